@@ -24,10 +24,21 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr size_t kMostWaiting = size_t{8} << 20;   ///< bytes of batches
+constexpr size_t kMostWaiting = size_t{8} << 20;  ///< bytes of batches
+constexpr size_t kMostText = 120;                 ///< bytes of a device's name, less what is mended
+constexpr size_t kMostName = 64;
 constexpr size_t kMostAtOnce = size_t{256} << 10;  ///< bytes of a request
 constexpr size_t kMetrics = static_cast<size_t>(run::Metric::kCount);
 constexpr seconds kLast{2};
+
+/// With '-' for what may not stand in a file's name.
+std::string push_name(std::string name) {
+  name.resize(std::min(name.size(), kMostName));
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
+  if (name.starts_with('.')) name.front() = '-';
+  return name;
+}
 
 std::string random_name() {
   std::random_device random;
@@ -41,7 +52,7 @@ void write_device(base::JsonWriter& json, const run::Device& device) {
   for (const auto& [name, text] : {std::pair("name", &device.name),
                                    {"uuid", &device.uuid},
                                    {"pci_bus_id", &device.pci_bus_id}})
-    if (!text->empty()) json.member(name, *text);
+    if (!text->empty()) json.member(name, text->substr(0, kMostText));
   json.end_object();
 }
 
@@ -55,7 +66,7 @@ int64_t acknowledged(const std::string& body) {
 }  // namespace
 
 PushWriter::PushWriter(const PushOptions& options, std::string recorder, int64_t started_ns)
-    : host_(options.host),
+    : host_(push_name(options.host)),
       job_(options.job),
       recorder_(std::move(recorder)),
       started_ns_(started_ns) {}
@@ -262,21 +273,13 @@ Pusher::~Pusher() {
 }
 
 std::string push_job(const std::string& wanted, const std::string& host, int64_t time_ns) {
-  constexpr size_t kLongest = 64;
-  std::string name = wanted;
-  if (name.empty()) {
-    const time_t at = time_ns / kNsPerSecond;
-    tm local{};
-    localtime_r(&at, &local);
-    std::array<char, 32> time{};
-    strftime(time.data(), time.size(), "-%Y%m%dT%H%M%S", &local);
-    name = host.substr(0, kLongest - 17) + time.data();
-  }
-  name.resize(std::min(name.size(), kLongest));
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
-  if (name.front() == '.') name.front() = '-';
-  return name;
+  if (!wanted.empty()) return push_name(wanted);
+  const time_t at = time_ns / kNsPerSecond;
+  tm local{};
+  localtime_r(&at, &local);
+  std::array<char, 32> time{};
+  const size_t length = strftime(time.data(), time.size(), "-%Y%m%dT%H%M%S", &local);
+  return push_name(host.substr(0, kMostName - length) + time.data());
 }
 
 }  // namespace ergometer::record

@@ -122,7 +122,7 @@ struct Service::State : HttpHandler {
   std::map<std::string, std::unique_ptr<OpenJob>> jobs;
   std::vector<std::string> listed;  ///< names of the Runs in the folder that are not open
   ServerCounts counts;
-  std::string problem;  ///< why nothing can be stored now
+  std::map<std::string, std::string> problems;  ///< by job: why it cannot be stored now
   /// Of this host when the server started: it does not follow a clock that is set.
   int64_t started_ns = record::now_ns();
   Clock::time_point started = Clock::now();
@@ -147,10 +147,11 @@ struct Service::State : HttpHandler {
   base::Result<OpenJob*> open(const std::string& name);
   size_t devices() const;
   bool make_room();
-  HttpAnswer refused(const base::Error& error);
+  HttpAnswer refused(const std::string& job, const base::Error& error);
+  std::string problem() const;
   void commit();
   void commit(OpenJob& job);
-  void tell(const std::string& what);
+  void tell(const std::string& job, const std::string& what);
   HttpAnswer state(const std::string& asked);
   OpenJob* shown(const std::string& asked);
   std::vector<JobLine> lines() const;
@@ -195,7 +196,7 @@ std::optional<HttpAnswer> Service::State::handle(const HttpRequest& head, std::s
   if (head.path == "/push") return push(body, ticket);
   if (head.path == "/state.json") return state(job_asked(head.query));
   if (head.path == "/healthz")
-    return plain_answer(problem.empty() ? 200 : 507, problem.empty() ? "ok\n" : problem + "\n");
+    return problems.empty() ? plain_answer(200, "ok\n") : plain_answer(507, problem() + "\n");
   return page_answer();
 }
 
@@ -231,19 +232,27 @@ base::Result<OpenJob*> Service::State::open(const std::string& name) {
 }
 
 /// 507: there is no room, or the disk is gone; it is tried again. 409: the file is another's.
-HttpAnswer Service::State::refused(const base::Error& error) {
+HttpAnswer Service::State::refused(const std::string& job, const base::Error& error) {
   constexpr int kConflict = 409, kNoRoom = 507;
   ++counts.refused;
-  if (error.kind == base::ErrorKind::kMissing) tell(error.message);
-  return plain_answer(error.kind == base::ErrorKind::kMissing ? kNoRoom : kConflict,
-                      error.message + "\n");
+  const bool no_room = error.kind == base::ErrorKind::kMissing;
+  if (no_room) tell(job, error.message);
+  return plain_answer(no_room ? kNoRoom : kConflict, error.message + "\n");
 }
 
-/// Once when it begins and once when it is over.
-void Service::State::tell(const std::string& what) {
-  if (problem.empty() != what.empty())
-    say(what.empty() ? "batches are stored again" : what + "; batches are refused, status 507");
-  problem = what;
+/// Said once when batches begin to be refused and once when no job's are any more.
+void Service::State::tell(const std::string& job, const std::string& what) {
+  const bool before = !problems.empty();
+  if (what.empty())
+    problems.erase(job);
+  else if (problems.size() < kMostJobs)
+    problems[job] = what;
+  if (before != problems.empty()) return;
+  say(before ? "batches are stored again" : what + "; batches are refused, status 507");
+}
+
+std::string Service::State::problem() const {
+  return problems.empty() ? std::string() : problems.begin()->second;
 }
 
 std::optional<HttpAnswer> Service::State::push(std::string_view body, Ticket ticket) {
@@ -254,7 +263,7 @@ std::optional<HttpAnswer> Service::State::push(std::string_view body, Ticket tic
     return plain_answer(400, read.error().message + "\n");
   }
   const auto job = open(read->job);
-  if (!job) return refused(job.error());
+  if (!job) return refused(read->job, job.error());
   if (devices() + read->devices.size() > kMostDevices ||
       (*job)->run.recorders().size() > kMostRecorders) {
     ++counts.refused;
@@ -286,7 +295,7 @@ void Service::State::commit(OpenJob& job) {
   job.add_point(time_ns());
   const auto written = job.run.commit();
   const auto waiting = std::exchange(job.waiting, {});
-  if (written) tell({});
+  if (written) tell(job.name, {});
   for (const OpenJob::Waiting& one : waiting)
     http->answer(
         one.ticket,
@@ -294,7 +303,7 @@ void Service::State::commit(OpenJob& job) {
                              "application/json",
                              std::make_shared<const std::string>(acknowledgement(one.sequence)),
                              {}}
-                : refused(written.error()));
+                : refused(job.name, written.error()));
 }
 
 void Service::State::commit() {
@@ -336,7 +345,7 @@ HttpAnswer Service::State::state(const std::string& asked) {
   Kept& kept = states[name];
   if (kept.json == nullptr || Clock::now() - kept.made > kStateAge) {
     counts.connections = static_cast<int64_t>(http->connections());
-    StateDocument document{time_ns(), problem, counts, lines(), name, nullptr, {}, {}};
+    StateDocument document{time_ns(), problem(), counts, lines(), name, nullptr, {}, {}};
     if (job != nullptr) {
       document.state = &job->state;
       document.history = job->history;

@@ -165,8 +165,8 @@ class Serve(unittest.TestCase):
         with serving(PROGRAM, self.out, file_limit=400_000) as (process, address):
             recorder = Recorder("node1")
             taken = 0
-            for _ in range(400):
-                text = recorder.head + "".join(recorder.batch() for _ in range(20))
+            for _ in range(100):
+                text = recorder.head + "".join(recorder.batch() for _ in range(100))
                 status, body = push(address, text)
                 if status != 200:
                     break
