@@ -145,15 +145,18 @@ base::Result<void> read_end(const Arguments& arguments, RecordOptions& options) 
 
 /// Of whom readings are that go to a server.
 base::Result<void> read_push(const Arguments& arguments, RecordOptions& options) {
-  options.push.url = arguments.value("push");
+  options.push.target.url = arguments.value("push");
   options.push.host = options.host;
   std::string job = record::environment_variable("SLURM_JOB_ID");
   for (const run::Recording::Fact& tag : options.tags)
     if (tag.key == "tag.job") job = tag.value;
   options.push.job = record::push_job(job, options.host, record::now_ns());
+  for (const char* flag : {"token-file", "push-certificate"})
+    if (arguments.has(flag) && options.push.target.url.empty())
+      return base::input_error(fmt::format("--{}: goes with --push", flag));
+  options.push.target.certificate = arguments.value("push-certificate");
   if (!arguments.has("token-file")) return {};
-  if (options.push.url.empty()) return base::input_error("--token-file: goes with --push");
-  ERGOMETER_ASSIGN(options.push.token, record::read_token(arguments.value("token-file")));
+  ERGOMETER_ASSIGN(options.push.target.token, record::read_token(arguments.value("token-file")));
   return {};
 }
 
@@ -303,6 +306,13 @@ std::vector<Flag> record_flags() {
        "FILE",
        "several nodes",
        "what to say there: the file's first line, which you alone may read",
+       {}},
+      {"push-certificate",
+       "",
+       Flag::Takes::kValue,
+       "FILE",
+       "several nodes",
+       "a certificate in PEM form to trust there, instead of the system's",
        {}},
       {"clock-listen",
        "",

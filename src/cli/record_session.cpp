@@ -103,7 +103,7 @@ bool shows_table(const RecordOptions& options, const Console& console) {
 base::Result<std::optional<record::Pusher>> push(const RecordOptions& options,
                                                  const record::Snapshot& snapshot,
                                                  const Console& console) {
-  if (options.push.url.empty()) return std::nullopt;
+  if (options.push.target.url.empty()) return std::nullopt;
   ERGOMETER_ASSIGN(record::Pusher pusher,
                    record::Pusher::start(
                        options.push, snapshot,

@@ -21,17 +21,22 @@ void allow_many_files() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// While it lives, a file that may not grow is an error of the write and not the end of the
-/// program.
-class NoFileSizeSignal {
+/// While it lives, a file that may not grow, or a client that is gone, is an error of the write and
+/// not the end of the program.
+class NoWriteSignals {
  public:
-  NoFileSizeSignal() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
-  NoFileSizeSignal(const NoFileSizeSignal&) = delete;
-  NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
-  ~NoFileSizeSignal() { std::signal(SIGXFSZ, before_); }
+  NoWriteSignals()
+      : file_size_(std::signal(SIGXFSZ, SIG_IGN)), pipe_(std::signal(SIGPIPE, SIG_IGN)) {}
+  NoWriteSignals(const NoWriteSignals&) = delete;
+  NoWriteSignals& operator=(const NoWriteSignals&) = delete;
+  ~NoWriteSignals() {
+    std::signal(SIGXFSZ, file_size_);
+    std::signal(SIGPIPE, pipe_);
+  }
 
  private:
-  void (*before_)(int);
+  void (*file_size_)(int);
+  void (*pipe_)(int);
 };
 
 base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
@@ -46,6 +51,10 @@ base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   if (arguments.has("token-file")) {
     ERGOMETER_ASSIGN(options.token, record::read_token(arguments.value("token-file")));
   }
+  options.certificate = arguments.value("tls-cert");
+  options.key = arguments.value("tls-key");
+  if (options.certificate.empty() != options.key.empty())
+    return base::input_error("serve: --tls-cert and --tls-key go together");
   return options;
 }
 
@@ -77,18 +86,33 @@ std::vector<Flag> serve_flags() {
        "who may come",
        "what recorders have to say before readings are taken: the file's first line, which you "
        "alone may read",
+       {}},
+      {"tls-cert",
+       "",
+       Takes::kValue,
+       "FILE",
+       "who may come",
+       "encrypt: a certificate in PEM form, with its chain",
+       {}},
+      {"tls-key",
+       "",
+       Takes::kValue,
+       "FILE",
+       "who may come",
+       "its key, which you alone may read",
        {}}};
 }
 
 base::Result<int> run_serve(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const serve::ServeOptions options, read_options(arguments));
   allow_many_files();
-  const NoFileSizeSignal no_signal;
+  const NoWriteSignals no_signals;
   const StopAtSignal stop(console.hosted);
   ERGOMETER_ASSIGN(
       serve::Service service,
       serve::Service::start(options, [&](const std::string& text) { console.note(text); }));
-  console.note(fmt::format("serving http://{}/; Ctrl-C ends it", service.address()));
+  console.note(fmt::format("serving {}://{}/; Ctrl-C ends it",
+                           options.certificate.empty() ? "http" : "https", service.address()));
   ERGOMETER_TRY(service.run([] { return StopAtSignal::asked().load(); }));
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include "base/file.h"
 #include "record/broken_pipe.h"
 
 namespace ergometer::record {
@@ -18,7 +19,8 @@ PushClient::PushClient(std::unique_ptr<State> state) : state_(std::move(state)) 
 PushClient::PushClient(PushClient&&) noexcept = default;
 PushClient::~PushClient() = default;
 
-base::Result<PushClient> PushClient::make(const std::string& url, const std::string& token) {
+base::Result<PushClient> PushClient::make(const PushTarget& target) {
+  const std::string& url = target.url;
   const bool tls = url.starts_with("https://");
   const size_t host = tls ? 8 : 7;
   const auto wrong = [&](const char* why) {
@@ -35,7 +37,13 @@ base::Result<PushClient> PushClient::make(const std::string& url, const std::str
   state->path = url.substr(end);
   while (state->path.ends_with('/')) state->path.pop_back();
   state->path += "/push";
-  if (!token.empty()) state->headers = {{"Authorization", "Bearer " + token}};
+  if (!target.token.empty()) state->headers = {{"Authorization", "Bearer " + target.token}};
+  if (!target.certificate.empty()) {
+    constexpr size_t kMostBytes = 1 << 20;
+    ERGOMETER_TRY(base::read_file(target.certificate, kMostBytes));
+    state->http.set_ca_cert_path(target.certificate);
+  }
+  state->http.enable_server_certificate_verification(true);
   constexpr time_t kConnectS = 1, kAnswerS = 5;
   state->http.set_connection_timeout(kConnectS);
   state->http.set_read_timeout(kAnswerS);
@@ -49,6 +57,11 @@ base::Result<PushAnswer> PushClient::post(const std::string& lines) {
   State& state = *state_;
   const NoBrokenPipeSignal no_signal;
   const auto answer = state.http.Post(state.path, state.headers, lines, "application/x-ndjson");
+  if (answer.error() == httplib::Error::SSLServerVerification)
+    return base::missing_error(
+        fmt::format("{}: its certificate is signed by nobody whom this machine trusts; "
+                    "--push-certificate FILE names one to trust",
+                    state.url));
   if (!answer)
     return base::missing_error(
         fmt::format("{}: no answer ({})", state.url, httplib::to_string(answer.error())));

@@ -7,6 +7,12 @@
 
 namespace ergometer::record {
 
+struct PushTarget {
+  std::string url;          ///< "http://monitor:9500"; empty: nothing is pushed
+  std::string token;        ///< empty: none is asked for
+  std::string certificate;  ///< PEM file, trusted; empty: those that the system trusts
+};
+
 struct PushAnswer {
   int status = 0;  ///< of HTTP
   std::string body;
@@ -15,8 +21,8 @@ struct PushAnswer {
 /// A connection to `ergometer serve`, or to a proxy before it: http:// or https://.
 class PushClient {
  public:
-  /// Connects to nobody yet. Input error: no such URL.
-  static base::Result<PushClient> make(const std::string& url, const std::string& token);
+  /// Connects to nobody yet. Input errors: no such URL; a file that cannot be read.
+  static base::Result<PushClient> make(const PushTarget& target);
   PushClient(PushClient&&) noexcept;
   ~PushClient();
 

@@ -13,9 +13,8 @@ class PushConnectionOf : public PushConnection {
   PushClient client_;
 };
 
-base::Result<std::unique_ptr<PushConnection>> connect_push(const std::string& url,
-                                                           const std::string& token) {
-  ERGOMETER_ASSIGN(PushClient client, PushClient::make(url, token));
+base::Result<std::unique_ptr<PushConnection>> connect_push(const PushTarget& target) {
+  ERGOMETER_ASSIGN(PushClient client, PushClient::make(target));
   return std::make_unique<PushConnectionOf>(std::move(client));
 }
 
@@ -23,7 +22,7 @@ base::Result<std::unique_ptr<PushConnection>> connect_push(const std::string& ur
 }  // namespace ergometer::record
 
 extern "C" __attribute__((visibility("default"))) void ergometer_connect_push(
-    const std::string& url, const std::string& token,
+    const ergometer::record::PushTarget& target,
     ergometer::base::Result<std::unique_ptr<ergometer::record::PushConnection>>& made) {
-  made = ergometer::record::connect_push(url, token);
+  made = ergometer::record::connect_push(target);
 }

@@ -14,11 +14,11 @@ PushClient::PushClient(std::unique_ptr<State> state) : state_(std::move(state)) 
 PushClient::PushClient(PushClient&&) noexcept = default;
 PushClient::~PushClient() = default;
 
-base::Result<PushClient> PushClient::make(const std::string& url, const std::string& token) {
+base::Result<PushClient> PushClient::make(const PushTarget& target) {
   ERGOMETER_ASSIGN(ConnectPush* const connect,
                    base::load_from_part<ConnectPush>("push", kConnectPush));
   base::Result<std::unique_ptr<PushConnection>> made;
-  connect(url, token, made);
+  connect(target, made);
   ERGOMETER_ASSIGN(auto connection, std::move(made));
   return PushClient(std::make_unique<State>(State{std::move(connection)}));
 }

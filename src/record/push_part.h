@@ -13,7 +13,7 @@ class PushConnection {
 
 /// What the part "push" exports under the name kConnectPush.
 inline constexpr const char* kConnectPush = "ergometer_connect_push";
-using ConnectPush = void(const std::string& url, const std::string& token,
+using ConnectPush = void(const PushTarget& target,
                          base::Result<std::unique_ptr<PushConnection>>& made);
 
 }  // namespace ergometer::record

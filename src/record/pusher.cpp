@@ -17,7 +17,6 @@
 #include "base/json_writer.h"
 #include "record/clock.h"
 #include "record/host.h"
-#include "record/push_client.h"
 
 namespace ergometer::record {
 namespace {
@@ -235,7 +234,7 @@ Pusher::Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox,
 Pusher::Pusher(Pusher&&) noexcept = default;
 
 base::Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapshot, Say say) {
-  ERGOMETER_ASSIGN(PushClient client, PushClient::make(options.url, options.token));
+  ERGOMETER_ASSIGN(PushClient client, PushClient::make(options.target));
   auto outbox = std::make_shared<Outbox>();
   PushWriter writer(options, random_name(), now_ns());
   outbox->head = writer.head(snapshot.look());

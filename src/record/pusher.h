@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "record/push_client.h"
 #include "record/snapshot.h"
 #include "record/stop_flag.h"
 #include "run/host_clock.h"
@@ -15,8 +16,7 @@
 namespace ergometer::record {
 
 struct PushOptions {
-  std::string url;    ///< "http://monitor:9500"; empty: nothing is pushed
-  std::string token;  ///< empty: none is asked for
+  PushTarget target;
   std::string host, job;
 };
 

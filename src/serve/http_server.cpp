@@ -57,6 +57,7 @@ struct HttpConnection {
   enum class Doing : uint8_t { kReading, kWaiting, kAnswering, kClosing };
 
   record::Socket socket;
+  std::unique_ptr<Channel> channel;
   Doing doing = Doing::kReading;
   Clock::time_point until;
   std::string input;
@@ -82,6 +83,7 @@ HttpAnswer plain_answer(int status, std::string text) {
 
 struct HttpServer::State {
   record::Listener listener;
+  ChannelMaker make_channel;
   HttpHandler& handler;
   record::Socket poll;
   std::unordered_map<uint64_t, HttpConnection> connections;
@@ -120,6 +122,7 @@ void HttpServer::State::accept() {
     const uint64_t number = ++latest;
     if (!watch(socket.get(), number, EPOLLIN, EPOLL_CTL_ADD)) continue;
     HttpConnection& made = connections[number];
+    made.channel = make_channel(socket.get());
     made.socket = std::move(socket);
     made.until = Clock::now() + kRequestTime;
   }
@@ -179,7 +182,7 @@ bool HttpServer::State::read(HttpConnection& at) {
   std::array<char, 16384> piece;
   const size_t most = kMostHeadBytes + kMostBodyBytes;
   while (at.input.size() <= most) {
-    const ssize_t got = ::recv(at.socket.get(), piece.data(), piece.size(), 0);
+    const ssize_t got = at.channel->read(piece.data(), piece.size());
     if (must_wait(got)) return true;
     if (got <= 0) return false;
     if (at.input.empty()) at.until = Clock::now() + kRequestTime;
@@ -228,9 +231,8 @@ bool HttpServer::State::write(uint64_t number, HttpConnection& at) {
   while (at.sent < all) {
     const std::string& from = at.sent < head ? at.head_out : *at.body_out;
     const size_t offset = at.sent < head ? at.sent : at.sent - head;
-    const int more = at.sent < head && all > head ? MSG_MORE : 0;
-    const ssize_t put =
-        ::send(at.socket.get(), from.data() + offset, from.size() - offset, MSG_NOSIGNAL | more);
+    const bool more = at.sent < head && all > head;
+    const ssize_t put = at.channel->write(from.data() + offset, from.size() - offset, more);
     if (must_wait(put)) return watch(at.socket.get(), number, EPOLLOUT, EPOLL_CTL_MOD);
     if (put <= 0) return false;
     at.sent += static_cast<size_t>(put);
@@ -239,7 +241,7 @@ bool HttpServer::State::write(uint64_t number, HttpConnection& at) {
   at.head_bytes = at.body_bytes = 0;
   at.doing = at.keep ? HttpConnection::Doing::kReading : HttpConnection::Doing::kClosing;
   at.until = Clock::now() + (at.keep ? kIdleTime : kRequestTime);
-  if (!at.keep) ::shutdown(at.socket.get(), SHUT_WR);
+  if (!at.keep) at.channel->end();
   return watch(at.socket.get(), number, EPOLLIN, EPOLL_CTL_MOD);
 }
 
@@ -295,8 +297,9 @@ void HttpServer::State::turn(int patience_ms) {
   }
 }
 
-HttpServer::HttpServer(record::Listener listener, HttpHandler& handler)
+HttpServer::HttpServer(record::Listener listener, ChannelMaker make_channel, HttpHandler& handler)
     : state_(new State{.listener = std::move(listener),
+                       .make_channel = std::move(make_channel),
                        .handler = handler,
                        .poll = record::Socket(::epoll_create1(EPOLL_CLOEXEC)),
                        .connections = {}}) {}

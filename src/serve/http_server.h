@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "record/http_exchange.h"
 #include "record/listener.h"
+#include "serve/channel.h"
 
 namespace ergometer::serve {
 
@@ -40,8 +41,8 @@ class HttpHandler {
 };
 
 /// HTTP/1.1 over one thread that waits for all clients and for none in particular: a request gets a
-/// time and some bytes, all connections together a bound on both. There is no TLS: a reverse proxy
-/// brings it.
+/// time and some bytes, all connections together a bound on both; a TLS handshake counts as part of
+/// the first request.
 class HttpServer {
  public:
   static constexpr size_t kMostConnections = 4096;  ///< beyond, whoever comes is turned away
@@ -51,7 +52,7 @@ class HttpServer {
   static constexpr std::chrono::seconds kAnswerTime{30};   ///< to take an answer
   static constexpr std::chrono::seconds kIdleTime{60};     ///< between two requests
 
-  HttpServer(record::Listener listener, HttpHandler& handler);
+  HttpServer(record::Listener listener, ChannelMaker make_channel, HttpHandler& handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -65,7 +65,7 @@ TEST(PushFormat, ReadsWhatARecorderWrites) {
   gpu.index = 0;
   gpu.name = "a \"GPU\"";
   snapshot.add_device(gpu);
-  record::PushWriter writer({"", "", "node1", "job"}, "a1", 1);
+  record::PushWriter writer({{}, "node1", "job"}, "a1", 1);
   snapshot.set(0, Metric::kPower, {900, 512.25});
   snapshot.set(0, Metric::kSmClock, {950, 1980});
   const std::string first = writer.batch(snapshot.look(), {1000, 50, 0}, false);

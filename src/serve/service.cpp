@@ -370,12 +370,16 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
     return base::input_error(
         fmt::format("--listen {}: other machines reach it; --token-file FILE says who may push",
                     options.listen));
+  ChannelMaker channels = plain_channel;
+  if (!options.certificate.empty()) {
+    ERGOMETER_ASSIGN(channels, tls_channels(options.certificate, options.key));
+  }
   auto state = std::make_unique<State>();
   state->options = options;
   state->say = std::move(say);
   state->address = listener.address;
   state->list_folder();
-  state->http.emplace(std::move(listener), *state);
+  state->http.emplace(std::move(listener), std::move(channels), *state);
   return Service(std::move(state));
 }
 

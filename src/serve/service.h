@@ -12,8 +12,9 @@ namespace ergometer::serve {
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:9500";
-  std::string folder;  ///< where a Run a job is kept
-  std::string token;   ///< what recorders have to say; empty: nothing
+  std::string folder;            ///< where a Run a job is kept
+  std::string token;             ///< what recorders have to say; empty: nothing
+  std::string certificate, key;  ///< PEM files; empty: no TLS
 };
 
 /// Takes what recorders push (docs/push-format.md), keeps it in a Run a job, and serves the page,
@@ -30,8 +31,8 @@ class Service {
   static constexpr size_t kMostRecorders = 16384;  ///< of a job
   using Say = std::function<void(const std::string&)>;
 
-  /// Input errors: no such address; other machines would reach it and there is no token; `folder`
-  /// is none. Of kind kMissing: the address cannot be had.
+  /// Input errors: no such address; files of TLS that cannot be used; other machines would reach it
+  /// and there is no token; `folder` is none. Of kind kMissing: the address cannot be had.
   static base::Result<Service> start(const ServeOptions& options, Say say);
   Service(Service&&) noexcept;
   ~Service();

@@ -98,7 +98,7 @@ def serving(ergometer, folder, *words, port=0, file_limit=None):
                                stderr=subprocess.PIPE, text=True, preexec_fn=limit)
     try:
         line = process.stderr.readline()
-        found = re.search(r"serving http://([\d.]+):(\d+)/", line)
+        found = re.search(r"serving https?://([\d.]+):(\d+)/", line)
         assert found, line + process.stderr.read()
         yield process, (found[1], int(found[2]))
     finally:

@@ -11,6 +11,7 @@ import re
 import resource
 import signal
 import socket
+import ssl
 import sqlite3
 import subprocess
 import sys
@@ -263,6 +264,42 @@ class Serve(unittest.TestCase):
             done = subprocess.run([*words, "--token-file", self.folder / "token"], capture_output=True, text=True, timeout=LIMIT_S)
             self.assertNotIn("push: ", done.stderr)
             self.assertEqual(len(state(address)["jobs"]), 2)
+
+    def test_tls(self):
+        key, certificate = self.folder / "key.pem", self.folder / "cert.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                               "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                               "subjectAltName=DNS:localhost,IP:127.0.0.1"], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        words = ["--tls-cert", certificate, "--tls-key", key, "--token-file", self.token_file()]
+        key.chmod(0o644)
+        refused = subprocess.run([PROGRAM, "serve", "--out", self.out, "--listen", "127.0.0.1:0", *words], capture_output=True,
+                                 text=True)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("others may read the key", refused.stderr)
+        key.chmod(0o600)
+        with serving(PROGRAM, self.out, *words) as (_, address):
+            trusting = ssl.create_default_context(cafile=certificate)
+            with trusting.wrap_socket(socket.create_connection(address, timeout=LIMIT_S), server_hostname="localhost") as connection:
+                recorder = Recorder("node1")
+                for _ in range(3):  # over one connection; a body of many records
+                    text = recorder.head + "".join(recorder.batch() for _ in range(100))
+                    connection.sendall(request(text, TOKEN))
+                    status, body = read_answer(connection)
+                    self.assertEqual((status, json.loads(body)["acknowledged"]), (200, recorder.sequence))
+                connection.sendall(b"GET /state.json HTTP/1.1\r\nConnection: close\r\n\r\n")
+                self.assertIn('"batches":300', read_answer(connection)[1])
+                self.assertEqual(connection.recv(1), b"")
+            with self.assertRaises(OSError):  # what is not TLS is not answered
+                push(address, recorder.head, TOKEN)
+            record = [PROGRAM, "record", "--source", "proc", "--duration", "1s", "--out", self.folder / "own.run", "--push",
+                      f"https://localhost:{address[1]}", "--token-file", self.folder / "token", "--tag", "job=own"]
+            said = subprocess.run(record, capture_output=True, text=True, timeout=LIMIT_S).stderr
+            self.assertIn("--push-certificate", said)
+            said = subprocess.run([*record, "--push-certificate", certificate], capture_output=True, text=True, timeout=LIMIT_S).stderr
+            self.assertNotIn("push: ", said)
+        self.analyze("own")
+        self.assertEqual(len(rows_of(self.out / "job.run")["node1"]), 300)
 
     def test_what_is_not_ours_stays(self):
         self.out.mkdir()
