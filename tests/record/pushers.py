@@ -90,16 +90,14 @@ def state(address, job=""):
 @contextlib.contextmanager
 def serving(ergometer, folder, *words, port=0, file_limit=None):
     """Yields (process, address) of a server; kills it where it still runs."""
-    def limit():
-        if file_limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (file_limit, resource.RLIM_INFINITY))
-
     process = subprocess.Popen([ergometer, "serve", "--out", str(folder), "--listen", f"127.0.0.1:{port}", *words],
-                               stderr=subprocess.PIPE, text=True, preexec_fn=limit)
+                               stderr=subprocess.PIPE, text=True)
     try:
         line = process.stderr.readline()
         found = re.search(r"serving https?://([\d.]+):(\d+)/", line)
         assert found, line + process.stderr.read()
+        if file_limit is not None:
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_limit, resource.RLIM_INFINITY))
         yield process, (found[1], int(found[2]))
     finally:
         process.kill()

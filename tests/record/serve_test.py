@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """`ergometer serve` with faults, one by one: what was acknowledged is on disk, once, and the page says what happened.
 
-    tests/record/serve_test.py ERGOMETER
+    tests/record/serve_test.py ERGOMETER [TEST ...]
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -316,6 +317,17 @@ class Serve(unittest.TestCase):
         self.assertLess(measured["state_json_kib"], 400)
 
 
+def main():
+    """Most of the time is waiting: four tests at once, each with a server of its own."""
+    def run(case):
+        return unittest.TextTestRunner().run(case).wasSuccessful()
+
+    chosen = [test for test in unittest.defaultTestLoader.loadTestsFromTestCase(Serve)
+              if not sys.argv[2:] or test._testMethodName in sys.argv[2:]]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return 0 if all(list(pool.map(run, chosen))) else 1
+
+
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
-    unittest.main()
+    PROGRAM = os.path.abspath(sys.argv[1])
+    sys.exit(main())
