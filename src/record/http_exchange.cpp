@@ -1,9 +1,9 @@
 #include "record/http_exchange.h"
 
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 namespace ergometer::record {
@@ -15,6 +15,14 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(" \t\r") + 1 - from);
 }
 
+/// `name` in small letters, the header in any.
+bool begins_with(std::string_view header, std::string_view name) {
+  return header.size() > name.size() &&
+         std::equal(name.begin(), name.end(), header.begin(), [](char n, char h) {
+           return n == static_cast<char>(std::tolower(static_cast<unsigned char>(h)));
+         });
+}
+
 void keep_header(std::string_view header, HttpRequest& request) {
   const std::pair<std::string_view, std::string&> kept[] = {
       {"accept:", request.accept},
@@ -24,8 +32,7 @@ void keep_header(std::string_view header, HttpRequest& request) {
       {"content-type:", request.content_type},
       {"transfer-encoding:", request.transfer_encoding}};
   for (const auto& [name, value] : kept) {
-    if (header.size() <= name.size() || ::strncasecmp(header.data(), name.data(), name.size()) != 0)
-      continue;
+    if (!begins_with(header, name)) continue;
     if (!value.empty()) value += ',';
     value += trimmed(header.substr(name.size()));
   }

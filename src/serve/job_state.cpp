@@ -79,8 +79,8 @@ class Look {
     }
   }
 
-  void put(std::string kind, const char* grade, std::string text, Found found) {
-    found_.push_back({std::move(kind), grade, std::move(text), 0, std::move(found.where)});
+  void put(std::string kind, const char* grade, std::string text, const Found& found) {
+    found_.push_back({std::move(kind), grade, std::move(text), 0, found.where});
   }
 
   void throttled() {
@@ -96,7 +96,7 @@ class Look {
       put(fmt::format("throttled.{}", reason.name), bad ? "bad" : "fair",
           fmt::format("{} held back by {}", counted(found.count, "GPU is", "GPUs are"),
                       reason.name),
-          std::move(found));
+          found);
     }
   }
 
@@ -121,7 +121,7 @@ class Look {
     put("slower", "bad",
         fmt::format("{} at work with a clock 5 % or more below the median of its kind",
                     counted(found.count, "GPU is", "GPUs are")),
-        std::move(found));
+        found);
   }
 
   void nodes_that(const char* kind, const char* grade, const char* one, const char* many,
@@ -129,7 +129,7 @@ class Look {
     Found found;
     for (const NodeState& node : nodes_)
       if (holds(node)) found.add(node.name);
-    if (found.count > 0) put(kind, grade, counted(found.count, one, many), std::move(found));
+    if (found.count > 0) put(kind, grade, counted(found.count, one, many), found);
   }
 
   const std::vector<NodeState>& nodes_;
