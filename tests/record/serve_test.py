@@ -10,6 +10,7 @@ import pathlib
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
 import ssl
@@ -309,6 +310,22 @@ class Serve(unittest.TestCase):
         with serving(PROGRAM, self.out) as (_, address):
             self.assertEqual(push(address, recorder.head + recorder.batch())[0], 409)
         self.assertEqual((self.out / "job.run").read_text(), "mine")
+
+    @unittest.skipUnless(shutil.which("chromium"), "needs Chromium")
+    def test_page(self):
+        with serving(PROGRAM, self.out) as (_, address):
+            for host in ("node10", "node2"):
+                recorder = Recorder(host)
+                recorder.reasons = 0x40
+                push(address, recorder.head + recorder.batch())
+            until("findings", lambda: state(address)["job"]["findings"])
+            shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
+                                    "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
+                                   capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
+        self.assertIn("16 GPUs are held back by hw_thermal_slowdown", shown)
+        self.assertIn('<section id="problem" role="alert" hidden="">', shown)
+        self.assertLess(shown.index("<button>node2</button>"), shown.index("<button>node10</button>"))
+        self.assertIn("job (live)", shown)
 
     def test_a_thousand_nodes(self):
         measured = measure(PROGRAM, nodes=1000, gpus=8, seconds=3)
