@@ -16,10 +16,12 @@ using run::DeviceKind;
 using run::Metric;
 
 constexpr double kNs = 1e-9;
-constexpr int64_t kJumpShownNs = int64_t{600} * 1'000'000'000;
-constexpr double kJump_s = 0.5;   ///< beyond what a clock that is steered moves by in a second
-constexpr double kSlower = 0.95;  ///< of the median clock, as the rules for Prometheus have it
-constexpr double kAtWork = 50;    ///< percent of time with a kernel on the GPU
+/// What happened at one moment is shown for so long.
+constexpr int64_t kShownNs = int64_t{600} * 1'000'000'000;
+constexpr double kJump_s = 0.5;     ///< beyond what a clock that is steered moves by in a second
+constexpr double kSlower = 0.95;    ///< of the median clock, as the rules for Prometheus have it
+constexpr double kAtWork = 50;      ///< percent of time with a kernel on the GPU
+constexpr double kNearLimit_k = 3;  ///< degrees before a GPU slows itself down
 constexpr size_t kNamed = 5;
 
 /// GPUs of live nodes that a condition holds for.
@@ -56,14 +58,16 @@ class Look {
       : nodes_(nodes), devices_(devices), now_ns_(now_ns) {}
 
   std::vector<LiveFinding> all() {
+    errors();
     throttled();
+    near_limit();
     slower();
     nodes_that("silent", "bad", "node is silent", "nodes are silent", [&](const NodeState& node) {
       return node.presence(now_ns_) == NodeState::Presence::kSilent;
     });
     nodes_that("clock_jump", "fair", "node's clock was set", "nodes' clocks were set",
                [&](const NodeState& node) {
-                 return node.jumped_ns > 0 && now_ns_ - node.jumped_ns < kJumpShownNs;
+                 return node.jumped_ns > 0 && now_ns_ - node.jumped_ns < kShownNs;
                });
     nodes_that("lost", "fair", "node's batches are lost in part", "nodes' batches are lost in part",
                [](const NodeState& node) { return node.lost > 0; });
@@ -81,6 +85,36 @@ class Look {
 
   void put(std::string kind, const char* grade, std::string text, const Found& found) {
     found_.push_back({std::move(kind), grade, std::move(text), 0, found.where});
+  }
+
+  void errors() {
+    Found found;
+    for (const NodeState& node : nodes_)
+      for (const size_t number : node.devices) {
+        const DeviceState& device = devices_[number];
+        if (device.failed_ns == 0 || now_ns_ - device.failed_ns > kShownNs) continue;
+        const std::string index = device.index < 0 ? "" : fmt::format(" {}", device.index);
+        found.add(fmt::format("{} {}{} ({})", node.name, run::kind_name(device.kind), index,
+                              run::metric_info(device.failed).name));
+      }
+    if (found.count == 0) return;
+    put("errors", "bad",
+        fmt::format("{} errors in the last ten minutes",
+                    counted(found.count, "device counted", "devices counted")),
+        found);
+  }
+
+  void near_limit() {
+    Found found;
+    each_gpu([&](const NodeState& node, const DeviceState& gpu) {
+      if (gpu.has(Metric::kTemperatureMargin) && gpu.of(Metric::kTemperatureMargin) <= kNearLimit_k)
+        found.add(gpu_label(node, gpu));
+    });
+    if (found.count == 0) return;
+    put("near_limit", "fair",
+        fmt::format("{} within {:.0f} K of slowing down for heat",
+                    counted(found.count, "GPU is", "GPUs are"), kNearLimit_k),
+        found);
   }
 
   void throttled() {
@@ -138,6 +172,11 @@ class Look {
   std::vector<LiveFinding> found_;
 };
 
+bool counts_errors(Metric metric) {
+  return metric == Metric::kEccUncorrected || metric == Metric::kXid ||
+         metric == Metric::kNvlinkErrors || metric == Metric::kNetErrors;
+}
+
 /// A counter's change a second; 0 where it went back.
 double rate(double before, int64_t before_ns, double now, int64_t now_ns) {
   if (before_ns == 0 || now_ns <= before_ns || now < before) return 0;
@@ -152,8 +191,15 @@ double DeviceState::power_w() const {
   return -1;
 }
 
-void DeviceState::set(Metric metric, const run::Sample& sample) {
+void DeviceState::set(Metric metric, const run::Sample& sample, int64_t now_ns) {
   const auto at = static_cast<size_t>(metric);
+  // An XID is a number of a message, and smaller ones are no better.
+  const bool more = metric == Metric::kXid ? sample.value != values[at] && sample.value != 0
+                                           : sample.value > values[at];
+  if (counts_errors(metric) && times_ns[at] != 0 && more) {
+    failed = metric;
+    failed_ns = now_ns;
+  }
   if (metric == Metric::kNetSent)
     sent_rate = rate(values[at], times_ns[at], sample.value, sample.time_ns);
   if (metric == Metric::kNetReceived)
@@ -227,7 +273,7 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     look_at_clock(of, batch.clock, now_ns);
     of.ended = batch.end;
     for (const PushReading& reading : batch.readings)
-      devices_[numbers[reading.device]].set(reading.metric, reading.sample);
+      devices_[numbers[reading.device]].set(reading.metric, reading.sample, now_ns);
   }
 }
 

@@ -22,13 +22,15 @@ struct DeviceState {
   std::string name;
   std::array<double, kMetrics> values{};
   std::array<int64_t, kMetrics> times_ns{};  ///< 0: never read
+  run::Metric failed = run::Metric::kCount;  ///< which counter of errors grew last
+  int64_t failed_ns = 0;                     ///< when, by the server's clock; 0: none did
   double sent_rate = 0, received_rate = 0;   ///< of a port, bytes a second
 
   bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
   /// The first of the ways to tell it that the device has; -1: none.
   double power_w() const;
-  void set(run::Metric metric, const run::Sample& sample);
+  void set(run::Metric metric, const run::Sample& sample, int64_t now_ns);
 };
 
 /// What is known now of one node.

@@ -88,6 +88,21 @@ TEST_F(JobStateTest, SlowerThanItsPeers) {
   EXPECT_EQ(where("slower", kSecond), std::vector<std::string>{"a GPU 2"});
 }
 
+TEST_F(JobStateTest, CountersOfErrorsThatGrow) {
+  for (int64_t i = 1; i <= 3; ++i) {
+    Push push = test_push("a", i, 2);
+    // The first GPU had four errors before anybody looked, and gets a fifth; the other none.
+    push.batches[0].readings = {{0, Metric::kEccUncorrected, {i, i < 3 ? 4.0 : 5.0}},
+                                {1, Metric::kEccUncorrected, {i, 7}},
+                                {1, Metric::kTemperatureMargin, {i, 2}}};
+    hear(push, i * kSecond);
+    EXPECT_EQ(where("errors", i * kSecond).empty(), i < 3);
+  }
+  EXPECT_EQ(where("errors", 4 * kSecond), std::vector<std::string>{"a gpu 0 (ecc_uncorrected)"});
+  EXPECT_TRUE(where("errors", 700 * kSecond).empty());
+  EXPECT_EQ(where("near_limit", 4 * kSecond), std::vector<std::string>{"a GPU 1"});
+}
+
 TEST_F(JobStateTest, RatesOfPorts) {
   for (int64_t i = 1; i <= 2; ++i) {
     Push push = test_push("a", i);
