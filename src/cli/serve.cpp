@@ -51,6 +51,7 @@ base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   if (arguments.has("token-file")) {
     ERGOMETER_ASSIGN(options.token, record::read_token(arguments.value("token-file")));
   }
+  options.follow = arguments.value("follow");
   options.certificate = arguments.value("tls-cert");
   options.key = arguments.value("tls-key");
   if (options.certificate.empty() != options.key.empty())
@@ -70,6 +71,14 @@ std::vector<Flag> serve_flags() {
        "what is kept",
        "the folder of Runs, one a job: JOB.run, which `analyze` reads at any time. Made where it "
        "is missing",
+       {}},
+      {"follow",
+       "",
+       Takes::kValue,
+       "DIR",
+       "who may come",
+       "also watch the Runs that recorders write into this folder, which nodes share that may not "
+       "open connections",
        {}},
       {"listen",
        "",

@@ -167,8 +167,7 @@ bool JobRun::add(const Push& push, const PushBatch& batch, const std::vector<siz
   }
   RecorderRow& row = at->second;
   if (batch.sequence <= row.sequence) return false;
-  row = {push.host, batch.sequence, row.lost + batch.sequence - row.sequence - 1, now_ns,
-         batch.end};
+  row = {push.host, batch.sequence, row.lost + batch.lost_behind(row.sequence), now_ns, batch.end};
   for (const PushReading& reading : batch.readings)
     state.cells.push_back(
         {reading.sample.time_ns, numbers[reading.device], reading.metric, reading.sample.value});

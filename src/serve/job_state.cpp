@@ -265,13 +265,12 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     of.clock = {};
   }
   of.heard_ns = heard_ns_ = now_ns;
-  of.ended = false;
+  of.ended = !push.batches.empty() && push.batches.back().end;
   for (const PushBatch& batch : push.batches) {
     if (batch.sequence <= of.sequence) continue;
-    of.lost += batch.sequence - of.sequence - 1;
+    of.lost += batch.lost_behind(of.sequence);
     of.sequence = batch.sequence;
     look_at_clock(of, batch.clock, now_ns);
-    of.ended = batch.end;
     for (const PushReading& reading : batch.readings)
       devices_[numbers[reading.device]].set(reading.metric, reading.sample, now_ns);
   }

@@ -27,9 +27,16 @@ struct PushReading {
 
 struct PushBatch {
   int64_t sequence = 0;     ///< from 1 on
+  int64_t first = 0;        ///< number that it begins with, where it stands for several; 0: its own
   run::ClockReading clock;  ///< of the recorder when it wrote the batch
   bool end = false;         ///< the recording is over
   std::vector<PushReading> readings;
+
+  /// How many numbers never came, behind the one that was the latest.
+  int64_t lost_behind(int64_t latest) const {
+    const int64_t missing = (first > 0 ? first : sequence) - latest - 1;
+    return missing > 0 ? missing : 0;
+  }
 };
 
 /// A request to /push: who speaks, and batches in rising order of sequence.

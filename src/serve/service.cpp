@@ -13,6 +13,7 @@
 
 #include "record/clock.h"
 #include "record/source.h"
+#include "serve/follower.h"
 #include "serve/http_server.h"
 #include "serve/job_run.h"
 #include "serve/job_state.h"
@@ -32,6 +33,7 @@ constexpr int64_t kFindingsNs = record::kNsPerSecond;
 constexpr int64_t kHistoryNs = 10 * record::kNsPerSecond;
 constexpr size_t kHistoryRows = 720;  ///< two hours
 constexpr size_t kMostListed = 4096;  ///< jobs in the folder
+constexpr Ticket kNobody = 0;         ///< waits for an answer
 constexpr std::string_view kRunEnding = ".run";
 
 /// "b" of "a=1&job=b"; names of jobs need no escapes.
@@ -118,6 +120,7 @@ struct Service::State : HttpHandler {
   Say say;
   std::string address;
   std::optional<HttpServer> http;
+  std::optional<Follower> follower;
   PushReader reader;
   std::map<std::string, std::unique_ptr<OpenJob>> jobs;
   std::vector<std::string> listed;  ///< names of the Runs in the folder that are not open
@@ -143,6 +146,7 @@ struct Service::State : HttpHandler {
   void list_folder();
   std::optional<HttpAnswer> refuse_push(const HttpRequest& head);
   std::optional<HttpAnswer> push(std::string_view body, Ticket ticket);
+  std::optional<HttpAnswer> take(const Push& push, Ticket ticket);
   std::optional<HttpAnswer> store(const Push& push, OpenJob& job, Ticket ticket);
   base::Result<OpenJob*> open(const std::string& name);
   size_t devices() const;
@@ -262,14 +266,18 @@ std::optional<HttpAnswer> Service::State::push(std::string_view body, Ticket tic
     ++counts.malformed;
     return plain_answer(400, read.error().message + "\n");
   }
-  const auto job = open(read->job);
-  if (!job) return refused(read->job, job.error());
-  if (devices() + read->devices.size() > kMostDevices ||
+  return take(*read, ticket);
+}
+
+std::optional<HttpAnswer> Service::State::take(const Push& push, Ticket ticket) {
+  const auto job = open(push.job);
+  if (!job) return refused(push.job, job.error());
+  if (devices() + push.devices.size() > kMostDevices ||
       (*job)->run.recorders().size() > kMostRecorders) {
     ++counts.refused;
     return plain_answer(503, "more devices or recorders than are kept\n");
   }
-  return store(*read, **job, ticket);
+  return store(push, **job, ticket);
 }
 
 std::optional<HttpAnswer> Service::State::store(const Push& push, OpenJob& job, Ticket ticket) {
@@ -313,6 +321,8 @@ void Service::State::commit() {
 }
 
 Clock::time_point Service::State::look(Clock::time_point now) {
+  if (follower)
+    for (const Push& push : follower->take()) take(push, kNobody);
   if (commit_at && now >= *commit_at) commit();
   for (auto& [name, job] : jobs) job->look(time_ns());
   return commit_at.value_or(Clock::time_point::max());
@@ -365,6 +375,11 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(options.folder, ignored))
     return base::input_error(fmt::format("--out: {} is no folder", options.folder));
+  if (!options.follow.empty() && !std::filesystem::is_directory(options.follow, ignored))
+    return base::input_error(fmt::format("--follow: {} is no folder", options.follow));
+  if (!options.follow.empty() &&
+      std::filesystem::equivalent(options.follow, options.folder, ignored))
+    return base::input_error("--follow: is the folder that --out writes to; give it another");
   ERGOMETER_ASSIGN(record::Listener listener, record::Listener::open(options.listen));
   if (!listener.loopback && options.token.empty())
     return base::input_error(
@@ -380,6 +395,7 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
   state->address = listener.address;
   state->list_folder();
   state->http.emplace(std::move(listener), std::move(channels), *state);
+  if (!options.follow.empty()) state->follower.emplace(options.follow);
   return Service(std::move(state));
 }
 

@@ -12,6 +12,7 @@ namespace ergometer::serve {
 
 struct ServeOptions {
   std::string listen = "127.0.0.1:9500";
+  std::string follow;            ///< a folder of growing Runs to watch too; empty: none
   std::string folder;            ///< where a Run a job is kept
   std::string token;             ///< what recorders have to say; empty: nothing
   std::string certificate, key;  ///< PEM files; empty: no TLS

@@ -155,6 +155,23 @@ class Serve(unittest.TestCase):
         self.assertEqual(len(re.findall("takes readings again", said)), 1, said)
         self.analyze()
 
+    def test_a_folder_of_growing_runs(self):
+        shared = self.folder / "shared"
+        shared.mkdir()
+        words = [PROGRAM, "record", "--source", "proc", "--out", shared / "a.run", "--tag", "job=job", "--host", "node1"]
+        recorder = subprocess.Popen([*words, "--duration", "4s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(2):  # the second goes on with what the first has
+            with serving(PROGRAM, self.out, "--follow", shared) as (_, address):
+                until("it is followed", lambda: state(address).get("job", {}).get("nodes", {}).get("presence") == [0])
+        with serving(PROGRAM, self.out, "--follow", shared) as (_, address):
+            self.assertEqual(recorder.wait(LIMIT_S), 0)
+            until("its end is seen", lambda: state(address).get("job", {}).get("nodes", {}).get("presence") == [2])
+            self.assertEqual(state(address)["job"]["nodes"]["lost"], [0])
+        self.analyze()
+        times = sqlite3.connect(self.out / "job.run").execute("SELECT time_ns, device FROM readings").fetchall()
+        self.assertGreaterEqual(len(times), 3)
+        self.assertEqual(len(times), len(set(times)))
+
     def test_a_recorder_without_a_server(self):
         start = time.monotonic()
         done = subprocess.run([PROGRAM, "record", "--source", "proc", "--out", self.folder / "own.run", "--push",
