@@ -30,6 +30,7 @@ using record::HttpRequest;
 constexpr std::chrono::milliseconds kGather{250};  ///< batches that are committed together
 constexpr std::chrono::milliseconds kStateAge{500};
 constexpr int64_t kFindingsNs = record::kNsPerSecond;
+constexpr int64_t kSettleNs = 3 * record::kNsPerSecond;
 constexpr int64_t kHistoryNs = 10 * record::kNsPerSecond;
 constexpr size_t kHistoryRows = 720;  ///< two hours
 constexpr size_t kMostListed = 4096;  ///< jobs in the folder
@@ -68,6 +69,7 @@ struct OpenJob {
   std::vector<Waiting> waiting;  ///< for the next commit
   std::vector<LiveFinding> findings;
   int64_t looked_ns = 0;  ///< for findings
+  int64_t first_commit_ns = 0;
 
   void look(int64_t now_ns) {
     if (now_ns - looked_ns < kFindingsNs) return;
@@ -76,6 +78,9 @@ struct OpenJob {
   }
 
   void add_point(int64_t now_ns) {
+    // At first not all nodes are heard: their sum would look like a job that begins.
+    if (first_commit_ns == 0) first_commit_ns = now_ns;
+    if (now_ns - first_commit_ns < kSettleNs) return;
     if (!history.empty() && now_ns - history.back().time_ns < kHistoryNs) return;
     const HistoryRow row = state.total(now_ns);
     if (row.nodes == 0) return;
