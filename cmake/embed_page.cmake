@@ -1,18 +1,18 @@
-# ergometer_embed_page(OUTPUT_VARIABLE FILE)
+# ergometer_embed_page(OUTPUT_VARIABLE FILE SYMBOL HEADER)
 #
-# Puts the report page, built beforehand into one file, into the program as it is: writes one small .cpp that pulls it in
-# with the assembler's .incbin and names it in OUTPUT_VARIABLE. No Node is needed for it.
-function(ergometer_embed_page output_variable file)
+# Puts a page, one file, into the program as it is: writes one small .cpp that pulls it in with the assembler's .incbin
+# and names it in OUTPUT_VARIABLE. It stands from SYMBOL to SYMBOL_end, which HEADER declares. No Node is needed for it.
+function(ergometer_embed_page output_variable file symbol header)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/page_data.cpp)
   file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
-#include "page/page_data.h"
+#include "@header@"
 
 __asm__(
-    ".section .rodata.ergometer_page,\"a\",%progbits\n"
-    ".global ergometer_page\n"
-    "ergometer_page: .incbin \"@file@\"\n"
-    ".global ergometer_page_end\n"
-    "ergometer_page_end: .byte 0\n"
+    ".section .rodata.@symbol@,\"a\",%progbits\n"
+    ".global @symbol@\n"
+    "@symbol@: .incbin \"@file@\"\n"
+    ".global @symbol@_end\n"
+    "@symbol@_end: .byte 0\n"
     ".text\n");
 ]])
   # By itself, so that a changed file compiles nothing else again.

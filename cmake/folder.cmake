@@ -54,6 +54,7 @@ endfunction()
 # Libraries as they are found, and for a program that is to be one file (its property ERGOMETER_ONE_FILE) their archives:
 # Debian's, and those of scripts/archives.sh.
 set(ERGOMETER_ARCHIVES_OF_fmt::fmt fmt)
+set(ERGOMETER_ARCHIVES_OF_OpenSSL::SSL ssl crypto)
 set(ERGOMETER_ARCHIVES_OF_PkgConfig::httplib cpp-httplib ssl crypto brotlidec brotlienc brotlicommon z)
 set(ERGOMETER_ARCHIVES_OF_protobuf::libprotobuf-lite protobuf-lite)
 set(ERGOMETER_ARCHIVES_OF_simdjson::simdjson simdjson)

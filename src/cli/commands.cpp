@@ -19,6 +19,7 @@
 #include "cli/report.h"
 #include "cli/search.h"
 #include "cli/search_run.h"
+#include "cli/serve.h"
 #include "cli/simulate.h"
 #include "cli/sweep.h"
 #include "cli/validate.h"
@@ -102,6 +103,13 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer record --attach 4711\n"
      "  ergometer record --self-test -- ./train.sh --steps 20\n",
      "", 0, 0, record_flags, run_record, true},
+    {"serve", "Watch jobs live: take what recorders of many nodes push, show it as one page",
+     "serve --out DIR [--listen ADDRESS:PORT] [--token-file FILE]",
+     "  ergometer serve --out watched\n"
+     "  ergometer serve --listen :9500 --token-file token --out watched\n"
+     "  ergometer record --push http://monitor:9500 --token-file token -- ./train.sh\n"
+     "  ergometer analyze watched/4711.run\n",
+     "", 0, 0, serve_flags, run_serve},
     {"analyze", "Tell where recorded time and power go: traces rank by rank, telemetry GPU by GPU",
      "analyze FILE|FOLDER... [options]",
      "  ergometer analyze rank0.json.gz\n"

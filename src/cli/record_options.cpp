@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/record.h"
 #include "record/host.h"
+#include "record/token_file.h"
 
 namespace ergometer::cli {
 namespace {
@@ -139,6 +140,23 @@ base::Result<void> read_end(const Arguments& arguments, RecordOptions& options) 
   if (arguments.has("duration")) {
     ERGOMETER_ASSIGN(options.duration_s, parse_duration(arguments.value("duration")));
   }
+  return {};
+}
+
+/// Of whom readings are that go to a server.
+base::Result<void> read_push(const Arguments& arguments, RecordOptions& options) {
+  options.push.target.url = arguments.value("push");
+  options.push.host = options.host;
+  std::string job = record::environment_variable("SLURM_JOB_ID");
+  for (const run::Recording::Fact& tag : options.tags)
+    if (tag.key == "tag.job") job = tag.value;
+  options.push.job = record::push_job(job, options.host, record::now_ns());
+  for (const char* flag : {"token-file", "push-certificate"})
+    if (arguments.has(flag) && options.push.target.url.empty())
+      return base::input_error(fmt::format("--{}: goes with --push", flag));
+  options.push.target.certificate = arguments.value("push-certificate");
+  if (!arguments.has("token-file")) return {};
+  ERGOMETER_ASSIGN(options.push.target.token, record::read_token(arguments.value("token-file")));
   return {};
 }
 
@@ -274,6 +292,28 @@ std::vector<Flag> record_flags() {
        "output",
        "serve the latest readings to Prometheus meanwhile: 127.0.0.1:9400, or :9400 for everybody",
        {}},
+      {"push",
+       "",
+       Flag::Takes::kValue,
+       "URL",
+       "several nodes",
+       "send the latest readings once a second to `ergometer serve`: http://monitor:9500. Nodes of "
+       "one job meet there by Slurm's job or by --tag job=NAME",
+       {}},
+      {"token-file",
+       "",
+       Flag::Takes::kValue,
+       "FILE",
+       "several nodes",
+       "what to say there: the file's first line, which you alone may read",
+       {}},
+      {"push-certificate",
+       "",
+       Flag::Takes::kValue,
+       "FILE",
+       "several nodes",
+       "a certificate in PEM form to trust there, instead of the system's",
+       {}},
       {"clock-listen",
        "",
        Flag::Takes::kValue,
@@ -347,6 +387,7 @@ base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
   ERGOMETER_TRY(read_metrics(arguments, options));
   ERGOMETER_TRY(read_gpus(arguments, options));
   ERGOMETER_TRY(read_tags(arguments, options));
+  ERGOMETER_TRY(read_push(arguments, options));
   ERGOMETER_TRY(read_clocks(arguments, options));
   ERGOMETER_TRY(read_end(arguments, options));
   ERGOMETER_TRY(check_together(arguments, options));

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "record/clock_peer.h"
+#include "record/pusher.h"
 #include "record/sources.h"
 #include "run/recording.h"
 
@@ -25,6 +26,7 @@ struct RecordOptions {
   std::vector<run::Recording::Fact> tags;
   std::string listen;  ///< ADDRESS:PORT for Prometheus; empty: nobody is served
   bool dcgm_names = false;
+  record::PushOptions push;                      ///< to `ergometer serve`
   std::optional<record::Endpoint> clock_listen;  ///< where others may ask for the time
   std::vector<record::Endpoint> clock_peers;     ///< whom to ask
   bool live = false, json = false, self_test = false;

@@ -99,6 +99,20 @@ bool shows_table(const RecordOptions& options, const Console& console) {
   return !console.quiet && is_terminal(console.err) && (options.command.empty() || options.live);
 }
 
+/// Sends the latest readings to `ergometer serve`, where that was asked for.
+base::Result<std::optional<record::Pusher>> push(const RecordOptions& options,
+                                                 const record::Snapshot& snapshot,
+                                                 const Console& console) {
+  if (options.push.target.url.empty()) return std::nullopt;
+  ERGOMETER_ASSIGN(record::Pusher pusher,
+                   record::Pusher::start(
+                       options.push, snapshot,
+                       [table = shows_table(options, console), &console](const std::string& text) {
+                         if (!table) console.note(text);
+                       }));
+  return std::optional(std::move(pusher));
+}
+
 /// Serves the latest readings to Prometheus, where that was asked for.
 base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& options,
                                                          const record::Recorder& recorder,
@@ -193,6 +207,7 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
     ERGOMETER_ASSIGN(record::ClockClient client, record::ClockClient::open(peer));
     recorder.ask_for_time(std::move(client));
   }
+  ERGOMETER_ASSIGN(std::optional<record::Pusher> pusher, push(options, snapshot, console));
   recorder.start();
   std::optional<record::Child> child;
   const auto start = Clock::now();
@@ -204,6 +219,7 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
       .wait(child ? &*child : nullptr, process ? &*process : nullptr);
   session.command_s = seconds_since(start);
   session.report = recorder.stop();
+  pusher.reset();
   if (child) {
     if (!child->ended()) {
       // Its time is over; the command's is not.

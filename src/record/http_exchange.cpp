@@ -1,9 +1,10 @@
 #include "record/http_exchange.h"
 
 #include <fmt/format.h>
-#include <strings.h>
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 namespace ergometer::record {
 namespace {
@@ -14,10 +15,37 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(" \t\r") + 1 - from);
 }
 
+/// `name` in small letters, the header in any.
+bool begins_with(std::string_view header, std::string_view name) {
+  return header.size() > name.size() &&
+         std::equal(name.begin(), name.end(), header.begin(), [](char n, char h) {
+           return n == static_cast<char>(std::tolower(static_cast<unsigned char>(h)));
+         });
+}
+
+void keep_header(std::string_view header, HttpRequest& request) {
+  const std::pair<std::string_view, std::string&> kept[] = {
+      {"accept:", request.accept},
+      {"authorization:", request.authorization},
+      {"connection:", request.connection},
+      {"content-length:", request.content_length},
+      {"content-type:", request.content_type},
+      {"transfer-encoding:", request.transfer_encoding}};
+  for (const auto& [name, value] : kept) {
+    if (!begins_with(header, name)) continue;
+    if (!value.empty()) value += ',';
+    value += trimmed(header.substr(name.size()));
+  }
+}
+
 }  // namespace
 
-bool is_whole_request(std::string_view text) {
-  return text.find("\r\n\r\n") != text.npos || text.find("\n\n") != text.npos;
+bool is_whole_request(std::string_view text) { return head_length(text) > 0; }
+
+size_t head_length(std::string_view text) {
+  const size_t crlf = text.find("\r\n\r\n"), lf = text.find("\n\n");
+  if (crlf == text.npos && lf == text.npos) return 0;
+  return crlf < lf ? crlf + 4 : lf + 2;
 }
 
 std::optional<HttpRequest> parse_request(std::string_view text) {
@@ -29,14 +57,14 @@ std::optional<HttpRequest> parse_request(std::string_view text) {
   HttpRequest request;
   request.method = line.substr(0, method);
   request.path = line.substr(method + 1, target - method - 1);
-  request.path = request.path.substr(0, request.path.find('?'));
+  request.http_1_0 = line.ends_with("HTTP/1.0");
+  if (const size_t mark = request.path.find('?'); mark != std::string::npos) {
+    request.query = request.path.substr(mark + 1);
+    request.path.resize(mark);
+  }
   while (end != text.npos && !text.empty()) {
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
-    const std::string_view header = text.substr(0, text.find('\n'));
-    constexpr std::string_view kAccept = "accept:";
-    if (header.size() > kAccept.size() &&
-        ::strncasecmp(header.data(), kAccept.data(), kAccept.size()) == 0)
-      request.accept = trimmed(header.substr(kAccept.size()));
+    keep_header(text.substr(0, text.find('\n')), request);
   }
   return request;
 }

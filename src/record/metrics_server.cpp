@@ -1,8 +1,6 @@
 #include "record/metrics_server.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,9 +16,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
-#include "record/clock_peer.h"
 #include "record/http_exchange.h"
+#include "record/listener.h"
 
 namespace ergometer::record {
 namespace {
@@ -30,72 +27,11 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLastAnswers{500};   ///< what is being answered gets it at the end
 constexpr milliseconds kNoDescriptor{100};  ///< before one looks for a free one again
-constexpr int kBacklog = 16;
+constexpr int kBacklog = 16;                ///< accepted at a time
 
 constexpr const char* kIndex =
     "<!doctype html><title>Ergometer</title><h1>Ergometer</h1>\n"
     "<p>Latest readings for Prometheus: <a href=\"/metrics\">/metrics</a></p>\n";
-
-struct Address {
-  std::string host;
-  int port = 0;
-};
-
-base::Result<Address> parse(const std::string& listen) {
-  const auto wrong = [&] {
-    return base::input_error(fmt::format(
-        "address to listen at '{}': ADDRESS:PORT is expected, such as 127.0.0.1:9400, [::1]:9400 "
-        "or :9400 for every address; port 0 takes a free one",
-        listen));
-  };
-  const size_t colon = listen.rfind(':');
-  if (colon == std::string::npos) return wrong();
-  const auto port = base::parse_integer(listen.substr(colon + 1));
-  constexpr int64_t kHighest = 65535;
-  if (!port || *port < 0 || *port > kHighest) return wrong();
-  std::string host = listen.substr(0, colon);
-  const bool brackets = host.starts_with('[') && host.ends_with(']');
-  if (brackets) host = host.substr(1, host.size() - 2);
-  if (!brackets && host.find(':') != std::string::npos) return wrong();
-  return Address{host.empty() ? "0.0.0.0" : host, static_cast<int>(*port)};
-}
-
-/// A socket that listens; none, with errno set or 0, where that cannot be.
-Socket listen_at(const Address& address) {
-  addrinfo wanted{};
-  wanted.ai_family = AF_UNSPEC;
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  errno = 0;
-  if (::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &wanted, &found) !=
-      0) {
-    errno = 0;
-    return Socket();
-  }
-  Socket result;
-  for (const addrinfo* at = found; at != nullptr && result.get() < 0; at = at->ai_next) {
-    Socket socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const int yes = 1;
-    if (socket.get() >= 0 &&
-        ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        ::bind(socket.get(), at->ai_addr, at->ai_addrlen) == 0 &&
-        ::listen(socket.get(), kBacklog) == 0)
-      result = std::move(socket);
-  }
-  const int error = errno;
-  ::freeaddrinfo(found);
-  errno = error;
-  return result;
-}
-
-int port_at(int socket) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
-  return bound.ss_family == AF_INET6 ? ntohs(reinterpret_cast<sockaddr_in6&>(bound).sin6_port)
-                                     : ntohs(reinterpret_cast<sockaddr_in&>(bound).sin_port);
-}
 
 bool would_block(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -294,19 +230,14 @@ const std::string& MetricsServer::address() const { return state_->address; }
 
 base::Result<MetricsServer> MetricsServer::start(const std::string& listen, Page page,
                                                  std::chrono::milliseconds request_time) {
-  ERGOMETER_ASSIGN(const Address address, parse(listen));
-  Socket socket = listen_at(address);
+  ERGOMETER_ASSIGN(Listener listener, Listener::open(listen));
   auto state = std::make_unique<State>();
-  if (socket.get() >= 0) state->wake = Socket(::eventfd(0, EFD_CLOEXEC));
-  if (socket.get() < 0 || state->wake.get() < 0) {
-    const char* const why = errno != 0 ? ::strerror(errno) : "no such address";
-    return base::missing_error(fmt::format("cannot listen at {}: {}", listen, why));
-  }
-  const bool v6 = address.host.find(':') != std::string::npos;
-  state->address = fmt::format("{0}{2}{1}:{3}", v6 ? "[" : "", v6 ? "]" : "", address.host,
-                               port_at(socket.get()));
+  state->wake = Socket(::eventfd(0, EFD_CLOEXEC));
+  if (state->wake.get() < 0)
+    return base::missing_error(fmt::format("cannot listen at {}: {}", listen, ::strerror(errno)));
+  state->address = listener.address;
   state->thread =
-      std::thread([loop = std::make_unique<Loop>(std::move(socket), state->wake.get(),
+      std::thread([loop = std::make_unique<Loop>(std::move(listener.socket), state->wake.get(),
                                                  std::move(page), request_time)] { loop->run(); });
   return MetricsServer(std::move(state));
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the terminal's colours (src/report/colours.h) mean what the page's do (web/src/base/theme.ts)."""
+"""Whether the terminal's colours (src/report/colours.h) and the live page's (src/serve/live.html) mean what the report
+page's do (web/src/base/theme.ts)."""
 import pathlib
 import re
 import sys
@@ -20,9 +21,23 @@ def nearest(light, dark):
     return min(palette().items(), key=lambda it: sum((x - y) ** 2 for x, y in zip(it[1], middle)))[0]
 
 
+def tokens_of(theme):
+    return {name: pair for name, *pair in re.findall(r'^ +(\w+): \["(#\w{6})", "(#\w{6})"\]', theme, re.M)}
+
+
+def live_faults(page, theme):
+    """The same of the live page, whose style has the light colours first and the dark ones behind."""
+    light, dark = (dict(re.findall(r"--(\w+): (#\w{6})", part)) for part in page.split("prefers-color-scheme: dark")[:2])
+    if len(light) < 10 or light.keys() != dark.keys():
+        yield "src/serve/live.html: its colours are not found"
+    for name in light:
+        if [light[name], dark.get(name)] != tokens_of(theme).get(name):
+            yield f"src/serve/live.html: {name} is {light[name]} and {dark.get(name)}, on the report page {tokens_of(theme).get(name)}"
+
+
 def faults(header, theme):
     """What is wrong, a line each."""
-    tokens = {name: pair for name, *pair in re.findall(r'^ +(\w+): \["(#\w{6})", "(#\w{6})"\]', theme, re.M)}
+    tokens = tokens_of(theme)
     kinds = dict(re.findall(r'(\w+): "(\w+)"', theme[theme.index("kKinds"):theme.index("seriesToken")]))
     rows = re.findall(r'\{"(\w+)", "(\w+)", "38;5;(\d+)"\}', header)
     if len(rows) < 10:
@@ -36,8 +51,10 @@ def faults(header, theme):
 
 
 def main():
-    found = list(faults((ROOT / "src/report/colours.h").read_text(), (ROOT / "web/src/base/theme.ts").read_text()))
-    print("\n".join(found) or "terminal and page have the same colours")
+    theme = (ROOT / "web/src/base/theme.ts").read_text()
+    found = [*faults((ROOT / "src/report/colours.h").read_text(), theme),
+             *live_faults((ROOT / "src/serve/live.html").read_text(), theme)]
+    print("\n".join(found) or "terminal and pages have the same colours")
     return 1 if found else 0
 
 

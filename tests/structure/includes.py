@@ -24,6 +24,8 @@ ALLOWED["import"] = {"base", "run"}
 ALLOWED["analysis"] = {"base", "run"}
 # This machine's sensors, and files that are played back as such; calibration measures through the same.
 ALLOWED["record"] = {"base", "run", "import"}
+# What many recorders push, kept and shown.
+ALLOWED["serve"] = {"base", "run", "record"}
 ALLOWED["calibration"].add("record")
 for user in ("compare", "report", "study", "launch", "page", "cli"):
     ALLOWED[user].add("analysis")
@@ -31,7 +33,7 @@ ALLOWED["launch"].add("import")
 # Launch scripts and frameworks' files end as settings: only what meets users reads them.
 for folder in CHAIN[CHAIN.index("intake") + 1:CHAIN.index("launch")]:
     ALLOWED[folder].discard("intake")
-ALLOWED["cli"] |= {"import", "record"}
+ALLOWED["cli"] |= {"import", "record", "serve"}
 for user in CHAIN[CHAIN.index("engine"):]:
     ALLOWED[user].add("run")
 
@@ -43,7 +45,7 @@ HEAVY = {
     "toml++/": {"intake"},
     "sqlite3.h": {"run"},
     "Eigen/": {"calibration"},
-    "simdjson": {"import"},
+    "simdjson": {"import", "serve"},
     "zlib.h": {"import", "page", "report"},
     "httplib.h": {"record"},
     "zstd": {"import"},

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+
+namespace ergometer::record {
+
+struct PushTarget {
+  std::string url;          ///< "http://monitor:9500"; empty: nothing is pushed
+  std::string token;        ///< empty: none is asked for
+  std::string certificate;  ///< PEM file, trusted; empty: those that the system trusts
+};
+
+struct PushAnswer {
+  int status = 0;  ///< of HTTP
+  std::string body;
+};
+
+/// A connection to `ergometer serve`, or to a proxy before it: http:// or https://.
+class PushClient {
+ public:
+  /// Connects to nobody yet. Input errors: no such URL; a file that cannot be read.
+  static base::Result<PushClient> make(const PushTarget& target);
+  PushClient(PushClient&&) noexcept;
+  ~PushClient();
+
+  /// Sends lines of docs/push-format.md. An error of kind kMissing when no answer came in time.
+  base::Result<PushAnswer> post(const std::string& lines);
+
+ private:
+  struct State;
+  explicit PushClient(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace ergometer::record

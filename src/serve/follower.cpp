@@ -1,0 +1,190 @@
+#include "serve/follower.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "record/clock.h"
+#include "record/pusher.h"
+#include "record/source.h"
+#include "run/sqlite.h"
+
+namespace ergometer::serve {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr int64_t kRowsAtFirst = 4096;  ///< of a file that is new here
+constexpr int64_t kLatelyS = 30;
+constexpr int kFirstMetric = 2;  ///< column behind time and device
+
+std::string fact(run::Database& db, const char* key) {
+  run::Statement select(db, "SELECT value FROM run WHERE key = ?");
+  select.bind(1, std::string_view(key));
+  return select.step() ? select.text(0) : std::string();
+}
+
+std::vector<run::Device> select_devices(run::Database& db, const std::string& host) {
+  std::vector<run::Device> devices;
+  run::Statement select(db, "SELECT kind, rank, device_index, name FROM devices ORDER BY device");
+  while (select.step() && devices.size() < PushLimits::kDevices) {
+    run::Device device;
+    while (device.kind != run::DeviceKind::kPort && select.text(0) != run::kind_name(device.kind))
+      device.kind = static_cast<run::DeviceKind>(static_cast<int>(device.kind) + 1);
+    device.host = host;
+    if (!select.is_null(1)) device.rank = select.integer(1);
+    if (!select.is_null(2)) device.index = select.integer(2);
+    device.name = select.text(3);
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+std::vector<std::optional<run::Metric>> metrics_of_columns(const run::Statement& select) {
+  std::vector<std::optional<run::Metric>> metrics(static_cast<size_t>(select.columns()));
+  for (size_t column = 0; column < metrics.size(); ++column)
+    for (int m = 0; m < static_cast<int>(run::Metric::kCount); ++m)
+      if (select.column_name(static_cast<int>(column)) ==
+          run::metric_info(static_cast<run::Metric>(m)).name)
+        metrics[column] = static_cast<run::Metric>(m);
+  return metrics;
+}
+
+/// The latest of every metric in the rows from `first` on.
+std::vector<PushReading> latest_readings(run::Database& db, int64_t first, size_t devices) {
+  std::map<std::pair<size_t, run::Metric>, run::Sample> latest;
+  run::Statement select(db, "SELECT * FROM readings WHERE rowid >= ? ORDER BY rowid");
+  select.bind(1, first);
+  const auto metrics = metrics_of_columns(select);
+  while (select.step()) {
+    const int64_t device = select.integer(1);
+    if (device < 0 || static_cast<size_t>(device) >= devices) continue;
+    for (size_t column = kFirstMetric; column < metrics.size(); ++column) {
+      if (!metrics[column] || select.is_null(static_cast<int>(column))) continue;
+      latest[{static_cast<size_t>(device), *metrics[column]}] = {
+          select.integer(0), select.real(static_cast<int>(column))};
+    }
+  }
+  std::vector<PushReading> readings;
+  for (const auto& [of, sample] : latest) {
+    const run::MetricInfo& info = run::metric_info(of.second);
+    if (sample.value >= info.lowest && sample.value <= info.highest && sample.time_ns >= 0)
+      readings.push_back({of.first, of.second, sample});
+  }
+  // Those of one device and time stand side by side, to share a row.
+  std::stable_sort(readings.begin(), readings.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.device, a.sample.time_ns) < std::pair(b.device, b.sample.time_ns);
+  });
+  return readings;
+}
+
+run::ClockReading latest_clock(run::Database& db) {
+  run::Statement select(db,
+                        "SELECT time_ns, monotonic_ns, max_error_ns FROM clock_readings "
+                        "ORDER BY rowid DESC LIMIT 1");
+  if (!select.step()) return {};
+  return {select.integer(0), select.integer(1), select.integer(2)};
+}
+
+bool same(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+}  // namespace
+
+Push read_growth(const std::string& path, int64_t after) {
+  Push push;
+  run::Database db(path, run::Database::Access::kRead);
+  const std::string stem = std::filesystem::path(path).stem().string();
+  push.recorder =
+      record::push_job(stem.substr(stem.size() - std::min(stem.size(), PushLimits::kName)), "", 0);
+  push.host = record::push_job(fact(db, "host"), "unknown", 0);
+  std::string job = fact(db, "tag.job");
+  if (job.empty()) job = fact(db, "slurm_job_id");
+  push.job = record::push_job(job.empty() ? stem : job, "", 0);
+  push.devices = select_devices(db, push.host);
+  PushBatch batch;
+  batch.sequence = db.number("SELECT max(rowid) FROM readings");
+  batch.first = std::max(after + 1, after == 0 ? batch.sequence - kRowsAtFirst : 1);
+  batch.readings = latest_readings(db, batch.first, push.devices.size());
+  batch.clock = latest_clock(db);
+  batch.end = !fact(db, "ended_ns").empty();
+  if (db.ok() && batch.sequence > after) push.batches.push_back(std::move(batch));
+  return push;
+}
+
+/// What the thread and who takes have in common.
+struct Follower::Shared {
+  /// How far a file was read.
+  struct Cursor {
+    timespec changed{};
+    int64_t row = 0;
+  };
+
+  std::string folder;
+  std::mutex mutex;
+  std::vector<Push> read;
+  std::map<std::string, Cursor> cursors;  ///< the thread's alone
+
+  void look();
+  void look_at(const std::string& path);
+};
+
+void Follower::Shared::look_at(const std::string& path) {
+  struct stat about = {};
+  if (::stat(path.c_str(), &about) != 0) return;
+  const bool known = cursors.count(path) > 0;
+  if (!known && cursors.size() >= kMostFiles) return;
+  Cursor& cursor = cursors[path];
+  const bool grew = !same(cursor.changed, about.st_mtim);
+  if (!grew) return;
+  if (!known && record::now_ns() / record::kNsPerSecond - about.st_mtim.tv_sec > kLatelyS) {
+    cursor.changed = about.st_mtim;
+    return;
+  }
+  Push push = read_growth(path, cursor.row);
+  if (push.batches.empty()) return;  // it is looked at again
+  cursor = {about.st_mtim, push.batches.back().sequence};
+  const std::lock_guard lock(mutex);
+  if (read.size() < kMostWaiting) read.push_back(std::move(push));
+}
+
+void Follower::Shared::look() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+    if (entry.path().extension() == ".run") look_at(entry.path().string());
+}
+
+Follower::Follower(const std::string& folder) : shared_(std::make_unique<Shared>()) {
+  shared_->folder = folder;
+  thread_ = std::thread([this] {
+    auto next = std::chrono::steady_clock::now();
+    while (!stop_.wait_until(next)) {
+      try {
+        shared_->look();
+      } catch (const std::bad_alloc&) {
+        // Files are looked at again.
+      }
+      next = std::chrono::steady_clock::now() + seconds(1);
+    }
+  });
+}
+
+Follower::~Follower() {
+  stop_.set();
+  thread_.join();
+}
+
+std::vector<Push> Follower::take() {
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->read, {});
+}
+
+}  // namespace ergometer::serve

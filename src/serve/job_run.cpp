@@ -1,0 +1,224 @@
+#include "serve/job_run.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "run/log_tables.h"
+#include "run/reading_rows.h"
+#include "run/run.h"
+#include "run/sqlite.h"
+#include "run/writer_lock.h"
+
+namespace ergometer::serve {
+namespace {
+
+constexpr const char* kTables = R"sql(
+CREATE TABLE IF NOT EXISTS recorders (
+  recorder TEXT PRIMARY KEY, host TEXT NOT NULL, sequence INTEGER NOT NULL, lost INTEGER NOT NULL,
+  time_ns INTEGER NOT NULL, ended INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS job_history (
+  time_ns INTEGER NOT NULL, power_w REAL NOT NULL, hottest_c REAL NOT NULL, nodes INTEGER NOT NULL,
+  gpus INTEGER NOT NULL);
+)sql";
+
+/// Tells these Runs from others; a fact of the Run.
+constexpr const char* kFact = "pushed_job";
+/// Time and device, then the metrics.
+constexpr size_t kReadingColumns = 2 + static_cast<size_t>(run::Metric::kCount);
+
+using DeviceKey = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
+
+DeviceKey key_of(const run::Device& device) {
+  return {device.host, device.kind, device.index, device.index < 0 ? device.name : std::string()};
+}
+
+bool is_there(const std::string& path) {
+  struct stat found = {};
+  return ::stat(path.c_str(), &found) == 0;
+}
+
+}  // namespace
+
+struct JobRun::State {
+  std::string path;
+  std::unique_ptr<run::Database> db;
+  run::WriterLock lock;
+  std::vector<run::Device> devices;
+  std::map<DeviceKey, size_t> numbers;
+  std::map<std::string, RecorderRow> recorders, changed;  ///< on disk; of the next commit
+  size_t written_devices = 0;
+  std::vector<run::ReadingCell> cells;
+  std::vector<std::pair<std::string, run::ClockReading>> clocks;
+  std::vector<HistoryRow> history;
+
+  base::Result<void> create(const std::string& job);
+  base::Result<void> go_on();
+  void read_recorders();
+  void read_devices();
+  void write();
+  void write_recorders();
+  void forget();
+};
+
+base::Result<void> JobRun::State::create(const std::string& job) {
+  run::Run run;
+  run.source = "recorded";
+  run.facts[kFact] = job;
+  return run::write_run(run, path);
+}
+
+base::Result<void> JobRun::State::go_on() {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (!is_run) return base::input_error(path + ": is no Run file");
+  db = std::make_unique<run::Database>(path, run::Database::Access::kAppend);
+  db->execute("PRAGMA journal_mode = DELETE");
+  db->execute("PRAGMA synchronous = FULL");
+  if (db->ok() && db->columns("readings").size() != kReadingColumns)
+    return base::input_error(path + ": was made by another version; move it away to begin anew");
+  if (db->ok() && db->number("SELECT count(*) FROM run WHERE key = 'pushed_job'") == 0)
+    return base::input_error(path + ": is a Run that is not of recorders that push");
+  db->execute(kTables);
+  lock = run::WriterLock::take(path);
+  read_recorders();
+  read_devices();
+  if (!db->ok()) return db->failure(path + ": the Run cannot be continued");
+  if (numbers.size() == devices.size()) return {};
+  return base::input_error(path + ": is not a server's Run: it holds a device twice");
+}
+
+void JobRun::State::read_recorders() {
+  run::Statement select(*db,
+                        "SELECT recorder, host, sequence, lost, time_ns, ended FROM recorders");
+  while (select.step())
+    recorders[select.text(0)] = {select.text(1), select.integer(2), select.integer(3),
+                                 select.integer(4), select.integer(5) != 0};
+}
+
+void JobRun::State::read_devices() {
+  run::Statement select(
+      *db,
+      "SELECT kind, rank, device_index, host, uuid, name, pci_bus_id FROM devices "
+      "ORDER BY device");
+  while (select.step()) {
+    run::Device device;
+    while (device.kind != run::DeviceKind::kPort && select.text(0) != run::kind_name(device.kind))
+      device.kind = static_cast<run::DeviceKind>(static_cast<int>(device.kind) + 1);
+    if (!select.is_null(1)) device.rank = select.integer(1);
+    if (!select.is_null(2)) device.index = select.integer(2);
+    device.host = select.text(3);
+    device.uuid = select.text(4);
+    device.name = select.text(5);
+    device.pci_bus_id = select.text(6);
+    numbers.emplace(key_of(device), devices.size());
+    devices.push_back(std::move(device));
+  }
+  written_devices = devices.size();
+}
+
+base::Result<JobRun> JobRun::open(const std::string& path, const std::string& job) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  if (!is_there(path)) ERGOMETER_TRY(state->create(job));
+  if (run::WriterLock::is_held(path))
+    return base::input_error(fmt::format("{}: another process records into it", path));
+  ERGOMETER_TRY(state->go_on());
+  return JobRun(std::move(state));
+}
+
+JobRun::JobRun(std::unique_ptr<State> state) : state_(std::move(state)) {}
+JobRun::JobRun(JobRun&&) noexcept = default;
+JobRun::~JobRun() = default;
+
+const std::vector<run::Device>& JobRun::devices() const { return state_->devices; }
+const std::map<std::string, RecorderRow>& JobRun::recorders() const { return state_->recorders; }
+
+std::vector<HistoryRow> JobRun::history(size_t most) const {
+  std::vector<HistoryRow> rows;
+  run::Statement select(*state_->db,
+                        "SELECT time_ns, power_w, hottest_c, nodes, gpus FROM job_history "
+                        "ORDER BY rowid DESC LIMIT ?");
+  select.bind(1, static_cast<int64_t>(most));
+  while (select.step())
+    rows.push_back(
+        {select.integer(0), select.real(1), select.real(2), select.integer(3), select.integer(4)});
+  std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+size_t JobRun::device(const run::Device& device) {
+  const auto [at, added] = state_->numbers.emplace(key_of(device), state_->devices.size());
+  if (added) state_->devices.push_back(device);
+  return at->second;
+}
+
+bool JobRun::add(const Push& push, const PushBatch& batch, const std::vector<size_t>& numbers,
+                 int64_t now_ns) {
+  State& state = *state_;
+  auto at = state.changed.find(push.recorder);
+  if (at == state.changed.end()) {
+    const auto old = state.recorders.find(push.recorder);
+    at = state.changed
+             .emplace(push.recorder, old == state.recorders.end() ? RecorderRow{} : old->second)
+             .first;
+  }
+  RecorderRow& row = at->second;
+  if (batch.sequence <= row.sequence) return false;
+  row = {push.host, batch.sequence, row.lost + batch.lost_behind(row.sequence), now_ns, batch.end};
+  for (const PushReading& reading : batch.readings)
+    state.cells.push_back(
+        {reading.sample.time_ns, numbers[reading.device], reading.metric, reading.sample.value});
+  state.clocks.emplace_back(push.host, batch.clock);
+  return true;
+}
+
+void JobRun::add(const HistoryRow& row) { state_->history.push_back(row); }
+
+bool JobRun::waits() const { return !state_->changed.empty() || !state_->history.empty(); }
+
+void JobRun::State::write_recorders() {
+  run::Statement insert(*db, "INSERT OR REPLACE INTO recorders VALUES (?, ?, ?, ?, ?, ?)");
+  for (const auto& [name, row] : changed)
+    insert.run(name, row.host, row.sequence, row.lost, row.time_ns, int64_t{row.ended});
+}
+
+void JobRun::State::write() {
+  db->execute("BEGIN IMMEDIATE");
+  for (size_t number = written_devices; number < devices.size(); ++number)
+    run::insert_device(*db, number, devices[number]);
+  run::insert_readings(*db, cells);
+  run::Statement clock(*db, "INSERT INTO clock_readings VALUES (?, ?, ?, ?)");
+  for (const auto& [host, r] : clocks) clock.run(host, r.time_ns, r.monotonic_ns, r.max_error_ns);
+  write_recorders();
+  run::Statement point(*db, "INSERT INTO job_history VALUES (?, ?, ?, ?, ?)");
+  for (const HistoryRow& row : history)
+    point.run(row.time_ns, row.power_w, row.hottest_c, row.nodes, row.gpus);
+  db->execute("COMMIT");
+}
+
+void JobRun::State::forget() {
+  cells.clear();
+  clocks.clear();
+  history.clear();
+  changed.clear();
+}
+
+base::Result<void> JobRun::commit() {
+  State& state = *state_;
+  state.write();
+  if (!state.db->ok()) {
+    const std::string what = state.db->problem();
+    state.db->roll_back();
+    state.forget();
+    return base::missing_error(fmt::format("{}: cannot be written: {}", state.path, what));
+  }
+  for (auto& [name, row] : state.changed) state.recorders[name] = row;
+  state.written_devices = state.devices.size();
+  state.forget();
+  return {};
+}
+
+}  // namespace ergometer::serve

@@ -1,0 +1,81 @@
+#include "serve/job_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+
+#include "run/run.h"
+#include "serve/test_pushes.h"
+
+namespace ergometer::serve {
+namespace {
+
+class JobRunTest : public testing::Test {
+ protected:
+  JobRunTest() { std::remove(path_.c_str()); }
+  ~JobRunTest() override { std::remove(path_.c_str()); }
+
+  /// Adds a batch with one reading of power.
+  static bool add(JobRun& run, int64_t sequence, double power_w) {
+    Push push = test_push("node1", sequence);
+    push.batches[0].readings.push_back({0, run::Metric::kPower, {sequence * 1000, power_w}});
+    return run.add(push, push.batches[0], {run.device(push.devices[0])}, sequence);
+  }
+
+  std::string path_ = testing::TempDir() + "ergometer-job-run-test.run";
+};
+
+TEST_F(JobRunTest, StoresABatchOnce) {
+  auto run = JobRun::open(path_, "job");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_TRUE(add(*run, 1, 100));
+  EXPECT_FALSE(add(*run, 1, 100));
+  ASSERT_TRUE(run->commit());
+  EXPECT_FALSE(add(*run, 1, 100));
+  EXPECT_TRUE(add(*run, 4, 200));
+  ASSERT_TRUE(run->commit());
+  EXPECT_EQ(run->recorders().at("of-node1").sequence, 4);
+  EXPECT_EQ(run->recorders().at("of-node1").lost, 2);
+  const auto log = run::read_device_log(path_);
+  ASSERT_TRUE(log);
+  ASSERT_EQ(log->devices.size(), 1u);
+  ASSERT_EQ(log->devices[0].series[0].samples.size(), 2u);
+  EXPECT_EQ(log->devices[0].series[0].samples[1].value, 200);
+}
+
+TEST_F(JobRunTest, GoesOnAfterARestart) {
+  {
+    auto run = JobRun::open(path_, "job");
+    add(*run, 1, 100);
+    ASSERT_TRUE(run->commit());
+    add(*run, 2, 200);  // never committed, hence never acknowledged
+  }
+  auto run = JobRun::open(path_, "job");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->recorders().at("of-node1").sequence, 1);
+  EXPECT_EQ(run->devices().size(), 1u);
+  EXPECT_TRUE(add(*run, 2, 200));
+  run->add(HistoryRow{5, 700, 60, 1, 1});
+  ASSERT_TRUE(run->commit());
+  EXPECT_EQ(run->history(10).at(0).power_w, 700);
+  EXPECT_EQ(run::read_device_log(path_)->devices[0].series[0].samples.size(), 2u);
+}
+
+TEST_F(JobRunTest, LeavesOtherRunsAlone) {
+  run::Run other;
+  other.source = "recorded";
+  ASSERT_TRUE(run::write_run(other, path_));
+  const auto size = std::filesystem::file_size(path_);
+  EXPECT_FALSE(JobRun::open(path_, "job"));
+  EXPECT_EQ(std::filesystem::file_size(path_), size);
+}
+
+TEST_F(JobRunTest, OneWriterAtATime) {
+  auto run = JobRun::open(path_, "job");
+  ASSERT_TRUE(run);
+  EXPECT_FALSE(JobRun::open(path_, "job"));
+}
+
+}  // namespace
+}  // namespace ergometer::serve

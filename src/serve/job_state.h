@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "run/device_log.h"
+#include "serve/job_run.h"
+#include "serve/push_format.h"
+
+namespace ergometer::serve {
+
+/// What is known now of one device.
+struct DeviceState {
+  static constexpr size_t kMetrics = static_cast<size_t>(run::Metric::kCount);
+
+  run::DeviceKind kind = run::DeviceKind::kGpu;
+  int64_t index = -1;
+  std::string name;
+  std::array<double, kMetrics> values{};
+  std::array<int64_t, kMetrics> times_ns{};  ///< 0: never read
+  run::Metric failed = run::Metric::kCount;  ///< which counter of errors grew last
+  int64_t failed_ns = 0;                     ///< when, by the server's clock; 0: none did
+  double sent_rate = 0, received_rate = 0;   ///< of a port, bytes a second
+
+  bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
+  double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
+  /// The first of the ways to tell it that the device has; -1: none.
+  double power_w() const;
+  void set(run::Metric metric, const run::Sample& sample, int64_t now_ns);
+};
+
+/// What is known now of one node.
+struct NodeState {
+  enum class Presence : uint8_t { kLive, kSilent, kEnded };
+
+  std::string name, recorder;
+  std::vector<size_t> devices;  ///< by the numbers of the job's Run
+  int64_t heard_ns = 0;         ///< by the server's clock
+  int64_t sequence = 0;         ///< of the last batch
+  int64_t lost = 0;             ///< batches that never came
+  bool ended = false;
+  run::ClockReading clock;  ///< the recorder's, with its last batch
+  double jump_s = 0;        ///< what its clock last was set by, forward or back
+  int64_t jumped_ns = 0;    ///< when; 0: never
+  Presence presence(int64_t now_ns) const;
+};
+
+/// Something that an operator should look at.
+struct LiveFinding {
+  std::string kind;                ///< "throttled.hw_thermal_slowdown", "silent", "clock_jump", ...
+  std::string grade;               ///< "bad" or "fair"
+  std::string text;                ///< "8 GPUs are held back by hw_thermal_slowdown"
+  int64_t since_ns = 0;            ///< by the server's clock
+  std::vector<std::string> where;  ///< the first few: "node7 GPU 3"
+};
+
+/// One job as it is now, kept up by what recorders push. It outlives no restart: then nodes are
+/// known by the Run, and silent until they push again.
+class JobState {
+ public:
+  static constexpr int64_t kSilentAfterNs = 5'000'000'000;
+
+  explicit JobState(const JobRun& run);
+
+  /// `numbers`: of the push's devices in the job's Run.
+  void hear(const Push& push, const std::vector<size_t>& numbers, int64_t now_ns);
+  /// What is to be looked at now; remembers since when.
+  std::vector<LiveFinding> findings(int64_t now_ns);
+  HistoryRow total(int64_t now_ns) const;  ///< of the nodes that are live
+
+  const std::vector<NodeState>& nodes() const { return nodes_; }
+  const std::vector<DeviceState>& devices() const { return devices_; }
+  int64_t heard_ns() const { return heard_ns_; }
+  int64_t gpus() const;
+
+ private:
+  NodeState& node(const std::string& name);
+  void place(size_t number, const run::Device& device);
+  void look_at_clock(NodeState& node, const run::ClockReading& clock, int64_t now_ns);
+
+  std::vector<NodeState> nodes_;
+  std::map<std::string, size_t> node_numbers_;
+  std::vector<DeviceState> devices_;
+  int64_t heard_ns_ = 0;
+  std::map<std::string, int64_t> since_;  ///< by a finding's kind
+};
+
+}  // namespace ergometer::serve

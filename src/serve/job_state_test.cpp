@@ -1,0 +1,129 @@
+#include "serve/job_state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "serve/test_pushes.h"
+
+namespace ergometer::serve {
+namespace {
+
+using run::Metric;
+constexpr int64_t kSecond = 1'000'000'000;
+
+class JobStateTest : public testing::Test {
+ protected:
+  JobStateTest() : run_(*JobRun::open(fresh(path_), "job")), state_(run_) {}
+  ~JobStateTest() override { std::remove(path_.c_str()); }
+
+  static const std::string& fresh(const std::string& path) {
+    std::remove(path.c_str());
+    return path;
+  }
+  void hear(const Push& push, int64_t now_ns) {
+    std::vector<size_t> numbers;
+    for (const run::Device& device : push.devices) numbers.push_back(run_.device(device));
+    state_.hear(push, numbers, now_ns);
+  }
+  std::vector<std::string> where(const std::string& kind, int64_t now_ns) {
+    for (const LiveFinding& finding : state_.findings(now_ns))
+      if (finding.kind == kind) return finding.where;
+    return {};
+  }
+  /// A node at work, its GPUs at these clocks.
+  static Push working(const std::string& host, const std::vector<double>& clocks_mhz) {
+    Push push = test_push(host, 1, static_cast<int64_t>(clocks_mhz.size()));
+    for (size_t i = 0; i < clocks_mhz.size(); ++i) {
+      push.batches[0].readings.push_back({i, Metric::kSmClock, {1, clocks_mhz[i]}});
+      push.batches[0].readings.push_back({i, Metric::kGpuUtilization, {1, 90}});
+    }
+    return push;
+  }
+
+  std::string path_ = testing::TempDir() + "ergometer-job-state-test.run";
+  JobRun run_;
+  JobState state_;
+};
+
+TEST_F(JobStateTest, SilentNodesComeBack) {
+  hear(test_push("a", 1), kSecond);
+  hear(test_push("b", 1), 2 * kSecond);
+  EXPECT_TRUE(where("silent", 6 * kSecond).empty());
+  EXPECT_EQ(where("silent", 7 * kSecond - 1), std::vector<std::string>{"a"});
+  hear(test_push("a", 2), 7 * kSecond);
+  EXPECT_EQ(where("silent", 8 * kSecond), std::vector<std::string>{"b"});
+  Push last = test_push("b", 2);
+  last.batches[0].end = true;
+  hear(last, 9 * kSecond);
+  EXPECT_TRUE(where("silent", 12 * kSecond).empty());  // it ended, and a is heard until then
+}
+
+TEST_F(JobStateTest, AFindingKeepsItsBeginning) {
+  hear(test_push("a", 1), kSecond);
+  EXPECT_EQ(state_.findings(10 * kSecond).at(0).since_ns, 10 * kSecond);
+  EXPECT_EQ(state_.findings(20 * kSecond).at(0).since_ns, 10 * kSecond);
+}
+
+TEST_F(JobStateTest, ClocksThatJump) {
+  Push push = test_push("a", 1);
+  push.batches[0].clock = {100 * kSecond, kSecond, 0};
+  hear(push, kSecond);
+  push = test_push("a", 2);
+  push.batches[0].clock = {101 * kSecond + kSecond / 10, 2 * kSecond, 0};  // steered
+  hear(push, 2 * kSecond);
+  EXPECT_TRUE(where("clock_jump", 2 * kSecond).empty());
+  push = test_push("a", 3);
+  push.batches[0].clock = {62 * kSecond, 3 * kSecond, 0};
+  hear(push, 3 * kSecond);
+  EXPECT_EQ(where("clock_jump", 3 * kSecond), std::vector<std::string>{"a"});
+  // One second passed, and the clock went back by 39.1.
+  EXPECT_NEAR(state_.nodes()[0].jump_s, -40.1, 1e-9);
+}
+
+TEST_F(JobStateTest, SlowerThanItsPeers) {
+  hear(working("a", {1980, 1980, 1880}), kSecond);  // 1881 is 95 % of the median
+  hear(working("b", {1980, 1881, 1980}), kSecond);
+  EXPECT_EQ(where("slower", kSecond), std::vector<std::string>{"a GPU 2"});
+}
+
+TEST_F(JobStateTest, CountersOfErrorsThatGrow) {
+  for (int64_t i = 1; i <= 3; ++i) {
+    Push push = test_push("a", i, 2);
+    // The first GPU had four errors before anybody looked, and gets a fifth; the other none.
+    push.batches[0].readings = {{0, Metric::kEccUncorrected, {i, i < 3 ? 4.0 : 5.0}},
+                                {1, Metric::kEccUncorrected, {i, 7}},
+                                {1, Metric::kTemperatureMargin, {i, 2}}};
+    hear(push, i * kSecond);
+    EXPECT_EQ(where("errors", i * kSecond).empty(), i < 3);
+  }
+  EXPECT_EQ(where("errors", 4 * kSecond), std::vector<std::string>{"a gpu 0 (ecc_uncorrected)"});
+  EXPECT_TRUE(where("errors", 700 * kSecond).empty());
+  EXPECT_EQ(where("near_limit", 4 * kSecond), std::vector<std::string>{"a GPU 1"});
+}
+
+TEST_F(JobStateTest, RatesOfPorts) {
+  for (int64_t i = 1; i <= 2; ++i) {
+    Push push = test_push("a", i);
+    push.devices[0].kind = run::DeviceKind::kPort;
+    push.batches[0].readings.push_back(
+        {0, Metric::kNetSent, {i * 2 * kSecond, static_cast<double>(i) * 500}});
+    hear(push, i * kSecond);
+  }
+  EXPECT_DOUBLE_EQ(state_.devices()[0].sent_rate, 250);
+}
+
+TEST_F(JobStateTest, WhatIsSentAgainChangesNothing) {
+  Push push = working("a", {1980});
+  hear(push, kSecond);
+  push.batches[0].sequence = 3;
+  push.batches[0].readings[0].sample.value = 1500;
+  hear(push, 2 * kSecond);
+  EXPECT_EQ(state_.nodes()[0].lost, 1);
+  hear(working("a", {1980}), 3 * kSecond);
+  EXPECT_EQ(state_.devices()[0].of(Metric::kSmClock), 1500);
+}
+
+}  // namespace
+}  // namespace ergometer::serve

@@ -1,0 +1,15 @@
+// Stands in for tls_channel.cpp in the program, which loads it, and OpenSSL with it, when readings
+// are to be taken over TLS.
+#include "base/program_part.h"
+#include "serve/channel.h"
+
+namespace ergometer::serve {
+
+base::Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
+  ERGOMETER_ASSIGN(MakeTls* const make, base::load_from_part<MakeTls>("tls", kMakeTls));
+  base::Result<ChannelMaker> made;
+  make(certificate, key, made);
+  return made;
+}
+
+}  // namespace ergometer::serve

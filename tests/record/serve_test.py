@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""`ergometer serve` with faults, one by one: what was acknowledged is on disk, once, and the page says what happened.
+
+    tests/record/serve_test.py ERGOMETER [TEST ...]
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import socket
+import ssl
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.request
+
+from pushers import LIMIT_S, Recorder, measure, push, read_answer, request, serving, state
+
+PROGRAM = ""
+TOKEN = "a-token-of-this-test"
+
+
+def until(what, is_so, limit_s=LIMIT_S):
+    deadline = time.monotonic() + limit_s
+    while not is_so():
+        assert time.monotonic() < deadline, f"{what}: not within {limit_s} s"
+        time.sleep(0.05)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def rows_of(run):
+    """Times of the readings of every host's first GPU."""
+    database = sqlite3.connect(run)
+    assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    found = {}
+    for host, at in database.execute("SELECT host, time_ns FROM readings JOIN devices USING (device) WHERE kind = 'gpu' AND "
+                                     "device_index = 0"):
+        found.setdefault(host, []).append(at)
+    database.close()
+    return found
+
+
+def findings(document):
+    return {finding["kind"]: finding for finding in document["job"]["findings"]}
+
+
+class Steady(threading.Thread):
+    """Pushes batch after batch, each until it is acknowledged, whatever becomes of the server."""
+
+    def __init__(self, address, host):
+        super().__init__(daemon=True)
+        self.address, self.recorder, self.acknowledged, self.ending = address, Recorder(host, gpus=2), 0, False
+
+    def run(self):
+        while not self.ending:
+            text = self.recorder.head + self.recorder.batch()
+            while True:
+                try:
+                    status, body = push(self.address, text)
+                    if status == 200 and json.loads(body)["acknowledged"] == self.recorder.sequence:
+                        break
+                except (OSError, ConnectionError, TypeError):
+                    pass
+                time.sleep(0.02)
+            self.acknowledged += 1
+
+
+class Serve(unittest.TestCase):
+    def setUp(self):
+        name = tempfile.TemporaryDirectory(prefix="ergometer-serve-")
+        self.addCleanup(name.cleanup)
+        self.folder = pathlib.Path(name.name)
+        self.out = self.folder / "out"
+
+    def token_file(self, mode=0o600):
+        path = self.folder / "token"
+        path.write_text(TOKEN + "\n")
+        path.chmod(mode)
+        return path
+
+    def analyze(self, name="job"):
+        done = subprocess.run([PROGRAM, "analyze", self.out / f"{name}.run", "--json"], capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_what_is_pushed_twice_is_stored_once(self):
+        with serving(PROGRAM, self.out) as (_, address):
+            recorder = Recorder("node1")
+            first, second = recorder.batch(), recorder.batch()
+            for text in (first, first, first + second, second):
+                status, body = push(address, recorder.head + text)
+                self.assertEqual((status, json.loads(body)["acknowledged"]), (200, 1 if text == first else 2))
+            document = state(address)
+            self.assertEqual([document["counts"][name] for name in ("batches", "repeated")], [2, 3])
+            self.assertEqual(document["job"]["gpus"]["index"], list(range(8)))
+            self.assertEqual(document["job"]["gpus"]["clock_mhz"], [1980] * 8)
+            self.assertEqual(document["job"]["nodes"]["sent_b_per_s"][0] > 0, True)
+            self.assertEqual(findings(document)["throttled.sw_power_cap"]["text"], "8 GPUs are held back by sw_power_cap")
+            self.analyze()
+        self.assertEqual(len(rows_of(self.out / "job.run")["node1"]), 2)
+
+    def test_killed_again_and_again(self):
+        port = free_port()
+        senders = [Steady(("127.0.0.1", port), f"node{i}") for i in range(8)]
+        for sender in senders:
+            sender.start()
+        chance = random.Random(7)
+        for _ in range(6):
+            with serving(PROGRAM, self.out, port=port) as (process, _):
+                time.sleep(chance.uniform(0.2, 0.9))
+                process.send_signal(signal.SIGKILL)
+        with serving(PROGRAM, self.out, port=port) as (_, address):
+            so_far = [sender.acknowledged for sender in senders]
+            until("all push again", lambda: all(s.acknowledged > n for s, n in zip(senders, so_far)))
+            for sender in senders:
+                sender.ending = True
+            for sender in senders:
+                sender.join(LIMIT_S)
+            self.assertEqual(state(address)["job"]["nodes"]["lost"], [0] * len(senders))
+        found = rows_of(self.out / "job.run")
+        for sender in senders:
+            times = found[sender.recorder.host]
+            self.assertEqual(len(times), sender.acknowledged)
+            self.assertEqual(len(set(times)), sender.acknowledged)
+        self.analyze()
+
+    def test_a_recorder_outlives_the_server(self):
+        port = free_port()
+        words = [PROGRAM, "record", "--source", "proc", "--duration", "5s", "--out", self.folder / "own.run", "--tag", "job=job",
+                 "--push", f"http://127.0.0.1:{port}", "--host", "node1"]
+        with serving(PROGRAM, self.out, port=port):
+            recorder = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            until("the Run is there", lambda: (self.out / "job.run").exists())
+        time.sleep(1.5)
+        with serving(PROGRAM, self.out, port=port) as (_, address):
+            said = recorder.communicate(timeout=LIMIT_S)[1]
+            nodes = state(address)["job"]["nodes"]
+            self.assertEqual((nodes["presence"], nodes["lost"]), ([2], [0]))
+        self.assertEqual(recorder.returncode, 0)
+        self.assertEqual(len(re.findall("the recording goes on", said)), 1, said)
+        self.assertEqual(len(re.findall("takes readings again", said)), 1, said)
+        self.analyze()
+
+    def test_a_folder_of_growing_runs(self):
+        shared = self.folder / "shared"
+        shared.mkdir()
+        words = [PROGRAM, "record", "--source", "proc", "--out", shared / "a.run", "--tag", "job=job", "--host", "node1"]
+        recorder = subprocess.Popen([*words, "--duration", "4s"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(2):  # the second goes on with what the first has
+            with serving(PROGRAM, self.out, "--follow", shared) as (_, address):
+                until("it is followed", lambda: state(address).get("job", {}).get("nodes", {}).get("presence") == [0])
+        with serving(PROGRAM, self.out, "--follow", shared) as (_, address):
+            self.assertEqual(recorder.wait(LIMIT_S), 0)
+            until("its end is seen", lambda: state(address).get("job", {}).get("nodes", {}).get("presence") == [2])
+            self.assertEqual(state(address)["job"]["nodes"]["lost"], [0])
+        self.analyze()
+        times = sqlite3.connect(self.out / "job.run").execute("SELECT time_ns, device FROM readings").fetchall()
+        self.assertGreaterEqual(len(times), 3)
+        self.assertEqual(len(times), len(set(times)))
+
+    def test_a_recorder_without_a_server(self):
+        start = time.monotonic()
+        done = subprocess.run([PROGRAM, "record", "--source", "proc", "--out", self.folder / "own.run", "--push",
+                               f"http://127.0.0.1:{free_port()}", "--", "sleep", "1"], capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(re.findall("push: ", done.stderr)), 1, done.stderr)
+        self.assertLess(time.monotonic() - start, 6)
+        self.assertEqual(subprocess.run([PROGRAM, "analyze", self.folder / "own.run"], capture_output=True).returncode, 0)
+
+    def test_the_disk_is_full_and_has_space_again(self):
+        with serving(PROGRAM, self.out, file_limit=400_000) as (process, address):
+            recorder = Recorder("node1")
+            taken = 0
+            for _ in range(100):
+                text = recorder.head + "".join(recorder.batch() for _ in range(100))
+                status, body = push(address, text)
+                if status != 200:
+                    break
+                taken = recorder.sequence
+            self.assertEqual(status, 507, body)
+            self.assertIn("cannot be written", state(address)["problem"])
+            self.assertEqual(urllib.request.urlopen(f"http://{address[0]}:{address[1]}/").status, 200)
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            self.assertEqual(push(address, text)[0], 200)
+            time.sleep(0.6)
+            document = state(address)
+            self.assertEqual((document["problem"], document["job"]["nodes"]["lost"]), ("", [0]))
+            process.terminate()
+            said = process.stderr.read()
+            self.assertEqual(len(re.findall("batches are refused", said)), 1, said)
+            self.assertEqual(len(re.findall("batches are stored again", said)), 1, said)
+        self.assertGreater(taken, 0)
+        times = rows_of(self.out / "job.run")["node1"]
+        self.assertEqual((len(times), len(set(times))), (recorder.sequence, recorder.sequence))
+
+    def test_slow_silent_and_jumping(self):
+        with serving(PROGRAM, self.out) as (_, address):
+            slow = socket.create_connection(address, timeout=LIMIT_S)
+            started = time.monotonic()
+            steady, vanishing = Recorder("steady", gpus=1), Recorder("vanishing", gpus=1)
+            push(address, vanishing.head + vanishing.batch())
+            steps = iter(request(vanishing.head + vanishing.batch()))
+
+            def tick():
+                slow.send(bytes([next(steps)]))
+                status, _ = push(address, steady.head + steady.batch())
+                self.assertEqual(status, 200)
+                time.sleep(0.3)
+                return state(address)
+
+            while "silent" not in findings(document := tick()):
+                self.assertLess(time.monotonic() - started, LIMIT_S)
+            self.assertEqual(findings(document)["silent"]["where"], ["vanishing"])
+            self.assertEqual(document["job"]["nodes"]["presence"], [1, 0])
+            vanishing.sequence += 3  # what its bounded buffer had to drop
+            push(address, vanishing.head + vanishing.batch())
+            steady.clock_jump_s = 3600
+            tick()
+            found = findings(tick())
+            self.assertNotIn("silent", found)
+            self.assertEqual(found["clock_jump"]["where"], ["steady"])
+            self.assertEqual(found["lost"]["where"], ["vanishing"])
+            slow.settimeout(LIMIT_S)
+            self.assertEqual(slow.recv(1), b"")  # its request took too long
+            self.assertLess(time.monotonic() - started, 13)
+            slow.close()
+        with serving(PROGRAM, self.out) as (_, address):
+            document = state(address, "job")  # history and nodes outlive a restart
+            self.assertEqual(document["job"]["nodes"]["name"], ["vanishing", "steady"])
+            self.assertEqual(len(document["job"]["history"]["time_ms"]) > 0, True)
+
+    def test_garbage(self):
+        recorder = Recorder("node1", gpus=1)
+        head, batch = recorder.head, recorder.batch()
+        wrong = ["", "{}", "[]", "null\n", "[" * 100000, head + "[" * 100000, head + '{"sequence":0}', head + batch + batch,
+                 head.replace("node1", "../node1") + batch, head.replace('"job"', '"jib"') + batch,
+                 head + batch.replace("[0,", "[77,", 1).replace("[0,", "[-1,", 1), head + batch[: len(batch) // 2],
+                 head + re.sub(r'"time_ns": \d+', '"time_ns": 1e300', batch), "\x00" * 1000, batch + head]
+        with serving(PROGRAM, self.out) as (_, address):
+            for text in wrong:
+                self.assertEqual(push(address, text)[0], 400, text[:200])
+            raw = {b"hello\r\n\r\n": 400, request(head, length=2 << 20): 413, b"POST /push HTTP/1.1\r\nX: " + b"x" * 9000: 431,
+                   request(head, length=-1): 400, b"GET /nothing HTTP/1.1\r\n\r\n": 404, b"DELETE / HTTP/1.1\r\n\r\n": 405,
+                   b"POST /push HTTP/1.1\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n": 411,
+                   request(head).replace(b"x-ndjson", b"json"): 415}
+            for text, status in raw.items():
+                with socket.create_connection(address, timeout=LIMIT_S) as connection:
+                    connection.sendall(text)
+                    self.assertEqual(read_answer(connection)[0], status, text[:100])
+            self.assertEqual(state(address)["counts"]["malformed"], len(wrong))
+            self.assertEqual(push(address, head + batch)[0], 200)
+            self.assertEqual([file.name for file in self.out.iterdir()], ["job.run"])
+
+    def test_token(self):
+        recorder = Recorder("node1", gpus=1)
+        text = recorder.head + recorder.batch()
+        with serving(PROGRAM, self.out, "--token-file", self.token_file()) as (_, address):
+            for token in (None, "another-token", TOKEN + "x", TOKEN[:-1]):
+                self.assertEqual(push(address, text, token)[0], 401)
+            self.assertEqual(list(self.out.iterdir()), [])
+            for _ in range(2):  # the second is what somebody who listened sends again
+                self.assertEqual(push(address, text, TOKEN)[0], 200)
+            counts = state(address)["counts"]
+            self.assertEqual([counts[name] for name in ("unauthorized", "batches", "repeated")], [4, 1, 1])
+            words = [PROGRAM, "record", "--source", "proc", "--duration", "1s", "--out", self.folder / "own.run", "--push",
+                     f"http://{address[0]}:{address[1]}"]
+            done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertIn("does not take this token", done.stderr)
+            done = subprocess.run([*words, "--token-file", self.folder / "token"], capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertNotIn("push: ", done.stderr)
+            self.assertEqual(len(state(address)["jobs"]), 2)
+
+    def test_tls(self):
+        key, certificate = self.folder / "key.pem", self.folder / "cert.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                               "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost", "-addext",
+                               "subjectAltName=DNS:localhost,IP:127.0.0.1"], capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        words = ["--tls-cert", certificate, "--tls-key", key, "--token-file", self.token_file()]
+        key.chmod(0o644)
+        refused = subprocess.run([PROGRAM, "serve", "--out", self.out, "--listen", "127.0.0.1:0", *words], capture_output=True,
+                                 text=True)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("others may read the key", refused.stderr)
+        key.chmod(0o600)
+        with serving(PROGRAM, self.out, *words) as (_, address):
+            trusting = ssl.create_default_context(cafile=certificate)
+            with trusting.wrap_socket(socket.create_connection(address, timeout=LIMIT_S), server_hostname="localhost") as connection:
+                recorder = Recorder("node1")
+                for _ in range(3):  # over one connection; a body of many records
+                    text = recorder.head + "".join(recorder.batch() for _ in range(100))
+                    connection.sendall(request(text, TOKEN))
+                    status, body = read_answer(connection)
+                    self.assertEqual((status, json.loads(body)["acknowledged"]), (200, recorder.sequence))
+                connection.sendall(b"GET /state.json HTTP/1.1\r\nConnection: close\r\n\r\n")
+                self.assertIn('"batches":300', read_answer(connection)[1])
+                self.assertEqual(connection.recv(1), b"")
+            with self.assertRaises(OSError):  # what is not TLS is not answered
+                push(address, recorder.head, TOKEN)
+            record = [PROGRAM, "record", "--source", "proc", "--duration", "1s", "--out", self.folder / "own.run", "--push",
+                      f"https://localhost:{address[1]}", "--token-file", self.folder / "token", "--tag", "job=own"]
+            said = subprocess.run(record, capture_output=True, text=True, timeout=LIMIT_S).stderr
+            self.assertIn("--push-certificate", said)
+            said = subprocess.run([*record, "--push-certificate", certificate], capture_output=True, text=True, timeout=LIMIT_S).stderr
+            self.assertNotIn("push: ", said)
+        self.analyze("own")
+        self.assertEqual(len(rows_of(self.out / "job.run")["node1"]), 300)
+
+    def test_what_is_not_ours_stays(self):
+        self.out.mkdir()
+        (self.out / "job.run").write_text("mine")
+        recorder = Recorder("node1", gpus=1)
+        with serving(PROGRAM, self.out) as (_, address):
+            self.assertEqual(push(address, recorder.head + recorder.batch())[0], 409)
+        self.assertEqual((self.out / "job.run").read_text(), "mine")
+
+    @unittest.skipUnless(shutil.which("chromium"), "needs Chromium")
+    def test_page(self):
+        with serving(PROGRAM, self.out) as (_, address):
+            for host in ("node10", "node2"):
+                recorder = Recorder(host)
+                recorder.reasons = 0x40
+                push(address, recorder.head + recorder.batch())
+            until("findings", lambda: state(address)["job"]["findings"])
+            shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
+                                    "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
+                                   capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
+        self.assertIn("16 GPUs are held back by hw_thermal_slowdown", shown)
+        self.assertIn('<section id="problem" role="alert" hidden="">', shown)
+        self.assertLess(shown.index("<button>node2</button>"), shown.index("<button>node10</button>"))
+        self.assertIn("job (live)", shown)
+
+    def test_a_thousand_nodes(self):
+        measured = measure(PROGRAM, nodes=1000, gpus=8, seconds=3)
+        self.assertLess(measured["cpu_percent"], 100)
+        self.assertLess(measured["memory_mib"], 400)
+        self.assertLess(measured["state_json_kib"], 400)
+
+
+def main():
+    """Most of the time is waiting: four tests at once, each with a server of its own."""
+    def run(case):
+        return unittest.TextTestRunner().run(case).wasSuccessful()
+
+    chosen = [test for test in unittest.defaultTestLoader.loadTestsFromTestCase(Serve)
+              if not sys.argv[2:] or test._testMethodName in sys.argv[2:]]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return 0 if all(list(pool.map(run, chosen))) else 1
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv[1])
+    sys.exit(main())
