@@ -51,6 +51,13 @@ void read_gpus_of(YamlMap& group, Cluster& cluster) {
   cluster.domain_gpus = gpus;
 }
 
+/// "hgx-a100-80gb + hgx-h100"
+std::string name_of(const std::vector<NodeGroup>& groups) {
+  std::string name;
+  for (const NodeGroup& group : groups) name += (name.empty() ? "" : " + ") + group.node.name;
+  return name;
+}
+
 }  // namespace
 
 base::Result<Cluster> read_groups(YamlMap& map) {
@@ -83,7 +90,10 @@ base::Result<Cluster> read_groups(YamlMap& map) {
   if (map.error()) return tl::unexpected(*map.error());
   if (cluster.groups.empty()) map.refuse("groups", "names no group; allowed: {node, nodes} each");
   if (map.error()) return tl::unexpected(*map.error());
-  if (cluster.groups.size() == 1) cluster.groups.clear();
+  if (cluster.groups.size() == 1)
+    cluster.groups.clear();
+  else
+    cluster.name = name_of(cluster.groups);
   return cluster;
 }
 
