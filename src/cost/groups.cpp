@@ -29,9 +29,8 @@ std::vector<size_t> groups_of(const spec::Job& job, size_t role, GroupKind kind)
 void level(std::vector<Prices>& groups, const std::vector<size_t>& members, size_t role,
            size_t op) {
   const auto seconds = [&](size_t group) { return groups[group].prices[role][op].seconds(); };
-  const size_t slowest = *std::max_element(members.begin(), members.end(), [&](size_t a, size_t b) {
-    return seconds(a) < seconds(b);
-  });
+  const size_t slowest = *std::max_element(
+      members.begin(), members.end(), [&](size_t a, size_t b) { return seconds(a) < seconds(b); });
   for (Prices& group : groups) {
     group.prices[role][op] = groups[slowest].prices[role][op];
     if (!group.per_load.empty()) group.per_load[role][op] = groups[slowest].per_load[role][op];

@@ -156,7 +156,8 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
   step.part = op.part;
   if (operators.mixed() && instruction.op >= 0) {
     step.each = static_cast<int32_t>(index);
-    if (step.kind == StepKind::kCompute) step.part = op.optimizer ? Part::kOptimizer : Part::kCompute;
+    if (step.kind == StepKind::kCompute)
+      step.part = op.optimizer ? Part::kOptimizer : Part::kCompute;
   } else if (!operators.loads().even() && step.kind == StepKind::kCompute) {
     step.per_load = operators.per_load(index);
     if (!step.per_load.is_zero()) step.layer = instruction.layer;

@@ -336,8 +336,8 @@ double Contention::link_share(const Activity& collective, std::span<Activity* co
     for (const Activity* it : active)
       if (it->bytes_per_s(link) > 0) demands[count++] = it->bytes_per_s(link);
     if (count < 2) continue;  // alone on this link: its price knows the link
-    share =
-        std::min(share, fair_share(own, std::span(demands).first(count), capacities_[group_][link]) / own);
+    share = std::min(
+        share, fair_share(own, std::span(demands).first(count), capacities_[group_][link]) / own);
   }
   return share;
 }

@@ -74,8 +74,8 @@ class EventEngine {
   /// On the rank's own node.
   const cost::Prices& prices_of(const RankProcess& rank) const {
     if (input_.costs.groups.empty()) return input_.costs;
-    return input_.costs.groups[spec::group_of_rank(
-        input_.job, static_cast<int64_t>(rank.role) * n_ + rank.index)];
+    return input_.costs
+        .groups[spec::group_of_rank(input_.job, static_cast<int64_t>(rank.role) * n_ + rank.index)];
   }
   double load_of(const RankProcess& rank, const Instruction& it) const;
   void issue(int64_t rank);

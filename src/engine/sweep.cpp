@@ -42,8 +42,8 @@ struct Sample {
 struct RoleState {
   CompiledRole compiled;
   std::unique_ptr<const PricedOperators> own;  ///< of a role on nodes of several kinds
-  size_t next = 0;       ///< step to run
-  size_t until = 0;      ///< step to stop before
+  size_t next = 0;                             ///< step to run
+  size_t until = 0;                            ///< step to stop before
   bool arrived = false;  ///< at the meeting with other roles that step `next` is
   Times inverse_clock;   ///< reference clock / clock
   std::array<Times, workload::kStreamCount> free_s;
@@ -214,8 +214,8 @@ void Sweep::compute(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
   if (step.layer >= 0) return compute_loaded(role, step);
   if (step.each < 0)
-    return kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration,
-                            step.after_host, role.host());
+    return kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
+                            role.host());
   Times& part = role.parts_s[static_cast<size_t>(step.part)];
   const bool charged = step.stream == workload::Stream::kCompute;
   if (charged && part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
@@ -437,7 +437,8 @@ void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
     for (const Times& t : role.free_s) rank.end_s = std::max(rank.end_s, t[at]);
     for (size_t part = 0; part < kPartCount; ++part)
       if (!role.parts_s[part].empty()) rank.parts_s[part] = role.parts_s[part][at];
-    // Of compute, steps charge what the rank takes less than the fullest, and what differs by nodes.
+    // Of compute, steps charge what the rank takes less than the fullest, and what differs by
+    // nodes.
     rank.parts_s[static_cast<size_t>(Part::kCompute)] +=
         role.compiled.compute.at(role.inverse_clock[at]);
     rank.parts_s[static_cast<size_t>(Part::kOptimizer)] +=

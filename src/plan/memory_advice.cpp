@@ -116,8 +116,8 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
       "does not fit: needs {:.1f}{} of {:.1f} GiB on stage {}{}; the largest part is {} ({:.1f} "
       "GiB); try {}",
       worst.total() / kGib, holes, report.capacity / kGib, worst.stage,
-      worst.gpu.empty() ? "" : fmt::format(" ({})", worst.gpu), largest.name,
-      largest.bytes / kGib, join(distinct));
+      worst.gpu.empty() ? "" : fmt::format(" ({})", worst.gpu), largest.name, largest.bytes / kGib,
+      join(distinct));
 }
 
 }  // namespace ergometer::plan

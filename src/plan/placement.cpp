@@ -173,7 +173,8 @@ class Groups {
       const int64_t from = std::max(begin_, domain * site_.gpus_per_domain);
       const int64_t to = std::min(end_, (domain + 1) * site_.gpus_per_domain);
       for (int64_t node = site_.node(from); node <= site_.node(to - 1); ++node) {
-        for (const spec::Nic& nic : spec::node_at(cluster_, node).nics) add_nic(nic, node, from, to);
+        for (const spec::Nic& nic : spec::node_at(cluster_, node).nics)
+          add_nic(nic, node, from, to);
       }
       for (int64_t gpu = from; gpu < to; ++gpu)
         if (is_member(gpu)) close_domain(groups_[group_of(site_.rank(gpu))], domain);

@@ -305,9 +305,9 @@ void check_network(SettingReader& read, const Job& job) {
   if (job.gpus <= job.cluster.domain_gpus) return;
   for (size_t group = 0; group < group_count(job.cluster); ++group)
     if (const Node& node = node_of_group(job.cluster, group); node.nics.empty())
-      return read.refuse(
-          fmt::format("{} spans several nodes, but {} has no NICs", read.said("gpus", job.gpus),
-                      is_mixed(job.cluster) ? node.name : job.cluster.name));
+      return read.refuse(fmt::format("{} spans several nodes, but {} has no NICs",
+                                     read.said("gpus", job.gpus),
+                                     is_mixed(job.cluster) ? node.name : job.cluster.name));
   if (!job.cluster.fabric.parameters.has("collective.latency"))
     read.refuse(fmt::format("{} spans several nodes, but {} describes no fabric (key `fabric`)",
                             read.said("gpus", job.gpus), job.cluster.name));

@@ -13,9 +13,11 @@ namespace {
 /// What all groups have in common: ranks are counted in nodes and domains of one size.
 void check_sizes(YamlMap& map, const Cluster& first, const Cluster& other) {
   if (other.node.gpus != first.node.gpus)
-    map.refuse("node", fmt::format("{} has {} GPUs; allowed: {}, as the groups before it have; gpus: says how "
-                                   "many of each node to use",
-                                   other.node.name, other.node.gpus, first.node.gpus));
+    map.refuse(
+        "node",
+        fmt::format("{} has {} GPUs; allowed: {}, as the groups before it have; gpus: says how "
+                    "many of each node to use",
+                    other.node.name, other.node.gpus, first.node.gpus));
   else if (other.domain_gpus != first.domain_gpus)
     map.refuse("node", fmt::format("{} GPUs of {} share fast links; allowed: {}, as in the groups "
                                    "before it",
@@ -34,8 +36,7 @@ std::string kind_of(YamlMap& group) {
 void keep_gpus(Node& node, int gpus) {
   node.gpus = gpus;
   node.slots.resize(static_cast<size_t>(gpus));
-  for (Nic& nic : node.nics)
-    std::erase_if(nic.gpus, [&](int gpu) { return gpu >= gpus; });
+  for (Nic& nic : node.nics) std::erase_if(nic.gpus, [&](int gpu) { return gpu >= gpus; });
   std::erase_if(node.nics, [](const Nic& nic) { return nic.gpus.empty(); });
 }
 
@@ -45,8 +46,9 @@ void read_gpus_of(YamlMap& group, Cluster& cluster) {
   const int64_t gpus = group.integer("gpus", 1, 1, cluster.node.gpus);
   if (group.error()) return;
   if (cluster.domain_gpus != cluster.node.gpus)
-    return group.refuse("gpus", cluster.node.name + " shares fast links with other nodes; "
-                                "allowed: all of its GPUs");
+    return group.refuse("gpus", cluster.node.name +
+                                    " shares fast links with other nodes; "
+                                    "allowed: all of its GPUs");
   keep_gpus(cluster.node, static_cast<int>(gpus));
   cluster.domain_gpus = gpus;
 }

@@ -111,7 +111,8 @@ void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
        {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters", "cooling", "coolings",
         "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "intra_collectives"})
     if (map.has(key))
-      map.refuse(key, fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
+      map.refuse(key,
+                 fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
 }
 
 base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {

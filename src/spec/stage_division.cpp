@@ -92,12 +92,13 @@ void take_speed_list(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   constexpr std::string_view kBySpeed = "layers_by_speed";
   if (is_said(p) || p.embedding_counts_as_layer || p.loss_counts_as_layer)
-    return read.refuse(fmt::format("{} contradicts a division of layers that is given; leave one "
-                                   "out",
-                                   read.said(kBySpeed)));
+    return read.refuse(
+        fmt::format("{} contradicts a division of layers that is given; leave one "
+                    "out",
+                    read.said(kBySpeed)));
   if (p.vpp > 1)
-    return read.refuse(fmt::format("{} needs one chunk a stage; found {}", read.said(kBySpeed),
-                                   p.vpp));
+    return read.refuse(
+        fmt::format("{} needs one chunk a stage; found {}", read.said(kBySpeed), p.vpp));
   if (job.model.layer_count() < p.pp)
     return read.refuse(fmt::format("{}: {} layers do not divide over {} stages",
                                    read.said(kBySpeed), job.model.layer_count(), p.pp));
