@@ -50,8 +50,8 @@ inline RankLoads rank_loads(const EngineInput& input) {
 
 /// What the sweep does at once for all ranks of a role: one instruction, or a run of compute
 /// instructions on one stream merged into one; kernels that depend on a rank's load or on its node
-/// stay alone. `duration` is then the fullest rank's on the slowest nodes. A run of k kernels with durations d_i and host costs
-/// c_i is, exactly,
+/// stay alone. `duration` is then the fullest rank's on the slowest nodes. A run of k kernels with
+/// durations d_i and host costs c_i is, exactly,
 ///   t' = max(t + sum d_i, h + max_j (c_1 + .. + c_(j-1) + d_j + .. + d_k)),   h' = h + sum c_i.
 struct Step {
   StepKind kind = StepKind::kCompute;

@@ -16,8 +16,8 @@ inline constexpr double kGib = 1024.0 * 1024 * 1024;
 /// Peak memory of the ranks of one stage, bytes.
 struct StageMemory {
   int64_t stage = 0;
-  double capacity = 0;     ///< usable by the framework on one GPU; the least of the stage's kinds
-  std::string gpu;         ///< in a cluster of unlike nodes, that with the least
+  double capacity = 0;  ///< usable by the framework on one GPU; the least of the stage's kinds
+  std::string gpu;      ///< in a cluster of unlike nodes, that with the least
   double weights = 0, gradients = 0, optimizer = 0, activations = 0;
   double other =
       0;  ///< workspaces, loss buffers, gathered FSDP units, dummy weight gradients, KV cache

@@ -31,15 +31,16 @@ Job on_group(const Job& job, size_t group);
 /// Leaves only groups that the job's GPUs reach; one that is left alone is a plain cluster.
 void keep_reached_groups(Job& job);
 
-/// How long a rank of each stage takes for a layer, relative to the quickest GPU: by the matrix rate
-/// of its slowest GPU, `peak x sustained clock / boost clock x gemm.efficiency` in the job's
+/// How long a rank of each stage takes for a layer, relative to the quickest GPU: by the matrix
+/// rate of its slowest GPU, `peak x sustained clock / boost clock x gemm.efficiency` in the job's
 /// precision.
 std::vector<double> stage_seconds_per_layer(const Job& job);
 /// `layers` divided over stages so that the longest stage is as short as can be, at least one each;
 /// of equal divisions the one that gives more to the quicker, then to earlier stages.
 std::vector<int64_t> layers_by_speed(int64_t layers, std::span<const double> seconds_per_layer);
 
-/// An input error where the cluster is mixed: for what knows one kind of node alone. `who`: "search".
+/// An input error where the cluster is mixed: for what knows one kind of node alone. `who`:
+/// "search".
 base::Result<void> refuse_groups(const Cluster& cluster, std::string_view who);
 
 }  // namespace ergometer::spec
