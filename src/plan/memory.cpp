@@ -66,16 +66,24 @@ bool is_tighter(const StageMemory& stage, const StageMemory& other) {
   return stage.needed() - stage.capacity > other.needed() - other.capacity;
 }
 
-/// A stage on that of its kinds of GPU where it is tightest.
+/// A stage on the job's one kind of node.
+StageMemory on_its_node(const spec::Job& job, const workload::Workload& workload,
+                        const Stage& stage, int64_t number) {
+  const spec::Node& node = job.cluster.node;
+  StageMemory memory = stage_memory(job, workload, stage, number);
+  memory.capacity = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
+  return memory;
+}
+
+/// A stage on that of its kinds of node where it is tightest.
 StageMemory tightest(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                      int64_t number) {
+  if (!spec::is_mixed(job.cluster)) return on_its_node(job, workload, stage, number);
   StageMemory found;
   for (const size_t group : spec::groups_of_stage(job, number)) {
-    const spec::Node& node = spec::node_of_group(job.cluster, group);
-    StageMemory here = stage_memory(spec::on_group(job, group), workload, stage, number);
-    here.capacity = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
-    if (spec::is_mixed(job.cluster)) here.gpu = node.gpu.name;
-    if (found.needed() <= 0 || is_tighter(here, found)) found = std::move(here);
+    StageMemory here = on_its_node(spec::on_group(job, group), workload, stage, number);
+    here.gpu = spec::node_of_group(job.cluster, group).gpu.name;
+    if (found.gpu.empty() || is_tighter(here, found)) found = std::move(here);
   }
   return found;
 }
