@@ -13,6 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (cluster.error().message.empty()) std::abort();
     return 0;
   }
+  for (const auto& group : cluster->groups)
+    if (group.nodes <= 0 || group.node.gpus != cluster->node.gpus) std::abort();
   const auto& node = cluster->node;
   if (node.gpus <= 0 || cluster->nodes < 0 || cluster->domain_gpus <= 0) std::abort();
   if (!(node.gpu.memory_bytes > 0) || !(node.gpu.peak_bf16_flops_per_s >= 0)) std::abort();

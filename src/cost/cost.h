@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -79,6 +80,7 @@ class CostModel {
  public:
   struct Parameters;  ///< of `cost/parameters.h`, private to the folder
 
+  /// An input error where the cluster's nodes are unlike: `models_of_groups` is for those.
   static base::Result<CostModel> make(const spec::Job& job);
 
   /// `where` matters for collectives only.
@@ -106,14 +108,31 @@ Traffic routed_traffic(double bytes, double ranks, double domains,
                        const workload::TokenRouting& routing);
 Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where);
 
-/// Prices of a plan's operators per role: the table both engines read. [role][operator].
-struct CostTable : HostCosts {
+/// Prices of a plan's operators per role, [role][operator].
+struct Prices {
   std::vector<std::vector<Price>> prices;
   /// What a rank's operators take longer for each even share of tokens that its experts get beyond
   /// one, [role][operator]; the fullest rank's where it is a collective. Empty: routing is even.
   std::vector<std::vector<Price>> per_load;
+};
+
+/// The table both engines read.
+struct CostTable : HostCosts, Prices {
   double reference_clock_hz = 0;
+  /// In a cluster of unlike nodes, what ranks take on each group of nodes, [group]. The table's own
+  /// prices are then, role by role, those of its slowest group. Empty: all nodes are alike.
+  std::vector<Prices> groups;
+  std::vector<size_t> slowest_group;  ///< by role; empty as `groups`
 };
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);
+
+/// The models of all groups of the cluster's nodes, one where they are alike.
+base::Result<std::vector<CostModel>> models_of_groups(const spec::Job& job);
+/// Prices on a cluster of any kind: `models_of_groups`. Operators take what they take on a rank's
+/// own GPU. Of a collective that goes across kinds every member takes as long as on the slowest of
+/// them. The host's costs are the slowest group's, and clocks are told in shares: every GPU's
+/// reference clock is its own kind's, so that at `reference_clock_hz` prices hold for all.
+CostTable price_plan(std::span<const CostModel> models, const plan::Plan& plan,
+                     const spec::Job& job);
 
 }  // namespace ergometer::cost

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "spec/node_groups.h"
 #include "workload/graphs.h"
 
 namespace ergometer::cost {
@@ -306,6 +307,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
 }
 
 base::Result<CostModel> CostModel::make(const spec::Job& job) {
+  ERGOMETER_TRY(spec::refuse_groups(job.cluster, "prices"));
   ERGOMETER_ASSIGN(auto parameters, read_parameters(job));
   return CostModel(std::make_shared<const Parameters>(std::move(parameters)));
 }

@@ -58,7 +58,7 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
 /// alone.
 bool merge(Step& run, const Step& next, ClockRange clocks) {
   if (run.kind != StepKind::kCompute || run.stream != next.stream) return false;
-  if (run.layer >= 0 || next.layer >= 0) return false;
+  if (run.layer >= 0 || next.layer >= 0 || run.each >= 0 || next.each >= 0) return false;
   const ClockedTime earlier = sum_of(run.after_host, next.duration);
   const ClockedTime last{.fixed_s = run.host_s + next.duration.fixed_s,
                          .clocked_s = next.duration.clocked_s};
@@ -117,6 +117,30 @@ class EventBuffers {
   int32_t count_ = 0;
 };
 
+/// That of "no operator", then by number.
+std::vector<PricedOperator> priced_operators(const EngineInput& input, const cost::Prices& prices,
+                                             size_t role) {
+  std::vector<PricedOperator> operators(input.plan.operators.size() + 1);
+  for (size_t i = 0; i < input.plan.operators.size(); ++i) {
+    const workload::Operator& op = input.plan.operators[i];
+    const cost::Price& price = prices.prices[role][i];
+    PricedOperator& priced = operators[i + 1];
+    priced.duration = {.fixed_s = price.fixed_s, .clocked_s = price.clocked_s};
+    priced.collective = op.kind == workload::OperatorKind::kCollective;
+    if (!prices.per_load.empty()) {
+      const cost::Price& more = prices.per_load[role][i];
+      priced.per_load = {.fixed_s = more.fixed_s, .clocked_s = more.clocked_s};
+    }
+    priced.host_s = input.costs.host_s(op);
+    priced.group = op.group;
+    priced.part = part_of(op.collective);
+    priced.optimizer = op.pass == workload::Pass::kOptimizer;
+    if (op.kind == workload::OperatorKind::kCollective)
+      priced.charge = crosses_stages(op.group) ? Charge::kDuration : Charge::kWhole;
+  }
+  return operators;
+}
+
 Step make_step(const PricedOperators& operators, const Instruction& instruction, size_t index) {
   const PricedOperator& op = operators.of(instruction);
   Step step;
@@ -126,14 +150,18 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
   step.slot = instruction.slot;
   step.duration = operators.duration(index);
   step.after_host = step.duration;
-  if (!operators.loads().even() && step.kind == StepKind::kCompute) {
-    step.per_load = operators.per_load(index);
-    if (!step.per_load.is_zero()) step.layer = instruction.layer;
-  }
   step.host_s = launches(instruction.kind) ? op.host_s : 0;
   step.charge = instruction.stream == Stream::kCompute ? op.charge : Charge::kNone;
   step.group = op.group;
   step.part = op.part;
+  if (operators.mixed() && instruction.op >= 0) {
+    step.each = static_cast<int32_t>(index);
+    if (step.kind == StepKind::kCompute)
+      step.part = op.optimizer ? Part::kOptimizer : Part::kCompute;
+  } else if (!operators.loads().even() && step.kind == StepKind::kCompute) {
+    step.per_load = operators.per_load(index);
+    if (!step.per_load.is_zero()) step.layer = instruction.layer;
+  }
   return step;
 }
 
@@ -152,26 +180,13 @@ bool mark_period(const plan::Role& source, size_t index, CompiledRole& compiled)
 
 PricedOperators::PricedOperators(const EngineInput& input, size_t role)
     : program_(input.plan.roles[role].program),
-      operators_(input.plan.operators.size() + 1),
-      loads_(rank_loads(input)) {
+      operators_(priced_operators(input, input.costs, role)),
+      loads_(rank_loads(input)),
+      groups_(input.job, static_cast<int64_t>(role)) {
   if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
-  for (size_t i = 0; i < input.plan.operators.size(); ++i) {
-    const workload::Operator& op = input.plan.operators[i];
-    const cost::Price& price = input.costs.prices[role][i];
-    PricedOperator& priced = operators_[i + 1];
-    priced.duration = {.fixed_s = price.fixed_s, .clocked_s = price.clocked_s};
-    priced.collective = op.kind == workload::OperatorKind::kCollective;
-    if (!input.costs.per_load.empty()) {
-      const cost::Price& more = input.costs.per_load[role][i];
-      priced.per_load = {.fixed_s = more.fixed_s, .clocked_s = more.clocked_s};
-    }
-    priced.host_s = input.costs.host_s(op);
-    priced.group = op.group;
-    priced.part = part_of(op.collective);
-    priced.optimizer = op.pass == workload::Pass::kOptimizer;
-    if (op.kind == workload::OperatorKind::kCollective)
-      priced.charge = crosses_stages(op.group) ? Charge::kDuration : Charge::kWhole;
-  }
+  if (!groups_.mixed()) return;
+  for (const cost::Prices& prices : input.costs.groups)
+    by_group_.push_back(priced_operators(input, prices, role));
 }
 
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {
@@ -190,7 +205,7 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
       if (step.slot < 0) continue;
     }
     if (step.kind == StepKind::kCompute) {
-      if (step.stream == Stream::kCompute)
+      if (step.stream == Stream::kCompute && step.each < 0)
         add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute,
             input.plan.times(source, i) * step.duration);
       if (!marked && !compiled.steps.empty() && merge(compiled.steps.back(), step, clocks))

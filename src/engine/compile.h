@@ -49,9 +49,9 @@ inline RankLoads rank_loads(const EngineInput& input) {
 }
 
 /// What the sweep does at once for all ranks of a role: one instruction, or a run of compute
-/// instructions on one stream merged into one; kernels that depend on a rank's load stay alone.
-/// `duration` is then the fullest rank's. A run of k kernels with durations d_i and host costs
-/// c_i is, exactly,
+/// instructions on one stream merged into one; kernels that depend on a rank's load or on its node
+/// stay alone. `duration` is then the fullest rank's on the slowest nodes. A run of k kernels with
+/// durations d_i and host costs c_i is, exactly,
 ///   t' = max(t + sum d_i, h + max_j (c_1 + .. + c_(j-1) + d_j + .. + d_k)),   h' = h + sum c_i.
 struct Step {
   StepKind kind = StepKind::kCompute;
@@ -61,6 +61,7 @@ struct Step {
   Part part = Part::kIdle;
   workload::GroupKind group = workload::GroupKind::kTensor;
   int32_t slot = -1;       ///< message, or event buffer
+  int32_t each = -1;       ///< the instruction, if what it takes differs by the ranks' nodes
   int32_t layer = -1;      ///< of a kernel that takes longer the fuller the rank's experts are
   ClockedTime duration;    ///< of the run or operator; for waits what kDuration charges at most
   ClockedTime per_load;    ///< of `duration`, of such a kernel: for each even share of tokens
@@ -74,7 +75,8 @@ struct CompiledRole {
   std::vector<Step> steps;
   std::array<size_t, 3> periods{};  ///< `plan::Role::periods`, in steps
   int32_t event_buffers = 0;        ///< events alive at the same time, at most
-  ClockedTime compute;              ///< the compute stream's own work in the step; fullest rank
+  /// The compute stream's own work in the step, of the fullest rank; without what differs by nodes.
+  ClockedTime compute;
   ClockedTime optimizer;
 };
 
@@ -122,8 +124,10 @@ class PricedOperators {
   /// On a rank, by its index in the role. A collective lasts as long for all.
   ClockedTime duration(size_t index, int64_t rank) const {
     const plan::Instruction& it = program_[index];
-    if (loads_.even() || of(it).collective) return duration(index);
-    return at_load(index, loads_.of(it.layer, rank));
+    const PricedOperator& op = on_node_of(rank, it);
+    if (loads_.even()) return stretched(index, op.duration);
+    const double load = op.collective ? loads_.fullest(it.layer) : loads_.of(it.layer, rank);
+    return stretched(index, op.duration + (load - 1) * op.per_load);
   }
   /// A kernel's on a rank that is so full.
   ClockedTime at_load(size_t index, double load) const {
@@ -136,8 +140,15 @@ class PricedOperators {
     return op.collective ? ClockedTime{} : stretched(index, op.per_load);
   }
   const RankLoads& loads() const { return loads_; }
+  /// Whether ranks of the role run on nodes of several kinds.
+  bool mixed() const { return groups_.mixed(); }
 
  private:
+  /// An instruction's operator as it is on the rank's own node.
+  const PricedOperator& on_node_of(int64_t rank, const plan::Instruction& it) const {
+    if (!groups_.mixed()) return of(it);
+    return by_group_[groups_.of(rank)][static_cast<size_t>(int64_t{it.op} + 1)];
+  }
   ClockedTime stretched(size_t index, const ClockedTime& alone) const {
     if (stretch_ == nullptr) return alone;
     return (*stretch_)[index] * alone;
@@ -147,6 +158,8 @@ class PricedOperators {
   const std::vector<float>* stretch_ = nullptr;  ///< null: all ones
   std::vector<PricedOperator> operators_;        ///< that of "no operator", then by number
   RankLoads loads_;
+  RankGroups groups_;
+  std::vector<std::vector<PricedOperator>> by_group_;  ///< as `operators_`; of a mixed role alone
 };
 
 }  // namespace ergometer::engine

@@ -25,6 +25,7 @@
 #include "engine/compile.h"
 #include "engine/fair_share.h"
 #include "engine/representative.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -65,19 +66,24 @@ struct Lane {
   size_t next = 0;
 };
 using Lanes = std::array<Lane, workload::kStreamCount>;
+
+/// What a GPU's links carry, bytes/s.
+Demand capacity_of(const spec::Node& node) {
+  const double nics =
+      std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
+                      [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
+  const double nic = node.gpus > 0 ? nics / node.gpus : 0;
+  return {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic};
+}
 using Durations = std::vector<std::vector<double>>;
 
 class Contention {
  public:
-  Contention(const spec::Job& job, const plan::Plan& plan, const cost::CostModel& model,
+  Contention(const spec::Job& job, const plan::Plan& plan, std::span<const cost::CostModel> models,
              const cost::CostTable& costs)
-      : job_(job), plan_(plan), model_(model), costs_(costs) {
-    const spec::Node& node = job.cluster.node;
-    const double nics =
-        std::accumulate(node.nics.begin(), node.nics.end(), 0.0,
-                        [](double sum, const spec::Nic& nic) { return sum + nic.bytes_per_s; });
-    const double nic = node.gpus > 0 ? nics / node.gpus : 0;
-    capacity_ = {node.intra_bytes_per_s, node.intra_bytes_per_s, nic, nic};
+      : job_(job), plan_(plan), models_(models), costs_(costs), slowdowns_(models.size()) {
+    for (size_t group = 0; group < spec::group_count(job.cluster); ++group)
+      capacities_.push_back(capacity_of(spec::node_of_group(job.cluster, group)));
     for (size_t role = 0; role < plan.roles.size(); ++role) {
       demands_.emplace_back();
       durations_s_.emplace_back(plan.roles[role].program.size());
@@ -111,6 +117,10 @@ class Contention {
   }
 
  private:
+  /// The group of nodes whose prices the role has.
+  size_t group_of(size_t role) const {
+    return costs_.slowest_group.empty() ? 0 : costs_.slowest_group[role];
+  }
   Stretch all_ones() const;
   Demand demand(size_t role, size_t number) const;
   void run(const Stretch& stretch);
@@ -130,9 +140,10 @@ class Contention {
 
   const spec::Job& job_;
   const plan::Plan& plan_;
-  const cost::CostModel& model_;
+  std::span<const cost::CostModel> models_;
   const cost::CostTable& costs_;
-  Demand capacity_{};
+  std::vector<Demand> capacities_;            ///< by group of nodes
+  size_t group_ = 0;                          ///< of the role at hand
   std::vector<std::vector<Demand>> demands_;  ///< [role][operator]
   // Working memory of a round, kept from round to round.
   Durations durations_s_;
@@ -143,7 +154,8 @@ class Contention {
     int32_t collective = 0;
     std::pair<double, double> both;
   };
-  std::vector<std::vector<Slowdowns>> slowdowns_;  ///< [kernel], as they meet: few of all pairs do
+  /// [group][kernel], as they meet: few of all pairs do.
+  std::vector<std::vector<std::vector<Slowdowns>>> slowdowns_;
 };
 
 Stretch Contention::all_ones() const {
@@ -157,8 +169,9 @@ Demand Contention::demand(size_t role, size_t number) const {
   const double alone_s = costs_.prices[role][number].seconds();
   if (it.kind != workload::OperatorKind::kCollective || alone_s <= 0) return {};
   const cost::Traffic traffic = cost::traffic(it, plan_.placements[role][number]);
-  const double intra = std::min(traffic.intra_bytes / alone_s, capacity_[kIntraOut]);
-  const double nic = std::min(traffic.nic_bytes / alone_s, capacity_[kNicOut]);
+  const Demand& capacity = capacities_[group_of(role)];
+  const double intra = std::min(traffic.intra_bytes / alone_s, capacity[kIntraOut]);
+  const double nic = std::min(traffic.nic_bytes / alone_s, capacity[kNicOut]);
   return {intra, intra, nic, nic};
 }
 
@@ -188,6 +201,7 @@ double Contention::end_s() const {
 
 void Contention::look_at(Stretch& found) {
   for (size_t role = 0; role < plan_.roles.size(); ++role) {
+    group_ = group_of(role);
     std::fill(found[role].begin(), found[role].end(), 1.0f);
     fill_lanes(role, times_[role]);
     share_time();
@@ -316,27 +330,28 @@ double Contention::link_share(const Activity& collective, std::span<Activity* co
   double share = 1;
   for (size_t link = 0; link < kLinks; ++link) {
     const double own = collective.bytes_per_s(link);
-    if (own <= 0 || capacity_[link] <= 0) continue;
+    if (own <= 0 || capacities_[group_][link] <= 0) continue;
     std::array<double, workload::kStreamCount> demands{};
     size_t count = 0;
     for (const Activity* it : active)
       if (it->bytes_per_s(link) > 0) demands[count++] = it->bytes_per_s(link);
     if (count < 2) continue;  // alone on this link: its price knows the link
-    share =
-        std::min(share, fair_share(own, std::span(demands).first(count), capacity_[link]) / own);
+    share = std::min(
+        share, fair_share(own, std::span(demands).first(count), capacities_[group_][link]) / own);
   }
   return share;
 }
 
 std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collective) {
-  slowdowns_.resize(plan_.operators.size());
-  std::vector<Slowdowns>& met = slowdowns_[static_cast<size_t>(kernel)];
+  slowdowns_[group_].resize(plan_.operators.size());
+  std::vector<Slowdowns>& met = slowdowns_[group_][static_cast<size_t>(kernel)];
   for (const Slowdowns& known : met)
     if (known.collective == collective) return known.both;
+  const cost::CostModel& model = models_[group_];
   const Slowdowns& found =
       met.emplace_back(Slowdowns{collective,
-                                 {model_.compute_slowdown(op(kernel), op(collective)),
-                                  model_.collective_slowdown(op(collective), op(kernel))}});
+                                 {model.compute_slowdown(op(kernel), op(collective)),
+                                  model.collective_slowdown(op(collective), op(kernel))}});
   return found.both;
 }
 
@@ -356,8 +371,9 @@ double Contention::move_to(const Stretch& found, double weight, Stretch& stretch
 }  // namespace
 
 std::optional<Stretch> settle_folded(const spec::Job& job, const plan::Plan& plan,
-                                     const cost::CostModel& model, const cost::CostTable& costs) {
-  Contention contention(job, plan, model, costs);
+                                     std::span<const cost::CostModel> models,
+                                     const cost::CostTable& costs) {
+  Contention contention(job, plan, models, costs);
   if (!contention.has_side_streams()) return Stretch{};
   return contention.settle();
 }
@@ -365,7 +381,7 @@ std::optional<Stretch> settle_folded(const spec::Job& job, const plan::Plan& pla
 Stretch settle_contention(const spec::Job& job, const plan::Plan& plan,
                           const cost::CostModel& model, const cost::CostTable& costs) {
   ERGOMETER_CHECK(plan.periods_left_out == 0, "a whole plan");
-  return *settle_folded(job, plan, model, costs);
+  return *settle_folded(job, plan, std::span(&model, 1), costs);
 }
 
 }  // namespace ergometer::engine

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "engine/event_state.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -70,6 +71,12 @@ class EventEngine {
 
   void make_ranks();
   Picoseconds duration(const RankProcess& rank, size_t index) const;
+  /// On the rank's own node.
+  const cost::Prices& prices_of(const RankProcess& rank) const {
+    if (input_.costs.groups.empty()) return input_.costs;
+    return input_.costs
+        .groups[spec::group_of_rank(input_.job, static_cast<int64_t>(rank.role) * n_ + rank.index)];
+  }
   double load_of(const RankProcess& rank, const Instruction& it) const;
   void issue(int64_t rank);
   void enqueue(RankProcess& rank, size_t index);
@@ -118,13 +125,14 @@ void EventEngine::make_ranks() {
 Picoseconds EventEngine::duration(const RankProcess& rank, size_t index) const {
   const int32_t op = instruction(rank, index).op;
   if (op < 0) return 0;
-  const cost::Price& price = input_.costs.prices[rank.role][static_cast<size_t>(op)];
+  const cost::Prices& prices = prices_of(rank);
+  const cost::Price& price = prices.prices[rank.role][static_cast<size_t>(op)];
   double stretch = 1;
   if (!input_.stretch.empty() && !input_.stretch[rank.role].empty())
     stretch = input_.stretch[rank.role][index];
   double duration_s = stretch * (price.fixed_s + price.clocked_s * rank.inverse_clock);
   if (input_.plan.uneven != nullptr) {
-    const cost::Price& more = input_.costs.per_load[rank.role][static_cast<size_t>(op)];
+    const cost::Price& more = prices.per_load[rank.role][static_cast<size_t>(op)];
     const double load = load_of(rank, instruction(rank, index));
     duration_s += stretch * (load - 1) * (more.fixed_s + more.clocked_s * rank.inverse_clock);
   }

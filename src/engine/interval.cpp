@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "engine/evidence_tables.h"
+#include "spec/node_groups.h"
 #include "spec/read.h"
 
 namespace ergometer::engine {
@@ -69,6 +70,7 @@ class Terms {
 
 /// "H100-SXM5-80GB"; a catalog GPU's name that stands for other parameters is "such" a GPU.
 std::string gpu_name(const spec::Job& job) {
+  if (spec::is_mixed(job.cluster)) return "mixed-GPU";
   const spec::Gpu& gpu = job.cluster.node.gpu;
   const bool borrowed = gpu.measured_as.empty() &&
                         spec::find_in_catalog(spec::CatalogKind::kGpu, gpu.name) != nullptr;
@@ -129,7 +131,7 @@ double host_share(const Timeline& timeline) {
 
 EvidenceKey evidence_key(const spec::Job& job) {
   EvidenceKey key;
-  key.gpu = job.cluster.node.gpu.measured_as;
+  key.gpu = spec::is_mixed(job.cluster) ? "" : job.cluster.node.gpu.measured_as;
   key.architecture = job.cluster.node.gpu.architecture;
   key.software = job.software.name;
   key.several_nodes = job.nodes() > 1;

@@ -2,6 +2,7 @@
 // planned as a user's job is, with random prices and a clock of its own for every rank.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <set>
 #include <string>
@@ -9,6 +10,7 @@
 #include "engine/sweep.h"
 #include "engine/test_agreement.h"
 #include "plan/test_job.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -104,6 +106,26 @@ struct RandomJob {
                                                     : 1.0f);
   }
 
+  /// The same on two or three groups of unlike nodes, of which none cuts a tensor-parallel group.
+  void spread_over_groups(uint64_t seed) {
+    Random random(seed);
+    const int64_t nodes = job.gpus / job.parallelism.tp;
+    job.cluster.node.gpus = static_cast<int>(job.parallelism.tp);
+    for (int group = 0; group < 3; ++group)
+      job.cluster.groups.push_back(
+          {job.cluster.node, 1 + random.below(std::max<int64_t>(1, nodes / 2))});
+    for (size_t group = 0; group < job.cluster.groups.size(); ++group) {
+      costs.prices.clear();
+      stretch.clear();
+      for (size_t role = 0; role < plan.roles.size(); ++role) add_prices(random, role);
+      costs.groups.push_back(costs);
+    }
+    for (size_t role = 0; role < plan.roles.size(); ++role) {
+      costs.slowest_group.push_back(spec::groups_of_stage(job, static_cast<int64_t>(role)).front());
+      costs.prices[role] = costs.groups[costs.slowest_group.back()].prices[role];
+    }
+  }
+
   EngineInput input() const {
     return {.job = job,
             .plan = plan,
@@ -134,6 +156,18 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
     EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
   for (int zero = 0; zero < 4; ++zero)
     EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
+}
+
+TEST(Agreement, SweepAndEventsAgreeOnUnlikeNodes) {
+  int mixed = 0;
+  for (uint64_t seed = 0; seed < 1000 && !testing::Test::HasFailure(); ++seed) {
+    RandomJob random(seed);
+    random.spread_over_groups(seed);
+    test::expect_agreement(random.input(), seed);
+    for (int64_t stage = 0; stage < random.job.parallelism.pp; ++stage)
+      mixed += spec::groups_of_stage(random.job, stage).size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(mixed, 500);
 }
 
 // Ranks that repeat each other are played once: to the bit what all of them, played, come to.

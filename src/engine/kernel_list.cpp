@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/csv.h"
+#include "spec/node_groups.h"
 #include "spec/read.h"
 
 namespace ergometer::engine {
@@ -175,15 +176,18 @@ std::string kernel_category(const Operator& op) {
 std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector<Span>& spans) {
   std::vector<run::Kernel> kernels;
   if (spans.empty()) return kernels;
-  std::vector<std::string> names;
-  for (const Operator& op : input.plan.operators)
-    names.push_back(kernel_name(input.job.cluster.node.gpu, op));
+  std::vector<std::vector<std::string>> names(spec::group_count(input.job.cluster));
+  for (size_t group = 0; group < names.size(); ++group)
+    for (const Operator& op : input.plan.operators)
+      names[group].push_back(kernel_name(spec::node_of_group(input.job.cluster, group).gpu, op));
   for (const Span& span : spans) {
     const auto& role = input.plan.roles[static_cast<size_t>(span.rank / input.plan.ranks_per_role)];
     const plan::Instruction& it = role.program[static_cast<size_t>(span.instruction)];
     const bool idle_wait =
         is_wait(it) && (span.end_s <= span.start_s || it.stream != workload::Stream::kCompute);
-    if (!idle_wait) kernels.push_back(kernel(input, span, it, names));
+    const size_t group =
+        spec::is_mixed(input.job.cluster) ? spec::group_of_rank(input.job, span.rank) : 0;
+    if (!idle_wait) kernels.push_back(kernel(input, span, it, names[group]));
   }
   return kernels;
 }

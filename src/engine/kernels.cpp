@@ -216,6 +216,24 @@ void spend(double* t, const double* inverse_clock, int64_t n, const ClockedTime&
   if (charged != nullptr) add(charged, inverse_clock, n, duration.fixed_s, duration.clocked_s);
 }
 
+void spend_own(double* t, const double* inverse_clock, int64_t n, const OwnDurations& durations,
+               double* charged) {
+  const double *fixed = durations.fixed_s.data(), *clocked = durations.clocked_s.data();
+  for (int64_t i = 0; i < n; ++i) t[i] += fixed[i] + clocked[i] * inverse_clock[i];
+  if (charged == nullptr) return;
+  for (int64_t i = 0; i < n; ++i) charged[i] += fixed[i] + clocked[i] * inverse_clock[i];
+}
+
+void wait_charged_own(double* t, const double* other, const double* inverse_clock, int64_t n,
+                      double* charged, const OwnDurations& limits) {
+  for (int64_t i = 0; i < n; ++i) {
+    const double end = larger(t[i], other[i]);
+    const auto at = static_cast<size_t>(i);
+    charged[i] += smaller(end - t[i], limits.fixed_s[at] + limits.clocked_s[at] * inverse_clock[i]);
+    t[i] = end;
+  }
+}
+
 void collective(double* t, const double* inverse_clock, const GroupShape& shape,
                 const ClockedTime& duration, const HostTime& host, double* charged) {
   const int64_t ranks = shape.outer * shape.size * shape.inner;

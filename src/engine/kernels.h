@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/compile.h"
 #include "engine/layout.h"
@@ -38,6 +39,15 @@ void wait_charged(double* t, const double* other, const double* inverse_clock, i
 /// t += duration; the duration is added to `charged` if given.
 void spend(double* t, const double* inverse_clock, int64_t n, const ClockedTime& duration,
            double* charged);
+
+/// The same with a duration of each rank's own.
+struct OwnDurations {
+  std::vector<double> fixed_s, clocked_s;
+};
+void spend_own(double* t, const double* inverse_clock, int64_t n, const OwnDurations& durations,
+               double* charged);
+void wait_charged_own(double* t, const double* other, const double* inverse_clock, int64_t n,
+                      double* charged, const OwnDurations& limits);
 
 /// A collective inside the role: t = the group's latest start + duration; `charged`, if given, gets
 /// all of it from the rank's own start on.

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "plan/placement.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -55,6 +56,16 @@ bool loads_repeat(const spec::Job& job, int64_t period) {
   return period % (group.stride * group.size) == 0;
 }
 
+/// Ranks that stand for each other run on nodes of one kind.
+bool nodes_repeat(const spec::Job& job, int64_t ranks_per_role, int64_t period) {
+  if (!spec::is_mixed(job.cluster)) return true;
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    if (spec::group_of_rank(job, rank) !=
+        spec::group_of_rank(job, rank - rank % ranks_per_role + rank % ranks_per_role % period))
+      return false;
+  return true;
+}
+
 }  // namespace
 
 bool RankLayout::accept_boundary(int64_t boundary) {
@@ -87,7 +98,8 @@ RankLayout RankLayout::of_distinct(const spec::Job& job, int64_t ranks_per_role,
   const int64_t tp = job.parallelism.tp;
   for (int64_t period = tp; period < ranks_per_role; period += tp)
     if (ranks_per_role % period == 0 && groups_repeat(job, period) && loads_repeat(job, period) &&
-        clocks_repeat(clocks_hz, ranks_per_role, period))
+        clocks_repeat(clocks_hz, ranks_per_role, period) &&
+        nodes_repeat(job, ranks_per_role, period))
       return of_job(job, period);
   return of_job(job, ranks_per_role);
 }

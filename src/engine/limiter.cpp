@@ -8,6 +8,7 @@
 
 #include "engine/summary.h"
 #include "plan/allocator.h"
+#include "spec/node_groups.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
@@ -115,6 +116,12 @@ Loss exposed(const EngineInput& input, double seconds, double step_s, Collective
 Loss bubble(const EngineInput& input, const run::Performance& performance) {
   const spec::Parallelism& layout = input.job.parallelism;
   const double fraction = performance.pipeline_bubble_fraction;
+  if (spec::is_mixed(input.job.cluster))
+    return {fraction * performance.step_time_s,
+            fmt::format("pipeline bubble {:.1f} % of the step: stages on unlike GPUs wait for each "
+                        "other; more layers on the quicker ones shrink it (--layers-by-speed, "
+                        "--stage-layers)",
+                        100 * fraction)};
   return {fraction * performance.step_time_s,
           fmt::format("pipeline bubble {:.1f} % of the step: {} stages share {} micro batches; "
                       "more micro batches, "

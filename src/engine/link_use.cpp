@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "spec/node_groups.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -52,6 +54,33 @@ run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, dou
   return row;
 }
 
+/// Of the job's nodes on average, where they are unlike.
+struct Lines {
+  double intra_bytes_per_s = 0;  ///< of a GPU
+  double nics = 0;               ///< of a node
+  double nic_bytes_per_s = 0;
+};
+
+Lines lines_of(const spec::Node& node) {
+  Lines lines{.intra_bytes_per_s = node.intra_bytes_per_s,
+              .nics = static_cast<double>(node.nics.size())};
+  for (const spec::Nic& it : node.nics) lines.nic_bytes_per_s += it.bytes_per_s / lines.nics;
+  return lines;
+}
+
+Lines lines_of(const spec::Job& job) {
+  if (!spec::is_mixed(job.cluster)) return lines_of(job.cluster.node);
+  Lines mean;
+  const double share = 1 / static_cast<double>(job.nodes());
+  for (int64_t node = 0; node < job.nodes(); ++node) {
+    const Lines here = lines_of(spec::node_at(job.cluster, node));
+    mean.intra_bytes_per_s += share * here.intra_bytes_per_s;
+    mean.nics += share * here.nics;
+    mean.nic_bytes_per_s += share * here.nic_bytes_per_s;
+  }
+  return mean;
+}
+
 }  // namespace
 
 std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
@@ -68,19 +97,16 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
     }
   }
   const spec::Node& node = input.job.cluster.node;
+  const Lines lines = lines_of(input.job);
   const auto ranks = static_cast<double>(input.plan.ranks_per_role),
              gpus = static_cast<double>(input.job.gpus);
   std::vector<run::Link> links;
   if (node.gpus > 1 && input.job.gpus > 1)
     links.push_back(
-        link(name_of(node.intra), intra, ranks, gpus, 1, node.intra_bytes_per_s, step_s));
-  if (input.job.nodes() > 1 && !node.nics.empty()) {
-    const auto nics = static_cast<double>(node.nics.size());
-    double line = 0;
-    for (const spec::Nic& it : node.nics) line += it.bytes_per_s / nics;
-    links.push_back(link("nic", nic, ranks, nics * static_cast<double>(input.job.nodes()),
-                         node.gpus / nics, line, step_s));
-  }
+        link(name_of(node.intra), intra, ranks, gpus, 1, lines.intra_bytes_per_s, step_s));
+  if (input.job.nodes() > 1 && lines.nics > 0)
+    links.push_back(link("nic", nic, ranks, lines.nics * static_cast<double>(input.job.nodes()),
+                         node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));
   return links;
 }
 

@@ -14,10 +14,10 @@ constexpr int64_t kMorePeriods = 4 * plan::kLeastPeriods;
 
 /// False: what a folded plan leaves out is not like what it has.
 base::Result<bool> price(const spec::Job& job, Planned& planned) {
-  ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
-  planned.costs = cost::price_plan(model, planned.plan, job);
+  ERGOMETER_ASSIGN(const std::vector<cost::CostModel> models, cost::models_of_groups(job));
+  planned.costs = cost::price_plan(models, planned.plan, job);
   ERGOMETER_TRY(cost::degrade_links(job, planned.plan, planned.costs));
-  std::optional<Stretch> stretch = settle_folded(job, planned.plan, model, planned.costs);
+  std::optional<Stretch> stretch = settle_folded(job, planned.plan, models, planned.costs);
   if (!stretch) return false;
   planned.stretch = std::move(*stretch);
   return true;

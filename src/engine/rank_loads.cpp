@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "plan/placement.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -28,6 +29,14 @@ RankLoads::RankLoads(const spec::Job& job, const workload::ExpertLoads* loads) :
   stride_ = group.stride;
   for (int64_t layer = 0; layer < std::ssize(loads->by_layer); ++layer)
     fullest_.push_back(loads->fullest(layer));
+}
+
+RankGroups::RankGroups(const spec::Job& job, int64_t stage) {
+  const std::vector<size_t> groups = spec::groups_of_stage(job, stage);
+  first_ = groups.front();
+  if (groups.size() == 1) return;
+  for (int64_t i = 0; i < job.stage_ranks(); ++i)
+    group_of_.push_back(spec::group_of_rank(job, stage * job.stage_ranks() + i));
 }
 
 LoadClasses::LoadClasses(const spec::Job& job, const workload::ExpertLoads& loads) {

@@ -29,6 +29,22 @@ class RankLoads {
   std::vector<double> fullest_;    ///< by layer
 };
 
+/// On which group of the cluster's nodes each rank of a stage runs, by its index there.
+class RankGroups {
+ public:
+  RankGroups(const spec::Job& job, int64_t stage);
+
+  /// Whether the stage's ranks run on nodes of several kinds.
+  bool mixed() const { return !group_of_.empty(); }
+  size_t of(int64_t index) const {
+    return mixed() ? group_of_[static_cast<size_t>(index)] : first_;
+  }
+
+ private:
+  size_t first_ = 0;
+  std::vector<size_t> group_of_;  ///< empty: all run on `first_`
+};
+
 /// The classes of ranks that power looks at, one for all where routing is even: ranks that are
 /// equally full in every layer, or where these are more than 16, as many ranks each, by how full
 /// they are over all layers; a class is as full as its ranks are on average.

@@ -142,6 +142,7 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
   add_interval(result.run.performance, job, result.timeline);
   result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
+  result.run.gpu_kinds = gpu_kinds(job, result.timeline);
   if (options.all_ranks) result.run.ranks = rank_table(job, result.timeline, result.run.ranks);
   result.run.limiter = limiter(input, result.timeline, result.run.performance);
   return {};

@@ -1,10 +1,13 @@
 #include "engine/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "engine/memory_fit.h"
+#include "spec/node_groups.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
@@ -41,16 +44,19 @@ double bubble_fraction(const spec::Job& job, const Timeline& timeline, double id
   return std::max(0.0, idle_s - host_s) / timeline.step_s;
 }
 
-}  // namespace
-
-double tokens_per_step(const spec::Job& job) {
-  const auto sequences = static_cast<double>(job.training.global_batch);
-  if (job.training.mode == spec::Mode::kDecode) return sequences;
-  return sequences * static_cast<double>(job.training.seq_length);
+/// "0-3, 8", of numbers in order.
+std::string ranges_text(const std::vector<int64_t>& numbers) {
+  std::string text;
+  for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", first > 0 ? ", " : "", numbers[first]);
+    if (last > first) text += fmt::format("-{}", numbers[last]);
+  }
+  return text;
 }
 
-double peak_flops_per_s(const spec::Job& job) {
-  const spec::Gpu& gpu = job.cluster.node.gpu;
+/// Dense FLOP/s of one GPU in the job's precision.
+double peak_of(const spec::Job& job, const spec::Gpu& gpu) {
   const auto peak_or = [&](const char* name, double other) {
     return gpu.parameters.value_or(name, other);
   };
@@ -63,6 +69,22 @@ double peak_flops_per_s(const spec::Job& job) {
     case spec::Precision::kNvfp4: return peak_or("peak_fp4", half);
   }
   return half;
+}
+
+}  // namespace
+
+double tokens_per_step(const spec::Job& job) {
+  const auto sequences = static_cast<double>(job.training.global_batch);
+  if (job.training.mode == spec::Mode::kDecode) return sequences;
+  return sequences * static_cast<double>(job.training.seq_length);
+}
+
+double peak_flops_per_s(const spec::Job& job) {
+  if (!spec::is_mixed(job.cluster)) return peak_of(job, job.cluster.node.gpu);
+  double sum = 0;
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    sum += peak_of(job, spec::node_of_group(job.cluster, spec::group_of_rank(job, rank)).gpu);
+  return sum / static_cast<double>(job.gpus);
 }
 
 run::Performance performance(const spec::Job& job, const Timeline& timeline) {
@@ -113,6 +135,38 @@ run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& repor
   }
   memory.fit_probability = memory_fit(job, memory).probability;
   return memory;
+}
+
+std::vector<run::GpuKind> gpu_kinds(const spec::Job& job, const Timeline& timeline) {
+  std::vector<run::GpuKind> kinds;
+  if (!spec::is_mixed(job.cluster)) return kinds;
+  std::vector<std::vector<int64_t>> ranks(spec::group_count(job.cluster)), stages(ranks.size());
+  std::vector<Parts> parts_s(ranks.size());
+  for (int64_t rank = 0; rank < job.gpus; ++rank) {
+    const size_t group = spec::group_of_rank(job, rank);
+    ranks[group].push_back(rank);
+    const int64_t stage = rank / job.stage_ranks();
+    if (stages[group].empty() || stages[group].back() != stage) stages[group].push_back(stage);
+    for (size_t part = 0; part < kPartCount; ++part)
+      parts_s[group][part] += timeline.ranks[static_cast<size_t>(rank)].parts_s[part];
+  }
+  for (size_t group = 0; group < ranks.size(); ++group) {
+    if (ranks[group].empty()) continue;
+    for (double& part_s : parts_s[group]) part_s /= static_cast<double>(ranks[group].size());
+    const run::Breakdown mean = breakdown(parts_s[group]);
+    const spec::Node& node = spec::node_of_group(job.cluster, group);
+    kinds.push_back({.gpu = node.gpu.name,
+                     .node = node.name,
+                     .gpus = std::ssize(ranks[group]),
+                     .ranks = ranges_text(ranks[group]),
+                     .stages = ranges_text(stages[group]),
+                     .compute_s = mean.compute + mean.optimizer,
+                     .communication_s = mean.exposed_all_reduce + mean.exposed_all_gather +
+                                        mean.exposed_reduce_scatter + mean.exposed_all_to_all +
+                                        mean.exposed_send_recv,
+                     .idle_s = mean.idle});
+  }
+  return kinds;
 }
 
 std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline,

@@ -41,8 +41,9 @@ struct Sample {
 /// The ranks of one role: their times and how far they are.
 struct RoleState {
   CompiledRole compiled;
-  size_t next = 0;       ///< step to run
-  size_t until = 0;      ///< step to stop before
+  std::unique_ptr<const PricedOperators> own;  ///< of a role on nodes of several kinds
+  size_t next = 0;                             ///< step to run
+  size_t until = 0;                            ///< step to stop before
   bool arrived = false;  ///< at the meeting with other roles that step `next` is
   Times inverse_clock;   ///< reference clock / clock
   std::array<Times, workload::kStreamCount> free_s;
@@ -111,7 +112,10 @@ class Sweep {
   std::vector<MovedTimes> moved_times();
   bool advance(size_t role);
   bool execute(size_t role, const Step& step);
+  void compute(RoleState& role, const Step& step);
   void compute_loaded(RoleState& role, const Step& step);
+  const kernels::OwnDurations& own_durations(const RoleState& role, const Step& step);
+  void spend(RoleState& role, const Step& step, double* part);
   bool receive(RoleState& role, const Step& step);
   bool meet(size_t role_index, const Step& step);
   void collective(RoleState& role, const Step& step);
@@ -149,6 +153,7 @@ class Sweep {
   int64_t n_;    ///< ranks of a role that are played
   int64_t all_;  ///< and those that they stand for: rank i is played as i % n_
   RankLoads loads_;
+  kernels::OwnDurations own_;     ///< working memory
   std::vector<Times> less_;       ///< by layer: even shares that ranks have less than the fullest
   std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
@@ -183,6 +188,41 @@ void Sweep::compute_loaded(RoleState& role, const Step& step) {
                           step.per_load, role.host(), charged ? part.data() : nullptr);
 }
 
+/// What a step takes on each rank, where ranks run on nodes of several kinds.
+const kernels::OwnDurations& Sweep::own_durations(const RoleState& role, const Step& step) {
+  own_.fixed_s.resize(static_cast<size_t>(n_));
+  own_.clocked_s.resize(static_cast<size_t>(n_));
+  for (int64_t i = 0; i < n_; ++i) {
+    const ClockedTime duration = role.own->duration(static_cast<size_t>(step.each), i);
+    const size_t at = position_[static_cast<size_t>(i)];
+    own_.fixed_s[at] = duration.fixed_s;
+    own_.clocked_s[at] = duration.clocked_s;
+  }
+  return own_;
+}
+
+/// Lets a step's duration pass on all ranks.
+void Sweep::spend(RoleState& role, const Step& step, double* part) {
+  Times& t = stream(role, step.stream);
+  if (step.each >= 0)
+    kernels::spend_own(t.data(), role.inverse_clock.data(), n_, own_durations(role, step), part);
+  else
+    kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, part);
+}
+
+void Sweep::compute(RoleState& role, const Step& step) {
+  Times& t = stream(role, step.stream);
+  if (step.layer >= 0) return compute_loaded(role, step);
+  if (step.each < 0)
+    return kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
+                            role.host());
+  Times& part = role.parts_s[static_cast<size_t>(step.part)];
+  const bool charged = step.stream == workload::Stream::kCompute;
+  if (charged && part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
+  kernels::wait_for_host(t.data(), n_, role.host());
+  spend(role, step, charged ? part.data() : nullptr);
+}
+
 void Sweep::set_roles() {
   const auto clocks = input_.clocks_hz;
   const size_t n = static_cast<size_t>(n_), all = static_cast<size_t>(all_);
@@ -198,6 +238,8 @@ void Sweep::set_roles() {
     }
     const auto [low, high] =
         std::minmax_element(role.inverse_clock.begin(), role.inverse_clock.end());
+    if (RankGroups(input_.job, static_cast<int64_t>(r)).mixed())
+      role.own = std::make_unique<const PricedOperators>(input_, r);
     role.compiled = compile_role(input_, r, {.low = *low, .high = *high});
     for (Times& t : role.free_s) t.assign(n, 0.0);
     role.events_s.assign(static_cast<size_t>(role.compiled.event_buffers), Times(n, 0.0));
@@ -276,11 +318,7 @@ bool Sweep::execute(size_t role_index, const Step& step) {
   switch (step.kind) {
     case StepKind::kCompute:
       note_host_gap(role, step);
-      if (step.layer >= 0)
-        compute_loaded(role, step);
-      else
-        kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
-                         role.host());
+      compute(role, step);
       role.host_s += step.host_s;
       return true;
     case StepKind::kCollective: collective(role, step); return true;
@@ -300,8 +338,11 @@ bool Sweep::execute(size_t role_index, const Step& step) {
 void Sweep::collective(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
   note_host_gap(role, step);
-  kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group), step.duration,
-                      role.host(), charged(role, step));
+  double* part = charged(role, step);
+  const bool own = step.each >= 0;  // then all meet, and each goes on for its own time
+  kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group),
+                      own ? ClockedTime{} : step.duration, role.host(), part);
+  if (own) spend(role, step, part);
   role.host_s += step.host_s;
   write_down(role, t);
 }
@@ -311,7 +352,7 @@ void Sweep::send(RoleState& role, const Step& step) {
   note_host_gap(role, step);
   kernels::wait_for_host(t.data(), n_, role.host());
   messages_.send(step.slot, t);
-  kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
+  spend(role, step, charged(role, step));
   role.host_s += step.host_s;
 }
 
@@ -322,7 +363,7 @@ bool Sweep::receive(RoleState& role, const Step& step) {
   note_host_gap(role, step);
   kernels::wait_for_host(t.data(), n_, role.host());
   kernels::wait_for(t.data(), left_s->data(), n_);
-  kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
+  spend(role, step, charged(role, step));
   messages_.receive(step.slot);
   role.host_s += step.host_s;
   write_down(role, t);
@@ -334,6 +375,9 @@ void Sweep::wait(RoleState& role, const Step& step, const Times& other) {
   double* part = charged(role, step);
   if (&t == &other) return;
   if (part == nullptr) return kernels::wait_for(t.data(), other.data(), n_);
+  if (step.each >= 0 && step.charge == Charge::kDuration)
+    return kernels::wait_charged_own(t.data(), other.data(), role.inverse_clock.data(), n_, part,
+                                     own_durations(role, step));
   kernels::wait_charged(t.data(), other.data(), role.inverse_clock.data(), n_, part,
                         step.charge == Charge::kDuration, step.duration);
 }
@@ -374,7 +418,7 @@ bool Sweep::meet(size_t role_index, const Step& step) {
     std::fill(t.begin(), t.end(), here.latest_s);
   else
     std::copy(here.latest_at_s.begin(), here.latest_at_s.end(), t.begin());
-  kernels::spend(t.data(), role.inverse_clock.data(), n_, step.duration, charged(role, step));
+  spend(role, step, charged(role, step));
   role.arrived = false;
   ++done;
   role.host_s += step.host_s;
@@ -393,10 +437,11 @@ void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
     for (const Times& t : role.free_s) rank.end_s = std::max(rank.end_s, t[at]);
     for (size_t part = 0; part < kPartCount; ++part)
       if (!role.parts_s[part].empty()) rank.parts_s[part] = role.parts_s[part][at];
-    // Of compute, steps charge what the rank takes less than the fullest.
+    // Of compute, steps charge what the rank takes less than the fullest, and what differs by
+    // nodes.
     rank.parts_s[static_cast<size_t>(Part::kCompute)] +=
         role.compiled.compute.at(role.inverse_clock[at]);
-    rank.parts_s[static_cast<size_t>(Part::kOptimizer)] =
+    rank.parts_s[static_cast<size_t>(Part::kOptimizer)] +=
         role.compiled.optimizer.at(role.inverse_clock[at]);
   }
 }

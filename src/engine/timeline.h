@@ -91,8 +91,10 @@ Timeline simulate_events(const EngineInput& input);
 /// Finds which instructions run beside which (on one rank of every role, at reference clocks) and
 /// how far link sharing and kernel overlap stretch them; iterates until durations settle. Of a
 /// folded plan: nothing, if what it leaves out is not like what it has.
+/// `models`: one, or one a group of the cluster's nodes.
 std::optional<Stretch> settle_folded(const spec::Job& job, const plan::Plan& plan,
-                                     const cost::CostModel& model, const cost::CostTable& costs);
+                                     std::span<const cost::CostModel> models,
+                                     const cost::CostTable& costs);
 /// The same of a plan that leaves nothing out.
 Stretch settle_contention(const spec::Job& job, const plan::Plan& plan,
                           const cost::CostModel& model, const cost::CostTable& costs);

@@ -10,6 +10,7 @@
 #include "engine/simulate.h"
 #include "launch/training.h"
 #include "report/job_json.h"
+#include "spec/node_groups.h"
 #include "spec/settings_record.h"
 
 namespace ergometer::launch {
@@ -40,6 +41,7 @@ Result<PlannedJob> plan_job(NamedJob named) {
   auto job = spec::resolve(planned.settings);
   if (!job) return with_name(std::move(job).error());
   planned.job = *std::move(job);
+  ERGOMETER_TRY(spec::refuse_groups(planned.job.cluster, "launch"));
   ERGOMETER_TRY(fills_its_nodes(planned));
   auto run = engine::simulate(planned.job, {});
   if (!run) return with_name(std::move(run).error());

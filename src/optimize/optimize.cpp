@@ -9,6 +9,7 @@
 #include "optimize/caps.h"
 #include "optimize/layers.h"
 #include "optimize/placement.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::optimize {
 namespace {
@@ -291,6 +292,7 @@ class Decision {
 }  // namespace
 
 base::Result<Result> optimize(const spec::Job& job, const Options& options) {
+  ERGOMETER_TRY(spec::refuse_groups(job.cluster, "optimize"));
   Result result;
   Search search(job, options, result);
   ERGOMETER_TRY(search.run(job));

@@ -5,6 +5,7 @@
 
 #include "plan/memory_parts.h"
 #include "plan/memory_reserve.h"
+#include "spec/node_groups.h"
 
 // Peak memory of a stage = model states + buffers + the largest of (what the schedule holds at its
 // fullest, what the optimizer step needs beside the states). In the framework's allocator: the
@@ -56,20 +57,52 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   return memory;
 }
 
+namespace {
+
+/// Whether a stage is the nearer to its GPUs' memory, or the farther beyond it; as GPUs are alike,
+/// the one that needs more.
+bool is_tighter(const StageMemory& stage, const StageMemory& other) {
+  if (stage.capacity == other.capacity) return stage.needed() > other.needed();
+  return stage.needed() - stage.capacity > other.needed() - other.capacity;
+}
+
+/// A stage on the job's one kind of node.
+StageMemory on_its_node(const spec::Job& job, const workload::Workload& workload,
+                        const Stage& stage, int64_t number) {
+  const spec::Node& node = job.cluster.node;
+  StageMemory memory = stage_memory(job, workload, stage, number);
+  memory.capacity = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
+  return memory;
+}
+
+/// A stage on that of its kinds of node where it is tightest.
+StageMemory tightest(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                     int64_t number) {
+  if (!spec::is_mixed(job.cluster)) return on_its_node(job, workload, stage, number);
+  StageMemory found;
+  for (const size_t group : spec::groups_of_stage(job, number)) {
+    StageMemory here = on_its_node(spec::on_group(job, group), workload, stage, number);
+    here.gpu = spec::node_of_group(job.cluster, group).gpu.name;
+    if (found.gpu.empty() || is_tighter(here, found)) found = std::move(here);
+  }
+  return found;
+}
+
+}  // namespace
+
 MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
                     const std::vector<Stage>& stages) {
   MemoryReport report;
-  const spec::Node& node = job.cluster.node;
-  report.capacity = node.gpu.memory_bytes - node.parameters.value_or("memory_reserve", 0);
   for (size_t i = 0; i < stages.size(); ++i) {
-    report.stages.push_back(stage_memory(job, workload, stages[i], static_cast<int64_t>(i)));
+    report.stages.push_back(tightest(job, workload, stages[i], static_cast<int64_t>(i)));
     const StageMemory& stage = report.stages.back();
-    if (stage.needed() > report.worst().needed()) report.worst_stage = stage.stage;
+    if (is_tighter(stage, report.worst())) report.worst_stage = stage.stage;
     const double between = stage.weights + stage.gradients + stage.optimizer +
                            state_memory(job, workload, stages[i]).after_step +
                            buffer_memory(job, workload, stages[i]).total();
     report.allocated_after_step = std::max(report.allocated_after_step, between);
   }
+  report.capacity = report.worst().capacity;
   report.fits = report.worst().needed() <= report.capacity;
   report.advice = memory_advice(job, report);
   return report;

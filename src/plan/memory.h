@@ -16,6 +16,8 @@ inline constexpr double kGib = 1024.0 * 1024 * 1024;
 /// Peak memory of the ranks of one stage, bytes.
 struct StageMemory {
   int64_t stage = 0;
+  double capacity = 0;  ///< usable by the framework on one GPU; the least of the stage's kinds
+  std::string gpu;      ///< in a cluster of unlike nodes, that with the least
   double weights = 0, gradients = 0, optimizer = 0, activations = 0;
   double other =
       0;  ///< workspaces, loss buffers, gathered FSDP units, dummy weight gradients, KV cache
@@ -27,8 +29,8 @@ struct StageMemory {
 
 struct MemoryReport {
   std::vector<StageMemory> stages;
-  int64_t worst_stage = 0;          ///< that needs most
-  double capacity = 0;              ///< usable by the framework on one GPU
+  int64_t worst_stage = 0;          ///< that needs most of what its GPUs have
+  double capacity = 0;              ///< usable by the framework on one GPU of the worst stage
   double allocated_after_step = 0;  ///< worst stage, between steps: states and lasting buffers, no
                                     ///< activations (what nanotron reports)
   bool fits = true;

@@ -113,10 +113,11 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
           ? ""
           : fmt::format(" and {:.1f} for fragmentation", worst.reserved / kGib);
   return fmt::format(
-      "does not fit: needs {:.1f}{} of {:.1f} GiB on stage {}; the largest part is {} ({:.1f} "
+      "does not fit: needs {:.1f}{} of {:.1f} GiB on stage {}{}; the largest part is {} ({:.1f} "
       "GiB); try {}",
-      worst.total() / kGib, holes, report.capacity / kGib, worst.stage, largest.name,
-      largest.bytes / kGib, join(distinct));
+      worst.total() / kGib, holes, report.capacity / kGib, worst.stage,
+      worst.gpu.empty() ? "" : fmt::format(" ({})", worst.gpu), largest.name, largest.bytes / kGib,
+      join(distinct));
 }
 
 }  // namespace ergometer::plan

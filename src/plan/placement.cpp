@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::plan {
 namespace {
@@ -172,7 +173,8 @@ class Groups {
       const int64_t from = std::max(begin_, domain * site_.gpus_per_domain);
       const int64_t to = std::min(end_, (domain + 1) * site_.gpus_per_domain);
       for (int64_t node = site_.node(from); node <= site_.node(to - 1); ++node) {
-        for (const spec::Nic& nic : cluster_.node.nics) add_nic(nic, node, from, to);
+        for (const spec::Nic& nic : spec::node_at(cluster_, node).nics)
+          add_nic(nic, node, from, to);
       }
       for (int64_t gpu = from; gpu < to; ++gpu)
         if (is_member(gpu)) close_domain(groups_[group_of(site_.rank(gpu))], domain);
@@ -220,7 +222,7 @@ void end_shares(const spec::Job& job, int64_t first, const std::vector<char>& le
   bytes_per_s.assign(leaves.size(), 0);
   const auto [begin, end] = site.range(first, count);
   for (int64_t node = site.node(begin); node <= site.node(end - 1); ++node) {
-    for (const spec::Nic& nic : job.cluster.node.nics) {
+    for (const spec::Nic& nic : spec::node_at(job.cluster, node).nics) {
       std::vector<size_t> users;
       for (const int gpu : nic.gpus) {
         const int64_t rank = site.rank(node * site.gpus_per_node + gpu), index = rank - first;

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "spec/node_groups.h"
+
 namespace ergometer::plan {
 
 PlacementCache::PlacementCache(const spec::Job& job) : job_(job) {
-  if (!job.parallelism.rank_map.empty()) {  // every stage lies in its own way
+  if (!job.parallelism.rank_map.empty() || spec::is_mixed(job.cluster)) {
+    // Every stage lies in its own way.
     period_ = job.gpus;
     return;
   }

@@ -10,6 +10,7 @@
 #include "report/explain.h"
 #include "report/format.h"
 #include "spec/job_words.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::report {
 namespace {
@@ -37,7 +38,7 @@ bool is_of_other_cooling(std::string_view name, std::string_view cooling) {
          !name.substr(kCooling.size()).starts_with(fmt::format("{}.", cooling));
 }
 
-void add_parameters(const char* group, const base::ParameterSet& parameters,
+void add_parameters(const std::string& group, const base::ParameterSet& parameters,
                     std::string_view cooling, std::vector<Assumption>& all) {
   for (const auto& [name, parameter] : parameters.all())
     if (!is_of_other_cooling(name, cooling))
@@ -62,10 +63,13 @@ std::vector<Assumption> assumptions(const spec::Job& job) {
   add_settings(job, all);
   if (!job.model.source.empty())
     all.push_back({"model", "architecture", job.model.architecture, job.model.source, {}});
-  const spec::Node& node = job.cluster.node;
   const std::string_view cooling = to_word(job.conditions.cooling);
-  add_parameters("gpu", node.gpu.parameters, cooling, all);
-  add_parameters("node", node.parameters, cooling, all);
+  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
+    const spec::Node& node = spec::node_of_group(job.cluster, group);
+    const std::string number = spec::is_mixed(job.cluster) ? fmt::format("{}", group) : "";
+    add_parameters("gpu" + number, node.gpu.parameters, cooling, all);
+    add_parameters("node" + number, node.parameters, cooling, all);
+  }
   add_parameters("fabric", job.cluster.fabric.parameters, cooling, all);
   add_parameters("software", job.software.parameters, cooling, all);
   add_offload(job, all);

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "run/summary_fields.h"
+#include "spec/node_groups.h"
 #include "spec/settings.h"
 #include "workload/flops.h"
 
@@ -207,11 +208,20 @@ std::string full_name(const std::string& name) {
   return {};
 }
 
+/// Whether a number is told from the one kind of node that a cluster has.
+bool tells_node(std::string_view name, std::string_view field) {
+  return name.starts_with("op:") || name.starts_with("links.") || field.starts_with("memory.") ||
+         field == "performance.mfu" || field == "performance.hfu" ||
+         field == "performance.breakdown_s.compute";
+}
+
 }  // namespace
 
 base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
                                   const std::string& name) {
   if (name.empty()) return explain_settings(job);
+  if (tells_node(name, full_name(name)))
+    ERGOMETER_TRY(spec::refuse_groups(job.cluster, "--explain " + name));
   if (name.starts_with("op:")) return explain_operator(job, name.substr(3));
   if (name == "energy" || name.starts_with("energy.")) return explain_energy(run, job, name);
   const Context context{run, job};

@@ -74,6 +74,17 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
   json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
   json.member("fabric", to_word(cluster.fabric.kind));
+  if (!cluster.groups.empty()) {
+    json.key("groups").begin_array();
+    for (const spec::NodeGroup& group : cluster.groups) {
+      json.begin_object(JsonWriter::Layout::kOneLine);
+      json.member("node", group.node.name).member("nodes", group.nodes);
+      json.member("gpu", group.node.gpu.name)
+          .member("gpu_memory_bytes", group.node.gpu.memory_bytes);
+      json.end_object();
+    }
+    json.end_array();
+  }
   json.end_object();
 }
 
@@ -96,6 +107,7 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
   json.member("embedding_counts_as_layer", p.embedding_counts_as_layer);
   json.member("loss_counts_as_layer", p.loss_counts_as_layer);
   write_numbers(json, "stage_layers", p.stage_layers);
+  if (p.layers_by_speed) json.member("layers_by_speed", true);
   if (!p.rank_map.empty()) write_numbers(json, "rank_map", p.rank_map);
   json.end_object();
 }

@@ -1,7 +1,9 @@
 #include "report/job_view.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace ergometer::report {
@@ -66,6 +68,18 @@ std::vector<std::string> conditions_of(const Json& conditions) {
   return words;
 }
 
+/// The cluster's GPU, or all kinds of one with unlike nodes: "A100-SXM4-80GB and H100-SXM5-80GB".
+std::string gpus_text(const Json& cluster) {
+  const Json& groups = member(cluster, "groups");
+  if (!groups.is_array()) return text(cluster, "gpu");
+  std::vector<std::string> kinds;
+  for (const Json& group : groups)
+    if (const std::string gpu = text(group, "gpu");
+        std::find(kinds.begin(), kinds.end(), gpu) == kinds.end())
+      kinds.push_back(gpu);
+  return fmt::format("{}", fmt::join(kinds, " and "));
+}
+
 }  // namespace
 
 JobView view_job(const std::string& job_json) {
@@ -81,7 +95,7 @@ JobView view_job(const std::string& job_json) {
   view.parameters = real(model, "parameters");
   view.active_parameters = real(model, "active_parameters");
   view.cluster = text(cluster, "name");
-  view.gpu = text(cluster, "gpu");
+  view.gpu = gpus_text(cluster);
   view.fabric = text(cluster, "fabric");
   view.gpus = integer(cluster, "gpus");
   view.nodes = integer(cluster, "nodes");

@@ -91,6 +91,20 @@ void write_experts(JsonWriter& json, const std::vector<run::ExpertRow>& rows) {
   json.end_array();
 }
 
+void write_gpu_kinds(JsonWriter& json, const std::vector<run::GpuKind>& rows) {
+  if (rows.empty()) return;
+  json.key("gpu_kinds").begin_array();
+  for (const run::GpuKind& row : rows) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.member("gpu", row.gpu).member("node", row.node).member("gpus", row.gpus);
+    json.member("ranks", row.ranks).member("stages", row.stages);
+    json.member("compute_s", row.compute_s).member("communication_s", row.communication_s);
+    json.member("idle_s", row.idle_s);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 void write_fields(JsonWriter& json, const run::Run& run, std::string_view prefix) {
@@ -113,6 +127,7 @@ void write_summary(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   write_memory(json, run);
   write_power(json, run, power);
   write_experts(json, run.experts);
+  write_gpu_kinds(json, run.gpu_kinds);
   write_links(json, run);
   json.member("limiter", run.limiter);
   json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);

@@ -288,6 +288,19 @@ std::string experts(const run::Run& run, const TextStyle& style) {
   return table_text(table, style, 1);
 }
 
+// --- GPUs of several kinds
+
+std::string gpu_kinds(const run::Run& run, const TextStyle& style) {
+  if (run.gpu_kinds.empty()) return {};
+  base::Table table("<24 >6 >13 >9 >10 >10 >10");
+  table.row("GPUs, time of a step", "GPUs", "ranks", "stages", "compute", "exposed", "idle");
+  for (const run::GpuKind& row : run.gpu_kinds)
+    table.row("  " + shortened(row.gpu, 22), fmt::format("{}", row.gpus), shortened(row.ranks, 13),
+              shortened(row.stages, 9), base::format_seconds(row.compute_s),
+              base::format_seconds(row.communication_s), base::format_seconds(row.idle_s));
+  return table_text(table, style, 1);
+}
+
 // --- links
 
 std::string links(const run::Run& run, const TextStyle& style) {
@@ -347,7 +360,7 @@ std::string summary_text(const run::Run& run, const TextStyle& style) {
   std::string out = header(run, job, style);
   for (const std::string& part :
        {headline(run, job, style), breakdown(run, style), memory(run, style), experts(run, style),
-        power_text(run, style), links(run, style)}) {
+        gpu_kinds(run, style), power_text(run, style), links(run, style)}) {
     if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
   }
   if (!run.limiter.empty())

@@ -225,6 +225,16 @@ struct ExpertRow {
   double peak_memory_bytes = 0;
 };
 
+/// The GPUs of one group of a cluster of unlike nodes; times are of a step, means over them.
+struct GpuKind {
+  std::string gpu, node;       ///< "A100-SXM4-80GB", "hgx-a100-80gb"
+  int64_t gpus = 0;            ///< of the job
+  std::string ranks, stages;   ///< "0-15", "0, 2-3"
+  double compute_s = 0;        ///< own work: kernels and the optimizer
+  double communication_s = 0;  ///< exposed; what they wait for late members in it included
+  double idle_s = 0;           ///< waiting for other stages and for the end of the step
+};
+
 /// What was run or simulated, as one JSON object in the contract's form ("job" of the summary).
 struct Run {
   std::string source = "simulated";  ///< "simulated" | "recorded" | "imported"
@@ -236,6 +246,7 @@ struct Run {
   Thermal thermal;
   /// Of a job whose tokens do not choose experts evenly: as it is, then what would change it.
   std::vector<ExpertRow> experts;
+  std::vector<GpuKind> gpu_kinds;  ///< group by group; none where the cluster's nodes are alike
   std::vector<Link> links;
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none

@@ -129,6 +129,32 @@ void select_experts(Database& db, std::vector<ExpertRow>& rows) {
                     select.real(5)});
 }
 
+constexpr const char* kGpuKindsSchema = R"sql(
+CREATE TABLE gpu_kinds (
+  position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, gpus INTEGER NOT NULL, ranks TEXT NOT NULL,
+  stages TEXT NOT NULL, compute_s REAL NOT NULL, communication_s REAL NOT NULL, idle_s REAL NOT NULL);
+)sql";
+
+void insert_gpu_kinds(Database& db, const std::vector<GpuKind>& rows) {
+  if (rows.empty()) return;
+  db.execute(kGpuKindsSchema);
+  Statement insert(db, "INSERT INTO gpu_kinds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const GpuKind& it : rows)
+    insert.run(position++, it.gpu, it.node, it.gpus, it.ranks, it.stages, it.compute_s,
+               it.communication_s, it.idle_s);
+}
+
+void select_gpu_kinds(Database& db, std::vector<GpuKind>& rows) {
+  if (!db.has_table("gpu_kinds")) return;
+  Statement select(db,
+                   "SELECT gpu, node, gpus, ranks, stages, compute_s, communication_s, idle_s "
+                   "FROM gpu_kinds ORDER BY position");
+  while (select.step())
+    rows.push_back({select.text(0), select.text(1), select.integer(2), select.text(3),
+                    select.text(4), select.real(5), select.real(6), select.real(7)});
+}
+
 void insert_links(Database& db, const Run& run) {
   Statement insert(db, "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
@@ -184,6 +210,7 @@ void fill(Database& db, const Run& run) {
   insert_summary(db, run);
   insert_stages(db, run);
   insert_experts(db, run.experts);
+  insert_gpu_kinds(db, run.gpu_kinds);
   insert_links(db, run);
   insert_ranks(db, run);
   insert_kernels(db, run);
@@ -434,6 +461,7 @@ base::Result<Run> read_run(const std::string& path) {
     p.step_time_s_low = p.step_time_s_high = p.step_time_s;
   select_stages(db, run);
   select_experts(db, run.experts);
+  select_gpu_kinds(db, run.gpu_kinds);
   select_links(db, run);
   select_power(db, run);
   select_ranks(db, run);

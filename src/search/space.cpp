@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "search/axes.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::search {
 namespace {
@@ -84,6 +85,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         if (!precision.empty()) base.settings.set("precision", precision, asked);
         if (clock > 0) base.settings.set("lock_clock", fmt::format("{}", clock), asked);
         ERGOMETER_ASSIGN(base.megatron, spec::read_job(base.settings));
+        ERGOMETER_TRY(spec::refuse_groups(base.megatron.cluster, "search"));
         spec::Settings sharded = base.settings;
         sharded.set(kFullySharded, "true", asked);
         ERGOMETER_ASSIGN(base.fsdp, spec::read_job(sharded));

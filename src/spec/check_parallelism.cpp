@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "spec/node_groups.h"
 #include "spec/resolve.h"
 #include "spec/schedule_file.h"
 #include "spec/setting_names.h"
@@ -302,12 +303,32 @@ void check_sharding(SettingReader& read, const Job& job) {
 
 void check_network(SettingReader& read, const Job& job) {
   if (job.gpus <= job.cluster.domain_gpus) return;
-  if (job.cluster.node.nics.empty())
-    read.refuse(fmt::format("{} spans several nodes, but {} has no NICs",
-                            read.said("gpus", job.gpus), job.cluster.name));
-  else if (!job.cluster.fabric.parameters.has("collective.latency"))
+  for (size_t group = 0; group < group_count(job.cluster); ++group)
+    if (const Node& node = node_of_group(job.cluster, group); node.nics.empty())
+      return read.refuse(fmt::format("{} spans several nodes, but {} has no NICs",
+                                     read.said("gpus", job.gpus),
+                                     is_mixed(job.cluster) ? node.name : job.cluster.name));
+  if (!job.cluster.fabric.parameters.has("collective.latency"))
     read.refuse(fmt::format("{} spans several nodes, but {} describes no fabric (key `fabric`)",
                             read.said("gpus", job.gpus), job.cluster.name));
+}
+
+/// The ranks of a tensor-parallel group multiply in step: on GPUs of one kind.
+void check_kinds(SettingReader& read, const Job& job) {
+  if (!is_mixed(job.cluster)) return;
+  const int64_t tp = job.parallelism.tp;
+  for (int64_t rank = 0; rank < job.gpus; ++rank) {
+    const int64_t first = rank / tp * tp;
+    const size_t here = group_of_rank(job, rank), there = group_of_rank(job, first);
+    if (here == there) continue;
+    return read.refuse(fmt::format(
+        "ranks {} and {} of one tensor-parallel group lie on {} and on {}; allowed: nodes of one "
+        "kind{}",
+        first, rank, node_of_group(job.cluster, there).name, node_of_group(job.cluster, here).name,
+        job.parallelism.rank_map.empty()
+            ? fmt::format("; try a --tp that divides {}", job.cluster.node.gpus)
+            : ""));
+  }
 }
 
 /// Every rank on a GPU of its own, tensor-parallel groups on the fast links they need.
@@ -369,6 +390,7 @@ void check_ranks(SettingReader& read, const Job& job) {
   check_sequence(read, job);
   check_network(read, job);
   if (!read.error()) check_rank_map(read, job);
+  if (!read.error()) check_kinds(read, job);
 }
 
 }  // namespace ergometer::spec

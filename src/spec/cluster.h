@@ -81,11 +81,20 @@ struct Fabric {
   base::ParameterSet parameters;  ///< "collective.*" between nodes
 };
 
+/// Nodes of one kind, side by side in a cluster that has several kinds.
+struct NodeGroup {
+  Node node;
+  int64_t nodes = 0;
+};
+
 struct Cluster {
   std::string name;
   std::string source;
-  Node node;
+  Node node;          ///< of groups the first one's
   int64_t nodes = 0;  ///< 0: as many as the job asks for
+  /// Two or more, in the order of nodes, neighbours unlike, all with as many GPUs a node; empty:
+  /// all nodes are alike. Who works with groups asks `spec/node_groups.h`.
+  std::vector<NodeGroup> groups;
   int64_t domain_gpus =
       0;  ///< GPUs that share one scale-up network: a node's, or 72 in an NVL72 rack
   Fabric fabric;

@@ -75,6 +75,9 @@ void each_part(nlohmann::json& map, const Visit& visit) {
       for (auto& way : value)
         if (way.is_string()) visit(way, Kinds{CatalogKind::kCooling});
     if (value.is_object()) each_part(value, visit);
+    if (key == "groups" && value.is_array())
+      for (auto& group : value)
+        if (group.is_object()) each_part(group, visit);
   }
 }
 

@@ -41,6 +41,11 @@ base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::Pa
 /// of catalog/cooling or an inline mapping in that form. Neither is required.
 base::Result<void> read_coolings(YamlMap& map, Node& node);
 base::Result<Fabric> read_fabric(YamlMap& map);
+/// The `groups` of a cluster file: a list of {node, nodes}. Neighbours of the same kind are one
+/// group; of one kind alone it is the plain cluster.
+base::Result<Cluster> read_groups(YamlMap& map);
+/// A node as a cluster: a name of the catalog, a file or a mapping under `map["node"]`.
+base::Result<Cluster> node_of_cluster(YamlMap& map);
 /// A cluster that is another one (`extends`: a name, a file, a mapping in any form) but for a few
 /// numbers. `depth` counts how many such lie in each other.
 base::Result<Cluster> extended_cluster(YamlMap& map, int depth);

@@ -104,6 +104,17 @@ base::Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
   return {};
 }
 
+/// What says something of the node says it of no group in particular.
+void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
+  if (cluster.groups.empty()) return;
+  for (const char* key :
+       {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters", "cooling", "coolings",
+        "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "intra_collectives"})
+    if (map.has(key))
+      map.refuse(key,
+                 fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
+}
+
 base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
   Node& node = cluster.node;
   ERGOMETER_TRY(change_gpu(map, node.gpu));
@@ -129,6 +140,8 @@ base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
     map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepestExtension));
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(Cluster cluster, extended(map, depth));
+  refuse_node_changes(map, cluster);
+  if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_TRY(change_parts(map, cluster));
   cluster.name = map.text("name", cluster.name);
   cluster.source = map.text("source", cluster.source);

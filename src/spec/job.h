@@ -57,6 +57,7 @@ struct Parallelism {
   bool embedding_counts_as_layer = false, loss_counts_as_layer = false;
   std::vector<int64_t> stage_layers;  ///< explicit layers of every part (`part_of`), in model
                                       ///< order; empty: by the rules above
+  bool layers_by_speed = false;       ///< `stage_layers` follow the speed of each stage's GPUs
   int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
   PipelineOrder order;                ///< a schedule file's; empty without one
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.

@@ -94,13 +94,6 @@ Result<Cluster> cluster_of_node(YamlMap& map) {
   return cluster;
 }
 
-/// The node of a cluster file: a name of the catalog, a file or a mapping.
-Result<Cluster> node_of_cluster(YamlMap& map) {
-  std::string ignored;
-  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "node", CatalogKind::kNode, ignored));
-  return cluster_of_node(file);
-}
-
 void check_domain(YamlMap& map, const Cluster& cluster) {
   if (cluster.domain_gpus % cluster.node.gpus != 0)
     map.refuse("domain_gpus", fmt::format("found {}; allowed: a multiple of the node's {} GPUs",
@@ -108,13 +101,16 @@ void check_domain(YamlMap& map, const Cluster& cluster) {
 }
 
 Result<Cluster> parse_full_cluster(YamlMap& map) {
-  map.allow({"name", "aliases", "source", "node", "nodes", "domain_gpus", "fabric"});
-  map.require("node");
+  const bool groups = map.has("groups");
+  map.allow({"name", "aliases", "source", "node", "nodes", "groups", "domain_gpus", "fabric"});
+  if (!groups) map.require("node");
+  for (const char* key : {"node", "nodes"})
+    if (groups && map.has(key)) map.refuse(key, "stands beside groups; each of them says its own");
   if (map.error()) return tl::unexpected(*map.error());
-  ERGOMETER_ASSIGN(Cluster cluster, node_of_cluster(map));
+  ERGOMETER_ASSIGN(Cluster cluster, groups ? read_groups(map) : node_of_cluster(map));
   cluster.name = map.text("name", cluster.name);
   cluster.source = map.text("source", cluster.source);
-  cluster.nodes = map.integer("nodes", 0, 1, kMostNodes);
+  if (!groups) cluster.nodes = map.integer("nodes", 0, 1, kMostNodes);
   cluster.domain_gpus = map.integer("domain_gpus", cluster.domain_gpus, 1, kMostDomainGpus);
   if (auto fabric = map.map("fabric")) {
     ERGOMETER_ASSIGN(cluster.fabric, read_fabric(*fabric));
@@ -125,6 +121,12 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
 }
 
 }  // namespace
+
+Result<Cluster> node_of_cluster(YamlMap& map) {
+  std::string ignored;
+  ERGOMETER_ASSIGN(YamlMap file, read_part(map, "node", CatalogKind::kNode, ignored));
+  return cluster_of_node(file);
+}
 
 Result<Node> read_node_body(YamlMap& map) {
   map.allow({"name", "aliases", "source", "gpu", "gpus", "cpu", "intra", "collectives", "slots",

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "spec/node_groups.h"
 #include "spec/read.h"
 #include "spec/recipe.h"
 #include "spec/resolve_parts.h"
@@ -81,6 +82,7 @@ Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   resolve_groups(read, job);
   if (checked && !read.error()) check_groups(read, job);
   if (!read.error()) resolve_ranks(read, job);
+  if (!read.error()) keep_reached_groups(job);
   if (!read.error()) resolve_training(read, job);
   if (!read.error()) divide_stages(read, job);
   if (!read.error()) resolve_conditions(read, job);

@@ -8,6 +8,7 @@
 
 #include "spec/job_words.h"
 #include "spec/measure_range.h"
+#include "spec/node_groups.h"
 #include "spec/overrides.h"
 #include "spec/resolve.h"
 #include "spec/run_phases.h"
@@ -184,6 +185,16 @@ void refuse_without_power(SettingReader& read, const Job& job, std::string_view 
       return read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, why));
 }
 
+/// Power and heat know one kind of node: a mixed cluster's clocks stand where prices hold.
+void settle_mixed_clocks(SettingReader& read, Job& job) {
+  constexpr std::string_view kWhy =
+      "has no effect: power and heat are told of clusters whose nodes are of one kind";
+  refuse_without_power(read, job, kWhy);
+  for (const Override& o : job.conditions.overrides)
+    read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, kWhy));
+  job.conditions.constant_clocks = true;
+}
+
 }  // namespace
 
 void resolve_conditions(SettingReader& read, Job& job) {
@@ -195,7 +206,9 @@ void resolve_conditions(SettingReader& read, Job& job) {
   read_smoothing(read, c);
   for (const std::string& text : read.words("override")) read_override(read, job, text);
   const Gpu& gpu = job.cluster.node.gpu;
-  if (c.constant_clocks)
+  if (is_mixed(job.cluster))
+    settle_mixed_clocks(read, job);
+  else if (c.constant_clocks)
     refuse_without_power(read, job, "contradicts --clocks constant; leave one out");
   else if (!gpu.parameters.has("power.constant"))
     refuse_without_power(

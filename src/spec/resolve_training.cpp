@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "spec/expert_routing.h"
+#include "spec/node_groups.h"
 #include "spec/resolve.h"
 #include "spec/schedule_file.h"
 #include "spec/setting_names.h"
@@ -19,7 +20,9 @@ constexpr double kMostSequences = 1e9;
 /// 16-bit format.
 void read_precision(SettingReader& read, Job& job) {
   Training& t = job.training;
-  const bool has_bf16 = job.cluster.node.gpu.peak_bf16_flops_per_s > 0;
+  bool has_bf16 = true;
+  for (size_t group = 0; group < group_count(job.cluster); ++group)
+    has_bf16 &= node_of_group(job.cluster, group).gpu.peak_bf16_flops_per_s > 0;
   const bool bf16 = read.flag("bf16", false, "see precision");
   const bool fp16 = read.flag("fp16", false, "see precision");
   const bool fp8 = read.flag("fp8", false, "see precision");
@@ -290,8 +293,7 @@ void read_kernels(SettingReader& read, Job& job) {
                                                           : "Megatron-LM");
 }
 
-void check_precision(SettingReader& read, const Job& job) {
-  const Gpu& gpu = job.cluster.node.gpu;
+void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
   const auto lacks = [&](std::string_view format, std::string_view parameter) {
     if (gpu.parameters.value_or(parameter, 0) > 0) return;
     std::string has;
@@ -303,6 +305,11 @@ void check_precision(SettingReader& read, const Job& job) {
   if (job.training.precision == Precision::kFp8) lacks("fp8", "peak_fp8");
   if (job.training.precision == Precision::kNvfp4) lacks("fp4", "peak_fp4");
   if (job.training.precision == Precision::kBf16) lacks("bf16", "peak_bf16");
+}
+
+void check_precision(SettingReader& read, const Job& job) {
+  for (size_t group = 0; group < group_count(job.cluster); ++group)
+    check_matrix_units(read, job, node_of_group(job.cluster, group).gpu);
   const bool narrow =
       job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
   if (job.training.fp8_parameters && !narrow)

@@ -164,6 +164,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"stage_layers", "", field<&Parallelism::stage_layers>(), kPipeline,
      "layers of every stage, chunk by chunk: 13,11,13,11", why("not given"),
      megatron("num_layer_list")},
+    {"layers_by_speed", "", field<&Parallelism::layers_by_speed>(), kPipeline,
+     "layers of every stage by the matrix rate of its GPUs", why("stages are equal")},
     {"pipeline_model_parallel_layout", "", unkept(kText), kPipeline,
      "Megatron's layout: \"Et*4|(t*4|)*14tmL\""},
     {"rank_map", "", told(kText, field<&Parallelism::rank_map>().text),

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "spec/nanotron_stages.h"
+#include "spec/node_groups.h"
 
 namespace ergometer::spec {
 namespace {
@@ -87,6 +88,24 @@ void take_list(SettingReader& read, Job& job) {
               fmt::format("{}: {}", no_division(job), fmt::join(p.stage_layers, ",")));
 }
 
+void take_speed_list(SettingReader& read, Job& job) {
+  Parallelism& p = job.parallelism;
+  constexpr std::string_view kBySpeed = "layers_by_speed";
+  if (is_said(p) || p.embedding_counts_as_layer || p.loss_counts_as_layer)
+    return read.refuse(
+        fmt::format("{} contradicts a division of layers that is given; leave one "
+                    "out",
+                    read.said(kBySpeed)));
+  if (p.vpp > 1)
+    return read.refuse(
+        fmt::format("{} needs one chunk a stage; found {}", read.said(kBySpeed), p.vpp));
+  if (job.model.layer_count() < p.pp)
+    return read.refuse(fmt::format("{}: {} layers do not divide over {} stages",
+                                   read.said(kBySpeed), job.model.layer_count(), p.pp));
+  p.stage_layers = layers_by_speed(job.model.layer_count(), stage_seconds_per_layer(job));
+  read.derive(kStageLayers, "by the speed of each stage's GPUs");
+}
+
 }  // namespace
 
 std::vector<int64_t> own_stage_layers(const Job& job) {
@@ -102,6 +121,7 @@ std::vector<int64_t> own_stage_layers(const Job& job) {
 void divide_stages(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   const int64_t chunks = p.pp * p.vpp;
+  if (p.layers_by_speed) return take_speed_list(read, job);
   if (p.pp == 1 || is_said(p)) return;
   const bool counts = p.embedding_counts_as_layer || p.loss_counts_as_layer;
   if (job.training.framework == Framework::kNanotron && p.vpp == 1 && !counts) {

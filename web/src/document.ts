@@ -48,6 +48,7 @@ export interface Summary {
   cluster_power?: Record<string, unknown>;
   links?: LinkUse[];
   experts?: ExpertRow[];
+  gpu_kinds?: GpuKind[];
   limiter?: string;
   job?: Record<string, unknown>;
   [key: string]: unknown;
@@ -63,6 +64,19 @@ export interface ExpertRow {
   most_load: number;
   dropped_fraction: number;
   peak_memory_bytes: number;
+}
+
+/** The GPUs of one group of a cluster of unlike nodes; times of a step, means over them. */
+export interface GpuKind {
+  gpu: string;
+  node: string;
+  gpus: number;
+  /** "0-15", "0, 2-3" */
+  ranks: string;
+  stages: string;
+  compute_s: number;
+  communication_s: number;
+  idle_s: number;
 }
 
 export interface LinkUse {

@@ -187,3 +187,16 @@ test('uneven experts: what even routing would bring', async () => {
   assert.deepEqual(other.problems, []);
   assert.equal(await page.locator('#at-experts').count(), 0);
 });
+
+test('GPUs of several kinds: who works and who waits', async () => {
+  const mixed = structuredClone(report);
+  mixed.runs[0].summary.gpu_kinds = [
+    { gpu: 'A100-SXM4-80GB', node: 'hgx-a100-80gb', gpus: 16, ranks: '0-15', stages: '0', compute_s: 6, communication_s: 1, idle_s: 1 },
+    { gpu: 'H100-SXM5-80GB', node: 'hgx-h100', gpus: 16, ranks: '16-31', stages: '1', compute_s: 3, communication_s: 1, idle_s: 4 },
+  ];
+  const other = await open(browser, pageWith(mixed, 'mixed'));
+  assert.deepEqual(await other.locator('#at-gpu-kinds tbody tr').last().locator('td').allTextContents(),
+    ['H100-SXM5-80GB', 'hgx-h100', '16', '16-31', '1', '3 s', '1 s', '4 s']);
+  assert.deepEqual(other.problems, []);
+  assert.equal(await page.locator('#at-gpu-kinds').count(), 0);
+});

@@ -7,6 +7,7 @@
 
 #include "base/parallel.h"
 #include "spec/job_words.h"
+#include "spec/node_groups.h"
 #include "study/proxy/candidates.h"
 #include "study/proxy/measures.h"
 #include "study/proxy/proxy.h"
@@ -21,6 +22,7 @@ constexpr size_t kRefined = 2, kPlayed = 4;
 
 Result<spec::Job> training_job(const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
+  ERGOMETER_TRY(spec::refuse_groups(job.cluster, "proxy"));
   if (!job.trains())
     return input_error(fmt::format("proxy: mode: found {}; allowed: pretrain, lora",
                                    spec::to_word(job.training.mode)));
