@@ -18,9 +18,9 @@ run::Performance performance(const spec::Job& job, const Timeline& timeline);
 double tokens_per_step(const spec::Job& job);
 
 run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& report);
-/// The times of every rank, beside its power and heat, if `powered` has them.
 /// What the GPUs of each group of unlike nodes do in a step; none where nodes are alike.
 std::vector<run::GpuKind> gpu_kinds(const spec::Job& job, const Timeline& timeline);
+/// The times of every rank, beside its power and heat, if `powered` has them.
 std::vector<run::Rank> rank_table(const spec::Job& job, const Timeline& timeline,
                                   std::vector<run::Rank> powered);
 
