@@ -177,7 +177,7 @@ class Serve(unittest.TestCase):
         job = f'for i in 1 2 3 4; do echo " iteration $i/ 4 | elapsed time per iteration (ms): 250.0 |"; sleep 0.5; done > {log}'
         with serving(PROGRAM, self.out) as (_, address):
             recorder = subprocess.Popen([PROGRAM, "record", "--source", "proc", "--out", self.folder / "own.run", "--tag", "job=job",
-                                         "--push", "http://{}:{}".format(*address), "--host", "node1", "--step-log", log, "--quiet",
+                                         "--push", f"http://{address[0]}:{address[1]}", "--host", "node1", "--step-log", log, "--quiet",
                                          "--", "sh", "-c", job])
             until("a step is shown", lambda: (state(address).get("job") or {}).get("step"))
             self.assertEqual(state(address)["job"]["step"]["step_time_s"], 0.25)
