@@ -401,12 +401,15 @@ void Merger::correct(RunPart& part) {
     host.probes.clear();
   }
   if (!part.run.log.training.empty() && known_clock(fallback))
-    for (run::TrainingLog& training : part.run.log.training)
+    for (run::TrainingLog& training : part.run.log.training) {
+      const ClockModel& model = model_of("", fallback);
       for (run::Phase& phase : training.phases) {
-        const ClockModel& model = model_of("", fallback);
         phase.start_ns += model.offset_at(phase.start_ns);
         phase.end_ns += model.offset_at(phase.end_ns);
       }
+      for (run::TrainingStep& step : training.steps)
+        if (step.end_ns > 0) step.end_ns += model.offset_at(step.end_ns);
+    }
   size_t before = 0;
   for (const RunPart& other : parts_) {
     if (&other == &part) break;

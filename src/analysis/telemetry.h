@@ -67,6 +67,9 @@ struct LoggedSteps {
   int64_t steps = 0;             ///< in the log; 0: it tells of none
   double median_s = 0;           ///< of the second half
   double low_s = 0, high_s = 0;  ///< 10th and 90th percentile of the same
+  double p95_s = 0, slowest_s = 0;
+  int64_t slowest_step = 0;         ///< its number
+  double tokens_per_s_per_gpu = 0;  ///< median of the same steps; 0: the log does not say
   /// From the first of them to the last; both 0 where the log does not say when they were.
   int64_t start_ns = 0, end_ns = 0;
 };

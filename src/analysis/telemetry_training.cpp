@@ -70,14 +70,24 @@ void finish(const run::TrainingLog& training, TrainingReport& report) {
         report.training_node_w * static_cast<double>(report.nodes) / report.samples_per_s;
 }
 
+void add_step(const run::TrainingStep& step, std::vector<double>& seconds,
+              std::vector<double>& rates, LoggedSteps& result) {
+  seconds.push_back(step.seconds);
+  if (step.tokens_per_s_per_gpu > 0) rates.push_back(step.tokens_per_s_per_gpu);
+  if (step.seconds <= result.slowest_s) return;
+  result.slowest_s = step.seconds;
+  result.slowest_step = step.number;
+}
+
 }  // namespace
 
 LoggedSteps logged_steps(const run::TrainingLog& training) {
   LoggedSteps result;
   result.steps = static_cast<int64_t>(training.steps.size());
-  std::vector<double> late;
+  std::vector<double> late, rates;
   const size_t half = training.steps.size() / 2;
-  for (size_t i = half; i < training.steps.size(); ++i) late.push_back(training.steps[i].seconds);
+  for (size_t i = half; i < training.steps.size(); ++i)
+    add_step(training.steps[i], late, rates, result);
   if (late.empty()) return result;
   const run::TrainingStep &first = training.steps[half], &last = training.steps.back();
   const int64_t start = first.end_ns - std::llround(first.seconds * kNanoseconds);
@@ -89,6 +99,9 @@ LoggedSteps logged_steps(const run::TrainingLog& training) {
   result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
   result.low_s = percentile(late, 0.1);
   result.high_s = percentile(late, 0.9);
+  result.p95_s = percentile(late, 0.95);
+  std::sort(rates.begin(), rates.end());
+  result.tokens_per_s_per_gpu = percentile(rates, 0.5);
   return result;
 }
 

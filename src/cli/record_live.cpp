@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "cli/command.h"
 #include "run/event_reasons.h"
 
@@ -35,6 +36,14 @@ std::string reasons(const Latest& latest) {
 std::string label(const run::Device& device) {
   const std::string number = device.index >= 0 ? fmt::format(" {}", device.index) : "";
   return run::kind_name(device.kind) + number;
+}
+
+std::string live_step(const std::optional<run::TrainingStep>& step) {
+  if (!step) return {};
+  std::string line = fmt::format("step {}  {}", step->number, base::format_seconds(step->seconds));
+  if (step->tokens_per_s_per_gpu > 0)
+    line += fmt::format("  {:.0f} tokens/s a GPU", step->tokens_per_s_per_gpu);
+  return line + '\n';
 }
 
 std::string row(const Latest& l) {
@@ -77,7 +86,8 @@ void LiveTable::draw() {
   const auto now = std::chrono::steady_clock::now();
   if (now - drawn_ < std::chrono::seconds(1)) return;
   drawn_ = now;
-  const std::string table = live_table(snapshot_.look());
+  const std::string table =
+      live_table(snapshot_.look()) + live_step(snapshot_.step_now(record::now_ns()));
   go_up();
   say(stream_, table);
   std::fflush(stream_);

@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "base/nearest.h"
 #include "base/text.h"
@@ -160,6 +164,24 @@ base::Result<void> read_push(const Arguments& arguments, RecordOptions& options)
   return {};
 }
 
+/// The file behind standard output may be read where it is one: the command's lines stay its own.
+base::Result<void> read_step_log(const Arguments& arguments, RecordOptions& options) {
+  if (!arguments.has("step-log")) return {};
+  options.step_log = arguments.value("step-log");
+  struct stat about = {};
+  if (options.step_log == "-") {
+    if (fstat(STDOUT_FILENO, &about) != 0 || !S_ISREG(about.st_mode))
+      return base::input_error(
+          "--step-log -: standard output is no file, and a pipe of ours would hold the command's "
+          "lines back; let it write one, as with 2>&1 | tee train.log, and name that");
+    std::error_code ignored;
+    options.step_log = std::filesystem::read_symlink("/proc/self/fd/1", ignored).string();
+  } else if (stat(options.step_log.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
+    return base::input_error(fmt::format("--step-log {}: is no file", options.step_log));
+  }
+  return {};
+}
+
 base::Result<void> check_together(const Arguments& arguments, const RecordOptions& options) {
   if (options.attach && !options.command.empty())
     return base::input_error("record: --attach and a command exclude each other");
@@ -269,6 +291,15 @@ std::vector<Flag> record_flags() {
        "X",
        "sensors",
        "recorded seconds in a second; by default 1. 0: a row a round",
+       {}},
+      {"step-log",
+       "",
+       Flag::Takes::kValue,
+       "FILE",
+       "what is kept",
+       "a training program's output, followed as it grows: every step's number, time and length. "
+       "'-': "
+       "this command's standard output, where that is a file",
        {}},
       {"attach",
        "",
@@ -390,6 +421,7 @@ base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
   ERGOMETER_TRY(read_push(arguments, options));
   ERGOMETER_TRY(read_clocks(arguments, options));
   ERGOMETER_TRY(read_end(arguments, options));
+  ERGOMETER_TRY(read_step_log(arguments, options));
   ERGOMETER_TRY(check_together(arguments, options));
   return options;
 }

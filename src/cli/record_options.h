@@ -31,7 +31,8 @@ struct RecordOptions {
   std::vector<record::Endpoint> clock_peers;     ///< whom to ask
   bool live = false, json = false, self_test = false;
   int64_t repeats = 5;
-  std::string host;  ///< the node's name in the file
+  std::string step_log;  ///< a training program's output to follow; empty: none
+  std::string host;      ///< the node's name in the file
   std::vector<std::string> command;
 };
 

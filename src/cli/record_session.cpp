@@ -126,7 +126,9 @@ base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& op
       health.sources.push_back({costs.source, costs.calls});
     record::MetricsOptions how;
     if (dcgm) how.names = record::NameSet::kDcgm;
-    return record::metrics_page(snapshot.look(), health, how, record::now_ns(), accept);
+    const int64_t now_ns = record::now_ns();
+    return record::metrics_page(snapshot.look(), health, how, now_ns, accept,
+                                snapshot.step_now(now_ns));
   };
   ERGOMETER_ASSIGN(record::MetricsServer server,
                    record::MetricsServer::start(options.listen, page));
@@ -194,6 +196,7 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
                               // Beside a table it would be wiped away; the summary has it.
                               if (!table) console.note(text);
                             });
+  if (!options.step_log.empty()) recorder.follow(record::StepLog(options.step_log));
   for (const record::Snapshot::Latest& latest : snapshot.look())
     session.devices.push_back(latest.device);
   ERGOMETER_ASSIGN(const auto server, serve(options, recorder, snapshot, console));

@@ -19,12 +19,14 @@ class Inbox {
   struct Content {
     std::vector<Reading> readings;  ///< devices as the Recording numbers them
     std::vector<run::ClockProbe> probes;
+    std::vector<run::TrainingStep> steps;
     std::vector<std::string> notes;
     int64_t lost = 0;
 
     void clear() {
       readings.clear();
       probes.clear();
+      steps.clear();
       notes.clear();
       lost = 0;
     }
@@ -43,6 +45,14 @@ class Inbox {
     const std::lock_guard lock(mutex_);
     content_.probes.push_back(std::move(probe));
   }
+  void put(const std::vector<run::TrainingStep>& steps) {
+    const std::lock_guard lock(mutex_);
+    if (content_.steps.size() + steps.size() > kMostSteps) {
+      content_.lost += static_cast<int64_t>(steps.size());
+    } else {
+      content_.steps.insert(content_.steps.end(), steps.begin(), steps.end());
+    }
+  }
   /// Gives what is there for an empty `content`.
   void take(Content& content) {
     content.clear();
@@ -52,6 +62,7 @@ class Inbox {
 
  private:
   static constexpr size_t kMost = (size_t{16} << 20) / sizeof(Reading);
+  static constexpr size_t kMostSteps = size_t{1} << 18;
 
   std::mutex mutex_;
   Content content_;

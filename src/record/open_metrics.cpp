@@ -221,6 +221,17 @@ void Readings::write(Exposition& to) const {
   }
 }
 
+void write_step(const run::TrainingStep& step, Exposition& to) {
+  to.family("ergometer_step_seconds", false, "seconds",
+            "How long the latest training step took, by the program's log.");
+  to.sample("", step.seconds);
+  to.family("ergometer_step_number", false, "", "Number of the latest training step.");
+  to.sample("", static_cast<double>(step.number));
+  to.family("ergometer_step_tokens_per_second_per_gpu", false, "",
+            "Tokens a second and GPU in that step, by the log.");
+  if (step.tokens_per_s_per_gpu > 0) to.sample("", step.tokens_per_s_per_gpu);
+}
+
 double cpu_seconds() {
   rusage used = {};
   ::getrusage(RUSAGE_SELF, &used);
@@ -274,11 +285,13 @@ void write_health(const RecorderHealth& health, Exposition& to) {
 }  // namespace
 
 MetricsPage metrics_page(const std::vector<Latest>& latest, const RecorderHealth& health,
-                         const MetricsOptions& options, int64_t now_ns, std::string_view accept) {
+                         const MetricsOptions& options, int64_t now_ns, std::string_view accept,
+                         const std::optional<run::TrainingStep>& step) {
   const bool open_metrics = options.names == NameSet::kErgometer &&
                             accept.find("application/openmetrics-text") != std::string_view::npos;
   Exposition text(open_metrics);
   Readings(latest, options, now_ns).write(text);
+  if (step) write_step(*step, text);
   write_health(health, text);
   return {open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                        : "text/plain; version=0.0.4; charset=utf-8",

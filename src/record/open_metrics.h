@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,13 +36,14 @@ struct MetricsPage {
   std::string content_type, body;
 };
 
-/// The latest readings for Prometheus. `accept` is the request's header: who names OpenMetrics gets
-/// that, everyone else the text format 0.0.4. Under DCGM's names it is always the latter, as
-/// OpenMetrics wants counters to end in "_total".
+/// The latest readings and the latest training step for Prometheus. `accept` is the request's
+/// header: who names OpenMetrics gets that, everyone else the text format 0.0.4. Under DCGM's names
+/// it is always the latter, as OpenMetrics wants counters to end in "_total".
 ///
 /// Samples carry no times: Prometheus then takes that of its request, and sees at once when a
 /// series ends. A Run played back shows its readings as of now.
 MetricsPage metrics_page(const std::vector<Snapshot::Latest>& latest, const RecorderHealth& health,
-                         const MetricsOptions& options, int64_t now_ns, std::string_view accept);
+                         const MetricsOptions& options, int64_t now_ns, std::string_view accept,
+                         const std::optional<run::TrainingStep>& step = std::nullopt);
 
 }  // namespace ergometer::record

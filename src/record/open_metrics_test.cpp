@@ -75,6 +75,14 @@ TEST(MetricsPage, TheTextFormatNamesCountersWhole) {
   EXPECT_EQ(page.body.find("# EOF"), std::string::npos);
 }
 
+TEST(MetricsPage, TheLatestStep) {
+  const run::TrainingStep step{7, 1.25, 0, 0};
+  const auto page = metrics_page({}, {}, {}, now_ns(), "", step);
+  EXPECT_NE(page.body.find("\nergometer_step_seconds 1.25\n"), std::string::npos) << page.body;
+  EXPECT_NE(page.body.find("\nergometer_step_number 7\n"), std::string::npos);
+  EXPECT_EQ(page.body.find("tokens"), std::string::npos);
+}
+
 TEST(MetricsPage, DcgmsNamesAndUnits) {
   const auto page = metrics_page(two_gpus(), {}, {.names = NameSet::kDcgm}, now_ns(),
                                  "application/openmetrics-text");
@@ -175,7 +183,8 @@ TEST(MetricsPage, TheRecordersOwn) {
                               .total_ns = 1'500'000'000,
                               .longest_ns = 4'000'000,
                               .failed = 3}}});
-  const std::string body = metrics_page({}, health, {}, now_ns(), "").body;
+  const std::string body =
+      metrics_page({}, health, {}, now_ns(), "", run::TrainingStep{1, 2, 0, 3}).body;
   const std::string labels = "{source=\"nvml\",call=\"nvmlDeviceGetPowerUsage\"}";
   for (const std::string& line : {std::string("ergometer_recorder_ticks_total 100\n"),
                                   std::string("ergometer_recorder_missed_ticks_total 2\n"),

@@ -55,6 +55,18 @@ void write_device(base::JsonWriter& json, const run::Device& device) {
   json.end_object();
 }
 
+/// Of each step its number, how long it took, its end behind the batch's time, and tokens a second
+/// and GPU, 0 where the log does not say.
+std::string steps_member(const std::vector<run::TrainingStep>& steps, int64_t time_ns) {
+  if (steps.empty()) return {};
+  std::string rows;
+  for (const run::TrainingStep& step : steps)
+    rows += fmt::format("{}[{},{},{},{}]", rows.empty() ? "" : ",", step.number,
+                        base::shortest(step.seconds), step.end_ns - time_ns,
+                        base::shortest(step.tokens_per_s_per_gpu));
+  return fmt::format(",\"steps\":[{}]", rows);
+}
+
 /// The number behind "acknowledged", or 0.
 int64_t acknowledged(const std::string& body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
@@ -83,7 +95,8 @@ std::string PushWriter::head(const std::vector<Snapshot::Latest>& latest) const 
 /// Row by row: a device, its time behind the batch's, then pairs of a metric's place in the
 /// batch's list and a value. Readings of one time share a row.
 std::string PushWriter::batch(const std::vector<Snapshot::Latest>& latest,
-                              const run::ClockReading& clock, bool last) {
+                              const run::ClockReading& clock, bool last,
+                              const std::vector<run::TrainingStep>& steps) {
   sent_ns_.resize(latest.size() * kMetrics, INT64_MIN);
   std::vector<size_t> place(kMetrics, kMetrics);
   std::string names, rows;
@@ -111,9 +124,9 @@ std::string PushWriter::batch(const std::vector<Snapshot::Latest>& latest,
   }
   return fmt::format(
       "{{\"sequence\":{},\"time_ns\":{},\"monotonic_ns\":{},\"max_error_ns\":{}{},\"metrics\":[{}],"
-      "\"rows\":[{}]}}\n",
+      "\"rows\":[{}]{}}}\n",
       ++sequence_, clock.time_ns, clock.monotonic_ns, clock.max_error_ns,
-      last ? ",\"end\":true" : "", names, rows);
+      last ? ",\"end\":true" : "", names, rows, steps_member(steps, clock.time_ns));
 }
 
 /// Batches that wait for the server's word. It outlives the Pusher where a connection hangs at its
@@ -242,10 +255,13 @@ base::Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& s
   auto stop = std::make_unique<StopFlag>();
   std::thread collector([&snapshot, outbox, stop = stop.get(), writer]() mutable {
     auto next = std::chrono::steady_clock::now();
+    int64_t seen = 0;
     for (bool last = false; !last; next += seconds(1)) {
       last = stop->wait_until(next);
       try {
-        std::string text = writer.batch(snapshot.look(), read_clocks(), last);
+        const Snapshot::Steps steps = snapshot.steps_since(seen);
+        std::string text = writer.batch(snapshot.look(), read_clocks(), last, steps.steps);
+        seen = steps.count;
         outbox->put(writer.sequence(), std::move(text));
       } catch (const std::bad_alloc&) {
         // A number is missing, which the server counts.

@@ -28,7 +28,7 @@ class PushWriter {
   std::string head(const std::vector<Snapshot::Latest>& latest) const;
   /// Numbered from 1 on. `last`: the recording ends.
   std::string batch(const std::vector<Snapshot::Latest>& latest, const run::ClockReading& clock,
-                    bool last);
+                    bool last, const std::vector<run::TrainingStep>& steps = {});
   int64_t sequence() const { return sequence_; }
 
  private:
@@ -37,9 +37,9 @@ class PushWriter {
   std::vector<int64_t> sent_ns_;  ///< by device and metric: `set_ns` of the reading last written
 };
 
-/// Sends once a second what is new in a Snapshot, and again until the server says that it is on its
-/// disk. What it did not take waits in memory, 8 MiB at most, then the oldest goes. The recording
-/// waits for none of this, and its end for two seconds at most.
+/// Sends once a second what is new in a Snapshot, readings and steps, and again until the server
+/// says that it is on its disk. What it did not take waits in memory, 8 MiB at most, then the
+/// oldest goes. The recording waits for none of this, and its end for two seconds at most.
 class Pusher {
  public:
   using Say = std::function<void(const std::string&)>;

@@ -99,6 +99,11 @@ RecorderProgress Recorder::progress() const {
   return progress;
 }
 
+void Recorder::follow(StepLog log) {
+  recording_.set_step_log(log.path());
+  step_log_.emplace(std::move(log));
+}
+
 /// Leaves in the batch what is new, under the Recording's numbers, and hands it on.
 void Recorder::deliver(Input& input) {
   std::vector<Reading>& readings = input.batch.readings;
@@ -162,6 +167,29 @@ void Recorder::ask(ClockClient& peer) {
   }
 }
 
+void Recorder::follow_log() {
+  constexpr double kPeriod_s = 0.2;
+  const CpuMeter meter(cpu_ns_);
+  std::vector<run::TrainingStep> steps;
+  Deadlines deadlines(Deadlines::Clock::now(), kPeriod_s);
+  while (!stop_reading_.wait_until(deadlines.next())) {
+    if_memory_lasts([&] { take_steps(steps); });
+    deadlines.advance(Deadlines::Clock::now());
+  }
+  if_memory_lasts([&] {
+    take_steps(steps);
+    if (snapshot_.steps_since(0).count == 0)
+      inbox_.put({}, {step_log_->path() + ": no line in it told of a training step"});
+  });
+}
+
+void Recorder::take_steps(std::vector<run::TrainingStep>& steps) {
+  steps.clear();
+  step_log_->read(steps);
+  for (const run::TrainingStep& step : steps) snapshot_.add_step(step);
+  inbox_.put(steps);
+}
+
 void Recorder::write(Deadlines deadlines) {
   const CpuMeter meter(cpu_ns_);
   int64_t clock_ns = 0;
@@ -184,6 +212,7 @@ void Recorder::drain() {
   for (const Reading& reading : taken_.readings)
     recording_.add(reading.device, reading.metric, reading.sample);
   for (const run::ClockProbe& probe : taken_.probes) recording_.add(probe);
+  for (const run::TrainingStep& step : taken_.steps) recording_.add(step);
   report_.readings += static_cast<int64_t>(taken_.readings.size());
   for (const std::string& text : taken_.notes) note(text);
   report_.lost += taken_.lost;
@@ -222,6 +251,7 @@ void Recorder::start() {
   readers_.emplace_back(&Recorder::read_in_turn, this, reading);
   for (Input& input : slow_) readers_.emplace_back(&Recorder::read_slow, this, std::ref(input));
   for (ClockClient& peer : peers_) readers_.emplace_back(&Recorder::ask, this, std::ref(peer));
+  if (step_log_) readers_.emplace_back(&Recorder::follow_log, this);
   writer_ = std::thread(&Recorder::write, this, Deadlines(start, kCommitPeriod_s));
 }
 

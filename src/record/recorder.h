@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "record/inbox.h"
 #include "record/snapshot.h"
 #include "record/source.h"
+#include "record/step_log.h"
 #include "record/stop_flag.h"
 #include "run/recording.h"
 
@@ -67,6 +69,8 @@ class Recorder {
 
   /// Before `start`: asks this host for its time once a second.
   void ask_for_time(ClockClient peer) { peers_.push_back(std::move(peer)); }
+  /// Before `start`: keeps the steps that a training log tells of from now on.
+  void follow(StepLog log);
   /// Reads once, and goes on in the background.
   void start();
   /// Every source came to its end.
@@ -95,6 +99,8 @@ class Recorder {
   bool all_finished() const;
   void read_slow(Input& input);
   void ask(ClockClient& peer);
+  void follow_log();
+  void take_steps(std::vector<run::TrainingStep>& steps);
   void write(Deadlines deadlines);
   void drain();
   void commit();
@@ -109,6 +115,7 @@ class Recorder {
   Say say_;
   std::vector<Input> inputs_, slow_;
   std::vector<ClockClient> peers_;
+  std::optional<StepLog> step_log_;
   Inbox inbox_;
   Inbox::Content taken_;
   RecorderReport report_;

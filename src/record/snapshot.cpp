@@ -1,5 +1,8 @@
 #include "record/snapshot.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace ergometer::record {
 
 size_t Snapshot::add_device(const run::Device& device) {
@@ -21,6 +24,27 @@ void Snapshot::set(size_t device, run::Metric metric, const run::Sample& sample)
 std::vector<Snapshot::Latest> Snapshot::look() const {
   const std::lock_guard lock(mutex_);
   return latest_;
+}
+
+void Snapshot::add_step(const run::TrainingStep& step) {
+  const int64_t now = now_ns();
+  const std::lock_guard lock(mutex_);
+  steps_.push_back(step);
+  if (steps_.size() > kMostSteps) steps_.pop_front();
+  ++step_count_;
+  step_set_ns_ = now;
+}
+
+Snapshot::Steps Snapshot::steps_since(int64_t seen) const {
+  const std::lock_guard lock(mutex_);
+  const auto fresh = std::min<int64_t>(step_count_ - seen, std::ssize(steps_));
+  return {step_count_, step_set_ns_, {steps_.end() - fresh, steps_.end()}};
+}
+
+std::optional<run::TrainingStep> Snapshot::step_now(int64_t now_ns) const {
+  const std::lock_guard lock(mutex_);
+  if (steps_.empty() || !is_news(steps_.back(), step_set_ns_, now_ns)) return std::nullopt;
+  return steps_.back();
 }
 
 }  // namespace ergometer::record

@@ -177,6 +177,10 @@ void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport
     if (t.logged.steps > 0) {
       json.member("steps", t.logged.steps).member("step_time_s", t.logged.median_s);
       json.member("step_time_s_p10", t.logged.low_s).member("step_time_s_p90", t.logged.high_s);
+      json.member("step_time_s_p95", t.logged.p95_s).member("slowest_step_s", t.logged.slowest_s);
+      json.member("slowest_step", t.logged.slowest_step);
+      if (t.logged.tokens_per_s_per_gpu > 0)
+        json.member("tokens_per_s_per_gpu", t.logged.tokens_per_s_per_gpu);
     }
     json.end_object();
   }

@@ -192,6 +192,11 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
           "percentile)\n",
           base::format_count(t.logged.steps), base::format_seconds(t.logged.median_s),
           base::format_seconds(t.logged.low_s), base::format_seconds(t.logged.high_s));
+      out += fmt::format("  95th percentile {}, slowest {} (step {})\n",
+                         base::format_seconds(t.logged.p95_s),
+                         base::format_seconds(t.logged.slowest_s), t.logged.slowest_step);
+      if (t.logged.tokens_per_s_per_gpu > 0)
+        out += fmt::format("  {:.0f} tokens/s a GPU, median\n", t.logged.tokens_per_s_per_gpu);
     }
     if (t.run_s <= 0 && t.logged.steps > 0) continue;
     out += heading(style, fmt::format("{} ({}), {}", t.benchmark, t.platform, t.file));

@@ -131,6 +131,7 @@ struct TrainingStep {
   double seconds = 0;
   /// When the program wrote of it, by its clock; a time without zone is taken as UTC. 0: not said.
   int64_t end_ns = 0;
+  double tokens_per_s_per_gpu = 0;  ///< as the program says; 0: not said
 };
 
 /// One training job as its log tells: what power logs are held against.

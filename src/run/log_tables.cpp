@@ -1,6 +1,7 @@
 #include "run/log_tables.h"
 
 #include <algorithm>
+#include <string>
 
 #include "run/reading_rows.h"
 #include "run/table_rows.h"
@@ -24,7 +25,8 @@ CREATE TABLE training_phases (
   log INTEGER NOT NULL, name TEXT NOT NULL, start_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 CREATE TABLE training_rates (log INTEGER NOT NULL, samples_per_s REAL NOT NULL);
 CREATE TABLE training_steps (
-  log INTEGER NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL, end_ns INTEGER NOT NULL);
+  log INTEGER NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL, end_ns INTEGER NOT NULL,
+  tokens_per_s_per_gpu REAL NOT NULL);
 CREATE TABLE power_limits (
   job TEXT NOT NULL, limit_w REAL NOT NULL, time_s REAL NOT NULL, mean_w REAL NOT NULL, energy_j REAL NOT NULL);
 CREATE TABLE gauges (name TEXT NOT NULL, labels TEXT NOT NULL, rank INTEGER, value REAL NOT NULL);
@@ -76,13 +78,12 @@ void insert_training(Database& db, const std::vector<TrainingLog>& logs) {
   Statement log(db, "INSERT INTO training_logs VALUES (?, ?, ?, ?, ?, ?)");
   Statement phase(db, "INSERT INTO training_phases VALUES (?, ?, ?, ?)");
   Statement rate(db, "INSERT INTO training_rates VALUES (?, ?)");
-  Statement step(db, "INSERT INTO training_steps VALUES (?, ?, ?, ?)");
   int64_t number = 0;
   for (const TrainingLog& t : logs) {
     log.run(number, t.file, t.job, t.benchmark, t.platform, t.global_batch);
     for (const Phase& p : t.phases) phase.run(number, p.name, p.start_ns, p.end_ns);
     for (const double samples_per_s : t.samples_per_s) rate.run(number, samples_per_s);
-    for (const TrainingStep& s : t.steps) step.run(number, s.number, s.seconds, s.end_ns);
+    insert_steps(db, number, t.steps);
     ++number;
   }
 }
@@ -196,19 +197,21 @@ void select_training(Database& db, std::vector<TrainingLog>& logs) {
   }
 }
 
-/// Files of versions that read no steps have no such table, or do not say when they were.
+/// Files of versions that read no steps have no such table, or lack its last columns.
 bool select_steps(Database& db, std::vector<TrainingLog>& logs) {
   const std::vector<std::string> columns = db.columns("training_steps");
   if (columns.empty()) return true;
-  const bool timed = std::find(columns.begin(), columns.end(), "end_ns") != columns.end();
-  Statement select(db, timed
-                           ? "SELECT log, step, seconds, end_ns FROM training_steps ORDER BY rowid"
-                           : "SELECT log, step, seconds, 0 FROM training_steps ORDER BY rowid");
+  std::string sql = "SELECT log, step, seconds";
+  for (const char* later : {"end_ns", "tokens_per_s_per_gpu"})
+    sql += std::find(columns.begin(), columns.end(), later) == columns.end()
+               ? ", 0"
+               : std::string(", ") + later;
+  Statement select(db, (sql + " FROM training_steps ORDER BY rowid").c_str());
   while (select.step()) {
     const int64_t log = select.integer(0);
     if (log < 0 || log >= static_cast<int64_t>(logs.size())) return false;
     logs[static_cast<size_t>(log)].steps.push_back(
-        {select.integer(1), select.real(2), select.integer(3)});
+        {select.integer(1), select.real(2), select.integer(3), select.real(4)});
   }
   return true;
 }
@@ -285,6 +288,18 @@ void insert_log(Database& db, const Run& run) {
   insert_collectives(db, run.log.collectives);
   insert_rest(db, run.log);
   insert_clocks(db, run.clocks);
+}
+
+void insert_steps(Database& db, int64_t log, std::span<const TrainingStep> steps) {
+  Statement step(db, "INSERT INTO training_steps VALUES (?, ?, ?, ?, ?)");
+  for (const TrainingStep& s : steps)
+    step.run(log, s.number, s.seconds, s.end_ns, s.tokens_per_s_per_gpu);
+}
+
+void insert_training_log(Database& db, int64_t number, const std::string& file,
+                         const std::string& job) {
+  Statement(db, "INSERT OR IGNORE INTO training_logs VALUES (?, ?, ?, '', '', 0)")
+      .run(number, file, job);
 }
 
 bool select_log(Database& db, DeviceLog& log) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
+
 #include "run/run.h"
 #include "run/sqlite.h"
 
@@ -12,6 +16,12 @@ void create_log_tables(Database& db);
 void insert_log(Database& db, const Run& run);
 /// One row of `devices`; `number` is what its readings name it by.
 void insert_device(Database& db, size_t number, const Device& device);
+
+/// Writes steps of the training log that has this number.
+void insert_steps(Database& db, int64_t log, std::span<const TrainingStep> steps);
+/// Names a training log, unless the number has one.
+void insert_training_log(Database& db, int64_t number, const std::string& file,
+                         const std::string& job);
 
 /// Read what there is, for a file may hold no log. False when rows refer to what is not there or
 /// hold what no sensor reads.

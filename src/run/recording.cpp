@@ -27,7 +27,7 @@ namespace ergometer::run {
 namespace {
 
 constexpr size_t kMostCells = (size_t{64} << 20) / sizeof(ReadingCell);
-/// Of notes, clock readings and probes each: there are few of them.
+/// Of notes, steps, clock readings and probes each: there are few of them.
 constexpr size_t kMostOthers = 65536;
 /// So many cells a transaction: where space is short, some of a long backlog finds room.
 constexpr size_t kCellsAtOnce = 65536;
@@ -56,12 +56,13 @@ struct Recording::State {
     std::deque<ClockReading> clocks;
     std::deque<ClockProbe> probes;
     std::deque<Note> notes;
+    std::deque<TrainingStep> steps;
     std::vector<Recording::Fact> facts;
     std::map<std::string, int64_t> dropped;  ///< by reason, all since the start
 
     bool empty() const {
       return devices.empty() && cells.empty() && clocks.empty() && probes.empty() &&
-             notes.empty() && facts.empty();
+             notes.empty() && steps.empty() && facts.empty();
     }
   };
 
@@ -79,7 +80,7 @@ struct Recording::State {
     bool operator==(const FileIdentity&) const = default;
   };
 
-  std::string path, host;
+  std::string path, host, step_log;
   std::unique_ptr<Database> db;
   FileIdentity file;
   WriterLock lock;
@@ -145,6 +146,10 @@ void Recording::State::write(size_t cells) {
     probe.run(host, p.peer, p.sent_ns, p.peer_received_ns, p.peer_sent_ns, p.received_ns);
   Statement note(*db, "INSERT INTO notes VALUES (?, ?)");
   for (const Note& n : pending.notes) note.run(n.time_ns, n.text);
+  if (!pending.steps.empty()) {
+    insert_training_log(*db, 0, step_log, host);
+    insert_steps(*db, 0, std::vector(pending.steps.begin(), pending.steps.end()));
+  }
   Statement fact(*db, "INSERT OR REPLACE INTO run VALUES (?, ?)");
   for (const Fact& f : pending.facts) fact.run(f.key, f.value);
   if (!pending.dropped.empty()) db->execute("DELETE FROM log_dropped");
@@ -159,6 +164,7 @@ void Recording::State::forget(size_t cells) {
   pending.clocks.clear();
   pending.probes.clear();
   pending.notes.clear();
+  pending.steps.clear();
   pending.facts.clear();
   pending.cells.erase(pending.cells.begin(),
                       pending.cells.begin() + static_cast<std::ptrdiff_t>(cells));
@@ -232,6 +238,13 @@ void Recording::add(const ClockProbe& probe) { push(state_->pending.probes, kMos
 void Recording::note(int64_t time_ns, const std::string& text) {
   push(state_->pending.notes, kMostOthers, State::Note{time_ns, text});
 }
+
+void Recording::add(const TrainingStep& step) {
+  if (!push(state_->pending.steps, kMostOthers, step))
+    ++state_->pending.dropped["training steps: the file could not be written for too long"];
+}
+
+void Recording::set_step_log(const std::string& file) { state_->step_log = file; }
 
 void Recording::set(const Fact& fact) { state_->pending.facts.push_back(fact); }
 

@@ -34,6 +34,9 @@ class Recording {
   void add(size_t device, Metric metric, const Sample& sample);
   void add(const ClockReading& reading);
   void add(const ClockProbe& probe);
+  /// A step as the training log `set_step_log` names tells of it.
+  void add(const TrainingStep& step);
+  void set_step_log(const std::string& file);
   void note(int64_t time_ns, const std::string& text);  ///< "GPU 3 no longer answers"
   void set(const Fact& fact);
 

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -22,13 +24,14 @@ CREATE TABLE IF NOT EXISTS recorders (
   time_ns INTEGER NOT NULL, ended INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS job_history (
   time_ns INTEGER NOT NULL, power_w REAL NOT NULL, hottest_c REAL NOT NULL, nodes INTEGER NOT NULL,
-  gpus INTEGER NOT NULL);
+  gpus INTEGER NOT NULL, step_s REAL NOT NULL);
 )sql";
 
 /// Tells these Runs from others; a fact of the Run.
 constexpr const char* kFact = "pushed_job";
 /// Time and device, then the metrics.
 constexpr size_t kReadingColumns = 2 + static_cast<size_t>(run::Metric::kCount);
+constexpr size_t kStepColumns = 5;
 
 using DeviceKey = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
 
@@ -54,11 +57,15 @@ struct JobRun::State {
   std::vector<run::ReadingCell> cells;
   std::vector<std::pair<std::string, run::ClockReading>> clocks;
   std::vector<HistoryRow> history;
+  std::map<std::string, int64_t> logs;  ///< of training, by host
+  std::vector<std::pair<int64_t, run::TrainingStep>> steps;
 
   base::Result<void> create(const std::string& job);
   base::Result<void> go_on();
   void read_recorders();
   void read_devices();
+  void read_logs();
+  void write_steps();
   void write();
   void write_recorders();
   void forget();
@@ -77,7 +84,8 @@ base::Result<void> JobRun::State::go_on() {
   db = std::make_unique<run::Database>(path, run::Database::Access::kAppend);
   db->execute("PRAGMA journal_mode = DELETE");
   db->execute("PRAGMA synchronous = FULL");
-  if (db->ok() && db->columns("readings").size() != kReadingColumns)
+  if (db->ok() && (db->columns("readings").size() != kReadingColumns ||
+                   db->columns("training_steps").size() != kStepColumns))
     return base::input_error(path + ": was made by another version; move it away to begin anew");
   if (db->ok() && db->number("SELECT count(*) FROM run WHERE key = 'pushed_job'") == 0)
     return base::input_error(path + ": is a Run that is not of recorders that push");
@@ -85,6 +93,7 @@ base::Result<void> JobRun::State::go_on() {
   lock = run::WriterLock::take(path);
   read_recorders();
   read_devices();
+  read_logs();
   if (!db->ok()) return db->failure(path + ": the Run cannot be continued");
   if (numbers.size() == devices.size()) return {};
   return base::input_error(path + ": is not a server's Run: it holds a device twice");
@@ -119,6 +128,11 @@ void JobRun::State::read_devices() {
   written_devices = devices.size();
 }
 
+void JobRun::State::read_logs() {
+  run::Statement select(*db, "SELECT job, log FROM training_logs");
+  while (select.step()) logs[select.text(0)] = select.integer(1);
+}
+
 base::Result<JobRun> JobRun::open(const std::string& path, const std::string& job) {
   auto state = std::make_unique<State>();
   state->path = path;
@@ -139,12 +153,12 @@ const std::map<std::string, RecorderRow>& JobRun::recorders() const { return sta
 std::vector<HistoryRow> JobRun::history(size_t most) const {
   std::vector<HistoryRow> rows;
   run::Statement select(*state_->db,
-                        "SELECT time_ns, power_w, hottest_c, nodes, gpus FROM job_history "
+                        "SELECT time_ns, power_w, hottest_c, nodes, gpus, step_s FROM job_history "
                         "ORDER BY rowid DESC LIMIT ?");
   select.bind(1, static_cast<int64_t>(most));
   while (select.step())
-    rows.push_back(
-        {select.integer(0), select.real(1), select.real(2), select.integer(3), select.integer(4)});
+    rows.push_back({select.integer(0), select.real(1), select.real(2), select.integer(3),
+                    select.integer(4), select.real(5)});
   std::reverse(rows.begin(), rows.end());
   return rows;
 }
@@ -172,6 +186,9 @@ bool JobRun::add(const Push& push, const PushBatch& batch, const std::vector<siz
     state.cells.push_back(
         {reading.sample.time_ns, numbers[reading.device], reading.metric, reading.sample.value});
   state.clocks.emplace_back(push.host, batch.clock);
+  if (batch.steps.empty()) return true;
+  const int64_t log = state.logs.emplace(push.host, std::ssize(state.logs)).first->second;
+  for (const run::TrainingStep& step : batch.steps) state.steps.emplace_back(log, step);
   return true;
 }
 
@@ -185,6 +202,12 @@ void JobRun::State::write_recorders() {
     insert.run(name, row.host, row.sequence, row.lost, row.time_ns, int64_t{row.ended});
 }
 
+void JobRun::State::write_steps() {
+  if (steps.empty()) return;
+  for (const auto& [host, log] : logs) run::insert_training_log(*db, log, host, host);
+  for (const auto& [log, step] : steps) run::insert_steps(*db, log, std::span(&step, 1));
+}
+
 void JobRun::State::write() {
   db->execute("BEGIN IMMEDIATE");
   for (size_t number = written_devices; number < devices.size(); ++number)
@@ -193,9 +216,10 @@ void JobRun::State::write() {
   run::Statement clock(*db, "INSERT INTO clock_readings VALUES (?, ?, ?, ?)");
   for (const auto& [host, r] : clocks) clock.run(host, r.time_ns, r.monotonic_ns, r.max_error_ns);
   write_recorders();
-  run::Statement point(*db, "INSERT INTO job_history VALUES (?, ?, ?, ?, ?)");
+  write_steps();
+  run::Statement point(*db, "INSERT INTO job_history VALUES (?, ?, ?, ?, ?, ?)");
   for (const HistoryRow& row : history)
-    point.run(row.time_ns, row.power_w, row.hottest_c, row.nodes, row.gpus);
+    point.run(row.time_ns, row.power_w, row.hottest_c, row.nodes, row.gpus, row.step_s);
   db->execute("COMMIT");
 }
 
@@ -203,6 +227,7 @@ void JobRun::State::forget() {
   cells.clear();
   clocks.clear();
   history.clear();
+  steps.clear();
   changed.clear();
 }
 

@@ -22,11 +22,12 @@ struct RecorderRow {
   bool ended = false;
 };
 
-/// Power and heat of a whole job at one time: a point of the page's history.
+/// Power, heat and step time of a whole job at one time: a point of the page's history.
 struct HistoryRow {
   int64_t time_ns = 0;
   double power_w = 0, hottest_c = 0;
   int64_t nodes = 0, gpus = 0;  ///< that were heard
+  double step_s = 0;            ///< of the latest training step; 0: none is known
 };
 
 /// One job's Run file, written by the server: readings of all its nodes, and beside them which

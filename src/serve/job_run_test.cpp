@@ -62,6 +62,25 @@ TEST_F(JobRunTest, GoesOnAfterARestart) {
   EXPECT_EQ(run::read_device_log(path_)->devices[0].series[0].samples.size(), 2u);
 }
 
+/// A log a node, also after the server began anew.
+TEST_F(JobRunTest, KeepsStepsByNode) {
+  for (int64_t i = 1; i <= 2; ++i) {
+    auto run = JobRun::open(path_, "job");
+    ASSERT_TRUE(run) << run.error().message;
+    for (const char* host : {"node1", "node2"}) {
+      Push push = test_push(host, i);
+      push.batches[0].steps.push_back({i, 1.5, i * 100, 0});
+      EXPECT_TRUE(run->add(push, push.batches[0], {run->device(push.devices[0])}, 1));
+    }
+    ASSERT_TRUE(run->commit());
+  }
+  const auto log = run::read_device_log(path_);
+  ASSERT_EQ(log->training.size(), 2u);
+  EXPECT_EQ(log->training[1].job, "node2");
+  ASSERT_EQ(log->training[1].steps.size(), 2u);
+  EXPECT_EQ(log->training[1].steps[1].end_ns, 200);
+}
+
 TEST_F(JobRunTest, LeavesOtherRunsAlone) {
   run::Run other;
   other.source = "recorded";

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "record/snapshot.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::serve {
@@ -263,6 +264,7 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     of.recorder = push.recorder;
     of.sequence = of.lost = 0;
     of.clock = {};
+    of.step_ns = 0;
   }
   of.heard_ns = heard_ns_ = now_ns;
   of.ended = !push.batches.empty() && push.batches.back().end;
@@ -273,7 +275,21 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     look_at_clock(of, batch.clock, now_ns);
     for (const PushReading& reading : batch.readings)
       devices_[numbers[reading.device]].set(reading.metric, reading.sample, now_ns);
+    if (batch.steps.empty()) continue;
+    of.step = batch.steps.back();
+    of.step_ns = now_ns;
   }
+}
+
+const NodeState* JobState::stepping(int64_t now_ns) const {
+  const NodeState* found = nullptr;
+  for (const NodeState& node : nodes_) {
+    if (node.step_ns == 0 || node.presence(now_ns) != NodeState::Presence::kLive ||
+        !record::is_news(node.step, node.step_ns, now_ns))
+      continue;
+    if (found == nullptr || node.step.number > found->step.number) found = &node;
+  }
+  return found;
 }
 
 std::vector<LiveFinding> JobState::findings(int64_t now_ns) {
@@ -289,7 +305,9 @@ std::vector<LiveFinding> JobState::findings(int64_t now_ns) {
 }
 
 HistoryRow JobState::total(int64_t now_ns) const {
-  HistoryRow row{now_ns, 0, 0, 0, 0};
+  HistoryRow row;
+  row.time_ns = now_ns;
+  if (const NodeState* node = stepping(now_ns)) row.step_s = node->step.seconds;
   for (const NodeState& node : nodes_) {
     if (node.presence(now_ns) != NodeState::Presence::kLive) continue;
     ++row.nodes;

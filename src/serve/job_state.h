@@ -44,6 +44,8 @@ struct NodeState {
   int64_t lost = 0;             ///< batches that never came
   bool ended = false;
   run::ClockReading clock;  ///< the recorder's, with its last batch
+  run::TrainingStep step;   ///< the latest that its log told of
+  int64_t step_ns = 0;      ///< when it was heard; 0: never
   double jump_s = 0;        ///< what its clock last was set by, forward or back
   int64_t jumped_ns = 0;    ///< when; 0: never
   Presence presence(int64_t now_ns) const;
@@ -72,6 +74,8 @@ class JobState {
   std::vector<LiveFinding> findings(int64_t now_ns);
   HistoryRow total(int64_t now_ns) const;  ///< of the nodes that are live
 
+  /// The node that told of the job's latest step, while that is news (record::is_news); or null.
+  const NodeState* stepping(int64_t now_ns) const;
   const std::vector<NodeState>& nodes() const { return nodes_; }
   const std::vector<DeviceState>& devices() const { return devices_; }
   int64_t heard_ns() const { return heard_ns_; }

@@ -114,6 +114,24 @@ TEST_F(JobStateTest, RatesOfPorts) {
   EXPECT_DOUBLE_EQ(state_.devices()[0].sent_rate, 250);
 }
 
+/// For a minute, or as long as three such steps take; by nodes that are heard.
+TEST_F(JobStateTest, TheStepThatIsNews) {
+  EXPECT_EQ(state_.stepping(kSecond), nullptr);
+  for (const auto& [host, number] : {std::pair("a", 8), {"b", 7}}) {
+    Push push = test_push(host, 1);
+    push.batches[0].steps.push_back({number, 30, 0, 0});
+    hear(push, kSecond);
+  }
+  ASSERT_NE(state_.stepping(kSecond), nullptr);
+  EXPECT_EQ(state_.stepping(kSecond)->name, "a");
+  EXPECT_EQ(state_.total(kSecond).step_s, 30);
+  EXPECT_EQ(state_.stepping(20 * kSecond), nullptr);  // silent
+  hear(test_push("a", 2), 90 * kSecond);
+  EXPECT_NE(state_.stepping(90 * kSecond), nullptr);
+  hear(test_push("a", 3), 92 * kSecond);
+  EXPECT_EQ(state_.stepping(92 * kSecond), nullptr);
+}
+
 TEST_F(JobStateTest, WhatIsSentAgainChangesNothing) {
   Push push = working("a", {1980});
   hear(push, kSecond);

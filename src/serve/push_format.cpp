@@ -163,6 +163,39 @@ bool read_row(const array& row, size_t devices, const Metrics& metrics, PushBatc
   return true;
 }
 
+/// [number, seconds, nanoseconds behind the batch's time, tokens a second and GPU]
+bool read_step(const array& row, PushBatch& batch) {
+  constexpr double kMostSeconds = 1e6, kMostTokens = 1e15;
+  run::TrainingStep step;
+  int64_t behind_ns = 0;
+  if (row.size() != 4 || row.at(0).get_int64().get(step.number) != simdjson::SUCCESS ||
+      row.at(1).get_double().get(step.seconds) != simdjson::SUCCESS ||
+      row.at(2).get_int64().get(behind_ns) != simdjson::SUCCESS ||
+      row.at(3).get_double().get(step.tokens_per_s_per_gpu) != simdjson::SUCCESS ||
+      behind_ns < -kLatestNs || behind_ns > kLatestNs)
+    return false;
+  step.end_ns = batch.clock.time_ns + behind_ns;
+  if (step.number < 0 || step.end_ns < 0 || step.end_ns > kLatestNs) return false;
+  if (step.seconds > 0 && step.seconds <= kMostSeconds && step.tokens_per_s_per_gpu >= 0 &&
+      step.tokens_per_s_per_gpu <= kMostTokens)
+    batch.steps.push_back(step);
+  return true;
+}
+
+base::Result<void> read_steps(const object& from, PushBatch& batch) {
+  const auto found = from.at_key("steps");
+  if (found.error() == simdjson::NO_SUCH_FIELD) return {};
+  array rows;
+  if (found.get_array().get(rows) != simdjson::SUCCESS || rows.size() > PushLimits::kSteps)
+    return wrong("steps", fmt::format("a list of at most {} steps", PushLimits::kSteps));
+  for (const element& item : rows) {
+    array row;
+    if (item.get_array().get(row) != simdjson::SUCCESS || !read_step(row, batch))
+      return wrong("steps", "[number, seconds, nanoseconds, tokens/s] each");
+  }
+  return {};
+}
+
 base::Result<PushBatch> read_batch(const object& from, size_t devices) {
   PushBatch batch;
   ERGOMETER_ASSIGN(batch.sequence, whole(from, "sequence", 1, kLatestNs));
@@ -184,6 +217,7 @@ base::Result<PushBatch> read_batch(const object& from, size_t devices) {
     if (batch.readings.size() > PushLimits::kCells)
       return wrong("rows", fmt::format("at most {} values", PushLimits::kCells));
   }
+  ERGOMETER_TRY(read_steps(from, batch));
   return batch;
 }
 

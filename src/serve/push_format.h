@@ -16,7 +16,7 @@ namespace ergometer::serve {
 /// What one request to /push may hold; docs/push-format.md says the same.
 struct PushLimits {
   static constexpr size_t kBytes = size_t{1} << 20, kName = 64, kText = 128;
-  static constexpr size_t kDevices = 512, kBatches = 1024, kCells = 65536;
+  static constexpr size_t kDevices = 512, kBatches = 1024, kCells = 65536, kSteps = 1024;
 };
 
 struct PushReading {
@@ -31,6 +31,7 @@ struct PushBatch {
   run::ClockReading clock;  ///< of the recorder when it wrote the batch
   bool end = false;         ///< the recording is over
   std::vector<PushReading> readings;
+  std::vector<run::TrainingStep> steps;  ///< that the node's training log told of
 
   /// How many numbers never came, behind the one that was the latest.
   int64_t lost_behind(int64_t latest) const {

@@ -70,7 +70,9 @@ TEST(PushFormat, ReadsWhatARecorderWrites) {
   snapshot.set(0, Metric::kSmClock, {950, 1980});
   const std::string first = writer.batch(snapshot.look(), {1000, 50, 0}, false);
   snapshot.set(0, Metric::kPower, {1900, 500});
-  const std::string second = writer.batch(snapshot.look(), {2000, 1050, 0}, true);
+  snapshot.add_step({7, 1.25, 1800, 6012});
+  const std::string second =
+      writer.batch(snapshot.look(), {2000, 1050, 0}, true, snapshot.steps_since(0).steps);
   const auto push = PushReader().read(writer.head(snapshot.look()) + first + second);
   ASSERT_TRUE(push) << push.error().message;
   EXPECT_EQ(push->devices[0].name, gpu.name);
@@ -81,6 +83,26 @@ TEST(PushFormat, ReadsWhatARecorderWrites) {
   EXPECT_EQ(push->batches[1].readings[0].sample.value, 500);
   EXPECT_FALSE(push->batches[0].end);
   EXPECT_TRUE(push->batches[1].end);
+  EXPECT_TRUE(push->batches[0].steps.empty());
+  ASSERT_EQ(push->batches[1].steps.size(), 1u);
+  const run::TrainingStep& step = push->batches[1].steps[0];
+  EXPECT_EQ(step.number, 7);
+  EXPECT_EQ(step.seconds, 1.25);
+  EXPECT_EQ(step.end_ns, 1800);
+  EXPECT_EQ(step.tokens_per_s_per_gpu, 6012);
+}
+
+TEST(PushFormat, RefusesStepsThatAreNone) {
+  const auto with = [](const char* steps) {
+    std::string text = kHead + batch("[0,0,0,1]");
+    text.insert(text.rfind('}'), std::string(",\"steps\":") + steps);
+    return problem(text);
+  };
+  EXPECT_EQ(with("[[1,2.5,0,0]]"), "");
+  EXPECT_NE(with("7"), "");
+  EXPECT_NE(with("[[1,2.5,0]]"), "");
+  EXPECT_NE(with("[[-1,2.5,0,0]]"), "");
+  EXPECT_NE(with("[[1,\"long\",0,0]]"), "");
 }
 
 TEST(PushFormat, JobsHaveNamesThatFilesMayHave) {

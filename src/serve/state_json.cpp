@@ -80,6 +80,7 @@ class Writer {
     out_ += fmt::format(",\"job\":{{\"name\":{}", json_quote(document_.job));
     nodes();
     gpus();
+    step();
     history();
     findings();
     out_ += '}';
@@ -163,10 +164,28 @@ class Writer {
     out_ += '}';
   }
 
+  void step() {
+    const NodeState* node = document_.state->stepping(document_.now_ns);
+    if (node == nullptr) return void(out_ += ",\"step\":null");
+    const run::TrainingStep& s = node->step;
+    out_ += fmt::format(
+        ",\"step\":{{\"number\":{},\"step_time_s\":{:.6g},\"tokens_per_s_per_gpu\":{},\"node\":{}}"
+        "}",
+        s.number, s.seconds,
+        s.tokens_per_s_per_gpu > 0 ? fmt::format("{:.6g}", s.tokens_per_s_per_gpu) : "null",
+        json_quote(node->name));
+  }
+
   void history_column(const char* name, const std::function<double(const HistoryRow&)>& of,
                       bool first = false) {
     Column column(out_, name, first);
     for (const HistoryRow& row : document_.history) column.put_rounded(true, of(row));
+  }
+
+  void history_steps() {
+    Column steps(out_, "step_time_s");
+    for (const HistoryRow& row : document_.history)
+      steps.put(row.step_s > 0 ? fmt::format("{:.6g}", row.step_s) : "null");
   }
 
   void history() {
@@ -177,6 +196,7 @@ class Writer {
     history_column("power_w", [](const HistoryRow& row) { return row.power_w; });
     history_column("hottest_c", [](const HistoryRow& row) { return row.hottest_c; });
     history_column("nodes", [](const HistoryRow& row) { return static_cast<double>(row.nodes); });
+    history_steps();
     out_ += '}';
   }
 

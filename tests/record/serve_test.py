@@ -172,6 +172,21 @@ class Serve(unittest.TestCase):
         self.assertGreaterEqual(len(times), 3)
         self.assertEqual(len(times), len(set(times)))
 
+    def test_steps_of_a_training_log(self):
+        log = self.folder / "train.log"
+        job = f'for i in 1 2 3 4; do echo " iteration $i/ 4 | elapsed time per iteration (ms): 250.0 |"; sleep 0.5; done > {log}'
+        with serving(PROGRAM, self.out) as (_, address):
+            recorder = subprocess.Popen([PROGRAM, "record", "--source", "proc", "--out", self.folder / "own.run", "--tag", "job=job",
+                                         "--push", f"http://{address[0]}:{address[1]}", "--host", "node1", "--step-log", log, "--quiet",
+                                         "--", "sh", "-c", job])
+            until("a step is shown", lambda: (state(address).get("job") or {}).get("step"))
+            self.assertEqual(state(address)["job"]["step"]["step_time_s"], 0.25)
+            self.assertEqual(recorder.wait(LIMIT_S), 0)
+        for run in (self.folder / "own.run", self.out / "job.run"):
+            steps = sqlite3.connect(run).execute("SELECT step, seconds, end_ns FROM training_steps").fetchall()
+            self.assertEqual([(number, seconds) for number, seconds, _ in steps], [(i, 0.25) for i in (1, 2, 3, 4)])
+            self.assertEqual(sorted(end for _, _, end in steps), [end for _, _, end in steps])
+
     def test_a_recorder_without_a_server(self):
         start = time.monotonic()
         done = subprocess.run([PROGRAM, "record", "--source", "proc", "--out", self.folder / "own.run", "--push",

@@ -1,123 +1,12 @@
-// What training programs print of their steps. The lines, as the programs' sources write them:
-//   Megatron-LM, Megatron-Bridge
-//     " [2024-05-15 09:12:33.123456] iteration        5/      20 | consumed samples: ... | elapsed
-//     time per iteration (ms): 4213.7 | ..."
-//   NeMo 2      "Training epoch 0, iteration 4/99 | ... | train_step_timing in s: 4.21"
-//   NeMo 1      "Epoch 0: :  5%|... global_step=4.000, ..., train_step_timing in s=4.210]"
-//   torchtitan  "[titan] 2025-02-25 02:12:33,161 - root - INFO - step:  5  loss:  8.1  memory: ...
-//     tps: 6,012  ..." with or without colours: what a step took is the time between two lines
-#include <array>
-#include <charconv>
-#include <optional>
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "import/telemetry/readers.h"
-#include "import/telemetry/value.h"
+#include "import/telemetry/step_lines.h"
 
 namespace ergometer::importer {
 namespace {
-
-constexpr double kLongestStep = 1e6;
-constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
-constexpr std::array<std::string_view, 2> kTimes = {"elapsed time per iteration (ms)",
-                                                    "train_step_timing in s"};
-
-/// A step's line: how long it took, and when it was written where it says so.
-struct StepLine {
-  int64_t number = 0;
-  std::optional<double> seconds;
-  int64_t time_ns = 0;
-};
-
-/// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
-std::optional<double> value_behind(std::string_view line, std::string_view mark) {
-  const size_t found = line.find(mark);
-  if (found == std::string_view::npos) return std::nullopt;
-  const size_t at = line.find_first_not_of(" :=", found + mark.size());
-  if (at == std::string_view::npos) return std::nullopt;
-  double value = 0;
-  const auto read = std::from_chars(line.data() + at, line.data() + line.size(), value);
-  if (read.ec != std::errc{} || !(value >= 0) || value > 1e15) return std::nullopt;
-  return value;
-}
-
-/// "2025-02-25 02:12:33,161" or "2024-05-15 09:12:33.123456" somewhere in the line, to the
-/// millisecond.
-std::optional<int64_t> stamp_in(std::string_view line) {
-  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd.ddd";
-  for (size_t at = 0; at + kForm.size() <= line.size(); ++at) {
-    std::string stamp(line.substr(at, kForm.size()));
-    if (char& mark = stamp[stamp.size() - 4]; mark == ',') mark = '.';
-    bool fits = true;
-    for (size_t i = 0; i < stamp.size() && fits; ++i)
-      fits = kForm[i] == 'd' ? stamp[i] >= '0' && stamp[i] <= '9' : stamp[i] == kForm[i];
-    if (fits) return time_to_ns(stamp);
-  }
-  return std::nullopt;
-}
-
-std::optional<StepLine> with_duration(std::string_view line) {
-  auto seconds = value_behind(line, kTimes[0]);
-  if (seconds) *seconds *= kMillisecond;
-  if (!seconds) seconds = value_behind(line, kTimes[1]);
-  if (!seconds || *seconds <= 0 || *seconds > kLongestStep) return std::nullopt;
-  auto number = value_behind(line, "iteration ");
-  if (!number) number = value_behind(line, "global_step");
-  if (!number) return std::nullopt;
-  return StepLine{static_cast<int64_t>(*number), seconds, stamp_in(line).value_or(0)};
-}
-
-/// Without the escapes that colour it: ESC [ ... m.
-std::string uncoloured(std::string_view line) {
-  std::string text;
-  for (size_t at = 0; at < line.size(); ++at) {
-    if (line.substr(at, 2) == "\x1b[") {
-      at = std::min(line.find('m', at), line.size());
-      continue;
-    }
-    text += line[at];
-  }
-  return text;
-}
-
-std::optional<StepLine> with_stamp(std::string_view line) {
-  if (line.find("step:") == std::string_view::npos || line.find("tps:") == std::string_view::npos)
-    return std::nullopt;
-  const std::string text = uncoloured(line);
-  const auto number = value_behind(text, "step:");
-  const auto stamp = stamp_in(text);
-  if (!number || !stamp || text.find("loss:") == std::string::npos) return std::nullopt;
-  return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp};
-}
-
-std::optional<StepLine> step_line(std::string_view line) {
-  const auto stated = with_duration(line);
-  return stated ? stated : with_stamp(line);
-}
-
-/// Steps in the order of their lines. A progress bar draws a step several times, and several ranks
-/// may print the same one: it counts once.
-class StepReader {
- public:
-  void take(const StepLine& line) {
-    if (last_ && line.number == last_->number) return;
-    const bool follows = last_ && line.number > last_->number && line.time_ns > last_->time_ns;
-    if (line.seconds) {
-      steps.push_back({line.number, *line.seconds, line.time_ns});
-    } else if (follows) {
-      const double seconds = static_cast<double>(line.time_ns - last_->time_ns) /
-                             kNanosecondsPerSecond /
-                             static_cast<double>(line.number - last_->number);
-      if (seconds <= kLongestStep) steps.push_back({line.number, seconds, line.time_ns});
-    }
-    last_ = line;
-  }
-
-  std::vector<run::TrainingStep> steps;
-
- private:
-  std::optional<StepLine> last_;
-};
 
 /// Lines, and what a carriage return overwrites on a terminal.
 template <class Take>
@@ -133,7 +22,7 @@ void for_each_line(std::string_view text, Take take) {
 
 bool is_step_log(std::string_view text) {
   bool any = false;
-  for (const std::string_view mark : {kTimes[0], kTimes[1], std::string_view("tps:")})
+  for (const std::string_view mark : kStepMarks)
     any = any || text.find(mark) != std::string_view::npos;
   if (!any) return false;
   bool found = false;
@@ -146,14 +35,15 @@ bool is_step_log(std::string_view text) {
 
 base::Result<void> read_step_log(std::string_view text, LogBuilder& log) {
   StepReader reader;
+  run::TrainingLog training;
   for_each_line(text, [&](std::string_view line) {
-    if (const auto step = step_line(line)) reader.take(*step);
+    const auto step = step_line(line);
+    if (const auto ended = step ? reader.take(*step) : std::nullopt)
+      training.steps.push_back(*ended);
     return true;
   });
-  run::TrainingLog training;
   training.file = log.file();
   training.job = stem_of(log.file());
-  training.steps = std::move(reader.steps);
   log.log().training.push_back(std::move(training));
   return {};
 }

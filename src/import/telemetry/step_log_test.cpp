@@ -79,6 +79,8 @@ TEST(StepLog, Torchtitan) {
       "[rank0]:[titan] 2025-02-25 02:13:06,161 - root - INFO - step: 12  loss:  8.0  memory: "
       "40.12GiB(42.23%)  tps: 6,012  tflops: 313.4  mfu: 31.7%\n";
   EXPECT_EQ(steps_of(text), (Steps{{11, 3.05}, {12, 2.5}}));
+  const auto log = parse_telemetry(text, "node-0.log", {});
+  EXPECT_EQ(log->training.at(0).steps.at(0).tokens_per_s_per_gpu, 6012);
 }
 
 TEST(StepLog, OtherTextIsNoStepLog) {

@@ -1,0 +1,112 @@
+#include "import/telemetry/step_lines.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "import/telemetry/value.h"
+
+// What training programs print of their steps. The lines, as the programs' sources write them:
+//   Megatron-LM, Megatron-Bridge
+//     " [2024-05-15 09:12:33.123456] iteration        5/      20 | consumed samples: ... | elapsed
+//     time per iteration (ms): 4213.7 | ..."
+//   NeMo 2      "Training epoch 0, iteration 4/99 | ... | train_step_timing in s: 4.21"
+//   NeMo 1      "Epoch 0: :  5%|... global_step=4.000, ..., train_step_timing in s=4.210]"
+//   torchtitan  "[titan] 2025-02-25 02:12:33,161 - root - INFO - step:  5  loss:  8.1  memory: ...
+//     tps: 6,012  ..." with or without colours: what a step took is the time between two lines
+
+namespace ergometer::importer {
+namespace {
+
+constexpr double kLongestStep = 1e6;
+constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
+constexpr std::string_view kElapsedMs = kStepMarks[0], kTimingS = kStepMarks[1];
+
+/// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
+std::optional<double> value_behind(std::string_view line, std::string_view mark) {
+  const size_t found = line.find(mark);
+  if (found == std::string_view::npos) return std::nullopt;
+  const size_t at = line.find_first_not_of(" :=", found + mark.size());
+  if (at == std::string_view::npos) return std::nullopt;
+  double value = 0;
+  const auto read = std::from_chars(line.data() + at, line.data() + line.size(), value);
+  if (read.ec != std::errc{} || !(value >= 0) || value > 1e15) return std::nullopt;
+  return value;
+}
+
+/// "2025-02-25 02:12:33,161" or "2024-05-15 09:12:33.123456" somewhere in the line, to the
+/// millisecond.
+std::optional<int64_t> stamp_in(std::string_view line) {
+  constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd.ddd";
+  for (size_t at = 0; at + kForm.size() <= line.size(); ++at) {
+    std::string stamp(line.substr(at, kForm.size()));
+    if (char& mark = stamp[stamp.size() - 4]; mark == ',') mark = '.';
+    bool fits = true;
+    for (size_t i = 0; i < stamp.size() && fits; ++i)
+      fits = kForm[i] == 'd' ? stamp[i] >= '0' && stamp[i] <= '9' : stamp[i] == kForm[i];
+    if (fits) return time_to_ns(stamp);
+  }
+  return std::nullopt;
+}
+
+std::optional<StepLine> with_duration(std::string_view line) {
+  auto seconds = value_behind(line, kElapsedMs);
+  if (seconds) *seconds *= kMillisecond;
+  if (!seconds) seconds = value_behind(line, kTimingS);
+  if (!seconds || *seconds <= 0 || *seconds > kLongestStep) return std::nullopt;
+  auto number = value_behind(line, "iteration ");
+  if (!number) number = value_behind(line, "global_step");
+  if (!number) return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), seconds, stamp_in(line).value_or(0), 0};
+}
+
+/// Without the escapes that colour it: ESC [ ... m.
+std::string uncoloured(std::string_view line) {
+  std::string text;
+  for (size_t at = 0; at < line.size(); ++at) {
+    if (line.substr(at, 2) == "\x1b[") {
+      at = std::min(line.find('m', at), line.size());
+      continue;
+    }
+    text += line[at];
+  }
+  return text;
+}
+
+/// "tps: 6,012": torchtitan's tokens a second and GPU.
+double rate_in(std::string_view text) {
+  const size_t at = text.find("tps:");
+  std::string number(text.substr(at, text.find_first_not_of(" 0123456789,.", at + 4) - at));
+  std::erase(number, ',');
+  return value_behind(number, "tps:").value_or(0);
+}
+
+std::optional<StepLine> with_stamp(std::string_view line) {
+  if (line.find("step:") == std::string_view::npos || line.find("tps:") == std::string_view::npos)
+    return std::nullopt;
+  const std::string text = uncoloured(line);
+  const auto number = value_behind(text, "step:");
+  const auto stamp = stamp_in(text);
+  if (!number || !stamp || text.find("loss:") == std::string::npos) return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp, rate_in(text)};
+}
+
+}  // namespace
+
+std::optional<StepLine> step_line(std::string_view line) {
+  const auto stated = with_duration(line);
+  return stated ? stated : with_stamp(line);
+}
+
+std::optional<run::TrainingStep> StepReader::take(const StepLine& line) {
+  if (last_ && line.number == last_->number) return std::nullopt;
+  std::optional<double> seconds = line.seconds;
+  if (!seconds && last_ && line.number > last_->number && line.time_ns > last_->time_ns)
+    seconds = static_cast<double>(line.time_ns - last_->time_ns) / kNanosecondsPerSecond /
+              static_cast<double>(line.number - last_->number);
+  last_ = line;
+  if (!seconds || *seconds > kLongestStep) return std::nullopt;
+  return run::TrainingStep{line.number, *seconds, line.time_ns, line.tokens_per_s_per_gpu};
+}
+
+}  // namespace ergometer::importer

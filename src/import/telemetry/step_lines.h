@@ -1,0 +1,38 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "run/device_log.h"
+
+namespace ergometer::importer {
+
+/// One of these stands in every line that tells of a step.
+inline constexpr std::array<std::string_view, 3> kStepMarks = {"elapsed time per iteration (ms)",
+                                                               "train_step_timing in s", "tps:"};
+
+/// What a line of a training program's output says of a step; step_lines.cpp lists the forms.
+struct StepLine {
+  int64_t number = 0;
+  std::optional<double> seconds;  ///< how long it took, where the line says so
+  int64_t time_ns = 0;  ///< when it was written, a time without zone taken as UTC; 0: not said
+  double tokens_per_s_per_gpu = 0;  ///< 0: not said
+};
+/// Nothing where the line tells of no step. Any bytes may stand in it.
+std::optional<StepLine> step_line(std::string_view line);
+
+/// Steps in the order of their lines. A progress bar draws a step several times, and several ranks
+/// may print the same one: it counts once.
+class StepReader {
+ public:
+  /// The step that the line ends, where how long it took is known: by its own words, or by the line
+  /// of a step before.
+  std::optional<run::TrainingStep> take(const StepLine& line);
+
+ private:
+  std::optional<StepLine> last_;
+};
+
+}  // namespace ergometer::importer

@@ -1,0 +1,122 @@
+#include "record/step_log.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "record/clock.h"
+#include "record/source.h"
+
+namespace ergometer::record {
+
+StepLog::StepLog(std::string path) : path_(std::move(path)) {
+  struct stat about = {};
+  if (open_file() && fstat(file_, &about) == 0) offset_ = about.st_size;
+}
+
+StepLog::StepLog(StepLog&& other) noexcept
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      device_(other.device_),
+      number_(other.number_),
+      offset_(other.offset_),
+      line_(std::move(other.line_)),
+      too_long_(other.too_long_),
+      reader_(other.reader_) {}
+
+StepLog::~StepLog() { close_file(); }
+
+bool StepLog::open_file() {
+  struct stat about = {};
+  // What is no regular file is not even opened: that alone may change a device or wake a writer.
+  if (stat(path_.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
+  file_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (file_ < 0 || fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
+    close_file();
+    return false;
+  }
+  device_ = about.st_dev;
+  number_ = about.st_ino;
+  start_anew();
+  return true;
+}
+
+void StepLog::close_file() {
+  if (file_ >= 0) close(file_);
+  file_ = -1;
+}
+
+void StepLog::start_anew() {
+  offset_ = 0;
+  line_.clear();
+  too_long_ = false;
+  reader_ = {};
+}
+
+/// Of a file that was removed, or moved without another in its place, more may come.
+bool StepLog::is_another_file() const {
+  struct stat about = {};
+  return stat(path_.c_str(), &about) == 0 && (about.st_dev != device_ || about.st_ino != number_);
+}
+
+void StepLog::read(std::vector<run::TrainingStep>& steps) {
+  if (file_ < 0 && !open_file()) return;
+  struct stat about = {};
+  if (fstat(file_, &about) == 0 && about.st_size < offset_) start_anew();
+  for (size_t done = 0; done < kMostAtOnce; done += kMostLine)
+    if (!read_some(steps)) break;
+  if (fstat(file_, &about) != 0 || about.st_size > offset_ || !is_another_file()) return;
+  close_file();
+  if (open_file()) read_some(steps);
+}
+
+/// False at the file's end.
+bool StepLog::read_some(std::vector<run::TrainingStep>& steps) {
+  std::array<char, kMostLine> bytes;
+  const ssize_t size = pread(file_, bytes.data(), bytes.size(), offset_);
+  if (size <= 0) return size < 0 && errno == EINTR;
+  offset_ += size;
+  take({bytes.data(), static_cast<size_t>(size)}, now_ns(), steps);
+  return true;
+}
+
+/// Lines end by what a terminal begins a new one, or the same one again, for.
+void StepLog::take(std::string_view bytes, int64_t now_ns, std::vector<run::TrainingStep>& steps) {
+  while (!bytes.empty()) {
+    const size_t end = bytes.find_first_of("\n\r");
+    const std::string_view part = bytes.substr(0, end);
+    too_long_ = too_long_ || line_.size() + part.size() > kMostLine;
+    if (!too_long_) line_ += part;
+    if (end == std::string_view::npos) return;
+    end_line(now_ns, steps);
+    bytes.remove_prefix(end + 1);
+  }
+}
+
+void StepLog::end_line(int64_t now_ns, std::vector<run::TrainingStep>& steps) {
+  const auto line = too_long_ ? std::nullopt : importer::step_line(line_);
+  line_.clear();
+  too_long_ = false;
+  auto step = line ? reader_.take(*line) : std::nullopt;
+  if (!step) return;
+  step->end_ns = step_end(step->end_ns, now_ns);
+  steps.push_back(*step);
+}
+
+int64_t step_end(int64_t stamp_ns, int64_t now_ns) {
+  constexpr int64_t kQuarter = 900 * kNsPerSecond, kMostOff = 60 * kNsPerSecond;
+  constexpr int64_t kWidestZone = 60 * kQuarter;
+  const int64_t off = now_ns - stamp_ns;
+  if (stamp_ns <= 0 || off > kWidestZone || off < -kWidestZone) return now_ns;
+  const int64_t quarters = (off + (off < 0 ? -kQuarter : kQuarter) / 2) / kQuarter;
+  const int64_t end_ns = stamp_ns + quarters * kQuarter;
+  return std::abs(now_ns - end_ns) > kMostOff ? now_ns : std::min(end_ns, now_ns);
+}
+
+}  // namespace ergometer::record
