@@ -240,7 +240,8 @@ Flow ScriptRunner::run_source(const Words& words, Streams streams) {
       session_.fail(text.error().message);
       return Flow::kExit;
     }
-    const Flow flow = run_file(*text, *found, streams);
+    const Flow flow =
+        leave_perhaps(Flow::kReturn, [&] { return run_file(*text, *found, streams); });
     return flow == Flow::kReturn ? Flow::kNext : flow;
   }
   // Virtual environments and modules set paths of programs and nothing of the job.

@@ -243,7 +243,9 @@ Flow ScriptRunner::call(const ShellTree& body, const Words& words, Streams strea
   Words arguments(words.begin() + 1, words.end());
   std::swap(arguments, state_.arguments);
   locals_.emplace_back();
-  const Flow flow = stopped() ? Flow::kExit : run(*kept_body, streams);
+  const Flow flow = stopped()
+                        ? Flow::kExit
+                        : leave_perhaps(Flow::kReturn, [&] { return run(*kept_body, streams); });
   for (auto& [name, variable] : locals_.back()) {
     if (variable)
       state_.variables[name] = std::move(*variable);

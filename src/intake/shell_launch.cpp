@@ -26,11 +26,11 @@ bool is_shell(std::string_view word) {
 /// Programs that run the words behind their own options.
 bool is_wrapper(std::string_view word) {
   constexpr std::array kWrappers = std::to_array<std::string_view>(
-      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",   "singularity", "apptainer",
-       "docker", "podman",     "enroot",   "sudo",      "timeout",   "numactl",     "taskset",
-       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",    "jsrun",       "aprun",
-       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",    "shifter",     "prun",
-       "nice",   "env",        "torchrun", "deepspeed", "accelerate"});
+      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",    "singularity", "apptainer",
+       "docker", "podman",     "enroot",   "sudo",      "timeout",    "numactl",     "taskset",
+       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",     "jsrun",       "aprun",
+       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",     "shifter",     "prun",
+       "nice",   "env",        "torchrun", "deepspeed", "accelerate", "blaunch"});
   const std::string_view name = file_name(word);
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
 }
@@ -157,6 +157,7 @@ class LaunchReader {
                                                                {"megatron", "pt"},
                                                                {"megatron", "rlhf"},
                                                                {"tune", "run"},
+                                                               {"nemo", "llm"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
     return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
@@ -241,6 +242,7 @@ class LaunchReader {
                                                             {"MaxText", "MaxText"},
                                                             {"maxtext", "MaxText"},
                                                             {"levanter", "Levanter"},
+                                                            {"nemo", "NeMo 2"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,

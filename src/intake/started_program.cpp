@@ -16,7 +16,6 @@
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
 #include "intake/nemo_files.h"
-#include "intake/neox.h"
 #include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/torchtitan.h"
@@ -61,6 +60,11 @@ ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
 Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
+  if (launch_.foreign == "NeMo 2")
+    return input_error(fmt::format(
+        "{}: {} takes its job from a recipe in Python, which is not read; it can be read as the "
+        "YAML that nemo_run writes (--to-yaml FILE)",
+        run_.session.where(launch_.line), launch_.name));
   if (!launch_.foreign.empty())
     return input_error(fmt::format(
         "{}: {} is a program of {}, which is not read; give the job's sizes as options "
@@ -70,6 +74,7 @@ Result<Reading> ProgramReader::read() {
   if (is_swift(launch_))
     return base::contains(launch_.program, "megatron") ? megatron_swift() : swift();
   if (is_tune(launch_)) return torchtune();
+  if (launch_.name == "deepy.py") return neox();
   if (has("job.config_file") || base::contains(launch_.program, "torchtitan")) return torchtitan();
   const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                  [](const ShellText& word) { return is_override(word.text); });
@@ -292,25 +297,6 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     return std::optional<Reading>(std::move(reading));
   }
   return std::optional<Reading>();
-}
-
-Result<Reading> ProgramReader::neox() const {
-  std::vector<NeoxFile> files;
-  for (const ShellText& word : launch_.arguments)
-    if (word.text.ends_with(".yml") || word.text.ends_with(".yaml")) {
-      ERGOMETER_ASSIGN(std::string text, text_of(word.text, word.line, launch_.program));
-      files.push_back({std::move(text), word.text});
-    }
-  ERGOMETER_ASSIGN(Reading reading, parse_neox(files));
-  const BatchRequest& batch = run_.session.batch;
-  if (launch_.gpus > 0 || reading.settings.find("gpus") != nullptr) return reading;
-  if (batch.nodes > 0 && batch.gpus_per_node > 0)
-    reading.settings.set("gpus", std::to_string(batch.nodes * batch.gpus_per_node),
-                         {run_.session.where(launch_.line), "nodes x GPUs of the batch"});
-  else
-    reading.open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
-                                       run_.session.where(launch_.line), launch_.name);
-  return reading;
 }
 
 Result<void> ProgramReader::check_word(const ShellText& word, std::string_view framework) const {

@@ -399,6 +399,13 @@ class TrainerReader {
   FlatReader read_;
 };
 
+/// LLaMA-Factory by words that it alone has.
+TrainerKind kind_of(const spec::FlatYaml& values) {
+  for (const char* key : {"finetuning_type", "cutoff_len", "template"})
+    if (values.contains(key)) return TrainerKind::kLlamaFactory;
+  return TrainerKind::kPlain;
+}
+
 }  // namespace
 
 void read_backward_prefetch(FlatReader& read, std::string_view key) {
@@ -457,7 +464,7 @@ Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& fi
 }
 
 Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
-                                       const std::string& file, bool of_trl) {
+                                       const std::string& file, TrainerKind kind) {
   spec::FlatYaml values;
   for (const TrainerArgument& argument : arguments) {
     std::string_view name = argument.name;
@@ -466,7 +473,7 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
     std::replace(key.begin(), key.end(), '-', '_');
     values[key] = {argument.value.empty() ? "true" : argument.value, argument.line};
   }
-  return read_trainer(values, file, of_trl ? TrainerKind::kTrl : TrainerKind::kPlain);
+  return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values) : kind);
 }
 
 Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
@@ -476,9 +483,7 @@ Result<Reading> parse_trainer_file(const std::string& text, const std::string& f
   ERGOMETER_ASSIGN(spec::FlatYaml values,
                    json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
   for (const auto& [key, value] : overrides) values[key] = value;
-  const auto has = [&](std::string_view key) { return values.find(key) != values.end(); };
-  const bool factory = has("finetuning_type") || has("cutoff_len") || has("template");
-  return read_trainer(values, file, factory ? TrainerKind::kLlamaFactory : TrainerKind::kPlain);
+  return read_trainer(values, file, kind_of(values));
 }
 
 Leftover preference_training(std::string_view name, const std::string& where) {
