@@ -200,7 +200,7 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
     return Flow::kNext;
   }
   if (name == "cat" || name == "tee") return run_cat(words, streams);
-  if (name == "grep" || name == "sed" || name == "awk") {
+  if (name == "grep" || name == "sed" || name == "awk" || name == "jq" || name == "yq") {
     if (auto result = shell_filter(words, *streams.input, [this](const std::string& path) {
           return text_of_file(path);
         })) {

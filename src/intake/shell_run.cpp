@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "intake/shell_merge.h"
 #include "intake/shell_test.h"
 
 namespace ergometer::intake {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "intake/shell_arithmetic.h"
+#include "intake/shell_hosts.h"
 
 namespace ergometer::intake {
 namespace {
@@ -258,7 +259,7 @@ Output cut(const Words& words, const std::string& input) {
 }
 
 /// sort, of lines or by whole numbers; uniq of neighbours. Nothing else of them is followed.
-Output sorted(const Words& words, const std::string& input) {
+Output sorted(const Words& words, const std::string& input, const ShellUnknowns& unknowns) {
   bool numbers = false, reversed = false, unique = words[0].text == "uniq";
   for (size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i].text;
@@ -269,9 +270,13 @@ Output sorted(const Words& words, const std::string& input) {
     reversed = reversed || base::contains(word, "r");
     unique = unique || base::contains(word, "u");
   }
-  if (ShellUnknowns::in(input)) return std::nullopt;
   std::vector<std::string> lines = shell_lines(input);
-  if (words[0].text == "sort") {
+  // Hosts that nobody knows are in any order as good as sorted.
+  const bool hosts = !numbers && !lines.empty() && are_host_names(lines, unknowns);
+  if (ShellUnknowns::in(input) && !hosts) return std::nullopt;
+  if (hosts) {
+    if (words[0].text == "sort") std::sort(lines.begin(), lines.end());
+  } else if (words[0].text == "sort") {
     std::vector<std::pair<int64_t, std::string>> keyed;
     for (std::string& line : lines) {
       const auto number = numbers ? base::parse_integer(line) : base::Result<int64_t>(0);
@@ -445,7 +450,7 @@ std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
   if (name == "head" || name == "tail") return first_or_last(words, input);
   if (name == "tr") return translated(words, input);
   if (name == "cut") return cut(words, input);
-  if (name == "sort" || name == "uniq") return sorted(words, input);
+  if (name == "sort" || name == "uniq") return sorted(words, input, session.unknowns);
   if (name == "paste") return pasted(words, input);
   if (name == "python" || name == "python3") return python_sum(words);
   if (name == "wc") return counted(words, input, session.unknowns);
