@@ -348,6 +348,7 @@ Flow ScriptRunner::run_getopts(const Words& words) {
                           ? base::Result<int64_t>(1)
                           : base::parse_integer(kept->second.items.front().text);
   const auto at = static_cast<size_t>(number ? std::max<int64_t>(*number, 1) : 1);
+  if (kept == state_.variables.end()) expander_.assign("OPTIND", {"1", session_.line});
   if (at > state_.arguments.size()) return Flow::kNext;
   const std::string word = state_.arguments[at - 1].text;
   if (word.size() < 2 || word[0] != '-' || word == "--") return Flow::kNext;
