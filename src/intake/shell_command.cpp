@@ -51,6 +51,8 @@ std::string ScriptRunner::text_of_file(const std::string& path) {
   const auto found = find_beside(path);
   if (found)
     if (auto text = base::read_file(*found, spec::kLargestWritten)) return *text;
+  if (path.empty())
+    return session_.unknowns.mark_words("a file whose name is empty (is its variable set?)") + "\n";
   return session_.unknowns.mark_words(fmt::format("the file {}, which is not here", path)) + "\n";
 }
 

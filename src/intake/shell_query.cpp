@@ -20,7 +20,8 @@ std::string without_blanks_around(const std::string& text) {
 Queried path_of(std::string filter) {
   // Where nothing is quoted a dash subtracts.
   const bool quoted = base::contains(filter, "\"");
-  for (const auto& [from, to] : {std::pair("[\"", "."), {"\"]", ""}, {"[", "."}, {"]", ""}})
+  for (const auto& [from, to] :
+       {std::pair(".[\"", "."), {"[\"", "."}, {"\"]", ""}, {"[", "."}, {"]", ""}})
     for (size_t at = filter.find(from); at != filter.npos; at = filter.find(from))
       filter.replace(at, std::string_view(from).size(), to);
   std::erase(filter, '"');
