@@ -236,7 +236,7 @@ Result<Reading> ProgramReader::nemo() {
     const size_t begin = word.text.find_first_not_of('+');
     overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
   }
-  if (name.empty() && has("recipe"))
+  if (name.empty() && has_any({"recipe", "config_file"}))
     return input_error(fmt::format(
         "{}: {} takes its job from a recipe in Python, which is not read; give the configuration "
         "that Megatron-Bridge writes of it as YAML",
@@ -280,6 +280,10 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     const bool file = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
     if (!file || path.starts_with('-')) continue;
     const auto text = text_of(path, word.line, launch_.program);
+    // Files that it names in turn lie beside it.
+    const std::string here = file_beside(path, run_.session.files.front());
+    const std::string& name =
+        here.empty() || written_file(run_.state, path) != nullptr ? path : here;
     const bool its_own = joined || (i > 0 && names_[i - 1] == "config");
     if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
     if (!text) continue;
@@ -291,9 +295,9 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     }
     ERGOMETER_ASSIGN(Reading reading,
                      form == FileForm::kTrainer && is_llama_factory(launch_.program)
-                         ? parse_llama_factory(*text, path)
-                     : form == FileForm::kAxolotl ? parse_axolotl_program(*text, path)
-                                                  : parse_user_file(*text, path, context()));
+                         ? parse_llama_factory(*text, name)
+                     : form == FileForm::kAxolotl ? parse_axolotl_program(*text, name)
+                                                  : parse_user_file(*text, name, context()));
     return std::optional<Reading>(std::move(reading));
   }
   return std::optional<Reading>();
