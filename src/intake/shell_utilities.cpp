@@ -72,9 +72,13 @@ Output expr(const Words& words) {
   return integers_of(expression);
 }
 
-Output bc(const Words& words, const std::string& input) {
+Output bc(const Words& words, std::string input) {
   if (words.size() > 2 || (words.size() == 2 && words[1].text != "-l" && words[1].text != "-q"))
     return std::nullopt;
+  // "scale=0; 64/8" says what holds anyway.
+  if (constexpr std::string_view kWhole = "scale=0;";
+      input.starts_with(kWhole) && words.size() == 1)
+    input.erase(0, kWhole.size());
   // With -l a division has decimals.
   if (words.size() == 2 && words[1].text == "-l" && base::contains(input, "/")) return std::nullopt;
   Output result = integers_of(input);
