@@ -21,6 +21,11 @@ struct UtilityResult {
 std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
                                            const std::string& input, ShellSession& session);
 
+/// cut, sort, uniq and paste -s of lines, a part of shell_utility().
+std::optional<UtilityResult> shell_lines_of(const std::vector<ShellText>& words,
+                                            const std::string& input,
+                                            const ShellUnknowns& unknowns);
+
 /// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2}' with -F,
 /// /from/ and NR==, '{s += $2} END {print s}') of files and input that are known; nothing for
 /// anything else.
