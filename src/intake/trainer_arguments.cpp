@@ -399,11 +399,11 @@ class TrainerReader {
   FlatReader read_;
 };
 
-/// LLaMA-Factory by words that it alone has.
-TrainerKind kind_of(const spec::FlatYaml& values) {
-  for (const char* key : {"finetuning_type", "cutoff_len", "template"})
-    if (values.contains(key)) return TrainerKind::kLlamaFactory;
-  return TrainerKind::kPlain;
+/// LLaMA-Factory by words that it alone has; a template is a word of other programs as well.
+TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
+  const bool factory = values.contains("finetuning_type") || values.contains("cutoff_len") ||
+                       (is_file && values.contains("template"));
+  return factory ? TrainerKind::kLlamaFactory : TrainerKind::kPlain;
 }
 
 }  // namespace
@@ -423,7 +423,7 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
     std::replace(key.begin(), key.end(), '-', '_');
     values[key] = {argument.value.empty() ? "true" : argument.value, argument.line};
   }
-  return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values) : kind);
+  return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values, false) : kind);
 }
 
 Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
@@ -433,7 +433,7 @@ Result<Reading> parse_trainer_file(const std::string& text, const std::string& f
   ERGOMETER_ASSIGN(spec::FlatYaml values,
                    json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
   for (const auto& [key, value] : overrides) values[key] = value;
-  return read_trainer(values, file, kind_of(values));
+  return read_trainer(values, file, kind_of(values, true));
 }
 
 Leftover preference_training(std::string_view name, const std::string& where) {
