@@ -201,6 +201,18 @@ void add_loose_gpus(const std::vector<Argument>& arguments, Reading& reading) {
     reading.settings.set("gpus", std::to_string(nodes * each), {where, "nnodes x nproc-per-node"});
 }
 
+/// A program that is started and unknown may take any number of GPUs.
+void open_loose_gpus(const ShellRun& run, Reading& reading) {
+  if (reading.settings.find("gpus") != nullptr) return;
+  for (const ShellCommand& command : run.commands)
+    if (std::any_of(command.words.begin(), command.words.end(), is_flag_word)) {
+      reading.open["gpus"] = fmt::format(
+          "{}: how many GPUs are used: {} is no launcher that is known here; give --gpus",
+          run.session.where(command.line), command.words.front().text);
+      return;
+    }
+}
+
 void note_unset(const ShellRun& run, Reading& reading) {
   if (run.session.unset.empty()) return;
   std::string names;
@@ -246,6 +258,7 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file,
                                    file, words.front().text));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, file));
   add_loose_gpus(arguments, reading);
+  open_loose_gpus(run, reading);
   note_unset(run, reading);
   return reading;
 }

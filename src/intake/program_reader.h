@@ -11,6 +11,7 @@
 #include "intake/read_user_file.h"
 #include "intake/reading.h"
 #include "intake/shell_launch.h"
+#include "intake/trainer_arguments.h"
 
 namespace ergometer::intake {
 
@@ -19,7 +20,7 @@ bool trainer_reads(std::string_view name);
 
 /// What read_program() reads a program with. Its parts: which framework's it is, and what others
 /// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
-/// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp).
+/// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp), GPT-NeoX's (program_neox.cpp).
 class ProgramReader {
  public:
   ProgramReader(const Launch& launch, const ShellRun& run);
@@ -56,6 +57,8 @@ class ProgramReader {
   base::Result<Reading> accelerate() const;
   /// The launcher's file, the program's own (`configuration`), then its arguments.
   base::Result<Reading> trainer(std::optional<Reading> file, FileForm form);
+  /// The front end of the Trainer that the program is.
+  TrainerKind trainer_kind() const;
   /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
   /// DeepSpeed-Chat does of --zero_stage and --offload.
   base::Result<void> read_own_deepspeed(const std::vector<Argument>& arguments,
@@ -63,6 +66,8 @@ class ProgramReader {
   /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
   /// recipe.yaml`; nothing where no file says how a model is trained.
   base::Result<std::optional<Reading>> configuration(FileForm& form);
+  /// The files behind GPT-NeoX's program, from the folder of deepy.py's -d; it needs no ".yml".
+  std::vector<ShellText> neox_files() const;
   /// GPT-NeoX takes all files behind its program as one.
   base::Result<Reading> neox() const;
   /// Refused: a word key=value of which the value is not known, unless the key changes nothing.

@@ -150,7 +150,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   }
   if (list.empty()) return files;
   ERGOMETER_ASSIGN(Reading reading,
-                   read_trainer_arguments(list, run_.session.name, is_trl(launch_.program)));
+                   read_trainer_arguments(list, run_.session.name, trainer_kind()));
   add_reading(files, std::move(reading));
   // What the arguments leave open, the program's file may say.
   if (file_only && files.settings.find("seq_length") != nullptr)
@@ -158,6 +158,12 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
       return note.starts_with("how long sequences are");
     });
   return files;
+}
+
+TrainerKind ProgramReader::trainer_kind() const {
+  return is_trl(launch_.program)             ? TrainerKind::kTrl
+         : is_llama_factory(launch_.program) ? TrainerKind::kLlamaFactory
+                                             : TrainerKind::kPlain;
 }
 
 Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& arguments,

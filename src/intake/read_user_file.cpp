@@ -21,6 +21,7 @@
 #include "intake/nanotron.h"
 #include "intake/nemo_files.h"
 #include "intake/neox.h"
+#include "intake/run_files.h"
 #include "intake/torchtitan.h"
 #include "intake/torchtune.h"
 #include "intake/trainer_arguments.h"
@@ -36,7 +37,8 @@ constexpr std::string_view kReadable =
     "a job file, a model's config.json, DeepSpeed's JSON, arguments of the Hugging Face Trainer "
     "(JSON, YAML, Python), LLaMA-Factory's and Axolotl's YAML, accelerate's YAML, PEFT's "
     "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
-    "Megatron-LM, nanotron, GPT-NeoX, torchtune and LLM Foundry, Kubernetes manifests, "
+    "Megatron-LM, nanotron, GPT-NeoX, torchtune and LLM Foundry, Kubernetes manifests, tasks of "
+    "SkyPilot and runs of mcli, "
     "launch scripts and lists of Megatron-LM's arguments";
 
 /// What is asked of a file's keys.
@@ -81,9 +83,15 @@ bool is_neox(const Keys& keys) {
                    "attention-config", "num-layers", "hidden-size"});
 }
 
+bool is_run_file(const Keys& keys) {
+  return (keys.has("run") && keys.any({"resources", "num_nodes"})) ||
+         (keys.has("command") && keys.any({"compute", "parameters", "gpu_num"}));
+}
+
 /// Frameworks whose files are told by a few words of their own.
 FileForm form_by_words(const Keys& keys) {
   if (keys.has("apiVersion") && keys.has("kind")) return FileForm::kKubernetes;
+  if (is_run_file(keys)) return FileForm::kRunFile;
   if (is_neox(keys)) return FileForm::kNeox;
   if (keys.any({"model._component_", "tokenizer._component_"})) return FileForm::kTorchtune;
   if (keys.any({"train_loader", "model.expansion_ratio", "global_train_batch_size"}) &&
@@ -281,6 +289,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kTorchtune: return parse_torchtune(text, file);
     case FileForm::kFoundry: return parse_foundry(text, file);
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
+    case FileForm::kRunFile: return parse_run_file(text, file, context);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);
     case FileForm::kForeign:
       return base::input_error(fmt::format("{}: is {}", file, what_foreign(text, file)));

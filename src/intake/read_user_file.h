@@ -30,6 +30,7 @@ enum class FileForm {
   kTorchtune,
   kFoundry,
   kKubernetes,
+  kRunFile,           ///< machines and what they run: SkyPilot, mcli
   kForeign,           ///< known, and not read
   kMegatronArguments  ///< a shell script, a list of arguments, or MODEL_ARGS in YAML
 };

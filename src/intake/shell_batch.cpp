@@ -4,9 +4,10 @@
 
 #include "base/text.h"
 #include "intake/launcher_options.h"
+#include "intake/shell_hosts.h"
 #include "intake/shell_launch.h"
 
-// What Slurm sets for a script with #SBATCH lines.
+// What Slurm, PBS and LSF set for a script with lines of theirs.
 
 namespace ergometer::intake {
 namespace {
@@ -61,10 +62,14 @@ struct BatchLines {
 
 BatchLines read_batch_lines(const std::string& script, ShellSession& session, ShellState& state) {
   BatchLines lines;
+  BatchHosts hosts;
   for (std::string& line : base::split(script, '\n')) {
     // Slurm reads up to the first command.
     if (line.find_first_not_of(" \t") != line.npos && !line.starts_with('#')) break;
     export_of_line(line, state);
+    for (const char* mark : {"#PBS", "#BSUB"})
+      if (line.starts_with(mark))
+        hosts.read(batch_words(line.substr(std::string_view(mark).size())), line[1] == 'P');
     if (!line.starts_with("#SBATCH")) continue;
     session.is_batch = true;
     const std::vector<ShellText> words = batch_words(std::string_view(line).substr(7));
@@ -74,6 +79,7 @@ BatchLines read_batch_lines(const std::string& script, ShellSession& session, Sh
       else
         read_slurm_option(words, at, lines.counts);
   }
+  hosts.set(session, state);
   return lines;
 }
 
@@ -97,6 +103,7 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
   if (words.empty() || submits)
     for (const auto& [name, variable] : submitted.variables)
       if (!session.given.contains(name)) state.variables[name] = variable;
+  state.files.insert(submitted.files.begin(), submitted.files.end());
   if (!session.is_batch || (!words.empty() && file_name(words.front().text) != "sbatch")) return;
   BatchRequest& batch = session.batch;
   const auto given = [&](const char* name) -> int64_t {

@@ -200,7 +200,7 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
     return Flow::kNext;
   }
   if (name == "cat" || name == "tee") return run_cat(words, streams);
-  if (name == "grep" || name == "sed" || name == "awk") {
+  if (name == "grep" || name == "sed" || name == "awk" || name == "jq" || name == "yq") {
     if (auto result = shell_filter(words, *streams.input, [this](const std::string& path) {
           return text_of_file(path);
         })) {
@@ -240,7 +240,8 @@ Flow ScriptRunner::run_source(const Words& words, Streams streams) {
       session_.fail(text.error().message);
       return Flow::kExit;
     }
-    const Flow flow = run_file(*text, *found, streams);
+    const Flow flow =
+        leave_perhaps(Flow::kReturn, [&] { return run_file(*text, *found, streams); });
     return flow == Flow::kReturn ? Flow::kNext : flow;
   }
   // Virtual environments and modules set paths of programs and nothing of the job.
@@ -347,6 +348,7 @@ Flow ScriptRunner::run_getopts(const Words& words) {
                           ? base::Result<int64_t>(1)
                           : base::parse_integer(kept->second.items.front().text);
   const auto at = static_cast<size_t>(number ? std::max<int64_t>(*number, 1) : 1);
+  if (kept == state_.variables.end()) expander_.assign("OPTIND", {"1", session_.line});
   if (at > state_.arguments.size()) return Flow::kNext;
   const std::string word = state_.arguments[at - 1].text;
   if (word.size() < 2 || word[0] != '-' || word == "--") return Flow::kNext;

@@ -51,6 +51,8 @@ std::string ScriptRunner::text_of_file(const std::string& path) {
   const auto found = find_beside(path);
   if (found)
     if (auto text = base::read_file(*found, spec::kLargestWritten)) return *text;
+  if (path.empty())
+    return session_.unknowns.mark_words("a file whose name is empty (is its variable set?)") + "\n";
   return session_.unknowns.mark_words(fmt::format("the file {}, which is not here", path)) + "\n";
 }
 
@@ -243,7 +245,9 @@ Flow ScriptRunner::call(const ShellTree& body, const Words& words, Streams strea
   Words arguments(words.begin() + 1, words.end());
   std::swap(arguments, state_.arguments);
   locals_.emplace_back();
-  const Flow flow = stopped() ? Flow::kExit : run(*kept_body, streams);
+  const Flow flow = stopped()
+                        ? Flow::kExit
+                        : leave_perhaps(Flow::kReturn, [&] { return run(*kept_body, streams); });
   for (auto& [name, variable] : locals_.back()) {
     if (variable)
       state_.variables[name] = std::move(*variable);

@@ -1,27 +1,20 @@
 #include <fmt/format.h>
-#include <regex.h>
 
 #include <array>
 #include <memory>
 #include <utility>
 
 #include "base/text.h"
+#include "intake/shell_pattern.h"
 #include "intake/shell_utilities.h"
 
-// grep, sed and awk of known text.
+// grep and sed of known text.
 
 namespace ergometer::intake {
 namespace {
 
 using UtilityWords = std::vector<ShellText>;
 using Filtered = std::optional<UtilityResult>;
-
-constexpr size_t kLongestFiltered = 4'000;
-
-/// Patterns that take no more than a line's length times their own.
-bool is_plain_pattern(const std::string& pattern) {
-  return pattern.size() < 200 && pattern.find('{') == pattern.npos;
-}
 
 /// What grep -o prints of lines: every match that is not empty.
 std::vector<std::string> matches_in(const regex_t& pattern, const std::vector<std::string>& lines) {
@@ -84,36 +77,6 @@ Filtered grep(const UtilityWords& words, const std::string& input,
                                 : join_shell_lines(found),
                        found.empty() ? 1 : 0};
 }
-
-/// A compiled expression, freed with it.
-class Pattern {
- public:
-  Pattern(const std::string& text, bool extended)
-      : good_(is_plain_pattern(text) && !refers_back(text) &&
-              regcomp(&regex_, text.c_str(), extended ? REG_EXTENDED : 0) == 0) {}
-  ~Pattern() {
-    if (good_) regfree(&regex_);
-  }
-  Pattern(const Pattern&) = delete;
-  Pattern& operator=(const Pattern&) = delete;
-  bool good() const { return good_; }
-  bool find(const char* text, bool at_begin, std::array<regmatch_t, 10>& found) const {
-    return regexec(&regex_, text, found.size(), found.data(), at_begin ? 0 : REG_NOTBOL) == 0;
-  }
-  bool matches(const std::string& line) const {
-    return regexec(&regex_, line.c_str(), 0, nullptr, 0) == 0;
-  }
-
- private:
-  /// \1 within a pattern may take longer than anyone waits.
-  static bool refers_back(const std::string& text) {
-    for (size_t i = 0; i + 1 < text.size(); ++i)
-      if (text[i] == '\\' && text[++i] >= '1' && text[i] <= '9') return true;
-    return false;
-  }
-  regex_t regex_{};
-  bool good_;
-};
 
 /// A command of sed: s/from/to/, or what is printed or deleted.
 struct SedCommand {
@@ -309,105 +272,16 @@ Filtered sed(const UtilityWords& words, const std::string& input,
   return UtilityResult{join_shell_lines(lines), 0};
 }
 
-/// awk's way to say a column: [-F SEPARATOR] '[NR==LINE | /PATTERN/] {print $COLUMN}'.
-struct AwkProgram {
-  std::unique_ptr<Pattern> pattern;
-  int64_t line = 0, column = 0;  ///< column 0: the line; -1: its last
-};
-std::optional<AwkProgram> awk_program(std::string text) {
-  std::erase(text, ' ');
-  std::erase(text, ';');
-  const size_t brace = text.find("{print");
-  if (brace == text.npos || !text.ends_with('}')) return std::nullopt;
-  AwkProgram program;
-  const std::string lines = text.substr(0, brace);
-  if (lines.size() > 2 && lines.front() == '/' && lines.back() == '/') {
-    program.pattern = std::make_unique<Pattern>(lines.substr(1, lines.size() - 2), true);
-    if (!program.pattern->good() || lines.find('/', 1) != lines.size() - 1) return std::nullopt;
-  } else if (lines.starts_with("NR==")) {
-    const auto line = base::parse_integer(lines.substr(4));
-    if (!line || *line < 1) return std::nullopt;
-    program.line = *line;
-  } else if (!lines.empty()) {
-    return std::nullopt;
-  }
-  const std::string column = text.substr(brace + 6, text.size() - brace - 7);
-  const auto number = base::parse_integer(column.starts_with('$') ? column.substr(1) : "");
-  if (column == "$NF")
-    program.column = -1;
-  else if (number && *number >= 0)
-    program.column = *number;
-  else if (!column.empty())
-    return std::nullopt;
-  return program;
-}
-
-std::vector<std::string> columns_of(const std::string& line, const std::string& separator) {
-  if (!separator.empty()) return base::split(line, separator[0]);
-  std::vector<std::string> columns;
-  std::string column;
-  for (const char c : line + " ") {
-    const bool blank = c == ' ' || c == '\t';
-    if (!blank) column += c;
-    if (!blank || column.empty()) continue;
-    columns.push_back(column);
-    column.clear();
-  }
-  return columns;
-}
-
-Filtered awk(const UtilityWords& words, const std::string& input,
-             const std::function<std::string(const std::string&)>& text_of_file) {
-  std::string separator;
-  std::vector<std::string> plain;
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i].text;
-    if (word.starts_with("-F")) {
-      separator = word.size() > 2 ? word.substr(2) : i + 1 < words.size() ? words[++i].text : "";
-      // One character is no pattern.
-      if (separator.size() != 1 || separator == " ") return std::nullopt;
-    } else if (word.starts_with('-')) {
-      return std::nullopt;
-    } else {
-      plain.push_back(word);
-    }
-  }
-  if (plain.empty() || ShellUnknowns::in(plain.front())) return std::nullopt;
-  // Blanks within a pattern count.
-  if (const size_t slash = plain.front().find('/');
-      slash != std::string::npos &&
-      base::contains(plain.front().substr(slash, plain.front().rfind('/') - slash), " "))
-    return std::nullopt;
-  const auto program = awk_program(plain.front());
-  std::string text = plain.size() == 1 ? input : "";
-  for (size_t i = 1; i < plain.size(); ++i) text += text_of_file(plain[i]);
-  if (!program || ShellUnknowns::in(text)) return std::nullopt;
-  std::vector<std::string> made;
-  int64_t number = 0;
-  for (const std::string& line : shell_lines(text)) {
-    if (line.size() > kLongestFiltered) return std::nullopt;
-    ++number;
-    if (program->line > 0 && number != program->line) continue;
-    if (program->pattern && !program->pattern->matches(line)) continue;
-    const std::vector<std::string> columns = columns_of(line, separator);
-    const auto count = static_cast<int64_t>(columns.size());
-    const int64_t at = program->column < 0 ? count : program->column;
-    made.push_back(program->column == 0    ? line
-                   : at > 0 && at <= count ? columns[static_cast<size_t>(at) - 1]
-                                           : "");
-  }
-  return UtilityResult{join_shell_lines(made), 0};
-}
-
 }  // namespace
 
 std::optional<UtilityResult> shell_filter(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file) {
   const std::string& name = words.front().text;
-  return name == "grep"  ? grep(words, input, text_of_file)
-         : name == "sed" ? sed(words, input, text_of_file)
-                         : awk(words, input, text_of_file);
+  return name == "grep"                 ? grep(words, input, text_of_file)
+         : name == "sed"                ? sed(words, input, text_of_file)
+         : name == "jq" || name == "yq" ? shell_query(words, input, text_of_file)
+                                        : shell_awk(words, input, text_of_file);
 }
 
 }  // namespace ergometer::intake

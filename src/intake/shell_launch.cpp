@@ -26,30 +26,13 @@ bool is_shell(std::string_view word) {
 /// Programs that run the words behind their own options.
 bool is_wrapper(std::string_view word) {
   constexpr std::array kWrappers = std::to_array<std::string_view>(
-      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",   "singularity", "apptainer",
-       "docker", "podman",     "enroot",   "sudo",      "timeout",   "numactl",     "taskset",
-       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",    "jsrun",       "aprun",
-       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",    "shifter",     "prun",
-       "nice",   "env",        "torchrun", "deepspeed", "accelerate"});
+      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",    "singularity", "apptainer",
+       "docker", "podman",     "enroot",   "sudo",      "timeout",    "numactl",     "taskset",
+       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",     "jsrun",       "aprun",
+       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",     "shifter",     "prun",
+       "nice",   "env",        "torchrun", "deepspeed", "accelerate", "blaunch"});
   const std::string_view name = file_name(word);
   return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
-}
-
-/// ssh [options] host words ..., pdsh -w hosts words ...
-std::optional<InnerShell> remote_shell(const LaunchWords& words, bool names_host) {
-  const std::string_view with_value = names_host ? "opilFJ" : "wxRlftugX";
-  size_t at = 1;
-  while (at < words.size() && words[at].text.starts_with('-'))
-    at +=
-        words[at].text.size() == 2 && with_value.find(words[at].text[1]) != with_value.npos ? 2 : 1;
-  if (names_host) ++at;
-  if (at >= words.size()) return std::nullopt;
-  InnerShell inner;
-  inner.is_text = true;
-  for (size_t i = at; i < words.size(); ++i)
-    inner.text += (inner.text.empty() ? "" : " ") + words[i].text;
-  inner.arguments = words.size();
-  return inner;
 }
 
 /// NAME=VALUE, as behind `env`.
@@ -157,6 +140,7 @@ class LaunchReader {
                                                                {"megatron", "pt"},
                                                                {"megatron", "rlhf"},
                                                                {"tune", "run"},
+                                                               {"nemo", "llm"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
     return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
@@ -241,6 +225,7 @@ class LaunchReader {
                                                             {"MaxText", "MaxText"},
                                                             {"maxtext", "MaxText"},
                                                             {"levanter", "Levanter"},
+                                                            {"nemo", "NeMo 2"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
@@ -469,8 +454,7 @@ bool is_launcher(std::string_view word) {
 
 std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   const std::string_view first = file_name(words.front().text);
-  if (first == "ssh") return remote_shell(words, true);
-  if (first == "pdsh" || first == "clush") return remote_shell(words, false);
+  if (auto spread = spread_shell(words)) return spread;
   const bool wrapped = is_wrapper(first);
   for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
     const std::string& word = words[i].text;

@@ -19,6 +19,8 @@ struct InnerShell {
   size_t arguments = 0;  ///< where $1 is
 };
 std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words);
+/// The same of ssh, pdsh, clush and GNU parallel alone.
+std::optional<InnerShell> spread_shell(const std::vector<ShellText>& words);
 
 /// Sets the variables that Slurm sets for a script with these #SBATCH lines, started by these words
 /// (`sbatch --nodes 4 ...`, or none); what --env gave stays.

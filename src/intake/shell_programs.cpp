@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/shell_hosts.h"
 #include "intake/shell_utilities.h"
 #include "spec/read.h"
 
@@ -160,7 +161,7 @@ std::string ScriptRunner::host_names() {
   constexpr int64_t kMostNodes = 20'000;
   if (!count || *count < 1 || *count > kMostNodes) return "";
   std::string names;
-  for (int64_t i = 0; i < *count; ++i) names += session_.unknowns.mark("the name of a node") + "\n";
+  for (int64_t i = 0; i < *count; ++i) names += host_name_mark(session_.unknowns) + "\n";
   return names;
 }
 

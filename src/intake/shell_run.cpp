@@ -21,6 +21,7 @@ constexpr int64_t kMostSteps = 200'000;
 void ScriptRunner::run_text(const std::string& text, const std::string& file) {
   std::string input, output;
   Streams streams = {&input, &output};
+  printed_ = &output;
   run_file(text, file, streams);
   run_exit_trap(streams);
 }
@@ -39,6 +40,7 @@ void ScriptRunner::run_exit_trap(Streams streams) {
 
 void ScriptRunner::run_started(const Words& words) {
   std::string input, output;
+  printed_ = &output;
   run_program(words, {&input, &output});
 }
 
@@ -131,9 +133,11 @@ Flow ScriptRunner::run_compound(const ShellNode& node, Streams streams) {
       state_.status = 0;
       return Flow::kNext;
     case NodeKind::kIf: return run_if(node, 0, streams);
-    case NodeKind::kWhile: return run_while(node, streams);
-    case NodeKind::kFor: return run_for(node, streams);
-    case NodeKind::kForCount: return run_count(node, streams);
+    case NodeKind::kWhile:
+      return leave_perhaps(Flow::kBreak, [&] { return run_while(node, streams); });
+    case NodeKind::kFor: return leave_perhaps(Flow::kBreak, [&] { return run_for(node, streams); });
+    case NodeKind::kForCount:
+      return leave_perhaps(Flow::kBreak, [&] { return run_count(node, streams); });
     case NodeKind::kCase: return run_case(node, streams);
     case NodeKind::kFunction:
       state_.functions[node.name] = node.parts[0];
@@ -228,88 +232,19 @@ Flow ScriptRunner::run_if(const ShellNode& node, size_t at, Streams streams) {
                   streams);
 }
 
-Flow ScriptRunner::either(int line, const std::vector<const ShellNode*>& nodes, Streams streams) {
-  std::vector<std::function<Flow()>> ways;
-  for (const ShellNode* way : nodes)
-    ways.emplace_back(
-        [this, way, streams] { return way == nullptr ? Flow::kNext : run(*way, streams); });
-  return branches(line, reason_, ways, streams);
-}
-
-Flow ScriptRunner::branches(int line, const std::string& why,
-                            const std::vector<std::function<Flow()>>& ways, Streams streams) {
-  const std::string reason =
-      fmt::format("what is true at {}{}", session_.where(line), why.empty() ? "" : ": " + why);
-  const ShellState before = copy_of_state();
-  const size_t printed_before = streams.output->size();
-  std::vector<std::string> printed;
-  std::vector<ShellState> ends;
-  conditions_.push_back(reason);
-  Flow leaves = Flow::kNext;
-  for (const auto& way : ways) {
-    if (stopped()) break;
-    state_ = before;
-    const Flow flow = way();
-    const std::string own = streams.output->substr(printed_before);
-    streams.output->resize(printed_before);
-    // What a way prints that ends the script may be all that there is.
-    if (flow == Flow::kNext || !own.empty()) printed.push_back(own);
-    if (flow == Flow::kNext)
-      ends.push_back(copy_of_state());
-    else if (flow != Flow::kExit) {
-      session_.line = line;
-      session_.fail(fmt::format("whether the script goes on here depends on {}", reason));
-    }
-    leaves = flow;
-  }
-  conditions_.pop_back();
-  if (stopped()) return Flow::kExit;
-  print_one_of(std::move(printed), reason, streams);
-  if (ends.empty()) return leaves;
-  const int status = ends.front().status;
-  const bool same = std::all_of(ends.begin(), ends.end(),
-                                [&](const ShellState& end) { return end.status == status; });
-  const bool same_trap = std::all_of(ends.begin(), ends.end(), [&](const ShellState& end) {
-    return end.exit_trap == ends.front().exit_trap;
-  });
-  state_ = merge_states(ends, reason, session_.unknowns);
-  if (!same_trap) state_.exit_trap = session_.unknowns.mark(reason);
-  state_.status = same ? status : kUnknownStatus;
-  if (!same) reason_ = why;
-  return Flow::kNext;
-}
-
-void ScriptRunner::print_one_of(std::vector<std::string> printed, const std::string& reason,
-                                Streams streams) {
-  if (printed.empty()) return;
-  const auto same = [&](const std::string& text) { return text == printed.front(); };
-  if (std::all_of(printed.begin(), printed.end(), same)) {
-    *streams.output += printed.front();
-    return;
-  }
-  bool many_lines = false;
-  for (std::string& text : printed) {
-    if (text.ends_with('\n')) text.pop_back();
-    many_lines = many_lines || base::contains(text, "\n");
-  }
-  *streams.output += (many_lines ? session_.unknowns.mark_lines(reason)
-                                 : session_.unknowns.mark(reason, std::move(printed))) +
-                     "\n";
-}
-
 Flow ScriptRunner::run_while(const ShellNode& node, Streams streams) {
   for (;;) {
     Flow flow = run(*node.parts[0], streams);
     if (flow != Flow::kNext || stopped()) return flow;
     if (state_.status == kUnknownStatus) {
       // How often is not known: what the body sets is not known either.
-      return branches(
-          node.line, reason_,
-          {[&] { return ends_loop(run(*node.parts[1], streams)); }, [] { return Flow::kNext; }},
-          streams);
+      return branches(node.line, reason_,
+                      {[&] { return ends_loop(run_pass(*node.parts[1], streams)); },
+                       [] { return Flow::kNext; }},
+                      streams);
     }
     if ((state_.status == 0) == node.negated) break;
-    flow = run(*node.parts[1], streams);
+    flow = run_pass(*node.parts[1], streams);
     if (leaves_loop(flow)) return flow;
     if (flow_was_break_) break;
   }
@@ -340,14 +275,14 @@ Flow ScriptRunner::run_for(const ShellNode& node, Streams streams) {
     expander_.assign(node.name, item);
     if (ShellUnknowns::in(item.text) && session_.unknowns.entry(item.text).any_words) {
       // How many words there are is not known: what the body sets is not known either.
-      const Flow flow = branches(
-          node.line, session_.unknowns.entry(item.text).reason,
-          {[&] { return ends_loop(run(*node.parts[0], streams)); }, [] { return Flow::kNext; }},
-          streams);
+      const Flow flow = branches(node.line, session_.unknowns.entry(item.text).reason,
+                                 {[&] { return ends_loop(run_pass(*node.parts[0], streams)); },
+                                  [] { return Flow::kNext; }},
+                                 streams);
       if (flow != Flow::kNext || stopped()) return flow;
       continue;
     }
-    Flow flow = run(*node.parts[0], streams);
+    Flow flow = run_pass(*node.parts[0], streams);
     if (leaves_loop(flow)) return flow;
     if (flow_was_break_) break;
   }
@@ -362,12 +297,12 @@ Flow ScriptRunner::run_count(const ShellNode& node, Streams streams) {
     const bool always = node.words[1].text.find_first_not_of(" \t") == std::string::npos;
     const std::string value = always ? "1" : expander_.arithmetic(node.words[1].text);
     if (ShellUnknowns::in(value))
-      return branches(
-          node.line, session_.unknowns.entry(value).reason,
-          {[&] { return ends_loop(run(*node.parts[0], streams)); }, [] { return Flow::kNext; }},
-          streams);
+      return branches(node.line, session_.unknowns.entry(value).reason,
+                      {[&] { return ends_loop(run_pass(*node.parts[0], streams)); },
+                       [] { return Flow::kNext; }},
+                      streams);
     if (value == "0") break;
-    Flow flow = run(*node.parts[0], streams);
+    Flow flow = run_pass(*node.parts[0], streams);
     if (leaves_loop(flow)) return flow;
     if (flow_was_break_) break;
     expander_.arithmetic(node.words[2].text);

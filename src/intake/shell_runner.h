@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "intake/shell_expand.h"
@@ -24,9 +26,10 @@ struct Streams {
 /// Calls of functions, files and texts within each other.
 inline constexpr int kDeepestCall = 60;
 
-/// What run_shell() follows a script with. Its parts: control flow (shell_run.cpp), simple commands
-/// with their assignments and redirections (shell_command.cpp), the shell's own commands
-/// (shell_builtins.cpp), programs and inner shells (shell_programs.cpp).
+/// What run_shell() follows a script with. Its parts: control flow (shell_run.cpp), what cannot be
+/// told (shell_branches.cpp), simple commands with their assignments and redirections
+/// (shell_command.cpp), the shell's own commands (shell_builtins.cpp), programs and inner shells
+/// (shell_programs.cpp).
 class ScriptRunner {
  public:
   explicit ScriptRunner(ShellRun& run)
@@ -52,7 +55,9 @@ class ScriptRunner {
   void in_copy(Streams streams, const Body& body) {
     ShellState kept = copy_of_state();
     state_.exit_trap.clear();
+    auto around = std::exchange(leaving_, {});
     body();
+    leaving_ = std::move(around);
     run_exit_trap(streams);
     kept.files = std::move(state_.files);
     kept.status = state_.status;
@@ -72,9 +77,24 @@ class ScriptRunner {
   /// Any of these may run, or none (null): what decides is the last status, which is not known.
   Flow either(int line, const std::vector<const ShellNode*>& nodes, Streams streams);
   /// Follows every branch from the same state. One that ends the script is taken not to happen:
-  /// there is a job.
+  /// there is a job. One that leaves a loop or a function is kept for its end.
   Flow branches(int line, const std::string& why, const std::vector<std::function<Flow()>>& ways,
                 Streams streams);
+  /// A pass of a loop (kContinue), a loop (kBreak) or a function (kReturn), with the states in
+  /// which it may have been left before its end.
+  struct Leaving {
+    Flow flow;
+    std::vector<ShellState> states;
+    std::string reason;
+  };
+  Leaving* leaving_of(Flow flow);
+  /// Keeps the state of a way that leaves by `flow`; false where that cannot be followed.
+  bool keep_leaving(Flow flow, const std::string& reason, Streams streams);
+  /// Runs what can be left by `kind`; behind it the state is one of those of all its ends.
+  Flow leave_perhaps(Flow kind, const std::function<Flow()>& body);
+  Flow run_pass(const ShellNode& body, Streams streams);
+  void go_on_from(const std::vector<ShellState>& ends, const std::string& reason,
+                  const std::string& why);
   /// What one of several ways printed, which of them is not known.
   void print_one_of(std::vector<std::string> printed, const std::string& reason, Streams streams);
   Flow run_while(const ShellNode& node, Streams streams);
@@ -138,9 +158,11 @@ class ScriptRunner {
   std::vector<std::map<std::string, std::optional<ShellVariable>>> locals_;
   std::vector<Words> contexts_;
   std::vector<std::string> conditions_;
-  std::string reason_;        ///< why the last status is not known
-  size_t option_letter_ = 1;  ///< of getopts, in a word of several
-  int64_t levels_ = 0;        ///< loops that the last break or continue leaves
+  std::vector<Leaving> leaving_;          ///< what is being run and can be left, the innermost last
+  const std::string* printed_ = nullptr;  ///< the script's own output, which nobody reads
+  std::string reason_;                    ///< why the last status is not known
+  size_t option_letter_ = 1;              ///< of getopts, in a word of several
+  int64_t levels_ = 0;                    ///< loops that the last break or continue leaves
   bool flow_was_break_ = false;
   int64_t substitutions_ = 0;  ///< $(...) that were run
   int calls_ = 0;

@@ -71,9 +71,13 @@ Output expr(const Words& words) {
   return integers_of(expression);
 }
 
-Output bc(const Words& words, const std::string& input) {
+Output bc(const Words& words, std::string input) {
   if (words.size() > 2 || (words.size() == 2 && words[1].text != "-l" && words[1].text != "-q"))
     return std::nullopt;
+  // "scale=0; 64/8" says what holds anyway.
+  if (constexpr std::string_view kWhole = "scale=0;";
+      input.starts_with(kWhole) && words.size() == 1)
+    input.erase(0, kWhole.size());
   // With -l a division has decimals.
   if (words.size() == 2 && words[1].text == "-l" && base::contains(input, "/")) return std::nullopt;
   Output result = integers_of(input);
@@ -199,116 +203,6 @@ Output translated(const Words& words, const std::string& input) {
       made += to[std::min(at, to.size() - 1)];
   }
   return UtilityResult{made, 0};
-}
-
-/// "2", "2-", "-3", "1,3-4": which of `count` fields or characters, in their own order.
-std::optional<std::vector<bool>> chosen_of(const std::string& list, size_t count) {
-  std::vector<bool> chosen(count, false);
-  for (const std::string& part : base::split(list, ',')) {
-    const size_t dash = part.find('-');
-    const std::string low = part.substr(0, dash),
-                      high = dash == part.npos ? low : part.substr(dash + 1);
-    const auto begin = low.empty() ? base::Result<int64_t>(1) : base::parse_integer(low);
-    const auto end = high.empty() && dash != part.npos
-                         ? base::Result<int64_t>(static_cast<int64_t>(count))
-                         : base::parse_integer(high);
-    if (!begin || !end || *begin < 1 || *end < 0 || part == "-") return std::nullopt;
-    for (int64_t i = *begin; i <= *end && i <= static_cast<int64_t>(count); ++i)
-      chosen[static_cast<size_t>(i) - 1] = true;
-  }
-  return chosen;
-}
-
-Output cut(const Words& words, const std::string& input) {
-  std::string delimiter = "\t", fields, characters;
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i].text;
-    std::string* target = word.starts_with("-d")   ? &delimiter
-                          : word.starts_with("-f") ? &fields
-                          : word.starts_with("-c") ? &characters
-                                                   : nullptr;
-    if (target == nullptr) return std::nullopt;
-    if (word.size() > 2)
-      *target = word.substr(2);
-    else if (i + 1 < words.size())
-      *target = words[++i].text;
-  }
-  if (fields.empty() == characters.empty() || delimiter.size() != 1 || ShellUnknowns::in(input))
-    return std::nullopt;
-  std::vector<std::string> lines = shell_lines(input);
-  for (std::string& line : lines) {
-    if (fields.empty() ? line.empty() : line.find(delimiter[0]) == line.npos) continue;
-    const std::vector<std::string> parts =
-        fields.empty() ? std::vector<std::string>(line.size()) : base::split(line, delimiter[0]);
-    const auto chosen = chosen_of(fields.empty() ? characters : fields, parts.size());
-    if (!chosen) return std::nullopt;
-    std::string made;
-    bool first = true;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (!chosen->at(i)) continue;
-      if (fields.empty())
-        made += line[i];
-      else
-        made += (first ? "" : delimiter) + parts[i];
-      first = false;
-    }
-    line = std::move(made);
-  }
-  return UtilityResult{join_shell_lines(lines), 0};
-}
-
-/// sort, of lines or by whole numbers; uniq of neighbours. Nothing else of them is followed.
-Output sorted(const Words& words, const std::string& input) {
-  bool numbers = false, reversed = false, unique = words[0].text == "uniq";
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i].text;
-    if (unique || word.size() < 2 || word[0] != '-' ||
-        word.find_first_not_of("nru", 1) != word.npos)
-      return std::nullopt;
-    numbers = numbers || base::contains(word, "n");
-    reversed = reversed || base::contains(word, "r");
-    unique = unique || base::contains(word, "u");
-  }
-  if (ShellUnknowns::in(input)) return std::nullopt;
-  std::vector<std::string> lines = shell_lines(input);
-  if (words[0].text == "sort") {
-    std::vector<std::pair<int64_t, std::string>> keyed;
-    for (std::string& line : lines) {
-      const auto number = numbers ? base::parse_integer(line) : base::Result<int64_t>(0);
-      // The order of letters and signs is the locale's.
-      const bool plain = std::all_of(line.begin(), line.end(), [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
-      });
-      if (!number || (!numbers && !plain)) return std::nullopt;
-      keyed.emplace_back(*number, std::move(line));
-    }
-    std::sort(keyed.begin(), keyed.end());
-    if (reversed) std::reverse(keyed.begin(), keyed.end());
-    for (size_t i = 0; i < lines.size(); ++i) lines[i] = std::move(keyed[i].second);
-  }
-  if (unique) lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return UtilityResult{join_shell_lines(lines), 0};
-}
-
-/// paste -s: all lines in one.
-Output pasted(const Words& words, const std::string& input) {
-  bool serial = false;
-  std::string delimiter = "\t";
-  for (size_t i = 1; i < words.size(); ++i) {
-    std::string word = words[i].text;
-    if (word == "-") continue;
-    if (word.starts_with("-s")) {
-      serial = true;
-      word.erase(1, 1);
-      if (word == "-") continue;
-    }
-    if (!word.starts_with("-d")) return std::nullopt;
-    delimiter = word.size() > 2 ? word.substr(2) : i + 1 < words.size() ? words[++i].text : "";
-  }
-  if (!serial || delimiter.size() != 1) return std::nullopt;
-  std::string text;
-  for (const std::string& line : shell_lines(input)) text += (text.empty() ? "" : delimiter) + line;
-  return UtilityResult{text + "\n", 0};
 }
 
 /// python -c "print(4 * 16 // 8)": whole numbers, none below zero, and no division with a rest.
@@ -444,9 +338,8 @@ std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
   if (name == "realpath" || name == "readlink") return real_path(words);
   if (name == "head" || name == "tail") return first_or_last(words, input);
   if (name == "tr") return translated(words, input);
-  if (name == "cut") return cut(words, input);
-  if (name == "sort" || name == "uniq") return sorted(words, input);
-  if (name == "paste") return pasted(words, input);
+  if (name == "cut" || name == "sort" || name == "uniq" || name == "paste")
+    return shell_lines_of(words, input, session.unknowns);
   if (name == "python" || name == "python3") return python_sum(words);
   if (name == "wc") return counted(words, input, session.unknowns);
   if (name == "date" || name == "hostname" || name == "whoami")

@@ -21,9 +21,24 @@ struct UtilityResult {
 std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
                                            const std::string& input, ShellSession& session);
 
+/// cut, sort, uniq and paste -s of lines, a part of shell_utility().
+std::optional<UtilityResult> shell_lines_of(const std::vector<ShellText>& words,
+                                            const std::string& input,
+                                            const ShellUnknowns& unknowns);
+
 /// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2}' with -F,
-/// /from/ and NR==) of files and input that are known; nothing for anything else.
+/// /from/ and NR==, '{s += $2} END {print s}') of files and input that are known; nothing for
+/// anything else.
 std::optional<UtilityResult> shell_filter(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file);
+
+std::optional<UtilityResult> shell_awk(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file);
+/// jq and yq of a JSON or YAML text whose filter names values: .a.b, .a // 4, [.a, .b] | @tsv.
+/// Nothing for anything else. `text_of_file` gives texts of files, input where none is named.
+std::optional<UtilityResult> shell_query(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file);
 

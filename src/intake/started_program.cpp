@@ -16,7 +16,6 @@
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
 #include "intake/nemo_files.h"
-#include "intake/neox.h"
 #include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/torchtitan.h"
@@ -61,6 +60,11 @@ ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
 Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
+  if (launch_.foreign == "NeMo 2")
+    return input_error(fmt::format(
+        "{}: {} takes its job from a recipe in Python, which is not read; it can be read as the "
+        "YAML that nemo_run writes (--to-yaml FILE)",
+        run_.session.where(launch_.line), launch_.name));
   if (!launch_.foreign.empty())
     return input_error(fmt::format(
         "{}: {} is a program of {}, which is not read; give the job's sizes as options "
@@ -70,6 +74,7 @@ Result<Reading> ProgramReader::read() {
   if (is_swift(launch_))
     return base::contains(launch_.program, "megatron") ? megatron_swift() : swift();
   if (is_tune(launch_)) return torchtune();
+  if (launch_.name == "deepy.py") return neox();
   if (has("job.config_file") || base::contains(launch_.program, "torchtitan")) return torchtitan();
   const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
                                  [](const ShellText& word) { return is_override(word.text); });
@@ -231,7 +236,7 @@ Result<Reading> ProgramReader::nemo() {
     const size_t begin = word.text.find_first_not_of('+');
     overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
   }
-  if (name.empty() && has("recipe"))
+  if (name.empty() && has_any({"recipe", "config_file"}))
     return input_error(fmt::format(
         "{}: {} takes its job from a recipe in Python, which is not read; give the configuration "
         "that Megatron-Bridge writes of it as YAML",
@@ -275,6 +280,10 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     const bool file = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
     if (!file || path.starts_with('-')) continue;
     const auto text = text_of(path, word.line, launch_.program);
+    // Files that it names in turn lie beside it.
+    const std::string here = file_beside(path, run_.session.files.front());
+    const std::string& name =
+        here.empty() || written_file(run_.state, path) != nullptr ? path : here;
     const bool its_own = joined || (i > 0 && names_[i - 1] == "config");
     if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
     if (!text) continue;
@@ -286,31 +295,12 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     }
     ERGOMETER_ASSIGN(Reading reading,
                      form == FileForm::kTrainer && is_llama_factory(launch_.program)
-                         ? parse_llama_factory(*text, path)
-                     : form == FileForm::kAxolotl ? parse_axolotl_program(*text, path)
-                                                  : parse_user_file(*text, path, context()));
+                         ? parse_llama_factory(*text, name)
+                     : form == FileForm::kAxolotl ? parse_axolotl_program(*text, name)
+                                                  : parse_user_file(*text, name, context()));
     return std::optional<Reading>(std::move(reading));
   }
   return std::optional<Reading>();
-}
-
-Result<Reading> ProgramReader::neox() const {
-  std::vector<NeoxFile> files;
-  for (const ShellText& word : launch_.arguments)
-    if (word.text.ends_with(".yml") || word.text.ends_with(".yaml")) {
-      ERGOMETER_ASSIGN(std::string text, text_of(word.text, word.line, launch_.program));
-      files.push_back({std::move(text), word.text});
-    }
-  ERGOMETER_ASSIGN(Reading reading, parse_neox(files));
-  const BatchRequest& batch = run_.session.batch;
-  if (launch_.gpus > 0 || reading.settings.find("gpus") != nullptr) return reading;
-  if (batch.nodes > 0 && batch.gpus_per_node > 0)
-    reading.settings.set("gpus", std::to_string(batch.nodes * batch.gpus_per_node),
-                         {run_.session.where(launch_.line), "nodes x GPUs of the batch"});
-  else
-    reading.open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
-                                       run_.session.where(launch_.line), launch_.name);
-  return reading;
 }
 
 Result<void> ProgramReader::check_word(const ShellText& word, std::string_view framework) const {

@@ -9,6 +9,9 @@
 
 namespace ergometer::intake {
 
+/// Which of the Trainer's front ends the values are of: it decides what holds by default.
+enum class TrainerKind { kPlain, kTrl, kLlamaFactory };
+
 /// One argument of a training script built on Hugging Face's Trainer.
 struct TrainerArgument {
   std::string name;   ///< "per_device_train_batch_size", with or without dashes in front
@@ -18,9 +21,10 @@ struct TrainerArgument {
 
 /// Arguments of a training script: `--per_device_train_batch_size 4 --bf16 True --deepspeed
 /// ds.json`. The last of a name counts. Paths are looked for beside `file` and where the command
-/// runs.
+/// runs. Plain ones are LLaMA-Factory's where words say so that it alone has (finetuning_type).
 base::Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
-                                             const std::string& file, bool of_trl = false);
+                                             const std::string& file,
+                                             TrainerKind kind = TrainerKind::kPlain);
 /// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
 /// words of the command line.
 base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
@@ -29,13 +33,11 @@ base::Result<Reading> parse_trainer_file(const std::string& text, const std::str
 /// `from_pretrained("...")` in a Python file. What is no literal and matters is refused.
 base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file);
 
-/// Which of the Trainer's front ends the values are of: it decides what holds by default.
 /// What a prediction leaves out of DPO and its relatives.
 Leftover preference_training(std::string_view name, const std::string& where);
 /// "dpo", "kto", "rm", ...: training that is not on texts alone.
 bool is_preference_training(std::string_view word);
 
-enum class TrainerKind { kPlain, kTrl, kLlamaFactory };
 base::Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
                                    TrainerKind kind);
 

@@ -1,0 +1,140 @@
+#include "intake/run_files.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "intake/launch_script.h"
+#include "intake/launcher_options.h"
+#include "spec/settings.h"
+#include "spec/yaml_flat.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+/// How many GPUs a file asks for, and where; 0: it does not say.
+struct Asked {
+  int64_t gpus = 0;
+  std::string where, key;
+};
+
+class RunFile {
+ public:
+  RunFile(const spec::FlatYaml& values, const std::string& file, const ScriptContext& context)
+      : values_(values), file_(file), context_(context) {}
+
+  /// SkyPilot runs its text on every node.
+  Asked asked_of_sky(StartedProgram& program) const {
+    const int64_t nodes = std::max<int64_t>(1, launcher_number(text("num_nodes")));
+    const std::string key = accelerators();
+    const int64_t each = key.empty() ? 0 : gpus_of_node(key);
+    take_environment("envs.", program);
+    program.environment["SKYPILOT_NUM_NODES"] = std::to_string(nodes);
+    program.unknown.insert({"SKYPILOT_NODE_RANK", "SKYPILOT_NODE_IPS"});
+    if (each == 0) return {};
+    program.environment["SKYPILOT_NUM_GPUS_PER_NODE"] = std::to_string(each);
+    return {std::min(nodes * each, spec::kMostRanks), where(key), "num_nodes x accelerators"};
+  }
+
+  Asked asked_of_mcli(StartedProgram& program) const {
+    const std::string key = values_.contains("compute.gpus") ? "compute.gpus" : "gpu_num";
+    const int64_t gpus = std::min(launcher_number(text(key)), spec::kMostRanks);
+    take_environment("env_variables.", program);
+    program.unknown.insert({"NODE_RANK", "MASTER_ADDR", "MASTER_PORT"});
+    if (gpus == 0) return {};
+    program.environment["WORLD_SIZE"] = std::to_string(gpus);
+    return {gpus, where(key), key};
+  }
+
+  std::string text(std::string_view key) const {
+    const auto it = values_.find(key);
+    return it == values_.end() ? "" : it->second.text;
+  }
+
+ private:
+  std::string where(std::string_view key) const {
+    const auto it = values_.find(key);
+    return fmt::format("{}:{}", file_, it == values_.end() ? 1 : it->second.line);
+  }
+  /// `accelerators: H100:8`, `accelerators: {H100: 8}`: the key that holds the number.
+  std::string accelerators() const {
+    constexpr std::string_view kKey = "resources.accelerators";
+    const auto it = values_.lower_bound(kKey);
+    const bool there = it != values_.end() &&
+                       (it->first == kKey || it->first.starts_with(std::string(kKey) + "."));
+    return there ? it->first : "";
+  }
+  /// Of a choice of several GPUs only where all have as many; 0: not told.
+  int64_t gpus_of_node(const std::string& key) const {
+    if (key != "resources.accelerators") return launcher_number(text(key));
+    int64_t all = -1;
+    for (const std::string& one : base::split(text(key), ',')) {
+      const size_t colon = one.find(':');
+      const int64_t gpus = colon == one.npos ? 1 : launcher_number(one.substr(colon + 1));
+      if (all >= 0 && gpus != all) return 0;
+      all = gpus;
+    }
+    return all;
+  }
+  void take_environment(std::string_view section, StartedProgram& program) const {
+    for (const auto& [key, value] : values_)
+      if (key.starts_with(section)) program.environment[key.substr(section.size())] = value.text;
+    for (const auto& [name, value] : context_.environment) program.environment[name] = value;
+  }
+
+  const spec::FlatYaml& values_;
+  const std::string& file_;
+  const ScriptContext& context_;
+};
+
+/// The section as a file of its own; empty where there is none.
+std::string section_text(const std::string& text, const char* section) {
+  try {
+    const YAML::Node document = YAML::Load(text);
+    if (!document.IsMap() || !document[section]) return "";
+    YAML::Emitter emitter;
+    emitter << document[section];
+    return emitter.good() ? std::string(emitter.c_str()) + "\n" : "";
+  } catch (const YAML::Exception&) {
+    return "";
+  }
+}
+
+Result<void> take_gpus(const Asked& asked, Reading& reading) {
+  if (asked.gpus == 0) return {};
+  const auto* said = reading.settings.find("gpus");
+  if (said != nullptr && said->text != std::to_string(asked.gpus))
+    return input_error(
+        fmt::format("{}: {} GPUs are asked for, and the command starts {}; make both "
+                    "the same",
+                    asked.where, asked.gpus, said->text));
+  reading.settings.set("gpus", std::to_string(asked.gpus), {asked.where, asked.key});
+  reading.open.erase("gpus");
+  return {};
+}
+
+}  // namespace
+
+Result<Reading> parse_run_file(const std::string& text, const std::string& file,
+                               const ScriptContext& context) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+  const RunFile run(values, file, context);
+  const bool of_sky = values.contains("run");
+  StartedProgram program;
+  const Asked asked = of_sky ? run.asked_of_sky(program) : run.asked_of_mcli(program);
+  program.words = {"bash", "-c", run.text(of_sky ? "run" : "command")};
+  if (const std::string parameters = section_text(text, "parameters");
+      !of_sky && !parameters.empty())
+    program.files["/mnt/config/parameters.yaml"] = parameters;
+  ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file, context));
+  ERGOMETER_TRY(take_gpus(asked, reading));
+  reading.form = of_sky ? "a task of SkyPilot" : "a run of mcli";
+  return reading;
+}
+
+}  // namespace ergometer::intake
