@@ -1,5 +1,6 @@
 // Prices on clusters of unlike nodes.
 #include <algorithm>
+#include <numeric>
 
 #include "cost/cost.h"
 #include "spec/node_groups.h"
@@ -16,13 +17,9 @@ bool crosses_kinds(const workload::Operator& op) {
          op.group != GroupKind::kExpertTensor && op.group != GroupKind::kPipeline;
 }
 
-/// The groups on which the members of a role's collective run.
-std::vector<size_t> groups_of(const spec::Job& job, size_t role, GroupKind kind) {
-  if (kind != GroupKind::kWorld && kind != GroupKind::kEmbedding)
-    return spec::groups_of_stage(job, static_cast<int64_t>(role));
-  std::vector<size_t> all;
-  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) all.push_back(group);
-  return all;
+/// Whether a collective's members run on all stages.
+bool crosses_stages(GroupKind kind) {
+  return kind == GroupKind::kWorld || kind == GroupKind::kEmbedding;
 }
 
 /// Gives every group the price that the slowest of those at hand has for operator `op`.
@@ -38,11 +35,11 @@ void level(std::vector<Prices>& groups, const std::vector<size_t>& members, size
 }
 
 /// That of the role's groups which takes longest for its program.
-size_t slowest_of(const std::vector<Prices>& groups, const spec::Job& job, const plan::Plan& plan,
-                  size_t role) {
+size_t slowest_of(const std::vector<Prices>& groups, const std::vector<size_t>& here,
+                  const plan::Plan& plan, size_t role) {
   size_t slowest = 0;
   double longest_s = -1;
-  for (const size_t group : spec::groups_of_stage(job, static_cast<int64_t>(role))) {
+  for (const size_t group : here) {
     double total_s = 0;
     const plan::Role& source = plan.roles[role];
     for (size_t i = 0; i < source.program.size(); ++i)
@@ -71,15 +68,19 @@ CostTable price_plan(std::span<const CostModel> models, const plan::Plan& plan,
                      const spec::Job& job) {
   CostTable table = price_plan(models.front(), plan, job);
   if (!spec::is_mixed(job.cluster)) return table;
-  for (const CostModel& model : models) {
+  table.groups.push_back(table);
+  for (const CostModel& model : models.subspan(1)) {
     table.groups.push_back(price_plan(model, plan, job));
     if (model.host().launch_s > table.launch_s) static_cast<HostCosts&>(table) = model.host();
   }
+  std::vector<size_t> all(models.size());
+  std::iota(all.begin(), all.end(), size_t{0});
   for (size_t role = 0; role < plan.roles.size(); ++role) {
+    const std::vector<size_t> here = spec::groups_of_stage(job, static_cast<int64_t>(role));
     for (size_t op = 0; op < plan.operators.size(); ++op)
       if (crosses_kinds(plan.operators[op]))
-        level(table.groups, groups_of(job, role, plan.operators[op].group), role, op);
-    const size_t slowest = slowest_of(table.groups, job, plan, role);
+        level(table.groups, crosses_stages(plan.operators[op].group) ? all : here, role, op);
+    const size_t slowest = slowest_of(table.groups, here, plan, role);
     table.slowest_group.push_back(slowest);
     table.prices[role] = table.groups[slowest].prices[role];
     if (!table.per_load.empty()) table.per_load[role] = table.groups[slowest].per_load[role];

@@ -142,6 +142,7 @@ struct Pusher::Outbox {
   std::string head;
   std::deque<Line> lines;
   size_t bytes = 0;
+  int64_t sent = 0;  ///< sequence of the last line of the latest request
   bool ending = false, done = false;
   Say say;
   bool failing = false;
@@ -175,6 +176,7 @@ std::string Pusher::Outbox::next(std::unique_lock<std::mutex>& lock) {
   for (const Line& line : lines) {
     if (text.size() + line.text.size() > kMostAtOnce && text.size() > head.size()) break;
     text += line.text;
+    sent = line.sequence;
   }
   return text;
 }
@@ -190,7 +192,7 @@ bool Pusher::Outbox::take(const base::Result<PushAnswer>& answer) {
                            answer->body.substr(0, answer->body.find('\n'))));
     return false;
   }
-  const int64_t until = answer->status == kTaken ? acknowledged(answer->body) : INT64_MAX;
+  const int64_t until = answer->status == kTaken ? acknowledged(answer->body) : sent;
   if (answer->status == kTaken) tell({});
   if (answer->status == kWrong) tell("the server does not understand: " + answer->body);
   const size_t before = lines.size();

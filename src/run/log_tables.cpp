@@ -125,35 +125,6 @@ void insert_clocks(Database& db, const std::vector<HostClock>& clocks) {
   }
 }
 
-/// Numbers its devices from 0 on; false when the file numbers them otherwise or a kind is unknown.
-bool select_devices(Database& db, std::vector<Device>& devices) {
-  Statement select(
-      db,
-      "SELECT device, kind, rank, device_index, host, uuid, name, file, job, "
-      "conversion_efficiency, stated_power_w, pci_bus_id FROM devices ORDER BY device");
-  while (select.step()) {
-    if (select.integer(0) != static_cast<int64_t>(devices.size())) return false;
-    int kind = 0;
-    while (kind < kDeviceKinds && select.text(1) != kind_name(static_cast<DeviceKind>(kind)))
-      ++kind;
-    if (kind == kDeviceKinds || !(select.real(9) > 0)) return false;
-    Device device;
-    device.kind = static_cast<DeviceKind>(kind);
-    device.rank = known(select, 2);
-    device.index = known(select, 3);
-    device.host = select.text(4);
-    device.uuid = select.text(5);
-    device.name = select.text(6);
-    device.file = select.text(7);
-    device.job = select.text(8);
-    device.conversion_efficiency = select.real(9);
-    device.stated_power_w = select.real(10);
-    device.pci_bus_id = select.text(11);
-    devices.push_back(std::move(device));
-  }
-  return true;
-}
-
 bool select_partial(Database& db, std::vector<Device>& devices) {
   Statement select(db, "SELECT device, metric FROM partial_metrics ORDER BY rowid");
   while (select.step()) {
@@ -280,6 +251,34 @@ void insert_device(Database& db, size_t number, const Device& device) {
              known(device.rank), known(device.index), device.host, device.uuid, device.name,
              device.file, device.job, device.conversion_efficiency, device.stated_power_w,
              device.pci_bus_id);
+}
+
+bool select_devices(Database& db, std::vector<Device>& devices) {
+  Statement select(
+      db,
+      "SELECT device, kind, rank, device_index, host, uuid, name, file, job, "
+      "conversion_efficiency, stated_power_w, pci_bus_id FROM devices ORDER BY device");
+  while (select.step()) {
+    if (select.integer(0) != static_cast<int64_t>(devices.size())) return false;
+    int kind = 0;
+    while (kind < kDeviceKinds && select.text(1) != kind_name(static_cast<DeviceKind>(kind)))
+      ++kind;
+    if (kind == kDeviceKinds || !(select.real(9) > 0)) return false;
+    Device device;
+    device.kind = static_cast<DeviceKind>(kind);
+    device.rank = known(select, 2);
+    device.index = known(select, 3);
+    device.host = select.text(4);
+    device.uuid = select.text(5);
+    device.name = select.text(6);
+    device.file = select.text(7);
+    device.job = select.text(8);
+    device.conversion_efficiency = select.real(9);
+    device.stated_power_w = select.real(10);
+    device.pci_bus_id = select.text(11);
+    devices.push_back(std::move(device));
+  }
+  return true;
 }
 
 void insert_log(Database& db, const Run& run) {

@@ -16,6 +16,9 @@ void create_log_tables(Database& db);
 void insert_log(Database& db, const Run& run);
 /// One row of `devices`; `number` is what its readings name it by.
 void insert_device(Database& db, size_t number, const Device& device);
+/// All of them, without readings. False where the file does not number them from 0 on, or a kind is
+/// unknown.
+bool select_devices(Database& db, std::vector<Device>& devices);
 
 /// Writes steps of the training log that has this number.
 void insert_steps(Database& db, int64_t log, std::span<const TrainingStep> steps);

@@ -14,6 +14,7 @@
 #include "record/clock.h"
 #include "record/pusher.h"
 #include "record/source.h"
+#include "run/log_tables.h"
 #include "run/sqlite.h"
 
 namespace ergometer::serve {
@@ -31,19 +32,12 @@ std::string fact(run::Database& db, const char* key) {
   return select.step() ? select.text(0) : std::string();
 }
 
-std::vector<run::Device> select_devices(run::Database& db, const std::string& host) {
+/// None of a file that numbers them as no recorder does.
+std::vector<run::Device> devices_of(run::Database& db, const std::string& host) {
   std::vector<run::Device> devices;
-  run::Statement select(db, "SELECT kind, rank, device_index, name FROM devices ORDER BY device");
-  while (select.step() && devices.size() < PushLimits::kDevices) {
-    run::Device device;
-    while (device.kind != run::DeviceKind::kPort && select.text(0) != run::kind_name(device.kind))
-      device.kind = static_cast<run::DeviceKind>(static_cast<int>(device.kind) + 1);
-    device.host = host;
-    if (!select.is_null(1)) device.rank = select.integer(1);
-    if (!select.is_null(2)) device.index = select.integer(2);
-    device.name = select.text(3);
-    devices.push_back(std::move(device));
-  }
+  if (!run::select_devices(db, devices)) return {};
+  devices.resize(std::min(devices.size(), PushLimits::kDevices));
+  for (run::Device& device : devices) device.host = host;
   return devices;
 }
 
@@ -109,7 +103,7 @@ Push read_growth(const std::string& path, int64_t after) {
   std::string job = fact(db, "tag.job");
   if (job.empty()) job = fact(db, "slurm_job_id");
   push.job = record::push_job(job.empty() ? stem : job, "", 0);
-  push.devices = select_devices(db, push.host);
+  push.devices = devices_of(db, push.host);
   PushBatch batch;
   batch.sequence = db.number("SELECT max(rowid) FROM readings");
   batch.first = std::max(after + 1, after == 0 ? batch.sequence - kRowsAtFirst : 1);

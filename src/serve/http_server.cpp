@@ -89,9 +89,11 @@ struct HttpServer::State {
   std::unordered_map<uint64_t, HttpConnection> connections;
   uint64_t latest = kListener;
   size_t waiting_bytes = 0;  ///< in all `input`s
+  bool deaf = false;         ///< to who comes: no descriptor is left
 
   bool watch(int socket, uint64_t number, uint32_t events, int change) const;
   void accept();
+  void hear_again();
   bool go_on(uint64_t number, HttpConnection& at);
   bool read(HttpConnection& at);
   bool read_requests(uint64_t number, HttpConnection& at);
@@ -117,7 +119,12 @@ void HttpServer::State::accept() {
   for (;;) {
     record::Socket socket(
         ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (socket.get() < 0) return;
+    if (socket.get() < 0) {
+      // Who comes stays in line, and would be told of again and again.
+      deaf = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+      if (deaf) watch(listener.socket.get(), kListener, 0, EPOLL_CTL_MOD);
+      return;
+    }
     if (connections.size() >= kMostConnections) continue;  // closed again
     const uint64_t number = ++latest;
     if (!watch(socket.get(), number, EPOLLIN, EPOLL_CTL_ADD)) continue;
@@ -126,6 +133,10 @@ void HttpServer::State::accept() {
     made.socket = std::move(socket);
     made.until = Clock::now() + kRequestTime;
   }
+}
+
+void HttpServer::State::hear_again() {
+  if (deaf) deaf = !watch(listener.socket.get(), kListener, EPOLLIN, EPOLL_CTL_MOD);
 }
 
 void HttpServer::State::take_off(HttpConnection& at, size_t bytes) {
@@ -315,6 +326,7 @@ base::Result<void> HttpServer::run(const std::function<bool()>& stop) {
     const auto wanted = std::min(state.handler.look(now), now + kLook);
     if (now - looked >= kLook) {
       state.close_late(now);
+      state.hear_again();
       looked = now;
     }
     const auto patience = std::chrono::ceil<std::chrono::milliseconds>(wanted - Clock::now());

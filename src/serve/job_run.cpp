@@ -63,7 +63,7 @@ struct JobRun::State {
   base::Result<void> create(const std::string& job);
   base::Result<void> go_on();
   void read_recorders();
-  void read_devices();
+  bool read_devices();
   void read_logs();
   void write_steps();
   void write();
@@ -92,11 +92,12 @@ base::Result<void> JobRun::State::go_on() {
   db->execute(kTables);
   lock = run::WriterLock::take(path);
   read_recorders();
-  read_devices();
+  const bool ours = read_devices();
   read_logs();
   if (!db->ok()) return db->failure(path + ": the Run cannot be continued");
-  if (numbers.size() == devices.size()) return {};
-  return base::input_error(path + ": is not a server's Run: it holds a device twice");
+  if (ours) return {};
+  return base::input_error(
+      path + ": is not a server's Run: it holds a device twice, or devices that no server writes");
 }
 
 void JobRun::State::read_recorders() {
@@ -107,25 +108,13 @@ void JobRun::State::read_recorders() {
                                  select.integer(4), select.integer(5) != 0};
 }
 
-void JobRun::State::read_devices() {
-  run::Statement select(
-      *db,
-      "SELECT kind, rank, device_index, host, uuid, name, pci_bus_id FROM devices "
-      "ORDER BY device");
-  while (select.step()) {
-    run::Device device;
-    while (device.kind != run::DeviceKind::kPort && select.text(0) != run::kind_name(device.kind))
-      device.kind = static_cast<run::DeviceKind>(static_cast<int>(device.kind) + 1);
-    if (!select.is_null(1)) device.rank = select.integer(1);
-    if (!select.is_null(2)) device.index = select.integer(2);
-    device.host = select.text(3);
-    device.uuid = select.text(4);
-    device.name = select.text(5);
-    device.pci_bus_id = select.text(6);
-    numbers.emplace(key_of(device), devices.size());
-    devices.push_back(std::move(device));
-  }
+/// False: they are not as a server writes them.
+bool JobRun::State::read_devices() {
+  if (!run::select_devices(*db, devices)) return false;
+  for (size_t number = 0; number < devices.size(); ++number)
+    numbers.emplace(key_of(devices[number]), number);
   written_devices = devices.size();
+  return numbers.size() == devices.size();
 }
 
 void JobRun::State::read_logs() {

@@ -23,7 +23,7 @@ import time
 import unittest
 import urllib.request
 
-from pushers import LIMIT_S, Recorder, measure, push, read_answer, request, serving, state
+from pushers import LIMIT_S, Recorder, cpu_s, measure, push, read_answer, request, serving, state
 
 PROGRAM = ""
 TOKEN = "a-token-of-this-test"
@@ -279,6 +279,19 @@ class Serve(unittest.TestCase):
             self.assertEqual(state(address)["counts"]["malformed"], len(wrong))
             self.assertEqual(push(address, head + batch)[0], 200)
             self.assertEqual([file.name for file in self.out.iterdir()], ["job.run"])
+
+    def test_no_descriptor_is_left(self):
+        recorder = Recorder("node1", gpus=1)
+        with serving(PROGRAM, self.out) as (process, address):
+            resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (32, 32))
+            crowd = [socket.create_connection(address, timeout=LIMIT_S) for _ in range(60)]
+            until("all are taken", lambda: len(os.listdir(f"/proc/{process.pid}/fd")) == 32)
+            before = cpu_s(process.pid)
+            time.sleep(1)
+            self.assertLess(cpu_s(process.pid) - before, 0.5)  # it does not look at who stands in line again and again
+            for connection in crowd:
+                connection.close()
+            self.assertEqual(push(address, recorder.head + recorder.batch())[0], 200)
 
     def test_token(self):
         recorder = Recorder("node1", gpus=1)
