@@ -60,7 +60,7 @@ Result<Job> read_back(Framework framework, const char* software, const Job& job)
   return spec::resolve(settings);
 }
 
-void expect_predicted_alike(Job a, Job b) {
+void expect_alike(Job a, Job b, bool predicted = true) {
   // Which of the fused kernels runs is what is installed, not what is said.
   if (spec::is_fused(a.training.attention) && spec::is_fused(b.training.attention))
     b.training.attention = a.training.attention;
@@ -83,6 +83,7 @@ void expect_predicted_alike(Job a, Job b) {
     if (setting.name == "batch_p2p_sync" && a.parallelism.pp == 1) continue;
     EXPECT_EQ(spec::setting_value(setting.name, a), spec::setting_value(setting.name, b));
   }
+  if (!predicted) return;
   const auto x = engine::estimate(a), y = engine::estimate(b);
   ASSERT_EQ(x.has_value(), y.has_value());
   if (!x) return;
@@ -117,7 +118,8 @@ void read_back_random_jobs(Framework framework, const char* software, uint64_t s
       SCOPED_TRACE(text);
       const auto back = read_back(framework, software, *job);
       ASSERT_TRUE(back) << back.error().message;
-      expect_predicted_alike(*job, *back);
+      // Predicting takes ten times as long as all else; what it is made from is compared for every job.
+      expect_alike(*job, *back, jobs % 4 == 0);
       if (::testing::Test::HasFailure()) return;
     }
   }
@@ -156,7 +158,7 @@ TEST(ReadBack, TorchtitansTomlNamesItsOtherSchedules) {
     ASSERT_TRUE(allowed) << allowed.error().message;
     const auto back = read_back(Framework::kTorchtitan, "torchtitan", *job);
     ASSERT_TRUE(back) << back.error().message;
-    expect_predicted_alike(*job, *back);
+    expect_alike(*job, *back);
   }
 }
 
