@@ -29,6 +29,21 @@ std::string model_of(std::string_view component) {
   return name;
 }
 
+/// `optimizer=torch.optim.SGD` names the component of a part, `~optimizer.fused` takes a key away.
+void apply_words(spec::FlatYaml& values, const spec::FlatYaml& words) {
+  for (const auto& [word, value] : words) {
+    if (word.starts_with('~')) {
+      const std::string key = word.substr(1);
+      std::erase_if(values, [&](const auto& item) {
+        return item.first == word || item.first == key || item.first.starts_with(key + ".");
+      });
+    } else if (const auto part = values.find(word + "._component_"); part != values.end()) {
+      part->second = value;
+      values.erase(word);
+    }
+  }
+}
+
 class TorchtuneReader {
  public:
   TorchtuneReader(const spec::FlatYaml& values, const std::string& file)
@@ -64,6 +79,7 @@ class TorchtuneReader {
     const auto targets = lora_targets(modules, unknown);
     if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
     read_.set("lora_targets", *targets, kModules);
+    note_without_keys(read_, modules);
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
       read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
@@ -160,8 +176,8 @@ class TorchtuneReader {
 
 base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
                                       const spec::FlatYaml& overrides) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values,
-                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  apply_words(values, overrides);
   return TorchtuneReader(values, file).read();
 }
 
