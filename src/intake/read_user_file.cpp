@@ -108,6 +108,9 @@ std::string_view foreign_file(const Keys& keys) {
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
+  if (keys.under("step_scheduler"))
+    return "a configuration of NeMo AutoModel, which is not read; give its model and sizes as "
+           "options, with --software automodel";
   if (keys.under("train") && keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir"}))
     return "a configuration of LitGPT, which is not read; give its model and sizes as options";
   return "";

@@ -232,7 +232,7 @@ Result<Reading> ProgramReader::nemo() {
       name = next;
       line = word.line;
     }
-    if (!is_override(word.text)) continue;
+    if (!is_override(word.text) && !word.text.starts_with('~')) continue;
     const size_t begin = word.text.find_first_not_of('+');
     overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
   }

@@ -29,18 +29,13 @@ std::string model_of(std::string_view component) {
   return name;
 }
 
-/// `optimizer=torch.optim.SGD` names the component of a part, `~optimizer.fused` takes a key away.
+/// `optimizer=torch.optim.SGD` names the component of a part.
 void apply_words(spec::FlatYaml& values, const spec::FlatYaml& words) {
   for (const auto& [word, value] : words) {
-    if (word.starts_with('~')) {
-      const std::string key = word.substr(1);
-      std::erase_if(values, [&](const auto& item) {
-        return item.first == word || item.first == key || item.first.starts_with(key + ".");
-      });
-    } else if (const auto part = values.find(word + "._component_"); part != values.end()) {
-      part->second = value;
-      values.erase(word);
-    }
+    const auto part = values.find(word + "._component_");
+    if (part == values.end()) continue;
+    part->second = value;
+    values.erase(word);
   }
 }
 
