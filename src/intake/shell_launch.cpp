@@ -168,6 +168,7 @@ class LaunchReader {
     };
     if (launcher_ == "srun") {
       if (read_slurm_option(words_, at, slurm_)) note(before, at);
+      take("--het-group", het_group_, false);
     } else if (launcher_ == "mpirun") {
       for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
       for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
@@ -303,7 +304,9 @@ class LaunchReader {
     return number;
   }
   void count() {
-    const BatchRequest& batch = run_.session.batch;
+    // Its variables and lines are those of the first part of a job of unlike parts.
+    const bool of_first = het_group_.empty() || het_group_ == "0";
+    const BatchRequest batch = of_first ? run_.session.batch : BatchRequest();
     const int64_t slurm_nodes = slurm_.nodes.empty() ? batch.nodes : known(slurm_.nodes, "--nodes");
     const int64_t on_node = !slurm_.gpus_per_node.empty()
                                 ? known(slurm_.gpus_per_node, "--gpus-per-node")
@@ -456,7 +459,8 @@ class LaunchReader {
   bool after_python_ = false, after_env_ = false;
   LauncherCounts slurm_, mpi_, own_;
   static constexpr std::string_view kNoHostfile = "/job/hostfile";  ///< DeepSpeed's own place
-  std::string hostfile_{kNoHostfile}, hosts_, include_, exclude_, resource_sets_, why_, shown_;
+  std::string hostfile_{kNoHostfile}, hosts_, het_group_, include_, exclude_, resource_sets_, why_,
+      shown_;
 };
 
 }  // namespace
