@@ -1,4 +1,4 @@
-// torchtune, nanotron, Axolotl, LLM Foundry, GPT-NeoX and Kubernetes.
+// torchtune, torchtitan, nanotron, Axolotl, LLM Foundry, GPT-NeoX and Kubernetes.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -10,7 +10,9 @@
 #include "intake/neox.h"
 #include "intake/read_user_file.h"
 #include "intake/test_reading.h"
+#include "intake/torchtitan.h"
 #include "intake/torchtune.h"
+#include "intake/trainer_arguments.h"
 
 namespace ergometer::intake {
 namespace {
@@ -72,6 +74,39 @@ TEST(Torchtune, WordsOfTheCommandLine) {
   EXPECT_TRUE(left(*reading, Leftover::Kind::kNotModelled, "optimizer._component_"));
   EXPECT_FALSE(left(*reading, Leftover::Kind::kNoEffect, "optimizer.fused"));
   EXPECT_FALSE(left(*reading, Leftover::Kind::kUnknown, "optimizer"));
+}
+
+TEST(Torchtitan, EverySecondLayerOfEveryChunk) {
+  const auto layers = [](const std::string& schedule) {
+    const auto reading = parse_torchtitan(
+        "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nlocal_batch_size = 8\n"
+        "[parallelism]\npipeline_parallel_degree = 2\npipeline_parallel_schedule = \"" +
+            schedule +
+            "\"\n[activation_checkpoint]\nmode = \"selective\"\nselective_ac_option = \"2\"\n",
+        "a.toml");
+    return reading ? said(*reading, "recompute_num_layers") : reading.error().message;
+  };
+  EXPECT_EQ(layers("1F1B"), "8");             // half of 32 layers / 2 stages
+  EXPECT_EQ(layers("Interleaved1F1B"), "4");  // of two chunks each
+}
+
+/// The model of a Python file with these lines in front, "-" for none.
+std::string model_of_python(const std::string& lines) {
+  const auto reading = parse_trainer_python(
+      lines + "model = AutoModelForCausalLM.from_pretrained(NAME, torch_dtype=torch.bfloat16)\n" +
+          "args = TrainingArguments(per_device_train_batch_size=2, bf16=True)\n",
+      "a.py");
+  return reading ? said(*reading, "model") : reading.error().message;
+}
+
+TEST(TrainerPython, ConstantsAreGivenOnce) {
+  const std::string once = "NAME = \"google/gemma-2-9b\"  # ours\n";
+  EXPECT_EQ(model_of_python(once), "google/gemma-2-9b");
+  EXPECT_EQ(model_of_python(once + "if NAME == 1: pass\n"), "google/gemma-2-9b");
+  for (const char* other : {"NAME = \"x\"\n", "  NAME = \"x\"\n", "NAME += \"x\"\n",
+                            "for NAME in names:\n", "NAME, b = c\n"})
+    EXPECT_EQ(model_of_python(once + other), "-") << other;
+  EXPECT_EQ(model_of_python("NAME = sys.argv[1]\n"), "-");
 }
 
 constexpr const char* kNanotron =
