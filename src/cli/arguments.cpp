@@ -105,10 +105,12 @@ base::Result<void> check_choice(const Flag& flag, const std::string& value) {
   return base::input_error(message);
 }
 
-/// `--tp --pp 4`: the value is missing, and what follows was taken for it.
+/// `--tp --pp 4`: the value is missing, and what follows was taken for it; `--tp=--pp` says it.
 base::Result<void> check_value(const Command& command, const std::vector<Flag>& flags,
-                               const std::string& written, const std::string& value) {
-  if (!value.starts_with("--")) return {};
+                               const std::string& written, const std::string& value,
+                               const std::vector<std::string>& words) {
+  const bool joined = std::find(words.begin(), words.end(), written + '=' + value) != words.end();
+  if (joined || !value.starts_with("--")) return {};
   for (const Flag& flag : flags) {
     for (const std::string& spelling : spellings(flag)) {
       if (with_dashes(value).substr(0, value.find('=')) == spelling)
@@ -205,7 +207,7 @@ base::Result<Arguments> parse_arguments(const Command& command,
                               : flags[i].repeats ? fmt::format("{}", fmt::join(results, ","))
                                                  : results.back();
     const std::string written = spelling_used(flags[i], words);
-    ERGOMETER_TRY(check_value(command, flags, written, value));
+    ERGOMETER_TRY(check_value(command, flags, written, value, words));
     ERGOMETER_TRY(check_choice(flags[i], value));
     arguments.flags[flags[i].name] = value;
     arguments.written[flags[i].name] = written;

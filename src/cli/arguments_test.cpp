@@ -77,6 +77,9 @@ TEST(Arguments, WhatHasNoPlaceIsRefused) {
   EXPECT_NE(error("completion", {}).find("bash, zsh or fish is missing"), std::string::npos);
   EXPECT_EQ(error("simulate", {"m", "--tp"}), "simulate: --tp needs a value");
   EXPECT_EQ(error("simulate", {"m", "--tp", "--pp", "4"}), "simulate: --tp needs a value");
+  EXPECT_EQ(error("simulate", {"m", "--script-args", "--gbs=4"}),
+            "simulate: --script-args needs a value");
+  EXPECT_EQ(error("simulate", {"m", "--script-args=--gbs=4"}), "");
   EXPECT_NE(error("simulate", {"m", "--engine", "swep"}).find("did you mean sweep?"),
             std::string::npos);
 }

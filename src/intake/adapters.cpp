@@ -93,6 +93,12 @@ std::optional<std::string> lora_targets(std::string_view targets, std::string& u
   return text;
 }
 
+void note_without_keys(FlatReader& read, std::string_view targets) {
+  if (base::contains(targets, "q_proj") && !base::contains(targets, "k_proj"))
+    read.note(
+        "adapters of queries and values alone are predicted as those of queries, keys and values");
+}
+
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets) {
   const auto r = read.integer(rank, 1);
   if (!r) return;
@@ -111,11 +117,7 @@ void read_lora(FlatReader& read, std::string_view rank, std::string_view targets
                                             "\"{}\" is not known to be",
                                             unknown));
   read.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
-  const bool queries = listed.find("q_proj") != listed.npos,
-             keys = listed.find("k_proj") != listed.npos;
-  if (queries && !keys)
-    read.note(
-        "adapters of queries and values alone are predicted as those of queries, keys and values");
+  note_without_keys(read, listed);
 }
 
 base::Result<Reading> parse_peft(const std::string& text, const std::string& file) {

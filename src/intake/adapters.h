@@ -18,6 +18,9 @@ base::Result<Reading> parse_peft(const std::string& text, const std::string& fil
 /// `unknown` is it.
 std::optional<std::string> lora_targets(std::string_view targets, std::string& unknown);
 
+/// Says that adapters of queries and values, without those of keys, are predicted as all three's.
+void note_without_keys(FlatReader& read, std::string_view targets);
+
 /// `lora` and `lora_targets` from two keys of a file. Without targets PEFT adapts queries and
 /// values.
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets);

@@ -61,6 +61,7 @@ class Manifest {
     is_mpi_ = word == "MPIJob";
     given_.clear();
     if (word == "PyTorchJob") set_given_by_operator(spec);
+    if (word == "TrainJob") set_given_by_trainer(member(spec, "trainer"));
     const int64_t before = gpus_;
     if (is_there(spec)) walk(spec, 1, 0, "", "");
     if (gpus_ > before && std::find(kWorkloads.begin(), kWorkloads.end(), word) == kWorkloads.end())
@@ -152,6 +153,8 @@ class Manifest {
     if (!starts || pods == 0) return;
     StartedProgram program;
     program.environment = given_;
+    // torchrun is told of all GPUs of its pod where nobody says less.
+    if (!given_.empty()) program.environment.emplace("PET_NPROC_PER_NODE", std::to_string(gpus));
     if (!given_.empty())
       program.unknown = {"RANK",          "MASTER_ADDR",     "MASTER_PORT",
                          "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"};
@@ -164,12 +167,26 @@ class Manifest {
     if (program.words.empty()) return;
     gpus_of_pod_ = gpus;
     for (const std::string& word : program.words)
-      says_nodes_ = says_nodes_ || base::contains(word, "nnodes") || word == "-np" ||
+      says_nodes_ = says_nodes_ || base::contains(word, "nnodes") ||
+                    (!given_.empty() && base::contains(word, "torchrun")) || word == "-np" ||
                     base::contains(word, " -np ") || word == "-n" ||
                     base::contains(word, "num_machines");
     const auto same = [&](const StartedProgram& other) { return other.words == program.words; };
     if (std::none_of(programs_.begin(), programs_.end(), same))
       programs_.push_back(std::move(program));
+  }
+
+  /// What Kubeflow's trainer sets for torchrun.
+  void set_given_by_trainer(const YAML::Node& trainer) {
+    if (!is_there(trainer)) return;
+    given_["PET_NNODES"] = std::to_string(count(trainer, "numNodes"));
+    set_processes(member(trainer, "numProcPerNode"));
+  }
+
+  /// A number of processes; "auto" and "gpu" are all GPUs of the pod.
+  void set_processes(const YAML::Node& each) {
+    if (is_there(each) && each.IsScalar() && base::parse_integer(each.Scalar()))
+      given_["PET_NPROC_PER_NODE"] = each.Scalar();
   }
 
   /// What the operator of PyTorchJobs sets; who is who the running job alone knows.
@@ -185,7 +202,7 @@ class Manifest {
     given_["PET_NNODES"] = std::to_string(pods);
     given_["WORLD_SIZE"] =
         std::to_string(pods * std::clamp<int64_t>(processes.value_or(1), 1, kMostRanks));
-    if (processes) given_["PET_NPROC_PER_NODE"] = std::to_string(*processes);
+    set_processes(each);
   }
 
   /// The ConfigMap that `reference` names, null where it is not in this file.

@@ -225,9 +225,21 @@ void note_unset(const ShellRun& run, Reading& reading) {
       fmt::format("not set by the script, taken as empty: {} (--env NAME=VALUE sets one)", names));
 }
 
+/// What a script that is not here makes of its words is not known.
+Result<void> check_scripts_are_here(const ShellRun& run) {
+  for (const ShellCommand& command : run.commands) {
+    const auto inner = inner_shell(command.words);
+    if (inner && !inner->is_text && !inner->text.empty())
+      return input_error(fmt::format("{}: runs {}, which is not here; put it beside the script",
+                                     run.session.where(command.line), inner->text));
+  }
+  return {};
+}
+
 /// A file that holds arguments and starts nothing.
 Result<Reading> read_loose(const ShellRun& run, const std::string& file,
                            const ScriptContext& context) {
+  ERGOMETER_TRY(check_scripts_are_here(run));
   // Words of a launcher are not a training's.
   for (const ShellCommand& command : run.commands)
     for (const char* launcher : {"torchrun", "deepspeed", "accelerate"})

@@ -283,6 +283,10 @@ class ArgumentReader {
       settings_.set("cp_comm_type", "a2a", origin(argument));  // Ulysses
     } else if (argument.name == "pad_vocab_size_to" || argument.name == "padded_vocab_size")
       padded_vocabulary_ = value;
+    else if (argument.name == "patch_tokenizer_type")
+      patched_words_ = spec::patch_tokenizer_words(value);
+    else if (argument.name == "extra_vocab_size")
+      extra_words_ = base::parse_integer(value).value_or(-1);
     else if (argument.name == "fp8_format")
       settings_.set("fp8", "true", origin(argument));
     else if (argument.name == "fp4_format")
@@ -410,6 +414,7 @@ class ArgumentReader {
       model_["vocab_size"] = *padded;
       settings_.set("make_vocab_size_divisible_by", "1", Origin{first_where_, ""});
     }
+    take_patched_words();
     for (const char* name : {"num_layers", "hidden_size", "num_attention_heads"})
       if (!model_.contains(name))
         return input_error(fmt::format(
@@ -434,6 +439,15 @@ class ArgumentReader {
     const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     settings_.set("model", json, Origin{first_where_, ""});
     return {};
+  }
+
+  /// Pai-Megatron-Patch takes the words of its tokenizer and the special ones, without padding.
+  void take_patched_words() {
+    constexpr int64_t kMostExtra = 1'000'000;
+    if (model_.contains("vocab_size") || patched_words_ == 0) return;
+    if (extra_words_ < 0 || extra_words_ > kMostExtra) return;
+    model_["vocab_size"] = patched_words_ + extra_words_;
+    settings_.set("make_vocab_size_divisible_by", "1", Origin{first_where_, "--extra-vocab-size"});
   }
 
   /// MindSpeed's first layers without experts; -1 stands for none, and as a frequency for every
@@ -482,7 +496,7 @@ class ArgumentReader {
   std::optional<Argument> spreads_experts_;
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;
-  int64_t first_dense_ = 0, shared_experts_ = 0;
+  int64_t first_dense_ = 0, shared_experts_ = 0, patched_words_ = 0, extra_words_ = -1;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
   std::string first_where_;

@@ -53,6 +53,8 @@ struct DimensionName {
 };
 constexpr std::array kDimensionNames = std::to_array<DimensionName>({
     {"topk", "moe_router_topk"},
+    // A gate, whatever its activation.
+    {"quick_geglu", "swiglu"},
     {"expert_interval", "moe_layer_freq"},
     {"encoder_num_layers", "num_layers"},
 });
@@ -105,7 +107,9 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
                                                                  "moe_tp_extend_ep",
                                                                  "n_shared_experts",
                                                                  "num_shared_experts",
-                                                                 "cp_comm_type"});
+                                                                 "cp_comm_type",
+                                                                 "patch_tokenizer_type",
+                                                                 "extra_vocab_size"});
 
 }  // namespace
 

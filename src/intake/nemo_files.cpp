@@ -59,6 +59,8 @@ class RecipeFileReader {
     for (const std::string& key : {std::string("dataset.sequence_length"),
                                    std::string("dataset.seq_length"), at_.model + "seq_length"})
       length = length ? (read_.find(key), true) : read_.copy_count(key, "seq_length");
+    for (const char* name : {"bf16", "fp16"})
+      if (read_.flag(at_.model + name, false)) read_.set("precision", name, at_.model + name);
     if (read_.has("mixed_precision")) read_bridge_precision();
     read_mixed("mixed_precision.");
     read_overlap("comm_overlap.");

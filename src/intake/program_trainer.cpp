@@ -115,6 +115,11 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   if (file) add_reading(files, *std::move(file));
   if (form == FileForm::kAxolotl) return files;
   std::vector<TrainerArgument> list;
+  // A manifest's words have no lines: they are a command line's.
+  const auto line_in = [&](std::string_view name) {
+    const int line = line_of(name) % kLinesOfFile;
+    return line == 0 ? -1 : line;
+  };
   for (const Argument& argument : arguments) {
     if (!argument.unknown.empty()) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
@@ -132,7 +137,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
                        text_of(argument.value, line_of("fsdp_config"), "--fsdp_config"));
       ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, argument.value));
       for (const auto& [key, value] : inner)
-        list.push_back({"fsdp_config." + key, value.text, line_of(argument.name) % kLinesOfFile});
+        list.push_back({"fsdp_config." + key, value.text, line_in(argument.name)});
       continue;
     }
     if (argument.name == "deepspeed" && argument.list.empty()) {
@@ -146,7 +151,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
     // A file's name is one word, and what stands behind it is the program's.
     const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
-    list.push_back({argument.name, value, line_of(argument.name) % kLinesOfFile});
+    list.push_back({argument.name, value, line_in(argument.name)});
   }
   if (list.empty()) return files;
   ERGOMETER_ASSIGN(Reading reading,

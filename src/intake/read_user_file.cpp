@@ -108,6 +108,9 @@ std::string_view foreign_file(const Keys& keys) {
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
+  if (keys.under("step_scheduler"))
+    return "a configuration of NeMo AutoModel, which is not read; give its model and sizes as "
+           "options, with --software automodel";
   if (keys.under("train") && keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir"}))
     return "a configuration of LitGPT, which is not read; give its model and sizes as options";
   return "";
@@ -267,6 +270,24 @@ std::string what_foreign(const std::string& text, const std::string& file) {
   return values ? std::string(foreign_file(Keys(*values))) : "";
 }
 
+/// What a program in Python writes that can be read.
+std::string_view what_python_writes(const std::string& text) {
+  struct Writes {
+    std::string_view imports, says;
+  };
+  constexpr std::string_view kOfNemo =
+      "a recipe of NeMo 2 can be read as the YAML that nemo_run writes (--to-yaml FILE)";
+  constexpr std::array kWrites =
+      std::to_array<Writes>({{"nemo_run", kOfNemo},
+                             {"nemo.collections", kOfNemo},
+                             {"megatron.bridge",
+                              "a recipe of Megatron-Bridge can be read as the YAML that it writes "
+                              "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"}});
+  for (const Writes& it : kWrites)
+    if (base::contains(text, it.imports)) return it.says;
+  return "give the script that starts it, or its configuration";
+}
+
 Result<Reading> read_by_form(const std::string& text, const std::string& file,
                              const ScriptContext& context) {
   switch (form_of(text, file)) {
@@ -310,10 +331,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     return read_config(text, file);
   if (file.ends_with(".py"))
     return base::input_error(fmt::format(
-        "{}: is a Python program without TrainingArguments or adapters, which is not read{}", file,
-        base::contains(text, "nemo_run") || base::contains(text, "nemo.collections")
-            ? "; a recipe of NeMo 2 can be read as the YAML that nemo_run writes (--to-yaml FILE)"
-            : "; give the script that starts it, or its configuration"));
+        "{}: is a Python program without TrainingArguments or adapters, which is not read; {}",
+        file, what_python_writes(text)));
   return base::input_error(
       fmt::format("{}: is none of the files that can be read: {}", file, kReadable));
 }

@@ -87,6 +87,7 @@ std::vector<std::string> awk_columns(const std::string& line, const std::string&
 std::optional<UtilityResult> shell_awk(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string&)>& text_of_file) {
+  if (auto number = awk_number(words)) return number;
   std::string separator;
   std::vector<std::string> plain;
   for (size_t i = 1; i < words.size(); ++i) {

@@ -73,6 +73,9 @@ BatchLines read_batch_lines(const std::string& script, ShellSession& session, Sh
     if (!line.starts_with("#SBATCH")) continue;
     session.is_batch = true;
     const std::vector<ShellText> words = batch_words(std::string_view(line).substr(7));
+    // What follows is asked for by the other parts of a job.
+    if (!words.empty() && (words.front().text == "hetjob" || words.front().text == "packjob"))
+      break;
     for (size_t at = 0; at < words.size(); ++at)
       if (const auto list = option_value(words, at, "--export"))
         lines.exports = *list;

@@ -26,6 +26,18 @@ TEST(ShellFilter, AwkSums) {
   EXPECT_EQ(filtered({"awk", "{s+=1} END {print s}"}, hosts), "-");
 }
 
+TEST(ShellFilter, AwkAsACalculator) {
+  EXPECT_EQ(filtered({"awk", "BEGIN{print 4*8}"}, ""), "32\n");
+  EXPECT_EQ(filtered({"awk", "-v", "n=6", "-vm=4", "BEGIN { print int(n / m) * (m - -1) }"}, ""),
+            "5\n");
+  EXPECT_EQ(filtered({"awk", "BEGIN { print 1 / 3 }"}, ""), "0.333333\n");
+  EXPECT_EQ(filtered({"awk", "BEGIN { printf \"%d\", 7 / 2 }"}, ""), "3");
+  EXPECT_EQ(filtered({"awk", "BEGIN { printf(\"%.2f\\n\", 7 / 2) }"}, ""), "3.50\n");
+  for (const char* other : {"BEGIN {print n}", "BEGIN {print 1 / 0}", "BEGIN {print 1", "BEGIN {}",
+                            "BEGIN {print 1; print 2}", "BEGIN {print 2^3}"})
+    EXPECT_EQ(filtered({"awk", other}, ""), "-") << other;
+}
+
 TEST(ShellFilter, QueriesOfValues) {
   const std::string json =
       R"({"a": {"b": 4, "c": "bf16", "d": false}, "l": [1, 2], "x-y": 7, "f": 1e-5, "n": null})";

@@ -24,6 +24,7 @@ std::string value_among(const std::vector<std::string>& parts, std::string_view 
 void BatchHosts::read_resources(const std::string& list) {
   if (list.starts_with("place=")) {
     shared_ = shared_ || base::contains(list, "pack") || base::contains(list, "free");
+    apart_ = apart_ || base::contains(list, "scatter") || base::contains(list, "excl");
     return;
   }
   of_torque_ = list.starts_with("nodes=");
@@ -33,7 +34,10 @@ void BatchHosts::read_resources(const std::string& list) {
   hosts_ = base::contains(list, "+") ? 0 : launcher_number(parts.front());
   const std::string slots = value_among(parts, of_torque_ ? "ppn" : "mpiprocs");
   each_ = slots.empty() ? 1 : launcher_number(slots);
-  shared_ = shared_ || (!of_torque_ && value_among(parts, "ngpus") == "1");
+  // Chunks of few GPUs may lie on one host together.
+  constexpr int64_t kFewestOfAHost = 4;
+  const int64_t gpus = launcher_number(value_among(parts, "ngpus"));
+  small_ = small_ || (!of_torque_ && gpus > 0 && gpus < kFewestOfAHost);
 }
 
 void BatchHosts::read(const std::vector<ShellText>& words, bool of_pbs) {
@@ -55,7 +59,8 @@ void BatchHosts::read(const std::vector<ShellText>& words, bool of_pbs) {
 void BatchHosts::set(ShellSession& session, ShellState& state) const {
   const bool tiles = !of_pbs_ && hosts_ < 0 && each_ > 0 && slots_ % each_ == 0;
   const int64_t hosts = tiles ? slots_ / each_ : hosts_;
-  if (shared_ || hosts < 1 || each_ < 1 || hosts > kMostLines / each_) return;
+  if (shared_ || (small_ && !apart_) || hosts < 1 || each_ < 1 || hosts > kMostLines / each_)
+    return;
   std::string lines, counted;
   for (int64_t host = 0; host < hosts; ++host) {
     const std::string name = host_name_mark(session.unknowns);

@@ -9,7 +9,8 @@ namespace ergometer::intake {
 
 /// Hosts that a batch script asks PBS or LSF for in its lines, each with as many slots:
 /// `#PBS -l select=4:mpiprocs=8`, `#PBS -l nodes=4:ppn=8`, `#BSUB -n 32 -R "span[ptile=8]"`. A
-/// chunk of PBS is a host, unless it has one GPU or chunks may share one (place=pack, place=free).
+/// chunk of PBS is a host, unless chunks may share one: place=pack, place=free, or fewer than four
+/// GPUs without place=scatter or place=excl.
 class BatchHosts {
  public:
   /// The words behind "#PBS" (`of_pbs`) or "#BSUB".
@@ -20,7 +21,7 @@ class BatchHosts {
 
  private:
   void read_resources(const std::string& list);
-  bool of_pbs_ = false, shared_ = false, of_torque_ = false;
+  bool of_pbs_ = false, shared_ = false, apart_ = false, small_ = false, of_torque_ = false;
   int64_t hosts_ = 0, each_ = 1, slots_ = 0;
 };
 

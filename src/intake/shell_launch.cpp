@@ -96,20 +96,20 @@ class LaunchReader {
     struct Launcher {
       std::string_view name, like;
     };
-    constexpr std::array kLaunchers =
-        std::to_array<Launcher>({{"srun", "srun"},
-                                 {"sbatch", "srun"},
-                                 {"flux", "srun"},
-                                 {"mpirun", "mpirun"},
-                                 {"mpiexec", "mpirun"},
-                                 {"horovodrun", "mpirun"},
-                                 {"aprun", "mpirun"},
-                                 {"prun", "mpirun"},
-                                 {"jsrun", "jsrun"},
-                                 {"torchrun", "torchrun"},
-                                 {"deepspeed", "deepspeed"},
-                                 {"accelerate", "accelerate"},
-                                 {"accelerate-launch", "accelerate"}});
+    constexpr std::array kLaunchers = std::to_array<Launcher>({{"srun", "srun"},
+                                                               {"sbatch", "srun"},
+                                                               {"flux", "srun"},
+                                                               {"mpirun", "mpirun"},
+                                                               {"mpiexec", "mpirun"},
+                                                               {"horovodrun", "mpirun"},
+                                                               {"aprun", "mpirun"},
+                                                               {"prun", "mpirun"},
+                                                               {"jsrun", "jsrun"},
+                                                               {"torchrun", "torchrun"},
+                                                               {"deepspeed", "deepspeed"},
+                                                               {"accelerate", "accelerate"},
+                                                               {"accelerate-launch", "accelerate"},
+                                                               {"composer", "composer"}});
     for (const Launcher& it : kLaunchers)
       if (it.name == name) return it.like;
     return "";
@@ -141,6 +141,10 @@ class LaunchReader {
                                                                {"megatron", "rlhf"},
                                                                {"tune", "run"},
                                                                {"nemo", "llm"},
+                                                               {"litgpt", "pretrain"},
+                                                               {"litgpt", "finetune"},
+                                                               {"litgpt", "finetune_full"},
+                                                               {"litgpt", "finetune_lora"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
     return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
@@ -155,19 +159,23 @@ class LaunchReader {
   }
   void read_option(size_t& at) {
     const size_t before = at;
-    const auto take = [&](std::string_view name, std::string& target) {
+    const auto take = [&](std::string_view name, std::string& target, bool counts = true) {
       if (at != before) return;
       if (auto value = option_value(words_, at, name)) {
         target = *value;
-        note(before, at);
+        if (counts) note(before, at);
       }
     };
     if (launcher_ == "srun") {
       if (read_slurm_option(words_, at, slurm_)) note(before, at);
+      take("--het-group", het_group_, false);
     } else if (launcher_ == "mpirun") {
       for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
       for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
         take(name, mpi_.tasks_per_node);
+      for (const char* name : {"--hostfile", "-hostfile", "--machinefile", "-machinefile", "-f"})
+        take(name, hostfile_, false);
+      for (const char* name : {"-H", "--host", "-host"}) take(name, hosts_, false);
     } else if (launcher_ == "jsrun") {
       for (const char* name : {"-n", "--nrs"}) take(name, resource_sets_);
       for (const char* name : {"-a", "--tasks-per-rs"}) take(name, own_.tasks_per_node);
@@ -175,6 +183,9 @@ class LaunchReader {
     } else if (launcher_ == "torchrun") {
       take("--nnodes", own_.nodes);
       take("--nproc-per-node", own_.tasks_per_node);
+    } else if (launcher_ == "composer") {
+      take("--world-size", own_.tasks);
+      for (const char* name : {"-n", "--nproc"}) take(name, own_.tasks_per_node);
     } else if (launcher_ == "deepspeed") {
       take("--include", include_);
       take("-i", include_);
@@ -293,7 +304,9 @@ class LaunchReader {
     return number;
   }
   void count() {
-    const BatchRequest& batch = run_.session.batch;
+    // Its variables and lines are those of the first part of a job of unlike parts.
+    const bool of_first = het_group_.empty() || het_group_ == "0";
+    const BatchRequest batch = of_first ? run_.session.batch : BatchRequest();
     const int64_t slurm_nodes = slurm_.nodes.empty() ? batch.nodes : known(slurm_.nodes, "--nodes");
     const int64_t on_node = !slurm_.gpus_per_node.empty()
                                 ? known(slurm_.gpus_per_node, "--gpus-per-node")
@@ -302,6 +315,9 @@ class LaunchReader {
     if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
       gpus = of_swift();
     } else if (launcher_ == "torchrun") {
+      // What its words leave open, variables may say.
+      if (own_.nodes.empty()) own_.nodes = said("PET_NNODES");
+      if (own_.tasks_per_node.empty()) own_.tasks_per_node = said("PET_NPROC_PER_NODE");
       const int64_t nodes = own_.nodes.empty() ? 1 : known(own_.nodes, "--nnodes");
       const bool all = own_.tasks_per_node == "gpu" || own_.tasks_per_node == "auto";
       const int64_t each = own_.tasks_per_node.empty() ? 1
@@ -311,6 +327,8 @@ class LaunchReader {
       gpus = nodes * each;
     } else if (launcher_ == "deepspeed") {
       gpus = of_deepspeed();
+    } else if (launcher_ == "composer") {
+      gpus = of_composer(on_node);
     } else if (launcher_ == "accelerate") {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
@@ -321,6 +339,7 @@ class LaunchReader {
       gpus = known(mpi_.tasks, "-np");
       if (gpus == 0 && !mpi_.tasks_per_node.empty())
         gpus = known(mpi_.tasks_per_node, "processes per node") * slurm_nodes;
+      if (gpus == 0 && why_.empty() && mpi_.tasks_per_node.empty()) gpus = slots_of_mpi();
     } else if (is_front_end(launch_.program)) {
       gpus = of_front_end(on_node);
     } else if (launcher_ == "srun") {
@@ -335,12 +354,39 @@ class LaunchReader {
     launch_.gpus_from = gpus > 0 ? shown_ : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
   }
+  /// A variable of the program; empty: not set.
+  std::string said(std::string_view name) const {
+    const auto it = launch_.environment.find(name);
+    return it == launch_.environment.end() ? std::string() : it->second;
+  }
+  /// As many ranks as it is told of, or a node's own.
+  int64_t of_composer(int64_t on_node) {
+    if (own_.tasks.empty()) own_.tasks = said("WORLD_SIZE");
+    if (!own_.tasks.empty()) return known(own_.tasks, "--world_size");
+    if (!own_.tasks_per_node.empty()) return known(own_.tasks_per_node, "--nproc");
+    if (on_node == 0) why_ = "composer takes all that its node has";
+    return on_node;
+  }
+  /// Without a number of processes mpirun fills the slots of its hosts, or its batch; 0 where a
+  /// host has as many as it has cores.
+  int64_t slots_of_mpi() {
+    if (hosts_.empty() && hostfile_ == kNoHostfile) return run_.session.batch.tasks;
+    const std::string_view mark = hosts_.empty() ? "slots=" : ":";
+    int64_t all = 0;
+    for (const std::string& host :
+         hosts_.empty() ? base::split(hostfile(), '\n') : base::split(hosts_, ',')) {
+      if (host.find_first_not_of(" \t\r") == host.npos || host.starts_with('#')) continue;
+      const size_t at = host.find(mark);
+      const std::string rest = at == host.npos ? "" : host.substr(at + mark.size());
+      const int64_t slots = launcher_number(rest.substr(0, rest.find_first_of(" \t\r#")));
+      if (slots == 0) return 0;
+      all += slots;
+    }
+    shown_ += fmt::format(" with the slots of {}", hosts_.empty() ? hostfile_ : hosts_);
+    return all;
+  }
   /// LLaMA-Factory starts torchrun itself, on every node, and is told of nodes by variables.
   int64_t of_front_end(int64_t on_node) {
-    const auto said = [&](std::string_view name) {
-      const auto it = launch_.environment.find(name);
-      return it == launch_.environment.end() ? std::string() : it->second;
-    };
     const bool told = is_llama_factory(launch_.program);
     const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
     const int64_t count = nodes.empty() ? told || launcher_.empty() ? 1 : nodes_of_launcher()
@@ -357,10 +403,6 @@ class LaunchReader {
   /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
   /// over all GPUs that it sees.
   int64_t of_swift() {
-    const auto said = [&](std::string_view name) {
-      const auto it = launch_.environment.find(name);
-      return it == launch_.environment.end() ? std::string() : it->second;
-    };
     const std::string nodes = said("NNODES"), each = said("NPROC_PER_NODE");
     const std::string seen = said("CUDA_VISIBLE_DEVICES");
     const bool one = each.empty() && nodes.empty() && launcher_number(seen + "1") > 0 &&
@@ -416,7 +458,9 @@ class LaunchReader {
   std::string launcher_;
   bool after_python_ = false, after_env_ = false;
   LauncherCounts slurm_, mpi_, own_;
-  std::string hostfile_ = "/job/hostfile", include_, exclude_, resource_sets_, why_, shown_;
+  static constexpr std::string_view kNoHostfile = "/job/hostfile";  ///< DeepSpeed's own place
+  std::string hostfile_{kNoHostfile}, hosts_, het_group_, include_, exclude_, resource_sets_, why_,
+      shown_;
 };
 
 }  // namespace

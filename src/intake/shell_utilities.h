@@ -36,6 +36,9 @@ std::optional<UtilityResult> shell_filter(
 std::optional<UtilityResult> shell_awk(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file);
+/// awk 'BEGIN {print 3 * n}' with numbers by -v, `int` and printf "%d" or "%.2f"; nothing for any
+/// other program.
+std::optional<UtilityResult> awk_number(const std::vector<ShellText>& words);
 /// jq and yq of a JSON or YAML text whose filter names values: .a.b, .a // 4, [.a, .b] | @tsv.
 /// Nothing for anything else. `text_of_file` gives texts of files, input where none is named.
 std::optional<UtilityResult> shell_query(

@@ -232,7 +232,7 @@ Result<Reading> ProgramReader::nemo() {
       name = next;
       line = word.line;
     }
-    if (!is_override(word.text)) continue;
+    if (!is_override(word.text) && !word.text.starts_with('~')) continue;
     const size_t begin = word.text.find_first_not_of('+');
     overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
   }
@@ -333,9 +333,6 @@ Result<std::optional<Reading>> ProgramReader::foundry() const {
   if (file.empty()) return std::optional<Reading>();
   for (const ShellText& word : launch_.arguments) ERGOMETER_TRY(check_word(word, "llm-foundry"));
   ERGOMETER_ASSIGN(Reading reading, parse_foundry(text, file, overrides));
-  if (launch_.gpus == 0)
-    reading.open["gpus"] = fmt::format("{}: how many GPUs {} takes is not read; give --gpus",
-                                       run_.session.where(launch_.line), launch_.name);
   return std::optional<Reading>(std::move(reading));
 }
 
@@ -360,7 +357,7 @@ Result<Reading> ProgramReader::torchtune() const {
       count->second = *number;
     }
     if (names_[i] == "config") path = value;
-    if (names_[i].empty() && equals != word.text.npos)
+    if (names_[i].empty() && (equals != word.text.npos || word.text.starts_with('~')))
       overrides[word.text.substr(0, equals)] = {value, 0, run_.session.where(word.line)};
   }
   if (!path.ends_with(".yaml"))

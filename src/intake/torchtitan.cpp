@@ -333,12 +333,14 @@ class TitanReader {
     const auto* named = settings().find("model");
     const auto model = named == nullptr ? spec::read_model("") : spec::read_model(named->text);
     if (!model) return read_.refuse(kOption, "op: the layers of this model are not known");
-    const int64_t stages = degree("pipeline_model_parallel_size");
+    // So many layers of every chunk.
+    const int64_t chunks =
+        degree("pipeline_model_parallel_size") * degree("virtual_pipeline_model_parallel_size");
     read_.set("recompute_granularity", "full", kOption);
     if (*step == 1) return;
     read_.set("recompute_method", "block", kOption);
     read_.set("recompute_num_layers",
-              std::to_string(std::max<int64_t>(1, model->layer_count() / stages / *step)), kOption);
+              std::to_string(std::max<int64_t>(1, model->layer_count() / chunks / *step)), kOption);
   }
 
   void read_rest() {
@@ -347,6 +349,10 @@ class TitanReader {
     const bool compiles = read_.flag("compile.enable", before) && base::contains(parts, "model");
     spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
                         read_.file());
+    if (read_.text("training.dtype", "float32") != "float32")
+      read_.not_modelled("training.dtype",
+                         "memory: parameters and the optimizer's states are in 16 bit; predicted "
+                         "with those of 32 bit");
     constexpr std::string_view kOffload = "training.enable_cpu_offload";
     if (read_.flag(kOffload, false)) {
       read_.set("optimizer_cpu_offload", "true", kOffload);

@@ -29,6 +29,16 @@ std::string model_of(std::string_view component) {
   return name;
 }
 
+/// `optimizer=torch.optim.SGD` names the component of a part.
+void apply_words(spec::FlatYaml& values, const spec::FlatYaml& words) {
+  for (const auto& [word, value] : words) {
+    const auto part = values.find(word + "._component_");
+    if (part == values.end()) continue;
+    part->second = value;
+    values.erase(word);
+  }
+}
+
 class TorchtuneReader {
  public:
   TorchtuneReader(const spec::FlatYaml& values, const std::string& file)
@@ -64,6 +74,7 @@ class TorchtuneReader {
     const auto targets = lora_targets(modules, unknown);
     if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
     read_.set("lora_targets", *targets, kModules);
+    note_without_keys(read_, modules);
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
       read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
@@ -160,8 +171,8 @@ class TorchtuneReader {
 
 base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
                                       const spec::FlatYaml& overrides) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values,
-                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  apply_words(values, overrides);
   return TorchtuneReader(values, file).read();
 }
 

@@ -257,6 +257,7 @@ class TrainerReader {
       const auto words = lora_targets(read_.text(targets), unknown);
       if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
       read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
+      note_without_keys(read_, read_.text(targets));
     }
     if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
       read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));

@@ -232,8 +232,9 @@ class PythonReader {
     const bool loads = callee == Callee::kLoads, trains = callee == Callee::kTrains;
     if ((loads && is({"", "model_name", "pretrained_model_name_or_path"})) ||
         (trains && is({"model"}))) {
-      const auto name = literal(argument.value);
-      const bool named = name && argument.value.find_first_of("\"'") == 0;
+      const std::string value = constant(argument.value);
+      const auto name = literal(value);
+      const bool named = name && value.find_first_of("\"'") == 0;
       return named ? add("model_name_or_path", *name, line) : Result<void>();
     }
     if (argument.name.empty()) return {};
@@ -243,6 +244,27 @@ class PythonReader {
     if (callee == Callee::kAdapters && !is({"r", "target_modules"})) return {};
     if (callee == Callee::kAdapters) argument.name = "lora_" + argument.name;
     return argument.value.starts_with('{') ? add_dictionary(argument) : add_argument(argument);
+  }
+
+  /// What a name stands for that is given a value once, at the start of a line; else the text.
+  std::string constant(const std::string& name) const {
+    if (name.empty() || !std::all_of(name.begin(), name.end(), is_word)) return name;
+    std::string value;
+    int uses = 0;
+    for (size_t at = text_.find(name); at != text_.npos; at = text_.find(name, at + 1)) {
+      const size_t next = text_.find_first_not_of(" \t", at + name.size());
+      if ((at > 0 && is_word(text_[at - 1])) || next == text_.npos) continue;
+      if (is_word(text_[at + name.size()])) continue;
+      const std::string_view rest = std::string_view(text_).substr(next, 3);
+      const bool first = at == 0 || text_[at - 1] == '\n';
+      // Other ways to bind it: `NAME += 1`, `for NAME in`, `f(NAME=2)`, `NAME: int`, `NAME, b =`.
+      const bool binds = std::string_view("=+-*/:").find(rest[0]) != rest.npos || rest == "in " ||
+                         (first && rest[0] == ',');
+      if (!binds || rest.starts_with("==")) continue;
+      if (++uses > 1 || rest[0] != '=' || !first) return name;
+      value = trimmed(std::string_view(text_).substr(next + 1, text_.find('\n', next) - next - 1));
+    }
+    return value.empty() ? name : value;
   }
 
   /// fsdp_config={"activation_checkpointing": True}
@@ -261,7 +283,7 @@ class PythonReader {
   }
 
   Result<void> add_argument(const PythonArgument& argument) {
-    if (const auto value = literal(argument.value))
+    if (const auto value = literal(constant(argument.value)))
       return add(argument.name, *value, argument.line);
     // Nearly every GPU of the catalog has BF16, and those without are told apart by resolve.
     const bool asks_hardware = argument.value.find("bf16_supported") != std::string::npos ||

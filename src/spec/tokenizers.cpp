@@ -32,6 +32,17 @@ constexpr std::array kFamilies = std::to_array<Known>({
     {"meta-llama/Llama-3", 128256},
 });
 
+/// Special words aside.
+constexpr std::array kPatched = std::to_array<Known>({
+    {"Qwen2Tokenizer", 151643},
+    {"Qwen3Tokenizer", 151643},
+    {"LLama3Tokenizer", 128000},
+    {"LLamaTokenizer", 32000},
+    {"LLama2Tokenizer", 32000},
+    {"MistralTokenizer", 32000},
+    {"DeepSeekV2Tokenizer", 100000},
+});
+
 }  // namespace
 
 int64_t tokenizer_vocabulary(std::string_view name) {
@@ -46,6 +57,12 @@ int64_t tokenizer_vocabulary(std::string_view name) {
     if (entry == nullptr) continue;
     if (const auto model = read_model(std::string(entry->name))) return model->vocab;
   }
+  return 0;
+}
+
+int64_t patch_tokenizer_words(std::string_view name) {
+  for (const Known& known : kPatched)
+    if (name == known.name) return known.vocabulary;
   return 0;
 }
 

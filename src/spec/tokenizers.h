@@ -10,4 +10,8 @@ namespace ergometer::spec {
 /// alias. 0 when it is not known.
 int64_t tokenizer_vocabulary(std::string_view name);
 
+/// Words of a tokenizer of Pai-Megatron-Patch (`--patch-tokenizer-type`), to which its
+/// `--extra-vocab-size` adds the special ones; 0 when it is not known.
+int64_t patch_tokenizer_words(std::string_view name);
+
 }  // namespace ergometer::spec

@@ -161,6 +161,18 @@ void replace_references(FlatYaml& values, const YamlContext& context) {
   std::erase_if(values, [](const auto& item) { return item.second.text == "null"; });
 }
 
+/// `a.b` has another value, `~a.b` and what stands under it is taken away.
+void override_value(FlatYaml& values, const std::string& path, const FlatValue& value) {
+  if (!path.starts_with('~')) {
+    values[path] = value;
+    return;
+  }
+  const std::string key = path.substr(1);
+  std::erase_if(values, [&](const auto& item) {
+    return item.first == key || item.first.starts_with(key + '.');
+  });
+}
+
 }  // namespace
 
 base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
@@ -171,7 +183,8 @@ base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& fi
       return base::input_error(fmt::format("{}:1: expected a YAML mapping (key: value)", file));
     Flattener flattener(file);
     ERGOMETER_TRY(flattener.add_map(node, "", 0));
-    for (const auto& [path, value] : context.overrides) flattener.values[path] = value;
+    for (const auto& [path, value] : context.overrides)
+      override_value(flattener.values, path, value);
     replace_references(flattener.values, context);
     return std::move(flattener.values);
   } catch (const YAML::Exception& error) {

@@ -20,7 +20,7 @@ using FlatYaml = std::map<std::string, FlatValue, std::less<>>;
 /// What a file's references may take from outside it.
 struct YamlContext {
   std::map<std::string, std::string, std::less<>> environment;  ///< `${oc.env:NAME,default}`
-  FlatYaml overrides;  ///< values that stand in place of the file's, before references are replaced
+  FlatYaml overrides;  ///< values in place of the file's, before references; `~a.b` takes it away
   /// Where not null: "NAME = default" of variables that the environment lacks.
   std::set<std::string>* defaults_taken = nullptr;
 };

@@ -49,8 +49,8 @@ def said(read):
     if read.get("model", "").startswith("{"):
         model = json.loads(read["model"])
         job.update({name: str(model[key]) for name, key in SIZES.items() if key in model})
-        job["kv heads"] = str(model.get("num_query_groups", model["num_attention_heads"])
-                              if model.get("group_query_attention") else model["num_attention_heads"])
+        heads = model.get("num_attention_heads")
+        job["kv heads"] = str(model.get("num_query_groups", heads) if model.get("group_query_attention") else heads)
     return job
 
 

@@ -1,0 +1,1 @@
+litgpt pretrain --config tinyllama.yaml --devices 8

@@ -1,0 +1,1 @@
+ACCELERATE_LOG_LEVEL=info accelerate launch --config_file recipes/accelerate_configs/zero3.yaml --num_processes=16 --num_machines 2 --machine_rank 0 scripts/sft.py recipes/zephyr-7b-beta/sft/config_full.yaml --gradient_accumulation_steps=4 --per_device_train_batch_size=8

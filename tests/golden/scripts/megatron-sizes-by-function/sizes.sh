@@ -1,0 +1,1 @@
+set_size() { LAYERS=$1; HIDDEN=$2; HEADS=$3; }
