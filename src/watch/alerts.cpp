@@ -49,8 +49,10 @@ bool matches(std::string_view pattern, std::string_view kind) {
 }
 
 void Window::add(int64_t time_ns, int64_t window_ns, double value) {
-  if (first_ns_ == 0) first_ns_ = time_ns;
   const int64_t number = time_ns / std::max<int64_t>(window_ns / kParts, 1);
+  // Behind a window without readings another begins.
+  if (!parts_.empty() && parts_.back().number + kParts < number) parts_.clear();
+  if (parts_.empty()) first_ns_ = time_ns;
   if (parts_.empty() || parts_.back().number != number)
     parts_.push_back({number, 0, 0, value, value});
   if (parts_.size() > kParts + 1) parts_.pop_front();

@@ -189,6 +189,18 @@ TEST_F(AlertsTest, StandardRulesRaiseEachFaultAndNothingInACleanHour) {
   reads(job_.cpu, Metric::kPower, 12000, 9500, "power-near-feed", 120);
 }
 
+TEST(Window, BeginsAnewBehindAGap) {
+  constexpr int64_t kSecond = 1'000'000'000, kLong = 10 * kSecond;
+  Window window;
+  for (int64_t s = 1; s <= 11; ++s) window.add(s * kSecond, kLong, 5);
+  EXPECT_EQ(window.take(Rule::Take::kMean, 11 * kSecond, kLong), 5);
+  EXPECT_EQ(window.take(Rule::Take::kMean, 30 * kSecond, kLong), std::nullopt);
+  window.add(30 * kSecond, kLong, 9);
+  EXPECT_EQ(window.take(Rule::Take::kMean, 31 * kSecond, kLong), std::nullopt);
+  window.add(40 * kSecond, kLong, 7);
+  EXPECT_EQ(window.take(Rule::Take::kHighest, 40 * kSecond, kLong), 7);  // 9 is ten parts old
+}
+
 TEST(Matches, AStarStandsForAnyText) {
   EXPECT_TRUE(matches("silent", "silent"));
   EXPECT_FALSE(matches("silent", "silently"));
