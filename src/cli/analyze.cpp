@@ -14,9 +14,11 @@
 #include "cli/gpu_peak.h"
 #include "cli/terminal.h"
 #include "cli/threads.h"
+#include "compare/measured.h"
 #include "import/import.h"
 #include "import/operations/operations.h"
 #include "page/write_report.h"
+#include "report/beside_prediction.h"
 #include "report/findings.h"
 #include "report/format.h"
 #include "report/job_report_json.h"
@@ -27,6 +29,7 @@
 #include "report/telemetry_json.h"
 #include "report/trace_json.h"
 #include "report/trace_text.h"
+#include "run/prediction.h"
 
 namespace ergometer::cli {
 namespace {
@@ -185,6 +188,26 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
   return 0;
 }
 
+/// What was predicted of the job when it was recorded, beside what was measured.
+struct KeptPrediction {
+  run::Prediction prediction;
+  std::optional<compare::Measured> measured;
+};
+std::optional<KeptPrediction> kept_prediction(const importer::Recorded& recorded,
+                                              const Arguments& arguments) {
+  if (arguments.words.size() != 1) return std::nullopt;
+  const std::string& file = arguments.words.front();
+  auto read = run::parse_prediction(run::read_fact(file, run::kPredictionFact));
+  if (!read) return std::nullopt;
+  KeptPrediction beside{*std::move(read), {}};
+  if (auto measured = compare::measure(recorded.traces.ranks, recorded.telemetry.log, file))
+    beside.measured = *std::move(measured);
+  if (beside.measured && recorded.traces.ranks.empty())
+    beside.measured->performance.tokens_per_s_per_gpu =
+        analysis::logged_steps(recorded.telemetry.log).tokens_per_s_per_gpu;
+  return beside;
+}
+
 /// Answers with what traces and telemetry tell.
 base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& arguments,
                                  const Console& console) {
@@ -197,7 +220,10 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
   analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside), threads);
   told.summary.graphs = analysis::summarize_graphs(traces.graphs);
   choose_classes(arguments, told.summary);
+  const auto kept = kept_prediction(recorded, arguments);
+  const compare::Measured* const measured = kept && kept->measured ? &*kept->measured : nullptr;
   const auto more = [&](base::JsonWriter& json) {
+    if (kept) report::write_beside_prediction(json, kept->prediction, measured);
     if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
     report::write_job_report(json, told.job);
     if (no_trace) report::write_findings(json, told.summary.findings);
@@ -213,6 +239,8 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
   if (!telemetry.any) return {};
   if (!no_trace) console.answer("\n");
   console.answer(report::telemetry_text(telemetry.log, told.power, style));
+  if (kept)
+    answer_parts({report::beside_prediction_text(kept->prediction, measured, style)}, console);
   if (no_trace) answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 
+#include "cli/predicted_job.h"
 #include "cli/record_options.h"
 #include "cli/record_report.h"
 #include "cli/record_self_test.h"
@@ -67,12 +68,16 @@ base::Result<int> record_to_file(const RecordOptions& options, const record::Sig
 }  // namespace
 
 base::Result<int> run_record(const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(const RecordOptions options, read_record_options(arguments));
+  ERGOMETER_ASSIGN(RecordOptions options, read_record_options(arguments));
   if (!options.command.empty()) {
     if (const auto none = record::check_command(options.command.front())) {
       say(console.err, fmt::format("ergometer: {}\n", none->message));
       return none->status;
     }
+  }
+  if (arguments.has("predict")) {
+    ERGOMETER_ASSIGN(options.prediction, predict_job(arguments.value("predict"), console));
+    options.push.prediction = run::prediction_json(*options.prediction);
   }
   const record::Signals signals(!options.command.empty());
   return options.self_test ? run_self_test(options, signals, console)

@@ -82,12 +82,12 @@ void LiveTable::go_up() {
   lines_ = 0;
 }
 
-void LiveTable::draw() {
+void LiveTable::draw(const std::string& below) {
   const auto now = std::chrono::steady_clock::now();
   if (now - drawn_ < std::chrono::seconds(1)) return;
   drawn_ = now;
   const std::string table =
-      live_table(snapshot_.look()) + live_step(snapshot_.step_now(record::now_ns()));
+      live_table(snapshot_.look()) + live_step(snapshot_.step_now(record::now_ns())) + below;
   go_up();
   say(stream_, table);
   std::fflush(stream_);

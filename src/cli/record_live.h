@@ -18,7 +18,8 @@ class LiveTable {
   LiveTable(std::FILE* stream, const record::Snapshot& snapshot)
       : stream_(stream), snapshot_(snapshot) {}
 
-  void draw();
+  /// With what is below it.
+  void draw(const std::string& below);
   void finish();
 
  private:

@@ -301,6 +301,14 @@ std::vector<Flag> record_flags() {
        "'-': "
        "this command's standard output, where that is a file",
        {}},
+      {"predict",
+       "",
+       Flag::Takes::kValue,
+       "JOB",
+       "what is kept",
+       "predict this job first (a job file or whatever simulate reads, or a simulated Run), keep "
+       "that in the file, and hold what is measured to it",
+       {}},
       {"attach",
        "",
        Flag::Takes::kValue,

@@ -10,6 +10,7 @@
 #include "record/clock_peer.h"
 #include "record/pusher.h"
 #include "record/sources.h"
+#include "run/prediction.h"
 #include "run/recording.h"
 
 namespace ergometer::cli {
@@ -31,6 +32,7 @@ struct RecordOptions {
   std::vector<record::Endpoint> clock_peers;     ///< whom to ask
   bool live = false, json = false, self_test = false;
   int64_t repeats = 5;
+  std::optional<run::Prediction> prediction;  ///< that the job is held to
   std::string step_log;  ///< a training program's output to follow; empty: none
   std::string host;      ///< the node's name in the file
   std::vector<std::string> command;

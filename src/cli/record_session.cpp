@@ -10,10 +10,14 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "base/wrap.h"
+#include "cli/predicted_job.h"
 #include "cli/record_live.h"
 #include "cli/terminal.h"
+#include "record/clock.h"
 #include "record/host.h"
 #include "record/metrics_server.h"
+#include "watch/snapshot_now.h"
 
 namespace ergometer::cli {
 namespace {
@@ -65,6 +69,8 @@ std::vector<run::Recording::Fact> facts_of(const RecordOptions& options,
   };
   if (!options.command.empty())
     facts.push_back({"command", fmt::format("{}", fmt::join(options.command, " "))});
+  if (options.prediction)
+    facts.push_back({run::kPredictionFact, run::prediction_json(*options.prediction)});
   if (options.attach) facts.push_back({"attached_pid", fmt::format("{}", *options.attach)});
   for (const record::Sources::Missing& missing : sources.missing)
     facts.push_back({"missing." + missing.name, missing.why});
@@ -136,12 +142,39 @@ base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& op
   return std::optional(std::move(server));
 }
 
+/// The job beside its prediction, once a second; what leaves its interval is told once.
+class Beside {
+ public:
+  Beside(run::Prediction prediction, record::Recorder& recorder, const record::Snapshot& snapshot)
+      : recorder_(recorder), now_(snapshot), against_(std::move(prediction)) {}
+
+  void look() {
+    const int64_t now_ns = record::read_clocks().monotonic_ns;
+    if (now_ns - looked_ns_ < record::kNsPerSecond) return;
+    looked_ns_ = now_ns;
+    against_.look(now_.look(now_ns));
+    if (!told_ && against_.deviation()) recorder_.tell(against_.deviation()->text);
+    told_ = against_.deviation().has_value();
+  }
+  std::string text() const {
+    return beside_prediction_text(against_) +
+           (told_ ? base::wrap(against_.deviation()->text, 79, 0) + '\n' : "");
+  }
+
+ private:
+  record::Recorder& recorder_;
+  watch::SnapshotNow now_;
+  watch::AgainstPrediction against_;
+  int64_t looked_ns_ = 0;
+  bool told_ = false;
+};
+
 class Waiting {
  public:
-  Waiting(const RecordOptions& options, const record::Signals& signals,
-          const record::Recorder& recorder, const record::Snapshot& snapshot,
-          const Console& console)
+  Waiting(const RecordOptions& options, const record::Signals& signals, record::Recorder& recorder,
+          const record::Snapshot& snapshot, const Console& console)
       : options_(options), signals_(signals), recorder_(recorder) {
+    if (options.prediction) beside_.emplace(*options.prediction, recorder, snapshot);
     if (shows_table(options, console)) table_.emplace(console.err, snapshot);
   }
 
@@ -151,24 +184,24 @@ class Waiting {
     record::wait_until(signals_,
                        {child, process, options_.duration_s,
                         [&] { return ends_with_sources && recorder_.finished(); }},
-                       [&] {
-                         if (table_) draw();
-                       });
+                       [&] { look(); });
     if (table_) table_->finish();
   }
 
  private:
-  void draw() {
+  void look() {
     try {
-      table_->draw();
+      if (beside_) beside_->look();
+      if (table_) table_->draw(beside_ ? beside_->text() : std::string());
     } catch (const std::bad_alloc&) {
-      // A command that is recorded is waited for, whatever becomes of the table.
+      // A command that is recorded is waited for, whatever becomes of what is shown beside it.
     }
   }
 
   const RecordOptions& options_;
   const record::Signals& signals_;
   const record::Recorder& recorder_;
+  std::optional<Beside> beside_;
   std::optional<LiveTable> table_;
 };
 

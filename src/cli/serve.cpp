@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 
 #include "cli/stop_at_signal.h"
 #include "record/token_file.h"
 #include "serve/service.h"
+#include "watch/actions.h"
+#include "watch/rules.h"
 
 namespace ergometer::cli {
 namespace {
@@ -39,6 +42,38 @@ class NoWriteSignals {
   void (*pipe_)(int);
 };
 
+/// While it lives, SIGHUP asks for the rules to be read again, unless another program is the host.
+class ReloadAtSignal {
+ public:
+  explicit ReloadAtSignal(bool leave) : leave_(leave) {
+    if (!leave) before_ = std::signal(SIGHUP, [](int) { asked() = true; });
+  }
+  ReloadAtSignal(const ReloadAtSignal&) = delete;
+  ReloadAtSignal& operator=(const ReloadAtSignal&) = delete;
+  ~ReloadAtSignal() {
+    if (!leave_) std::signal(SIGHUP, before_);
+  }
+  static std::atomic<bool>& asked() {
+    static std::atomic<bool> kAsked = false;
+    return kAsked;
+  }
+
+ private:
+  bool leave_;
+  void (*before_)(int) = SIG_DFL;
+};
+
+base::Result<int> check_rules(const Arguments& arguments, const Console& console) {
+  if (!arguments.has("rules"))
+    return base::input_error(
+        "serve: --check: says what the rules of a file mean; add --rules FILE");
+  ERGOMETER_ASSIGN(const std::vector<watch::Rule> rules,
+                   watch::read_rules(arguments.value("rules")));
+  ERGOMETER_TRY(watch::check_secrets(rules));
+  for (const watch::Rule& rule : rules) console.answer(watch::meaning(rule) + '\n');
+  return 0;
+}
+
 base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   serve::ServeOptions options;
   options.listen = arguments.value("listen", options.listen);
@@ -54,6 +89,8 @@ base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   options.follow = arguments.value("follow");
   options.certificate = arguments.value("tls-cert");
   options.key = arguments.value("tls-key");
+  options.rules = arguments.value("rules");
+  options.reload = [] { return ReloadAtSignal::asked().exchange(false); };
   if (options.certificate.empty() != options.key.empty())
     return base::input_error("serve: --tls-cert and --tls-key go together");
   return options;
@@ -109,14 +146,32 @@ std::vector<Flag> serve_flags() {
        "FILE",
        "who may come",
        "its key, which you alone may read",
+       {}},
+      {"rules",
+       "",
+       Takes::kValue,
+       "FILE",
+       "alerts",
+       "a YAML file of rules, what to do when one holds among it; read again when it changes and "
+       "at "
+       "SIGHUP. `standard`: the set that the program holds",
+       {}},
+      {"check",
+       "",
+       Takes::kNothing,
+       "",
+       "alerts",
+       "of --rules: say what each rule means, and end",
        {}}};
 }
 
 base::Result<int> run_serve(const Arguments& arguments, const Console& console) {
+  if (arguments.has("check")) return check_rules(arguments, console);
   ERGOMETER_ASSIGN(const serve::ServeOptions options, read_options(arguments));
   allow_many_files();
   const NoWriteSignals no_signals;
   const StopAtSignal stop(console.hosted);
+  const ReloadAtSignal reload(console.hosted || options.rules.empty());
   ERGOMETER_ASSIGN(
       serve::Service service,
       serve::Service::start(options, [&](const std::string& text) { console.note(text); }));

@@ -10,7 +10,7 @@ namespace ergometer::record {
 
 struct PushClient::State {
   explicit State(const std::string& origin) : url(origin), http(origin) {}
-  std::string url, path;
+  std::string url, path, type;
   httplib::Client http;
   httplib::Headers headers;
 };
@@ -24,8 +24,8 @@ base::Result<PushClient> PushClient::make(const PushTarget& target) {
   const bool tls = url.starts_with("https://");
   const size_t host = tls ? 8 : 7;
   const auto wrong = [&](const char* why) {
-    return base::input_error(
-        fmt::format("--push '{}': {}; it is an address like http://monitor:9500", url, why));
+    return base::input_error(fmt::format("{} '{}': {}; it is an address like http://monitor:9500",
+                                         target.named, url, why));
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither http:// nor https://");
   const size_t end = std::min(url.find('/', host), url.size());
@@ -35,8 +35,13 @@ base::Result<PushClient> PushClient::make(const PushTarget& target) {
   auto state = std::make_unique<State>(origin);
   if (!state->http.is_valid()) return wrong("is not understood");
   state->path = url.substr(end);
-  while (state->path.ends_with('/')) state->path.pop_back();
-  state->path += "/push";
+  state->type = target.type;
+  if (!target.whole_url) {
+    while (state->path.ends_with('/')) state->path.pop_back();
+    state->path += "/push";
+  } else if (state->path.empty()) {
+    state->path = "/";
+  }
   if (!target.token.empty()) state->headers = {{"Authorization", "Bearer " + target.token}};
   if (!target.certificate.empty()) {
     constexpr size_t kMostBytes = 1 << 20;
@@ -56,7 +61,7 @@ base::Result<PushClient> PushClient::make(const PushTarget& target) {
 base::Result<PushAnswer> PushClient::post(const std::string& lines) {
   State& state = *state_;
   const NoBrokenPipeSignal no_signal;
-  const auto answer = state.http.Post(state.path, state.headers, lines, "application/x-ndjson");
+  const auto answer = state.http.Post(state.path, state.headers, lines, state.type);
   if (answer.error() == httplib::Error::SSLServerVerification)
     return base::missing_error(
         fmt::format("{}: its certificate is signed by nobody whom this machine trusts; "

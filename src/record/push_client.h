@@ -8,9 +8,12 @@
 namespace ergometer::record {
 
 struct PushTarget {
-  std::string url;          ///< "http://monitor:9500"; empty: nothing is pushed
-  std::string token;        ///< empty: none is asked for
-  std::string certificate;  ///< PEM file, trusted; empty: those that the system trusts
+  std::string url;               ///< "http://monitor:9500"; empty: nothing is pushed
+  std::string token;             ///< empty: none is asked for
+  std::string certificate;       ///< PEM file, trusted; empty: those that the system trusts
+  std::string named = "--push";  ///< what errors call it
+  std::string type = "application/x-ndjson";  ///< of what is posted
+  bool whole_url = false;                     ///< else it is posted to the URL's /push
 };
 
 struct PushAnswer {

@@ -80,12 +80,14 @@ PushWriter::PushWriter(const PushOptions& options, std::string recorder, int64_t
     : host_(push_name(options.host)),
       job_(options.job),
       recorder_(std::move(recorder)),
+      prediction_(options.prediction),
       started_ns_(started_ns) {}
 
 std::string PushWriter::head(const std::vector<Snapshot::Latest>& latest) const {
   base::JsonWriter json;
   json.begin_object(base::kOneLine).member("ergometer_push", 1).member("recorder", recorder_);
   json.member("host", host_).member("job", job_).member("started_ns", started_ns_);
+  if (!prediction_.empty()) json.key("prediction").raw(prediction_);
   json.key("devices").begin_array();
   for (const Snapshot::Latest& l : latest) write_device(json, l.device);
   json.end_array().end_object();

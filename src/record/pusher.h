@@ -18,6 +18,7 @@ namespace ergometer::record {
 struct PushOptions {
   PushTarget target;
   std::string host, job;
+  std::string prediction = {};  ///< of the job, as JSON (run/prediction.h); empty: none
 };
 
 /// The latest readings of a Snapshot as lines of docs/push-format.md: a head that says who
@@ -32,7 +33,7 @@ class PushWriter {
   int64_t sequence() const { return sequence_; }
 
  private:
-  std::string host_, job_, recorder_;
+  std::string host_, job_, recorder_, prediction_;
   int64_t started_ns_, sequence_ = 0;
   std::vector<int64_t> sent_ns_;  ///< by device and metric: `set_ns` of the reading last written
 };

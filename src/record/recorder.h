@@ -77,6 +77,8 @@ class Recorder {
   bool finished() const { return finished_; }
   /// From any thread.
   RecorderProgress progress() const;
+  /// From any thread: told, and kept in the file.
+  void tell(const std::string& text) { inbox_.put({}, {text}); }
   /// Reads once more, writes everything and closes the file.
   RecorderReport stop();
 

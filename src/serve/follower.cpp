@@ -15,6 +15,7 @@
 #include "record/pusher.h"
 #include "record/source.h"
 #include "run/log_tables.h"
+#include "run/prediction.h"
 #include "run/sqlite.h"
 
 namespace ergometer::serve {
@@ -104,6 +105,8 @@ Push read_growth(const std::string& path, int64_t after) {
   if (job.empty()) job = fact(db, "slurm_job_id");
   push.job = record::push_job(job.empty() ? stem : job, "", 0);
   push.devices = devices_of(db, push.host);
+  push.prediction = fact(db, run::kPredictionFact);
+  if (!run::parse_prediction(push.prediction)) push.prediction.clear();
   PushBatch batch;
   batch.sequence = db.number("SELECT max(rowid) FROM readings");
   batch.first = std::max(after + 1, after == 0 ? batch.sequence - kRowsAtFirst : 1);

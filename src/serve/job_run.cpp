@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "run/log_tables.h"
+#include "run/prediction.h"
 #include "run/reading_rows.h"
 #include "run/run.h"
 #include "run/sqlite.h"
@@ -25,6 +27,10 @@ CREATE TABLE IF NOT EXISTS recorders (
 CREATE TABLE IF NOT EXISTS job_history (
   time_ns INTEGER NOT NULL, power_w REAL NOT NULL, hottest_c REAL NOT NULL, nodes INTEGER NOT NULL,
   gpus INTEGER NOT NULL, step_s REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS alerts (
+  rule TEXT NOT NULL, subject TEXT NOT NULL, pending_ns INTEGER NOT NULL, severity TEXT NOT NULL,
+  text TEXT NOT NULL, value REAL NOT NULL, firing_ns INTEGER NOT NULL, resolved_ns INTEGER NOT NULL,
+  PRIMARY KEY (rule, subject, pending_ns));
 )sql";
 
 /// Tells these Runs from others; a fact of the Run.
@@ -57,6 +63,9 @@ struct JobRun::State {
   std::vector<run::ReadingCell> cells;
   std::vector<std::pair<std::string, run::ClockReading>> clocks;
   std::vector<HistoryRow> history;
+  std::deque<AlertRow> alerts;
+  std::string prediction;
+  bool new_prediction = false;
   std::map<std::string, int64_t> logs;  ///< of training, by host
   std::vector<std::pair<int64_t, run::TrainingStep>> steps;
 
@@ -65,6 +74,7 @@ struct JobRun::State {
   void read_recorders();
   bool read_devices();
   void read_logs();
+  void read_prediction();
   void write_steps();
   void write();
   void write_recorders();
@@ -94,6 +104,7 @@ base::Result<void> JobRun::State::go_on() {
   read_recorders();
   const bool ours = read_devices();
   read_logs();
+  read_prediction();
   if (!db->ok()) return db->failure(path + ": the Run cannot be continued");
   if (ours) return {};
   return base::input_error(
@@ -115,6 +126,12 @@ bool JobRun::State::read_devices() {
     numbers.emplace(key_of(devices[number]), number);
   written_devices = devices.size();
   return numbers.size() == devices.size();
+}
+
+void JobRun::State::read_prediction() {
+  run::Statement select(*db, "SELECT value FROM run WHERE key = ?");
+  select.bind(1, std::string_view(run::kPredictionFact));
+  if (select.step()) prediction = select.text(0);
 }
 
 void JobRun::State::read_logs() {
@@ -183,7 +200,34 @@ bool JobRun::add(const Push& push, const PushBatch& batch, const std::vector<siz
 
 void JobRun::add(const HistoryRow& row) { state_->history.push_back(row); }
 
-bool JobRun::waits() const { return !state_->changed.empty() || !state_->history.empty(); }
+void JobRun::add(const AlertRow& row) {
+  constexpr size_t kMostAlerts = 4096;
+  state_->alerts.push_back(row);
+  if (state_->alerts.size() > kMostAlerts) state_->alerts.pop_front();
+}
+
+std::vector<AlertRow> JobRun::open_alerts() const {
+  std::vector<AlertRow> open;
+  run::Statement select(*state_->db,
+                        "SELECT rule, subject, pending_ns, severity, text, value, firing_ns FROM "
+                        "alerts WHERE resolved_ns = 0 LIMIT 4096");
+  while (select.step())
+    open.push_back({select.text(0), select.text(3), select.text(1), select.text(4), select.real(5),
+                    select.integer(2), select.integer(6), 0});
+  return open;
+}
+
+const std::string& JobRun::prediction() const { return state_->prediction; }
+
+void JobRun::set_prediction(const std::string& json) {
+  if (json == state_->prediction) return;
+  state_->prediction = json;
+  state_->new_prediction = true;
+}
+
+bool JobRun::waits() const {
+  return !state_->changed.empty() || !state_->history.empty() || !state_->alerts.empty();
+}
 
 void JobRun::State::write_recorders() {
   run::Statement insert(*db, "INSERT OR REPLACE INTO recorders VALUES (?, ?, ?, ?, ?, ?)");
@@ -209,6 +253,13 @@ void JobRun::State::write() {
   run::Statement point(*db, "INSERT INTO job_history VALUES (?, ?, ?, ?, ?, ?)");
   for (const HistoryRow& row : history)
     point.run(row.time_ns, row.power_w, row.hottest_c, row.nodes, row.gpus, row.step_s);
+  run::Statement alert(*db, "INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const AlertRow& row : alerts)
+    alert.run(row.rule, row.subject, row.pending_ns, row.severity, row.text, row.value,
+              row.firing_ns, row.resolved_ns);
+  if (new_prediction)
+    run::Statement(*db, "INSERT OR REPLACE INTO run VALUES (?, ?)")
+        .run(std::string_view(run::kPredictionFact), prediction);
   db->execute("COMMIT");
 }
 
@@ -231,6 +282,8 @@ base::Result<void> JobRun::commit() {
   }
   for (auto& [name, row] : state.changed) state.recorders[name] = row;
   state.written_devices = state.devices.size();
+  state.alerts.clear();
+  state.new_prediction = false;
   state.forget();
   return {};
 }

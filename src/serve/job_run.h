@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "run/device_log.h"
 #include "serve/push_format.h"
+#include "watch/alerts.h"
 
 namespace ergometer::serve {
 
@@ -29,6 +30,9 @@ struct HistoryRow {
   int64_t nodes = 0, gpus = 0;  ///< that were heard
   double step_s = 0;            ///< of the latest training step; 0: none is known
 };
+
+/// A state of an alert: a row of the table `alerts`, by rule, subject and when it began.
+using AlertRow = watch::Alert;
 
 /// One job's Run file, written by the server: readings of all its nodes, and beside them which
 /// batches they came in, in the same transactions, so that none is lost or stored twice, whenever
@@ -52,6 +56,12 @@ class JobRun {
   bool add(const Push& push, const PushBatch& batch, const std::vector<size_t>& numbers,
            int64_t now_ns);
   void add(const HistoryRow& row);
+  /// Kept in memory until it is on disk, 4,096 at most: nobody sends it again.
+  void add(const AlertRow& row);
+  std::vector<AlertRow> open_alerts() const;
+  /// What was predicted of the job, as JSON; empty: nothing. The latest is kept.
+  const std::string& prediction() const;
+  void set_prediction(const std::string& json);
   bool waits() const;
   /// On disk, or an error and nothing: what was added is forgotten, for who sent it sends again.
   base::Result<void> commit();

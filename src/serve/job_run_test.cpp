@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "run/prediction.h"
 #include "run/run.h"
 #include "serve/test_pushes.h"
 
@@ -79,6 +80,29 @@ TEST_F(JobRunTest, KeepsStepsByNode) {
   EXPECT_EQ(log->training[1].job, "node2");
   ASSERT_EQ(log->training[1].steps.size(), 2u);
   EXPECT_EQ(log->training[1].steps[1].end_ns, 200);
+}
+
+TEST_F(JobRunTest, KeepsAlertsAndThePrediction) {
+  {
+    auto run = JobRun::open(path_, "job");
+    ASSERT_TRUE(run) << run.error().message;
+    run->add(AlertRow{"hot", "critical", "node1 gpu 0", "is hot", 90, 1, 0, 0});
+    run->add(AlertRow{"hot", "critical", "node1 gpu 0", "is hot", 91, 1, 3, 0});
+    run->add(AlertRow{"cold", "warning", "node1 gpu 0", "is cold", 9, 1, 3, 5});
+    run->set_prediction("{}");
+    EXPECT_TRUE(run->waits());
+    ASSERT_TRUE(run->commit());
+    EXPECT_FALSE(run->waits());
+  }
+  const auto run = JobRun::open(path_, "job");
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->prediction(), "{}");
+  const auto open = run->open_alerts();
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].rule, "hot");
+  EXPECT_EQ(open[0].severity, "critical");
+  EXPECT_EQ(open[0].firing_ns, 3);
+  EXPECT_EQ(run::read_fact(path_, run::kPredictionFact), "{}");
 }
 
 TEST_F(JobRunTest, LeavesOtherRunsAlone) {

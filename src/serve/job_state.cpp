@@ -265,6 +265,7 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     of.sequence = of.lost = 0;
     of.clock = {};
     of.step_ns = 0;
+    last_step_ = -1;
   }
   of.heard_ns = heard_ns_ = now_ns;
   of.ended = !push.batches.empty() && push.batches.back().end;
@@ -276,9 +277,31 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     for (const PushReading& reading : batch.readings)
       devices_[numbers[reading.device]].set(reading.metric, reading.sample, now_ns);
     if (batch.steps.empty()) continue;
+    add_steps(batch.steps);
     of.step = batch.steps.back();
     of.step_ns = now_ns;
   }
+}
+
+/// Several nodes may tell of the same steps.
+void JobState::add_steps(const std::vector<run::TrainingStep>& steps) {
+  for (const run::TrainingStep& step : steps) {
+    if (step.number <= last_step_ || new_steps_.size() >= kMostSteps) continue;
+    last_step_ = step.number;
+    new_steps_.push_back(step);
+  }
+}
+
+watch::JobNow JobState::look(int64_t now_ns) {
+  watch::JobNow now{now_ns, {}, std::exchange(new_steps_, {}), {}};
+  for (const NodeState& node : nodes_) {
+    if (node.presence(now_ns) != NodeState::Presence::kLive) continue;
+    for (const size_t number : node.devices) {
+      const DeviceState& device = devices_[number];
+      now.devices.push_back({device.kind, node.name, device.index, device.values, device.times_ns});
+    }
+  }
+  return now;
 }
 
 const NodeState* JobState::stepping(int64_t now_ns) const {

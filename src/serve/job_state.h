@@ -10,6 +10,7 @@
 #include "run/device_log.h"
 #include "serve/job_run.h"
 #include "serve/push_format.h"
+#include "watch/job_now.h"
 
 namespace ergometer::serve {
 
@@ -65,6 +66,7 @@ struct LiveFinding {
 class JobState {
  public:
   static constexpr int64_t kSilentAfterNs = 5'000'000'000;
+  static constexpr size_t kMostSteps = 4096;  ///< that wait for a look
 
   explicit JobState(const JobRun& run);
 
@@ -72,6 +74,9 @@ class JobState {
   void hear(const Push& push, const std::vector<size_t>& numbers, int64_t now_ns);
   /// What is to be looked at now; remembers since when.
   std::vector<LiveFinding> findings(int64_t now_ns);
+  /// The latest readings of all nodes that are live, and the steps that ended since the last call.
+  /// Valid until something is heard.
+  watch::JobNow look(int64_t now_ns);
   HistoryRow total(int64_t now_ns) const;  ///< of the nodes that are live
 
   /// The node that told of the job's latest step, while that is news (record::is_news); or null.
@@ -84,11 +89,14 @@ class JobState {
  private:
   NodeState& node(const std::string& name);
   void place(size_t number, const run::Device& device);
+  void add_steps(const std::vector<run::TrainingStep>& steps);
   void look_at_clock(NodeState& node, const run::ClockReading& clock, int64_t now_ns);
 
   std::vector<NodeState> nodes_;
   std::map<std::string, size_t> node_numbers_;
   std::vector<DeviceState> devices_;
+  std::vector<run::TrainingStep> new_steps_;
+  int64_t last_step_ = -1;
   int64_t heard_ns_ = 0;
   std::map<std::string, int64_t> since_;  ///< by a finding's kind
 };

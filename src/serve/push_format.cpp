@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 
+#include "run/prediction.h"
+
 namespace ergometer::serve {
 namespace {
 
@@ -87,6 +89,15 @@ base::Result<run::Device> read_device(const object& from, const std::string& hos
   return device;
 }
 
+/// As it is kept; empty: there is none.
+base::Result<std::string> read_prediction(const object& from) {
+  auto found = from.at_key("prediction");
+  if (found.error() == simdjson::NO_SUCH_FIELD) return std::string();
+  const auto read = run::parse_prediction(simdjson::minify(found.value()));
+  if (!read) return base::input_error(read.error().message);
+  return run::prediction_json(*read);
+}
+
 base::Result<Push> read_head(const object& from) {
   Push push;
   ERGOMETER_TRY(whole(from, "ergometer_push", 1, 1));
@@ -94,6 +105,7 @@ base::Result<Push> read_head(const object& from) {
   ERGOMETER_ASSIGN(push.host, name(from, "host"));
   ERGOMETER_ASSIGN(push.job, name(from, "job"));
   ERGOMETER_ASSIGN(push.started_ns, whole_or(from, "started_ns", 0, 0, kLatestNs));
+  ERGOMETER_ASSIGN(push.prediction, read_prediction(from));
   array devices;
   if (from.at_key("devices").get_array().get(devices) != simdjson::SUCCESS ||
       devices.size() > PushLimits::kDevices)

@@ -41,6 +41,21 @@ TEST(PushFormat, ReadsHeadAndRows) {
   EXPECT_EQ(read.readings[2].sample.value, 1.5);
 }
 
+TEST(PushFormat, APredictionIsReadOrRefused) {
+  const std::string prediction =
+      R"({"job": "a.yaml", "gpus": 8, "quantities": [{"name": "step_time_s", "unit": "s", )"
+      R"("value": 2, "low": 1.5, "high": 2.5}]})";
+  const auto with = [&](const std::string& text) {
+    std::string head = kHead;
+    return head.insert(1, "\"prediction\":" + text + ",") + batch("[0,0,0,1]");
+  };
+  const auto push = PushReader().read(with(prediction));
+  ASSERT_TRUE(push) << push.error().message;
+  EXPECT_EQ(push->prediction, prediction);
+  EXPECT_EQ(problem(with("7")), "line 1: prediction: is no JSON object");
+  EXPECT_EQ(problem(with(R"({"job": "a"})")), "line 1: prediction: \"gpus\" is missing or wrong");
+}
+
 TEST(PushFormat, PassesOverWhatNoSensorReads) {
   const auto push = PushReader().read(kHead + batch("[0,0,0,-5,1,1e9]"));
   ASSERT_TRUE(push);

@@ -20,6 +20,10 @@
 #include "serve/live_page_data.h"
 #include "serve/push_format.h"
 #include "serve/state_json.h"
+#include "watch/actions.h"
+#include "watch/against_prediction.h"
+#include "watch/alerts.h"
+#include "watch/rule_file.h"
 
 namespace ergometer::serve {
 namespace {
@@ -52,8 +56,8 @@ std::string job_asked(std::string_view query) {
 
 /// A job whose Run is open.
 struct OpenJob {
-  OpenJob(std::string called, JobRun opened)
-      : name(std::move(called)), run(std::move(opened)), state(run) {
+  OpenJob(std::string called, JobRun opened, const std::vector<watch::Rule>& rules)
+      : name(std::move(called)), run(std::move(opened)), state(run), alerts(rules) {
     for (const HistoryRow& row : run.history(kHistoryRows)) history.push_back(row);
   }
 
@@ -68,13 +72,45 @@ struct OpenJob {
   std::vector<HistoryRow> history;
   std::vector<Waiting> waiting;  ///< for the next commit
   std::vector<LiveFinding> findings;
+  watch::Alerts alerts;
+  std::string held_to;  ///< the prediction that `against` is made of
+  std::optional<watch::AgainstPrediction> against;
+  bool heard = false;     ///< since the server started; of a Run of long ago nobody is alerted
   int64_t looked_ns = 0;  ///< for findings
   int64_t first_commit_ns = 0;
 
-  void look(int64_t now_ns) {
+  void hear(int64_t now_ns) {
+    if (!std::exchange(heard, true)) alerts.resume(run.open_alerts(), now_ns);
+  }
+  /// Once a second: what is to be looked at, and what actions the rules ask for.
+  void look(int64_t now_ns, watch::Actions* actions) {
     if (now_ns - looked_ns < kFindingsNs) return;
     looked_ns = now_ns;
     findings = state.findings(now_ns);
+    if (!heard) return;
+    watch::JobNow now = state.look(now_ns);
+    hold_to_prediction(now);
+    for (const LiveFinding& one : findings) now.findings.push_back({one.kind, one.text, one.where});
+    for (const watch::Alerts::Change& change : alerts.look(now)) {
+      run.add(change.alert);
+      if (actions != nullptr) actions->put(change.action, alert_json(change.alert, name, now_ns));
+    }
+  }
+  void hold_to_prediction(const watch::JobNow& now) {
+    if (held_to != run.prediction()) {
+      held_to = run.prediction();
+      against.reset();
+      if (auto read = run::parse_prediction(held_to)) against.emplace(*std::move(read));
+    }
+    if (!against) return;
+    against->look(now);
+    for (const auto& quantity : against->quantities())
+      if (quantity.stays_outside(now.time_ns))
+        findings.push_back({"outside." + quantity.predicted.name,
+                            "bad",
+                            against->text_of(quantity),
+                            quantity.outside_since_ns,
+                            {}});
   }
 
   void add_point(int64_t now_ns) {
@@ -126,6 +162,9 @@ struct Service::State : HttpHandler {
   std::string address;
   std::optional<HttpServer> http;
   std::optional<Follower> follower;
+  std::optional<watch::RuleFile> rules;
+  std::optional<watch::Actions> actions;
+  int64_t rules_looked_ns = 0;
   PushReader reader;
   std::map<std::string, std::unique_ptr<OpenJob>> jobs;
   std::vector<std::string> listed;  ///< names of the Runs in the folder that are not open
@@ -149,6 +188,7 @@ struct Service::State : HttpHandler {
   Clock::time_point look(Clock::time_point now) override;
 
   void list_folder();
+  void look_at_rules();
   std::optional<HttpAnswer> refuse_push(const HttpRequest& head);
   std::optional<HttpAnswer> push(std::string_view body, Ticket ticket);
   std::optional<HttpAnswer> take(const Push& push, Ticket ticket);
@@ -236,7 +276,8 @@ base::Result<OpenJob*> Service::State::open(const std::string& name) {
       (std::filesystem::path(options.folder) / (name + std::string(kRunEnding))).string();
   ERGOMETER_ASSIGN(JobRun run, JobRun::open(path, name));
   std::erase(listed, name);
-  auto& job = jobs[name] = std::make_unique<OpenJob>(name, std::move(run));
+  auto& job = jobs[name] = std::make_unique<OpenJob>(
+      name, std::move(run), rules ? rules->rules() : std::vector<watch::Rule>());
   return job.get();
 }
 
@@ -290,6 +331,8 @@ std::optional<HttpAnswer> Service::State::store(const Push& push, OpenJob& job, 
   numbers.reserve(push.devices.size());
   for (const run::Device& device : push.devices) numbers.push_back(job.run.device(device));
   job.state.hear(push, numbers, time_ns());
+  job.hear(time_ns());
+  if (!push.prediction.empty()) job.run.set_prediction(push.prediction);
   int64_t latest = 0;
   for (const PushBatch& batch : push.batches) {
     latest = batch.sequence;
@@ -325,11 +368,25 @@ void Service::State::commit() {
     if (job->run.waits()) commit(*job);
 }
 
+void Service::State::look_at_rules() {
+  if (!rules || time_ns() - rules_looked_ns < kFindingsNs) return;
+  rules_looked_ns = time_ns();
+  if (!rules->look(options.reload && options.reload())) return;
+  if (!rules->problem().empty()) return say(rules->problem() + "; the rules from before hold");
+  say(fmt::format("the rules are read again: {}", rules->rules().size()));
+  for (auto& [name, job] : jobs) job->alerts.replace(rules->rules(), time_ns());
+}
+
 Clock::time_point Service::State::look(Clock::time_point now) {
   if (follower)
     for (const Push& push : follower->take()) take(push, kNobody);
   if (commit_at && now >= *commit_at) commit();
-  for (auto& [name, job] : jobs) job->look(time_ns());
+  look_at_rules();
+  for (auto& [name, job] : jobs) {
+    job->look(time_ns(), actions ? &*actions : nullptr);
+    // Alerts come also when nobody pushes.
+    if (job->run.waits() && !commit_at && problems.empty()) commit_at = now + kGather;
+  }
   return commit_at.value_or(Clock::time_point::max());
 }
 
@@ -360,8 +417,18 @@ HttpAnswer Service::State::state(const std::string& asked) {
   Kept& kept = states[name];
   if (kept.json == nullptr || Clock::now() - kept.made > kStateAge) {
     counts.connections = static_cast<int64_t>(http->connections());
-    StateDocument document{time_ns(), problem(), counts, lines(), name, nullptr, {}, {}};
+    StateDocument document;
+    document.now_ns = time_ns();
+    document.problem = problem();
+    document.rules_problem = rules ? rules->problem() : std::string();
+    document.counts = counts;
+    document.jobs = lines();
+    document.job = name;
+    std::vector<watch::Alert> alerts;
     if (job != nullptr) {
+      alerts = job->alerts.shown(time_ns());
+      document.alerts = alerts;
+      document.against = job->against ? &*job->against : nullptr;
       document.state = &job->state;
       document.history = job->history;
       document.findings = job->findings;
@@ -399,6 +466,10 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
   state->say = std::move(say);
   state->address = listener.address;
   state->list_folder();
+  if (!options.rules.empty()) {
+    ERGOMETER_ASSIGN(state->rules, watch::RuleFile::open(options.rules));
+    state->actions.emplace(state->say);
+  }
   state->http.emplace(std::move(listener), std::move(channels), *state);
   if (!options.follow.empty()) state->follower.emplace(options.follow);
   return Service(std::move(state));

@@ -16,6 +16,9 @@ struct ServeOptions {
   std::string folder;            ///< where a Run a job is kept
   std::string token;             ///< what recorders have to say; empty: nothing
   std::string certificate, key;  ///< PEM files; empty: no TLS
+  std::string rules;             ///< a rules file, or "standard"; empty: no alerts
+  /// Whether the rules are to be read again now; asked once a second.
+  std::function<bool()> reload = {};
 };
 
 /// Takes what recorders push (docs/push-format.md), keeps it in a Run a job, and serves the page,

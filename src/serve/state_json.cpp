@@ -51,8 +51,9 @@ class Writer {
 
   std::string all() {
     out_ +=
-        fmt::format("{{\"schema_version\":{},\"time_ms\":{},\"problem\":{}", run::kSchemaVersion,
-                    milliseconds(document_.now_ns), json_quote(document_.problem));
+        fmt::format("{{\"schema_version\":{},\"time_ms\":{},\"problem\":{},\"rules_problem\":{}",
+                    run::kSchemaVersion, milliseconds(document_.now_ns),
+                    json_quote(document_.problem), json_quote(document_.rules_problem));
     counts();
     jobs();
     if (document_.state != nullptr) job();
@@ -83,6 +84,8 @@ class Writer {
     step();
     history();
     findings();
+    prediction();
+    alerts();
     out_ += '}';
   }
 
@@ -211,6 +214,40 @@ class Writer {
           finding.kind, finding.grade, json_quote(finding.text), milliseconds(finding.since_ns),
           where));
     }
+  }
+
+  void prediction() {
+    const watch::AgainstPrediction* const against = document_.against;
+    if (against == nullptr) return void(out_ += ",\"prediction\":null");
+    out_ += fmt::format(",\"prediction\":{{\"job\":{},\"deviation\":{}",
+                        json_quote(against->prediction().job),
+                        against->deviation() ? json_quote(against->deviation()->text) : "null");
+    {
+      Column column(out_, "quantities");
+      for (const auto& [of, measured, place, since_ns] : against->quantities())
+        column.put(fmt::format(
+            "{{\"name\":\"{}\",\"label\":{},\"predicted\":{},\"interval\":{},\"measured\":{},"
+            "\"state\":\"{}\"}}",
+            of.name, json_quote(run::predicted_label(of.name)),
+            json_quote(run::predicted_text(of.value, of.unit)),
+            of.has_interval() ? json_quote(run::predicted_text(of.low, of.unit) + " to " +
+                                           run::predicted_text(of.high, of.unit))
+                              : "null",
+            measured ? json_quote(run::predicted_text(*measured, of.unit)) : "null",
+            place ? run::to_word(*place) : "waiting"));
+    }
+    out_ += '}';
+  }
+
+  void alerts() {
+    Column column(out_, "alerts");
+    for (const watch::Alert& alert : document_.alerts)
+      column.put(fmt::format(
+          "{{\"rule\":{},\"state\":\"{}\",\"severity\":{},\"subject\":{},\"text\":{},"
+          "\"since_ms\":{},\"resolved_ms\":{}}}",
+          json_quote(alert.rule), alert.state(), json_quote(alert.severity),
+          json_quote(alert.subject), json_quote(alert.text), milliseconds(alert.pending_ns),
+          alert.resolved_ns > 0 ? fmt::format("{}", milliseconds(alert.resolved_ns)) : "null"));
   }
 
   const StateDocument& document_;

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "serve/job_state.h"
+#include "watch/against_prediction.h"
+#include "watch/alerts.h"
 
 namespace ergometer::serve {
 
@@ -27,13 +29,16 @@ struct JobLine {
 /// a place a node or GPU; null where nothing was read.
 struct StateDocument {
   int64_t now_ns = 0;
-  std::string problem;  ///< why nothing can be stored now; empty: it can
+  std::string problem = {};        ///< why nothing can be stored now; empty: it can
+  std::string rules_problem = {};  ///< why the rules file as it is now is not used; empty: it is
   ServerCounts counts;
   std::vector<JobLine> jobs;
   std::string job;                  ///< which is shown
   const JobState* state = nullptr;  ///< of it; none where there is no job yet
   std::span<const HistoryRow> history;
   std::span<const LiveFinding> findings;
+  const watch::AgainstPrediction* against = nullptr;  ///< none where nothing is predicted
+  std::span<const watch::Alert> alerts;
 };
 std::string state_json(const StateDocument& document);
 

@@ -47,7 +47,7 @@ ELSEWHERE = {"sweep": r"rows\[\]\.run$", "compare": r"comparisons\[\]$", "*": r"
 # Commands whose documents hold the names of others.
 WITHIN = {"analyze": ["simulate"], "record": ["simulate", "analyze"]}
 # Where JSON is written that is no answer to --json, or one with a page of its own (docs/report-document.md).
-OTHER_JSON = ("page/", "run/", "import/", "intake/", "record/", "spec/", "launch/manifest", "study/change")
+OTHER_JSON = ("page/", "run/", "import/", "intake/", "record/", "spec/", "watch/", "launch/manifest", "study/change")
 # The first that fits the part of a name nearest to its end.
 UNITS = [(r"^tier_c$", ""), (r"tokens_per_s", "tokens/s"), (r"samples_per_s", "samples/s"), (r"tokens_per_j", "tokens/J"),
          (r"(^|_)gb_per_s$", "GB/s"), (r"bytes_per_s(_|$)", "B/s"), (r"_w_per_s$", "W/s"), (r"tflops", "TFLOP/s"),

@@ -160,11 +160,11 @@ def peak_bytes(pid):
     return int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) * 1024
 
 
-def measure(ergometer, nodes, gpus, seconds):
+def measure(ergometer, nodes, gpus, seconds, *words):
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     with tempfile.TemporaryDirectory(prefix="ergometer-load-") as name:
         folder = pathlib.Path(name)
-        with serving(ergometer, folder) as (process, address):
+        with serving(ergometer, folder, *words) as (process, address):
             load = Load(address, [Recorder(f"node{i:04}", gpus=gpus) for i in range(nodes)])
             before, start = cpu_s(process.pid), time.monotonic()
             load.run(seconds)
@@ -192,8 +192,10 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--gpus", type=int, default=8)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--rules", help="a file of rules, or standard")
     options = parser.parse_args()
-    print(json.dumps(measure(options.ergometer, options.nodes, options.gpus, options.seconds), indent=2))
+    words = ["--rules", options.rules] if options.rules else []
+    print(json.dumps(measure(options.ergometer, options.nodes, options.gpus, options.seconds, *words), indent=2))
 
 
 if __name__ == "__main__":

@@ -258,6 +258,47 @@ class Serve(unittest.TestCase):
             self.assertEqual(document["job"]["nodes"]["name"], ["vanishing", "steady"])
             self.assertEqual(len(document["job"]["history"]["time_ms"]) > 0, True)
 
+    def test_rules_that_alert(self):
+        rules, told = self.folder / "rules.yaml", self.folder / "alerts.jsonl"
+        recorder = Recorder("node1", gpus=1)  # its GPU says that a power cap holds it back
+        capped, silent = "- {name: capped, finding: throttled.sw_power_cap}\n", "- {name: gone, finding: silent, for: 1 s}\n"
+
+        def write(text):
+            rules.write_text(f"action: {{file: {told}}}\nrules:\n{text}")
+
+        def alerts(document):
+            return {(a["rule"], a["state"]) for a in document["job"]["alerts"]}
+
+        def lines():
+            return [(a["alert"], a["state"]) for a in map(json.loads, told.read_text().splitlines())]
+
+        write(capped)
+        with serving(PROGRAM, self.out, "--rules", str(rules)) as (_, address):
+            push(address, recorder.head + recorder.batch())
+            until("it fires", lambda: ("capped", "firing") in alerts(state(address)))
+            write("- {name: nothing}\n")
+            until("the page says why", lambda: "rules.yaml:3" in state(address)["rules_problem"])
+            self.assertEqual(push(address, recorder.head + recorder.batch())[0], 200)
+            self.assertIn(("capped", "firing"), alerts(state(address)))
+            write(capped + silent)
+            until("the new rules hold", lambda: ("gone", "firing") in alerts(state(address)))
+            self.assertEqual(state(address)["rules_problem"], "")
+            until("the end is written", lambda: ("capped", "resolved") in lines())
+            push(address, recorder.head + recorder.batch())
+            until("it fires again", lambda: lines().count(("capped", "firing")) == 2)
+            time.sleep(1)  # for the commit
+        with serving(PROGRAM, self.out, "--rules", str(rules)) as (_, address):
+            push(address, recorder.head + recorder.batch())
+            until("it goes on", lambda: ("capped", "firing") in alerts(state(address)))
+            time.sleep(1.5)
+            self.assertEqual(lines().count(("capped", "firing")), 2)
+        database = sqlite3.connect(self.out / "job.run")
+        found = database.execute("SELECT rule, firing_ns > 0, resolved_ns > 0 FROM alerts ORDER BY pending_ns").fetchall()
+        database.close()
+        self.assertEqual(found[0], ("capped", 1, 1))
+        self.assertIn(("gone", 1, 1), found)
+        self.assertEqual(found[-1][:2], ("capped", 1))
+
     def test_garbage(self):
         recorder = Recorder("node1", gpus=1)
         head, batch = recorder.head, recorder.batch()

@@ -24,8 +24,10 @@ ALLOWED["import"] = {"base", "run"}
 ALLOWED["analysis"] = {"base", "run"}
 # This machine's sensors, and files that are played back as such; calibration measures through the same.
 ALLOWED["record"] = {"base", "run", "import"}
+# What goes on now, held to a prediction and to rules: files of rules are YAML, webhooks are pushed to.
+ALLOWED["watch"] = {"base", "spec", "run", "record"}
 # What many recorders push, kept and shown.
-ALLOWED["serve"] = {"base", "run", "record"}
+ALLOWED["serve"] = {"base", "spec", "run", "record", "watch"}
 ALLOWED["calibration"].add("record")
 for user in ("compare", "report", "study", "launch", "page", "cli"):
     ALLOWED[user].add("analysis")
@@ -33,7 +35,7 @@ ALLOWED["launch"].add("import")
 # Launch scripts and frameworks' files end as settings: only what meets users reads them.
 for folder in CHAIN[CHAIN.index("intake") + 1:CHAIN.index("launch")]:
     ALLOWED[folder].discard("intake")
-ALLOWED["cli"] |= {"import", "record", "serve"}
+ALLOWED["cli"] |= {"import", "record", "watch", "serve"}
 for user in CHAIN[CHAIN.index("engine"):]:
     ALLOWED[user].add("run")
 

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/device_log.h"
+
+namespace ergometer::watch {
+
+/// The latest readings of one device of a node that is heard. It points into who keeps them.
+struct DeviceNow {
+  run::DeviceKind kind = run::DeviceKind::kGpu;
+  std::string_view node;
+  int64_t index = -1;
+  std::span<const double> values;     ///< by metric
+  std::span<const int64_t> times_ns;  ///< by metric; 0: never read
+
+  std::optional<double> of(run::Metric metric) const {
+    const auto at = static_cast<size_t>(metric);
+    return times_ns[at] == 0 ? std::nullopt : std::optional(values[at]);
+  }
+  /// The first of the ways to tell it that the device has.
+  std::optional<double> power_w() const {
+    for (const auto metric :
+         {run::Metric::kInstantPower, run::Metric::kPower, run::Metric::kAveragePower})
+      if (const auto read = of(metric)) return read;
+    return std::nullopt;
+  }
+  /// "node7 gpu 3"; of the node itself "node7".
+  std::string label() const {
+    if (kind == run::DeviceKind::kNode) return std::string(node);
+    return fmt::format("{} {}{}", node, run::kind_name(kind),
+                       index < 0 ? std::string() : fmt::format(" {}", index));
+  }
+};
+
+/// Something an operator should look at, as serve's page lists it.
+struct FindingNow {
+  std::string kind;  ///< "throttled.hw_slowdown", "silent", "outside.step_time_s", ...
+  std::string text;
+  std::vector<std::string> where;
+};
+
+/// A job at one time; looked at about once a second.
+struct JobNow {
+  int64_t time_ns = 0;
+  std::vector<DeviceNow> devices;
+  std::vector<run::TrainingStep> steps;  ///< that ended since the last look
+  std::vector<FindingNow> findings;
+};
+
+}  // namespace ergometer::watch
