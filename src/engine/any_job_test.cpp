@@ -11,8 +11,8 @@
 
 #include "base/random_cases.h"
 #include "engine/simulate.h"
-#include "engine/test_agreement.h"
-#include "engine/test_job.h"
+#include "engine/time/test_agreement.h"
+#include "engine/time/test_job.h"
 
 namespace ergometer::engine {
 namespace {

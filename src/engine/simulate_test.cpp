@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/kernel_list.h"
-#include "engine/test_job.h"
-#include "spec/read.h"
+#include "engine/time/test_job.h"
+#include "engine/views/kernel_list.h"
+#include "spec/catalog/read.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {

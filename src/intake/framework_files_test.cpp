@@ -3,16 +3,16 @@
 
 #include <map>
 
-#include "intake/axolotl.h"
-#include "intake/foundry.h"
+#include "intake/config/axolotl.h"
+#include "intake/config/foundry.h"
+#include "intake/config/nanotron.h"
+#include "intake/config/neox.h"
+#include "intake/config/torchtitan.h"
+#include "intake/config/torchtune.h"
+#include "intake/config/trainer_arguments.h"
 #include "intake/kubernetes.h"
-#include "intake/nanotron.h"
-#include "intake/neox.h"
 #include "intake/read_user_file.h"
-#include "intake/test_reading.h"
-#include "intake/torchtitan.h"
-#include "intake/torchtune.h"
-#include "intake/trainer_arguments.h"
+#include "intake/reader/test_reading.h"
 
 namespace ergometer::intake {
 namespace {

@@ -5,16 +5,16 @@
 
 #include "base/random_cases.h"
 #include "engine/prepared.h"
+#include "intake/config/torchtitan.h"
 #include "intake/launch_script.h"
-#include "intake/torchtitan.h"
 #include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/test_job.h"
 #include "launch/torchtitan.h"
 #include "plan/stages.h"
-#include "search/random_candidates.h"
-#include "spec/setting_values.h"
+#include "search/space/random_candidates.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::launch {
 namespace {
@@ -118,7 +118,8 @@ void read_back_random_jobs(Framework framework, const char* software, uint64_t s
       SCOPED_TRACE(text);
       const auto back = read_back(framework, software, *job);
       ASSERT_TRUE(back) << back.error().message;
-      // Predicting takes ten times as long as all else; what it is made from is compared for every job.
+      // Predicting takes ten times as long as all else; what it is made from is compared for every
+      // job.
       expect_alike(*job, *back, jobs % 4 == 0);
       if (::testing::Test::HasFailure()) return;
     }

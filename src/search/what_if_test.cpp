@@ -2,7 +2,7 @@
 
 #include "base/random_cases.h"
 #include "search/search.h"
-#include "search/test_space.h"
+#include "search/space/test_space.h"
 
 namespace ergometer::search {
 namespace {

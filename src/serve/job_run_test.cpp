@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "run/prediction.h"
+#include "run/file/prediction.h"
 #include "run/run.h"
 #include "serve/test_pushes.h"
 

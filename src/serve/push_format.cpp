@@ -8,7 +8,7 @@
 #include <map>
 #include <optional>
 
-#include "run/prediction.h"
+#include "run/file/prediction.h"
 
 namespace ergometer::serve {
 namespace {

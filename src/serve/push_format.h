@@ -44,7 +44,7 @@ struct PushBatch {
 struct Push {
   std::string recorder, host, job;
   int64_t started_ns = 0;
-  std::string prediction;  ///< of the job, as JSON (run/prediction.h); empty: none
+  std::string prediction;  ///< of the job, as JSON (run/file/prediction.h); empty: none
   std::vector<run::Device> devices;
   std::vector<PushBatch> batches;
 };

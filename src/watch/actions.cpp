@@ -18,9 +18,9 @@
 #include <thread>
 #include <utility>
 
-#include "record/broken_pipe.h"
-#include "record/push_client.h"
-#include "record/token_file.h"
+#include "record/push/broken_pipe.h"
+#include "record/push/push_client.h"
+#include "record/push/token_file.h"
 
 extern char** environ;
 

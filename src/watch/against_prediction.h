@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "run/prediction.h"
+#include "run/file/prediction.h"
 #include "watch/causes.h"
 #include "watch/job_now.h"
 

@@ -9,7 +9,7 @@
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "spec/yaml_map.h"
+#include "spec/yaml/yaml_map.h"
 #include "watch/standard_rules_data.h"
 
 namespace ergometer::watch {

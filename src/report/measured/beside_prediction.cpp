@@ -1,0 +1,57 @@
+#include "report/measured/beside_prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace ergometer::report {
+namespace {
+
+std::optional<double> measured_of(const compare::Measured* from, const std::string& name) {
+  if (from == nullptr) return std::nullopt;
+  const run::Performance& p = from->performance;
+  if (name == "step_time_s" && from->steps_marked) return p.step_time_s;
+  if (name == "tokens_per_s_per_gpu" && p.tokens_per_s_per_gpu > 0) return p.tokens_per_s_per_gpu;
+  for (const compare::Quantity& fact : from->facts)
+    if (fact.name == name) return fact.a;
+  return std::nullopt;
+}
+
+const char* verdict(const run::Predicted& predicted, const std::optional<double>& measured) {
+  return measured ? run::to_word(run::place_of(predicted, *measured)) : "not_measured";
+}
+
+}  // namespace
+
+std::string beside_prediction_text(const run::Prediction& prediction,
+                                   const compare::Measured* measured, const TextStyle& style) {
+  std::string out = heading(style, fmt::format("{:<16}{:>14}{:>24}{:>14}", "Beside", "predicted",
+                                               "90 % interval", "measured"));
+  for (const run::Predicted& p : prediction.quantities) {
+    const auto value = measured_of(measured, p.name);
+    const auto text = [&](double number) { return run::predicted_text(number, p.unit); };
+    const std::string interval =
+        p.has_interval() ? fmt::format("{} to {}", text(p.low), text(p.high)) : "-";
+    out += fmt::format("{:<16}{:>14}{:>24}{:>14}", run::predicted_label(p.name), text(p.value),
+                       interval, value ? text(*value) : "-");
+    out += value && p.has_interval() ? fmt::format("  {}\n", verdict(p, value)) : "\n";
+  }
+  return out + fmt::format("  predicted of {} before it ran\n", prediction.job);
+}
+
+void write_beside_prediction(base::JsonWriter& json, const run::Prediction& prediction,
+                             const compare::Measured* measured) {
+  json.key("prediction").begin_object().member("job", prediction.job);
+  json.member("gpus", prediction.gpus).key("quantities").begin_array();
+  for (const run::Predicted& p : prediction.quantities) {
+    const auto value = measured_of(measured, p.name);
+    json.begin_object(base::kOneLine).member("name", p.name).member("unit", p.unit);
+    json.member("value", p.value).member("low", p.low).member("high", p.high).key("measured");
+    value ? json.value(*value) : json.null();
+    json.member("state", verdict(p, value)).end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace ergometer::report
