@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "analysis/graph_summary.h"
-#include "import/byte_source.h"
+#include "analysis/trace/graph_summary.h"
+#include "import/bytes/byte_source.h"
 #include "import/chakra/chakra.h"
 #include "text_source.h"
 

@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "record/open_metrics.h"
+#include "record/metrics/open_metrics.h"
 #include "record/test_support.h"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "spec/read.h"
-#include "spec/settings.h"
+#include "spec/catalog/read.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::bench {
 namespace {

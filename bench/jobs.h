@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cost/cost.h"
-#include "engine/timeline.h"
+#include "engine/time/timeline.h"
 
 namespace ergometer::bench {
 

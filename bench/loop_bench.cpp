@@ -1,7 +1,7 @@
-// Time, power and heat together (engine/powered.h).
+// Time, power and heat together (engine/outcome/powered.h).
 #include <benchmark/benchmark.h>
 
-#include "engine/powered.h"
+#include "engine/outcome/powered.h"
 #include "jobs.h"
 
 namespace ergometer::bench {

@@ -1,7 +1,7 @@
 // How many operations a second a timeline's stragglers are priced at: 64 workers, 20 steps.
 #include <benchmark/benchmark.h>
 
-#include "analysis/operation_slowdown.h"
+#include "analysis/operations/operation_slowdown.h"
 
 namespace {
 

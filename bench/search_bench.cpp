@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "search/estimate/estimator.h"
+#include "search/estimate/pieces.h"
 #include "search/estimates.h"
-#include "search/estimator.h"
-#include "search/pieces.h"
 
 namespace ergometer::bench {
 namespace {

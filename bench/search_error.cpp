@@ -19,8 +19,8 @@
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "plan/memory.h"
-#include "search/estimator.h"
-#include "search/random_candidates.h"
+#include "search/estimate/estimator.h"
+#include "search/space/random_candidates.h"
 
 namespace ergometer::search {
 namespace {

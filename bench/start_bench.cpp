@@ -6,8 +6,8 @@
 
 #include "engine/kernel_stream.h"
 #include "jobs.h"
-#include "spec/read.h"
-#include "spec/yaml_document.h"
+#include "spec/catalog/read.h"
+#include "spec/yaml/yaml_document.h"
 
 namespace ergometer::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
 
 /// A text that outlives it, as a source.
 class TextSource : public ergometer::importer::ByteSource {

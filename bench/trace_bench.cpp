@@ -12,10 +12,10 @@
 #include <cstring>
 #include <fstream>
 
-#include "analysis/breakdown.h"
-#include "import/byte_source.h"
+#include "analysis/trace/breakdown.h"
+#include "import/bytes/byte_source.h"
+#include "import/bytes/unpack.h"
 #include "import/kineto/kineto.h"
-#include "import/unpack.h"
 #include "text_source.h"
 
 namespace {

@@ -37,7 +37,7 @@ function(ergometer_embed_catalog output_variable)
   endforeach()
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/catalog_data.cpp)
   file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT [[
-#include "spec/catalog_data.h"
+#include "spec/catalog/catalog_data.h"
 
 __asm__(
     ".section .rodata.ergometer_catalog,\"a\",%progbits\n"

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "base/result.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 /// What holds for every reader of settings: an error has a message, and what was read either
 /// resolves to a job whose GPUs are all used, or is refused with a message too. `model` and

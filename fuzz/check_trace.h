@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "analysis/trace_summary.h"
+#include "analysis/findings/trace_summary.h"
 #include "run/gpu_trace.h"
 
 inline void check(const ergometer::analysis::RankSummary& rank) {

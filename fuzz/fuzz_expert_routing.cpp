@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "spec/expert_routing.h"
+#include "spec/job/expert_routing.h"
 
 namespace spec = ergometer::spec;
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "validation/kernel_power.h"
+#include "validation/kernels/kernel_power.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ergometer;

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "cli/mcp_server.h"
+#include "cli/mcp/mcp_server.h"
 
 namespace {
 

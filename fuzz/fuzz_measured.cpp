@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "validation/measurement.h"
-#include "validation/run_job.h"
+#include "validation/rows/measurement.h"
+#include "validation/rows/run_job.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ergometer;

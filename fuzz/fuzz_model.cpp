@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 #include "workload/parameters.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -6,7 +6,7 @@
 
 #include "check_settings.h"
 #include "file_input.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FileInput input(data, size);

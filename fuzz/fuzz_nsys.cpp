@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/telemetry.h"
+#include "analysis/telemetry/telemetry.h"
 #include "check_trace.h"
 #include "import/nsys/nsys.h"
 

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "analysis/operation_slowdown.h"
+#include "analysis/operations/operation_slowdown.h"
 #include "import/operations/operations.h"
-#include "report/operations_output.h"
+#include "report/measured/operations_output.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ergometer;

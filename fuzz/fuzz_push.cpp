@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "record/http_exchange.h"
+#include "record/metrics/http_exchange.h"
 #include "serve/push_format.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "spec/rank_map.h"
+#include "spec/settings/rank_map.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analysis/merge_runs.h"
-#include "analysis/telemetry.h"
+#include "analysis/telemetry/telemetry.h"
 #include "compare/measured.h"
 #include "page/document.h"
 #include "record/sources.h"

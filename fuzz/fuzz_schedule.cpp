@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "spec/schedule_file.h"
+#include "spec/settings/schedule_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ergometer::spec;

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "check_settings.h"
-#include "spec/settings_record.h"
+#include "spec/files/settings_record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace ergometer;

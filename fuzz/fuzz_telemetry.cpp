@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "analysis/anomalies.h"
-#include "analysis/heat_cost.h"
-#include "analysis/telemetry.h"
+#include "analysis/telemetry/anomalies.h"
+#include "analysis/telemetry/heat_cost.h"
+#include "analysis/telemetry/telemetry.h"
 #include "file_input.h"
 #include "import/import.h"
 #include "import/telemetry/telemetry.h"

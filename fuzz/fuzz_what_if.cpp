@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/check.h"
-#include "study/ladder.h"
+#include "study/neighbours/ladder.h"
 
 namespace {
 

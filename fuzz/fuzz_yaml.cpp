@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "spec/yaml_document.h"
+#include "spec/yaml/yaml_document.h"
 
 namespace {
 

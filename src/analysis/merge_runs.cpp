@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "analysis/collective_match.h"
-#include "analysis/trace_summary.h"
+#include "analysis/findings/trace_summary.h"
+#include "analysis/ranks/collective_match.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {

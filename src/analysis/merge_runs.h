@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/clock_offset.h"
+#include "analysis/ranks/clock_offset.h"
 #include "base/result.h"
 #include "run/run.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "analysis/test_traces.h"
+#include "analysis/trace/test_traces.h"
 
 namespace ergometer::analysis {
 namespace {

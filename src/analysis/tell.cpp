@@ -1,8 +1,8 @@
 #include "analysis/tell.h"
 
-#include "analysis/attribution.h"
-#include "analysis/job_findings.h"
-#include "analysis/run_findings.h"
+#include "analysis/findings/job_findings.h"
+#include "analysis/findings/run_findings.h"
+#include "analysis/work/attribution.h"
 
 namespace ergometer::analysis {
 

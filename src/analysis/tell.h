@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "analysis/job_report.h"
+#include "analysis/findings/job_report.h"
+#include "analysis/findings/trace_summary.h"
 #include "analysis/simulated_traces.h"
-#include "analysis/telemetry.h"
-#include "analysis/trace_summary.h"
+#include "analysis/telemetry/telemetry.h"
 
 namespace ergometer::analysis {
 
@@ -21,8 +21,8 @@ Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside 
           size_t threads = 1);
 
 /// The same of a simulated Run. What its sampled ranks' kernels and sensors tell is what a profiler
-/// and a monitor would have shown; findings are the Run's own (analysis/run_findings.h), so that a
-/// number that the summary tells is told once.
+/// and a monitor would have shown; findings are the Run's own (analysis/findings/run_findings.h),
+/// so that a number that the summary tells is told once.
 struct ToldOfRun {
   std::vector<run::RankTrace> traces;  ///< of the sampled ranks
   run::DeviceLog log;

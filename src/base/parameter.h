@@ -21,7 +21,7 @@ struct Parameter {
 };
 
 /// Named parameters of a GPU, a node or a fabric, as the catalog file gives them ("gemm.k_ramp").
-/// Which names exist, with unit and range, is one table: `spec/parameter_table.h`.
+/// Which names exist, with unit and range, is one table: `spec/cluster/parameter_table.h`.
 class ParameterSet {
  public:
   void set(std::string name, Parameter parameter) {

@@ -10,7 +10,7 @@
 #include "calibration/device_record.h"
 #include "calibration/device_work.h"
 #include "calibration/simulated_device.h"
-#include "spec/parameter_table.h"
+#include "spec/cluster/parameter_table.h"
 
 namespace ergometer::calibration {
 namespace {

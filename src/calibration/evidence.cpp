@@ -6,9 +6,9 @@
 
 #include "base/parallel.h"
 #include "calibration/output.h"
-#include "engine/interval.h"
+#include "engine/outcome/interval.h"
 #include "engine/simulate.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::calibration {
 namespace {

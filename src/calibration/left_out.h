@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calibration/sample.h"
-#include "engine/interval.h"
+#include "engine/outcome/interval.h"
 
 namespace ergometer::calibration {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/prepared.h"
-#include "spec/resolve.h"
+#include "spec/resolve/resolve.h"
 
 namespace ergometer::calibration {
 namespace {

@@ -9,8 +9,8 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "calibration/catalog_writer.h"
-#include "spec/read.h"
-#include "spec/yaml_map.h"
+#include "spec/catalog/read.h"
+#include "spec/yaml/yaml_map.h"
 
 namespace ergometer::calibration {
 namespace {

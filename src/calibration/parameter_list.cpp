@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/file.h"
-#include "spec/cluster_reader.h"
-#include "spec/read.h"
-#include "spec/yaml_map.h"
+#include "spec/catalog/read.h"
+#include "spec/cluster/cluster_reader.h"
+#include "spec/yaml/yaml_map.h"
 
 namespace ergometer::calibration {
 namespace {

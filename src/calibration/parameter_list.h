@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spec/job.h"
-#include "spec/parameter_table.h"
+#include "spec/cluster/parameter_table.h"
+#include "spec/job/job.h"
 
 namespace ergometer::calibration {
 

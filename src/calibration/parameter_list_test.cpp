@@ -8,7 +8,7 @@
 #include "calibration/sample.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
-#include "spec/resolve.h"
+#include "spec/resolve/resolve.h"
 
 namespace ergometer::calibration {
 namespace {

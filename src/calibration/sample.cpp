@@ -6,8 +6,8 @@
 
 #include "base/parallel.h"
 #include "engine/prepared.h"
-#include "validation/measurement.h"
-#include "validation/run_job.h"
+#include "validation/rows/measurement.h"
+#include "validation/rows/run_job.h"
 
 namespace ergometer::calibration {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "calibration/least_squares.h"
 #include "calibration/parameter_list.h"
-#include "validation/measured_run.h"
+#include "validation/rows/measured_run.h"
 
 namespace ergometer::calibration {
 

@@ -8,8 +8,8 @@
 
 #include "calibration/device_work.h"
 #include "physics/governor.h"
-#include "spec/read.h"
-#include "validation/names.h"
+#include "spec/catalog/read.h"
+#include "validation/rows/names.h"
 
 namespace ergometer::calibration {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "campaign/draws.h"
 #include "campaign/failures.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::campaign {
 

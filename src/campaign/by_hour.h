@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spec/measure_range.h"
+#include "spec/job/measure_range.h"
 
 namespace ergometer::campaign {
 

@@ -8,7 +8,7 @@
 
 #include "base/exponential.h"
 #include "campaign/keeping.h"
-#include "engine/interval.h"
+#include "engine/outcome/interval.h"
 
 namespace ergometer::campaign {
 namespace {

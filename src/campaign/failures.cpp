@@ -9,8 +9,8 @@
 #include "base/check.h"
 #include "base/csv.h"
 #include "base/text.h"
-#include "spec/measure_range.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
+#include "spec/job/measure_range.h"
 
 namespace ergometer::campaign {
 namespace {

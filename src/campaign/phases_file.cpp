@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "spec/measure_range.h"
-#include "spec/yaml_map.h"
+#include "spec/job/measure_range.h"
+#include "spec/yaml/yaml_map.h"
 
 namespace ergometer::campaign {
 

@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "base/exponential.h"
-#include "engine/interval.h"
-#include "engine/run_phases.h"
+#include "engine/outcome/interval.h"
+#include "engine/power/run_phases.h"
 #include "engine/simulate.h"
 #include "plan/checkpoint.h"
-#include "spec/node_groups.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::campaign {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "campaign/ask.h"
 #include "run/run.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::campaign {
 

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/nearest.h"
-#include "cli/command.h"
-#include "intake/framework_options.h"
-#include "spec/settings.h"
+#include "cli/console/command.h"
+#include "intake/reader/framework_options.h"
+#include "spec/settings/settings.h"
 
 // The only file that knows CLI11, which takes the words apart here and nothing more: its exceptions
 // and exit codes stay in this file, and only the options of the one command that was named are set

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "cli/command.h"
+#include "cli/console/command.h"
 #include "cli/help.h"
 
 namespace ergometer::cli {

@@ -8,9 +8,9 @@
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/table.h"
-#include "cli/terminal.h"
+#include "cli/console/terminal.h"
 #include "report/format.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 #include "workload/parameters.h"
 
 namespace ergometer::cli {

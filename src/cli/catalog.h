@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/command.h"
+#include "cli/console/command.h"
 
 namespace ergometer::cli {
 

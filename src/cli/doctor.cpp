@@ -8,12 +8,12 @@
 
 #include "base/json_writer.h"
 #include "base/version.h"
-#include "cli/terminal.h"
+#include "cli/console/terminal.h"
+#include "run/file/sqlite.h"
 #include "run/run.h"
-#include "run/sqlite.h"
-#include "spec/read.h"
-#include "spec/recipe.h"
-#include "spec/software.h"
+#include "spec/catalog/read.h"
+#include "spec/recipe/recipe.h"
+#include "spec/recipe/software.h"
 #include "spread/crew.h"
 
 namespace ergometer::cli {

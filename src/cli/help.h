@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cli/command.h"
+#include "cli/console/command.h"
 
 namespace ergometer::cli {
 

@@ -13,8 +13,8 @@
 
 #include "base/nearest.h"
 #include "base/version.h"
-#include "cli/command.h"
-#include "cli/crew.h"
+#include "cli/console/command.h"
+#include "cli/console/crew.h"
 #include "cli/help.h"
 
 namespace {

@@ -12,8 +12,8 @@
 #include "base/text.h"
 #include "compare/players.h"
 #include "compare/verdict.h"
+#include "engine/outcome/summary.h"
 #include "engine/simulate.h"
-#include "engine/summary.h"
 #include "run/run.h"
 
 namespace ergometer::compare {

@@ -7,7 +7,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "compare/factors.h"
-#include "spec/cluster_reader.h"
+#include "spec/cluster/cluster_reader.h"
 
 namespace ergometer::compare {
 namespace {

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "base/json_writer.h"
-#include "spec/job_words.h"
-#include "spec/settings.h"
+#include "spec/job/job_words.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::compare {
 namespace {

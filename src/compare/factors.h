@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
-#include "spec/cluster.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::compare {
 

@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <string>
 
-#include "analysis/breakdown.h"
-#include "analysis/collective_kind.h"
-#include "analysis/collectives.h"
-#include "analysis/idle.h"
-#include "analysis/kernel_class.h"
+#include "analysis/ranks/collectives.h"
 #include "analysis/simulated_traces.h"
-#include "analysis/step_breakdown.h"
-#include "analysis/steps.h"
+#include "analysis/trace/breakdown.h"
+#include "analysis/trace/idle.h"
+#include "analysis/trace/step_breakdown.h"
+#include "analysis/trace/steps.h"
+#include "analysis/work/collective_kind.h"
+#include "analysis/work/kernel_class.h"
 #include "compare/measured.h"
 #include "engine/simulate.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "analysis/telemetry.h"
-#include "analysis/trace_summary.h"
+#include "analysis/findings/trace_summary.h"
+#include "analysis/telemetry/telemetry.h"
 #include "base/result.h"
 #include "compare/comparison.h"
 #include "run/run.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::compare {
 

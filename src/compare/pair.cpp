@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "spec/node_groups.h"
-#include "spec/setting_values.h"
+#include "spec/job/node_groups.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::compare {
 namespace {

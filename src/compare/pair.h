@@ -8,7 +8,7 @@
 #include "compare/attribution.h"
 #include "compare/comparison.h"
 #include "compare/factors.h"
-#include "spec/resolve_parts.h"
+#include "spec/settings/resolve_parts.h"
 
 namespace ergometer::compare {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "compare/test_jobs.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::compare {
 namespace {

@@ -31,7 +31,7 @@
 //       + max( S (p-1)/n / B_a2a, S (n-q)/n / (NIC share of a rank * efficiency) ), q = p, or the
 //     members in the emptiest domain where they are uneven
 //   all-to-all that sends every token once to each member it needs (S: one copy of the tokens;
-//   u, v: expected members and domains of a token, workload/routing.cpp), BW only
+//   u, v: expected members and domains of a token, workload/block/routing.cpp), BW only
 //     ring_base + hop + R/2 S/(S+Sh)
 //       + max( S u (p-1)/p / B_a2a, S v (N-1)/N / (NIC share of a rank * line efficiency) )
 //   send

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "plan/placement.h"
 #include "plan/plan.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/operator.h"
 
 namespace ergometer::cost {

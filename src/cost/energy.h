@@ -6,7 +6,7 @@
 #include "physics/energy.h"
 #include "physics/gpu_power.h"
 #include "plan/plan.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::cost {
 

@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "cost/cost.h"
-#include "spec/node_groups.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::cost {
 namespace {

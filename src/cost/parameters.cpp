@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "spec/node_groups.h"
-#include "workload/graphs.h"
+#include "spec/job/node_groups.h"
+#include "workload/block/graphs.h"
 
 namespace ergometer::cost {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cost/cost.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::cost {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cost/parameters.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::cost {
 

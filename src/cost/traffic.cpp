@@ -7,7 +7,7 @@
 //     all inside for N = 1.
 //   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send: S.
 //   tokens once to each member that needs them: S u (p-1)/p inside and S v (N-1)/N over NICs, u and
-//     v the members and domains a token needs (workload/routing.cpp).
+//     v the members and domains a token needs (workload/block/routing.cpp).
 //
 // Worked: all-reduce of 1 GB over 16 ranks in 2 nodes: 2 * 15/16 = 1.875 GB a rank, 1.640625 GB
 // inside and 0.234375 GB over NICs, that is 8 * 0.234375 = 1.875 GB out of every node.

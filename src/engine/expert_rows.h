@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "run/run.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::engine {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/kernel_list.h"
+#include "engine/views/kernel_list.h"
 
 namespace ergometer::engine {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "engine/test_job.h"
+#include "engine/time/test_job.h"
 
 namespace ergometer::engine {
 namespace {

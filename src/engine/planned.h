@@ -4,10 +4,10 @@
 
 #include "base/result.h"
 #include "cost/cost.h"
-#include "engine/timeline.h"
+#include "engine/time/timeline.h"
 #include "plan/memory.h"
 #include "plan/plan.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::engine {

@@ -4,11 +4,11 @@
 #include <span>
 
 #include "cost/cost.h"
-#include "engine/compile.h"
-#include "engine/interval.h"
-#include "engine/summary.h"
+#include "engine/outcome/interval.h"
+#include "engine/outcome/summary.h"
+#include "engine/time/compile.h"
 #include "plan/memory.h"
-#include "spec/stage_order.h"
+#include "spec/job/stage_order.h"
 #include "workload/workload.h"
 
 namespace ergometer::engine {

@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "engine/interval.h"
-#include "engine/timeline.h"
+#include "engine/outcome/interval.h"
+#include "engine/time/timeline.h"
 #include "plan/plan.h"
 #include "run/run.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::engine {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/simulate.h"
-#include "engine/test_job.h"
+#include "engine/time/test_job.h"
 
 namespace ergometer::engine {
 namespace {

@@ -6,15 +6,15 @@
 #include <utility>
 
 #include "engine/expert_rows.h"
-#include "engine/interval.h"
-#include "engine/kernel_list.h"
-#include "engine/kernel_window.h"
-#include "engine/limiter.h"
-#include "engine/link_use.h"
-#include "engine/powered.h"
-#include "engine/run_phases.h"
-#include "engine/step_tasks.h"
-#include "engine/summary.h"
+#include "engine/outcome/interval.h"
+#include "engine/outcome/limiter.h"
+#include "engine/outcome/link_use.h"
+#include "engine/outcome/powered.h"
+#include "engine/outcome/summary.h"
+#include "engine/power/run_phases.h"
+#include "engine/views/kernel_list.h"
+#include "engine/views/kernel_window.h"
+#include "engine/views/step_tasks.h"
 #include "plan/folded.h"
 
 namespace ergometer::engine {

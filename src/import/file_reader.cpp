@@ -6,15 +6,15 @@
 #include <memory>
 #include <optional>
 
+#include "import/bytes/read_ahead.h"
+#include "import/bytes/tar.h"
+#include "import/bytes/unpack.h"
+#include "import/bytes/whole_text.h"
 #include "import/nsys/nsys.h"
-#include "import/read_ahead.h"
-#include "import/tar.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
-#include "import/unpack.h"
-#include "import/whole_text.h"
+#include "run/file/sqlite.h"
 #include "run/run.h"
-#include "run/sqlite.h"
 
 namespace ergometer::importer {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/result.h"
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
+#include "import/bytes/temporary_file.h"
 #include "import/formats.h"
 #include "import/telemetry/log_builder.h"
-#include "import/temporary_file.h"
-#include "import/traces.h"
+#include "import/trace/traces.h"
 
 namespace ergometer::importer {
 

@@ -5,13 +5,13 @@
 #include <initializer_list>
 
 #include "import/chakra/chakra.h"
-#include "import/graph_trace.h"
 #include "import/kineto/kineto.h"
 #include "import/operations/operations.h"
 #include "import/pipeline/pipeline_files.h"
 #include "import/pytorch_et/execution_trace.h"
 #include "import/rocprof/rocprof.h"
 #include "import/telemetry/readers.h"
+#include "import/trace/graph_trace.h"
 
 namespace ergometer::importer {
 namespace {

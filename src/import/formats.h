@@ -8,9 +8,9 @@
 #include <variant>
 
 #include "base/result.h"
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
 #include "import/telemetry/log_builder.h"
-#include "import/traces.h"
+#include "import/trace/traces.h"
 
 namespace ergometer::importer {
 

@@ -10,10 +10,10 @@
 
 #include "base/file.h"
 #include "base/parallel.h"
-#include "import/decimal.h"
 #include "import/file_reader.h"
-#include "import/link_operators.h"
 #include "import/pipeline/pipeline_files.h"
+#include "import/text/decimal.h"
+#include "import/trace/link_operators.h"
 
 namespace ergometer::importer {
 namespace {

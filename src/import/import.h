@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "import/telemetry/options.h"
-#include "import/traces.h"
+#include "import/trace/traces.h"
 #include "run/device_log.h"
 
 namespace ergometer::importer {

@@ -1,11 +1,11 @@
 // torchtitan, NeMo, Megatron-Bridge, Primus, and what a file is.
 #include <gtest/gtest.h>
 
+#include "intake/config/nemo_files.h"
+#include "intake/config/torchtitan.h"
 #include "intake/megatron_yaml.h"
-#include "intake/nemo_files.h"
 #include "intake/read_user_file.h"
-#include "intake/test_reading.h"
-#include "intake/torchtitan.h"
+#include "intake/reader/test_reading.h"
 
 namespace ergometer::intake {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "intake/config/nemo_files.h"
 #include "intake/launch_script.h"
-#include "intake/nemo_files.h"
-#include "intake/test_reading.h"
-#include "spec/settings.h"
+#include "intake/reader/test_reading.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::intake {
 namespace {

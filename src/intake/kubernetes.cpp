@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "intake/launch_script.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::intake {
 namespace {

@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
-#include "intake/shell_launch.h"
-#include "intake/shell_run.h"
+#include "intake/script/shell_launch.h"
+#include "intake/script/shell_run.h"
 #include "intake/started_program.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::intake {
 namespace {

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "base/result.h"
-#include "intake/reading.h"
+#include "intake/reader/reading.h"
 
 namespace ergometer::intake {
 
-/// A launch script, followed as bash would (intake/shell_run.h), to the training program that it
-/// starts; or a file of arguments alone, or one of Megatron-LM's test files. Refused, naming the
-/// line: what cannot be told without the cluster and counts, several different jobs, none.
+/// A launch script, followed as bash would (intake/script/shell_run.h), to the training program
+/// that it starts; or a file of arguments alone, or one of Megatron-LM's test files. Refused,
+/// naming the line: what cannot be told without the cluster and counts, several different jobs,
+/// none.
 base::Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
                                           const ScriptContext& context = {});
 

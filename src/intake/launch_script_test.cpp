@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "intake/shell_launch.h"
-#include "spec/test_file.h"
+#include "intake/script/shell_launch.h"
+#include "spec/files/test_file.h"
 
 namespace ergometer::intake {
 namespace {

@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "base/text.h"
-#include "intake/framework_options.h"
 #include "intake/megatron_names.h"
-#include "spec/read.h"
-#include "spec/recipe.h"
-#include "spec/settings.h"
-#include "spec/tokenizers.h"
-#include "spec/yaml_flat.h"
+#include "intake/reader/framework_options.h"
+#include "spec/catalog/read.h"
+#include "spec/model/tokenizers.h"
+#include "spec/recipe/recipe.h"
+#include "spec/settings/settings.h"
+#include "spec/yaml/yaml_flat.h"
 
 namespace ergometer::intake {
 namespace {

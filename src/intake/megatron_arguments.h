@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "intake/argument.h"
-#include "intake/reading.h"
+#include "intake/reader/reading.h"
+#include "intake/script/argument.h"
 
 namespace ergometer::intake {
 

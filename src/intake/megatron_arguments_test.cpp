@@ -5,7 +5,7 @@
 #include <fstream>
 
 #include "intake/launch_script.h"
-#include "spec/test_file.h"
+#include "spec/files/test_file.h"
 
 namespace ergometer::intake {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "spec/job_words.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::intake {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 // The names of Megatron-LM's arguments and its relatives', with underscores.
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/text.h"
-#include "intake/flat_reader.h"
-#include "intake/framework_options.h"
 #include "intake/launch_script.h"
-#include "spec/model_names.h"
-#include "spec/recipe.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
+#include "spec/model/model_names.h"
+#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "intake/reading.h"
+#include "intake/reader/reading.h"
 
 namespace ergometer::intake {
 

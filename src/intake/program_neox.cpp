@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "intake/neox.h"
+#include "intake/config/neox.h"
 #include "intake/program_reader.h"
 
 // GPT-NeoX: `deepy.py train.py -d configs 6-9B.yml local_setup`, or its program with files.

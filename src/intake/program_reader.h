@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "intake/argument.h"
+#include "intake/config/trainer_arguments.h"
 #include "intake/read_user_file.h"
-#include "intake/reading.h"
-#include "intake/shell_launch.h"
-#include "intake/trainer_arguments.h"
+#include "intake/reader/reading.h"
+#include "intake/script/argument.h"
+#include "intake/script/shell_launch.h"
 
 namespace ergometer::intake {
 

@@ -4,16 +4,16 @@
 #include <array>
 
 #include "base/text.h"
-#include "intake/adapters.h"
-#include "intake/flat_reader.h"
-#include "intake/framework_options.h"
-#include "intake/launcher_options.h"
+#include "intake/config/adapters.h"
+#include "intake/config/trainer_arguments.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
 #include "intake/program_reader.h"
-#include "intake/trainer_arguments.h"
-#include "spec/model_names.h"
-#include "spec/read.h"
+#include "intake/programs/launcher_options.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
+#include "spec/catalog/read.h"
+#include "spec/model/model_names.h"
 
 // ms-swift: `swift sft` is the Trainer and `megatron sft` Megatron-LM, both with other words and
 // other defaults.

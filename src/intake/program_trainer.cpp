@@ -5,14 +5,14 @@
 #include <array>
 
 #include "base/text.h"
-#include "intake/accelerate.h"
-#include "intake/accelerate_words.h"
-#include "intake/axolotl.h"
-#include "intake/deepspeed.h"
-#include "intake/flat_reader.h"
-#include "intake/framework_options.h"
-#include "intake/trainer_arguments.h"
-#include "spec/recipe.h"
+#include "intake/config/accelerate.h"
+#include "intake/config/axolotl.h"
+#include "intake/config/deepspeed.h"
+#include "intake/config/trainer_arguments.h"
+#include "intake/programs/accelerate_words.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
+#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "intake/reading.h"
+#include "intake/reader/reading.h"
 
 namespace ergometer::intake {
 

@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 #include "intake/launch_script.h"
-#include "intake/launcher_options.h"
-#include "spec/settings.h"
-#include "spec/yaml_flat.h"
+#include "intake/programs/launcher_options.h"
+#include "spec/settings/settings.h"
+#include "spec/yaml/yaml_flat.h"
 
 namespace ergometer::intake {
 namespace {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "base/result.h"
-#include "intake/reading.h"
-#include "intake/shell_launch.h"
+#include "intake/reader/reading.h"
+#include "intake/script/shell_launch.h"
 
 namespace ergometer::intake {
 

@@ -1,13 +1,13 @@
 // DeepSpeed, accelerate, the Trainer and PEFT.
 #include <gtest/gtest.h>
 
-#include "intake/accelerate.h"
-#include "intake/accelerate_words.h"
-#include "intake/adapters.h"
-#include "intake/axolotl.h"
-#include "intake/deepspeed.h"
-#include "intake/test_reading.h"
-#include "intake/trainer_arguments.h"
+#include "intake/config/accelerate.h"
+#include "intake/config/adapters.h"
+#include "intake/config/axolotl.h"
+#include "intake/config/deepspeed.h"
+#include "intake/config/trainer_arguments.h"
+#include "intake/programs/accelerate_words.h"
+#include "intake/reader/test_reading.h"
 
 namespace ergometer::intake {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "analysis/merge_runs.h"
-#include "analysis/telemetry.h"
+#include "analysis/telemetry/telemetry.h"
 #include "base/file.h"
 #include "base/parallel.h"
 #include "compare/measured.h"

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "search/random_candidates.h"
-#include "search/test_space.h"
+#include "search/space/random_candidates.h"
+#include "search/space/test_space.h"
 
 namespace ergometer::launch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "launch/arguments.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::launch {
 

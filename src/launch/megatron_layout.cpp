@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "launch/megatron.h"
-#include "spec/job_words.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::launch {
 namespace {

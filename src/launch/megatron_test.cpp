@@ -7,8 +7,8 @@
 
 #include "intake/launch_script.h"
 #include "launch/test_job.h"
-#include "spec/read.h"
-#include "spec/settings.h"
+#include "spec/catalog/read.h"
+#include "spec/settings/settings.h"
 #include "workload/parameters.h"
 
 namespace ergometer::launch {

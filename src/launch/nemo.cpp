@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "spec/job_words.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::launch {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "launch/test_job.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::launch {
 namespace {

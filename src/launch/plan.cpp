@@ -9,9 +9,9 @@
 #include "base/random.h"
 #include "engine/simulate.h"
 #include "launch/training.h"
-#include "report/job_json.h"
-#include "spec/node_groups.h"
-#include "spec/settings_record.h"
+#include "report/summary/job_json.h"
+#include "spec/files/settings_record.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::launch {
 namespace {

@@ -9,8 +9,8 @@
 #include "launch/site.h"
 #include "launch/text_file.h"
 #include "run/run.h"
-#include "spec/job.h"
-#include "spec/settings.h"
+#include "spec/job/job.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::launch {
 

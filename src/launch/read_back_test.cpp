@@ -5,16 +5,16 @@
 
 #include "base/random_cases.h"
 #include "engine/prepared.h"
+#include "intake/config/torchtitan.h"
 #include "intake/launch_script.h"
-#include "intake/torchtitan.h"
 #include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/test_job.h"
 #include "launch/torchtitan.h"
 #include "plan/stages.h"
-#include "search/random_candidates.h"
-#include "spec/setting_values.h"
+#include "search/space/random_candidates.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::launch {
 namespace {

@@ -5,7 +5,7 @@
 #include "intake/launch_script.h"
 #include "launch/test_job.h"
 #include "launch/training.h"
-#include "spec/yaml_map.h"
+#include "spec/yaml/yaml_map.h"
 
 namespace ergometer::launch {
 namespace {

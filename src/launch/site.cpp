@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "spec/yaml_map.h"
+#include "spec/yaml/yaml_map.h"
 
 namespace ergometer::launch {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::launch {
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "plan/stages.h"
-#include "spec/job_words.h"
-#include "spec/torchtitan_flavors.h"
+#include "spec/job/job_words.h"
+#include "spec/model/torchtitan_flavors.h"
 
 namespace ergometer::launch {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::launch {
 

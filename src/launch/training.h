@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "launch/framework.h"
 #include "launch/text_file.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::launch {
 

@@ -8,7 +8,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/version.h"
-#include "cli/memory_stream.h"
+#include "cli/console/memory_stream.h"
 #include "library/content.h"
 #include "run/run.h"
 

@@ -10,7 +10,7 @@
 #include "physics/gpu_power.h"
 #include "physics/heat.h"
 #include "physics/node_power.h"
-#include "spec/overrides.h"
+#include "spec/job/overrides.h"
 
 namespace ergometer::optimize {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "optimize/clocks.h"
 #include "plan/stages.h"
-#include "spec/rank_map.h"
+#include "spec/settings/rank_map.h"
 
 namespace ergometer::optimize {
 namespace {

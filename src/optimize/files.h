@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "optimize/optimize.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::optimize {
 

@@ -7,7 +7,7 @@
 #include "engine/simulate.h"
 #include "optimize/caps.h"
 #include "optimize/test_jobs.h"
-#include "spec/pipeline_layout.h"
+#include "spec/job/pipeline_layout.h"
 
 namespace ergometer::optimize {
 namespace {

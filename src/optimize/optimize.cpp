@@ -9,7 +9,7 @@
 #include "optimize/caps.h"
 #include "optimize/layers.h"
 #include "optimize/placement.h"
-#include "spec/node_groups.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::optimize {
 namespace {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "engine/outcome/powered.h"
+#include "engine/outcome/summary.h"
 #include "engine/planned.h"
-#include "engine/powered.h"
-#include "engine/summary.h"
 
 namespace ergometer::optimize {
 namespace {

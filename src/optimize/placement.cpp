@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "spec/rank_map.h"
+#include "spec/settings/rank_map.h"
 
 namespace ergometer::optimize {
 namespace {

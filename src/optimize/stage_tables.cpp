@@ -13,9 +13,9 @@
 
 #include "cost/degraded.h"
 #include "cost/energy.h"
-#include "engine/compile.h"
-#include "engine/powered.h"
-#include "engine/summary.h"
+#include "engine/outcome/powered.h"
+#include "engine/outcome/summary.h"
+#include "engine/time/compile.h"
 #include "plan/memory.h"
 
 namespace ergometer::optimize {

@@ -5,7 +5,7 @@
 
 #include "base/result.h"
 #include "optimize/time_cost.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::optimize {
 

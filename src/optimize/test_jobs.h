@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::optimize {
 

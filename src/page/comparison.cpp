@@ -2,7 +2,7 @@
 
 #include "compare/counterfactual.h"
 #include "compare/measured.h"
-#include "spec/settings_record.h"
+#include "spec/files/settings_record.h"
 
 namespace ergometer::page {
 namespace {

@@ -13,7 +13,7 @@
 #include "page/study_part.h"
 #include "page/timeline_part.h"
 #include "page/what_if_part.h"
-#include "report/comparison_json.h"
+#include "report/decision/comparison_json.h"
 
 namespace ergometer::page {
 namespace {

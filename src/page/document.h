@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/shape_table.h"
+#include "analysis/work/shape_table.h"
 #include "base/result.h"
 #include "run/run.h"
-#include "study/what_if.h"
+#include "study/neighbours/what_if.h"
 
 namespace ergometer::page {
 

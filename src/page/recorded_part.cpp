@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "page/run_part.h"
-#include "report/graph_output.h"
-#include "report/job_report_json.h"
-#include "report/telemetry_json.h"
-#include "report/trace_json.h"
+#include "report/measured/graph_output.h"
+#include "report/measured/job_report_json.h"
+#include "report/measured/telemetry_json.h"
+#include "report/measured/trace_json.h"
 
 namespace ergometer::page {
 namespace {

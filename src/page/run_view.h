@@ -5,7 +5,7 @@
 
 #include "analysis/tell.h"
 #include "page/document.h"
-#include "report/job_view.h"
+#include "report/summary/job_view.h"
 
 namespace ergometer::page {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "page/run_part.h"
-#include "report/summary_json.h"
-#include "report/telemetry_json.h"
-#include "report/trace_json.h"
+#include "report/measured/telemetry_json.h"
+#include "report/measured/trace_json.h"
+#include "report/summary/summary_json.h"
 
 namespace ergometer::page {
 namespace {

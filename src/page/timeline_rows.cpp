@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/kernel_class.h"
-#include "report/trace.h"
+#include "analysis/work/kernel_class.h"
+#include "report/timeline/trace.h"
 
 namespace ergometer::page {
 namespace {

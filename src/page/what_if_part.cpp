@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "page/columns.h"
-#include "report/comparison_json.h"
+#include "report/decision/comparison_json.h"
 
 namespace ergometer::page {
 namespace {

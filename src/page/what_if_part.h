@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json_writer.h"
-#include "study/what_if.h"
+#include "study/neighbours/what_if.h"
 
 namespace ergometer::page {
 

@@ -12,7 +12,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "physics/governor.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::physics {
 namespace {

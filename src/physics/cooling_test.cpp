@@ -6,7 +6,7 @@
 #include <string>
 
 #include "physics/heat.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::physics {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "physics/energy.h"
-#include "spec/cluster.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::physics {
 

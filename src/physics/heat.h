@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spec/cluster.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::physics {
 

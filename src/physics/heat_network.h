@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "physics/heat.h"
-#include "spec/cluster.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::physics {
 

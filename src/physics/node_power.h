@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/result.h"
-#include "spec/cluster.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::physics {
 

@@ -8,7 +8,7 @@
 
 #include "physics/governor.h"
 #include "physics/silicon.h"
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::physics {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::physics {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "plan/stages.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::plan {

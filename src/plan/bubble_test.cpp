@@ -113,7 +113,7 @@ TEST(Bubble, InterleavingDividesItByTheChunks) {
   }
 }
 
-// Two layers a stage, one a chunk: what engine/bubble_test.cpp has in units of a stage.
+// Two layers a stage, one a chunk: what engine/time/bubble_test.cpp has in units of a stage.
 TEST(Bubble, OfAVIsTheSchedulesOwnToo) {
   for (const bool overlap : {false, true})
     for (const int64_t p : {2, 3, 4, 8})

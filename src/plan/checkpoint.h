@@ -1,6 +1,6 @@
 #pragma once
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::plan {

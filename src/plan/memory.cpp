@@ -5,7 +5,7 @@
 
 #include "plan/memory_parts.h"
 #include "plan/memory_reserve.h"
-#include "spec/node_groups.h"
+#include "spec/job/node_groups.h"
 
 // Peak memory of a stage = model states + buffers + the largest of (what the schedule holds at its
 // fullest, what the optimizer step needs beside the states). In the framework's allocator: the

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/stages.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::plan {

@@ -17,7 +17,7 @@ namespace ergometer::plan {
 namespace {
 
 const char* const kLogits =
-    "logits";  // the loss's part of a head's kept tensors, see workload/activations.cpp
+    "logits";  // the loss's part of a head's kept tensors, see workload/block/activations.cpp
 
 double logits_of(const workload::Block& block) {
   double bytes = 0;

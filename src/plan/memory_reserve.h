@@ -1,7 +1,7 @@
 #pragma once
 
 #include "plan/stages.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::plan {
 

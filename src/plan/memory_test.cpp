@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/test_job.h"
-#include "spec/nanotron_stages.h"
+#include "spec/job/nanotron_stages.h"
 #include "workload/flops.h"
 
 // The model of `plan/test_job.h`: h = 64, 8 heads of 8, f = 256, vocabulary 1024, eight layers. A

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "spec/node_groups.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::plan {
 namespace {

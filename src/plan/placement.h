@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/operator.h"
 
 namespace ergometer::plan {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "spec/node_groups.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::plan {
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/test_job.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::plan {
 namespace {

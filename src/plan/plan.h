@@ -8,7 +8,7 @@
 
 #include "plan/placement.h"
 #include "plan/stages.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::plan {

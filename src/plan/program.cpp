@@ -13,7 +13,7 @@
 #include "plan/schedule.h"
 #include "plan/sharded_units.h"
 #include "plan/step_end.h"
-#include "workload/graphs.h"
+#include "workload/block/graphs.h"
 
 namespace ergometer::plan {
 namespace {

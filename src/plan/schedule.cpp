@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "spec/stage_order.h"
+#include "spec/job/stage_order.h"
 
 namespace ergometer::plan {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::plan {
 
@@ -11,8 +11,8 @@ using spec::ScheduleSlot;
 using spec::SlotKind;
 
 /// The order in which stage `stage` of `job` runs its micro batches and chunks
-/// (spec/stage_order.h); forward only for inference jobs. With `micro_batches`: as if the step had
-/// so many, which a schedule file's has not.
+/// (spec/job/stage_order.h); forward only for inference jobs. With `micro_batches`: as if the step
+/// had so many, which a schedule file's has not.
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage);
 std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage, int64_t micro_batches);
 

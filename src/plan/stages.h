@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 namespace ergometer::plan {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "plan/memory.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 // Jobs made by hand for this folder's tests: a small dense or MoE model on nodes of eight GPUs.

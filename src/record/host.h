@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/recording.h"
+#include "run/file/recording.h"
 
 namespace ergometer::record {
 

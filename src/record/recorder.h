@@ -17,7 +17,7 @@
 #include "record/source.h"
 #include "record/step_log.h"
 #include "record/stop_flag.h"
-#include "run/recording.h"
+#include "run/file/recording.h"
 
 namespace ergometer::record {
 

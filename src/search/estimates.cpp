@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "search/pieces.h"
+#include "search/estimate/pieces.h"
 #include "search/play.h"
 #include "search/worker.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <filesystem>
 
-#include "search/test_space.h"
+#include "search/space/test_space.h"
 
 namespace ergometer::search {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "search/estimator.h"
+#include "search/estimate/estimator.h"
 
 namespace ergometer::search {
 

@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
-#include "search/axes.h"
 #include "search/search.h"
-#include "search/stage_split.h"
+#include "search/space/axes.h"
+#include "search/space/stage_split.h"
 
 namespace ergometer::search {
 namespace {

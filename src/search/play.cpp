@@ -4,7 +4,7 @@
 #include <span>
 
 #include "base/parallel.h"
-#include "engine/powered.h"
+#include "engine/outcome/powered.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "search/simplest.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/powered.h"
+#include "engine/outcome/powered.h"
 #include "search/estimates.h"
 
 namespace ergometer::search {

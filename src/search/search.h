@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "run/run.h"
 #include "search/front.h"
-#include "search/space.h"
+#include "search/space/space.h"
 
 namespace ergometer::search {
 

@@ -9,8 +9,8 @@
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "plan/memory.h"
-#include "search/random_candidates.h"
-#include "search/test_space.h"
+#include "search/space/random_candidates.h"
+#include "search/space/test_space.h"
 
 namespace ergometer::search {
 namespace {

@@ -1,7 +1,7 @@
 #include "search/simplest.h"
 
-#include "search/random_candidates.h"
-#include "search/test_space.h"
+#include "search/space/random_candidates.h"
+#include "search/space/test_space.h"
 
 namespace ergometer::search {
 namespace {

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "record/clock.h"
-#include "record/pusher.h"
+#include "record/push/pusher.h"
 #include "record/source.h"
-#include "run/log_tables.h"
-#include "run/sqlite.h"
+#include "run/file/log_tables.h"
+#include "run/file/sqlite.h"
 
 namespace ergometer::serve {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "record/http_exchange.h"
-#include "record/listener.h"
+#include "record/metrics/http_exchange.h"
+#include "record/metrics/listener.h"
 #include "serve/channel.h"
 
 namespace ergometer::serve {

@@ -9,11 +9,11 @@
 #include <tuple>
 #include <utility>
 
-#include "run/log_tables.h"
-#include "run/reading_rows.h"
+#include "run/file/log_tables.h"
+#include "run/file/reading_rows.h"
+#include "run/file/sqlite.h"
+#include "run/file/writer_lock.h"
 #include "run/run.h"
-#include "run/sqlite.h"
-#include "run/writer_lock.h"
 
 namespace ergometer::serve {
 namespace {

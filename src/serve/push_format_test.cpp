@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "record/pusher.h"
+#include "record/push/pusher.h"
 
 namespace ergometer::serve {
 namespace {

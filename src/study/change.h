@@ -1,6 +1,6 @@
 #pragma once
 
-#include "study/definition.h"
+#include "study/file/definition.h"
 
 namespace ergometer::study {
 

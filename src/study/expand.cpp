@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "spec/fingerprint.h"
+#include "spec/files/fingerprint.h"
 #include "study/by_code.h"
 #include "study/change.h"
 #include "study/point_value.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "study/definition.h"
+#include "study/file/definition.h"
 #include "study/predict.h"
 
 namespace ergometer::study {

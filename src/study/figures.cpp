@@ -6,7 +6,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 #include "study/point_value.h"
 
 namespace ergometer::study {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "run/study.h"
-#include "study/definition.h"
+#include "study/file/definition.h"
 
 namespace ergometer::study {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "spec/matrix.h"
+#include "spec/files/matrix.h"
 #include "study/change.h"
 #include "study/expand.h"
 #include "study/point_value.h"

@@ -7,7 +7,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "run/study_columns.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::study {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "run/study.h"
-#include "study/expression.h"
+#include "study/file/expression.h"
 
 namespace ergometer::study {
 

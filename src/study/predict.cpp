@@ -2,8 +2,8 @@
 
 #include "base/parallel.h"
 #include "engine/simulate.h"
-#include "report/job_json.h"
-#include "report/summary_json.h"
+#include "report/summary/job_json.h"
+#include "report/summary/summary_json.h"
 #include "run/study_values.h"
 
 namespace ergometer::study {

@@ -8,7 +8,7 @@
 
 #include "run/run.h"
 #include "run/study.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::study {
 

@@ -8,8 +8,8 @@
 #include "base/result.h"
 #include "run/run.h"
 #include "spread/session.h"
-#include "study/definition.h"
 #include "study/expand.h"
+#include "study/file/definition.h"
 
 namespace ergometer::study {
 

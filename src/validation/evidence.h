@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "engine/interval.h"
-#include "validation/measured_run.h"
+#include "engine/outcome/interval.h"
 #include "validation/predict.h"
+#include "validation/rows/measured_run.h"
 
 namespace ergometer::validation {
 

@@ -3,11 +3,11 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "engine/interval.h"
+#include "engine/outcome/interval.h"
 #include "engine/simulate.h"
 #include "physics/silicon.h"
-#include "validation/model_table.h"
-#include "validation/power_row.h"
+#include "validation/rows/model_table.h"
+#include "validation/rows/power_row.h"
 
 namespace ergometer::validation {
 namespace {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 
-#include "spec/job.h"
-#include "validation/measured_run.h"
+#include "spec/job/job.h"
 #include "validation/predict.h"
+#include "validation/rows/measured_run.h"
 
 namespace ergometer::validation {
 

@@ -9,10 +9,10 @@
 
 #include "base/parallel.h"
 #include "base/text.h"
+#include "engine/outcome/summary.h"
 #include "engine/prepared.h"
-#include "engine/summary.h"
-#include "validation/names.h"
 #include "validation/power_predict.h"
+#include "validation/rows/names.h"
 
 namespace ergometer::validation {
 namespace {

@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/interval.h"
+#include "engine/outcome/interval.h"
 #include "run/run.h"
-#include "validation/measured_run.h"
-#include "validation/measurement.h"
-#include "validation/run_job.h"
+#include "validation/rows/measured_run.h"
+#include "validation/rows/measurement.h"
+#include "validation/rows/run_job.h"
 
 namespace ergometer::validation {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "validation/test_row.h"
+#include "validation/rows/test_row.h"
 
 namespace ergometer::validation {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "validation/test_row.h"
+#include "validation/rows/test_row.h"
 
 namespace ergometer::validation {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/json_writer.h"
 #include "run/run.h"
-#include "validation/job_draft.h"
+#include "validation/rows/job_draft.h"
 #include "validation/score.h"
 
 namespace ergometer::validation {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "validation/measured_run.h"
+#include "validation/rows/measured_run.h"
 
 namespace ergometer::validation {
 

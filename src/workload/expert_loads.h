@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::workload {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/quantity.h"
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::workload {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::workload {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "spec/model.h"
+#include "spec/job/model.h"
 
 namespace ergometer::workload {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "spec/read.h"
+#include "spec/catalog/read.h"
 
 namespace ergometer::workload {
 namespace {

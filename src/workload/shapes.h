@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 
 namespace ergometer::workload {
 
@@ -32,7 +32,7 @@ struct Shapes {
   int64_t hidden = 0;
   int64_t heads = 0, kv_heads = 0;  ///< on this rank
   int64_t qk_dim = 0, v_dim = 0;
-  int64_t vocab = 0;  ///< padded, on this rank
+  int64_t vocab = 0;       ///< padded, on this rank
   double expert_load = 1;  ///< rows that reach the rank's experts, over an even share
 
   double token_share() const { return sequence_parallel ? 1.0 : 1.0 / static_cast<double>(tp); }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/workload.h"
 
 // Jobs made by hand for this folder's tests, and ways to read what they are lowered to.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "spec/job.h"
+#include "spec/job/job.h"
 #include "workload/expert_loads.h"
 #include "workload/operator.h"
 

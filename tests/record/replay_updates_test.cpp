@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "analysis/telemetry.h"
+#include "analysis/telemetry/telemetry.h"
 #include "import/import.h"
 #include "record/test_support.h"
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "record/metrics_server.h"
+#include "record/metrics/metrics_server.h"
 #include "record/sources.h"
 
 namespace {

@@ -20,7 +20,7 @@
 #include "base/csv.h"
 #include "base/file.h"
 #include "engine/simulate.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer {
 namespace {

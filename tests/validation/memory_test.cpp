@@ -1,6 +1,6 @@
 // Predicted against measured memory (tests/validation/data/README.md says where the numbers are
 // from). Nothing is fitted per row: the schemes of src/plan/memory_states.cpp and the activations
-// of src/workload/activations.cpp, with one constant for workspaces per framework.
+// of src/workload/block/activations.cpp, with one constant for workspaces per framework.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "plan/memory.h"
-#include "spec/nanotron_stages.h"
-#include "spec/read.h"
-#include "spec/settings.h"
+#include "spec/catalog/read.h"
+#include "spec/job/nanotron_stages.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer {
 namespace {

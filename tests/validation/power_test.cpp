@@ -7,8 +7,8 @@
 #include <string>
 
 #include "engine/simulate.h"
-#include "validation/measured_run.h"
-#include "validation/run_job.h"
+#include "validation/rows/measured_run.h"
+#include "validation/rows/run_job.h"
 
 namespace ergometer {
 namespace {

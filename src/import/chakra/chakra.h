@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
 #include "run/work_graph.h"
 
 namespace ergometer::importer {

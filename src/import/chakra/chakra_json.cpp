@@ -3,9 +3,9 @@
 
 #include "import/chakra/chakra.h"
 #include "import/chakra/node_builder.h"
-#include "import/decimal.h"
-#include "import/json_text.h"
-#include "import/walk_json.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
+#include "import/text/walk_json.h"
 
 // Keys are written in several ways: "Id" and "id", "data_deps" and "dataDeps". They are compared in
 // lower case and without underscores.

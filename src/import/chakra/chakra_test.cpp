@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "import/graph_trace.h"
-#include "import/test_source.h"
+#include "import/bytes/test_source.h"
+#include "import/trace/graph_trace.h"
 
 namespace ergometer::importer {
 namespace {

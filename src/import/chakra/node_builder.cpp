@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "import/decimal.h"
-#include "import/rank_name.h"
+#include "import/text/decimal.h"
+#include "import/text/rank_name.h"
 
 namespace ergometer::importer {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "import/name_index.h"
+#include "import/text/name_index.h"
 #include "run/work_graph.h"
 
 namespace ergometer::importer {

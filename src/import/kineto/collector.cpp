@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "base/text.h"
-#include "import/decimal.h"
-#include "import/json_text.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
 #include "run/operator_tree.h"
 
 namespace ergometer::importer {

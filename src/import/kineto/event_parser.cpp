@@ -2,8 +2,8 @@
 
 #include <simdjson.h>
 
-#include "import/json_scan.h"
-#include "import/json_text.h"
+#include "import/text/json_scan.h"
+#include "import/text/json_text.h"
 
 // The stretch is made a list of its own by a bracket on either side, and simdjson's On-Demand
 // reader walks over it: it looks for structure in the whole stretch at once with vector

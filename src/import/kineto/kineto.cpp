@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "import/json_cursor.h"
-#include "import/json_scan.h"
-#include "import/json_text.h"
 #include "import/kineto/event_parser.h"
 #include "import/kineto/metadata.h"
-#include "import/rank_name.h"
+#include "import/text/json_cursor.h"
+#include "import/text/json_scan.h"
+#include "import/text/json_text.h"
+#include "import/text/rank_name.h"
 
 namespace ergometer::importer {
 namespace {

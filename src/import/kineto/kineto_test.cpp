@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "import/test_source.h"
-#include "import/window.h"
+#include "import/bytes/test_source.h"
+#include "import/bytes/window.h"
 
 namespace ergometer::importer {
 namespace {

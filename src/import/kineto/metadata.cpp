@@ -2,9 +2,9 @@
 
 #include <simdjson.h>
 
-#include "import/decimal.h"
-#include "import/json_text.h"
-#include "import/rank_name.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
+#include "import/text/rank_name.h"
 
 namespace ergometer::importer {
 namespace {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/result.h"
-#include "import/trace_builder.h"
-#include "run/sqlite.h"
+#include "import/trace/trace_builder.h"
+#include "run/file/sqlite.h"
 
 namespace ergometer::importer {
 

@@ -2,9 +2,9 @@
 
 #include <map>
 
-#include "import/decimal.h"
 #include "import/nsys/nsys.h"
 #include "import/nsys/table.h"
+#include "import/text/decimal.h"
 
 namespace ergometer::importer {
 namespace {

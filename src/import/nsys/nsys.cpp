@@ -7,7 +7,7 @@
 
 #include "import/nsys/export.h"
 #include "import/nsys/table.h"
-#include "import/rank_name.h"
+#include "import/text/rank_name.h"
 
 namespace ergometer::importer {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/result.h"
 #include "import/telemetry/log_builder.h"
+#include "run/file/sqlite.h"
 #include "run/gpu_trace.h"
-#include "run/sqlite.h"
 
 namespace ergometer::importer {
 
@@ -18,7 +18,7 @@ bool is_nsys(run::Database& db);
 ///
 ///  - Events: kernels, copies, sets, and graphs that were traced as a whole. Launches: calls of the
 ///    runtime and the driver. Ranges: NVTX (push/pop and start/end) and MPI, "domain:text" where
-///    they are not of the default domain. Steps: ranges named so (import/step_name.h).
+///    they are not of the default domain. Steps: ranges named so (import/text/step_name.h).
 ///  - Ranks: MPI's, from its table or its NVTX mark; of a process with several GPUs only the one
 ///    with most events has it. Otherwise the file's name, when one GPU is all there is.
 ///  - Times are the export's; the epoch of its zero is in it.

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include "import/decimal.h"
-#include "import/json_text.h"
 #include "import/nsys/export.h"
 #include "import/nsys/table.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
 
 namespace ergometer::importer {
 namespace {

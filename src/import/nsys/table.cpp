@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "import/decimal.h"
+#include "import/text/decimal.h"
 
 namespace ergometer::importer {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "run/sqlite.h"
+#include "run/file/sqlite.h"
 
 namespace ergometer::importer {
 

@@ -11,12 +11,12 @@
 #include <unordered_map>
 
 #include "base/file.h"
-#include "import/decimal.h"
+#include "import/bytes/read_ahead.h"
+#include "import/bytes/unpack.h"
 #include "import/formats.h"
-#include "import/json_text.h"
-#include "import/read_ahead.h"
-#include "import/unpack.h"
-#include "import/walk_json.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
+#include "import/text/walk_json.h"
 
 namespace ergometer::importer {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
 #include "run/operations.h"
 
 namespace ergometer::importer {

@@ -5,11 +5,11 @@
 #include <cctype>
 #include <map>
 
-#include "import/decimal.h"
-#include "import/json_text.h"
 #include "import/pipeline/pipeline_files.h"
-#include "import/rank_name.h"
-#include "import/walk_json.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
+#include "import/text/rank_name.h"
+#include "import/text/walk_json.h"
 
 namespace ergometer::importer {
 namespace {

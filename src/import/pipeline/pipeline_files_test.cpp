@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "import/test_source.h"
+#include "import/bytes/test_source.h"
 
 namespace ergometer::importer {
 namespace {

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 
-#include "import/decimal.h"
-#include "import/json_text.h"
-#include "import/name_index.h"
 #include "import/pytorch_et/tensors.h"
-#include "import/rank_name.h"
-#include "import/walk_json.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
+#include "import/text/name_index.h"
+#include "import/text/rank_name.h"
+#include "import/text/walk_json.h"
 
 namespace ergometer::importer {
 namespace {

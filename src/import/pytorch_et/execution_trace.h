@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
 #include "run/work_graph.h"
 
 namespace ergometer::importer {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "import/link_operators.h"
+#include "import/bytes/test_source.h"
 #include "import/pytorch_et/tensors.h"
-#include "import/test_source.h"
+#include "import/trace/link_operators.h"
 
 namespace ergometer::importer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "import/trace_builder.h"
+#include "import/trace/trace_builder.h"
 
 namespace ergometer::importer {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "import/rocprof/record.h"
-#include "import/trace_builder.h"
+#include "import/trace/trace_builder.h"
 
 namespace ergometer::importer {
 

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "import/decimal.h"
-#include "import/json_text.h"
+#include "import/text/decimal.h"
+#include "import/text/json_text.h"
 
 namespace ergometer::importer {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <functional>
 
-#include "import/decimal.h"
-#include "import/json_cursor.h"
-#include "import/json_scan.h"
-#include "import/rank_name.h"
 #include "import/rocprof/process.h"
+#include "import/text/decimal.h"
+#include "import/text/json_cursor.h"
+#include "import/text/json_scan.h"
+#include "import/text/rank_name.h"
 
 namespace ergometer::importer {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "import/byte_source.h"
+#include "import/bytes/byte_source.h"
 #include "run/gpu_trace.h"
 
 namespace ergometer::importer {
@@ -19,7 +19,7 @@ bool is_rocprof(std::string_view head);
 ///
 ///  - Events: kernel dispatches and memory copies. Launches: calls of HIP by correlation.
 ///    Collectives: calls of RCCL, whose sizes the file does not tell. Ranges: roctx. Steps: ranges
-///    named so (import/step_name.h).
+///    named so (import/text/step_name.h).
 ///  - Ranks: the file's name, when one GPU is all there is.
 ///  - Times are those of the machine's clock since its start; no epoch is known.
 ///

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "import/bytes/test_source.h"
 #include "import/import.h"
-#include "import/test_source.h"
 
 namespace ergometer::importer {
 namespace {

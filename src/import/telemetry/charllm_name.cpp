@@ -2,9 +2,9 @@
 
 #include <array>
 
-#include "import/decimal.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
+#include "import/text/decimal.h"
 
 namespace ergometer::importer {
 namespace {

@@ -4,9 +4,9 @@
 #include <array>
 #include <set>
 
-#include "import/decimal.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
+#include "import/text/decimal.h"
 
 namespace ergometer::importer {
 namespace {

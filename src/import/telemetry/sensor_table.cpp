@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "base/text.h"
-#include "import/decimal.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
+#include "import/text/decimal.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::importer {

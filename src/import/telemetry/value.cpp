@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "import/decimal.h"
+#include "import/text/decimal.h"
 
 namespace ergometer::importer {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
-#include "record/broken_pipe.h"
+#include "record/push/broken_pipe.h"
 
 namespace ergometer::record {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "study/charllm/figures.h"
-#include "study/charllm/findings.h"
+#include "study/charllm/figures/figures.h"
+#include "study/charllm/findings/findings.h"
 
 namespace ergometer::study {
 

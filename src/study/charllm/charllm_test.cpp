@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "spec/matrix.h"
+#include "spec/files/matrix.h"
 
 namespace ergometer::study {
 namespace {

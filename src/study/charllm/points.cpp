@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 #include "study/charllm/charllm.h"
 #include "study/charllm/evidence.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "spec/matrix.h"
+#include "spec/files/matrix.h"
 #include "study/predict.h"
 
 namespace ergometer::study::charllm {

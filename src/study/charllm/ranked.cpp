@@ -2,7 +2,7 @@
 
 #include "cost/cost.h"
 #include "engine/simulate.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::study::charllm {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 #include <tuple>
 
-#include "spec/scaled_model.h"
-#include "spec/setting_values.h"
+#include "spec/model/scaled_model.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::study::proxy {
 namespace {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::study::proxy {
 

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "base/parallel.h"
-#include "spec/job_words.h"
-#include "spec/node_groups.h"
+#include "spec/job/job_words.h"
+#include "spec/job/node_groups.h"
 #include "study/proxy/candidates.h"
 #include "study/proxy/measures.h"
 #include "study/proxy/proxy.h"

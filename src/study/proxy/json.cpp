@@ -1,5 +1,5 @@
 #include "base/json_writer.h"
-#include "report/job_json.h"
+#include "report/summary/job_json.h"
 #include "study/proxy/output.h"
 
 namespace ergometer::study::proxy {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "engine/simulate.h"
-#include "engine/step_tasks.h"
+#include "engine/views/step_tasks.h"
 #include "plan/placement.h"
 
 namespace ergometer::study::proxy {

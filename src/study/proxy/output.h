@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "report/summary_text.h"
+#include "report/summary/summary_text.h"
 #include "study/proxy/proxy.h"
 
 namespace ergometer::study::proxy {

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "run/run.h"
-#include "spec/settings.h"
+#include "spec/settings/settings.h"
 
 /// A small job that stands for a large one: it keeps what limits the large one.
 namespace ergometer::study::proxy {

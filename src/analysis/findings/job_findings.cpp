@@ -1,0 +1,375 @@
+#include "analysis/findings/job_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/findings/gpu_findings.h"
+#include "analysis/math/sum.h"
+#include "analysis/telemetry/throttling.h"
+#include "base/text.h"
+
+namespace ergometer::analysis {
+namespace {
+
+std::string time(double s) { return base::format_seconds(s); }
+
+/// What times are shares of: a rank's span, mean over ranks.
+double mean_span_s(const TraceSummary& summary) {
+  double sum = 0;
+  for (const RankSummary& rank : summary.ranks) sum += seconds(rank.breakdown.span_ns);
+  return summary.ranks.empty() ? 0 : sum / static_cast<double>(summary.ranks.size());
+}
+
+std::string group_name(const GroupSkew& skew) {
+  const std::string& name = skew.parallelism.name;
+  std::string text = name.empty() ? "a process group" : "a " + name + " group";
+  if (skew.members.size() <= 8)
+    text += fmt::format(" (ranks {})", fmt::join(skew.members, ", "));
+  else
+    text += fmt::format(" of {} ranks", skew.members.size());
+  return text;
+}
+
+std::string clock_confidence(const JobReport& report) {
+  if (report.clocks.worst_uncertainty_ns == 0) return "clocks of all ranks taken as one";
+  return fmt::format("clocks brought together by collectives' ends, within {}",
+                     time(seconds(report.clocks.worst_uncertainty_ns)));
+}
+
+// --- who waits for whom
+
+std::string cause_text(const GroupSkew& skew) {
+  const auto mean = [&](int64_t sum) {
+    const double times = std::max(1.0, skew.last_share * static_cast<double>(skew.skewed));
+    return time(seconds(sum) / times);
+  };
+  switch (skew.cause) {
+    case LateCause::kCompute:
+      return fmt::format(" Before them it computes {} longer than its peers.",
+                         mean(skew.more_compute_ns));
+    case LateCause::kLaunch:
+      return fmt::format(
+          " Before them its GPU is idle {} longer than its peers': its CPU starts work later.",
+          mean(skew.more_idle_ns));
+    case LateCause::kInherited:
+      return " It comes late because an earlier collective, of another group, ended late for it.";
+    case LateCause::kUnknown: break;
+  }
+  return "";
+}
+
+std::string condition_text(const GroupSkew& skew) {
+  if (!skew.condition) return "";
+  const GpuCondition& c = *skew.condition;
+  std::vector<std::string> parts;
+  if (c.sm_clock_mhz && c.others_clock_mhz)
+    parts.push_back(
+        fmt::format("{:.0f} MHz, the others {:.0f} MHz", *c.sm_clock_mhz, *c.others_clock_mhz));
+  if (c.gpu_c && c.others_gpu_c)
+    parts.push_back(fmt::format("{:.0f} C, the others {:.0f} C", *c.gpu_c, *c.others_gpu_c));
+  if (c.throttled_fraction && *c.throttled_fraction > 0)
+    parts.push_back(fmt::format("throttled {} of the time ({})",
+                                base::format_percent(*c.throttled_fraction), c.reason));
+  return parts.empty() ? "" : fmt::format(" Its GPU: {}.", fmt::join(parts, "; "));
+}
+
+std::string straggler_advice(const GroupSkew& skew) {
+  switch (skew.cause) {
+    case LateCause::kCompute:
+      if (skew.condition && skew.condition->throttled_fraction.value_or(0) > 0)
+        return fmt::format(
+            "{} Until then less work on it (fewer layers in its stage), or another GPU for its "
+            "rank.",
+            advice_for(skew.condition->reason).try_next);
+      return "compare its work (layers, sequence lengths, experts) with its peers'; with equal "
+             "work, its clock and temperature.";
+    case LateCause::kLaunch:
+      return "its data loader, garbage collection, logging or checkpointing; CPU pinning and other "
+             "processes on its host.";
+    case LateCause::kInherited: return "look at the group it waited in first.";
+    case LateCause::kUnknown: break;
+  }
+  return "compare what it does before its collectives with its peers.";
+}
+
+Finding straggler(const JobReport& report, const GroupSkew& skew, double span_s, size_t ranks) {
+  const bool replayed = skew.saved_if_equal_ns >= 0;
+  Finding f =
+      replayed ? priced("straggler", seconds(skew.saved_if_equal_ns), seconds(report.path.span_ns))
+               : priced("straggler", seconds(skew.caused_waiting_ns) / static_cast<double>(ranks),
+                        span_s);
+  f.what = fmt::format(
+      "Rank {} holds up {}: the others wait {} in all for it, in {} of the {} collectives that "
+      "ranks join apart, {}.",
+      skew.rank, group_name(skew), time(seconds(skew.caused_waiting_ns)),
+      base::format_percent(skew.last_share), skew.skewed,
+      skew.persistent ? "throughout" : "not throughout");
+  if (replayed)
+    f.what += fmt::format(" If it computed as fast as they do, the span of {} would shrink by {}.",
+                          time(seconds(report.path.span_ns)), time(f.cost_s));
+  f.what += cause_text(skew) + condition_text(skew);
+  f.try_next = straggler_advice(skew);
+  const bool slower = skew.condition && skew.condition->sm_clock_mhz.value_or(0) <
+                                            0.98 * skew.condition->others_clock_mhz.value_or(0);
+  f.check = slower
+                ? fmt::format(
+                      "ergometer simulate MODEL --cluster CLUSTER --override "
+                      "nodeN.gpuM.lock_clock={:.0f}MHz",
+                      *skew.condition->sm_clock_mhz)
+                : "ergometer analyze TRACES TELEMETRY: clocks and temperatures beside the traces";
+  f.confidence = clock_confidence(report);
+  return f;
+}
+
+Finding moving(const JobReport& report, const GroupSkew& skew, double span_s, size_t ranks) {
+  Finding f =
+      priced("moving_straggler", seconds(skew.waiting_ns) / static_cast<double>(ranks), span_s);
+  f.what = fmt::format(
+      "In {} ranks wait {} on the mean for the last one, and it is not always the same: no rank "
+      "holds up more than half of {} collectives.",
+      group_name(skew), time(f.cost_s), skew.skewed);
+  f.try_next =
+      "work that varies from batch to batch: sequence lengths, expert load, host jitter (garbage "
+      "collection at fixed steps on all ranks at once, CPU pinning).";
+  f.check = "ergometer analyze TRACES --json: process_groups, step by step with --steps";
+  f.confidence = clock_confidence(report);
+  return f;
+}
+
+Finding congestion(const GroupSkew& skew, double span_s) {
+  const double excess = seconds(skew.transfer_ns) * (1 - 1 / skew.slowdown);
+  Finding f = priced("congested_link", excess, span_s);
+  f.what = fmt::format(
+      "Transfers in {} take {:.1f} times as long as the fastest tenth of the same size, with every "
+      "rank there{}.",
+      group_name(skew), skew.slowdown,
+      skew.best_bus_gb_per_s > 0 ? fmt::format(": {:.1f} GB/s on the bus instead of {:.1f}",
+                                               skew.mean_bus_gb_per_s, skew.best_bus_gb_per_s)
+                                 : "");
+  f.try_next =
+      "other groups on the same links at the same time, a slow or flapping link, routing; a layout "
+      "that keeps this group inside a node.";
+  f.check = "ergometer simulate MODEL --cluster CLUSTER --explain links.nic.utilization";
+  return f;
+}
+
+bool add_waiting(const JobReport& report, double span_s, size_t ranks,
+                 std::vector<Finding>& findings) {
+  const size_t before = findings.size();
+  for (const GroupSkew& skew : report.skews) {
+    if (skew.verdict == GroupVerdict::kStraggler && skew.cause != LateCause::kInherited)
+      findings.push_back(straggler(report, skew, span_s, ranks));
+    if (skew.verdict == GroupVerdict::kMovingStraggler)
+      findings.push_back(moving(report, skew, span_s, ranks));
+    if (skew.verdict == GroupVerdict::kCongested) findings.push_back(congestion(skew, span_s));
+  }
+  return std::any_of(findings.begin() + static_cast<std::ptrdiff_t>(before), findings.end(),
+                     [](const Finding& f) { return f.name != "congested_link"; });
+}
+
+// --- the critical path
+
+/// Matrix products are what a job is for: they are on the path of a good one too.
+bool is_overhead(const std::string& kind) {
+  return kind != "gemm" && kind != "attention" && kind != "convolution";
+}
+
+Finding path_finding(const JobReport& report, size_t ranks) {
+  const PathShare* best = nullptr;
+  for (const PathShare& kind : report.path.kinds)
+    if (is_overhead(kind.kind) &&
+        (best == nullptr || kind.saved_if_free_ns > best->saved_if_free_ns))
+      best = &kind;
+  // On one rank the late launches are the same thing.
+  if (best == nullptr || best->saved_if_free_ns <= 0 || (ranks == 1 && best->kind == "cpu"))
+    return {};
+  Finding f =
+      priced("critical_path", seconds(best->saved_if_free_ns), seconds(report.path.span_ns));
+  f.what = fmt::format(
+      "Of the critical path{}, {} is {}. If that took no time, the span of {} would shrink by {}.",
+      ranks == 1 ? "" : " through all ranks",
+      base::format_percent(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
+      best->kind == "cpu" ? "the CPU, late with launches" : best->kind,
+      time(seconds(report.path.span_ns)), time(f.cost_s));
+  f.try_next = best->kind == "cpu"
+                   ? "CUDA graphs or torch.compile; fewer and larger kernels; nothing that makes "
+                     "the CPU wait for the GPU within a step."
+                   : "what shortens it shortens the job, up to that; what is not on the path does "
+                     "not.";
+  f.check = "ergometer analyze TRACES --json: critical_path.segments says where and on which rank";
+  f.confidence = report.path.inferred_waits > 0
+                     ? "a replay; waits between streams are inferred from times"
+                     : "a replay of what is recorded";
+  return f;
+}
+
+// --- over time
+
+Finding step_change(const LevelShift& shift, double span_s, double steps) {
+  const double slower = shift.after - shift.before;
+  Finding f = priced("step_time_change", slower * steps, span_s);
+  f.what = fmt::format("From step {} on, {} steps take {} instead of {}.", shift.step,
+                       shift.rank < 0 ? "the job's" : fmt::format("rank {}'s", shift.rank),
+                       time(shift.after), time(shift.before));
+  f.try_next =
+      "what began then: another job on the fabric, a hotter GPU, a growing data structure.";
+  f.check = fmt::format("ergometer analyze TRACES --steps {}..{}, and the same before it",
+                        shift.step, shift.step + 4);
+  f.confidence = "a change of level; fewer than 2 of 100 series of noise show one";
+  return f;
+}
+
+Finding spikes(const StepSpikes& s, double span_s) {
+  Finding f = priced("slow_steps", s.cost_per_step_s * static_cast<double>(s.steps), span_s);
+  f.what = fmt::format("{} of {} steps take {} longer than their neighbours{}.", s.count, s.steps,
+                       time(s.extra_s),
+                       s.every_steps > 0 ? fmt::format(", every {:.0f} steps", s.every_steps) : "");
+  f.try_next =
+      s.every_steps > 0
+          ? "what runs at that interval: checkpoints, evaluation, logging, Python's garbage "
+            "collection, the end of a data shard."
+          : "garbage collection, data loading, retransmissions on the fabric.";
+  f.check = "ergometer analyze TRACES --steps N of one such step, and of its neighbour";
+  return f;
+}
+
+void add_over_time(const JobReport& report, double span_s, double steps,
+                   std::vector<Finding>& findings) {
+  for (const LevelShift& shift : report.anomalies.shifts)
+    if (shift.step >= 0 && shift.after > shift.before)
+      findings.push_back(step_change(shift, span_s, steps));
+  for (const StepSpikes& s : report.anomalies.spikes) findings.push_back(spikes(s, span_s));
+  add_gpu_findings(report, findings);
+  for (const LinkUse& link : report.links) {
+    if (link.saturated_fraction.value_or(0) <= kWorthTelling) continue;
+    Finding f =
+        priced("saturated_link", *link.saturated_fraction * report.recorded_s, report.recorded_s);
+    f.fraction = *link.saturated_fraction;
+    f.what = fmt::format("A {} link ({}) is above 90 % of its line rate {} of the time: {}, {}.",
+                         link.kind, link.direction, base::format_percent(f.fraction),
+                         link.busiest_host, link.busiest);
+    f.try_next = "less traffic over it: a layout that keeps the busiest group inside a node.";
+    f.check = "ergometer simulate MODEL --cluster CLUSTER --explain links.nic.utilization";
+    findings.push_back(f);
+  }
+}
+
+Finding bubble(const JobReport& report, double span_s) {
+  if (!report.pipeline) return {};
+  const PipelineReport& p = *report.pipeline;
+  const double steps = static_cast<double>(p.steps.size());
+  // A pipeline's timeline need not have GPU events, and then has no span but its steps.
+  const double all_s = p.step_s * steps;
+  Finding f = priced("pipeline_bubble", p.bubble_fraction * all_s, span_s > 0 ? span_s : all_s);
+  f.what = fmt::format(
+      "The {} stages of the pipeline are idle {} of a step ({}, {} micro batches); the schedule by "
+      "itself makes {}.",
+      p.stages, base::format_percent(p.bubble_fraction), to_word(p.schedule), p.micro_batches,
+      base::format_percent(p.ideal_bubble_fraction));
+  advise_on_bubble(f);
+  return f;
+}
+
+/// The class of work (analysis/energy/kernel_energy.h) that a GPU does in the time that a finding
+/// costs.
+std::string_view class_of(const Finding& f) {
+  static const std::map<std::string_view, std::string_view> kClasses = {
+      {"late_launch", "idle"},
+      {"queued_idle", "idle"},
+      {"host_synchronization", "idle"},
+      {"pipeline_bubble", "idle"},
+      {"exposed_communication", "collective"},
+      {"late_arrival", "collective"},
+      {"straggler", "collective"},
+      {"moving_straggler", "collective"},
+      {"congested_link", "collective"},
+      {"memory_round_trips", "elementwise"}};
+  const auto found = kClasses.find(f.name);
+  return found == kClasses.end() ? "" : found->second;
+}
+
+/// What a GPU draws at work of a class, mean over the ranks of which watts are stated.
+std::optional<double> watts_of(const std::vector<RankEnergy>& ranks, std::string_view work) {
+  double sum = 0, count = 0;
+  for (const RankEnergy& rank : ranks)
+    for (const EnergyRow& row : rank.classes)
+      if (row.name == work) {
+        sum += row.watts;
+        count += 1;
+      }
+  if (count == 0) return std::nullopt;
+  return sum / count;
+}
+
+/// Of one step, in seconds and in what all GPUs draw meanwhile: not their mean power, of which a
+/// GPU that waits draws little.
+void price_steps(const TraceSummary& summary, std::vector<Finding>& findings) {
+  double steps = 0;
+  for (const RankSummary& rank : summary.ranks)
+    steps = std::max(steps, static_cast<double>(rank.steps.count));
+  if (steps == 0 || !summary.performance) return;
+  const double gpus = static_cast<double>(summary.ranks.size());
+  for (Finding& f : findings) {
+    f.step_s = f.fraction * summary.performance->step_time_s;
+    if (!f.watts) f.watts = watts_of(summary.energy, class_of(f));
+    if (f.watts) f.step_j = *f.step_s * *f.watts * gpus;
+  }
+}
+
+}  // namespace
+
+Finding priced(std::string name, double cost_s, double of_s) {
+  Finding f;
+  f.name = std::move(name);
+  f.confidence = "measured";
+  f.cost_s = cost_s;
+  f.fraction = of_s > 0 ? cost_s / of_s : 0;
+  return f;
+}
+
+void advise_on_bubble(Finding& finding) {
+  finding.try_next =
+      "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
+      "the rest.";
+  finding.check =
+      "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
+      "pipeline_bubble_fraction";
+}
+
+void advise_on_recomputation(Finding& finding) {
+  finding.try_next =
+      "recompute less (selective instead of full, fewer layers) as far as memory allows; a smaller "
+      "micro batch or more tensor parallelism can pay for it.";
+  finding.check =
+      "ergometer simulate MODEL --cluster CLUSTER --recompute none says whether it fits";
+}
+
+void add_job_findings(const JobReport& report, const TelemetryReport& power,
+                      TraceSummary& summary) {
+  std::vector<Finding>& findings = summary.findings;
+  const double span_s = mean_span_s(summary);
+  const size_t ranks = std::max<size_t>(summary.ranks.size(), 1);
+  double steps = 0;
+  for (const RankSummary& rank : summary.ranks)
+    steps = std::max(steps, static_cast<double>(rank.steps.count));
+  std::vector<Finding> more;
+  if (add_waiting(report, span_s, ranks, more))
+    std::erase_if(findings, [](const Finding& f) { return f.name == "late_arrival"; });
+  more.push_back(path_finding(report, ranks));
+  more.push_back(bubble(report, span_s));
+  add_over_time(report, span_s, steps, more);
+  add_late_ranks(power.collectives, more);
+  // A GPU that differs is told of whether or not its readings say that time is lost.
+  std::erase_if(more, [](const Finding& f) {
+    return f.fraction < kWorthTelling && f.name != "gpu_drifts" && f.name != "gpu_deviates";
+  });
+  findings.insert(findings.end(), more.begin(), more.end());
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.fraction > b.fraction; });
+  price_steps(summary, findings);
+}
+
+}  // namespace ergometer::analysis

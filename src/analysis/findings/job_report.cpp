@@ -1,0 +1,59 @@
+#include "analysis/findings/job_report.h"
+
+#include <algorithm>
+
+#include "analysis/ranks/pipeline_tasks.h"
+
+namespace ergometer::analysis {
+namespace {
+
+double clock_seconds(const run::DeviceLog& log) {
+  double longest = 0;
+  for (const run::Device& device : log.devices) {
+    const run::Series* clock = device.find(run::Metric::kSmClock);
+    if (clock == nullptr || clock->samples.empty()) continue;
+    const int64_t ns = clock->samples.back().time_ns - clock->samples.front().time_ns;
+    longest = std::max(longest, static_cast<double>(ns) * 1e-9);
+  }
+  return longest;
+}
+
+/// What a straggler costs the whole job, not its group alone.
+void price_stragglers(const std::vector<run::RankTrace>& ranks, const EventGraph& graph,
+                      JobReport& report) {
+  for (GroupSkew& skew : report.skews) {
+    if (skew.cause != LateCause::kCompute || skew.compute_ns <= skew.peers_compute_ns) continue;
+    Replay replay;
+    replay.faster_by =
+        static_cast<double>(skew.peers_compute_ns) / static_cast<double>(skew.compute_ns);
+    const auto trace = std::find_if(ranks.begin(), ranks.end(),
+                                    [&](const auto& rank) { return rank.rank == skew.rank; });
+    replay.faster_rank = static_cast<size_t>(trace - ranks.begin());
+    skew.saved_if_equal_ns = report.path.span_ns - replayed_span(graph, replay);
+  }
+}
+
+}  // namespace
+
+JobReport report_job(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log) {
+  JobReport report;
+  const GroupLabels labels = label_groups(ranks);
+  const MatchedCollectives collectives = match_collectives(ranks);
+  report.clocks = align_clocks(ranks, collectives);
+  const EventGraph graph = event_graph(ranks, collectives, report.clocks, labels);
+  report.path = critical_path(ranks, graph);
+  report.groups = group_tables(ranks, collectives, report.clocks, labels);
+  report.skews = find_stragglers(ranks, collectives, report.clocks, labels, log);
+  price_stragglers(ranks, graph, report);
+  find_pipeline_tasks(ranks, labels);
+  report.pipeline = pipeline_report(ranks);
+  report.links = link_use(log);
+  report.anomalies = find_anomalies(ranks, log);
+  report.swings = power_swings(log, !ranks.empty());
+  report.step_energies = step_energies(ranks, log);
+  report.heat = heat_costs(log, !ranks.empty());
+  report.recorded_s = clock_seconds(log);
+  return report;
+}
+
+}  // namespace ergometer::analysis

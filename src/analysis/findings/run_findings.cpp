@@ -1,0 +1,242 @@
+#include "analysis/findings/run_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "analysis/findings/job_findings.h"
+#include "analysis/telemetry/throttling.h"
+#include "base/text.h"
+
+namespace ergometer::analysis {
+namespace {
+
+struct Cause {
+  double run::Breakdown::* part;
+  const char *name, *what, *advice, *check;
+  /// Of the Run's energy by collective: what its rows end with; null: the row of the same name.
+  const char* kind = nullptr;
+};
+
+constexpr std::array kCauses = std::to_array<Cause>({
+    {&run::Breakdown::exposed_all_reduce, "exposed_all_reduce",
+     "All-reduces that nothing hides take {} of a step ({}), mean over ranks.",
+     "a smaller tensor-parallel group, sequence parallelism, gradients reduced beside the backward "
+     "(--overlap-grad-reduce).",
+     "performance.breakdown_s.exposed_all_reduce", " all_reduce"},
+    {&run::Breakdown::exposed_all_gather, "exposed_all_gather",
+     "All-gathers that nothing hides take {} of a step ({}), mean over ranks.",
+     "a smaller tensor-parallel group, --tp-comm-overlap, weights gathered beside the forward "
+     "(--overlap-param-gather).",
+     "performance.breakdown_s.exposed_all_gather", " all_gather"},
+    {&run::Breakdown::exposed_reduce_scatter, "exposed_reduce_scatter",
+     "Reduce-scatters that nothing hides take {} of a step ({}), mean over ranks.",
+     "a smaller tensor-parallel group, --tp-comm-overlap, gradients reduced beside the backward "
+     "(--overlap-grad-reduce).",
+     "performance.breakdown_s.exposed_reduce_scatter", " reduce_scatter"},
+    {&run::Breakdown::exposed_all_to_all, "exposed_all_to_all",
+     "All-to-alls that nothing hides take {} of a step ({}), mean over ranks.",
+     "an expert-parallel group inside the node, another dispatcher, two micro batches beside each "
+     "other (--overlap-moe-expert-parallel-comm).",
+     "performance.breakdown_s.exposed_all_to_all", " all_to_all"},
+    {&run::Breakdown::exposed_send_recv, "exposed_send_recv",
+     "Messages between pipeline stages that nothing hides take {} of a step ({}), mean over ranks.",
+     "--overlap-p2p, fewer stages, a larger micro batch.",
+     "performance.breakdown_s.exposed_send_recv", " send_recv"},
+    {&run::Breakdown::optimizer, "optimizer",
+     "The optimizer takes {} of a step ({}), mean over ranks.",
+     "states sharded over data parallelism (--zero 1), a larger global batch.",
+     "performance.breakdown_s.optimizer"},
+});
+
+/// Joules that all GPUs draw in a step for rows of one dimension, where the Run says so.
+class Drawn {
+ public:
+  explicit Drawn(const run::Run& run) : run_(run) {}
+
+  std::optional<double> of(std::string_view dimension, std::string_view name) const {
+    return sum(
+        dimension, [&](const run::EnergyRow& row) { return row.name == name; },
+        [](const run::EnergyRow& row) { return row.joules; });
+  }
+  /// What GPUs draw all the time, while they wait for collectives of a kind; the collectives' own
+  /// work would be done beside compute too.
+  std::optional<double> waiting_for(std::string_view kind) const {
+    return sum(
+        "collective", [&](const run::EnergyRow& row) { return row.name.ends_with(kind); },
+        [](const run::EnergyRow& row) { return row.joules - row.work_joules; });
+  }
+  double seconds(std::string_view dimension, std::string_view name) const {
+    return sum(
+               dimension, [&](const run::EnergyRow& row) { return row.name == name; },
+               [](const run::EnergyRow& row) { return row.seconds; })
+        .value_or(0);
+  }
+
+ private:
+  template <class Is, class Get>
+  std::optional<double> sum(std::string_view dimension, Is is, Get get) const {
+    std::optional<double> all;
+    for (const run::EnergyRow& row : run_.power.step_energy)
+      if (row.dimension == dimension && is(row)) all = all.value_or(0) + get(row);
+    return all;
+  }
+  const run::Run& run_;
+};
+
+/// A cost in seconds of every step.
+Finding predicted(const run::Run& run, std::string name, double cost_s,
+                  std::optional<double> cost_j) {
+  Finding f;
+  f.name = std::move(name);
+  f.cost_s = cost_s;
+  f.step_s = cost_s;
+  f.step_j = cost_j;
+  f.fraction = run.performance.step_time_s > 0 ? cost_s / run.performance.step_time_s : 0;
+  f.confidence = "predicted";
+  return f;
+}
+
+std::string share(const Finding& f) {
+  return fmt::format("{} of a step ({})", base::format_percent(f.fraction),
+                     base::format_seconds(f.cost_s));
+}
+
+Finding part_of_breakdown(const run::Run& run, const Drawn& drawn, const Cause& cause) {
+  Finding f =
+      predicted(run, cause.name, run.performance.breakdown_s.*cause.part,
+                cause.kind ? drawn.waiting_for(cause.kind) : drawn.of("collective", cause.name));
+  f.what = fmt::format(fmt::runtime(cause.what), base::format_seconds(f.cost_s),
+                       base::format_percent(f.fraction));
+  f.try_next = cause.advice;
+  f.check = fmt::format("ergometer simulate MODEL --cluster CLUSTER --explain {}", cause.check);
+  return f;
+}
+
+/// A part of the step's idle time takes as large a part of its joules.
+std::optional<double> idle_j(const run::Run& run, const Drawn& drawn, double seconds) {
+  const double all_s = run.performance.breakdown_s.idle;
+  const std::optional<double> all_j = drawn.of("collective", "idle");
+  if (!all_j || all_s <= 0) return std::nullopt;
+  return *all_j * seconds / all_s;
+}
+
+double bubble_s(const run::Run& run) {
+  return run.performance.pipeline_bubble_fraction * run.performance.step_time_s;
+}
+
+Finding pipeline_bubble(const run::Run& run, const Drawn& drawn) {
+  Finding f = predicted(run, "pipeline_bubble", bubble_s(run), idle_j(run, drawn, bubble_s(run)));
+  f.what = fmt::format("Stages of the pipeline wait for each other {}, mean over ranks.", share(f));
+  advise_on_bubble(f);
+  return f;
+}
+
+Finding late_launch(const run::Run& run, const Drawn& drawn) {
+  const double idle_s = std::max(0.0, run.performance.breakdown_s.idle - bubble_s(run));
+  Finding f = predicted(run, "late_launch", idle_s, idle_j(run, drawn, idle_s));
+  f.what = fmt::format(
+      "GPUs stand still {} for the host, which has not launched the next kernel yet, and at the "
+      "end of the step; mean over ranks.",
+      share(f));
+  f.try_next = "CUDA graphs (--cuda-graphs); a larger micro batch: fewer and longer kernels.";
+  f.check = "ergometer simulate MODEL --cluster CLUSTER --explain performance.breakdown_s.idle";
+  return f;
+}
+
+Finding recomputation(const run::Run& run, const Drawn& drawn) {
+  Finding f = predicted(run, "recomputation", drawn.seconds("phase", "recompute"),
+                        drawn.of("phase", "recompute"));
+  f.what = fmt::format("Activation checkpointing repeats forward work for {}, mean over ranks.",
+                       share(f));
+  advise_on_recomputation(f);
+  return f;
+}
+
+/// The row of even routing; null: nothing is uneven.
+const run::ExpertRow* even_routing(const run::Run& run) {
+  const auto found = std::find_if(run.experts.begin(), run.experts.end(), [](const auto& row) {
+    return row.setting == "--moe-routing even";
+  });
+  return found == run.experts.end() ? nullptr : &*found;
+}
+
+Finding uneven_experts(const run::Run& run, const run::ExpertRow& even) {
+  const run::ExpertRow& played = run.experts.front();
+  Finding f = predicted(run, "uneven_experts", played.step_time_s - even.step_time_s, std::nullopt);
+  f.what = fmt::format(
+      "Ranks wait for those whose experts get more tokens: the fullest of a layer has {:.2f} times "
+      "an even share, mean over layers. With even routing a step would take {} less.",
+      played.mean_load, base::format_seconds(f.cost_s));
+  f.try_next =
+      "a balancing loss or bias in the router; hot experts apart from each other "
+      "(--moe-expert-placement by-load); fewer ranks in an expert-parallel group.";
+  f.check = "ergometer simulate MODEL --cluster CLUSTER --moe-routing even";
+  return f;
+}
+
+/// NVML's reason for a clock that the user locked.
+constexpr std::string_view kAskedFor = "applications_clocks_setting";
+
+Finding throttling(const run::Run& run) {
+  const run::Thermal& thermal = run.thermal;
+  Finding f = predicted(run, "throttling", thermal.throttling_cost_s, std::nullopt);
+  const run::EventShare* most = nullptr;
+  for (const run::EventShare& share : thermal.event_shares)
+    if (share.reason != kAskedFor && (most == nullptr || share.fraction > most->fraction))
+      most = &share;
+  if (most == nullptr) return f;
+  f.what = fmt::format(
+      "GPUs are held below the clock asked for {} of the time, most of it by {}. Without that a "
+      "step would take {} less.",
+      base::format_percent(thermal.throttled_time_fraction), most->reason,
+      base::format_seconds(f.cost_s));
+  const ReasonAdvice& advice = advice_for(most->reason);
+  f.try_next = advice.try_next;
+  f.check = advice.check;
+  return f;
+}
+
+Finding straggler(const run::Run& run) {
+  Finding f = predicted(run, "straggler", run.thermal.straggler_cost_s, std::nullopt);
+  const auto slowest = std::min_element(
+      run.ranks.begin(), run.ranks.end(),
+      [](const auto& a, const auto& b) { return a.mean_clock_mhz < b.mean_clock_mhz; });
+  if (slowest == run.ranks.end()) return f;
+  f.what = fmt::format(
+      "Ranks wait for those with slower GPUs, the slowest rank {} (node {}, slot {}) at {:.0f} MHz "
+      "beside a mean of {:.0f}. If none were slower than half of them, a step would take {} less.",
+      slowest->rank, slowest->node, slowest->slot, slowest->mean_clock_mhz,
+      run.thermal.mean_clock_mhz, base::format_seconds(f.cost_s));
+  f.try_next =
+      "its cooling, power limit and place: a rank map that gives slow GPUs the stages that wait "
+      "anyway.";
+  f.check = "ergometer optimize MODEL --cluster CLUSTER";
+  return f;
+}
+
+}  // namespace
+
+std::vector<Finding> run_findings(const run::Run& run) {
+  const Drawn drawn(run);
+  std::vector<Finding> findings;
+  for (const Cause& cause : kCauses) findings.push_back(part_of_breakdown(run, drawn, cause));
+  findings.push_back(pipeline_bubble(run, drawn));
+  findings.push_back(late_launch(run, drawn));
+  findings.push_back(recomputation(run, drawn));
+  if (const run::ExpertRow* even = even_routing(run))
+    findings.push_back(uneven_experts(run, *even));
+  if (run.has_power) {
+    findings.push_back(throttling(run));
+    findings.push_back(straggler(run));
+  }
+  std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.cost_s > b.cost_s; });
+  return findings;
+}
+
+}  // namespace ergometer::analysis

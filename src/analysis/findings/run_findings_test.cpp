@@ -1,0 +1,101 @@
+#include "analysis/findings/run_findings.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace ergometer::analysis {
+namespace {
+
+/// A step of 10 s: 5 s of compute, 1 s of all-gathers, 0.5 s of optimizer, 3.5 s idle, of which 3 s
+/// are the pipeline's bubble.
+run::Run predicted_run() {
+  run::Run run;
+  run.has_power = true;
+  run.performance.step_time_s = 10;
+  run.performance.pipeline_bubble_fraction = 0.3;
+  run.performance.breakdown_s = {
+      .compute = 5, .exposed_all_gather = 1, .optimizer = 0.5, .idle = 3.5};
+  run.power.step_energy = {
+      {"phase", "recompute", 900, 700, 1.25},         {"collective", "compute", 5000, 4000, 5},
+      {"collective", "tp all_gather", 100, 30, 0.75}, {"collective", "dp all_gather", 50, 20, 0.25},
+      {"collective", "optimizer", 60, 40, 0.5},       {"collective", "idle", 350, 0, 3.5}};
+  run.thermal.throttling_cost_s = 0.2;
+  run.thermal.throttled_time_fraction = 0.4;
+  // A clock that was asked for holds none down.
+  run.thermal.event_shares = {
+      {"applications_clocks_setting", 0.6}, {"sw_power_cap", 0.3}, {"hw_thermal_slowdown", 0.1}};
+  return run;
+}
+
+const Finding* named(const std::vector<Finding>& findings, const char* name) {
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [&](const Finding& f) { return f.name == name; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+// All-gathers keep GPUs waiting for 100 - 30 + 50 - 20 = 100 J; of the 350 J of idle time the
+// bubble has 3 s of 3.5.
+TEST(RunFindings, CostWhatTheRunSays) {
+  const std::vector<Finding> findings = run_findings(predicted_run());
+  const auto expect = [&](const char* name, double seconds, std::optional<double> joules) {
+    const Finding* const f = named(findings, name);
+    ASSERT_NE(f, nullptr) << name;
+    EXPECT_DOUBLE_EQ(f->cost_s, seconds) << name;
+    EXPECT_DOUBLE_EQ(*f->step_s, seconds) << name;
+    EXPECT_DOUBLE_EQ(f->fraction, seconds / 10) << name;
+    ASSERT_EQ(f->step_j.has_value(), joules.has_value()) << name;
+    if (joules) {
+      EXPECT_DOUBLE_EQ(*f->step_j, *joules) << name;
+    }
+    EXPECT_EQ(f->confidence, "predicted");
+  };
+  expect("pipeline_bubble", 3, 300);
+  expect("recomputation", 1.25, 900);
+  expect("exposed_all_gather", 1, 100);
+  expect("optimizer", 0.5, 60);
+  expect("late_launch", 0.5, 50);
+  expect("throttling", 0.2, std::nullopt);
+  EXPECT_EQ(findings.size(), 6u);
+  EXPECT_EQ(findings.front().name, "pipeline_bubble");
+  EXPECT_NE(named(findings, "throttling")->what.find("sw_power_cap"), std::string::npos);
+}
+
+TEST(RunFindings, WithoutPowerHaveNoJoules) {
+  run::Run run = predicted_run();
+  run.has_power = false;
+  run.power = {};
+  const std::vector<Finding> findings = run_findings(run);
+  EXPECT_EQ(named(findings, "throttling"), nullptr);
+  for (const Finding& f : findings) EXPECT_FALSE(f.step_j.has_value()) << f.name;
+}
+
+TEST(RunFindings, NameTheSlowestRank) {
+  run::Run run = predicted_run();
+  run.thermal.straggler_cost_s = 1;
+  run.thermal.mean_clock_mhz = 1500;
+  run.ranks.resize(2);
+  run.ranks[0].mean_clock_mhz = 1900;
+  run.ranks[1].rank = 9;
+  run.ranks[1].mean_clock_mhz = 1100;
+  const std::vector<Finding> findings = run_findings(run);
+  const Finding* const f = named(findings, "straggler");
+  ASSERT_NE(f, nullptr);
+  EXPECT_NE(f->what.find("rank 9 "), std::string::npos) << f->what;
+  EXPECT_NE(f->what.find("1100 MHz"), std::string::npos) << f->what;
+}
+
+// 10 s as played, 7.5 s with even routing.
+TEST(RunFindings, UnevenExpertsCostTheDifferenceToEvenOnes) {
+  run::Run run = predicted_run();
+  run.experts = {{"--moe-routing zipf:1", 10, 1.8, 2.5}, {"--moe-routing even", 7.5}};
+  const std::vector<Finding> findings = run_findings(run);
+  const Finding* const f = named(findings, "uneven_experts");
+  ASSERT_NE(f, nullptr);
+  EXPECT_DOUBLE_EQ(f->cost_s, 2.5);
+  EXPECT_NE(f->what.find("1.80 times an even share"), std::string::npos);
+  EXPECT_EQ(named(run_findings(predicted_run()), "uneven_experts"), nullptr);
+}
+
+}  // namespace
+}  // namespace ergometer::analysis

@@ -1,0 +1,114 @@
+#include "analysis/findings/trace_summary.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "analysis/ranks/pipeline.h"
+#include "analysis/trace/step_breakdown.h"
+#include "analysis/work/kernel_class.h"
+#include "base/parallel.h"
+
+namespace ergometer::analysis {
+namespace {
+
+std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
+  std::vector<std::string_view> classes;
+  for (const std::string& name : trace.names)
+    classes.push_back(kernel_class(name, run::GpuClass::kCompute));
+  return classes;
+}
+
+/// What is told of one rank without the others.
+struct RankView {
+  std::optional<Attribution> attribution;
+  RankSummary summary;
+  std::vector<PhaseOfEvent> phases;
+  RankTaxes taxes;
+};
+
+RankView look_at(const run::RankTrace& trace) {
+  RankView view;
+  const Attribution& attribution = view.attribution.emplace(trace);
+  view.summary = {.breakdown = break_down(trace),
+                  .idle = idle_causes(trace),
+                  .launches = launch_overhead(trace),
+                  .steps = step_times(trace),
+                  .gpu = trace.gpu,
+                  .truncated = trace.truncated};
+  view.phases = phases_of(trace, attribution);
+  view.taxes = {view.summary.breakdown.span_ns, view.summary.idle, view.summary.launches,
+                round_trips(trace, attribution)};
+  return view;
+}
+
+/// Whether two ranks say that they ran on different GPUs.
+bool on_different_gpus(const std::vector<run::RankTrace>& ranks) {
+  std::string_view gpu;
+  for (const run::RankTrace& rank : ranks) {
+    if (!gpu.empty() && !rank.gpu.empty() && rank.gpu != gpu) return true;
+    if (!rank.gpu.empty()) gpu = rank.gpu;
+  }
+  return false;
+}
+
+}  // namespace
+
+TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, size_t threads) {
+  std::vector<RankView> views(ranks.size());
+  base::parallel_for(ranks.size(), threads, [&](size_t i) { views[i] = look_at(ranks[i]); });
+  TraceSummary summary;
+  std::vector<Attribution> attributions;
+  std::vector<RankTaxes> taxes;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    RankView& view = views[i];
+    attributions.push_back(std::move(*view.attribution));
+    add_phases(ranks[i], std::exchange(view.phases, {}), summary.phases);
+    summary.ranks.push_back(std::move(view.summary));
+    taxes.push_back(std::move(view.taxes));
+  }
+  summary.kernels = kernel_table(ranks);
+  summary.classes = class_table(summary.kernels);
+  summary.shapes = shape_table(ranks, attributions);
+  summary.peak = std::move(beside.peak);
+  summary.collectives = collective_table(ranks);
+  summary.arrivals = arrival_table(ranks);
+  summary.taxes = add_up(taxes, summary.arrivals);
+  summary.energy = std::move(beside.energy);
+  summary.different_gpus = on_different_gpus(ranks);
+  if (!summary.different_gpus) summary.performance = step_breakdown(ranks);
+  summary.findings = find(summary);
+  return summary;
+}
+
+run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> dropped,
+                  std::vector<run::WorkGraph> graphs) {
+  run::Run run;
+  run.source = "imported";
+  if (const auto performance = step_breakdown(traces)) run.performance = *performance;
+  if (const auto pipeline = pipeline_report(traces)) {
+    if (run.performance.step_time_s == 0) run.performance.step_time_s = pipeline->step_s;
+    run.performance.pipeline_bubble_fraction = pipeline->bubble_fraction;
+  }
+  for (const run::RankTrace& trace : traces) {
+    const std::vector<std::string_view> classes = classes_of_names(trace);
+    for (const run::GpuEvent& event : trace.events) {
+      run::Kernel kernel;
+      kernel.rank = trace.rank;
+      kernel.stream = event.stream;
+      kernel.name = trace.names[event.name];
+      kernel.category = event.kind == run::GpuClass::kCompute
+                            ? classes[event.name]
+                            : kernel_class(kernel.name, event.kind);
+      kernel.start_ns = event.start_ns;
+      kernel.duration_ns = event.duration_ns;
+      run.kernels.push_back(std::move(kernel));
+    }
+  }
+  run.traces = std::move(traces);
+  run.graphs = std::move(graphs);
+  run.dropped = std::move(dropped);
+  return run;
+}
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,51 @@
+#include "analysis/ranks/arrivals.h"
+
+#include <algorithm>
+
+#include "analysis/math/sum.h"
+
+namespace ergometer::analysis {
+
+Meeting meeting_of(const std::vector<run::RankTrace>& ranks, const CollectiveInstance& one,
+                   const ClockTable& clocks) {
+  Meeting meeting{INT64_MAX, INT64_MIN, INT64_MAX, 0};
+  for (size_t i = 0; i < one.calls.size(); ++i) {
+    const auto [trace, index] = one.calls[i];
+    const run::GpuEvent& event = ranks[trace].events[index];
+    const int64_t start = clocks.common_ns(trace, event.start_ns);
+    if (start > meeting.last_ns) meeting.latest = i;
+    meeting.first_ns = std::min(meeting.first_ns, start);
+    meeting.last_ns = std::max(meeting.last_ns, start);
+    meeting.end_ns = std::min(meeting.end_ns, clocks.common_ns(trace, event.end_ns()));
+  }
+  return meeting;
+}
+
+ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks,
+                           const MatchedCollectives& collectives, const ClockTable& clocks) {
+  ArrivalTable table;
+  table.unmatched = collectives.unmatched;
+  if (collectives.instances.empty() && collectives.unmatched == 0) return table;
+  for (const run::RankTrace& trace : ranks) table.ranks.push_back({.rank = trace.rank});
+  for (const CollectiveInstance& one : collectives.instances) {
+    if (one.message) continue;
+    const Meeting meeting = meeting_of(ranks, one, clocks);
+    ++table.matched;
+    add_time(table.skew_ns, meeting.last_ns - meeting.first_ns);
+    add_time(table.transfer_ns, std::max<int64_t>(meeting.end_ns - meeting.last_ns, 0));
+    ++table.ranks[one.calls[meeting.latest].trace].last;
+    for (const auto& [trace, event] : one.calls) {
+      const int64_t start = clocks.common_ns(trace, ranks[trace].events[event].start_ns);
+      add_time(table.ranks[trace].lateness_ns, start - meeting.first_ns);
+      add_time(table.ranks[trace].waiting_ns, meeting.last_ns - start);
+    }
+  }
+  return table;
+}
+
+ArrivalTable arrival_table(const std::vector<run::RankTrace>& ranks) {
+  const MatchedCollectives collectives = match_collectives(ranks);
+  return arrival_table(ranks, collectives, align_clocks(ranks, collectives));
+}
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/ranks/clock_offset.h"
+#include "analysis/ranks/collective_match.h"
+#include "analysis/ranks/parallelism.h"
+#include "run/gpu_trace.h"
+
+namespace ergometer::analysis {
+
+/// What a GPU event had to wait for; `analysis/ranks/critical_path.h` says how it is known.
+struct EventNode {
+  static constexpr size_t kNone = ~size_t{0};
+  int64_t start_ns = 0, end_ns = 0;  ///< on the common clock
+  size_t rank = 0;                   ///< among the traces
+  uint32_t kind = 0;                 ///< into `EventGraph::kinds`
+  size_t before = kNone;             ///< on its stream
+  size_t waits_for = kNone;          ///< on another stream: inferred
+  size_t meeting = kNone;            ///< into `EventGraph::meetings`
+  bool launched = false;
+  int64_t launch_ns = 0;     ///< its call on the CPU, common clock
+  size_t cpu_after = kNone;  ///< the event for which the CPU waited last before that call
+};
+
+/// A collective of several ranks.
+struct EventMeeting {
+  std::vector<size_t> members;
+  size_t latest = 0;    ///< the member that joined last
+  int64_t last_ns = 0;  ///< its start
+};
+
+/// All GPU events of all ranks, in order of their starts, and what they wait for. The edges of a
+/// node lead to nodes that stand before it.
+struct EventGraph {
+  std::vector<EventNode> nodes;
+  std::vector<EventMeeting> meetings;
+  std::vector<std::string> kinds;  ///< kernel classes that occur; "collective tp" with its label
+};
+
+EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
+                       const MatchedCollectives& collectives, const ClockTable& clocks,
+                       const GroupLabels& labels);
+
+/// What is different when the graph is played again; as it stands nothing is, and the span is that
+/// of the traces. Every event starts as long after the last of what it waits for as it did.
+struct Replay {
+  static constexpr uint32_t kNoKind = ~uint32_t{0};
+  uint32_t free_kind = kNoKind;           ///< takes no time
+  bool cpu_free = false;                  ///< no launch is ever late
+  size_t faster_rank = EventNode::kNone;  ///< among the traces: its own work, collectives excepted,
+  double faster_by = 1;                   ///< takes this share of its time
+};
+int64_t replayed_span(const EventGraph& graph, const Replay& replay);
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,26 @@
+#include "analysis/telemetry/moment.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/text.h"
+
+namespace ergometer::analysis {
+
+std::string format_moment(int64_t time_ns) {
+  namespace chrono = std::chrono;
+  constexpr int64_t kNsPerMs = 1'000'000;
+  constexpr int64_t kYearNs = int64_t{365} * 86400 * 1000 * kNsPerMs;
+  if (time_ns < kYearNs) return base::format_seconds(static_cast<double>(time_ns) * 1e-9);
+  const chrono::sys_time<chrono::milliseconds> time{chrono::milliseconds{time_ns / kNsPerMs}};
+  const auto day = chrono::floor<chrono::days>(time);
+  const chrono::year_month_day date{day};
+  const chrono::hh_mm_ss<chrono::milliseconds> of_day{time - day};
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}.{:03} UTC", int{date.year()},
+                     unsigned{date.month()}, unsigned{date.day()}, of_day.hours().count(),
+                     of_day.minutes().count(), of_day.seconds().count(),
+                     of_day.subseconds().count());
+}
+
+}  // namespace ergometer::analysis

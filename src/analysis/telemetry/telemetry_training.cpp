@@ -1,0 +1,136 @@
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/math/sum.h"
+#include "analysis/telemetry/telemetry.h"
+
+namespace ergometer::analysis {
+namespace {
+
+using run::Metric;
+
+constexpr double kNanoseconds = 1e9;  ///< of a second
+
+bool belongs(const run::Device& device, const run::DeviceLog& log,
+             const run::TrainingLog& training) {
+  return log.training.size() == 1 || device.job == training.job;
+}
+
+/// Readings between two points of time, mean; nothing where there are none.
+std::optional<double> mean_reading(const run::Series& series, int64_t from, int64_t to) {
+  double sum = 0;
+  int64_t count = 0;
+  for (const run::Sample& sample : series.samples) {
+    if (sample.time_ns < from || sample.time_ns > to) continue;
+    sum += sample.value;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return sum / static_cast<double>(count);
+}
+
+void add_node(const run::Device& node, const run::TrainingLog& training, const run::Phase& run,
+              TrainingReport& report) {
+  const run::Series& power = *node.find(Metric::kPower);
+  const double efficiency = node.conversion_efficiency;
+  const auto mean = mean_reading(power, run.start_ns, run.end_ns);
+  if (!mean) return;
+  ++report.nodes;
+  const double length = seconds(run.end_ns - run.start_ns);
+  report.node_energy_j += energy_j(power.samples, run.start_ns, run.end_ns) / efficiency;
+  report.mean_times_time_j += *mean * length / efficiency;
+  const int64_t covered = std::min(run.end_ns, power.samples.back().time_ns) -
+                          std::max(run.start_ns, power.samples.front().time_ns);
+  report.covered_fraction += std::max(0.0, seconds(covered) / length);
+  double joules = 0, time = 0;
+  for (const run::Phase& phase : training.phases) {
+    if (phase.name != "block") continue;
+    joules += energy_j(power.samples, phase.start_ns, phase.end_ns) / efficiency;
+    time += seconds(phase.end_ns - phase.start_ns);
+  }
+  if (time > 0) report.training_node_w += joules / time;
+  for (const run::Sample& sample : power.samples)
+    if (sample.time_ns >= run.start_ns && sample.time_ns <= run.end_ns)
+      report.peak_node_w = std::max(report.peak_node_w, sample.value / efficiency);
+}
+
+void finish(const run::TrainingLog& training, TrainingReport& report) {
+  if (report.nodes > 0) {
+    const auto nodes = static_cast<double>(report.nodes);
+    report.covered_fraction /= nodes;
+    report.training_node_w /= nodes;
+    report.mean_node_w = report.node_energy_j / nodes / report.run_s;
+    report.disagreement_pct =
+        100 * std::abs(report.node_energy_j - report.mean_times_time_j) / report.node_energy_j;
+  }
+  std::vector<double> rates = training.samples_per_s;
+  report.samples_per_s = percentile(rates, 0.5);
+  if (report.samples_per_s > 0)
+    report.energy_per_sample_j =
+        report.training_node_w * static_cast<double>(report.nodes) / report.samples_per_s;
+}
+
+void add_step(const run::TrainingStep& step, std::vector<double>& seconds,
+              std::vector<double>& rates, LoggedSteps& result) {
+  seconds.push_back(step.seconds);
+  if (step.tokens_per_s_per_gpu > 0) rates.push_back(step.tokens_per_s_per_gpu);
+  if (step.seconds <= result.slowest_s) return;
+  result.slowest_s = step.seconds;
+  result.slowest_step = step.number;
+}
+
+}  // namespace
+
+LoggedSteps logged_steps(const run::TrainingLog& training) {
+  LoggedSteps result;
+  result.steps = static_cast<int64_t>(training.steps.size());
+  std::vector<double> late, rates;
+  const size_t half = training.steps.size() / 2;
+  for (size_t i = half; i < training.steps.size(); ++i)
+    add_step(training.steps[i], late, rates, result);
+  if (late.empty()) return result;
+  const run::TrainingStep &first = training.steps[half], &last = training.steps.back();
+  const int64_t start = first.end_ns - std::llround(first.seconds * kNanoseconds);
+  if (first.end_ns > 0 && last.end_ns > start) {
+    result.start_ns = start;
+    result.end_ns = last.end_ns;
+  }
+  std::sort(late.begin(), late.end());
+  result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
+  result.low_s = percentile(late, 0.1);
+  result.high_s = percentile(late, 0.9);
+  result.p95_s = percentile(late, 0.95);
+  std::sort(rates.begin(), rates.end());
+  result.tokens_per_s_per_gpu = percentile(rates, 0.5);
+  return result;
+}
+
+LoggedSteps logged_steps(const run::DeviceLog& log) {
+  LoggedSteps most;
+  for (const run::TrainingLog& training : log.training)
+    if (static_cast<int64_t>(training.steps.size()) > most.steps) most = logged_steps(training);
+  return most;
+}
+
+TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog& training) {
+  TrainingReport report;
+  report.file = training.file;
+  report.benchmark = training.benchmark;
+  report.platform = training.platform;
+  report.logged = logged_steps(training);
+  const auto run = std::find_if(training.phases.begin(), training.phases.end(),
+                                [](const run::Phase& p) { return p.name == "run"; });
+  if (run == training.phases.end() || run->end_ns <= run->start_ns) return report;
+  report.run_s = seconds(run->end_ns - run->start_ns);
+  for (const run::Device& device : log.devices) {
+    if (!belongs(device, log, training)) continue;
+    if (device.kind == run::DeviceKind::kNode && device.find(Metric::kPower) != nullptr)
+      add_node(device, training, *run, report);
+    if (device.kind == run::DeviceKind::kSwitch)
+      report.interconnect_energy_j += device.stated_power_w * report.run_s;
+  }
+  finish(training, report);
+  return report;
+}
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,120 @@
+#include "analysis/trace/step_breakdown.h"
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/math/intervals.h"
+#include "analysis/trace/breakdown.h"
+#include "analysis/trace/steps.h"
+#include "analysis/work/collective_kind.h"
+#include "analysis/work/kernel_class.h"
+
+namespace ergometer::analysis {
+namespace {
+
+enum Part {
+  kCompute,
+  kOptimizer,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kSendRecv,
+  kParts
+};
+
+Part part_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce: return kAllReduce;
+    case CollectiveKind::kAllGather: return kAllGather;
+    case CollectiveKind::kReduceScatter: return kReduceScatter;
+    case CollectiveKind::kAllToAll: return kAllToAll;
+    default: return kSendRecv;
+  }
+}
+
+/// The part of every name; communication is decided by the event, for RCCL's name says nothing.
+std::vector<Part> parts_of_names(const run::RankTrace& trace) {
+  std::vector<Part> parts;
+  for (const std::string& name : trace.names) {
+    const bool optimizer = kernel_class(name, run::GpuClass::kCompute) == "optimizer";
+    parts.push_back(optimizer ? kOptimizer : kCompute);
+  }
+  return parts;
+}
+
+Part part_of(const run::RankTrace& trace, const run::GpuEvent& event,
+             const std::vector<Part>& of_names) {
+  if (event.kind == run::GpuClass::kMemory) return kCompute;
+  if (event.kind == run::GpuClass::kCompute) return of_names[event.name];
+  const bool known = event.collective != run::GpuEvent::kNone;
+  return part_of(
+      collective_kind(known ? trace.collectives[event.collective].name : trace.names[event.name]));
+}
+
+void add(run::Breakdown& sum, const std::array<double, kParts>& seconds, double step_s) {
+  sum.compute += seconds[kCompute];
+  sum.optimizer += seconds[kOptimizer];
+  sum.exposed_all_reduce += seconds[kAllReduce];
+  sum.exposed_all_gather += seconds[kAllGather];
+  sum.exposed_reduce_scatter += seconds[kReduceScatter];
+  sum.exposed_all_to_all += seconds[kAllToAll];
+  sum.exposed_send_recv += seconds[kSendRecv];
+  double busy = 0;
+  for (const double part : seconds) busy += part;
+  sum.idle += std::max(step_s - busy, 0.0);
+}
+
+void scale(run::Breakdown& b, double factor) {
+  for (double* value :
+       {&b.compute, &b.optimizer, &b.exposed_all_reduce, &b.exposed_all_gather,
+        &b.exposed_reduce_scatter, &b.exposed_all_to_all, &b.exposed_send_recv, &b.idle})
+    *value *= factor;
+}
+
+/// Seconds a step that each part has to itself.
+std::array<double, kParts> exposed_parts(const run::RankTrace& trace, int64_t steps) {
+  const std::vector<Part> of_names = parts_of_names(trace);
+  std::array<std::vector<Interval>, kParts> pieces;
+  for (const run::GpuEvent& event : trace.events)
+    pieces[part_of(trace, event, of_names)].push_back({event.start_ns, event.end_ns()});
+  std::array<double, kParts> seconds{};
+  Intervals so_far;
+  for (size_t part = 0; part < kParts; ++part) {
+    Intervals with = unite(so_far, unite(std::move(pieces[part])));
+    seconds[part] =
+        static_cast<double>(length(with) - length(so_far)) * 1e-9 / static_cast<double>(steps);
+    so_far = std::move(with);
+  }
+  return seconds;
+}
+
+/// The CPU marks steps, and it may run ahead of a GPU that is the slower of the two.
+double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
+  return static_cast<double>(break_down(trace).span_ns) * 1e-9 / static_cast<double>(steps);
+}
+
+}  // namespace
+
+std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks) {
+  run::Performance performance;
+  for (const run::RankTrace& trace : ranks) {
+    // A pipeline's tasks alone do not say what GPUs did in them.
+    if (trace.events.empty() && !trace.tasks.empty()) return std::nullopt;
+    const StepTimes times = step_times(trace);
+    if (times.count == 0) return std::nullopt;
+    const auto chosen = select_steps(trace, {times.first, times.last});
+    if (!chosen) return std::nullopt;
+    const double step_s = std::max(times.mean_s, gpu_step_s(*chosen, times.count));
+    performance.step_time_s += step_s;
+    add(performance.breakdown_s, exposed_parts(*chosen, times.count), step_s);
+  }
+  if (ranks.empty()) return std::nullopt;
+  const double mean = 1 / static_cast<double>(ranks.size());
+  performance.step_time_s *= mean;
+  performance.step_time_s_low = performance.step_time_s_high = performance.step_time_s;
+  scale(performance.breakdown_s, mean);
+  return performance;
+}
+
+}  // namespace ergometer::analysis

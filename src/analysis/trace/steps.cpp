@@ -1,0 +1,76 @@
+#include "analysis/trace/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace ergometer::analysis {
+namespace {
+
+bool is_in(const run::StepMark& step, int64_t time_ns) {
+  return time_ns >= step.start_ns && time_ns < step.end_ns;
+}
+
+std::string marked_text(const run::RankTrace& trace) {
+  if (trace.steps.empty()) return "it marks none (ProfilerStep#N)";
+  const StepTimes times = step_times(trace);
+  return times.first == times.last ? fmt::format("it marks {}", times.first)
+                                   : fmt::format("it marks {}..{}", times.first, times.last);
+}
+
+}  // namespace
+
+base::Result<StepRange> parse_steps(std::string_view text) {
+  const size_t dots = text.find("..");
+  const bool one = dots == std::string_view::npos;
+  const auto first = base::parse_integer(text.substr(0, dots));
+  const auto last = one ? first : base::parse_integer(text.substr(dots + 2));
+  if (!first || !last || *first < 0 || *last < *first)
+    return base::input_error(fmt::format(
+        "--steps: '{}' is not allowed; it is all, one step (3) or several (3..5)", text));
+  return StepRange{*first, *last};
+}
+
+base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range) {
+  std::vector<run::StepMark> wanted;
+  for (const run::StepMark& step : trace.steps)
+    if (step.number >= range.first && step.number <= range.last) wanted.push_back(step);
+  if (wanted.empty())
+    return base::input_error(fmt::format("{}: has no step {}; {}", trace.file,
+                                         range.first == range.last
+                                             ? fmt::format("{}", range.first)
+                                             : fmt::format("{}..{}", range.first, range.last),
+                                         marked_text(trace)));
+  run::RankTrace chosen = trace;
+  chosen.steps = wanted;
+  std::erase_if(chosen.events, [&](const run::GpuEvent& event) {
+    const run::Launch* launch = run::launch_of(trace, event);
+    const int64_t time = launch != nullptr ? launch->start_ns : event.start_ns;
+    return std::none_of(wanted.begin(), wanted.end(),
+                        [&](const run::StepMark& step) { return is_in(step, time); });
+  });
+  std::erase_if(chosen.tasks, [&](const run::PipelineTask& task) {
+    return task.step < range.first || task.step > range.last;
+  });
+  return chosen;
+}
+
+StepTimes step_times(const run::RankTrace& trace) {
+  StepTimes times;
+  if (trace.steps.empty()) return times;
+  const auto by_number = [](const auto& a, const auto& b) { return a.number < b.number; };
+  const auto [lowest, highest] =
+      std::minmax_element(trace.steps.begin(), trace.steps.end(), by_number);
+  times.count = static_cast<int64_t>(trace.steps.size());
+  times.first = lowest->number;
+  times.last = highest->number;
+  int64_t end = trace.steps.front().end_ns;
+  for (const run::StepMark& step : trace.steps) end = std::max(end, step.end_ns);
+  times.mean_s = static_cast<double>(end - trace.steps.front().start_ns) * 1e-9 /
+                 static_cast<double>(times.count);
+  return times;
+}
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "cli/console/command.h"
+
+namespace ergometer::cli {
+
+std::vector<Flag> report_flags();
+base::Result<int> run_report(const Arguments& arguments, const Console& console);
+
+}  // namespace ergometer::cli

@@ -1,0 +1,95 @@
+#include "cli/job/job_settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "cli/job/script_run.h"
+#include "cli/job/user_files.h"
+
+namespace ergometer::cli {
+namespace {
+
+std::string dashed(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
+std::string value_name(const spec::SettingInfo& setting) {
+  using enum spec::SettingKind;
+  if (setting.kind == kChoice) return std::string(setting.choices);
+  if (setting.kind == kInteger) return "N";
+  if (setting.kind == kReal) return "X";
+  if (setting.kind == kList) return "LIST";
+  if (setting.kind == kMeasure) return std::string(setting.unit);
+  if (setting.kind == kWords) return "TARGET=VALUE";
+  if (setting.name == "fan") return "auto|%";
+  if (setting.name == "model") return "MODEL";
+  return setting.name == "cluster" ? "CLUSTER" : "TEXT";
+}
+
+Flag setting_flag(const spec::SettingInfo& setting) {
+  Flag flag;
+  flag.name = dashed(setting.name);
+  flag.short_name = dashed(setting.short_name);
+  flag.takes =
+      setting.kind == spec::SettingKind::kSwitch ? Flag::Takes::kSwitch : Flag::Takes::kValue;
+  flag.value = value_name(setting);
+  flag.group = setting.group;
+  flag.help = setting.help;
+  flag.choices = base::split(setting.choices, '|');
+  flag.repeats = setting.kind == spec::SettingKind::kWords;
+  return flag;
+}
+
+}  // namespace
+
+base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
+  if (!arguments.command.empty() && !arguments.has("megatron-run"))
+    return base::input_error(fmt::format("\"{}\" behind -- is a command, which --megatron-run runs",
+                                         arguments.command.front()));
+  ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+  UserFiles files(console, context);
+  if (arguments.has("nemo")) ERGOMETER_TRY(files.add_nemo(arguments.value("nemo")));
+  if (arguments.has("megatron-args"))
+    ERGOMETER_TRY(files.add_script(arguments.value("megatron-args")));
+  if (arguments.has("megatron-run")) ERGOMETER_TRY(files.add_run(arguments));
+  ERGOMETER_ASSIGN(spec::Settings options, settings_of_words(arguments, files));
+  for (const spec::SettingInfo& setting : spec::setting_table()) {
+    const std::string name = dashed(setting.name);
+    if (arguments.has(name))
+      options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
+  }
+  // --settings shows what is there.
+  if (!arguments.has("settings")) return files.settings(options);
+  spec::Settings settings = files.settings_so_far(options);
+  for (const auto& [setting, why] : files.open(settings))
+    console.note(fmt::format("{} is open: {}",
+                             setting == "gpus" ? "the number of GPUs" : dashed(setting), why));
+  return settings;
+}
+
+std::vector<Flag> setting_flags() {
+  std::vector<Flag> flags;
+  for (const spec::SettingInfo& setting : spec::setting_table())
+    flags.push_back(setting_flag(setting));
+  const auto add = [&](const char* name, const char* help) {
+    flags.push_back({name, "", Flag::Takes::kValue, "FILE", "job", help, {}, false});
+  };
+  add("megatron-args", "Megatron-LM's arguments: a launch script or an argument file");
+  add("nemo", "a NeMo YAML file");
+  add_script_flags(flags);
+  add_run_flag(flags);
+  return flags;
+}
+
+bool names_job(const Arguments& arguments) {
+  return !arguments.words.empty() || arguments.has("model") || arguments.has("nemo") ||
+         arguments.has("megatron-args") || arguments.has("megatron-run");
+}
+
+}  // namespace ergometer::cli

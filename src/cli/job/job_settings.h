@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/console/command.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::cli {
+
+/// The options by which commands take a job: every setting, and files of other tools.
+std::vector<Flag> setting_flags();
+
+/// Whether the user named a job at all: a model, a job file, or a file of another tool.
+bool names_job(const Arguments& arguments);
+
+/// What the user said about the job; weakest first: --nemo, --megatron-args, the files among the
+/// command's words in their order, options.
+base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console);
+
+}  // namespace ergometer::cli

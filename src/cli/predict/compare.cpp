@@ -1,0 +1,278 @@
+#include "cli/predict/compare.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "base/text.h"
+#include "cli/console/progress.h"
+#include "cli/console/terminal.h"
+#include "cli/console/threads.h"
+#include "cli/job/script_run.h"
+#include "cli/job/settled_job.h"
+#include "cli/job/user_files.h"
+#include "compare/counterfactual.h"
+#include "compare/measured.h"
+#include "import/import.h"
+#include "intake/read_user_file.h"
+#include "report/decision/comparison_json.h"
+#include "report/decision/comparison_text.h"
+#include "run/run.h"
+#include "spec/files/settings_record.h"
+
+namespace ergometer::cli {
+namespace {
+
+constexpr int64_t kMostSimulations = 1024;
+
+/// One thing that is compared: a job to be simulated, or paths of what was recorded.
+struct Side {
+  std::string name;
+  std::optional<spec::Settings> job;
+  double written_step_s = 0;  ///< of a Run file: what it says; 0: no Run file
+};
+
+base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
+  ERGOMETER_ASSIGN(spec::Settings whole, settled_job(settings));
+  return Side{std::move(name), std::move(whole), 0};
+}
+
+/// A simulated Run's own job.
+base::Result<Side> run_side(const std::string& path, const run::Run& run) {
+  const auto settings = run.facts.find("settings");
+  if (settings == run.facts.end())
+    return base::input_error(
+        fmt::format("{}: does not say which settings its job had (an older Ergometer wrote it); "
+                    "simulate the job again with --run, or compare job files",
+                    path));
+  ERGOMETER_ASSIGN(spec::Settings job, spec::parse_settings_json(settings->second, path));
+  return Side{path, std::move(job), run.performance.step_time_s};
+}
+
+/// What is the same for all jobs of files that do not say it.
+spec::Settings options_of(const Arguments& arguments) {
+  spec::Settings options;
+  for (const char* name : {"model", "cluster", "gpus"})
+    if (arguments.has(name))
+      options.set(name, arguments.value(name), {arguments.written.at(name), ""});
+  return options;
+}
+
+base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
+                           const Console& console) {
+  const bool yaml = word.ends_with(".yaml") || word.ends_with(".yml");
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(word));
+  if (yaml || (!is_run && intake::is_user_file(word))) {
+    ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+    UserFiles files(console, context);
+    ERGOMETER_TRY(files.add(word));
+    ERGOMETER_ASSIGN(const spec::Settings settings, files.settings(options_of(arguments)));
+    return job_side(word, settings);
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(word, error))
+    return base::input_error(fmt::format(
+        "{}: there is no such file; compare takes Run files, job files (*.yaml) and recorded "
+        "traces",
+        word));
+  if (!is_run) return Side{word, std::nullopt, 0};
+  ERGOMETER_ASSIGN(const bool has_traces, run::has_traces(word));
+  if (!has_traces) {
+    ERGOMETER_ASSIGN(const run::Run run, run::read_run(word));
+    if (run.source == "simulated") return run_side(word, run);
+  }
+  return Side{word, std::nullopt, 0};
+}
+
+tl::unexpected<base::Error> unknown_setting(const std::string& piece) {
+  const auto near = spec::nearest_setting(piece.substr(0, piece.find('=')));
+  return base::input_error(fmt::format(
+      "--with: found '{}', allowed: SETTING=VALUE as in a job file, several with commas{}", piece,
+      near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
+/// "tp=8,pp=2": a piece that begins with no setting belongs to the value before it.
+base::Result<spec::Settings> read_with(const std::string& text) {
+  spec::Settings settings;
+  std::string name;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    const std::string piece = text.substr(at, end - at);
+    at = end + 1;
+    const size_t equals = piece.find('=');
+    const spec::SettingInfo* info =
+        equals == std::string::npos ? nullptr : spec::find_setting(piece.substr(0, equals));
+    if (info == nullptr && name.empty()) return unknown_setting(piece);
+    if (info != nullptr) name = info->name;
+    const std::string value =
+        info != nullptr ? piece.substr(equals + 1) : settings.find(name)->text + ',' + piece;
+    settings.set(name, value, {"option --with", info != nullptr ? piece.substr(0, equals) : name});
+  }
+  return settings;
+}
+
+base::Result<Side> changed(const Side& side, const std::string& with) {
+  if (!side.job)
+    return base::input_error(fmt::format(
+        "--with: {} was recorded; only a job that can be simulated can be changed", side.name));
+  ERGOMETER_ASSIGN(const spec::Settings over, read_with(with));
+  spec::Settings settings = *side.job;
+  settings.merge(over);
+  return job_side(fmt::format("{} with {}", side.name, with), settings);
+}
+
+base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& console) {
+  std::vector<Side> sides;
+  for (const std::string& word : arguments.words) {
+    ERGOMETER_ASSIGN(Side side, side_of(word, arguments, console));
+    sides.push_back(std::move(side));
+  }
+  if (arguments.has("with")) {
+    ERGOMETER_ASSIGN(Side side, changed(sides.front(), arguments.value("with")));
+    sides.push_back(std::move(side));
+  }
+  if (arguments.has("predicted")) {
+    const std::string job = arguments.value("predicted");
+    ERGOMETER_ASSIGN(Side side, side_of(job, arguments, console));
+    if (!side.job)
+      return base::input_error(fmt::format(
+          "{}: was recorded; what is predicted is a job file's or a simulated Run's", job));
+    side.name += " (predicted)";
+    sides.push_back(std::move(side));
+  }
+  if (sides.size() < 2)
+    return base::input_error(
+        "compare: there is nothing to compare with; usage: ergometer compare A B..., or compare A "
+        "--with tp=8,pp=2");
+  return sides;
+}
+
+base::Result<compare::Measured> measure_recorded(const Side& side, size_t threads) {
+  ERGOMETER_ASSIGN(const importer::Recorded recorded,
+                   importer::read_recorded({side.name}, {}, threads));
+  return compare::measure(recorded.traces.ranks, recorded.telemetry.log, side.name);
+}
+
+base::Result<compare::Measured> measure_predicted(const Side& side) {
+  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(*side.job));
+  return compare::measure(job);
+}
+
+base::Result<compare::Comparison> compare_parts(const Side& a, const Side& b, size_t threads) {
+  const auto measured = [&](const Side& side) {
+    return side.job ? measure_predicted(side) : measure_recorded(side, threads);
+  };
+  ERGOMETER_ASSIGN(const compare::Measured left, measured(a));
+  ERGOMETER_ASSIGN(const compare::Measured right, measured(b));
+  return compare::compare_measured(left, right);
+}
+
+base::Result<compare::Comparison> compare_sides(const Side& a, const Side& b,
+                                                const Arguments& arguments, int64_t most,
+                                                const Console& console) {
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  if (!a.job || !b.job || arguments.has("parts")) return compare_parts(a, b, threads);
+  ERGOMETER_ASSIGN(const compare::JobPair pair, compare::JobPair::make(*a.job, *b.job));
+  std::optional<Progress> progress;
+  const auto advance = [&](int64_t done, int64_t total) {
+    if (done == 1) progress.emplace(console, "simulate", static_cast<size_t>(total));
+    progress->advance();
+  };
+  return compare::compare_jobs(pair,
+                               {.threads = threads, .most_simulations = most, .progress = advance});
+}
+
+/// A Run file of another version of the program or its catalog does not say what is said here.
+void note_drift(const Side& side, double step_s, compare::Comparison& comparison) {
+  constexpr double kSame = 1e-6;
+  if (side.written_step_s <= 0 || std::abs(step_s / side.written_step_s - 1) <= kSame) return;
+  comparison.notes.push_back(fmt::format(
+      "{} says {}, its job simulated again {}: another version of the program or its catalog wrote "
+      "it",
+      side.name, base::format_seconds(side.written_step_s), base::format_seconds(step_s)));
+}
+
+base::Result<int64_t> most_simulations(const Arguments& arguments) {
+  if (!arguments.has("max-simulations")) return kMostSimulations;
+  const auto number = base::parse_integer(arguments.value("max-simulations"));
+  constexpr int64_t kLeast = 4, kMost = 1'048'576;
+  if (!number || *number < kLeast || *number > kMost)
+    return base::input_error(
+        fmt::format("--max-simulations: found '{}', allowed: a whole number from {} to {}",
+                    arguments.value("max-simulations"), kLeast, kMost));
+  return *number;
+}
+
+}  // namespace
+
+std::vector<Flag> compare_flags() {
+  using Takes = Flag::Takes;
+  Flag threads = threads_flag();
+  threads.help = "simulations at a time; by default one a processor";
+  Flag with{
+      "with", "", Takes::kValue, "SETTING=VALUE", "input", "B is A with these settings: tp=8,pp=2",
+      {}};
+  with.repeats = true;
+  const auto of_job = [](const char* name, const char* value, const char* help) {
+    return Flag{name, "", Takes::kValue, value, "input", help, {}};
+  };
+  std::vector<Flag> flags = {
+      of_job("model", "MODEL", "of every job given as a file"),
+      of_job("cluster", "CLUSTER", "of every job given as a file"),
+      of_job("gpus", "N", "of every job given as a file"),
+      with,
+      {"predicted",
+       "",
+       Takes::kValue,
+       "JOB",
+       "input",
+       "beside a recorded Run: what is predicted of this job file or simulated Run",
+       {}},
+      {"parts",
+       "",
+       Takes::kNothing,
+       "",
+       "input",
+       "two jobs by the parts of their steps, as recorded ones: nothing between them is "
+       "simulated",
+       {}},
+      {"max-simulations",
+       "",
+       Takes::kValue,
+       "N",
+       "running",
+       "most jobs to simulate; more causes than that allows are grouped (default 1024)",
+       {}},
+      threads};
+  add_script_flags(flags);
+  return flags;
+}
+
+base::Result<int> run_compare(const Arguments& arguments, const Console& console) {
+  ERGOMETER_ASSIGN(const int64_t most, most_simulations(arguments));
+  ERGOMETER_ASSIGN(const std::vector<Side> sides, sides_of(arguments, console));
+  std::vector<compare::Comparison> comparisons;
+  for (size_t i = 1; i < sides.size(); ++i) {
+    ERGOMETER_ASSIGN(compare::Comparison comparison,
+                     compare_sides(sides.front(), sides[i], arguments, most, console));
+    comparison.a = sides.front().name;
+    comparison.b = sides[i].name;
+    note_drift(sides.front(), comparison.quantities.front().a, comparison);
+    note_drift(sides[i], comparison.quantities.front().b, comparison);
+    comparisons.push_back(std::move(comparison));
+  }
+  if (arguments.has("json")) {
+    console.answer(report::comparison_json(comparisons));
+    return 0;
+  }
+  const report::TextStyle style = terminal_style(console.out);
+  for (size_t i = 0; i < comparisons.size(); ++i) {
+    if (i > 0) console.answer("\n");
+    console.answer(report::comparison_text(comparisons[i], style));
+  }
+  return 0;
+}
+
+}  // namespace ergometer::cli

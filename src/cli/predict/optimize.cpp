@@ -1,0 +1,145 @@
+#include "cli/predict/optimize.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/nearest.h"
+#include "base/output_file.h"
+#include "base/text.h"
+#include "cli/console/terminal.h"
+#include "cli/console/threads.h"
+#include "cli/job/job_settings.h"
+#include "report/decision/optimize_output.h"
+
+namespace ergometer::cli {
+namespace {
+
+using base::input_error;
+using base::Result;
+using optimize::Knob;
+
+constexpr int64_t kMostDraws = 256;
+
+Result<std::vector<Knob>> knobs_of(const std::string& text) {
+  std::vector<Knob> knobs;
+  std::vector<std::string_view> words;
+  for (const Knob knob : optimize::all_knobs()) words.push_back(to_word(knob));
+  for (const std::string& word : base::split(text, ',')) {
+    const auto found = std::find(words.begin(), words.end(), word);
+    if (found == words.end()) {
+      const auto guess = base::nearest(word, words);
+      return input_error(fmt::format("--knobs: '{}' is not one of {}{}", word,
+                                     fmt::join(words, ", "),
+                                     guess ? fmt::format("; did you mean {}?", *guess) : ""));
+    }
+    knobs.push_back(optimize::all_knobs()[static_cast<size_t>(found - words.begin())]);
+  }
+  if (knobs.empty())
+    return input_error(
+        fmt::format("--knobs: no knob is named; it is a list of {}", fmt::join(words, ", ")));
+  return knobs;
+}
+
+Result<double> percent(const Arguments& arguments, const char* name, double fallback) {
+  if (!arguments.has(name)) return fallback;
+  std::string text = arguments.value(name);
+  if (text.ends_with('%')) text.pop_back();
+  const auto number = base::parse_number(text);
+  if (!number || *number < 0 || *number > 100)
+    return input_error(fmt::format("--{}: '{}' is not a percentage from 0 to 100, like {:g}", name,
+                                   arguments.value(name), fallback));
+  return *number;
+}
+
+Result<optimize::Options> optimize_options(const Arguments& arguments, const Console& console) {
+  optimize::Options options;
+  if (arguments.has("knobs")) {
+    ERGOMETER_ASSIGN(options.knobs, knobs_of(arguments.value("knobs")));
+  }
+  const std::string objective = arguments.value("objective", "time");
+  for (const optimize::Objective one :
+       {optimize::Objective::kTime, optimize::Objective::kEnergy, optimize::Objective::kPeakPower,
+        optimize::Objective::kTemperature})
+    if (objective == to_word(one)) options.objective = one;
+  ERGOMETER_ASSIGN(options.noise_floor_pct,
+                   percent(arguments, "noise-floor", options.noise_floor_pct));
+  ERGOMETER_ASSIGN(options.most_slowdown_pct,
+                   percent(arguments, "max-slowdown", options.most_slowdown_pct));
+  const auto draws = base::parse_integer(arguments.value("draws", std::to_string(options.judges)));
+  if (!draws || *draws < 4 || *draws > kMostDraws)
+    return input_error(fmt::format("--draws: '{}' is not a number from 4 to {}",
+                                   arguments.value("draws"), kMostDraws));
+  options.judges = static_cast<size_t>(*draws);
+  ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
+  if (is_terminal(console.err))
+    options.progress = [&console](const std::string& what) { console.note(what); };
+  return options;
+}
+
+Result<void> write_files(const std::string& folder, const std::vector<optimize::File>& files,
+                         const Console& console) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    return input_error(
+        fmt::format("--out: {}: cannot make the folder: {}", folder, error.message()));
+  for (const optimize::File& file : files) {
+    const std::string path = (std::filesystem::path(folder) / file.name).string();
+    ERGOMETER_TRY(base::write_file_atomically(path, file.text));
+    console.note(fmt::format("{}: {}", path, file.what));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Flag> optimize_flags() {
+  using Takes = Flag::Takes;
+  std::vector<Flag> flags = setting_flags();
+  const auto add = [&](const char* name, const char* value, const char* help,
+                       std::vector<std::string> choices = {}) {
+    const bool checked = !choices.empty();
+    flags.push_back(
+        {name, "", Takes::kValue, value, "optimization", help, std::move(choices), checked});
+  };
+  add("knobs", "LIST", "what may change: placement,layers,recompute,caps,clocks; all by default");
+  add("objective", "time|energy|peak-power|temperature", "what there shall be less of; time",
+      {"time", "energy", "peak-power", "temperature"});
+  add("noise-floor", "PCT",
+      "how far two runs of the same job differ: a gain has to exceed it; 0.5");
+  add("max-slowdown", "PCT", "how much longer a step may take for less energy, power or heat; 1");
+  add("draws", "N", "draws of silicon that decide; 12");
+  add("out", "FOLDER", "write job file, rank map, host file, nvidia-smi scripts into it");
+  add("hosts", "LIST", "names of the nodes in those files: a01,a02,...; node0, node1, ...");
+  flags.push_back(threads_flag());
+  flags.back().group = "optimization";
+  return flags;
+}
+
+base::Result<int> run_optimize(const Arguments& arguments, const Console& console) {
+  if (!names_job(arguments))
+    return input_error(
+        "optimize: JOB is missing; usage: ergometer optimize MODEL|FILE... --cluster CLUSTER");
+  ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
+  ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
+  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
+  const std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
+  if (!hosts.empty() && std::ssize(hosts) != job.nodes())
+    return input_error(
+        fmt::format("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes()));
+  ERGOMETER_ASSIGN(const optimize::Result result, optimize::optimize(job, options));
+  std::vector<optimize::File> files;
+  if (arguments.has("out")) {
+    files = optimize::files_of(result, settings, hosts);
+    ERGOMETER_TRY(write_files(arguments.value("out"), files, console));
+  }
+  console.answer(arguments.has("json")
+                     ? report::optimize_json(result, options, files)
+                     : report::optimize_text(result, options, terminal_style(console.out)));
+  return 0;
+}
+
+}  // namespace ergometer::cli

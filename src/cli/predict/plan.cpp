@@ -1,0 +1,68 @@
+#include "cli/predict/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "cli/console/terminal.h"
+#include "cli/console/threads.h"
+#include "cli/job/job_settings.h"
+#include "cli/job/settled_job.h"
+#include "cli/predict/plan_options.h"
+#include "report/decision/campaign_output.h"
+
+namespace ergometer::cli {
+
+using base::Result;
+
+namespace {
+
+/// A run trains, has phases of its own, and is no matter of a moment or a single GPU: what is left
+/// out here a job file may say.
+bool is_of_a_run(const Flag& flag) {
+  constexpr std::string_view kConditions[] = {"power-cap", "lock-clock", "clocks",
+                                              "inlet-c",   "cooling",    "fan",
+                                              "seed",      "pue",        "cluster-cap"};
+  if (flag.group == "task") return false;
+  return flag.group != "conditions" || std::find(std::begin(kConditions), std::end(kConditions),
+                                                 flag.name) != std::end(kConditions);
+}
+
+}  // namespace
+
+std::vector<Flag> plan_flags() {
+  std::vector<Flag> flags = campaign_flags();
+  for (Flag& flag : setting_flags()) {
+    if (!is_of_a_run(flag)) continue;
+    if (flag.name == "gpus") {
+      flag.value = "N,N,...";
+      flag.help += "; several numbers are all planned";
+    }
+    flags.push_back(std::move(flag));
+  }
+  flags.push_back(threads_flag());
+  flags.back().group = "campaign";
+  return flags;
+}
+
+Result<int> run_plan(const Arguments& arguments, const Console& console) {
+  if (!names_job(arguments))
+    return base::input_error(
+        "plan: MODEL is missing; usage: ergometer plan MODEL|FILE... --tokens N --cluster CLUSTER");
+  ERGOMETER_ASSIGN(const campaign::Ask ask, campaign_ask(arguments));
+  ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, campaign_gpus(arguments));
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  Arguments of_job = arguments;
+  if (!gpus.empty()) of_job.flags["gpus"] = std::to_string(gpus.front());
+  ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(of_job, console));
+  ERGOMETER_ASSIGN(const spec::Settings settings, settled_job(given));
+  ERGOMETER_ASSIGN(const campaign::Sizes sizes, campaign::plan_sizes(settings, ask, gpus, threads));
+  console.answer(arguments.has("json")
+                     ? report::campaign_json(sizes, ask)
+                     : report::campaign_text(sizes, ask, terminal_style(console.out)));
+  const bool good = sizes.any_meets();
+  return good ? 0 : static_cast<int>(base::ErrorKind::kNo);
+}
+
+}  // namespace ergometer::cli

@@ -1,0 +1,129 @@
+#include "cli/record/serve.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "cli/console/stop_at_signal.h"
+#include "record/push/token_file.h"
+#include "serve/service.h"
+
+namespace ergometer::cli {
+namespace {
+
+/// A connection a node, and files: as many as this machine lets one have.
+void allow_many_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// While it lives, a file that may not grow, or a client that is gone, is an error of the write and
+/// not the end of the program.
+class NoWriteSignals {
+ public:
+  NoWriteSignals()
+      : file_size_(std::signal(SIGXFSZ, SIG_IGN)), pipe_(std::signal(SIGPIPE, SIG_IGN)) {}
+  NoWriteSignals(const NoWriteSignals&) = delete;
+  NoWriteSignals& operator=(const NoWriteSignals&) = delete;
+  ~NoWriteSignals() {
+    std::signal(SIGXFSZ, file_size_);
+    std::signal(SIGPIPE, pipe_);
+  }
+
+ private:
+  void (*file_size_)(int);
+  void (*pipe_)(int);
+};
+
+base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
+  serve::ServeOptions options;
+  options.listen = arguments.value("listen", options.listen);
+  options.folder = arguments.value("out");
+  if (options.folder.empty())
+    return base::input_error(
+        "serve: --out DIR is missing; usage: ergometer serve --out DIR [--listen ADDRESS:PORT]");
+  std::error_code ignored;
+  std::filesystem::create_directory(options.folder, ignored);
+  if (arguments.has("token-file")) {
+    ERGOMETER_ASSIGN(options.token, record::read_token(arguments.value("token-file")));
+  }
+  options.follow = arguments.value("follow");
+  options.certificate = arguments.value("tls-cert");
+  options.key = arguments.value("tls-key");
+  if (options.certificate.empty() != options.key.empty())
+    return base::input_error("serve: --tls-cert and --tls-key go together");
+  return options;
+}
+
+}  // namespace
+
+std::vector<Flag> serve_flags() {
+  using Takes = Flag::Takes;
+  return {
+      {"out",
+       "o",
+       Takes::kValue,
+       "DIR",
+       "what is kept",
+       "the folder of Runs, one a job: JOB.run, which `analyze` reads at any time. Made where it "
+       "is missing",
+       {}},
+      {"follow",
+       "",
+       Takes::kValue,
+       "DIR",
+       "who may come",
+       "also watch the Runs that recorders write into this folder, which nodes share that may not "
+       "open connections",
+       {}},
+      {"listen",
+       "",
+       Takes::kValue,
+       "ADDRESS:PORT",
+       "who may come",
+       "where to serve the page and take readings; by default 127.0.0.1:9500, which this machine "
+       "alone reaches. :9500 is for all, and then wants a token",
+       {}},
+      {"token-file",
+       "",
+       Takes::kValue,
+       "FILE",
+       "who may come",
+       "what recorders have to say before readings are taken: the file's first line, which you "
+       "alone may read",
+       {}},
+      {"tls-cert",
+       "",
+       Takes::kValue,
+       "FILE",
+       "who may come",
+       "encrypt: a certificate in PEM form, with its chain",
+       {}},
+      {"tls-key",
+       "",
+       Takes::kValue,
+       "FILE",
+       "who may come",
+       "its key, which you alone may read",
+       {}}};
+}
+
+base::Result<int> run_serve(const Arguments& arguments, const Console& console) {
+  ERGOMETER_ASSIGN(const serve::ServeOptions options, read_options(arguments));
+  allow_many_files();
+  const NoWriteSignals no_signals;
+  const StopAtSignal stop(console.hosted);
+  ERGOMETER_ASSIGN(
+      serve::Service service,
+      serve::Service::start(options, [&](const std::string& text) { console.note(text); }));
+  console.note(fmt::format("serving {}://{}/; Ctrl-C ends it",
+                           options.certificate.empty() ? "http" : "https", service.address()));
+  ERGOMETER_TRY(service.run([] { return StopAtSignal::asked().load(); }));
+  return 0;
+}
+
+}  // namespace ergometer::cli

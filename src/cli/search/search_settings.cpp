@@ -1,0 +1,101 @@
+#include "cli/search/search_settings.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/job/script_run.h"
+#include "cli/job/user_files.h"
+#include "search/space/space.h"
+
+namespace ergometer::cli {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+Result<const spec::SettingInfo*> setting_named(const std::string& name) {
+  if (const spec::SettingInfo* info = spec::find_setting(name)) return info;
+  const auto guess = spec::nearest_setting(name);
+  return input_error(fmt::format("--fix: '{}' is not a setting{}", name,
+                                 guess ? fmt::format("; did you mean {}?", *guess) : ""));
+}
+
+/// A setting of the job file's layout becomes a given one.
+Result<void> keep(const std::string& name, SearchSettings& search) {
+  ERGOMETER_ASSIGN(const spec::SettingInfo* const info, setting_named(name));
+  if (const auto* value = search.layout.find(info->name)) {
+    search.given.set(info->name, value->text, value->origin);
+    return {};
+  }
+  return input_error(fmt::format(
+      "--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL", name));
+}
+
+/// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it. A
+/// setting's name alone, and any word before the first "=", stays as the job file has it.
+Result<void> add_fixed(const std::string& text, SearchSettings& search) {
+  spec::Settings& settings = search.given;
+  std::string name, value;
+  const auto set = [&]() -> Result<void> {
+    if (name.empty()) return {};
+    ERGOMETER_ASSIGN(const spec::SettingInfo* const info, setting_named(name));
+    spec::Settings one;
+    one.set(info->name, value, {fmt::format("--fix {}", name), std::string(name)});
+    settings.merge(one);
+    return {};
+  };
+  for (const std::string& part : base::split(text, ',')) {
+    const size_t equals = part.find('=');
+    if (equals == std::string::npos && (name.empty() || spec::find_setting(part) != nullptr)) {
+      ERGOMETER_TRY(set());
+      name.clear();
+      ERGOMETER_TRY(keep(part, search));
+      continue;
+    }
+    if (equals == std::string::npos) {
+      value += ',' + part;
+      continue;
+    }
+    ERGOMETER_TRY(set());
+    if (equals == 0)
+      return input_error(
+          fmt::format("--fix: found \"{}\", a value without a setting's name", part));
+    name = part.substr(0, equals);
+    value = part.substr(equals + 1);
+  }
+  return set();
+}
+
+/// Options that a search takes beside --fix.
+void add_options(const Arguments& arguments, spec::Settings& settings) {
+  for (const char* name : {"cluster", "global-batch-size", "seq-length", "software"}) {
+    const spec::SettingInfo* info = spec::find_setting(name);
+    if (arguments.has(name))
+      settings.set(info->name, arguments.value(name), {arguments.written.at(name), ""});
+  }
+}
+
+}  // namespace
+
+Result<SearchSettings> search_settings(const Arguments& arguments, const Console& console) {
+  SearchSettings search;
+  ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
+  UserFiles files(console, context);
+  if (arguments.has("megatron-run")) ERGOMETER_TRY(files.add_run(arguments));
+  ERGOMETER_ASSIGN(spec::Settings named, settings_of_words(arguments, files));
+  if (arguments.words.empty() && named.find("model") == nullptr && !arguments.has("megatron-run"))
+    return input_error(
+        "search: MODEL is missing; usage: ergometer search MODEL|FILE... --cluster CLUSTER --gpus "
+        "N "
+        "--gbs B");
+  add_options(arguments, named);
+  ERGOMETER_ASSIGN(const spec::Settings all, files.settings(named));
+  for (const auto& [name, value] : all.all())
+    (search::is_of_layout(name) ? search.layout : search.given).set(name, value.text, value.origin);
+  if (arguments.has("fix")) ERGOMETER_TRY(add_fixed(arguments.value("fix"), search));
+  if (search.given.find("global_batch_size") == nullptr)
+    return input_error("search: --gbs is missing: what batch are the layouts to divide?");
+  return search;
+}
+
+}  // namespace ergometer::cli

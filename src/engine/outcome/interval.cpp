@@ -1,0 +1,201 @@
+#include "engine/outcome/interval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/outcome/evidence_tables.h"
+#include "spec/catalog/read.h"
+#include "spec/job/node_groups.h"
+
+namespace ergometer::engine {
+namespace {
+
+/// What is known about jobs like this one.
+struct Known {
+  int64_t gpu_groups = 0;
+  int64_t largest = 0;  ///< GPUs, of runs on this GPU; on any GPU when there are none
+  bool nodes = false, precision = false, software = false, kind = false;
+};
+
+Known known_about(const EvidenceKey& key, const std::vector<Evidence>& evidence) {
+  Known known;
+  int64_t largest_anywhere = 0;
+  for (const Evidence& e : evidence) {
+    largest_anywhere = std::max(largest_anywhere, e.most_gpus);
+    known.software = known.software || e.key.software == key.software;
+    known.kind = known.kind || e.key.kind == key.kind;
+    if (e.key.architecture == key.architecture && e.key.precision == key.precision)
+      known.precision = true;
+    if (e.key.gpu != key.gpu) continue;
+    known.gpu_groups += e.groups;
+    known.largest = std::max(known.largest, e.most_gpus);
+    known.nodes = known.nodes || e.key.several_nodes;
+  }
+  if (known.gpu_groups == 0) known.largest = largest_anywhere;
+  return known;
+}
+
+class Terms {
+ public:
+  explicit Terms(double base) : variance_(base * base) {}
+
+  void add(double sigma, std::string reason) {
+    if (sigma <= 0) return;
+    variance_ += sigma * sigma;
+    reasons_.push_back(std::move(reason));
+  }
+  void add_quietly(double sigma) { variance_ += sigma * sigma; }
+  /// A term that always applies, and is named only where it counts.
+  void add_share(double sigma, double share, std::string_view what) {
+    constexpr double kWorthNaming = 0.05;
+    const double term = sigma * share;
+    if (share >= kWorthNaming) {
+      add(term, fmt::format("{:.0f} % of the step {}", 100 * share, what));
+    } else {
+      add_quietly(term);
+    }
+  }
+  double sigma() const { return std::sqrt(variance_); }
+  std::vector<std::string> take_reasons() { return std::move(reasons_); }
+
+ private:
+  double variance_;
+  std::vector<std::string> reasons_;
+};
+
+/// "H100-SXM5-80GB"; a catalog GPU's name that stands for other parameters is "such" a GPU.
+std::string gpu_name(const spec::Job& job) {
+  if (spec::is_mixed(job.cluster)) return "mixed-GPU";
+  const spec::Gpu& gpu = job.cluster.node.gpu;
+  const bool borrowed = gpu.measured_as.empty() &&
+                        spec::find_in_catalog(spec::CatalogKind::kGpu, gpu.name) != nullptr;
+  return (borrowed ? "such " : "") + gpu.name;
+}
+
+void add_gpu(Terms& terms, const std::string& gpu, const Known& known, const Uncertainty& u) {
+  if (known.gpu_groups == 0) {
+    terms.add(u.gpu_unseen, fmt::format("no {} run was ever seen", gpu));
+    return;
+  }
+  constexpr int64_t kFew = 5;
+  const double sigma = u.gpu_few / std::sqrt(static_cast<double>(known.gpu_groups));
+  if (known.gpu_groups < kFew) {
+    terms.add(sigma, fmt::format("only {} series of runs on {} {} seen", known.gpu_groups, gpu,
+                                 known.gpu_groups == 1 ? "was" : "were"));
+  } else {
+    terms.add_quietly(sigma);
+  }
+}
+
+void add_scale(Terms& terms, int64_t gpus, const std::string& gpu, const Known& known,
+               const Uncertainty& u) {
+  if (known.largest == 0 || gpus <= known.largest) return;
+  const double doublings =
+      std::log2(static_cast<double>(gpus) / static_cast<double>(known.largest));
+  terms.add(u.per_doubling * doublings,
+            fmt::format("the largest run seen on {} had {} GPUs",
+                        known.gpu_groups == 0 ? "any GPU" : gpu, known.largest));
+}
+
+/// An unnamed software is a guess, whatever runs of it were seen.
+void add_software(Terms& terms, const spec::Job& job, const Known& known, const Uncertainty& u) {
+  if (job.recipe.source == "inferred")
+    terms.add(
+        u.software_unnamed,
+        fmt::format("software not named ({} assumed; --software names yours)", job.recipe.title));
+  else if (!known.software)
+    terms.add(u.software_unseen, fmt::format("no run of {} was ever seen", job.software.name));
+}
+
+double communication_share(const run::Performance& p) {
+  const run::Breakdown& b = p.breakdown_s;
+  if (p.step_time_s <= 0) return 0;
+  return (b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
+          b.exposed_all_to_all + b.exposed_send_recv) /
+         p.step_time_s;
+}
+
+/// Of the step, that compute waits for the host, mean over roles.
+double host_share(const Timeline& timeline) {
+  if (timeline.step_s <= 0 || timeline.host_gaps_s.empty()) return 0;
+  return std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
+         static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
+}
+
+}  // namespace
+
+EvidenceKey evidence_key(const spec::Job& job) {
+  EvidenceKey key;
+  key.gpu = spec::is_mixed(job.cluster) ? "" : job.cluster.node.gpu.measured_as;
+  key.architecture = job.cluster.node.gpu.architecture;
+  key.software = job.software.name;
+  key.several_nodes = job.nodes() > 1;
+  const spec::Training& t = job.training;
+  switch (t.precision) {
+    case spec::Precision::kFp32: key.precision = "fp32"; break;
+    case spec::Precision::kFp16: key.precision = "fp16"; break;
+    case spec::Precision::kBf16: key.precision = "bf16"; break;
+    case spec::Precision::kFp8:
+      key.precision = t.fp8_recipe == spec::Fp8Recipe::kMxfp8 ? "mxfp8" : "fp8";
+      break;
+    case spec::Precision::kNvfp4: key.precision = "nvfp4"; break;
+  }
+  key.kind = job.model.state_space.heads > 0 ? "hybrid"
+             : job.model.experts.count > 0   ? "moe"
+                                             : "dense";
+  if (job.parallelism.fsdp) key.kind += " fsdp";
+  if (t.mode == spec::Mode::kLora) key.kind += " lora";
+  if (t.mode == spec::Mode::kPrefill || t.mode == spec::Mode::kDecode) key.kind += " inference";
+  return key;
+}
+
+Interval step_time_interval(const spec::Job& job, const run::Performance& performance,
+                            double host_share, const std::vector<Evidence>& evidence,
+                            const Uncertainty& u) {
+  const EvidenceKey key = evidence_key(job);
+  const Known known = known_about(key, evidence);
+  Terms terms(u.base);
+  const std::string gpu = gpu_name(job);
+  add_gpu(terms, gpu, known, u);
+  if (key.several_nodes && !known.nodes)
+    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", gpu));
+  if (!known.precision)
+    terms.add(u.precision_unseen,
+              fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
+  add_software(terms, job, known, u);
+  if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
+  // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.
+  if (job.training.offloaded_layers > 0)
+    terms.add(u.kind_unseen,
+              "the way of offloaded activations to the host and back is taken to cost no time");
+  add_scale(terms, job.gpus, gpu, known, u);
+  terms.add_share(u.host, host_share, "waits for the host to launch kernels");
+  terms.add_share(u.communication, communication_share(performance), "waits for communication");
+  Interval interval;
+  interval.sigma = terms.sigma();
+  const double factor = std::exp(kNormal90 * interval.sigma);
+  interval.low_s = performance.step_time_s / factor;
+  interval.high_s = performance.step_time_s * factor;
+  interval.reasons = terms.take_reasons();
+  return interval;
+}
+
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline) {
+  add_interval(performance, job, timeline, catalog_evidence());
+}
+
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
+                  const std::vector<Evidence>& evidence) {
+  Interval interval =
+      step_time_interval(job, performance, host_share(timeline), evidence, catalog_uncertainty());
+  performance.step_time_s_low = interval.low_s;
+  performance.step_time_s_high = interval.high_s;
+  performance.interval_reasons = std::move(interval.reasons);
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/time/timeline.h"
+#include "run/run.h"
+#include "spec/job/job.h"
+
+namespace ergometer::engine {
+
+/// 90 % of a standard normal variable lie within +- this.
+inline constexpr double kNormal90 = 1.6448536269514722;
+
+/// What makes two runs alike for the purpose of trusting a prediction.
+struct EvidenceKey {
+  std::string gpu;           ///< "H100-SXM5-80GB"
+  std::string architecture;  ///< "hopper"
+  std::string software;      ///< "megatron-core-25"
+  std::string precision;     ///< "bf16", "fp8", "mxfp8", ...
+  std::string kind;  ///< "dense", "moe", "hybrid"; with FSDP, LoRA or inference named behind
+  bool several_nodes = false;
+
+  auto operator<=>(const EvidenceKey&) const = default;
+};
+
+EvidenceKey evidence_key(const spec::Job& job);
+
+/// How many measured runs of one kind the catalog was calibrated on. A group is a series of runs of
+/// one model, GPU and precision.
+struct Evidence {
+  EvidenceKey key;
+  int64_t groups = 0, rows = 0, most_gpus = 0;
+};
+
+/// `catalog/tables/evidence.csv`, with the columns gpu, architecture, software, precision, kind,
+/// nodes ("one" or "several"), groups, rows, most_gpus.
+base::Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file);
+std::string evidence_csv(const std::vector<Evidence>& evidence);
+
+/// Standard deviations of ln(measured / predicted), each for one reason to be unsure.
+struct Uncertainty {
+  double base = 0;              ///< runs like those it was calibrated on
+  double gpu_unseen = 0;        ///< no run on this GPU
+  double gpu_few = 0;           ///< one group on this GPU; n groups: over the square root of n
+  double nodes_unseen = 0;      ///< several nodes, and no run of several nodes on this GPU
+  double precision_unseen = 0;  ///< no run of this precision on the GPU's architecture
+  double software_unseen = 0;   ///< no run of this software profile
+  double software_unnamed = 0;  ///< nobody named the software: installations differ
+  double kind_unseen = 0;       ///< no run of this kind of job
+  double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU
+  double host = 0;              ///< a step that only waits for the host; in proportion
+  double communication = 0;     ///< a step that only waits for communication; in proportion
+  // Of power (`power_interval`).
+  double power_work = 0;    ///< of what the cores' work draws, one factor for all of it
+  double power_beside = 0;  ///< of what a node draws beside its GPUs, one factor for all of it
+  // Of memory, not of time (`memory_fit`).
+  double memory_base = 0;             ///< any job
+  double memory_activations = 0;      ///< one of activations and reserve alone; in proportion
+  double memory_software_unseen = 0;  ///< no run of this software profile
+};
+
+/// `catalog/tables/uncertainty.csv`, with the columns term, value, source, grade; each term once.
+base::Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& file);
+
+/// The 90 % interval of a prediction's step time and why it is as wide as it is.
+///
+/// ln(measured / predicted) is taken as normal around 0 with
+///   sigma^2 = base^2 + sum over the terms that apply of term^2,
+/// so that low = t exp(-1.645 sigma) and high = t exp(1.645 sigma).
+/// Worked: t = 10 s, base 0.05, an unseen GPU 0.12: sigma = 0.13, low = 8.07 s, high = 12.38 s.
+struct Interval {
+  double sigma = 0;
+  double low_s = 0, high_s = 0;
+  std::vector<std::string> reasons;  ///< one a term that applies, a sentence part
+};
+
+/// `host_share`: of the step, that the compute stream waits for the host to launch.
+Interval step_time_interval(const spec::Job& job, const run::Performance& performance,
+                            double host_share, const std::vector<Evidence>& evidence,
+                            const Uncertainty& uncertainty);
+/// The same with the catalog's tables, written into the performance it is about.
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline);
+/// The same where these runs were seen instead of the catalog's.
+void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
+                  const std::vector<Evidence>& evidence);
+
+}  // namespace ergometer::engine

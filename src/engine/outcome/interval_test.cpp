@@ -1,0 +1,151 @@
+#include "engine/outcome/interval.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/outcome/evidence_tables.h"
+#include "plan/test_job.h"
+
+namespace ergometer::engine {
+namespace {
+
+constexpr const char* kEvidenceHead =
+    "gpu,architecture,software,precision,kind,nodes,groups,rows,most_gpus\n";
+
+TEST(Evidence, IsWrittenAsItIsRead) {
+  const std::string text = std::string(kEvidenceHead) +
+                           "H100-SXM5-80GB,hopper,megatron-core-25,fp8,dense,several,12,40,1024\n"
+                           "MI300X,cdna3,primus,bf16,moe lora,one,1,3,8\n";
+  const auto evidence = parse_evidence(text, "evidence.csv");
+  ASSERT_TRUE(evidence.has_value());
+  ASSERT_EQ(evidence->size(), 2u);
+  EXPECT_TRUE((*evidence)[0].key.several_nodes);
+  EXPECT_EQ((*evidence)[0].most_gpus, 1024);
+  EXPECT_EQ((*evidence)[1].key.kind, "moe lora");
+  EXPECT_EQ(evidence_csv(*evidence), text);
+}
+
+TEST(Evidence, RefusesWhatIsNoCount) {
+  const auto bad = parse_evidence(std::string(kEvidenceHead) + "a,b,c,d,e,one,0,3,8\n", "e.csv");
+  ASSERT_FALSE(bad.has_value());
+  EXPECT_EQ(bad.error().message, "e.csv:2: groups is '0', not a number from 1");
+  const auto nodes = parse_evidence(std::string(kEvidenceHead) + "a,b,c,d,e,two,1,3,8\n", "e.csv");
+  ASSERT_FALSE(nodes.has_value());
+  EXPECT_EQ(nodes.error().message, "e.csv:2: nodes is 'two'; it is one or several");
+}
+
+TEST(Uncertainty, NamesTheTermThatIsMissing) {
+  const auto bad = parse_uncertainty("term,value,source,grade\nbase,0.05,x,assumed\n", "u.csv");
+  ASSERT_FALSE(bad.has_value());
+  EXPECT_EQ(bad.error().message, "u.csv: the term gpu_unseen is missing");
+}
+
+TEST(Uncertainty, TheCatalogsTablesCanBeRead) {
+  EXPECT_GT(catalog_uncertainty().base, 0);
+  catalog_evidence();
+}
+
+/// Eight GPUs of one node.
+spec::Job one_node() {
+  spec::Job job = plan::test::make_job({.dp = 8});
+  job.cluster.node.gpu.name = "H100-SXM5-80GB";
+  job.cluster.node.gpu.measured_as = job.cluster.node.gpu.name;
+  job.cluster.node.gpu.architecture = "hopper";
+  job.software.name = "megatron-core-25";
+  return job;
+}
+
+run::Performance ten_seconds() {
+  run::Performance p;
+  p.step_time_s = 10;
+  return p;
+}
+
+/// One node with the job's GPU, everything about it seen in ten groups.
+std::vector<Evidence> seen(const spec::Job& job) { return {{evidence_key(job), 10, 30, job.gpus}}; }
+
+constexpr Uncertainty kTerms = {.base = 0.05,
+                                .gpu_unseen = 0.12,
+                                .nodes_unseen = 0.1,
+                                .precision_unseen = 0.08,
+                                .kind_unseen = 0.12,
+                                .per_doubling = 0.02,
+                                .host = 0.4,
+                                .communication = 0.3};
+
+// Everything seen: sigma = 0.05, so 10 exp(-+ 1.6449 x 0.05) = 9.2106 and 10.8571.
+TEST(Interval, IsNarrowWhereEverythingWasSeen) {
+  const spec::Job job = one_node();
+  const Interval i = step_time_interval(job, ten_seconds(), 0, seen(job), kTerms);
+  EXPECT_NEAR(i.sigma, 0.05, 1e-12);
+  EXPECT_NEAR(i.low_s, 9.2105, 1e-4);
+  EXPECT_NEAR(i.high_s, 10.8571, 1e-4);
+  EXPECT_TRUE(i.reasons.empty());
+}
+
+// The GPU was never seen, nor, therefore, its architecture in this precision:
+// sigma^2 = 0.05^2 + 0.12^2 + 0.08^2 = 0.0233.
+TEST(Interval, WidensForAnUnseenGpuAndSaysSo) {
+  const spec::Job job = one_node();
+  std::vector<Evidence> other = seen(job);
+  other[0].key.gpu = "another";
+  other[0].key.architecture = "another";
+  const Interval i = step_time_interval(job, ten_seconds(), 0, other, kTerms);
+  EXPECT_NEAR(i.sigma, std::sqrt(0.0233), 1e-12);
+  ASSERT_GE(i.reasons.size(), 2u);
+  EXPECT_EQ(i.reasons[0], "no " + job.cluster.node.gpu.name + " run was ever seen");
+}
+
+TEST(Interval, KnowsAGpuByItsNumbersNotByItsName) {
+  spec::Job job = one_node();
+  const std::vector<Evidence> evidence = seen(job);
+  job.cluster.node.gpu.name = "mine";
+  EXPECT_NEAR(step_time_interval(job, ten_seconds(), 0, evidence, kTerms).sigma, 0.05, 1e-12);
+  // Numbers of its own, under its own name and under that of a GPU of the catalog.
+  job.cluster.node.gpu.measured_as = "";
+  Interval i = step_time_interval(job, ten_seconds(), 0, evidence, kTerms);
+  EXPECT_NEAR(i.sigma, std::hypot(0.05, 0.12), 1e-12);
+  EXPECT_EQ(i.reasons[0], "no mine run was ever seen");
+  job.cluster.node.gpu.name = "H100-SXM5-80GB";
+  i = step_time_interval(job, ten_seconds(), 0, evidence, kTerms);
+  EXPECT_NEAR(i.sigma, std::hypot(0.05, 0.12), 1e-12);
+  EXPECT_EQ(i.reasons[0], "no such H100-SXM5-80GB run was ever seen");
+}
+
+// Four times the largest run: two doublings, sigma^2 = 0.05^2 + 0.04^2.
+TEST(Interval, WidensBeyondTheLargestRun) {
+  const spec::Job job = one_node();
+  std::vector<Evidence> small = seen(job);
+  small[0].most_gpus = job.gpus / 4;
+  ASSERT_EQ(small[0].most_gpus * 4, job.gpus);
+  const Interval i = step_time_interval(job, ten_seconds(), 0, small, kTerms);
+  EXPECT_NEAR(i.sigma, std::hypot(0.05, 0.04), 1e-12);
+  ASSERT_EQ(i.reasons.size(), 1u);
+}
+
+// Half of the step waits for the host, a tenth for an all-reduce: 0.4 x 0.5 and 0.3 x 0.1.
+TEST(Interval, WidensWithWhatTheStepWaitsFor) {
+  const spec::Job job = one_node();
+  run::Performance p = ten_seconds();
+  p.breakdown_s.exposed_all_reduce = 1;
+  const Interval i = step_time_interval(job, p, 0.5, seen(job), kTerms);
+  EXPECT_NEAR(i.sigma, std::sqrt(0.05 * 0.05 + 0.2 * 0.2 + 0.03 * 0.03), 1e-12);
+  ASSERT_EQ(i.reasons.size(), 2u);
+  EXPECT_EQ(i.reasons[0], "50 % of the step waits for the host to launch kernels");
+}
+
+// Transfers to the host that are taken to be free: sigma = hypot(0.05, 0.12) = 0.13.
+TEST(Interval, WidensForOffloadedActivations) {
+  spec::Job job = one_node();
+  const std::vector<Evidence> evidence = seen(job);
+  job.training.offloaded_layers = 3;
+  const Interval i = step_time_interval(job, ten_seconds(), 0, evidence, kTerms);
+  EXPECT_NEAR(i.sigma, 0.13, 1e-12);
+  ASSERT_EQ(i.reasons.size(), 1u);
+  EXPECT_EQ(i.reasons[0],
+            "the way of offloaded activations to the host and back is taken to cost no time");
+}
+
+}  // namespace
+}  // namespace ergometer::engine

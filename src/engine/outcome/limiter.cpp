@@ -1,0 +1,195 @@
+#include "engine/outcome/limiter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "engine/outcome/summary.h"
+#include "plan/allocator.h"
+#include "spec/job/node_groups.h"
+#include "workload/flops.h"
+
+namespace ergometer::engine {
+namespace {
+
+using workload::CollectiveKind;
+using workload::GroupKind;
+using workload::Operator;
+using workload::OperatorKind;
+
+/// Something the step could do without, and the sentence that says so.
+struct Loss {
+  double seconds = 0;
+  std::string text;
+};
+
+/// The compute stream's own work, mean over roles.
+struct Work {
+  double matrix_s = 0, memory_s = 0, recompute_s = 0;
+  double allocator_s = 0;  ///< waits for memory
+};
+
+Work work_of(const EngineInput& input) {
+  Work work;
+  const double share = 1.0 / static_cast<double>(input.plan.roles.size());
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const plan::Role& source = input.plan.roles[role];
+    for (size_t i = 0; i < source.program.size(); ++i) {
+      const plan::Instruction& it = source.program[i];
+      if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
+      const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
+      const double seconds = share * input.plan.times(source, i) *
+                             input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
+      if (op.pass == workload::Pass::kOptimizer) {
+        if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
+        continue;
+      }
+      if (op.pass == workload::Pass::kRecompute)
+        work.recompute_s += seconds;
+      else if (op.kind == OperatorKind::kMemory)
+        work.memory_s += seconds;
+      else
+        work.matrix_s += seconds;
+    }
+  }
+  return work;
+}
+
+std::string_view group_words(GroupKind group) {
+  switch (group) {
+    case GroupKind::kTensor: return "tensor parallelism";
+    case GroupKind::kContext: return "context parallelism";
+    case GroupKind::kExpert: return "expert parallelism";
+    case GroupKind::kExpertTensor: return "expert tensor parallelism";
+    case GroupKind::kData:
+    case GroupKind::kExpertData: return "data parallelism";
+    case GroupKind::kShard:
+    case GroupKind::kReplica: return "sharded data parallelism";
+    case GroupKind::kPipeline: return "pipeline transfers";
+    case GroupKind::kEmbedding: return "tied embeddings";
+    case GroupKind::kWorld: return "the gradient norm";
+  }
+  return "communication";
+}
+
+/// The operator of a collective kind that communicates longest in the step, and on which role.
+struct Heaviest {
+  const Operator* op = nullptr;
+  bool network = false;
+};
+
+Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
+  Heaviest found;
+  double longest = 0;
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    std::vector<double> seconds(input.plan.operators.size(), 0);
+    const plan::Role& source = input.plan.roles[role];
+    for (size_t i = 0; i < source.program.size(); ++i) {
+      const plan::Instruction& it = source.program[i];
+      if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
+          it.kind == plan::InstructionKind::kWait)
+        continue;
+      const auto op = static_cast<size_t>(it.op);
+      if (input.plan.operators[op].kind != OperatorKind::kCollective ||
+          input.plan.operators[op].collective != kind)
+        continue;
+      seconds[op] += input.plan.times(source, i) * input.costs.prices[role][op].seconds();
+      if (seconds[op] <= longest) continue;
+      longest = seconds[op];
+      found = {&input.plan.operators[op], input.plan.placements[role][op].nodes > 1};
+    }
+  }
+  return found;
+}
+
+Loss exposed(const EngineInput& input, double seconds, double step_s, CollectiveKind kind,
+             std::string_view words) {
+  const Heaviest heavy = heaviest(input, kind);
+  if (heavy.op == nullptr) return {};
+  return {seconds, fmt::format("exposed {} {:.1f} % of the step: mostly {}, {}", words,
+                               100 * seconds / step_s, group_words(heavy.op->group),
+                               heavy.network ? "over the network" : "inside the scale-up domain")};
+}
+
+Loss bubble(const EngineInput& input, const run::Performance& performance) {
+  const spec::Parallelism& layout = input.job.parallelism;
+  const double fraction = performance.pipeline_bubble_fraction;
+  if (spec::is_mixed(input.job.cluster))
+    return {fraction * performance.step_time_s,
+            fmt::format("pipeline bubble {:.1f} % of the step: stages on unlike GPUs wait for each "
+                        "other; more layers on the quicker ones shrink it (--layers-by-speed, "
+                        "--stage-layers)",
+                        100 * fraction)};
+  return {fraction * performance.step_time_s,
+          fmt::format("pipeline bubble {:.1f} % of the step: {} stages share {} micro batches; "
+                      "more micro batches, "
+                      "more virtual stages or fewer stages shrink it",
+                      100 * fraction, layout.pp, input.job.micro_batches())};
+}
+
+/// What matrix work takes above the time it would take at the best rate long GEMMs reach on this
+/// GPU.
+Loss slow_matrices(const EngineInput& input, const Work& work,
+                   const run::Performance& performance) {
+  const spec::Gpu& gpu = input.job.cluster.node.gpu;
+  const spec::Precision precision = input.job.training.precision;
+  const double best =
+      gpu.parameters.value_or(precision == spec::Precision::kFp8     ? "gemm.fp8_efficiency"
+                              : precision == spec::Precision::kNvfp4 ? "gemm.fp4_efficiency"
+                                                                     : "gemm.efficiency",
+                              1.0) *
+      peak_flops_per_s(input.job) *
+      (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
+  const double flops =
+      workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
+  if (best <= 0 || work.matrix_s <= 0) return {};
+  const double reached = flops / work.matrix_s / peak_flops_per_s(input.job);
+  return {work.matrix_s - flops / best,
+          fmt::format(
+              "GEMMs and attention at {:.0f} % of peak bound the step: they take {:.1f} % of it",
+              100 * reached, 100 * work.matrix_s / performance.step_time_s)};
+}
+
+Loss simple(double seconds, double step_s, std::string_view what, std::string_view why) {
+  return {seconds, fmt::format("{} {:.1f} % of the step: {}", what, 100 * seconds / step_s, why)};
+}
+
+}  // namespace
+
+std::string limiter(const EngineInput& input, const Timeline& timeline,
+                    const run::Performance& performance) {
+  const double step_s = performance.step_time_s;
+  if (step_s <= 0) return "nothing to do";
+  const run::Breakdown& parts = performance.breakdown_s;
+  const Work work = work_of(input);
+  const double host_s =
+      std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
+      static_cast<double>(timeline.host_gaps_s.size());
+  const Loss losses[] = {
+      slow_matrices(input, work, performance),
+      bubble(input, performance),
+      exposed(input, parts.exposed_all_reduce, step_s, CollectiveKind::kAllReduce, "all-reduce"),
+      exposed(input, parts.exposed_all_gather, step_s, CollectiveKind::kAllGather, "all-gather"),
+      exposed(input, parts.exposed_reduce_scatter, step_s, CollectiveKind::kReduceScatter,
+              "reduce-scatter"),
+      exposed(input, parts.exposed_all_to_all, step_s, CollectiveKind::kAllToAll, "all-to-all"),
+      exposed(input, parts.exposed_send_recv, step_s, CollectiveKind::kSendRecv,
+              "send and receive"),
+      simple(work.recompute_s, step_s, "recomputation",
+             "activations are computed twice to save memory"),
+      simple(work.memory_s, step_s, "memory-bound kernels",
+             "norms, activations and copies wait for HBM"),
+      simple(host_s, step_s, "the host", "kernels are so short that launching them takes longer"),
+      simple(work.allocator_s, step_s, "the memory allocator",
+             "memory is so full that blocks are handed back to the driver and asked for again"),
+      simple(parts.optimizer - work.allocator_s, step_s, "the optimizer",
+             "its states are read and written once a step"),
+  };
+  return std::max_element(std::begin(losses), std::end(losses),
+                          [](const Loss& a, const Loss& b) { return a.seconds < b.seconds; })
+      ->text;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,113 @@
+#include "engine/outcome/link_use.h"
+
+#include <algorithm>
+
+#include "spec/job/node_groups.h"
+
+namespace ergometer::engine {
+namespace {
+
+/// Bytes of one rank of each role added up over the roles, and the highest rate of one rank.
+struct LinkLoad {
+  double bytes = 0, peak_bytes_per_s = 0;
+  void add(double bytes_sent, double times, double seconds) {
+    bytes += bytes_sent * times;
+    if (seconds > 0 && times > 0)
+      peak_bytes_per_s = std::max(peak_bytes_per_s, bytes_sent / seconds);
+  }
+};
+
+/// How often a role's program runs each operator; receives count at their sender.
+std::vector<double> executions(const plan::Plan& plan, const plan::Role& role) {
+  std::vector<double> times(plan.operators.size(), 0);
+  for (size_t i = 0; i < role.program.size(); ++i) {
+    const plan::Instruction& it = role.program[i];
+    const bool sends = it.kind == plan::InstructionKind::kCollective ||
+                       it.kind == plan::InstructionKind::kWorld ||
+                       it.kind == plan::InstructionKind::kSend;
+    if (sends && it.op >= 0) times[static_cast<size_t>(it.op)] += plan.times(role, i);
+  }
+  return times;
+}
+
+const char* name_of(spec::IntraKind kind) {
+  switch (kind) {
+    case spec::IntraKind::kNvlinkSwitch:
+    case spec::IntraKind::kNvlinkMesh: return "nvlink";
+    case spec::IntraKind::kXgmiMesh: return "xgmi";
+    case spec::IntraKind::kPcie: return "pcie";
+  }
+  return "nvlink";
+}
+
+/// `ranks_per_link`: how many ranks send through one link.
+run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, double links,
+               double ranks_per_link, double line_bytes_per_s, double step_s) {
+  constexpr double kGiga = 1e9;
+  run::Link row;
+  row.kind = kind;
+  row.bytes_per_step = use.bytes * ranks_per_role;
+  const double mean = step_s > 0 ? row.bytes_per_step / links / step_s : 0;
+  row.mean_gb_per_s = mean / kGiga;
+  row.peak_gb_per_s = use.peak_bytes_per_s * ranks_per_link / kGiga;
+  row.utilization = line_bytes_per_s > 0 ? mean / line_bytes_per_s : 0;
+  return row;
+}
+
+/// Of the job's nodes on average, where they are unlike.
+struct Lines {
+  double intra_bytes_per_s = 0;  ///< of a GPU
+  double nics = 0;               ///< of a node
+  double nic_bytes_per_s = 0;
+};
+
+Lines lines_of(const spec::Node& node) {
+  Lines lines{.intra_bytes_per_s = node.intra_bytes_per_s,
+              .nics = static_cast<double>(node.nics.size())};
+  for (const spec::Nic& it : node.nics) lines.nic_bytes_per_s += it.bytes_per_s / lines.nics;
+  return lines;
+}
+
+Lines lines_of(const spec::Job& job) {
+  if (!spec::is_mixed(job.cluster)) return lines_of(job.cluster.node);
+  Lines mean;
+  const double share = 1 / static_cast<double>(job.nodes());
+  for (int64_t node = 0; node < job.nodes(); ++node) {
+    const Lines here = lines_of(spec::node_at(job.cluster, node));
+    mean.intra_bytes_per_s += share * here.intra_bytes_per_s;
+    mean.nics += share * here.nics;
+    mean.nic_bytes_per_s += share * here.nic_bytes_per_s;
+  }
+  return mean;
+}
+
+}  // namespace
+
+std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
+  LinkLoad intra, nic;
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const std::vector<double> times = executions(input.plan, input.plan.roles[role]);
+    for (size_t op = 0; op < times.size(); ++op) {
+      if (times[op] <= 0) continue;
+      const cost::Traffic sent =
+          cost::traffic(input.plan.operators[op], input.plan.placements[role][op]);
+      const double seconds = input.costs.prices[role][op].seconds();
+      intra.add(sent.intra_bytes, times[op], seconds);
+      nic.add(sent.nic_bytes, times[op], seconds);
+    }
+  }
+  const spec::Node& node = input.job.cluster.node;
+  const Lines lines = lines_of(input.job);
+  const auto ranks = static_cast<double>(input.plan.ranks_per_role),
+             gpus = static_cast<double>(input.job.gpus);
+  std::vector<run::Link> links;
+  if (node.gpus > 1 && input.job.gpus > 1)
+    links.push_back(
+        link(name_of(node.intra), intra, ranks, gpus, 1, lines.intra_bytes_per_s, step_s));
+  if (input.job.nodes() > 1 && lines.nics > 0)
+    links.push_back(link("nic", nic, ranks, lines.nics * static_cast<double>(input.job.nodes()),
+                         node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));
+  return links;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,325 @@
+#include "engine/outcome/power_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "engine/outcome/summary.h"
+#include "run/event_reasons.h"
+
+namespace ergometer::engine {
+namespace {
+
+constexpr double kMegahertz = 1e6;
+
+/// nvidia-smi's name.
+std::string reason_name(uint32_t reason) {
+  for (const run::EventReasonName& it : run::kEventReasons)
+    if (it.bit == static_cast<int64_t>(reason)) return std::string(it.name);
+  return "unknown";
+}
+
+/// Mean over ranks of a column of the record.
+template <class Get>
+double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus, Get get) {
+  double sum = 0;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    if (context.fleet.role[gpu] >= 0) sum += context.fleet.weight_of(gpu) * get(gpus[gpu]);
+  return sum / static_cast<double>(context.fleet.ranks);
+}
+
+/// Of a stage's ranks, those that run a role.
+double share_of_stage(const Fleet& fleet, size_t role) {
+  if (fleet.classes == 1) return 1;
+  const int32_t stages =
+      *std::max_element(fleet.role.begin(), fleet.role.end()) / fleet.classes + 1;
+  double ranks = 0;
+  for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu)
+    if (fleet.role[gpu] == static_cast<int32_t>(role)) ranks += fleet.weight_of(gpu);
+  return ranks * stages / static_cast<double>(fleet.ranks);
+}
+
+/// A GPU's mean power by what takes it. Core work is told apart in the proportions of its energies.
+std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
+                                      const std::vector<GpuRecord>& gpus) {
+  physics::Energy work;
+  for (size_t role = 0; role < context.activity.roles.size(); ++role) {
+    const double share = share_of_stage(context.fleet, role);
+    for (const physics::Energy& slice : context.activity.roles[role].slices) work += share * slice;
+  }
+  const auto mean = [&](double GpuRecord::* part) {
+    return mean_over_ranks(context, gpus, [part](const GpuRecord& it) { return it.*part; });
+  };
+  const double core_w = mean(&GpuRecord::core_w);
+  const double per_core_j = work.core_j() > 0 ? core_w / work.core_j() : 0;
+  std::vector<run::PowerPart> parts = {
+      {"tensor", work.tensor_j * per_core_j},     {"vector", work.vector_j * per_core_j},
+      {"cache", work.cache_j * per_core_j},       {"hbm", mean(&GpuRecord::hbm_w)},
+      {"links", mean(&GpuRecord::links_w)},       {"clock_tree", mean(&GpuRecord::active_w)},
+      {"constant", context.fleet.kind.constant_w}};
+  const double burnt_w = mean(&GpuRecord::burnt_w);
+  if (burnt_w != 0) parts.push_back({"smoothing", burnt_w});
+  double leakage_w = mean(&GpuRecord::mean_w);
+  for (const run::PowerPart& part : parts) leakage_w -= part.watts;
+  parts.push_back({"leakage", leakage_w});
+  return parts;
+}
+
+std::vector<run::PowerPart> node_parts(const PowerContext& context,
+                                       const std::vector<GpuRecord>& gpus) {
+  const physics::NodePower& node = context.fleet.node;
+  const auto nodes = static_cast<double>(context.fleet.all_nodes);
+  double gpus_w = 0;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    gpus_w += context.fleet.weight_of(gpu) * gpus[gpu].mean_w / nodes;
+  std::vector<run::PowerPart> parts = {{"gpus", gpus_w},
+                                       {"cpu", node.cpu_w},
+                                       {"dram", node.dram_w},
+                                       {"nics", node.nics_w},
+                                       {"switches", node.switches_w},
+                                       {"other", node.other_w},
+                                       {"fans", context.record.fans_w()}};
+  double losses_w = context.record.cluster_w() / nodes;
+  for (const run::PowerPart& part : parts) losses_w -= part.watts;
+  parts.push_back({"supply_losses", losses_w});
+  return parts;
+}
+
+/// Means over as long as a GPU's peak lasts, one that begins with every sample; a step shorter than
+/// that repeats.
+std::vector<double> sustained_w(const physics::PowerSeries& series, bool repeats) {
+  const size_t count = series.watts.size();
+  const auto wanted =
+      static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / series.interval_s - 1e-9)));
+  const size_t length = std::min(count, wanted);
+  std::vector<double> means_w;
+  double window_w = 0;
+  const size_t end = repeats ? count + length - 1 : count;
+  for (size_t i = 0; i < end; ++i) {
+    window_w += series.watts[i % count];
+    if (i >= length) window_w -= series.watts[i - length];
+    if (i + 1 >= length) means_w.push_back(window_w / static_cast<double>(length));
+  }
+  return means_w;
+}
+
+void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                        run::ClusterPower& result, double& peak_w) {
+  const bool steady = context.job.conditions.duration_s <= 0;
+  const physics::PowerSeries series = context.record.cluster();
+  const physics::SeriesSummary summary = physics::summarise(series, steady);
+  result.interval_s = series.interval_s;
+  result.watts = series.watts;
+  const std::vector<double> means_w = sustained_w(series, steady);
+  result.lowest_w = *std::min_element(means_w.begin(), means_w.end());
+  result.p95_w = physics::percentile_95(means_w);
+  peak_w = *std::max_element(means_w.begin(), means_w.end());
+  for (const physics::Ramp& ramp : summary.ramps)
+    result.ramps.push_back({ramp.over_s, ramp.up_w_per_s, ramp.down_w_per_s});
+  for (const physics::Band& band : summary.bands)
+    result.bands.push_back({band.low_hz, band.high_hz, band.rms_w});
+  result.dominant_hz = summary.dominant_hz;
+  result.dominant_rms_w = summary.dominant_rms_w;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    result.smoothing_burnt_w += context.fleet.weight_of(gpu) * gpus[gpu].burnt_w;
+}
+
+void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus, Powered& result) {
+  run::Power& power = result.power;
+  power.mean_w_per_gpu = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_w; });
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
+    if (context.fleet.role[gpu] >= 0)
+      power.peak_w_per_gpu = std::max(power.peak_w_per_gpu, gpus[gpu].peak_w);
+  power.p95_w_per_gpu = context.record.p95_w();
+  power.cluster_mean_w = context.record.cluster_w();
+  fill_cluster_power(context, gpus, result.cluster_power, power.cluster_peak_w);
+  power.facility_mean_w = power.cluster_mean_w * context.job.conditions.pue;
+  power.duration_s = context.record.duration_s();
+  power.steps = context.loop.shown_steps();
+  const double step_s = power.duration_s / power.steps;
+  power.energy_j_per_step = power.cluster_mean_w * step_s;
+  power.gpu_energy_j_per_step =
+      power.mean_w_per_gpu * static_cast<double>(context.fleet.ranks) * step_s;
+  power.tokens_per_j = tokens_per_step(context.job) / power.energy_j_per_step;
+  power.gpu_parts = gpu_parts(context, gpus);
+  power.node_parts = node_parts(context, gpus);
+}
+
+double largest_spread_k(const PowerContext& context, const std::vector<GpuRecord>& gpus) {
+  double spread = 0;
+  for (int64_t node = 0; node < context.fleet.nodes; ++node) {
+    double low = 1e9, high = -1e9;
+    for (int64_t i = 0; i < context.fleet.gpus_per_node; ++i) {
+      const auto gpu = static_cast<size_t>(node * context.fleet.gpus_per_node + i);
+      if (context.fleet.role[gpu] < 0) continue;
+      low = std::min(low, gpus[gpu].mean_c);
+      high = std::max(high, gpus[gpu].mean_c);
+    }
+    spread = std::max(spread, high - low);
+  }
+  return spread;
+}
+
+/// Ranks by the row of their slot.
+std::vector<run::SlotRow> slot_rows(const PowerContext& context,
+                                    const std::vector<GpuRecord>& gpus) {
+  std::map<int, run::SlotRow> rows;
+  std::map<int, double> weights;
+  const std::vector<spec::Slot>& slots = context.job.cluster.node.slots;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    if (context.fleet.role[gpu] < 0) continue;
+    const int number = slots[gpu % slots.size()].row;
+    run::SlotRow& row = rows[number];
+    const double weight = context.fleet.weight_of(gpu);
+    weights[number] += weight;
+    row.row = number;
+    row.mean_gpu_c += weight * gpus[gpu].mean_c;
+    row.mean_clock_mhz += weight * gpus[gpu].clock_hz / kMegahertz;
+    row.max_gpu_c = std::max(row.max_gpu_c, gpus[gpu].max_c);
+  }
+  std::vector<run::SlotRow> result;
+  for (auto& [number, row] : rows) {
+    row.mean_gpu_c /= weights[number];
+    row.mean_clock_mhz /= weights[number];
+    result.push_back(row);
+  }
+  return result;
+}
+
+/// A cap that a GPU draws more than at its lowest clock, as a sentence; else nothing.
+std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>& gpus) {
+  constexpr double kOver = 1.005;  // what rounds off over a few windows of the governor
+  const Fleet& fleet = context.fleet;
+  double drawn_w = 0, cap_w = 0, broken = 0;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    const double limit_w = fleet.limits[gpu].cap_w;
+    if (fleet.role[gpu] < 0 || limit_w <= 0 ||
+        gpus[gpu].mean_w - gpus[gpu].burnt_w < kOver * limit_w)
+      continue;
+    broken += fleet.weight_of(gpu);
+    if (gpus[gpu].mean_w / limit_w <= drawn_w / std::max(1.0, cap_w)) continue;
+    drawn_w = gpus[gpu].mean_w;
+    cap_w = limit_w;
+  }
+  if (broken == 0) return {};
+  return fmt::format(
+      "the power cap of {:.0f} W is broken by {} GPUs: at {:.0f} MHz, their lowest clock, they "
+      "still draw up to {:.0f} W",
+      cap_w, broken, fleet.kind.clocks.lowest_hz / kMegahertz, drawn_w);
+}
+
+/// What holds the clocks where they are, as a sentence.
+std::string thermal_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                          const run::Thermal& thermal) {
+  const physics::GpuPower& gpu = context.fleet.kind;
+  if (const double off = context.loop.play().shut_down(); off > 0)
+    return fmt::format(
+        "{} GPUs reach {:.0f} C, where hardware turns them off: the job would not run", off,
+        gpu.shutdown_c);
+  const auto share = [&](uint32_t reason) {
+    for (size_t i = 0; i < kCountedReasons.size(); ++i)
+      if (kCountedReasons[i] == reason) return thermal.event_shares[i].fraction;
+    return 0.0;
+  };
+  constexpr double kWorthSaying = 0.001;
+  const double top_mhz = gpu.clocks.highest_hz / kMegahertz;
+  const double braked = share(physics::kHwPowerBrake), capped = share(physics::kSwPowerCap),
+               hot = share(physics::kSwThermalSlowdown) + share(physics::kHwThermalSlowdown);
+  if (braked > kWorthSaying)
+    return fmt::format("the power brake holds GPUs at {:.0f} MHz {:.1f} % of the time",
+                       gpu.clocks.lowest_hz / kMegahertz, 100 * braked);
+  if (hot > kWorthSaying)
+    return fmt::format("temperature: GPUs are held at {:.0f} C, their limit, {:.1f} % of the time",
+                       gpu.target_c, 100 * hot);
+  if (const std::string broken = broken_cap(context, gpus); !broken.empty()) return broken;
+  if (capped > kWorthSaying)
+    return fmt::format("power: the cap holds clocks below {:.0f} MHz {:.1f} % of the time", top_mhz,
+                       100 * capped);
+  if (share(physics::kApplicationsClocksSetting) > kWorthSaying)
+    return "nothing but the clock that was asked for";
+  return fmt::format("nothing: GPUs run at their highest clock, {:.0f} MHz", top_mhz);
+}
+
+void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                  run::Thermal& thermal) {
+  thermal.mean_gpu_c = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_c; });
+  thermal.mean_memory_c =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_memory_c; });
+  thermal.throttled_time_fraction =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.throttled; });
+  thermal.mean_clock_mhz =
+      mean_over_ranks(context, gpus, [](const auto& it) { return it.clock_hz; }) / kMegahertz;
+  thermal.lowest_clock_mhz = gpus.front().clock_hz / kMegahertz;
+  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+    if (context.fleet.role[gpu] < 0) continue;
+    thermal.max_gpu_c = std::max(thermal.max_gpu_c, gpus[gpu].max_c);
+    thermal.max_memory_c = std::max(thermal.max_memory_c, gpus[gpu].max_memory_c);
+    thermal.lowest_clock_mhz = std::min(thermal.lowest_clock_mhz, gpus[gpu].clock_hz / kMegahertz);
+  }
+  thermal.rows = slot_rows(context, gpus);
+  thermal.spread_c = largest_spread_k(context, gpus);
+  thermal.inlet_c = context.record.inlet_c();
+  thermal.fan_fraction = context.record.fan();
+  for (size_t i = 0; i < kCountedReasons.size(); ++i)
+    thermal.event_shares.push_back(
+        {reason_name(kCountedReasons[i]),
+         mean_over_ranks(context, gpus, [&](const auto& it) { return it.reasons[i]; })});
+  thermal.limit = thermal_limit(context, gpus, thermal);
+}
+
+/// What a step takes longer than at `clocks_hz`; as good as nothing where only rounding tells them
+/// apart, or where slower GPUs set no pace.
+double cost_beside(const PowerLoop& loop, std::span<const double> clocks_hz) {
+  const double step_s = loop.timeline().step_s;
+  return std::max(0.0, step_s - loop.step_s_at(clocks_hz).value_or(step_s));
+}
+
+void fill_clock_costs(const PowerContext& context, run::Thermal& thermal) {
+  const Fleet& fleet = context.fleet;
+  const std::vector<double>& clocks_hz = context.loop.clocks_hz();
+  if (thermal.throttled_time_fraction > 0) {
+    std::vector<double> asked_hz;
+    for (int64_t rank = 0; rank < fleet.ranks; ++rank) {
+      const size_t gpu = fleet.gpu_of(rank);
+      const double lock_hz = fleet.limits[gpu].lock_hz;
+      const double most_hz = fleet.kind.clocks.highest_hz;
+      asked_hz.push_back((lock_hz > 0 ? std::min(lock_hz, most_hz) : most_hz) * fleet.speed[gpu]);
+    }
+    thermal.throttling_cost_s = cost_beside(context.loop, asked_hz);
+  }
+  std::vector<double> sorted_hz = clocks_hz;
+  const auto middle = sorted_hz.begin() + std::ssize(sorted_hz) / 2;
+  std::nth_element(sorted_hz.begin(), middle, sorted_hz.end());
+  std::vector<double> raised_hz = clocks_hz;
+  for (double& clock_hz : raised_hz) clock_hz = std::max(clock_hz, *middle);
+  if (raised_hz != clocks_hz) thermal.straggler_cost_s = cost_beside(context.loop, raised_hz);
+}
+
+void fill_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                std::vector<run::Rank>& ranks) {
+  for (int64_t rank = 0; rank < context.fleet.ranks; ++rank) {
+    const size_t at = context.fleet.gpu_of(rank);
+    run::Rank& row = ranks.emplace_back();
+    row.rank = rank;
+    row.mean_power_w = gpus[at].mean_w;
+    row.peak_power_w = gpus[at].peak_w;
+    row.mean_gpu_c = gpus[at].mean_c;
+    row.max_gpu_c = gpus[at].max_c;
+    row.mean_clock_mhz = gpus[at].clock_hz / kMegahertz;
+    row.throttled_time_fraction = gpus[at].throttled;
+  }
+}
+
+}  // namespace
+
+void summarise_power(const PowerContext& context, Powered& result) {
+  const std::vector<GpuRecord> gpus = context.record.gpus();
+  fill_power(context, gpus, result);
+  fill_thermal(context, gpus, result.thermal);
+  if (context.clock_costs) fill_clock_costs(context, result.thermal);
+  if (context.ranks) fill_ranks(context, gpus, result.ranks);
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "engine/outcome/powered.h"
+#include "engine/power/power_loop.h"
+#include "engine/views/power_record.h"
+
+namespace ergometer::engine {
+
+/// What the summary is made of.
+struct PowerContext {
+  const spec::Job& job;
+  const Fleet& fleet;
+  const StepActivity& activity;
+  const PowerRecord& record;
+  const PowerLoop& loop;
+  bool ranks = false;        ///< fill the columns of every rank
+  bool clock_costs = false;  ///< play the step with other clocks, for what clocks cost
+};
+
+/// Fills power, cluster_power, thermal and the ranks' columns of `result`: means and extremes of
+/// the time line, nothing else.
+void summarise_power(const PowerContext& context, Powered& result);
+
+}  // namespace ergometer::engine

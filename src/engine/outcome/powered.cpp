@@ -1,0 +1,212 @@
+#include "engine/outcome/powered.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/check.h"
+#include "base/exponential.h"
+#include "engine/outcome/interval.h"
+#include "engine/outcome/power_interval.h"
+#include "engine/outcome/power_summary.h"
+#include "engine/outcome/step_energy.h"
+#include "engine/outcome/summary.h"
+#include "engine/power/power_loop.h"
+#include "engine/views/power_record.h"
+#include "engine/views/telemetry_view.h"
+#include "engine/views/telling_ranks.h"
+
+namespace ergometer::engine {
+namespace {
+
+/// Slices times GPUs that are looked at one by one, at most, as far as 16 slices allow.
+constexpr int64_t kMostDecisions = 8192;
+
+Slicing slicing(const Fleet& fleet) {
+  Slicing result;
+  result.most_coarse =
+      static_cast<int>(std::clamp<int64_t>(kMostDecisions / fleet.gpus(), 16, result.most_coarse));
+  return result;
+}
+
+/// The job without what its user changed about power, clocks and cooling, on GPUs in rank order: a
+/// rank map that finds cooler places makes the job faster than its prices say.
+spec::Job with_nominal_conditions(const spec::Job& job) {
+  spec::Job nominal = job;
+  nominal.conditions = {};
+  nominal.conditions.cooling = job.cluster.node.cooling;
+  nominal.parallelism.rank_map.clear();
+  return nominal;
+}
+
+/// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
+base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
+  const auto nodes = static_cast<double>(fleet.all_nodes),
+             gpus = static_cast<double>(fleet.gpus_per_node);
+  const physics::NodePower& node = fleet.node;
+  const double node_w = cluster_w / nodes * node.supply_efficiency - node.overhead_w() -
+                        node.supply_fixed_w - fleet.cooling.fan_w;
+  const double gpu_w = node_w / gpus;
+  if (gpu_w < fleet.kind.lowest_cap_w)
+    return base::input_error(fmt::format(
+        "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets {:.0f} "
+        "W, "
+        "the lowest cap it takes",
+        cluster_w, nodes * node.ac_w(gpus * fleet.kind.lowest_cap_w, fleet.cooling.fan_w),
+        fleet.kind.lowest_cap_w));
+  for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+  return {};
+}
+
+/// A job's GPUs, their work and their heat under its conditions. Heat points at the GPUs, so it
+/// stays where it is.
+struct Scene {
+  const spec::Job& job;
+  Fleet fleet;
+  cost::EnergyTable energies;
+  StepActivities activity;
+  FleetHeat heat{fleet, job.cluster.node};
+  Played played() { return {job.conditions, activity, fleet, heat}; }
+};
+
+base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
+  if (job.conditions.cluster_cap_w > 0)
+    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
+  ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
+  cost::EnergyTable energies = cost::price_energy(model, input.plan);
+  StepActivities activity =
+      step_activities(input, energies, cost::price_load_energy(model, input.plan), slicing(fleet));
+  return std::unique_ptr<Scene>(
+      new Scene{job, std::move(fleet), std::move(energies), std::move(activity)});
+}
+
+/// What a folded plan leaves out is not like what it has: nothing of it counts.
+Powered unsteady() {
+  Powered result;
+  result.timeline.steady = false;
+  return result;
+}
+
+run::Interval around(double value, const run::Interval& factors) {
+  return {.low = value * factors.low, .high = value * factors.high};
+}
+
+void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
+                   Powered& result) {
+  run::Performance predicted = performance(job, result.timeline);
+  add_interval(predicted, job, result.timeline);
+  const double sigma =
+      base::logarithm(predicted.step_time_s_high / predicted.step_time_s) / kNormal90;
+  const PowerIntervals found = power_intervals(job, fleet, activity, result.reference_hz, sigma);
+  result.power.mean_interval_w = around(result.power.mean_w_per_gpu, found.mean);
+  result.power.peak_interval_w = around(result.power.peak_w_per_gpu, found.peak);
+  result.power.cluster_mean_interval_w = around(result.power.cluster_mean_w, found.cluster_mean);
+  result.power.cluster_peak_interval_w = around(result.power.cluster_peak_w, found.cluster_peak);
+  // The driver holds dies at their limit, whatever the parameters are.
+  const double held_c =
+      fleet.kind.target_c > 0 ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c) : INFINITY;
+  result.thermal.max_interval_c = {
+      .low = result.thermal.max_gpu_c + found.max_c.low,
+      .high = std::min(held_c, result.thermal.max_gpu_c + found.max_c.high)};
+}
+
+}  // namespace
+
+bool has_power_data(const spec::Job& job) {
+  const spec::Node& node = job.cluster.node;
+  return physics::gpu_power(node.gpu).has_value() && physics::node_power(node).has_value() &&
+         physics::cooling_parameters(node, node.cooling).has_value() &&
+         cost::EnergyModel::make(job).has_value();
+}
+
+bool is_nominal(const spec::Job& job) {
+  spec::Conditions given = job.conditions;
+  // How one looks at a job moves no clock.
+  given.constant_clocks = false;
+  given.sensor = {};
+  given.run = {};
+  given.pue = 1;
+  return given == with_nominal_conditions(job).conditions && job.parallelism.rank_map.empty();
+}
+
+base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
+  const spec::Job& job = input.job;
+  const spec::Job nominal_job = with_nominal_conditions(job);
+  ERGOMETER_ASSIGN(const std::unique_ptr<Scene> nominal, scene_of(nominal_job, input));
+  if (!nominal->activity.steady) return unsteady();
+  PowerLoop loop(input, nominal->played());
+  const bool differs = !is_nominal(job);
+  std::unique_ptr<Scene> own;
+  if (differs) {
+    ERGOMETER_ASSIGN(own, scene_of(job, input));
+  }
+  if (!loop.steady()) return unsteady();
+  Scene& scene = differs ? *own : *nominal;
+  const Fleet& fleet = scene.fleet;
+  const FleetHeat& heat = scene.heat;
+  PowerRecord record(fleet);
+  const double duration_s = job.conditions.duration_s;
+  TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
+                          duration_s > 0 ? duration_s : scene.activity.step_s());
+  const auto lead_in = [&](const Tick& tick) {
+    record.remember(tick);
+    telemetry.lead_in(tick);
+  };
+  const auto watch = [&](const Tick& tick) {
+    record.add(tick, heat);
+    telemetry.add(tick, heat);
+  };
+  if (duration_s > 0) {
+    if (job.conditions.start_c > 0)
+      scene.heat.start_at(job.conditions.start_c);
+    else
+      scene.heat.cool_down();
+    telemetry.lead_in_idle(heat);
+    loop.run(scene.played(), duration_s, watch);
+  } else {
+    if (differs) loop.settle(scene.played());
+    if (!loop.steady()) return unsteady();
+    if (!loop.rests())
+      return base::input_error(
+          "power and heat: clocks and temperatures of this job find no rest, so that there is no "
+          "steady state; --duration 20min plays what happens");
+    loop.show(lead_in, watch);
+  }
+  Powered result;
+  result.reference_hz = loop.reference_hz();
+  result.played_at = {loop.costs(), loop.clocks_hz()};
+  result.timeline = options.events ? loop.play_events() : loop.timeline();
+  result.timeline.steady = loop.steady();
+  summarise_power({.job = job,
+                   .fleet = fleet,
+                   .activity = scene.activity.coarse,
+                   .record = record,
+                   .loop = loop,
+                   .ranks = options.ranks,
+                   .clock_costs = options.energy_of != nullptr},
+                  result);
+  ERGOMETER_CHECK(std::isfinite(result.power.energy_j_per_step), "energy is a finite number");
+  if (options.energy_of != nullptr)
+    result.power.step_energy = step_energy({.input = input,
+                                            .workload = *options.energy_of,
+                                            .energies = scene.energies,
+                                            .timeline = result.timeline,
+                                            .fleet = fleet,
+                                            .gpus = record.gpus(),
+                                            .power = result.power});
+  if (options.intervals) {
+    spec::Job alike = job;
+    alike.conditions.seed = 0;
+    ERGOMETER_ASSIGN(const Fleet fleet_alike, make_fleet(alike));
+    add_intervals(job, fleet_alike, scene.activity.coarse, result);
+  }
+  if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));
+  result.telemetry = telemetry.rows();
+  result.bands = telemetry.bands();
+  return result;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,180 @@
+#include "engine/power/activity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/power/period_work.h"
+#include "engine/time/compile.h"
+
+namespace ergometer::engine {
+namespace {
+
+std::vector<std::vector<double>> durations(const EngineInput& input) {
+  std::vector<std::vector<double>> result;
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const PricedOperators operators(input, role);
+    std::vector<double>& row = result.emplace_back(input.plan.roles[role].program.size());
+    for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
+  }
+  return result;
+}
+
+double last_end_s(const std::vector<Activities>& times) {
+  double end_s = 0;
+  for (const Activities& role : times)
+    for (const double t : role.end_s) end_s = std::max(end_s, t);
+  return end_s;
+}
+
+/// Adds work that lasts from `begin_s` to `end_s`, evenly, to the slices it touches.
+void spread(RoleActivity& role, double slice_s, double begin_s, double end_s,
+            const physics::Energy& energy, double clocked_s) {
+  const auto last = static_cast<double>(role.slices.size() - 1);
+  const auto first_slice = static_cast<size_t>(std::clamp(begin_s / slice_s, 0.0, last));
+  const auto last_slice = static_cast<size_t>(std::clamp(end_s / slice_s, 0.0, last));
+  if (first_slice == last_slice) {
+    role.slices[first_slice] += energy;
+    role.clocked_s[first_slice] += clocked_s;
+    return;
+  }
+  for (size_t i = first_slice; i <= last_slice; ++i) {
+    const double from_s = i == first_slice ? begin_s : slice_s * static_cast<double>(i);
+    const double to_s = i == last_slice ? end_s : slice_s * static_cast<double>(i + 1);
+    const double share = (to_s - from_s) / (end_s - begin_s);
+    role.slices[i] += share * energy;
+    role.clocked_s[i] += share * clocked_s;
+  }
+}
+
+int pieces(double length_s, double piece_s, int most) {
+  return static_cast<int>(
+      std::clamp(std::ceil(length_s / piece_s), 1.0, static_cast<double>(most)));
+}
+
+/// The periods that a folded plan leaves out, each like the last one it has.
+void add_left_out(const PeriodWork& period, int64_t periods, double period_s, double slice_s,
+                  RoleActivity& role) {
+  for (size_t slice = 0; slice < role.slices.size(); ++slice) {
+    const double from_s = slice_s * static_cast<double>(slice);
+    const SliceWork work = period.between(from_s, from_s + slice_s, 1, periods, period_s);
+    role.slices[slice] += work.energy;
+    role.clocked_s[slice] += work.clocked_s;
+  }
+}
+
+struct Energies {
+  const cost::EnergyTable &even, &per_load;
+};
+
+/// What ranks that are so full work in an instruction that begins at `begin_s` and ends at `end_s`
+/// on the fullest of them: a rank with less to do ends sooner, and waits.
+struct RankWork {
+  double end_s = 0, clocked_s = 0;
+  physics::Energy energy;
+};
+RankWork work_of(const PricedOperators& operators, const Energies& energies, size_t role,
+                 size_t index, const plan::Instruction& it, double load, double begin_s,
+                 double end_s) {
+  const auto op = static_cast<size_t>(it.op);
+  RankWork work{end_s, operators.duration(index).clocked_s, energies.even[role][op]};
+  if (energies.per_load.empty() || it.kind != plan::InstructionKind::kCompute) return work;
+  const ClockedTime own = operators.at_load(index, load);
+  work.end_s = std::min(end_s, begin_s + own.at(1));
+  work.clocked_s = own.clocked_s;
+  work.energy += (load - 1) * energies.per_load[role][op];
+  return work;
+}
+
+RoleActivity activity_of(const EngineInput& input, size_t number, const LoadClasses& classes,
+                         int32_t load_class, const StepTimes& times, const Energies& energies,
+                         int slices) {
+  RoleActivity result;
+  result.slices.resize(static_cast<size_t>(slices));
+  result.clocked_s.resize(static_cast<size_t>(slices));
+  const double slice_s = times.step_s / slices;
+  const PricedOperators operators(input, number);
+  const plan::Role& role = input.plan.roles[number];
+  const Activities& activities = times.roles[number];
+  PeriodWork period;
+  for (size_t i = 0; i < role.program.size(); ++i) {
+    const plan::Instruction& it = role.program[i];
+    if (!draws(it)) continue;
+    const double later_s = i < role.periods[2] ? 0 : times.left_out_s;
+    const double begin_s = activities.begin_s[i] + later_s;
+    const RankWork work =
+        work_of(operators, energies, number, i, it, classes.load(it.layer, load_class), begin_s,
+                activities.end_s[i] + later_s);
+    spread(result, slice_s, begin_s, work.end_s, work.energy, work.clocked_s);
+    if (input.plan.times(role, i) > 1)
+      period.add(begin_s, work.end_s, {work.energy, work.clocked_s});
+  }
+  if (input.plan.periods_left_out == 0) return result;
+  period.close();
+  add_left_out(period, input.plan.periods_left_out,
+               times.left_out_s / static_cast<double>(input.plan.periods_left_out), slice_s,
+               result);
+  return result;
+}
+
+StepActivity fine_activity(const EngineInput& input, const StepTimes& times,
+                           const Energies& energies, int slices) {
+  StepActivity result;
+  result.step_s = times.step_s;
+  result.slices = slices;
+  const LoadClasses classes(input.job,
+                            input.plan.uneven ? input.plan.uneven->loads : workload::ExpertLoads());
+  for (size_t role = 0; role < input.plan.roles.size(); ++role)
+    for (int32_t load_class = 0; load_class < classes.count(); ++load_class)
+      result.roles.push_back(
+          activity_of(input, role, classes, load_class, times, energies, slices));
+  return result;
+}
+
+}  // namespace
+
+StepActivity coarser(const StepActivity& fine, int factor) {
+  StepActivity result;
+  result.step_s = fine.step_s;
+  result.slices = fine.slices / factor;
+  for (const RoleActivity& role : fine.roles) {
+    RoleActivity& sum = result.roles.emplace_back();
+    sum.slices.resize(static_cast<size_t>(result.slices));
+    sum.clocked_s.resize(static_cast<size_t>(result.slices));
+    for (size_t i = 0; i < role.slices.size(); ++i) {
+      sum.slices[i / static_cast<size_t>(factor)] += role.slices[i];
+      sum.clocked_s[i / static_cast<size_t>(factor)] += role.clocked_s[i];
+    }
+  }
+  return result;
+}
+
+StepTimes reference_times(const EngineInput& input) {
+  StepTimes times;
+  const LeftOut left_out = run_representatives(input, durations(input), times.roles);
+  times.steady = left_out.steady;
+  times.left_out_s = left_out.period_s * static_cast<double>(input.plan.periods_left_out);
+  times.step_s = last_end_s(times.roles) + times.left_out_s;
+  return times;
+}
+
+bool draws(const plan::Instruction& it) {
+  return launches(it.kind) && it.op >= 0 && it.kind != plan::InstructionKind::kRecv;
+}
+
+StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
+                               const cost::EnergyTable& per_load, const Slicing& slicing) {
+  const StepTimes times = reference_times(input);
+  if (!times.steady) return {.fine = {}, .coarse = {}, .steady = false};
+  const double step_s = times.step_s;
+  // Many slices come in eights, so that intervals can look at eight sums of them.
+  const int wanted = pieces(step_s, slicing.coarse_s, slicing.most_coarse);
+  const int coarse = wanted > 8 ? wanted / 8 * 8 : wanted;
+  const double fine_s = std::min(slicing.fine_s, step_s / slicing.least_fine);
+  const int factor = pieces(step_s / coarse, fine_s, std::max(1, slicing.most_fine / coarse));
+  StepActivities result;
+  result.fine = fine_activity(input, times, {energies, per_load}, coarse * factor);
+  result.coarse = coarser(result.fine, factor);
+  return result;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,128 @@
+#include "engine/power/fleet.h"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/time/rank_loads.h"
+
+namespace ergometer::engine {
+namespace {
+
+using spec::OverrideKind;
+
+void apply_to_node(const spec::Override& change, size_t node, Fleet& fleet) {
+  if (change.kind == OverrideKind::kInlet) fleet.inlet_c[node] = change.value;
+  if (change.kind == OverrideKind::kFan) fleet.fan[node] = change.value;
+  if (change.kind == OverrideKind::kBlockedInlet) fleet.open[node] = 1 - change.value;
+}
+
+void apply_to_gpu(const spec::Override& change, size_t gpu, Fleet& fleet) {
+  switch (change.kind) {
+    case OverrideKind::kPowerCap: fleet.limits[gpu].cap_w = change.value; break;
+    case OverrideKind::kLockClock: fleet.limits[gpu].lock_hz = change.value; break;
+    case OverrideKind::kPowerBrake: fleet.limits[gpu].brake = change.value != 0; break;
+    case OverrideKind::kSpeed: fleet.speed[gpu] = change.value; break;
+    case OverrideKind::kResistance: fleet.silicon[gpu].thermal_resistance *= change.value; break;
+    case OverrideKind::kLeakage: fleet.silicon[gpu].leakage *= change.value; break;
+    default: break;  // of a node, or of a link
+  }
+}
+
+void apply(const spec::Override& change, Fleet& fleet) {
+  for (int64_t node = 0; node < fleet.nodes; ++node) {
+    if (change.node >= 0 && change.node != node) continue;
+    apply_to_node(change, static_cast<size_t>(node), fleet);
+    for (int64_t gpu = 0; gpu < fleet.gpus_per_node; ++gpu)
+      if (change.gpu < 0 || change.gpu == gpu)
+        apply_to_gpu(change, static_cast<size_t>(node * fleet.gpus_per_node + gpu), fleet);
+  }
+}
+
+/// Everything that tells a node from another, as bytes to compare.
+std::vector<double> traits(const Fleet& fleet, size_t node) {
+  std::vector<double> result = {fleet.inlet_c[node], fleet.fan[node], fleet.open[node]};
+  const auto per_node = static_cast<size_t>(fleet.gpus_per_node);
+  for (size_t gpu = node * per_node; gpu < (node + 1) * per_node; ++gpu) {
+    const physics::Silicon& silicon = fleet.silicon[gpu];
+    const physics::ClockLimits& limits = fleet.limits[gpu];
+    for (const double value :
+         {static_cast<double>(fleet.role[gpu]), silicon.leakage, silicon.voltage,
+          silicon.thermal_resistance, silicon.sensor_gain, limits.cap_w, limits.lock_hz,
+          limits.brake ? 1.0 : 0.0, fleet.speed[gpu]})
+      result.push_back(value);
+  }
+  return result;
+}
+
+/// Moves what `values` holds of node `from` (of `each` values a node) to node `to` before it.
+template <class T>
+void move_node(std::vector<T>& values, size_t from, size_t to, size_t each) {
+  for (size_t i = 0; i < each; ++i) values[to * each + i] = values[from * each + i];
+}
+
+/// Keeps one of each set of equal nodes.
+void keep_distinct(Fleet& fleet) {
+  std::map<std::vector<double>, size_t> known;
+  const auto per_node = static_cast<size_t>(fleet.gpus_per_node);
+  for (size_t node = 0; node < static_cast<size_t>(fleet.all_nodes); ++node) {
+    const auto [found, is_new] = known.emplace(traits(fleet, node), known.size());
+    const size_t to = found->second;
+    fleet.kept.push_back(static_cast<int32_t>(to));
+    if (!is_new) {
+      fleet.weight[to] += 1;
+      continue;
+    }
+    fleet.weight.push_back(1);
+    for (std::vector<double>* values : {&fleet.inlet_c, &fleet.fan, &fleet.open})
+      move_node(*values, node, to, 1);
+    move_node(fleet.role, node, to, per_node);
+    move_node(fleet.silicon, node, to, per_node);
+    move_node(fleet.limits, node, to, per_node);
+    move_node(fleet.speed, node, to, per_node);
+  }
+  fleet.nodes = static_cast<int64_t>(known.size());
+  const auto gpus = static_cast<size_t>(fleet.gpus());
+  for (std::vector<double>* values : {&fleet.inlet_c, &fleet.fan, &fleet.open})
+    values->resize(known.size());
+  fleet.role.resize(gpus);
+  fleet.silicon.resize(gpus);
+  fleet.limits.resize(gpus);
+  fleet.speed.resize(gpus);
+}
+
+}  // namespace
+
+base::Result<Fleet> make_fleet(const spec::Job& job) {
+  const spec::Conditions& conditions = job.conditions;
+  const spec::Node& node = job.cluster.node;
+  Fleet fleet;
+  ERGOMETER_ASSIGN(fleet.kind, physics::gpu_power(node.gpu));
+  ERGOMETER_ASSIGN(fleet.node, physics::node_power(node));
+  ERGOMETER_ASSIGN(fleet.cooling, physics::cooling_parameters(node, conditions.cooling));
+  fleet.nodes = job.nodes();
+  fleet.gpus_per_node = node.gpus;
+  fleet.all_nodes = fleet.nodes;
+  fleet.ranks = job.gpus;
+  const auto gpus = static_cast<size_t>(fleet.gpus());
+  const auto nodes = static_cast<size_t>(fleet.nodes);
+  fleet.silicon = physics::draw_silicon(conditions.seed, fleet.gpus());
+  const double cap_w = conditions.power_cap_w > 0 ? conditions.power_cap_w : fleet.kind.cap_w;
+  fleet.limits.assign(gpus, {.cap_w = cap_w, .lock_hz = conditions.lock_clock_hz, .brake = false});
+  fleet.speed.assign(gpus, 1.0);
+  fleet.inlet_c.assign(nodes, conditions.has_inlet ? conditions.inlet_c : fleet.cooling.inlet_c);
+  fleet.fan.assign(nodes, conditions.fan);
+  fleet.open.assign(nodes, 1.0);
+  for (const spec::Override& change : conditions.overrides) apply(change, fleet);
+  fleet.rank_map = job.parallelism.rank_map;
+  fleet.role.assign(gpus, -1);
+  const LoadClasses classes(job, workload::expert_loads(job));
+  fleet.classes = classes.count();
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    fleet.role[static_cast<size_t>(job.parallelism.gpu_of(rank))] =
+        static_cast<int32_t>(rank / job.stage_ranks()) * fleet.classes +
+        classes.of(rank % job.stage_ranks());
+  keep_distinct(fleet);
+  return fleet;
+}
+
+}  // namespace ergometer::engine

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "physics/governor.h"
+#include "physics/heat.h"
+#include "physics/node_power.h"
+#include "physics/silicon.h"
+#include "spec/job/job.h"
+
+namespace ergometer::engine {
+
+/// The GPUs of a job's nodes as power and heat see them: kind, differences between them, what they
+/// are told. Nodes that nothing tells apart, neither roles nor silicon nor settings, are kept once,
+/// with their number as weight: of a job on nominal silicon, a handful. GPUs are numbered
+/// `kept node * gpus_per_node + index`.
+struct Fleet {
+  physics::GpuPower kind;
+  physics::NodePower node;
+  physics::CoolingParameters cooling;
+  int64_t nodes = 0;  ///< kept
+  int64_t gpus_per_node = 0;
+  int64_t ranks = 0, all_nodes = 0;  ///< of the job
+  std::vector<double> weight;        ///< by kept node: nodes that are like it
+  int32_t classes = 1;               ///< of a stage's ranks, by how full their experts are
+  /// By GPU, what its rank runs: stage x classes + class (`LoadClasses`); -1: no rank, idle.
+  std::vector<int32_t> role;
+  std::vector<int32_t> kept;      ///< by node of the job: the kept node
+  std::vector<int64_t> rank_map;  ///< as `Parallelism::rank_map`
+  std::vector<physics::Silicon> silicon;
+  std::vector<physics::ClockLimits> limits;
+  std::vector<double> speed;    ///< share of the clock decided that a GPU reaches; 1 but for faults
+  std::vector<double> inlet_c;  ///< by node
+  std::vector<double> fan;      ///< by node, share of full speed; 0: automatic
+  std::vector<double> open;     ///< by node, share of the flow that the inlet lets through
+
+  /// Of a GPU that has a rank.
+  size_t stage_of(size_t gpu) const { return static_cast<size_t>(role[gpu] / classes); }
+  int64_t gpus() const { return nodes * gpus_per_node; }
+  double weight_of(size_t gpu) const { return weight[gpu / static_cast<size_t>(gpus_per_node)]; }
+  size_t gpu_of(int64_t rank) const {
+    const int64_t gpu = rank_map.empty() ? rank : rank_map[static_cast<size_t>(rank)];
+    return static_cast<size_t>(kept[static_cast<size_t>(gpu / gpus_per_node)] * gpus_per_node +
+                               gpu % gpus_per_node);
+  }
+};
+
+/// An input error names the parameter that the catalog entry lacks.
+base::Result<Fleet> make_fleet(const spec::Job& job);
+
+}  // namespace ergometer::engine

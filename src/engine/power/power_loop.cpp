@@ -1,0 +1,320 @@
+#include "engine/power/power_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ergometer::engine {
+namespace {
+
+constexpr int kMostSliceRounds = 60, kUndampedRounds = 6;
+constexpr int kMostReferenceRounds = 6;
+constexpr double kSameLength = 5e-4;     ///< of a step, relative
+constexpr double kSamePrice = 1e-5;      ///< the same at nominal conditions
+constexpr double kSameReference = 1e-3;  ///< of a clock, relative
+constexpr int kMostNominalRounds = 3;
+constexpr double kSettledK = 0.05;      ///< largest change of a temperature that counts as none
+constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
+/// Change of a clock, relative, after which a step of a run is played anew.
+constexpr double kPlayAgain = 2e-3;
+/// A round of the search for rest: whole steps, at least so long; where heat holds clocks back,
+/// what sinks take to follow. Governors that hunt have no rest but in the mean: rounds become
+/// longer, of several steps, and a quarter of what a sensor can tell is rest enough.
+constexpr double kRoundS = 1, kHeldRoundS = 20, kHuntedSteps = 8;
+constexpr int kMostRounds = 40, kPatientRounds = 8, kDoubledEvery = 4;
+constexpr double kHuntingK = 0.25;
+/// What still moves after all rounds is an answer within what a sensor shows, or none.
+constexpr double kWanderingK = 1, kWandering = 0.01;
+/// Shown at least: what a sensor averages over, and how long governors hunt.
+constexpr double kLeastShownS = 0.05, kHuntingShownS = 20;
+constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second
+
+/// Ticks are as long as a power sensor's window, shorter where a step is, down to a millisecond.
+constexpr double kTickS = 0.025, kShortestTickS = 0.001;
+constexpr double kTicksOfShortSteps = 64;
+/// GPUs times ticks of one step, as far as 64 ticks allow; of a run.
+constexpr double kMostGpuTicks = 1 << 17, kMostRunTicks = 1 << 26;
+
+/// A clock between two lattice points alternates, and power with it: after a few rounds the mean of
+/// what is found is approached.
+double weight_of(int round) {
+  return round < kUndampedRounds ? 1.0 : 1.0 / (round - kUndampedRounds + 2);
+}
+
+/// Looks for the length factor at which the play's steps last what the engine says. As a rule what
+/// the play lacks falls by a hundredth where the factor rises by one; near what a GPU draws
+/// standing still, by many: so it goes along the line through the last two.
+class LengthSearch {
+ public:
+  /// `missing`: what the play lacked of the engine's step at this factor, relative.
+  double next(double factor, double missing) {
+    const double fall = (last_missing_ - missing) / (factor / last_factor_ - 1);
+    if (std::isfinite(fall)) fall_ = std::clamp(fall, 1.0, kSteepest);
+    last_factor_ = factor;
+    last_missing_ = missing;
+    return factor * (1 + std::clamp(missing / fall_, -kLongest, kLongest));
+  }
+
+ private:
+  static constexpr double kSteepest = 20, kLongest = 0.3;
+  double fall_ = 1, last_factor_ = INFINITY, last_missing_ = INFINITY;
+};
+
+double largest_difference(std::span<const double> a, std::span<const double> b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+  return largest;
+}
+
+}  // namespace
+
+/// Means of a round, one a GPU.
+struct PowerLoop::Means {
+  std::vector<double> watts, memory_w, die_c;
+  double length_s = 0, rounds = 0;
+
+  explicit Means(const Fleet& fleet) {
+    for (std::vector<double>* values : {&watts, &memory_w, &die_c})
+      values->assign(static_cast<size_t>(fleet.gpus()), 0.0);
+  }
+  void add(const Tick& tick, const FleetHeat& heat) {
+    const auto now_c = heat.surroundings().die_c;
+    for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
+      watts[gpu] += tick.length_s * tick.watts[gpu];
+      memory_w[gpu] += tick.length_s * tick.memory_w[gpu];
+      die_c[gpu] += tick.length_s * now_c[gpu];
+    }
+    length_s += tick.length_s;
+  }
+  /// The mean of this and those added before.
+  void add(const Means& round) {
+    ++rounds;
+    for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
+      watts[gpu] += (round.watts[gpu] - watts[gpu]) / rounds;
+      memory_w[gpu] += (round.memory_w[gpu] - memory_w[gpu]) / rounds;
+    }
+  }
+  void finish() {
+    for (std::vector<double>* values : {&watts, &memory_w, &die_c})
+      for (double& value : *values) value /= length_s;
+  }
+};
+
+PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
+    : input_(input), priced_s_(nominal.work.step_s()), costs_(input.costs) {
+  settle_slices(nominal);
+  begin(nominal);
+  // First slices last what they are priced at, whatever their clock.
+  rests_ = rest(nominal, [] { return 0.0; });
+  take_clocks();
+  find_reference();
+  // A machine that cannot be cooled or fed: what its clocks do from one moment to the next would
+  // move the step manyfold.
+  if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kind.clocks.highest_hz) return;
+  // Then what they last at their clocks, which moves the clocks a little.
+  for (int round = 0; round < kMostNominalRounds; ++round) {
+    play_->set_pace(reference_hz_, length_factor_);
+    rests_ = rest(nominal, [this] { return priced_s_ / play_->marked_step_s() - 1; });
+    take_clocks();
+    const double before_hz = reference_hz_;
+    find_reference();
+    length_factor_ *= before_hz / reference_hz_;  // slices stay as long as they are
+    if (std::abs(before_hz / reference_hz_ - 1) < kSameReference) break;
+  }
+  play_->set_pace(reference_hz_, length_factor_);
+}
+
+void PowerLoop::settle(const Played& played) {
+  settle_slices(played);
+  begin(played);
+  // Until governors have come down from their highest clock.
+  while (play_->now_s() < kRoundS) play_->advance(tick_s(priced_s_));
+  rests_ = rest(played, [this] { return missing_of_replay(); });
+}
+
+double PowerLoop::tick_s(double step_s) const {
+  const double most =
+      std::max(kTicksOfShortSteps, std::floor(kMostGpuTicks / static_cast<double>(fleet_->gpus())));
+  const double fine = std::min(kTicksOfShortSteps, std::floor(step_s / kShortestTickS));
+  const double ticks = std::max({1.0, fine, std::ceil(step_s / kTickS)});
+  return step_s / std::min(ticks, most);
+}
+
+void PowerLoop::begin(const Played& played) {
+  fleet_ = &played.fleet;
+  play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
+                                      played.heat, reference_hz_);
+  play_->set_pace(reference_hz_, length_factor_);
+}
+
+/// The clocks that ranks had at work since the play's mark.
+void PowerLoop::take_clocks() {
+  const std::vector<double> effective_hz = play_->effective_hz();
+  clocks_hz_.clear();
+  for (int64_t rank = 0; rank < fleet_->ranks; ++rank)
+    clocks_hz_.push_back(effective_hz[fleet_->gpu_of(rank)]);
+}
+
+/// The slowest rank's clock would be the reference if that rank set the pace of every part of the
+/// step. Where it does not, the step would come out shorter than its prices say: the reference is
+/// the clock at which it comes out as long.
+void PowerLoop::find_reference() {
+  const auto [slowest, fastest] = std::minmax_element(clocks_hz_.begin(), clocks_hz_.end());
+  if (s_per_hz_ <= 0) s_per_hz_ = priced_s_ / *slowest;
+  reference_hz_ = std::clamp(reference_hz_, *slowest, *fastest);
+  double last_hz = 0, last_s = 0;  // of the round before
+  for (int round = 0; round < kMostReferenceRounds; ++round) {
+    costs_.reference_clock_hz = reference_hz_;
+    play_step();
+    const double missing_s = priced_s_ - timeline_.step_s;
+    if (std::abs(missing_s) < kSamePrice * priced_s_) return;
+    const double per_hz = (timeline_.step_s - last_s) / (reference_hz_ - last_hz);
+    if (last_hz > 0 && std::isfinite(per_hz)) s_per_hz_ = per_hz;
+    if (!(s_per_hz_ > 0)) return;  // nothing in it follows the clock
+    last_hz = std::exchange(reference_hz_,
+                            std::clamp(reference_hz_ + missing_s / s_per_hz_, *slowest, *fastest));
+    last_s = timeline_.step_s;
+    if (reference_hz_ == last_hz) return;
+  }
+}
+
+/// Close to where the play settles, in closed form.
+void PowerLoop::settle_slices(const Played& played) const {
+  const GovernedStep governed(played.fleet, played.work.coarse);
+  FleetHeat& heat = played.heat;
+  FleetStep step;
+  for (int round = 0; round < kMostSliceRounds; ++round) {
+    if (reference_hz_ > 0)
+      governed.at_pace(reference_hz_, heat.surroundings(), step);
+    else
+      governed.at_length(priced_s_, heat.surroundings(), step);
+    heat.settle(step, weight_of(round));
+    if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) return;
+  }
+}
+
+/// The engine plays a step at the clocks that the play had since its mark: how much longer that is
+/// than the play's steps, relative.
+double PowerLoop::missing_of_replay() {
+  take_clocks();
+  play_step();
+  return timeline_.step_s / play_->marked_step_s() - 1;
+}
+
+/// Plays until so many steps are done, but for half a tick: steps are `step_s` long.
+void PowerLoop::play_until(double steps, double step_s, const Watch& watch) {
+  const double dt_s = tick_s(step_s);
+  while (play_->steps() + dt_s / step_s / 2 < steps) watch(play_->advance(dt_s));
+}
+
+/// Plays rounds until they repeat themselves. `lacking`: how much longer the step is to be than the
+/// play's in the last round, relative. Returns whether it came to that.
+bool PowerLoop::rest(const Played& played, const std::function<double()>& lacking) {
+  FleetHeat& heat = played.heat;
+  std::vector<double> last_c(heat.surroundings().die_c.begin(), heat.surroundings().die_c.end());
+  double step_s = priced_s_, last_step = play_->steps();
+  Means hunted(played.fleet);
+  LengthSearch length;
+  double missed = 0, largest_moved_k = 0;  // over the second half of all rounds
+  bool held = false;                       // heat held clocks back, now or before
+  hunting_ = false;
+  for (int round = 0; round < kMostRounds; ++round) {
+    held = held || play_->held_by_heat();
+    hunting_ = held || round >= kPatientRounds;
+    const double longer = std::exp2(std::max(0, round - kPatientRounds) / kDoubledEvery);
+    const double least_s = held ? kHeldRoundS : kRoundS * longer;
+    const double wanted =
+        std::max(hunting_ && !held ? kHuntedSteps : 1.0, std::ceil(least_s / step_s));
+    Means means(played.fleet);
+    play_->mark();
+    play_until(last_step += wanted, step_s, [&](const Tick& tick) { means.add(tick, heat); });
+    means.finish();
+    const double missing = lacking();
+    length_factor_ = length.next(length_factor_, missing);
+    play_->set_pace(reference_hz_, length_factor_);
+    step_s = play_->marked_step_s() * (1 + missing);
+    // A thermal governor's ceiling is a state that no closed form jumps to: time has to pass.
+    held = held || play_->held_by_heat();
+    if (!held) {
+      if (hunting_) hunted.add(means);
+      if (hunting_) means = hunted;
+      heat.settle(means.watts, means.memory_w);
+      means.die_c.assign(heat.surroundings().die_c.begin(), heat.surroundings().die_c.end());
+    }
+    const double moved_k = largest_difference(means.die_c, last_c);
+    last_c = means.die_c;
+    if (round >= kMostRounds / 2) largest_moved_k = std::max(largest_moved_k, moved_k);
+    if (moved_k < (hunting_ ? kHuntingK : kSettledK) &&
+        std::abs(missing) < (hunting_ ? 4 : 1) * kSameLength)
+      return true;
+    if (round >= kMostRounds / 2) missed += missing / (kMostRounds / 2.0);
+  }
+  return largest_moved_k < kWanderingK && std::abs(missed) < kWandering;
+}
+
+void PowerLoop::show(const Watch& lead_in, const Watch& watch) {
+  const double step_s = timeline_.step_s, dt_s = tick_s(step_s);
+  const double before = std::max(1.0, std::ceil(kLeadInS / step_s));
+  play_until(std::ceil(play_->steps()) + before, step_s, lead_in);
+  const double least_s = hunting_ || play_->held_by_heat() ? kHuntingShownS : kLeastShownS;
+  shown_steps_ = std::max(1.0, std::ceil(least_s / step_s));
+  play_->restart();
+  const auto ticks = static_cast<int64_t>(std::round(shown_steps_ * step_s / dt_s));
+  for (int64_t i = 0; i < ticks; ++i) watch(play_->advance(dt_s));
+}
+
+void PowerLoop::run(const Played& played, double duration_s, const Watch& watch) {
+  begin(played);
+  const double finest_s =
+      std::max(std::min(kTickS, tick_s(priced_s_)),
+               duration_s * static_cast<double>(played.fleet.gpus()) / kMostRunTicks);
+  const auto ticks = static_cast<int64_t>(std::max(1.0, std::ceil(duration_s / finest_s)));
+  const double dt_s = duration_s / static_cast<double>(ticks);
+  std::vector<double> played_hz;
+  for (int64_t i = 0; i < ticks; ++i) {
+    watch(play_->advance(dt_s));
+    const bool last = i + 1 == ticks;
+    if (play_->marked_steps() < 1 && !(last && played_hz.empty())) continue;
+    const std::vector<double> effective_hz = play_->effective_hz();
+    double change = played_hz.empty() ? 1 : 0;
+    for (size_t gpu = 0; gpu < played_hz.size(); ++gpu)
+      change = std::max(change, std::abs(effective_hz[gpu] / played_hz[gpu] - 1));
+    if (change > kPlayAgain) {
+      length_factor_ *= 1 + missing_of_replay();
+      play_->set_pace(reference_hz_, length_factor_);
+      played_hz = effective_hz;
+    }
+    play_->mark();
+  }
+  shown_steps_ = play_->steps();
+}
+
+EngineInput PowerLoop::at_clocks() const {
+  return {.job = input_.job,
+          .plan = input_.plan,
+          .costs = costs_,
+          .clocks_hz = clocks_hz_,
+          .sampled_ranks = {},
+          .stretch = input_.stretch};
+}
+
+void PowerLoop::play_step() {
+  timeline_ = sweep(at_clocks());
+  steady_ = steady_ && timeline_.steady;
+}
+
+std::optional<double> PowerLoop::step_s_at(std::span<const double> clocks_hz) const {
+  EngineInput input = at_clocks();
+  input.clocks_hz = clocks_hz;
+  const Timeline timeline = sweep(input);
+  if (!timeline.steady) return std::nullopt;
+  return timeline.step_s;
+}
+
+Timeline PowerLoop::play_events() const {
+  EngineInput input = at_clocks();
+  input.sampled_ranks = input_.sampled_ranks;
+  return simulate_events(input);
+}
+
+}  // namespace ergometer::engine

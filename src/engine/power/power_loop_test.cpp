@@ -1,0 +1,350 @@
+#include "engine/power/power_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/outcome/powered.h"
+#include "engine/simulate.h"
+#include "engine/time/test_job.h"
+#include "engine/views/power_record.h"
+
+namespace ergometer::engine {
+namespace {
+
+using test::job_of;
+using test::Values;
+
+/// Llama-3-8B on two air-cooled nodes of eight H100: TP 2, PP 2, DP 4, 8 micro batches.
+spec::Job job_with(const Values& more = {}) { return test::llama3_8b(16, more); }
+
+run::Run run_of(const Values& more = {}, bool ranks = false) {
+  auto run = simulate(job_with(more), {.all_ranks = ranks});
+  EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
+  return run ? *std::move(run) : run::Run{};
+}
+
+double sum(const std::vector<run::PowerPart>& parts) {
+  double watts = 0;
+  for (const run::PowerPart& part : parts) watts += part.watts;
+  return watts;
+}
+
+double mean(const std::vector<double>& values) {
+  double all = 0;
+  for (const double value : values) all += value / static_cast<double>(values.size());
+  return all;
+}
+
+/// The loop and all it needs, for tests that look inside.
+struct Loop {
+  spec::Job job;
+  workload::Workload work;
+  plan::Plan plan;
+  cost::CostTable costs;
+  Stretch stretch;
+  EngineInput input;
+  StepActivities activity;
+  Fleet fleet;
+
+  explicit Loop(const Values& more)
+      : job(job_with(more)),
+        work(workload::lower(job)),
+        plan(plan::make_plan(job, work)),
+        costs(cost::price_plan(*cost::CostModel::make(job), plan, job)),
+        input{.job = job,
+              .plan = plan,
+              .costs = costs,
+              .clocks_hz = std::span(&costs.reference_clock_hz, 1),
+              .sampled_ranks = {},
+              .stretch = stretch},
+        activity(step_activities(input, cost::price_energy(*cost::EnergyModel::make(job), plan), {},
+                                 {})),
+        fleet(*make_fleet(job)) {}
+};
+
+TEST(Activity, HoldsTheEnergyOfEveryInstruction) {
+  const Loop loop(Values{});
+  const cost::EnergyTable energies =
+      cost::price_energy(*cost::EnergyModel::make(loop.job), loop.plan);
+  for (size_t role = 0; role < loop.plan.roles.size(); ++role) {
+    double expected_j = 0, clocked_s = 0, found_j = 0, found_s = 0;
+    for (const plan::Instruction& it : loop.plan.roles[role].program) {
+      using enum plan::InstructionKind;
+      const bool works = it.kind == kCompute || it.kind == kCollective || it.kind == kWorld ||
+                         it.kind == kSend || it.kind == kRecv;
+      if (!works || it.op < 0) continue;
+      clocked_s += loop.costs.prices[role][static_cast<size_t>(it.op)].clocked_s;
+      if (it.kind != kRecv) expected_j += energies[role][static_cast<size_t>(it.op)].total_j();
+    }
+    for (size_t i = 0; i < loop.activity.fine.roles[role].slices.size(); ++i) {
+      found_j += loop.activity.fine.roles[role].slices[i].total_j();
+      found_s += loop.activity.fine.roles[role].clocked_s[i];
+    }
+    EXPECT_NEAR(found_j, expected_j, 1e-9 * expected_j);
+    EXPECT_NEAR(found_s, clocked_s, 1e-9 * clocked_s);
+  }
+  EXPECT_EQ(loop.activity.fine.slices % loop.activity.coarse.slices, 0);
+}
+
+TEST(Fleet, KeepsAlikeNodesOnce) {
+  const Fleet alike = *make_fleet(job_with({{"gpus", "64"}}));
+  // 8 nodes of two stages: four and four.
+  EXPECT_EQ(alike.nodes, 2);
+  EXPECT_EQ(alike.all_nodes, 8);
+  EXPECT_EQ(alike.weight, (std::vector<double>{4, 4}));
+  EXPECT_EQ(alike.gpu_of(9), 1u);
+  EXPECT_EQ(alike.gpu_of(40), 8u);
+  const Fleet single = *make_fleet(job_with({{"gpus", "64"}, {"override", "node2.inlet=40C"}}));
+  EXPECT_EQ(single.nodes, 3);
+  EXPECT_EQ(make_fleet(job_with({{"gpus", "64"}, {"seed", "1"}}))->nodes, 8);
+}
+
+TEST(PowerLoop, NominalConditionsTakeTheTimeThatPricesSay) {
+  for (const char* pp : {"1", "2", "4"}) {
+    const Values layout = {{"pipeline_model_parallel_size", pp}};
+    Values constant = layout;
+    constant.emplace_back("clocks", "constant");
+    const double priced_s = run_of(constant).performance.step_time_s;
+    EXPECT_NEAR(run_of(layout).performance.step_time_s, priced_s, 1e-5 * priced_s) << "pp " << pp;
+  }
+}
+
+TEST(PowerLoop, IsNominalWhereNothingMovesClocks) {
+  EXPECT_TRUE(is_nominal(job_with()));
+  for (const Values& looks : {Values{{"sensor", "none"}}, Values{{"pue", "1.3"}},
+                              Values{{"run_phases", "steps=100"}}, Values{{"cooling", "air"}}})
+    EXPECT_TRUE(is_nominal(job_with(looks))) << looks.front().first;
+  for (const Values& moves :
+       {Values{{"power_cap", "600"}}, Values{{"lock_clock", "1305"}}, Values{{"inlet_c", "30"}},
+        Values{{"fan", "60"}}, Values{{"cooling", "liquid"}}, Values{{"seed", "3"}},
+        Values{{"operand_activity", "0.5"}}, Values{{"cluster_cap", "15000"}},
+        Values{{"power_smoothing", "floor=0.9"}}, Values{{"duration", "60"}},
+        Values{{"override", "node1.inlet=40C"}}, Values{{"rank_map", "8-15,0-7"}}})
+    EXPECT_FALSE(is_nominal(job_with(moves))) << moves.front().first;
+}
+
+// Prices are of trained weights: with zeros there is power left for a higher clock.
+TEST(PowerLoop, ZerosAreFaster) {
+  EXPECT_LT(run_of({{"operand_activity", "0"}}).performance.step_time_s,
+            0.99 * run_of().performance.step_time_s);
+}
+
+TEST(PowerLoop, WithoutALimitClocksEqualTheLock) {
+  const run::Run run = run_of({{"lock_clock", "1005"}}, true);
+  for (const run::Rank& rank : run.ranks) EXPECT_DOUBLE_EQ(rank.mean_clock_mhz, 1005);
+  EXPECT_EQ(run.thermal.throttled_time_fraction, 0);
+}
+
+TEST(PowerLoop, PartsAddUp) {
+  const run::Run run = run_of();
+  EXPECT_NEAR(sum(run.power.gpu_parts), run.power.mean_w_per_gpu, 1e-9 * 1000);
+  for (const run::PowerPart& part : run.power.gpu_parts) EXPECT_GE(part.watts, 0) << part.name;
+  EXPECT_NEAR(sum(run.power.node_parts), run.power.cluster_mean_w / 2, 1e-6);
+  EXPECT_NEAR(run.power.energy_j_per_step, run.power.cluster_mean_w * run.performance.step_time_s,
+              1e-9 * run.power.energy_j_per_step);
+  EXPECT_NEAR(mean(run.cluster_power.watts), run.power.cluster_mean_w,
+              1e-9 * run.power.cluster_mean_w);
+  EXPECT_LE(run.power.mean_w_per_gpu, run.power.p95_w_per_gpu);
+  EXPECT_LE(run.power.p95_w_per_gpu, run.power.peak_w_per_gpu);
+}
+
+// A token takes a few milliseconds: nothing lasts 25 ms but the mean.
+TEST(PowerLoop, AShortStepHasNoPeak) {
+  const run::Run run = run_of({{"mode", "decode"},
+                               {"generate_tokens", "8"},
+                               {"pipeline_model_parallel_size", "1"},
+                               {"global_batch_size", "8"}});
+  ASSERT_LT(run.performance.step_time_s, 0.025);
+  EXPECT_NEAR(run.power.cluster_peak_w, run.power.cluster_mean_w, 0.01 * run.power.cluster_mean_w);
+  EXPECT_NEAR(run.power.peak_w_per_gpu, run.power.mean_w_per_gpu, 5);
+}
+
+TEST(PowerLoop, IntervalsHoldThePrediction) {
+  const run::Run run = run_of();
+  EXPECT_LT(run.power.mean_interval_w.low, run.power.mean_w_per_gpu);
+  EXPECT_GT(run.power.mean_interval_w.high, run.power.mean_w_per_gpu);
+  EXPECT_LT(run.thermal.max_interval_c.low, run.thermal.max_gpu_c);
+  EXPECT_GT(run.thermal.max_interval_c.high, run.thermal.max_gpu_c);
+}
+
+TEST(PowerLoop, ALowerCapMeansLessPowerAndMoreTime) {
+  double last_w = 1e9, last_s = 0;
+  for (const char* cap : {"700", "600", "500", "400", "300"}) {
+    const run::Run run = run_of({{"power_cap", cap}});
+    EXPECT_LE(run.power.mean_w_per_gpu, std::stod(cap) + 1e-9);
+    EXPECT_LE(run.power.mean_w_per_gpu, last_w);
+    EXPECT_GE(run.performance.step_time_s, last_s * 0.999);
+    last_w = run.power.mean_w_per_gpu;
+    last_s = run.performance.step_time_s;
+  }
+}
+
+TEST(PowerLoop, OneSlowGpuHoldsUpTheJob) {
+  const double nominal_s = run_of().performance.step_time_s;
+  EXPECT_GT(run_of({{"override", "node1.gpu3.speed=50%"}}).performance.step_time_s,
+            1.4 * nominal_s);
+  EXPECT_GT(run_of({{"override", "node0.gpu0.power_cap=300W"}}).performance.step_time_s,
+            1.2 * nominal_s);
+  // The failed supply of the study: affected GPUs ran more than four times slower.
+  EXPECT_GT(run_of({{"override", "node1.power_brake=on"}}).performance.step_time_s, 4 * nominal_s);
+}
+
+TEST(PowerLoop, ADegradedNetworkCardSlowsTheJob) {
+  const double nominal_s = run_of().performance.step_time_s;
+  EXPECT_GT(run_of({{"override", "node1.gpu3.nic=5%"}}).performance.step_time_s, 1.01 * nominal_s);
+  EXPECT_GT(run_of({{"override", "node1.gpu3.link=10%"}}).performance.step_time_s,
+            1.05 * nominal_s);
+}
+
+TEST(PowerLoop, ARunStartsAtTheTemperatureAskedFor) {
+  const run::Run warm = run_of({{"duration", "0.2"}, {"start_c", "80"}}),
+                 cold = run_of({{"duration", "0.2"}, {"start_c", "30"}});
+  EXPECT_NEAR(warm.thermal.mean_gpu_c - cold.thermal.mean_gpu_c, 50, 10);
+}
+
+TEST(PowerLoop, AHotterRoomIsSlowerOrHotter) {
+  const run::Run cool = run_of({{"inlet_c", "18"}}), hot = run_of({{"inlet_c", "35"}});
+  EXPECT_GT(hot.thermal.max_gpu_c, cool.thermal.max_gpu_c + 5);
+  EXPECT_GE(hot.performance.step_time_s, cool.performance.step_time_s);
+}
+
+TEST(PowerLoop, DiesAreHeldAtTheirLimit) {
+  const run::Run run = run_of({{"fan", "30"}, {"inlet_c", "40"}});
+  EXPECT_NEAR(run.thermal.max_gpu_c, 87, 1.5);
+  EXPECT_GT(run.thermal.event_shares[2].fraction, 0.1) << "sw_thermal_slowdown";
+}
+
+TEST(PowerLoop, ALongRunEndsInTheSteadyState) {
+  const run::Run steady = run_of({}, true);
+  const run::Run warm = run_of({{"duration", "3600"}}, true);
+  ASSERT_EQ(steady.ranks.size(), warm.ranks.size());
+  for (size_t i = 0; i < steady.ranks.size(); ++i)
+    EXPECT_NEAR(warm.ranks[i].max_gpu_c, steady.ranks[i].max_gpu_c, 1.0) << "rank " << i;
+  EXPECT_LT(warm.thermal.mean_gpu_c, steady.thermal.mean_gpu_c) << "it began cold";
+}
+
+TEST(PowerLoop, EnergyBalancesOverATransient) {
+  const Loop loop(Values{{"fan", "70"}});
+  FleetHeat heat(loop.fleet, loop.job.cluster.node);
+  const Played played{loop.job.conditions, loop.activity, loop.fleet, heat};
+  PowerLoop power(loop.input, played);
+  heat.cool_down();
+  const double before_j = heat.heat().stored_j() + heat.heat().carried_j();
+  double drawn_j = 0;
+  power.run(played, 120, [&](const Tick& tick) {
+    for (const double watts : tick.watts) drawn_j += tick.length_s * watts;
+  });
+  const double found_j = heat.heat().stored_j() + heat.heat().carried_j() - before_j;
+  EXPECT_NEAR(found_j, drawn_j, 1e-9 * drawn_j);
+}
+
+// Where nothing holds clocks back, a step at a glance draws what a step played draws, GPU by GPU,
+// at the length that the engine found.
+TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
+  for (const char* pp : {"1", "2", "4"})
+    for (const char* lock : {"1005", "1305"}) {
+      const Loop loop(Values{{"pipeline_model_parallel_size", pp}, {"lock_clock", lock}});
+      const Loop nominal(Values{{"pipeline_model_parallel_size", pp}});
+      FleetHeat nominal_heat(nominal.fleet, nominal.job.cluster.node),
+          heat(loop.fleet, loop.job.cluster.node);
+      PowerLoop power(loop.input,
+                      {nominal.job.conditions, nominal.activity, nominal.fleet, nominal_heat});
+      PowerRecord record(loop.fleet);
+      power.settle({loop.job.conditions, loop.activity, loop.fleet, heat});
+      ASSERT_TRUE(power.rests());
+      power.show([](const Tick&) {}, [&](const Tick& tick) { record.add(tick, heat); });
+      const GovernedStep governed(loop.fleet, loop.activity.coarse);
+      FleetHeat glance(loop.fleet, loop.job.cluster.node);
+      FleetStep step;
+      for (int round = 0; round < 40; ++round) {
+        governed.at_length(power.timeline().step_s, glance.surroundings(), step);
+        glance.settle(step);
+      }
+      const std::vector<GpuRecord> played = record.gpus();
+      for (size_t gpu = 0; gpu < played.size(); ++gpu) {
+        EXPECT_EQ(played[gpu].throttled, 0);
+        EXPECT_NEAR(step.gpus[gpu].mean_w / played[gpu].mean_w, 1, 0.01)
+            << "pp " << pp << ", lock " << lock << " MHz, GPU " << gpu;
+      }
+    }
+}
+
+TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {
+  const Loop loop(Values{});
+  FleetHeat heat(loop.fleet, loop.job.cluster.node);
+  const PowerLoop power(loop.input, {loop.job.conditions, loop.activity, loop.fleet, heat});
+  ASSERT_TRUE(power.rests());
+  const auto& slots = loop.job.cluster.node.slots;
+  const auto die_c = heat.surroundings().die_c;
+  for (size_t a = 0; a < slots.size(); ++a)
+    for (size_t b = 0; b < a; ++b) {
+      if (slots[a].row == slots[b].row)
+        EXPECT_NEAR(die_c[a], die_c[b], 1e-9);
+      else
+        EXPECT_GT(std::abs(die_c[a] - die_c[b]), 5);
+    }
+}
+
+TEST(PowerLoop, TheSameSeedGivesTheSameGpus) {
+  const run::Run one = run_of({{"seed", "7"}}, true), again = run_of({{"seed", "7"}}, true),
+                 other = run_of({{"seed", "8"}}, true);
+  bool differs = false;
+  for (size_t i = 0; i < one.ranks.size(); ++i) {
+    EXPECT_EQ(one.ranks[i].mean_power_w, again.ranks[i].mean_power_w);
+    differs = differs || one.ranks[i].mean_power_w != other.ranks[i].mean_power_w;
+  }
+  EXPECT_TRUE(differs);
+  EXPECT_EQ(one.power.mean_interval_w.low, again.power.mean_interval_w.low);
+}
+
+TEST(PowerLoop, SmoothingBurnsWhatIsMissing) {
+  const run::Run plain = run_of(),
+                 smooth = run_of({{"power_smoothing", "floor=0.95,hysteresis=10s"}});
+  EXPECT_EQ(plain.cluster_power.smoothing_burnt_w, 0);
+  EXPECT_GT(smooth.cluster_power.smoothing_burnt_w, 0);
+  EXPECT_GT(smooth.cluster_power.lowest_w, plain.cluster_power.lowest_w);
+  EXPECT_NEAR(smooth.power.cluster_mean_w - plain.power.cluster_mean_w,
+              smooth.cluster_power.smoothing_burnt_w,
+              0.35 * smooth.cluster_power.smoothing_burnt_w);
+}
+
+TEST(PowerLoop, AClusterCapHolds) {
+  const run::Run run = run_of({{"cluster_cap", "11000"}});
+  EXPECT_LE(run.power.cluster_mean_w, 11000);
+  EXPECT_GT(run.power.cluster_mean_w, 9000);
+}
+
+TEST(PowerLoop, TelemetryIsWhatSensorsShow) {
+  const spec::Job job = job_with();
+  const auto run = simulate(job, {.sampled_ranks = {0, 9}});
+  ASSERT_TRUE(run.has_value());
+  ASSERT_FALSE(run->telemetry.empty());
+  double sum_w = 0;
+  int64_t rows = 0;
+  for (const run::Telemetry& row : run->telemetry) {
+    EXPECT_EQ(row.gpu_c, std::floor(row.gpu_c));
+    sum_w += row.power_w;
+    ++rows;
+  }
+  // A rank of either stage.
+  EXPECT_NEAR(sum_w / static_cast<double>(rows), run->power.mean_w_per_gpu,
+              0.1 * run->power.mean_w_per_gpu);
+}
+
+TEST(PowerLoop, TelemetryIsExactWhereNoSensorIsKnown) {
+  spec::Job job = job_with();
+  base::ParameterSet known;
+  for (const auto& [name, parameter] : job.cluster.node.gpu.parameters.all())
+    if (!name.starts_with("power.reading_")) known.set(name, parameter);
+  job.cluster.node.gpu.parameters = known;
+  const auto run = simulate(job, {.sampled_ranks = {0}}),
+             exact = simulate(job_with({{"sensor", "none"}}), {.sampled_ranks = {0}});
+  ASSERT_TRUE(run.has_value() && exact.has_value());
+  ASSERT_EQ(run->telemetry.size(), exact->telemetry.size());
+  for (size_t i = 0; i < run->telemetry.size(); ++i)
+    EXPECT_EQ(run->telemetry[i].power_w, exact->telemetry[i].power_w);
+}
+
+}  // namespace
+}  // namespace ergometer::engine

@@ -1,0 +1,141 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "engine/time/fair_share.h"
+#include "engine/time/test_plan.h"
+#include "spec/catalog/read.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::engine {
+namespace {
+
+using test::TestPlan;
+using workload::CollectiveKind;
+using workload::GroupKind;
+using workload::Stream;
+
+TEST(FairShare, LessThanAnEqualShareIsGranted) {
+  const std::array<double, 2> demands = {30, 100};
+  EXPECT_DOUBLE_EQ(fair_share(30, demands, 100), 30);
+  EXPECT_DOUBLE_EQ(fair_share(100, demands, 100), 70);
+}
+
+TEST(FairShare, EqualDemandsDivideTheLink) {
+  const std::array<double, 4> demands = {100, 100, 100, 100};
+  EXPECT_DOUBLE_EQ(fair_share(100, demands, 100), 25);
+}
+
+// 10 and 35 are satisfied in turn: 120 / 4 = 30 grants the 10, (120 - 10) / 3 = 36.7 the 35; 75 are
+// left for two.
+TEST(FairShare, SharesRiseAsOthersAreSatisfied) {
+  const std::array<double, 4> demands = {10, 35, 80, 90};
+  EXPECT_DOUBLE_EQ(fair_share(35, demands, 120), 35);
+  EXPECT_DOUBLE_EQ(fair_share(80, demands, 120), 37.5);
+  EXPECT_DOUBLE_EQ(fair_share(90, demands, 120), 37.5);
+}
+
+TEST(FairShare, AWideLinkGivesAll) {
+  const std::array<double, 2> demands = {30, 40};
+  EXPECT_DOUBLE_EQ(fair_share(40, demands, 100), 40);
+}
+
+/// Two nodes of eight H100, data parallel over both.
+spec::Job job_of_sixteen() {
+  spec::Settings settings;
+  const char* const values[][2] = {{"model", "llama3-8b"},
+                                   {"cluster", "hgx-h100"},
+                                   {"gpus", "16"},
+                                   {"tensor_model_parallel_size", "8"},
+                                   {"global_batch_size", "16"},
+                                   {"seq_length", "4096"}};
+  for (const auto& [name, value] : values) settings.set(name, value, {});
+  auto job = spec::resolve(settings);
+  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
+  return job ? *std::move(job) : spec::Job{};
+}
+
+struct Contended : testing::Test {
+  spec::Job job = job_of_sixteen();
+  base::Result<cost::CostModel> model = cost::CostModel::make(job);
+  TestPlan test{8, 1, 2, 1};
+
+  /// A collective over the network that asks for `rate` bytes/s of each rank's card for `seconds`.
+  int32_t network(GroupKind group, double rate, double seconds) {
+    const int32_t number = test.communication(CollectiveKind::kSendRecv, group, seconds);
+    test.plan.operators.back().comm_bytes = rate * seconds;
+    return number;
+  }
+  Stretch settle() {
+    test.plan.placements.assign(1, {});
+    for (const workload::Operator& op : test.plan.operators) {
+      plan::GroupPlacement where;
+      if (op.kind == workload::OperatorKind::kCollective)
+        where = {.size = 2, .nodes = 2, .ranks_per_node = 1, .nic_bytes_per_s = 50e9, .tiers = 1};
+      test.plan.placements[0].push_back(where);
+    }
+    return settle_contention(job, test.plan, *model, test.costs);
+  }
+};
+
+TEST_F(Contended, NothingToDoOnOneStream) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  test.compute(0, test.op(1));
+  test.collective(0, network(GroupKind::kData, 50e9, 1));
+  EXPECT_TRUE(settle().empty());
+}
+
+// Both ask for the whole card. Together from 0 on, each at half speed: the 1 s exchange ends at 2 s
+// (stretch 2); the 3 s one has done 1 s of its work by then and ends at 4 s (stretch 4/3).
+TEST_F(Contended, TwoCollectivesShareTheCard) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const double card = job.cluster.node.nics.front().bytes_per_s;
+  test.collective(0, network(GroupKind::kData, card, 1), Stream::kData);
+  test.collective(0, network(GroupKind::kShard, card, 3), Stream::kExpert);
+  const Stretch stretch = settle();
+  ASSERT_EQ(stretch.size(), 1u);
+  EXPECT_NEAR(stretch[0][0], 2.0f, 0.01);
+  EXPECT_NEAR(stretch[0][1], 4.0f / 3, 0.01);
+}
+
+// A kernel of 1 s runs wholly beside a long exchange: it takes the model's slowdown. One of the
+// same kind behind a join, when the exchange is over, takes its own time.
+TEST_F(Contended, KernelsSlowDownOnlyBesideCollectives) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  const int32_t exchange = network(GroupKind::kData, 1e9, 10);
+  const int32_t gemm = test.op(0, 1);
+  workload::Operator& op = test.plan.operators.back();
+  op.m = 4096;
+  op.n = 6144;
+  op.k = 4096;
+  op.bytes = 2.0 * (4096.0 * 6144 + 4096.0 * 4096 + 6144.0 * 4096);
+  test.collective(0, exchange, Stream::kData);
+  test.compute(0, gemm);
+  test.add(0, {.kind = plan::InstructionKind::kJoin,
+               .stream = Stream::kCompute,
+               .on = Stream::kData,
+               .op = exchange});
+  test.compute(0, gemm);
+  const Stretch stretch = settle();
+  const double slowdown =
+      model->compute_slowdown(test.plan.operators[static_cast<size_t>(gemm)],
+                              test.plan.operators[static_cast<size_t>(exchange)]);
+  EXPECT_GT(slowdown, 1.0);
+  EXPECT_NEAR(stretch[0][1], slowdown, 1e-3);
+  EXPECT_EQ(stretch[0][3], 1.0f);
+}
+
+// Two kernels on two streams have the GPU half each while both run: 1 s and 3 s of work, ends at 2
+// and 4 s.
+TEST_F(Contended, KernelsSideBySideDivideTheGpu) {
+  ASSERT_TRUE(model.has_value()) << model.error().message;
+  test.compute(0, test.op(1), Stream::kCompute);
+  test.compute(0, test.op(3), Stream::kExpert);
+  const Stretch stretch = settle();
+  EXPECT_NEAR(stretch[0][0], 2.0f, 0.01);
+  EXPECT_NEAR(stretch[0][1], 4.0f / 3, 0.01);
+}
+
+}  // namespace
+}  // namespace ergometer::engine

@@ -1,0 +1,206 @@
+// The sweep against the event engine on random jobs: every parallelism, schedule and overlap mixed,
+// planned as a user's job is, with random prices and a clock of its own for every rank.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <string>
+
+#include "engine/time/sweep.h"
+#include "engine/time/test_agreement.h"
+#include "plan/test_job.h"
+#include "spec/job/node_groups.h"
+
+namespace ergometer::engine {
+namespace {
+
+using test::Random;
+
+/// A random layout of 4 to 64 ranks that a resolved job may have.
+plan::test::Shape random_shape(Random& random) {
+  for (;;) {
+    plan::test::Shape shape;
+    shape.tp = random.of<int64_t>({1, 1, 2, 4});
+    shape.cp = random.of<int64_t>({1, 1, 2});
+    shape.pp = random.of<int64_t>({1, 2, 3, 4});
+    shape.vpp = shape.pp > 1 ? random.of<int64_t>({1, 1, 2}) : 1;
+    shape.dp = random.of<int64_t>({1, 2, 4, 8});
+    shape.ep = random.of<int64_t>({1, 1, 2, 4, 8});
+    shape.layers = shape.pp * shape.vpp * random.of<int64_t>({1, 2});
+    shape.micro_batches =
+        shape.vpp > 1 ? shape.pp * random.of<int64_t>({1, 2}) : 1 + random.below(6);
+    const int64_t ranks = shape.tp * shape.cp * shape.dp;
+    if (ranks * shape.pp >= 4 && ranks * shape.pp <= 64 && ranks % shape.ep == 0) return shape;
+  }
+}
+
+void choose_data_parallelism(Random& random, spec::Job& job) {
+  spec::Parallelism& parallel = job.parallelism;
+  parallel.zero_stage = static_cast<int>(random.below(parallel.pp == 1 ? 4 : 3));
+  parallel.fsdp = parallel.zero_stage == 3;
+  if (parallel.fsdp && parallel.dp > 2 && parallel.ep == 1 && random.below(2) == 0)
+    parallel.fsdp_shard_size = 2;
+}
+
+spec::Job random_job(Random& random) {
+  spec::Job job = plan::test::make_job(random_shape(random));
+  spec::Parallelism& parallel = job.parallelism;
+  using enum spec::Schedule;
+  if (parallel.vpp == 1 && parallel.pp > 1)
+    parallel.schedule = random.of<spec::Schedule>({kOneFOneB, kOneFOneB, kGpipe, kZbH1, kZbH2});
+  if (parallel.vpp == 2)
+    parallel.schedule = random.of<spec::Schedule>(
+        {kInterleaved, kInterleaved, kLoopedBfs, kZbV, kVHalf, kVMin, kDualPipeV});
+  if (parallel.schedule == kDualPipeV)
+    job.training.global_batch = 2 * parallel.pp * parallel.dp * job.training.micro_batch;
+  choose_data_parallelism(random, job);
+  job.model.tied_embeddings = random.below(3) == 0;
+  spec::Training& training = job.training;
+  training.mode =
+      random.of<spec::Mode>({spec::Mode::kPretrain, spec::Mode::kPretrain, spec::Mode::kPretrain,
+                             spec::Mode::kLora, spec::Mode::kPrefill});
+  training.recompute = random.of<spec::Recompute>({spec::Recompute::kNone, spec::Recompute::kFull});
+  training.overlap_grad_reduce = random.below(2) == 0;
+  training.overlap_param_gather =
+      training.overlap_grad_reduce && parallel.zero_stage > 0 && random.below(2) == 0;
+  training.overlap_p2p = random.below(2) == 0;
+  training.overlap_tp = random.below(2) == 0;
+  training.batch_p2p_sync = !training.overlap_p2p && random.below(3) == 0;
+  training.bucket_elements = random.of<double>({0, 100, 250});
+  return job;
+}
+
+/// A planned job with random prices, clocks and stretch, every rank sampled.
+struct RandomJob {
+  spec::Job job;
+  plan::Plan plan;
+  cost::CostTable costs;
+  Stretch stretch;
+  std::vector<double> clocks_hz;
+  std::vector<int64_t> sampled;
+
+  explicit RandomJob(uint64_t seed) {
+    Random random(seed);
+    job = random_job(random);
+    plan = plan::make_plan(job, plan::test::fake_workload(job));
+    costs.reference_clock_hz = 1.4e9;
+    costs.launch_s = random.of<double>({0, 4e-6, 3e-5});
+    for (size_t role = 0; role < plan.roles.size(); ++role) add_prices(random, role);
+    for (int64_t rank = 0; rank < job.gpus; ++rank) clocks_hz.push_back(random.real(1e9, 1.6e9));
+    sampled.resize(static_cast<size_t>(job.gpus));
+    std::iota(sampled.begin(), sampled.end(), 0);
+  }
+
+  void add_prices(Random& random, size_t role) {
+    costs.prices.emplace_back();
+    for (const workload::Operator& op : plan.operators) {
+      const bool communication = op.kind == workload::OperatorKind::kCollective;
+      const double fixed_s = random.real(2e-6, 6e-5),
+                   clocked_s = communication ? 0 : random.real(2e-6, 1e-4);
+      costs.prices.back().push_back({.fixed_s = fixed_s, .clocked_s = clocked_s});
+    }
+    stretch.emplace_back();
+    for (size_t i = 0; i < plan.roles[role].program.size(); ++i)
+      stretch.back().push_back(random.below(8) == 0 ? static_cast<float>(random.real(1, 1.4))
+                                                    : 1.0f);
+  }
+
+  /// The same on two or three groups of unlike nodes, of which none cuts a tensor-parallel group.
+  void spread_over_groups(uint64_t seed) {
+    Random random(seed);
+    const int64_t nodes = job.gpus / job.parallelism.tp;
+    job.cluster.node.gpus = static_cast<int>(job.parallelism.tp);
+    for (int group = 0; group < 3; ++group)
+      job.cluster.groups.push_back(
+          {job.cluster.node, 1 + random.below(std::max<int64_t>(1, nodes / 2))});
+    for (size_t group = 0; group < job.cluster.groups.size(); ++group) {
+      costs.prices.clear();
+      stretch.clear();
+      for (size_t role = 0; role < plan.roles.size(); ++role) add_prices(random, role);
+      costs.groups.push_back(costs);
+    }
+    for (size_t role = 0; role < plan.roles.size(); ++role) {
+      costs.slowest_group.push_back(spec::groups_of_stage(job, static_cast<int64_t>(role)).front());
+      costs.prices[role] = costs.groups[costs.slowest_group.back()].prices[role];
+    }
+  }
+
+  EngineInput input() const {
+    return {.job = job,
+            .plan = plan,
+            .costs = costs,
+            .clocks_hz = clocks_hz,
+            .sampled_ranks = sampled,
+            .stretch = stretch};
+  }
+};
+
+TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
+  std::set<std::string>
+      seen;  // what the jobs exercised, so that the test cannot become easy unnoticed
+  for (uint64_t seed = 0; seed < 2000 && !testing::Test::HasFailure(); ++seed) {
+    const RandomJob random(seed);
+    test::expect_agreement(random.input(), seed);
+    for (const plan::Role& role : random.plan.roles)
+      for (const plan::Instruction& it : role.program) {
+        seen.insert("instruction " + std::to_string(static_cast<int>(it.kind)));
+        seen.insert("stream " + std::to_string(static_cast<int>(it.stream)));
+      }
+    seen.insert("schedule " + std::to_string(static_cast<int>(random.job.parallelism.schedule)));
+    seen.insert("zero " + std::to_string(random.job.parallelism.zero_stage));
+  }
+  for (int kind = 0; kind <= static_cast<int>(plan::InstructionKind::kHostSync); ++kind)
+    EXPECT_TRUE(seen.contains("instruction " + std::to_string(kind))) << kind;
+  for (int schedule = 0; schedule < static_cast<int>(spec::Schedule::kFile); ++schedule)
+    EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
+  for (int zero = 0; zero < 4; ++zero)
+    EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
+}
+
+TEST(Agreement, SweepAndEventsAgreeOnUnlikeNodes) {
+  int mixed = 0;
+  for (uint64_t seed = 0; seed < 1000 && !testing::Test::HasFailure(); ++seed) {
+    RandomJob random(seed);
+    random.spread_over_groups(seed);
+    test::expect_agreement(random.input(), seed);
+    for (int64_t stage = 0; stage < random.job.parallelism.pp; ++stage)
+      mixed += spec::groups_of_stage(random.job, stage).size() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(mixed, 500);
+}
+
+// Ranks that repeat each other are played once: to the bit what all of them, played, come to.
+TEST(Agreement, ReplicasPlayedOnceAreAllReplicas) {
+  int fewer = 0;
+  for (uint64_t seed = 0; seed < 500 && !testing::Test::HasFailure(); ++seed) {
+    const RandomJob random(seed);
+    EngineInput input = random.input();
+    const int64_t all = input.plan.ranks_per_role;
+    // Clocks that repeat themselves after one, two or four tensor-parallel groups.
+    std::vector<double> clocks_hz(input.clocks_hz.begin(), input.clocks_hz.end());
+    const int64_t period = random.job.parallelism.tp << (seed % 3);
+    for (size_t i = 0; i < clocks_hz.size(); ++i) {
+      const auto in_role = static_cast<int64_t>(i) % all;
+      clocks_hz[i] = clocks_hz[i - static_cast<size_t>(in_role - in_role % period)];
+    }
+    input.clocks_hz = clocks_hz;
+    const RankLayout distinct = RankLayout::of_distinct(random.job, all, clocks_hz);
+    fewer += distinct.ranks() < all ? 1 : 0;
+    const Timeline once = sweep_ranks(input, distinct),
+                   each = sweep_ranks(input, RankLayout::of_job(random.job, all));
+    EXPECT_EQ(once.step_s, each.step_s) << "seed " << seed;
+    ASSERT_EQ(once.ranks.size(), each.ranks.size());
+    for (size_t rank = 0; rank < each.ranks.size(); ++rank) {
+      EXPECT_EQ(once.ranks[rank].end_s, each.ranks[rank].end_s) << "seed " << seed;
+      EXPECT_EQ(once.ranks[rank].parts_s, each.ranks[rank].parts_s) << "seed " << seed;
+    }
+    ASSERT_EQ(once.spans.size(), each.spans.size());
+    for (size_t i = 0; i < each.spans.size(); ++i)
+      EXPECT_EQ(once.spans[i].end_s, each.spans[i].end_s) << "seed " << seed;
+  }
+  EXPECT_GT(fewer, 100);
+}
+
+}  // namespace
+}  // namespace ergometer::engine

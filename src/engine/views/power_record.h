@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/power/power_play.h"
+#include "physics/facility.h"
+
+namespace ergometer::engine {
+
+/// The event reasons that time is counted by.
+inline constexpr std::array<uint32_t, 5> kCountedReasons = {
+    physics::kApplicationsClocksSetting, physics::kSwPowerCap, physics::kSwThermalSlowdown,
+    physics::kHwThermalSlowdown, physics::kHwPowerBrake};
+
+/// Power is called a peak when it lasts as long as a sensor averages over: 25 ms on A100 and H100
+/// (arXiv 2312.02741).
+inline constexpr double kPeakS = 0.025;
+
+/// One GPU over everything that was shown; means over time, largest values.
+struct GpuRecord {
+  double mean_w = 0, core_w = 0, active_w = 0, burnt_w = 0, hbm_w = 0, links_w = 0;
+  double clock_hz = 0, throttled = 0, mean_c = 0, mean_memory_c = 0;
+  double peak_w = 0;  ///< the highest mean over `kPeakS`, or over all if that is shorter
+  double max_c = -1e9, max_memory_c = -1e9;
+  std::array<double, kCountedReasons.size()> reasons{};  ///< share of time
+};
+
+/// What a fleet drew and how hot it got, gathered tick by tick; ticks are of equal length.
+class PowerRecord {
+ public:
+  explicit PowerRecord(const Fleet& fleet);
+
+  /// Where peaks look back to, and nothing else: for what was before.
+  void remember(const Tick& tick);
+  void add(const Tick& tick, const FleetHeat& heat);
+
+  std::vector<GpuRecord> gpus() const;
+  double duration_s() const { return duration_s_; }
+  /// The power over `kPeakS` that 95 % of the ranks' time does not exceed, to a hundredth of a
+  /// watt.
+  double p95_w() const;
+  /// The cluster at its plugs: by tick, or over as many as make at most 65,536 samples.
+  physics::PowerSeries cluster() const;
+  double cluster_w() const { return cluster_j_ / duration_s_; }
+  /// Means over time and nodes: speed and power of a node's fans, the air that enters it.
+  double fan() const { return fan_ / duration_s_; }
+  double fans_w() const { return fans_w_ / duration_s_; }
+  double inlet_c() const { return inlet_c_ / duration_s_; }
+
+ private:
+  void add_peaks(const Tick& tick);
+
+  const Fleet& fleet_;
+  std::vector<GpuRecord> sums_;
+  std::vector<std::vector<double>> last_w_;  ///< of the ticks of a peak, a ring; by GPU
+  size_t ring_at_ = 0, ring_filled_ = 0;
+  std::vector<double> histogram_;  ///< GPU seconds by hundredth of a watt
+  std::vector<double> cluster_w_;
+  double tick_s_ = 0;
+  double duration_s_ = 0, cluster_j_ = 0, fan_ = 0, fans_w_ = 0, inlet_c_ = 0;
+};
+
+}  // namespace ergometer::engine

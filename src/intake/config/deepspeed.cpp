@@ -1,0 +1,213 @@
+#include "intake/config/deepspeed.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/reader/flat_reader.h"
+#include "spec/catalog/read.h"
+#include "spec/recipe/recipe.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::Result;
+
+class DeepSpeedReader {
+ public:
+  DeepSpeedReader(const spec::FlatYaml& values, const std::string& file)
+      : values_(values), read_(values, file, "deepspeed") {}
+
+  Result<Reading> read() {
+    read_batches();
+    read_zero();
+    read_offloading();
+    read_precision();
+    read_parallelism();
+    read_optimizer();
+    spec::set_framework(read_.reading().settings, "deepspeed", read_.file());
+    return read_.finish("a DeepSpeed configuration");
+  }
+
+ private:
+  bool is_written(std::string_view key) const { return values_.find(key) != values_.end(); }
+
+  /// Of three numbers DeepSpeed makes the missing ones; the data ranks are known later.
+  void read_batches() {
+    constexpr std::string_view kWhole = "train_batch_size",
+                               kMicro = "train_micro_batch_size_per_gpu",
+                               kSteps = "gradient_accumulation_steps";
+    const auto whole = read_.integer(kWhole, 1), micro = read_.integer(kMicro, 1),
+               steps = read_.integer(kSteps, 1);
+    if (whole) read_.set("global_batch_size", std::to_string(*whole), kWhole);
+    if (micro) read_.set("micro_batch_size", std::to_string(*micro), kMicro);
+    if (steps) read_.set(kSteps, std::to_string(*steps), kSteps);
+    if (steps || is_written(kSteps)) return;
+    // Alone, the batch is one micro batch of every rank.
+    if (whole && !is_written(kMicro))
+      read_.reading().settings.set(kSteps, "1", {read_.file() + ", DeepSpeed's default", ""});
+    else if (micro && !is_written(kWhole))
+      read_.set_default(kSteps, "1", "DeepSpeed's default");
+  }
+
+  void read_zero() {
+    const auto stage = read_.integer("zero_optimization.stage", 0);
+    if (stage && *stage > 3) return read_.refuse("zero_optimization.stage", "0, 1, 2 or 3");
+    if (stage) read_.set("zero", std::to_string(*stage), "zero_optimization.stage");
+    set_deepspeed_defaults(stage.value_or(0), read_.file(), read_.reading());
+    if (stage.value_or(0) == 0) read_bf16_optimizer();
+    constexpr std::string_view kOverlap = "zero_optimization.overlap_comm";
+    if (const auto overlap = read_.said_flag(kOverlap)) {
+      const bool late = stage.value_or(0) == 0;
+      read_.set("overlap_grad_reduce", *overlap && !late ? "true" : "false", kOverlap);
+      const bool gathers = *overlap && stage.value_or(0) == 3;
+      read_.set("overlap_param_gather", gathers ? "true" : "false", kOverlap);
+    }
+    read_.copy_count("zero_optimization.reduce_bucket_size", "ddp_bucket_size");
+  }
+
+  /// Without ZeRO, BF16_Optimizer keeps the states of bf16 weights: sharded, as stage 1 does.
+  void read_bf16_optimizer() {
+    const std::string type = base::lower(read_.text("data_types.grad_accum_dtype"));
+    for (const char* key : {"bf16.enabled", "bfloat16.enabled"}) {
+      if (!read_.flag(key, false) || type == "bf16" || type == "bfloat16") continue;
+      read_.set("zero", "1", key);
+      read_.note("bf16 without ZeRO is DeepSpeed's BF16_Optimizer, which shards states as stage 1");
+      return;
+    }
+  }
+
+  void read_offloading() {
+    constexpr std::string_view kStates = "zero_optimization.offload_optimizer.device",
+                               kParameters = "zero_optimization.offload_param.device";
+    const std::string states = base::lower(read_.text(kStates)),
+                      parameters = base::lower(read_.text(kParameters));
+    if (!states.empty() && states != "none" && states != "cpu" && states != "nvme")
+      return read_.refuse(kStates, "cpu, nvme or none");
+    const bool old = read_.flag("zero_optimization.cpu_offload", false);
+    if (states == "cpu" || states == "nvme" || old)
+      read_.set("optimizer_cpu_offload", "true", old ? "zero_optimization.cpu_offload" : kStates);
+    if (states == "nvme")
+      read_.not_modelled(kStates,
+                         "time: the optimizer's states travel from and to an NVMe drive; "
+                         "they are predicted in the host's memory");
+    const bool waits = read_.flag("zero_optimization.cpu_offload_params", false);
+    if (!is_off(parameters) || waits)
+      read_.not_modelled(kParameters,
+                         "memory and time: parameters wait on the host and travel for every layer; "
+                         "they are predicted on the GPU");
+  }
+
+  void read_precision() {
+    bool open = false;
+    for (const char* section : {"bf16", "bfloat16", "fp16"}) {
+      const std::string key = std::string(section) + ".enabled";
+      const auto it = values_.find(key);
+      open = open || (it != values_.end() && it->second.text == "auto");
+      const bool on = read_.flag(key, false);
+      if (on) read_.set("precision", section == std::string("fp16") ? "fp16" : "bf16", key);
+    }
+    if (read_.flag("amp.enabled", false)) read_.set("precision", "fp16", "amp.enabled");
+    if (!open && read_.reading().settings.find("precision") == nullptr)
+      read_.set_default("precision", "fp32", "without bf16 or fp16");
+    for (const char* key : {"communication_data_type", "data_types.grad_accum_dtype"}) {
+      const std::string type = base::lower(read_.text(key));
+      if (type.empty()) continue;
+      const bool wide = type == "fp32" || type == "float32";
+      read_.set("grad_reduce_in_bf16", wide ? "false" : "true", key);
+    }
+  }
+
+  void read_parallelism() {
+    read_.copy_count("tensor_parallel.autotp_size", "tensor_model_parallel_size");
+    read_.copy_count("tensor_parallel.tp_size", "tensor_model_parallel_size");
+    read_.copy_count("pipeline.stages", "pipeline_model_parallel_size");
+    const auto interval = read_.integer("pipeline.activation_checkpoint_interval", 0);
+    if (interval && *interval > 0) {
+      read_.set("recompute_granularity", "full", "pipeline.activation_checkpoint_interval");
+      read_.set("recompute_method", "uniform", "pipeline.activation_checkpoint_interval");
+      read_.set("recompute_num_layers", std::to_string(*interval),
+                "pipeline.activation_checkpoint_interval");
+    }
+    if (read_.copy_count("sequence_parallel_size", "context_parallel_size")) {
+      read_.set("cp_comm_type", "a2a", "sequence_parallel_size");
+      read_.note(
+          "sequence_parallel_size is DeepSpeed's Ulysses: context parallelism by all-to-all");
+    }
+    if (read_.has_section("activation_checkpointing"))
+      read_.note(
+          "activation_checkpointing says how layers are computed again, not whether: that is the "
+          "training script's (gradient_checkpointing), or --recompute full");
+  }
+
+  void read_optimizer() {
+    constexpr std::string_view kType = "optimizer.type";
+    const std::string type = base::lower(read_.text(kType));
+    if (type.empty() || type == "adam" || type == "adamw" || type == "fusedadam" ||
+        type == "deepspeedcpuadam")
+      return;
+    const bool quiet = type.starts_with("onebit") || type.starts_with("zeroone");
+    read_.not_modelled(kType,
+                       quiet ? "time: gradients are compressed; predicted as Adam's"
+                             : "memory and time: another optimizer's states; predicted as Adam's");
+  }
+
+  const spec::FlatYaml& values_;
+  FlatReader read_;
+};
+
+}  // namespace
+
+void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& reading) {
+  const spec::Origin origin{file + ", DeepSpeed's default", ""};
+  spec::Settings& defaults = reading.defaults;
+  if (stage == 0) defaults.set("zero", "0", origin);
+  // Stage 3 fetches ahead unless told otherwise, the others reduce behind the backward pass.
+  defaults.set("overlap_grad_reduce", stage == 3 ? "true" : "false", origin);
+  defaults.set("overlap_param_gather", stage == 3 ? "true" : "false", origin);
+  if (stage > 0) defaults.set("grad_reduce_in_bf16", "true", origin);
+}
+
+std::string file_beside(const std::string& path, const std::string& from) {
+  const std::filesystem::path folder = std::filesystem::path(from).parent_path();
+  std::error_code ignored;
+  for (const std::filesystem::path& candidate : {folder / path, std::filesystem::path(path),
+                                                 folder / std::filesystem::path(path).filename()})
+    if (std::filesystem::is_regular_file(candidate, ignored)) return candidate.string();
+  return "";
+}
+
+void add_reading(Reading& to, Reading other) {
+  to.settings.merge(other.settings);
+  to.defaults.merge(other.defaults);
+  to.fallbacks.merge(other.fallbacks);
+  to.leftovers.insert(to.leftovers.end(), other.leftovers.begin(), other.leftovers.end());
+  to.open.merge(other.open);
+  to.notes.insert(to.notes.end(), other.notes.begin(), other.notes.end());
+}
+
+Result<Reading> read_deepspeed_beside(const std::string& path, const std::string& from,
+                                      const std::string& where) {
+  const std::string file = file_beside(path, from);
+  if (file.empty())
+    return base::input_error(
+        fmt::format("{}: names the DeepSpeed configuration \"{}\", which is neither beside {} nor "
+                    "here; without it the job would be another one",
+                    where, path, from));
+  ERGOMETER_ASSIGN(const std::string text, base::read_file(file, spec::kLargestWritten));
+  return parse_deepspeed(text, file);
+}
+
+Result<Reading> read_deepspeed(const spec::FlatYaml& values, const std::string& file) {
+  return DeepSpeedReader(values, file).read();
+}
+
+Result<Reading> parse_deepspeed(const std::string& text, const std::string& file) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values, flatten_json(text, file));
+  return read_deepspeed(values, file);
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,329 @@
+#include "intake/config/nemo_files.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <set>
+
+#include "base/text.h"
+#include "intake/config/adapters.h"
+#include "intake/config/core_model.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
+#include "spec/files/nemo.h"
+#include "spec/recipe/recipe.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::Result;
+
+/// Where the two generations of recipes keep what Megatron-Core takes.
+struct Places {
+  std::string parallel, model, ddp, optimizer, tokenizer;
+};
+
+class RecipeFileReader {
+ public:
+  RecipeFileReader(const spec::FlatYaml& values, const std::string& file, std::string framework,
+                   Places places)
+      : values_(values), read_(values, file, std::move(framework)), at_(std::move(places)) {}
+
+  Result<Reading> nemo_2() {
+    read_common();
+    read_gpus();
+    const std::string plugin =
+        read_.has_section("trainer.plugins.0") ? "trainer.plugins.0." : "trainer.plugins.";
+    read_precision_word(read_.has(plugin + "precision") ? plugin + "precision"
+                                                        : "trainer.precision");
+    read_mixed(plugin);
+    for (const auto& [key, setting] : {std::pair("data.micro_batch_size", "micro_batch_size"),
+                                       std::pair("data.global_batch_size", "global_batch_size")})
+      read_.copy_count(key, setting);
+    if (!read_.copy_count("data.seq_length", "seq_length"))
+      read_.copy_count(at_.model + "seq_length", "seq_length");
+    else
+      read_.find(at_.model + "seq_length");
+    read_callbacks();
+    read_strategy();
+    return finish("a recipe of NeMo 2");
+  }
+
+  Result<Reading> bridge() {
+    read_common();
+    read_.copy_count("train.micro_batch_size", "micro_batch_size");
+    read_.copy_count("train.global_batch_size", "global_batch_size");
+    bool length = false;
+    for (const std::string& key : {std::string("dataset.sequence_length"),
+                                   std::string("dataset.seq_length"), at_.model + "seq_length"})
+      length = length ? (read_.find(key), true) : read_.copy_count(key, "seq_length");
+    if (read_.has("mixed_precision")) read_bridge_precision();
+    read_mixed("mixed_precision.");
+    read_overlap("comm_overlap.");
+    return finish("a recipe of Megatron-Bridge");
+  }
+
+ private:
+  /// Kept in any of several sections.
+  struct Overlap {
+    std::string_view key, setting;
+  };
+  static constexpr std::array kOverlap = std::to_array<Overlap>({
+      {"tp_comm_overlap", "tp_comm_overlap"},
+      {"overlap_grad_reduce", "overlap_grad_reduce"},
+      {"overlap_param_gather", "overlap_param_gather"},
+      {"overlap_p2p_comm", "overlap_p2p"},
+      {"overlap_moe_expert_parallel_comm", "overlap_moe_expert_parallel_comm"},
+  });
+
+  void read_overlap(const std::string& section) {
+    for (const Overlap& it : kOverlap) read_.copy_flag(section + std::string(it.key), it.setting);
+  }
+
+  /// How the ranks are divided stands in a section of its own, how they exchange with the model.
+  void read_core(const spec::SettingInfo& info, const std::string& name) {
+    using enum spec::SettingKind;
+    const bool divides = info.group == "parallelism" && info.kind != kChoice;
+    const std::string key = (divides ? at_.parallel : at_.model) + name;
+    if (info.kind == kInteger)
+      read_.copy_count(key, info.name);
+    else if (info.kind == kSwitch)
+      read_.copy_flag(key, info.name);
+    else if (!is_off(read_.text(key)))
+      read_.copy(key, info.name);
+  }
+
+  Result<Reading> finish(std::string form) {
+    spec::set_framework(read_.reading().settings, "nemo", read_.file());
+    return read_.finish(std::move(form));
+  }
+
+  void read_common() {
+    read_core_model(read_, at_.model, at_.tokenizer);
+    for (const spec::SettingInfo& info : spec::setting_table())
+      for (const std::string& name : info.names(info.core)) read_core(info, name);
+    read_overlap(at_.model);
+    read_overlap(at_.ddp);
+    const std::string loss = at_.model + "cross_entropy_fusion_impl";
+    if (read_.text(loss) == "linear") read_.set("linear_cross_entropy_fusion", "true", loss);
+    read_offloading();
+    read_attention();
+    read_sharding();
+    if (read_.has("peft.dim") || read_.text("peft._target_").ends_with("LoRA")) read_adapters();
+    const std::string optimizer = base::lower(read_.text(at_.optimizer + "optimizer", "adam"));
+    if (optimizer != "adam" && optimizer != "adamw")
+      read_.not_modelled(at_.optimizer + "optimizer",
+                         "memory and time: another optimizer's states; predicted as Adam's");
+    read_.copy_flag(at_.optimizer + "optimizer_cpu_offload", "optimizer_cpu_offload");
+  }
+
+  void read_offloading() {
+    const std::string layers = at_.model + "cpu_offloading_num_layers";
+    const bool on = read_.flag(at_.model + "cpu_offloading", false);
+    if (on)
+      read_.copy_count(layers, "cpu_offloading_num_layers");
+    else
+      read_.find(layers);
+  }
+
+  void read_attention() {
+    const std::string key = at_.model + "attention_backend";
+    const std::string word = base::lower(read_.text(key));
+    if (word.empty()) return;
+    const bool unfused = word.find("unfused") != word.npos || word.find("local") != word.npos;
+    read_.set("attention_backend", unfused ? "unfused" : "fused", key);
+  }
+
+  void read_sharding() {
+    for (const std::string& section : {at_.ddp, at_.optimizer})
+      if (const auto shards = read_.said_flag(section + "use_distributed_optimizer"))
+        read_.set("zero", *shards ? "1" : "0", section + "use_distributed_optimizer");
+    if (const auto wide = read_.said_flag(at_.ddp + "grad_reduce_in_fp32"))
+      read_.set("grad_reduce_in_bf16", *wide ? "false" : "true", at_.ddp + "grad_reduce_in_fp32");
+    read_.copy_count(at_.ddp + "bucket_size", "ddp_bucket_size");
+    const std::string strategy = read_.text(at_.ddp + "data_parallel_sharding_strategy");
+    for (const char* key : {"use_megatron_fsdp", "use_custom_fsdp", "use_torch_fsdp2"})
+      if (read_.flag(at_.ddp + key, false)) {
+        const bool whole = strategy.empty() || strategy == "optim_grads_params";
+        read_.set("fsdp", whole ? "true" : "false", at_.ddp + key);
+        read_.set("zero",
+                  whole                       ? "3"
+                  : strategy == "optim_grads" ? "2"
+                  : strategy == "optim"       ? "1"
+                                              : "0",
+                  at_.ddp + key);
+      }
+  }
+
+  void read_adapters() {
+    const std::string rank = "peft.dim", targets = "peft.target_modules";
+    read_.find("peft._target_");
+    if (!read_.has(rank)) {
+      read_.set("lora", "32", "peft._target_");
+      return;
+    }
+    read_.copy_count(rank, "lora");
+    const std::string listed = read_.text(targets);
+    if (listed.empty()) return;
+    std::string unknown;
+    const auto words = lora_targets(listed, unknown);
+    if (!words) return read_.refuse(targets, "linear_qkv, linear_proj, linear_fc1, linear_fc2");
+    read_.set("lora_targets", *words, targets);
+  }
+
+  void read_gpus() {
+    const auto devices = read_.integer("trainer.devices", 1);
+    const auto nodes = read_.integer("trainer.num_nodes", 1);
+    if (devices)
+      read_.set("gpus", std::to_string(*devices * std::min<int64_t>(nodes.value_or(1), 1 << 20)),
+                "trainer.devices");
+    const std::string accelerator = read_.text("trainer.accelerator", "gpu");
+    if (accelerator != "gpu" && accelerator != "cuda" && accelerator != "auto")
+      read_.refuse("trainer.accelerator", "gpu");
+  }
+
+  void read_precision_word(const std::string& key) {
+    const std::string word = base::lower(read_.text(key));
+    if (word.empty()) return;
+    if (word.starts_with("bf16"))
+      read_.set("precision", "bf16", key);
+    else if (word.starts_with("16") || word.starts_with("fp16"))
+      read_.set("precision", "fp16", key);
+    else if (word.starts_with("32") || word.starts_with("fp32"))
+      read_.set("precision", "fp32", key);
+    else
+      read_.refuse(key, "bf16-mixed, 16-mixed, 32");
+  }
+
+  /// "bf16_with_fp8_current_scaling_mixed"
+  void read_bridge_precision() {
+    constexpr std::string_view kKey = "mixed_precision";
+    const std::string word = base::lower(read_.text(kKey));
+    const auto says = [&](std::string_view part) { return word.find(part) != word.npos; };
+    if (says("nvfp4")) return read_.set("precision", "nvfp4", kKey);
+    if (says("fp8")) {
+      read_.set("precision", "fp8", kKey);
+      return read_.set("fp8_recipe",
+                       says("mxfp8")        ? "mxfp8"
+                       : says("current")    ? "tensorwise"
+                       : says("subchannel") ? "blockwise"
+                                            : "delayed",
+                       kKey);
+    }
+    if (says("fp16")) return read_.set("precision", "fp16", kKey);
+    if (says("bf16")) return read_.set("precision", "bf16", kKey);
+    read_.refuse(kKey,
+                 "bf16_mixed, fp16_mixed, bf16_with_fp8_current_scaling_mixed, "
+                 "bf16_with_fp8_delayed_scaling_mixed, bf16_with_mxfp8_mixed, "
+                 "bf16_with_nvfp4_mixed");
+  }
+
+  void read_mixed(const std::string& section) {
+    for (const char* name : {"bf16", "fp16"})
+      if (read_.flag(section + name, false)) read_.set("precision", name, section + name);
+    const std::string narrow = base::lower(read_.text(section + "fp8"));
+    if (!is_off(narrow)) {
+      read_.set("precision", "fp8", section + "fp8");
+      if (!read_.copy(section + "fp8_recipe", "fp8_recipe"))
+        read_.set_default("fp8_recipe", "delayed", "Megatron-Core's default");
+    } else {
+      read_.find(section + "fp8_recipe");
+    }
+    if (!is_off(read_.text(section + "fp4"))) read_.set("precision", "nvfp4", section + "fp4");
+    for (const char* name : {"fp8_param_gather", "fp8_params", "fp8_param"})
+      if (read_.flag(section + name, false) && !is_off(narrow))
+        read_.set("fp8_param_gather", "true", section + name);
+    if (const auto wide = read_.said_flag(section + "grad_reduce_in_fp32"))
+      read_.set("grad_reduce_in_bf16", *wide ? "false" : "true", section + "grad_reduce_in_fp32");
+  }
+
+  /// NeMo 2 keeps overlap in a callback of its list.
+  void read_callbacks() {
+    for (const auto& [key, value] : values_) {
+      if (!key.starts_with("trainer.callbacks.") && !key.starts_with("callbacks.")) continue;
+      const std::string_view last = std::string_view(key).substr(key.rfind('.') + 1);
+      for (const Overlap& it : kOverlap)
+        if (it.key == last) read_.copy_flag(key, it.setting);
+      if (last == "defer_embedding_wgrad_compute" || last == "wgrad_deferral_limit")
+        read_.find(key);
+    }
+  }
+
+  void read_strategy() {
+    const std::string target = read_.text("trainer.strategy._target_");
+    if (!target.empty() && target.find("Megatron") == target.npos)
+      read_.refuse("trainer.strategy._target_", "MegatronStrategy");
+    const std::string fsdp = base::lower(read_.text("trainer.strategy.fsdp"));
+    if (!is_off(fsdp)) {
+      read_.set("fsdp", "true", "trainer.strategy.fsdp");
+      read_.set("zero", "3", "trainer.strategy.fsdp");
+    }
+  }
+
+  const spec::FlatYaml& values_;
+  FlatReader read_;
+  Places at_;
+};
+
+}  // namespace
+
+std::string defaults_note(const std::set<std::string>& taken) {
+  return fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets one)",
+                     fmt::join(taken, ", "));
+}
+
+Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
+                             const ScriptContext& context, const spec::FlatYaml& overrides) {
+  std::set<std::string> taken;
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, overrides, &taken}));
+  ERGOMETER_ASSIGN(Reading reading, read_nemo_1(values, file));
+  if (!taken.empty()) reading.notes.push_back(defaults_note(taken));
+  return reading;
+}
+
+Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file) {
+  Reading reading;
+  std::vector<std::string> ignored;
+  std::string model_open;
+  ERGOMETER_ASSIGN(reading.settings,
+                   spec::settings_from_nemo(values, file, ignored, reading.notes, &model_open));
+  spec::set_framework(reading.settings, "nemo-1", file);
+  spec::FlatYaml rest;
+  for (const std::string& key : ignored)
+    if (const auto it = values.find(key); it != values.end()) rest.insert(*it);
+  FlatReader read(rest, file, "nemo-1");
+  // What may have been meant by a misspelt key.
+  for (const spec::SettingInfo& info : spec::setting_table()) {
+    const std::string key = fmt::format("model.{}", info.name);
+    if (rest.find(key) == rest.end()) read.find(key);
+  }
+  ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
+  left.settings = std::move(reading.settings);
+  if (!model_open.empty()) left.open["model"] = model_open;
+  left.notes.insert(left.notes.end(), reading.notes.begin(), reading.notes.end());
+  return left;
+}
+
+Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,
+                             const ScriptContext& context) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, {}, nullptr}));
+  return RecipeFileReader(values, file, "nemo-2",
+                          {"trainer.strategy.", "model.config.", "trainer.strategy.ddp.",
+                           "optim.config.", "data.tokenizer."})
+      .nemo_2();
+}
+
+Result<Reading> parse_megatron_bridge(const std::string& text, const std::string& file,
+                                      const ScriptContext& context) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, {}, nullptr}));
+  return RecipeFileReader(values, file, "megatron-bridge",
+                          {"model.", "model.", "ddp.", "optimizer.", "tokenizer."})
+      .bridge();
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,451 @@
+#include "intake/config/trainer_arguments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/config/adapters.h"
+#include "intake/config/deepspeed.h"
+#include "spec/catalog/read.h"
+#include "spec/recipe/recipe.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::Result;
+
+/// Optimizers with Adam's two states in FP32.
+constexpr std::array<std::string_view, 8> kAdam = {
+    "adamw_torch",        "adamw_torch_fused",    "adamw_hf", "adamw_apex_fused", "adamw", "adam",
+    "adamw_anyprecision", "adamw_torch_npu_fused"};
+
+class TrainerReader {
+ public:
+  TrainerReader(const spec::FlatYaml& values, const std::string& file, TrainerKind kind)
+      : values_(values), kind_(kind), read_(values_, file, "trainer") {}
+
+  Result<Reading> read() {
+    read_model();
+    read_batches();
+    read_precision();
+    read_recomputation();
+    read_parallelism();
+    read_kernels();
+    read_adapters();
+    ERGOMETER_TRY(read_sharding());
+    return read_.finish(kind_ == TrainerKind::kLlamaFactory
+                            ? "a LLaMA-Factory configuration"
+                            : "arguments of Hugging Face's Trainer");
+  }
+
+ private:
+  /// The first of several spellings that is there; empty if none is.
+  std::string_view present(std::initializer_list<std::string_view> keys) {
+    std::string_view found;
+    for (const std::string_view key : keys)
+      if (read_.has(key) && found.empty()) found = key;
+    return found;
+  }
+
+  void read_model() {
+    const std::string_view key =
+        present({"model_name_or_path", "model_id", "model_name", "config_name"});
+    if (!is_off(read_.text("config_overrides"))) return read_overridden(key);
+    if (key.empty()) return;
+    read_.set("model",
+              spec::relocated_value(*spec::find_setting("model"), read_.text(key), read_.file()),
+              key);
+  }
+
+  /// A llama all of whose sizes are given; of others the rest stands in the framework.
+  void read_overridden(std::string_view named) {
+    constexpr std::string_view kOverrides = "config_overrides";
+    nlohmann::json model = {{"model_type", "llama"}};
+    for (const std::string& item : base::split(read_.text(kOverrides), ',')) {
+      const size_t equals = item.find('=');
+      if (equals == item.npos) continue;
+      const std::string value = base::lower(item.substr(equals + 1));
+      if (const auto number = base::parse_integer(value))
+        model[item.substr(0, equals)] = *number;
+      else if (value == "true" || value == "false")
+        model[item.substr(0, equals)] = value == "true";
+    }
+    for (const char* size : {"hidden_size", "intermediate_size", "num_hidden_layers",
+                             "num_attention_heads", "vocab_size"})
+      if (!named.empty() || read_.text("model_type") != "llama" || !model.contains(size))
+        return read_.refuse(kOverrides,
+                            "all sizes of a model_type llama; another model is read from a "
+                            "config.json of its own");
+    if (!model.contains("num_key_value_heads"))
+      model["num_key_value_heads"] = model["num_attention_heads"];
+    read_.set("model", model.dump(), kOverrides);
+  }
+
+  void read_batches() {
+    if (const auto key = present({"per_device_train_batch_size", "per_gpu_train_batch_size"});
+        !key.empty())
+      read_.copy_count(key, "micro_batch_size");
+    else if (values_.find("per_device_train_batch_size") == values_.end())
+      read_.set_default("micro_batch_size", "8", "the Trainer's default");
+    if (!read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps") &&
+        values_.find("gradient_accumulation_steps") == values_.end())
+      read_.set_default("gradient_accumulation_steps", "1", "the Trainer's default");
+    const auto length = present({"max_seq_length", "max_seq_len", "max_length", "cutoff_len",
+                                 "block_size", "model_max_length"});
+    if (!length.empty())
+      read_.copy_count(length, "seq_length");
+    else if (kind_ == TrainerKind::kTrl)
+      read_.set_default("seq_length", "1024", "TRL's default max_length");
+    else if (kind_ == TrainerKind::kLlamaFactory)
+      read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
+    if (length.empty() && kind_ == TrainerKind::kPlain)
+      read_.note("how long sequences are is not said; --seq says it");
+    const bool neat = read_.flag("neat_packing", false),
+               packs = read_.flag("packing", false) || neat;
+    if (neat)
+      read_.not_modelled("neat_packing",
+                         "time: attention only within each packed document; predicted over whole "
+                         "sequences, --packed-mean-length says how long documents are");
+    if (!length.empty() && !packs)
+      read_.note(fmt::format(
+          "every sequence is taken to be {} tokens long: without packing that is the longest, and "
+          "--seq says another length",
+          read_.text(length)));
+  }
+
+  void read_precision() {
+    const auto bf16 = read_.said_flag("bf16"), fp16 = read_.said_flag("fp16");
+    const bool tf32 = read_.flag("tf32", false);
+    const std::string_view key = present({"torch_dtype", "dtype"});
+    const std::string type = key.empty() ? "" : base::lower(read_.text(key));
+    const bool open = (values_.find("bf16") != values_.end() && !bf16) ||
+                      (values_.find("fp16") != values_.end() && !fp16 && !bf16);
+    if (bf16.value_or(false)) return read_.set("precision", "bf16", "bf16");
+    if (fp16.value_or(false)) return read_.set("precision", "fp16", "fp16");
+    if (read_.flag("pure_bf16", false) || type.ends_with("bfloat16")) {
+      const std::string_view because = key.empty() ? "pure_bf16" : key;
+      read_.set("precision", "bf16", because);
+      return read_.not_modelled(because,
+                                "memory: without bf16 = true the optimizer's states and the only "
+                                "copy of the weights are in 16 bit as well; predicted in FP32");
+    }
+    if (open) return;
+    const bool new_trl = kind_ == TrainerKind::kTrl && !bf16;
+    read_.set_default("precision", new_trl ? "bf16" : "fp32",
+                      new_trl ? "TRL's default" : "without bf16 or fp16");
+    if (tf32)
+      read_.not_modelled("tf32", "time and power: products of FP32 in TF32; predicted in FP32");
+  }
+
+  void read_recomputation() {
+    const std::string word = base::lower(read_.text("gradient_checkpointing"));
+    if (word.starts_with("offload")) {
+      read_.set("recompute_granularity", "full", "gradient_checkpointing");
+      return read_.not_modelled("gradient_checkpointing",
+                                "memory and time: what is kept of a layer waits on the host or a "
+                                "drive; predicted on the GPU");
+    }
+    const auto said = read_.said_flag("gradient_checkpointing");
+    const auto off = read_.said_flag("disable_gradient_checkpointing");
+    if (said)
+      return read_.set("recompute_granularity", *said ? "full" : "none", "gradient_checkpointing");
+    if (off)
+      return read_.set("recompute_granularity", *off ? "none" : "full",
+                       "disable_gradient_checkpointing");
+    const bool on = kind_ != TrainerKind::kPlain;
+    read_.set_default("recompute_granularity", on ? "full" : "none",
+                      kind_ == TrainerKind::kTrl            ? "TRL's default"
+                      : kind_ == TrainerKind::kLlamaFactory ? "LLaMA-Factory's default"
+                                                            : "the Trainer's default");
+  }
+
+  void read_parallelism() {
+    for (const char* key : {"sequence_parallel_size", "context_parallel_size"})
+      if (read_.copy_count(key, "context_parallel_size") &&
+          key == std::string_view("sequence_parallel_size"))
+        read_.set("cp_comm_type", "a2a", key);
+    for (const char* key : {"tensor_parallel_size", "tp_size"})
+      read_.copy_count(key, "tensor_model_parallel_size");
+    const auto shards = read_.integer("dp_shard_size", 1),
+               replicas = read_.integer("dp_replicate_size", 1);
+    if (shards)
+      read_.set("data_parallel_size",
+                std::to_string(std::min(*shards, spec::kMostRanks) *
+                               std::min(replicas.value_or(1), spec::kMostRanks)),
+                "dp_shard_size");
+    if (shards && *shards > 1) read_sharding_strategy(read_, "full_shard", "dp_shard_size");
+    if (shards && *shards > 1 && replicas.value_or(1) > 1)
+      read_.set("fsdp_shard_size", std::to_string(*shards), "dp_shard_size");
+  }
+
+  void read_kernels() {
+    for (const char* key : {"stage", "rlhf_type"})
+      if (is_preference_training(read_.text(key)))
+        read_.reading().leftovers.push_back(preference_training(key, read_.origin(key).text));
+    // A word of the trainers of answers alone.
+    if (constexpr const char* kPrompt = "max_prompt_length"; read_.has(kPrompt))
+      read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));
+    const auto key = present({"attn_implementation", "flash_attn", "_attn_implementation"});
+    const std::string word = key.empty() ? "" : base::lower(read_.text(key));
+    const std::string_view backend = word == "eager" || word == "disabled"          ? "unfused"
+                                     : word == "flash_attention_2" || word == "fa2" ? "fa2"
+                                     : word == "flash_attention_3" || word == "fa3" ? "fa3"
+                                     : word == "sdpa"                               ? "fused"
+                                                                                    : "";
+    if (!backend.empty()) read_.set("attention_backend", std::string(backend), key);
+    for (const char* older : {"use_flash_attn", "use_flash_attention", "use_flash_attention_2"})
+      if (read_.flag(older, false) && backend.empty()) read_.set("attention_backend", "fa2", older);
+    if (!word.empty() && backend.empty() && word != "auto" && !word.starts_with("kernels-"))
+      read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
+    const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
+    if (!liger.empty() && read_.flag(liger, false)) {
+      read_.set("linear_cross_entropy_fusion", "true", liger);
+      read_.set("apply_rope_fusion", "true", liger);
+      read_.not_modelled(liger,
+                         "time: Liger's fused norms and gated products; rotary positions and "
+                         "the loss are predicted as fused, these are not");
+    }
+    const std::string optimizer = base::lower(read_.text("optim"));
+    if (!optimizer.empty() && std::find(kAdam.begin(), kAdam.end(), optimizer) == kAdam.end())
+      read_.not_modelled(
+          "optim", "memory and time: another optimizer's states; predicted as Adam's in FP32");
+  }
+
+  /// DeepSpeed-Chat names modules by a part of their path, which all linear layers have.
+  void read_adapters_of_chat() {
+    const auto rank = read_.integer("lora_dim", 0);
+    const bool alone = read_.flag("only_optimize_lora", false);
+    read_.find("lora_module_name");
+    if (rank.value_or(0) == 0) return;
+    read_.set("lora", std::to_string(*rank), "lora_dim");
+    read_.set("lora_targets", "qkv,proj,fc1,fc2", "lora_module_name");
+    if (!alone)
+      read_.not_modelled("lora_dim",
+                         "memory and time: the model is trained beside its adapters; predicted as "
+                         "frozen");
+  }
+
+  void read_adapters() {
+    read_adapters_of_chat();
+    const auto rank = present({"lora_r", "lora_rank"});
+    const auto targets = present({"lora_target_modules", "lora_target"});
+    const std::string tuning = base::lower(read_.text("finetuning_type"));
+    const auto used = read_.said_flag("use_peft"), older = read_.said_flag("use_lora");
+    if (tuning == "freeze")
+      read_.refuse("finetuning_type", "lora, full: frozen layers are not modelled");
+    const auto enabled = read_.said_flag("lora_enable");
+    bool adapts = !rank.empty() && tuning != "full" && used.value_or(true) &&
+                  older.value_or(true) && enabled.value_or(true);
+    if (rank.empty() && kind_ != TrainerKind::kLlamaFactory)
+      adapts = read_unranked(used, older, enabled);
+    if (kind_ == TrainerKind::kLlamaFactory && tuning != "full") {
+      adapts = true;
+      if (rank.empty())
+        read_.reading().settings.set("lora", "8", {read_.file() + ", LLaMA-Factory's default", ""});
+      if (targets.empty())
+        read_.reading().settings.set("lora_targets", "qkv,proj,fc1,fc2",
+                                     {read_.file() + ", LLaMA-Factory's default", ""});
+    }
+    if (adapts && !rank.empty())
+      read_lora(read_, rank, targets.empty() ? "lora_target_modules" : targets);
+    if (adapts && rank.empty() && !targets.empty()) {
+      std::string unknown;
+      const auto words = lora_targets(read_.text(targets), unknown);
+      if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
+      read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
+    }
+    if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
+      read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));
+    for (const char* key : {"load_in_4bit", "load_in_8bit", "quantization_bit"}) {
+      const std::string value = read_.text(key);
+      if (is_off(value)) continue;
+      const bool four = key == std::string_view("load_in_4bit") || value == "4";
+      read_.not_modelled(key,
+                         fmt::format("memory and time: the model's own weights are in {} bits; "
+                                     "predicted in 16",
+                                     four ? 4 : 8));
+    }
+  }
+
+  /// A switch alone: TRL's --use_peft has a rank by default; every script's own switch has another.
+  bool read_unranked(std::optional<bool> trl, std::optional<bool> older,
+                     std::optional<bool> enabled) {
+    if (trl.value_or(false)) {
+      read_.set("lora", "16", "use_peft");
+      read_.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+      read_.note("use_peft says no rank: 16, TRL's default, is taken, and --lora N says another");
+      return true;
+    }
+    const std::string_view own = older.value_or(false)     ? "use_lora"
+                                 : enabled.value_or(false) ? "lora_enable"
+                                                           : "";
+    if (own.empty()) return false;
+    read_.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+    read_.reading().open["lora"] = fmt::format(
+        "{}: {} trains adapters, and of which rank stands in the program, which is not read; give "
+        "--lora N (and --lora-targets, if not queries, keys and values)",
+        read_.origin(own).text, own);
+    return true;
+  }
+
+  Result<void> read_sharding() {
+    read_.set_fallback("zero", "0", "neither FSDP nor DeepSpeed");
+    read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
+    spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
+    ERGOMETER_TRY(read_fsdp_file());
+    const std::string fsdp = base::lower(read_.text("fsdp"));
+    if (!is_off(fsdp)) read_fsdp(fsdp);
+    const std::string deepspeed = read_.text("deepspeed");
+    if (!is_off(deepspeed)) {
+      ERGOMETER_ASSIGN(Reading other, read_deepspeed_beside(deepspeed, read_.file(),
+                                                            read_.origin("deepspeed").text));
+      read_.note(
+          fmt::format("its DeepSpeed configuration is {}", file_beside(deepspeed, read_.file())));
+      add_reading(read_.reading(), std::move(other));
+    }
+    return read_inline_deepspeed();
+  }
+
+  /// `deepspeed:` with the configuration itself below it.
+  Result<void> read_inline_deepspeed() {
+    constexpr std::string_view kSection = "deepspeed.";
+    spec::FlatYaml inner;
+    for (const auto& [key, value] : values_)
+      if (key.starts_with(kSection)) {
+        read_.find(key);
+        inner[key.substr(kSection.size())] = value;
+      }
+    if (inner.empty()) return {};
+    ERGOMETER_ASSIGN(Reading other, read_deepspeed(inner, read_.file()));
+    add_reading(read_.reading(), std::move(other));
+    return {};
+  }
+
+  /// `fsdp_config` may be the name of a file with its mapping.
+  Result<void> read_fsdp_file() {
+    const std::string path = read_.text("fsdp_config");
+    if (is_off(path)) return {};
+    const std::string file = file_beside(path, read_.file());
+    if (file.empty())
+      return base::input_error(
+          fmt::format("{}: fsdp_config: {} is neither beside {} nor here; without it the job would "
+                      "be another one",
+                      read_.origin("fsdp_config").text, path, read_.file()));
+    ERGOMETER_ASSIGN(const std::string text, base::read_file(file, spec::kLargestWritten));
+    ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, file));
+    for (const auto& [key, value] : inner)
+      values_["fsdp_config." + key] = {value.text, value.line,
+                                       fmt::format("{}:{}", file, value.line)};
+    return {};
+  }
+
+  void read_fsdp(const std::string& words) {
+    std::string spaced = words;
+    std::replace(spaced.begin(), spaced.end(), ',', ' ');
+    bool known = false;
+    for (const std::string& word : base::split(spaced, ' ')) {
+      if (word.empty() || word == "auto_wrap") continue;
+      if (word == "offload") {
+        read_.set("optimizer_cpu_offload", "true", "fsdp");
+        read_.not_modelled("fsdp",
+                           "memory and time: parameters and gradients are on the host as "
+                           "well; predicted on the GPU");
+        continue;
+      }
+      if (word == "true") {
+        known = read_sharding_strategy(read_, "full_shard", "fsdp");
+        continue;
+      }
+      if (!read_sharding_strategy(read_, word, "fsdp"))
+        return read_.refuse(
+            "fsdp", "full_shard, shard_grad_op, hybrid_shard, no_shard, offload, auto_wrap");
+      known = true;
+    }
+    if (!known) read_sharding_strategy(read_, "full_shard", "fsdp");
+    constexpr std::string_view kStrategy = "fsdp_config.fsdp_sharding_strategy";
+    if (const std::string word = base::lower(read_.text(kStrategy));
+        !word.empty() && !read_sharding_strategy(read_, word, kStrategy))
+      return read_.refuse(kStrategy, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+    read_fsdp_config();
+    settle_shard_size(read_);
+  }
+
+  void read_fsdp_config() {
+    for (const std::string_view prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {
+      const auto key = [&](std::string_view name) {
+        return std::string(prefix) + std::string(name);
+      };
+      read_backward_prefetch(read_, key("backward_prefetch"));
+      if (read_.flag(key("activation_checkpointing"), false))
+        read_.set("recompute_granularity", "full", key("activation_checkpointing"));
+      if (read_.flag(key("offload_params"), false)) {
+        read_.set("optimizer_cpu_offload", "true", key("offload_params"));
+        read_.not_modelled(key("offload_params"),
+                           "memory and time: parameters and gradients are on the host as "
+                           "well; predicted on the GPU");
+      }
+      if (read_.has(key("reshard_after_forward")) &&
+          !read_.flag(key("reshard_after_forward"), true))
+        read_sharding_strategy(read_, "shard_grad_op", key("reshard_after_forward"));
+    }
+  }
+
+  spec::FlatYaml values_;
+  TrainerKind kind_;
+  FlatReader read_;
+};
+
+/// LLaMA-Factory by words that it alone has; a template is a word of other programs as well.
+TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
+  const bool factory = values.contains("finetuning_type") || values.contains("cutoff_len") ||
+                       (is_file && values.contains("template"));
+  return factory ? TrainerKind::kLlamaFactory : TrainerKind::kPlain;
+}
+
+}  // namespace
+
+Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
+                             TrainerKind kind) {
+  return TrainerReader(values, file, kind).read();
+}
+
+Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
+                                       const std::string& file, TrainerKind kind) {
+  spec::FlatYaml values;
+  for (const TrainerArgument& argument : arguments) {
+    std::string_view name = argument.name;
+    while (name.starts_with('-')) name.remove_prefix(1);
+    std::string key(name);
+    std::replace(key.begin(), key.end(), '-', '_');
+    values[key] = {argument.value.empty() ? "true" : argument.value, argument.line};
+  }
+  return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values, false) : kind);
+}
+
+Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
+                                   const spec::FlatYaml& overrides) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  const bool json = first != text.npos && text[first] == '{';
+  ERGOMETER_ASSIGN(spec::FlatYaml values,
+                   json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
+  for (const auto& [key, value] : overrides) values[key] = value;
+  return read_trainer(values, file, kind_of(values, true));
+}
+
+Leftover preference_training(std::string_view name, const std::string& where) {
+  return {Leftover::Kind::kNotModelled, std::string(name), where,
+          "time and memory: pairs of answers, and models beside the trained one; predicted as "
+          "fine-tuning on as many texts"};
+}
+
+bool is_preference_training(std::string_view word) {
+  for (const char* kind : {"dpo", "kto", "orpo", "ppo", "grpo", "cpo", "simpo", "rm"})
+    if (base::lower(word) == kind) return true;
+  return false;
+}
+
+}  // namespace ergometer::intake

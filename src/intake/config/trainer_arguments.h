@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/reading.h"
+
+namespace ergometer::intake {
+
+/// Which of the Trainer's front ends the values are of: it decides what holds by default.
+enum class TrainerKind { kPlain, kTrl, kLlamaFactory };
+
+/// One argument of a training script built on Hugging Face's Trainer.
+struct TrainerArgument {
+  std::string name;   ///< "per_device_train_batch_size", with or without dashes in front
+  std::string value;  ///< empty: a switch that is on
+  int line = 0;
+};
+
+/// Arguments of a training script: `--per_device_train_batch_size 4 --bf16 True --deepspeed
+/// ds.json`. The last of a name counts. Paths are looked for beside `file` and where the command
+/// runs. Plain ones are LLaMA-Factory's where words say so that it alone has (finetuning_type).
+base::Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
+                                             const std::string& file,
+                                             TrainerKind kind = TrainerKind::kPlain);
+/// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
+/// words of the command line.
+base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
+                                         const spec::FlatYaml& overrides = {});
+/// The literals of `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and
+/// `from_pretrained("...")` in a Python file. What is no literal and matters is refused.
+base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file);
+
+/// What a prediction leaves out of DPO and its relatives.
+Leftover preference_training(std::string_view name, const std::string& where);
+/// "dpo", "kto", "rm", ...: training that is not on texts alone.
+bool is_preference_training(std::string_view word);
+
+base::Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
+                                   TrainerKind kind);
+
+/// PyTorch's "full_shard", "SHARD_GRAD_OP", ... as settings, from what stands at `key`. False if
+/// the word is none. `node_gpus`: GPUs of a node, which hold one copy of a hybrid shard; 0: not
+/// known.
+bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,
+                            int64_t node_gpus = 0);
+/// Takes a size of shards back where another key says that parameters stay gathered.
+void settle_shard_size(FlatReader& read);
+/// FSDP's backward_prefetch, of which the default is predicted.
+void read_backward_prefetch(FlatReader& read, std::string_view key);
+
+}  // namespace ergometer::intake

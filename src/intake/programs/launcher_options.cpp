@@ -1,0 +1,85 @@
+#include "intake/programs/launcher_options.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace ergometer::intake {
+namespace {
+
+/// "gpu:8", "gpu:a100:8", "8", "a100:8"
+std::string gpu_count(const std::string& text) {
+  std::string rest = text.substr(0, text.find(','));
+  if (const size_t colon = rest.rfind(':'); colon != rest.npos) rest = rest.substr(colon + 1);
+  return rest == "gpu" ? "1" : rest.substr(0, rest.find('('));
+}
+
+}  // namespace
+
+std::string_view file_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == path.npos ? path : path.substr(slash + 1);
+}
+
+bool is_script(std::string_view word) {
+  return !word.starts_with('-') && (word.ends_with(".sh") || word.ends_with(".sbatch") ||
+                                    word.ends_with(".slurm") || word.ends_with(".bash"));
+}
+
+std::optional<std::string> option_value(const std::vector<ShellText>& words, size_t& at,
+                                        std::string_view name) {
+  const std::string& word = words[at].text;
+  const size_t equals = word.find('=');
+  std::string key = word.substr(0, equals);
+  const bool is_long = key.starts_with("--");
+  std::replace(key.begin(), key.end(), '_', '-');
+  if (key == name) {
+    if (equals != word.npos)
+      return equals + 1 < word.size() ? word.substr(equals + 1) : "(nothing)";
+    // `--nnodes $NNODES train.py` of a variable that is not set: the next word is not the value.
+    const bool has_value = at + 1 < words.size() && !words[at + 1].text.starts_with("--") &&
+                           !words[at + 1].text.ends_with(".py");
+    return has_value ? words[++at].text : "(nothing)";
+  }
+  // -N4
+  if (!is_long && name.size() == 2 && word.size() > 2 && word.starts_with(name) &&
+      (word[2] == '=' || word[2] == '\x01' || (word[2] >= '0' && word[2] <= '9')))
+    return word.substr(word[2] == '=' ? 3 : 2);
+  return std::nullopt;
+}
+
+bool read_slurm_option(const std::vector<ShellText>& words, size_t& at, LauncherCounts& counts) {
+  struct Option {
+    std::string_view name;
+    std::string LauncherCounts::* target;
+  };
+  static constexpr std::array kOptions = std::to_array<Option>({
+      {"--nodes", &LauncherCounts::nodes},
+      {"-N", &LauncherCounts::nodes},
+      {"--ntasks", &LauncherCounts::tasks},
+      {"-n", &LauncherCounts::tasks},
+      {"--ntasks-per-node", &LauncherCounts::tasks_per_node},
+      {"--gpus-per-node", &LauncherCounts::gpus_per_node},
+      {"--gres", &LauncherCounts::gpus_per_node},
+      {"--gpus", &LauncherCounts::gpus},
+      {"-G", &LauncherCounts::gpus},
+  });
+  for (const Option& option : kOptions) {
+    if (auto value = option_value(words, at, option.name)) {
+      if (option.name == "--gres" && !base::contains(*value, "gpu")) return false;
+      const bool is_gpu =
+          option.target == &LauncherCounts::gpus_per_node || option.target == &LauncherCounts::gpus;
+      counts.*option.target = is_gpu ? gpu_count(*value) : *value;
+      return true;
+    }
+  }
+  return false;
+}
+
+int64_t launcher_number(const std::string& text) {
+  const auto number = base::parse_integer(text);
+  return number && *number > 0 && *number <= 10'000'000 ? *number : 0;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "intake/shell/shell_state.h"
+
+// Options of launchers, word by word.
+
+namespace ergometer::intake {
+
+/// A path without its folders.
+std::string_view file_name(std::string_view path);
+/// Whether a word is a shell script by its name.
+bool is_script(std::string_view word);
+
+/// The value of `--name value`, `--name=value` or `-n value`; `at` moves to the last word used.
+/// What stands without a value is "(nothing)", which is no number.
+std::optional<std::string> option_value(const std::vector<ShellText>& words, size_t& at,
+                                        std::string_view name);
+
+/// Numbers that launchers were given; a text with a mark when one is not known.
+struct LauncherCounts {
+  std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus;
+};
+
+/// Whether the word is one of Slurm's numbers; `at` moves to the last word used.
+bool read_slurm_option(const std::vector<ShellText>& words, size_t& at, LauncherCounts& counts);
+
+/// How many of something; 0 where the text is no such number.
+int64_t launcher_number(const std::string& text);
+
+}  // namespace ergometer::intake

@@ -1,0 +1,136 @@
+#include <memory>
+
+#include "base/text.h"
+#include "intake/programs/shell_pattern.h"
+#include "intake/programs/shell_utilities.h"
+
+// awk of known text.
+
+namespace ergometer::intake {
+namespace {
+
+constexpr int64_t kMostSummed = 1'000'000'000;
+
+/// awk's way to say a column, [-F SEPARATOR] '[NR==LINE | /PATTERN/] {print $COLUMN}', or the sum
+/// of one: '[/PATTERN/] {s+=$COLUMN} END {print s}'.
+struct AwkProgram {
+  std::unique_ptr<Pattern> pattern;
+  int64_t line = 0, column = 0;  ///< column 0: the line; -1: its last
+  bool sums = false;
+};
+
+/// In front of the braces: which lines are meant.
+bool read_lines(const std::string& lines, AwkProgram& program) {
+  if (lines.size() > 2 && lines.front() == '/' && lines.back() == '/') {
+    program.pattern = std::make_unique<Pattern>(lines.substr(1, lines.size() - 2), true);
+    return program.pattern->good() && lines.find('/', 1) == lines.size() - 1;
+  }
+  if (!lines.starts_with("NR==")) return lines.empty();
+  const auto line = base::parse_integer(lines.substr(4));
+  if (!line || *line < 1) return false;
+  program.line = *line;
+  return true;
+}
+
+bool read_column(const std::string& column, AwkProgram& program) {
+  const auto number = base::parse_integer(column.starts_with('$') ? column.substr(1) : "");
+  if (column == "$NF")
+    program.column = -1;
+  else if (number && *number >= 0)
+    program.column = *number;
+  return column.empty() || column == "$NF" || (number && *number >= 0);
+}
+
+std::optional<AwkProgram> awk_program(std::string text) {
+  std::erase(text, ' ');
+  std::erase(text, ';');
+  AwkProgram program;
+  const size_t brace = text.find('{'), end = text.find("}END{print");
+  if (brace == text.npos || !text.ends_with('}')) return std::nullopt;
+  if (!read_lines(text.substr(0, brace), program)) return std::nullopt;
+  std::string column;
+  if (end != text.npos) {
+    const std::string body = text.substr(brace + 1, end - brace - 1);
+    const size_t adds = body.find("+=");
+    const size_t last = end + std::string_view("}END{print").size();
+    program.sums = true;
+    if (adds == body.npos || adds == 0 ||
+        text.substr(last, text.size() - 1 - last) != body.substr(0, adds))
+      return std::nullopt;
+    column = body.substr(adds + 2);
+    if (column.empty()) return std::nullopt;
+  } else if (text.compare(brace, 6, "{print") == 0) {
+    column = text.substr(brace + 6, text.size() - brace - 7);
+  } else {
+    return std::nullopt;
+  }
+  if (!read_column(column, program)) return std::nullopt;
+  return program;
+}
+
+std::vector<std::string> awk_columns(const std::string& line, const std::string& separator) {
+  if (!separator.empty()) return base::split(line, separator[0]);
+  std::vector<std::string> columns;
+  std::string column;
+  for (const char c : line + " ") {
+    const bool blank = c == ' ' || c == '\t';
+    if (!blank) column += c;
+    if (!blank || column.empty()) continue;
+    columns.push_back(column);
+    column.clear();
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::optional<UtilityResult> shell_awk(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string&)>& text_of_file) {
+  std::string separator;
+  std::vector<std::string> plain;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (word.starts_with("-F")) {
+      separator = word.size() > 2 ? word.substr(2) : i + 1 < words.size() ? words[++i].text : "";
+      // One character is no pattern.
+      if (separator.size() != 1 || separator == " ") return std::nullopt;
+    } else if (word.starts_with('-')) {
+      return std::nullopt;
+    } else {
+      plain.push_back(word);
+    }
+  }
+  if (plain.empty() || ShellUnknowns::in(plain.front())) return std::nullopt;
+  // Blanks within a pattern count.
+  if (const size_t slash = plain.front().find('/');
+      slash != std::string::npos &&
+      base::contains(plain.front().substr(slash, plain.front().rfind('/') - slash), " "))
+    return std::nullopt;
+  const auto program = awk_program(plain.front());
+  std::string text = plain.size() == 1 ? input : "";
+  for (size_t i = 1; i < plain.size(); ++i) text += text_of_file(plain[i]);
+  if (!program || ShellUnknowns::in(text)) return std::nullopt;
+  std::vector<std::string> made;
+  int64_t number = 0, sum = 0;
+  for (const std::string& line : shell_lines(text)) {
+    if (line.size() > kLongestFiltered) return std::nullopt;
+    ++number;
+    if (program->line > 0 && number != program->line) continue;
+    if (program->pattern && !program->pattern->matches(line)) continue;
+    const std::vector<std::string> columns = awk_columns(line, separator);
+    const auto count = static_cast<int64_t>(columns.size());
+    const int64_t at = program->column < 0 ? count : program->column;
+    made.push_back(program->column == 0    ? line
+                   : at > 0 && at <= count ? columns[static_cast<size_t>(at) - 1]
+                                           : "");
+    if (!program->sums || made.back().empty()) continue;
+    const auto value = base::parse_integer(made.back());
+    if (!value || *value < 0 || *value > kMostSummed) return std::nullopt;
+    sum += *value;
+  }
+  if (program->sums) return UtilityResult{std::to_string(sum) + "\n", 0};
+  return UtilityResult{join_shell_lines(made), 0};
+}
+
+}  // namespace ergometer::intake

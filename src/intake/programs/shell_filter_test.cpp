@@ -1,0 +1,54 @@
+#include <gtest/gtest.h>
+
+#include "intake/programs/shell_utilities.h"
+
+namespace ergometer::intake {
+namespace {
+
+/// What a filter prints of a text, "-" where it is not followed.
+std::string filtered(const std::vector<std::string>& words, const std::string& input) {
+  std::vector<ShellText> texts;
+  for (const std::string& word : words) texts.push_back({word, 1});
+  const auto result =
+      shell_filter(texts, input, [](const std::string& path) { return "file " + path + "\n"; });
+  return result ? result->output : "-";
+}
+
+TEST(ShellFilter, AwkSums) {
+  const std::string hosts = "a slots=8\nb slots=8\n\nc slots=4\n";
+  EXPECT_EQ(filtered({"awk", "-F=", "{s+=$2} END {print s}"}, hosts), "20\n");
+  EXPECT_EQ(filtered({"awk", "-F", "=", "/b/ { n += $2; } END { print n; }"}, hosts), "8\n");
+  EXPECT_EQ(filtered({"awk", "{s+=$1} END {print s}"}, "1\n2\n"), "3\n");
+  // Another variable, a fraction, a word.
+  EXPECT_EQ(filtered({"awk", "{s+=$1} END {print t}"}, "1\n"), "-");
+  EXPECT_EQ(filtered({"awk", "{s+=$1} END {print s}"}, "1.5\n"), "-");
+  EXPECT_EQ(filtered({"awk", "{s+=$1} END {print s}"}, hosts), "-");
+  EXPECT_EQ(filtered({"awk", "{s+=1} END {print s}"}, hosts), "-");
+}
+
+TEST(ShellFilter, QueriesOfValues) {
+  const std::string json =
+      R"({"a": {"b": 4, "c": "bf16", "d": false}, "l": [1, 2], "x-y": 7, "f": 1e-5, "n": null})";
+  const auto jq = [&](const std::string& filter) { return filtered({"jq", "-r", filter}, json); };
+  EXPECT_EQ(jq(".a.b"), "4\n");
+  EXPECT_EQ(jq(".a[\"c\"]"), "bf16\n");
+  EXPECT_EQ(jq(".a.b, .a.c"), "4\nbf16\n");
+  EXPECT_EQ(jq("[.a.b, .a.c] | @tsv"), "4\tbf16\n");
+  EXPECT_EQ(jq("[.a.b, .a.b] | join(\" \")"), "4 4\n");
+  EXPECT_EQ(jq(".n"), "null\n");
+  EXPECT_EQ(jq(".no // 3"), "3\n");
+  EXPECT_EQ(jq(".a.b // 3"), "4\n");
+  EXPECT_EQ(jq(".a.d // \"on\""), "on\n");
+  EXPECT_EQ(jq(".[\"x-y\"]"), "7\n");
+  // Sections, lists, fractions, other filters; x minus y; words in quotes.
+  for (const char* other : {".a", ".l", ".l[0]", ".f", ".a.b | tostring", ".x-y", ".", ".a | .b"})
+    EXPECT_EQ(jq(other), "-") << other;
+  EXPECT_EQ(filtered({"jq", ".a.b"}, json), "4\n");
+  EXPECT_EQ(filtered({"jq", ".a.c"}, json), "-");
+  EXPECT_EQ(filtered({"jq", "--arg", "k", "v", ".a.b"}, json), "-");
+  EXPECT_EQ(filtered({"yq", "e", ".a.b", "-"}, "a:\n  b: 8\n"), "8\n");
+  EXPECT_EQ(filtered({"yq", "-r", ".a"}, "a: ${b}\nb: 8\n"), "-");
+}
+
+}  // namespace
+}  // namespace ergometer::intake

@@ -1,0 +1,162 @@
+#include "intake/reader/framework_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/csv.h"
+#include "base/nearest.h"
+#include "base/text.h"
+#include "spec/catalog/read.h"
+
+namespace ergometer::intake {
+namespace {
+
+using base::Result;
+
+/// Frameworks that take another's options as well.
+struct Relative {
+  std::string_view framework, other;
+};
+constexpr std::array kRelatives = std::to_array<Relative>({
+    {"primus", "megatron-lm"},
+    {"megatron-bridge", "megatron-core"},
+    {"nemo-2", "megatron-core"},
+    {"nemo-1", "megatron-core"},
+    {"megatron-lm", "megatron-core"},
+    {"megatron-lm", "mindspeed"},
+    {"llama-factory", "trainer"},
+    {"axolotl", "trainer"},
+});
+
+/// Lower case, `_` for `-`, no dashes in front.
+std::string option_key(std::string_view name) {
+  while (name.starts_with('-')) name.remove_prefix(1);
+  std::string key = base::lower(name);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+/// "checkpoint.*" is everything in that section, "*.lora_dropout" that word in any, "save_*" every
+/// word that begins so.
+bool matches(std::string_view pattern, std::string_view key) {
+  const size_t star = pattern.find('*');
+  if (star == pattern.npos) return pattern == key;
+  const std::string_view before = pattern.substr(0, star), behind = pattern.substr(star + 1);
+  if (before.empty() && behind.starts_with('.') && key == behind.substr(1)) return true;
+  return key.size() + 1 >= pattern.size() && key.starts_with(before) && key.ends_with(behind);
+}
+
+bool takes_options_of(std::string_view framework, std::string_view other) {
+  if (framework == other) return true;
+  return std::any_of(kRelatives.begin(), kRelatives.end(), [&](const Relative& it) {
+    return it.framework == framework && takes_options_of(it.other, other);
+  });
+}
+
+/// The line that says most about the name: a whole name before a pattern, a longer pattern before a
+/// shorter one, the framework's own before another's. Megatron's core options stand under many
+/// sections.
+const FrameworkOption* find_option(std::string_view framework, const std::string& key) {
+  const std::string last = key.substr(key.rfind('.') + 1);
+  const FrameworkOption* best = nullptr;
+  size_t most = 0;
+  for (const FrameworkOption& it : framework_options()) {
+    if (!takes_options_of(framework, it.framework)) continue;
+    const bool own = it.framework == framework;
+    const bool hit =
+        matches(it.option, key) || (it.framework == "megatron-core" && matches(it.option, last));
+    if (!hit) continue;
+    const bool pattern = it.option.find('*') != std::string::npos;
+    const size_t weight = (own ? 2'000 : 1'000) + (pattern ? it.option.size() : 10'000);
+    if (weight > most) best = &it, most = weight;
+  }
+  return best;
+}
+
+std::vector<FrameworkOption> read_options() {
+  const spec::CatalogEntry* entry =
+      spec::find_in_catalog(spec::CatalogKind::kTable, "framework_options");
+  ERGOMETER_CHECK(entry != nullptr, "the catalog has the table of frameworks' options");
+  auto table = parse_framework_options(entry->text, std::string(entry->path));
+  ERGOMETER_CHECK(table.has_value(), "the table of frameworks' options can be read");
+  return *std::move(table);
+}
+
+bool is_effect(std::string_view word) {
+  constexpr std::array<std::string_view, 8> kEffects = {"none",
+                                                        "memory",
+                                                        "time",
+                                                        "power",
+                                                        "memory and time",
+                                                        "time and memory",
+                                                        "time and power",
+                                                        "memory, time and power"};
+  return std::find(kEffects.begin(), kEffects.end(), word) != kEffects.end();
+}
+
+}  // namespace
+
+Result<std::vector<FrameworkOption>> parse_framework_options(std::string_view csv,
+                                                             const std::string& file) {
+  ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(csv, file));
+  ERGOMETER_TRY(base::require_columns(table, file, {"framework", "option", "effect", "says"}));
+  std::vector<FrameworkOption> options;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto cell = [&](std::string_view column) { return std::string(table.cell(row, column)); };
+    FrameworkOption option{cell("framework"), option_key(cell("option")), cell("effect"),
+                           cell("says")};
+    if (!is_effect(option.effect))
+      return base::input_error(fmt::format(
+          "{}:{}: effect is '{}'; allowed: none, memory, time, power, or several with \"and\"",
+          file, table.rows[row].line, option.effect));
+    if (option.effect != "none" && option.says.empty())
+      return base::input_error(
+          fmt::format("{}:{}: says is empty: what is changed?", file, table.rows[row].line));
+    options.push_back(std::move(option));
+  }
+  return options;
+}
+
+const std::vector<FrameworkOption>& framework_options() {
+  static const std::vector<FrameworkOption> options = read_options();
+  return options;
+}
+
+bool is_listed_option(std::string_view framework, std::string_view name) {
+  const FrameworkOption* option = find_option(framework, option_key(name));
+  return option != nullptr && option->option.find('*') == std::string::npos;
+}
+
+Leftover classify(std::string_view framework, std::string_view name, std::string where,
+                  const std::vector<std::string>& also) {
+  const std::string key = option_key(name);
+  Leftover leftover{Leftover::Kind::kUnknown, std::string(name), std::move(where), ""};
+  if (const FrameworkOption* option = find_option(framework, key)) {
+    if (option->effect == "none") {
+      leftover.kind = Leftover::Kind::kNoEffect;
+      leftover.says = option->says;
+      return leftover;
+    }
+    leftover.kind = Leftover::Kind::kNotModelled;
+    leftover.says = fmt::format("{}: {}", option->effect, option->says);
+    return leftover;
+  }
+  std::vector<std::string_view> known(also.begin(), also.end());
+  for (const FrameworkOption& it : framework_options())
+    if (takes_options_of(framework, it.framework) && it.option.find('*') == std::string::npos)
+      known.push_back(it.option);
+  if (const auto near = base::nearest(key, known)) {
+    leftover.says = *near;
+    // As options are written: with dashes in front and between words.
+    if (name.starts_with("--")) {
+      std::replace(leftover.says.begin(), leftover.says.end(), '_', '-');
+      leftover.says = "--" + leftover.says;
+    }
+  }
+  return leftover;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,146 @@
+#include "intake/script/argument.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace ergometer::intake {
+namespace {
+
+/// Negative numbers are values, everything else that starts with dashes is the next argument.
+bool is_flag(std::string_view word) {
+  return word.size() > 2 && word.starts_with("--") &&
+         std::isalpha(static_cast<unsigned char>(word[2])) != 0;
+}
+
+std::string underscored_name(std::string_view word) {
+  while (word.starts_with('-')) word.remove_prefix(1);
+  std::string name(word.substr(0, word.find('=')));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Arguments whose value is a path, a name or an address: never another argument.
+bool names_something(std::string_view name) {
+  constexpr std::array kParts = std::to_array<std::string_view>(
+      {"path",       "dir",   "save",  "load",    "file",     "name",  "project", "data", "addr",
+       "port",       "split", "token", "prefix",  "log",      "cache", "url",     "_id",  "model",
+       "checkpoint", "rank",  "iters", "samples", "interval", "steps", "seed",    "mins"});
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return base::contains(name, part); });
+}
+
+class ArgumentList {
+ public:
+  ArgumentList(const std::vector<ShellText>& words, const ShellRun& run,
+               const ArgumentKnowledge& knows)
+      : words_(words), run_(run), knows_(knows) {}
+
+  base::Result<std::vector<Argument>> read() {
+    for (size_t i = 0; i < words_.size(); ++i) {
+      const std::string& word = words_[i].text;
+      if (is_flag(word)) {
+        add(i);
+      } else if (ShellUnknowns::in(word) && is_mark(word)) {
+        // Not any argument's value: nothing stands in front, or one that has its own.
+        if (arguments_.empty() || has_own_value(i)) look_inside(i);
+      }
+      if (!error_.empty()) return base::input_error(error_);
+    }
+    return std::move(arguments_);
+  }
+
+ private:
+  bool has_own_value(size_t i) const {
+    return i > 0 && is_flag(words_[i - 1].text) &&
+           words_[i - 1].text.find('=') != std::string::npos;
+  }
+  static bool is_mark(std::string_view word) {
+    return word.starts_with('\x01') && word.find('\x02') == word.size() - 1;
+  }
+  const ShellUnknowns::Entry& entry(const std::string& text) const {
+    return run_.session.unknowns.entry(text);
+  }
+  void refuse(size_t i, std::string_view what) {
+    if (error_.empty())
+      error_ = fmt::format("{}: {} {}", run_.session.where(words_[i].line), what,
+                           run_.session.unknowns.reason(words_[i].text));
+  }
+
+  void add(size_t i) {
+    const std::string& word = words_[i].text;
+    const size_t equals = word.find('=');
+    Argument argument;
+    argument.name = underscored_name(word);
+    argument.where = run_.session.where(words_[i].line);
+    if (equals != word.npos) {
+      argument.value = argument.list = word.substr(equals + 1);
+    } else {
+      constexpr size_t kMostValues = 32;
+      for (size_t j = i + 1; j < words_.size() && j <= i + kMostValues && !is_flag(words_[j].text);
+           ++j) {
+        if (is_mark(words_[j].text) && !is_value(argument, j)) {
+          look_inside(j);
+          continue;
+        }
+        if (argument.list.empty()) argument.value = words_[j].text;
+        argument.list += (argument.list.empty() ? "" : ",") + words_[j].text;
+      }
+    }
+    if (ShellUnknowns::in(argument.list))
+      argument.unknown = run_.session.unknowns.reason(argument.list);
+    arguments_.push_back(std::move(argument));
+  }
+
+  /// Whether something unknown behind an argument is its value, not more arguments.
+  bool is_value(const Argument& argument, size_t j) const {
+    const ShellUnknowns::Entry& unknown = entry(words_[j].text);
+    const bool first = argument.list.empty();
+    if (!unknown.choices.empty()) {
+      const auto is_one_word = [](const std::string& choice) {
+        return !choice.empty() && choice.find(' ') == choice.npos && !is_flag(choice);
+      };
+      return first && std::all_of(unknown.choices.begin(), unknown.choices.end(), is_one_word);
+    }
+    if (!unknown.any_words) return true;
+    if (!first || argument.name.starts_with("no_") || argument.name.starts_with("mock_"))
+      return false;
+    return names_something(argument.name) ||
+           (knows_.reads(argument.name) && !knows_.is_switch(argument.name));
+  }
+
+  /// Words that may or may not be there: fine as long as none of them counts.
+  void look_inside(size_t i) {
+    const ShellUnknowns::Entry& unknown = entry(words_[i].text);
+    if (unknown.choices.empty() && !unknown.any_words) return;
+    if (unknown.any_words) return refuse(i, "the words here are those of");
+    for (const std::string& choice : unknown.choices) {
+      for (const std::string& word : base::split(choice, ' ')) {
+        if (ShellUnknowns::in(word) && word != words_[i].text && entry(word).any_words)
+          return refuse(i, "the words here depend on");
+        if (is_flag(word) && knows_.reads(underscored_name(word)))
+          return refuse(
+              i, fmt::format("whether {} stands here depends on", word.substr(0, word.find('='))));
+      }
+    }
+  }
+
+  const std::vector<ShellText>& words_;
+  const ShellRun& run_;
+  const ArgumentKnowledge& knows_;
+  std::vector<Argument> arguments_;
+  std::string error_;
+};
+
+}  // namespace
+
+base::Result<std::vector<Argument>> arguments_of(const std::vector<ShellText>& words,
+                                                 const ShellRun& run,
+                                                 const ArgumentKnowledge& knows) {
+  return ArgumentList(words, run, knows).read();
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,505 @@
+#include "intake/script/shell_launch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/config/deepspeed.h"
+#include "intake/programs/accelerate_words.h"
+#include "intake/programs/deepspeed_hosts.h"
+#include "intake/programs/launcher_options.h"
+#include "spec/catalog/read.h"
+
+namespace ergometer::intake {
+namespace {
+
+using LaunchWords = std::vector<ShellText>;
+
+bool is_shell(std::string_view word) {
+  const std::string_view name = file_name(word);
+  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
+}
+
+/// Programs that run the words behind their own options.
+bool is_wrapper(std::string_view word) {
+  constexpr std::array kWrappers = std::to_array<std::string_view>(
+      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",    "singularity", "apptainer",
+       "docker", "podman",     "enroot",   "sudo",      "timeout",    "numactl",     "taskset",
+       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",     "jsrun",       "aprun",
+       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",     "shifter",     "prun",
+       "nice",   "env",        "torchrun", "deepspeed", "accelerate", "blaunch"});
+  const std::string_view name = file_name(word);
+  return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
+}
+
+/// NAME=VALUE, as behind `env`.
+bool sets_variable(std::string_view word) {
+  const size_t equals = word.find('=');
+  return equals != word.npos && equals > 0 &&
+         std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
+                     is_shell_name_char);
+}
+
+class LaunchReader {
+ public:
+  LaunchReader(const ShellCommand& command, const ShellRun& run)
+      : words_(command.words), run_(run) {
+    launch_.line = command.line;
+    launch_.depends_on = command.depends_on;
+    launch_.environment = command.environment;
+  }
+
+  std::optional<Launch> read() {
+    size_t at = 0;
+    for (; at < words_.size(); ++at) {
+      const std::string& word = words_[at].text;
+      const std::string_view name = file_name(word);
+      if (is_program(at)) break;
+      if (const std::string_view launcher = launcher_like(name); !launcher.empty()) {
+        launcher_ = launcher;
+        note(at, at);
+      } else if (name.starts_with("python")) {
+        after_python_ = true;
+      } else if (name == "env" || (after_env_ && sets_variable(word))) {
+        after_env_ = true;
+        if (const size_t equals = word.find('='); equals != word.npos)
+          launch_.environment[word.substr(0, equals)] = word.substr(equals + 1);
+      } else if (word == "-m" && after_python_ && at + 1 < words_.size()) {
+        // The launchers' own modules; any other module is the program.
+        const std::string& module = words_[++at].text;
+        launcher_ = module.starts_with("torch.distributed") ? "torchrun"
+                    : module.starts_with("deepspeed")       ? "deepspeed"
+                                                            : "accelerate";
+        note(at - 1, at);
+      } else {
+        read_option(at);
+      }
+    }
+    if (at >= words_.size()) return std::nullopt;
+    if (words_[at].text == "-m" || words_[at].text == "--module") ++at;
+    launch_.program = words_[at].text;
+    launch_.name = file_name(launch_.program);
+    launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
+    if (is_trl(launch_.program)) read_words_of_trl();
+    if (file_name(launch_.program) == "axolotl") read_words_of_axolotl(at + 1);
+    if (!is_swift(launch_)) launch_.foreign = foreign_framework();
+    count();
+    return std::move(launch_);
+  }
+
+ private:
+  /// The launcher whose options a launcher has; empty for other words.
+  static std::string_view launcher_like(std::string_view name) {
+    struct Launcher {
+      std::string_view name, like;
+    };
+    constexpr std::array kLaunchers =
+        std::to_array<Launcher>({{"srun", "srun"},
+                                 {"sbatch", "srun"},
+                                 {"flux", "srun"},
+                                 {"mpirun", "mpirun"},
+                                 {"mpiexec", "mpirun"},
+                                 {"horovodrun", "mpirun"},
+                                 {"aprun", "mpirun"},
+                                 {"prun", "mpirun"},
+                                 {"jsrun", "jsrun"},
+                                 {"torchrun", "torchrun"},
+                                 {"deepspeed", "deepspeed"},
+                                 {"accelerate", "accelerate"},
+                                 {"accelerate-launch", "accelerate"}});
+    for (const Launcher& it : kLaunchers)
+      if (it.name == name) return it.like;
+    return "";
+  }
+  bool is_program(size_t at) const {
+    const std::string& word = words_[at].text;
+    if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
+    if (is_foreign(at)) return true;
+    if (word.ends_with(".py") && !word.starts_with('-'))
+      return at == 0 || words_[at - 1].text != "--hostfile";
+    const bool starts_module = after_python_ || launcher_ == "torchrun" ||
+                               launcher_ == "accelerate" || launcher_ == "deepspeed";
+    if ((word != "-m" && word != "--module") || !starts_module || at + 1 >= words_.size())
+      return false;
+    const std::string& module = words_[at + 1].text;
+    return !module.starts_with("torch.distributed") && !module.starts_with("deepspeed.launch") &&
+           !module.starts_with("accelerate.commands");
+  }
+  /// Front ends that are not read: `swift sft --model ...`.
+  bool is_foreign(size_t at) const {
+    struct FrontEnd {
+      std::string_view program, command;
+    };
+    constexpr std::array kFrontEnds = std::to_array<FrontEnd>({{"swift", "sft"},
+                                                               {"swift", "pt"},
+                                                               {"swift", "rlhf"},
+                                                               {"megatron", "sft"},
+                                                               {"megatron", "pt"},
+                                                               {"megatron", "rlhf"},
+                                                               {"tune", "run"},
+                                                               {"nemo", "llm"},
+                                                               {"xtuner", "train"}});
+    if (at + 1 >= words_.size()) return false;
+    return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
+      return file_name(words_[at].text) == it.program && words_[at + 1].text == it.command;
+    });
+  }
+  void note(size_t begin, size_t end) {
+    for (size_t i = begin; i <= end && i < words_.size(); ++i) {
+      if (launch_.gpus_line == 0) launch_.gpus_line = words_[i].line;
+      shown_ += (shown_.empty() ? "" : " ") + words_[i].text;
+    }
+  }
+  void read_option(size_t& at) {
+    const size_t before = at;
+    const auto take = [&](std::string_view name, std::string& target) {
+      if (at != before) return;
+      if (auto value = option_value(words_, at, name)) {
+        target = *value;
+        note(before, at);
+      }
+    };
+    if (launcher_ == "srun") {
+      if (read_slurm_option(words_, at, slurm_)) note(before, at);
+    } else if (launcher_ == "mpirun") {
+      for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, mpi_.tasks);
+      for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})
+        take(name, mpi_.tasks_per_node);
+    } else if (launcher_ == "jsrun") {
+      for (const char* name : {"-n", "--nrs"}) take(name, resource_sets_);
+      for (const char* name : {"-a", "--tasks-per-rs"}) take(name, own_.tasks_per_node);
+      for (const char* name : {"-p", "--np"}) take(name, own_.tasks);
+    } else if (launcher_ == "torchrun") {
+      take("--nnodes", own_.nodes);
+      take("--nproc-per-node", own_.tasks_per_node);
+    } else if (launcher_ == "deepspeed") {
+      take("--include", include_);
+      take("-i", include_);
+      take("--exclude", exclude_);
+      take("-e", exclude_);
+      take("--num-nodes", own_.nodes);
+      take("--num-gpus", own_.gpus_per_node);
+      take("--hostfile", hostfile_);
+      take("-H", hostfile_);
+    } else if (launcher_ == "accelerate") {
+      read_word_of_accelerate(at);
+    }
+  }
+  void read_word_of_accelerate(size_t& at) {
+    const size_t begin = at;
+    const std::string& word = words_[at].text;
+    if (!word.starts_with("--")) return;
+    std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    ShellText value{"", words_[at].line};
+    if (!is_accelerate_switch(name)) {
+      std::string dashed = "--" + name;
+      std::replace(dashed.begin(), dashed.end(), '_', '-');
+      const bool alone = word.find('=') == word.npos && at + 1 < words_.size() &&
+                         words_[at + 1].text.starts_with('-');
+      value.text = alone ? "(nothing)" : option_value(words_, at, dashed).value_or("(nothing)");
+    }
+    if (name == "num_processes") own_.tasks = value.text;
+    if (name == "num_machines") own_.nodes = value.text;
+    if (name == "config_file") launch_.accelerate_config = value.text;
+    if (name == "num_processes" || name == "num_machines" || name == "config_file") note(begin, at);
+    if (name != "config_file") launch_.accelerate_words.emplace_back(name, value);
+  }
+  /// The program's framework where it is one that is not read, whose words look like another's.
+  std::string_view foreign_framework() const {
+    struct Foreign {
+      std::string_view word, framework;
+    };
+    constexpr std::array kForeign = std::to_array<Foreign>({{"openrlhf", "OpenRLHF"},
+                                                            {"verl", "verl"},
+                                                            {"litgpt", "LitGPT"},
+                                                            {"nanotron", "nanotron"},
+                                                            {"torchtune", "torchtune"},
+                                                            {"colossalai", "ColossalAI"},
+                                                            {"composer", "LLM Foundry"},
+                                                            {"swift", "ms-swift"},
+                                                            {"megatron", "ms-swift"},
+                                                            {"MaxText", "MaxText"},
+                                                            {"maxtext", "MaxText"},
+                                                            {"levanter", "Levanter"},
+                                                            {"nemo", "NeMo 2"},
+                                                            {"xtuner", "XTuner"}});
+    for (const Foreign& it : kForeign) {
+      if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
+                      [&](const ShellText& word) { return file_name(word.text) == it.word; }))
+        return it.framework;
+      if (launch_.program.starts_with(fmt::format("{}.", it.word)) && it.word != "megatron")
+        return it.framework;
+      if (file_name(launch_.program) == it.word) return it.framework;
+    }
+    return "";
+  }
+  /// `trl sft` hands accelerate its own words; alone it takes what its node has.
+  void read_words_of_trl() {
+    if (launcher_.empty()) launcher_ = "accelerate";
+    LaunchWords& words = launch_.arguments;
+    for (size_t i = 0; i < words.size(); ++i) {
+      const size_t begin = i;
+      if (const auto config = option_value(words, i, "--accelerate-config"))
+        launch_.accelerate_config = *config;
+      else if (const auto tasks = option_value(words, i, "--num-processes"))
+        own_.tasks = *tasks;
+      else if (!option_value(words, i, "--num-machines"))
+        continue;
+      for (size_t at = begin; at <= i; ++at) shown_ += (shown_.empty() ? "" : " ") + words[at].text;
+      launch_.gpus_line = words[i].line;
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(begin),
+                  words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      i = begin - 1;
+    }
+  }
+  /// `axolotl train job.yml --launcher torchrun -- --nproc_per_node 8` starts a launcher by its
+  /// words behind the dashes; without any it is accelerate, which takes what its node has.
+  void read_words_of_axolotl(size_t begin) {
+    LaunchWords kept;
+    std::string launcher = "accelerate";
+    size_t at = begin;
+    for (; at < words_.size() && words_[at].text != "--"; ++at) {
+      const size_t before = at;
+      const auto name = option_value(words_, at, "--launcher");
+      const auto tasks = option_value(words_, at, "--num-processes");
+      if (name) launcher = *name;
+      if (tasks) own_.tasks = *tasks;
+      if (name || tasks)
+        note(before, at);
+      else
+        kept.push_back(words_[at]);
+    }
+    launch_.arguments = std::move(kept);
+    const std::string around = launcher_;
+    launcher_ = launcher;
+    for (++at; at < words_.size(); ++at) read_option(at);
+    if (launcher == "torchrun" && own_.tasks_per_node.empty()) own_.tasks_per_node = own_.tasks;
+    // Alone, one process; accelerate takes what a node has where no word says less.
+    if (launcher == "python") launcher_ = around.empty() ? "torchrun" : around;
+    if (launcher == "accelerate" && own_.tasks.empty()) launcher_ = around;
+  }
+  /// A number, or 0 with the reason kept.
+  int64_t known(const std::string& text, std::string_view what) {
+    if (ShellUnknowns::in(text)) {
+      why_ = fmt::format("{} depends on {}", what, run_.session.unknowns.entry(text).reason);
+      return 0;
+    }
+    const int64_t number = launcher_number(text);
+    if (number == 0 && !text.empty()) why_ = fmt::format("{} is \"{}\"", what, text);
+    return number;
+  }
+  void count() {
+    const BatchRequest& batch = run_.session.batch;
+    const int64_t slurm_nodes = slurm_.nodes.empty() ? batch.nodes : known(slurm_.nodes, "--nodes");
+    const int64_t on_node = !slurm_.gpus_per_node.empty()
+                                ? known(slurm_.gpus_per_node, "--gpus-per-node")
+                                : batch.gpus_per_node;
+    int64_t gpus = 0;
+    if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
+      gpus = of_swift();
+    } else if (launcher_ == "torchrun") {
+      const int64_t nodes = own_.nodes.empty() ? 1 : known(own_.nodes, "--nnodes");
+      const bool all = own_.tasks_per_node == "gpu" || own_.tasks_per_node == "auto";
+      const int64_t each = own_.tasks_per_node.empty() ? 1
+                           : all                       ? on_node
+                                 : known(own_.tasks_per_node, "--nproc-per-node");
+      if (all && on_node == 0) why_ = "--nproc-per-node takes what a node has";
+      gpus = nodes * each;
+    } else if (launcher_ == "deepspeed") {
+      gpus = of_deepspeed();
+    } else if (launcher_ == "accelerate") {
+      gpus = known(own_.tasks, "--num_processes");
+      // Not known is not unsaid: a file of accelerate's does not count then.
+      launch_.gpus_is_open = gpus == 0 && !own_.tasks.empty();
+    } else if (launcher_ == "jsrun" && !is_front_end(launch_.program)) {
+      gpus = of_jsrun();
+    } else if (launcher_ == "mpirun" && !is_front_end(launch_.program)) {
+      gpus = known(mpi_.tasks, "-np");
+      if (gpus == 0 && !mpi_.tasks_per_node.empty())
+        gpus = known(mpi_.tasks_per_node, "processes per node") * slurm_nodes;
+    } else if (is_front_end(launch_.program)) {
+      gpus = of_front_end(on_node);
+    } else if (launcher_ == "srun") {
+      gpus = slurm_.tasks.empty() ? 0 : known(slurm_.tasks, "--ntasks");
+      if (gpus == 0 && !slurm_.tasks_per_node.empty())
+        gpus = slurm_nodes * known(slurm_.tasks_per_node, "--ntasks-per-node");
+      if (gpus == 0) gpus = batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
+    }
+    if (gpus == 0 && why_.empty() && !launcher_.empty())
+      why_ = fmt::format("{} is not told how many processes it starts", launcher_);
+    launch_.gpus = gpus;
+    launch_.gpus_from = gpus > 0 ? shown_ : why_;
+    if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
+  }
+  /// LLaMA-Factory starts torchrun itself, on every node, and is told of nodes by variables.
+  int64_t of_front_end(int64_t on_node) {
+    const auto said = [&](std::string_view name) {
+      const auto it = launch_.environment.find(name);
+      return it == launch_.environment.end() ? std::string() : it->second;
+    };
+    const bool told = is_llama_factory(launch_.program);
+    const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
+    const int64_t count = nodes.empty() ? told || launcher_.empty() ? 1 : nodes_of_launcher()
+                                        : known(nodes, "NNODES");
+    const int64_t gpus = each.empty() ? on_node : known(each, "NPROC_PER_NODE");
+    if (why_.empty() && gpus == 0)
+      why_ = fmt::format("it takes all that its nodes have{}",
+                         nodes.empty() ? "" : fmt::format(", and NNODES is {}", nodes));
+    for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
+      if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
+    if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
+    return count * gpus;
+  }
+  /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
+  /// over all GPUs that it sees.
+  int64_t of_swift() {
+    const auto said = [&](std::string_view name) {
+      const auto it = launch_.environment.find(name);
+      return it == launch_.environment.end() ? std::string() : it->second;
+    };
+    const std::string nodes = said("NNODES"), each = said("NPROC_PER_NODE");
+    const std::string seen = said("CUDA_VISIBLE_DEVICES");
+    const bool one = each.empty() && nodes.empty() && launcher_number(seen + "1") > 0 &&
+                     !base::contains(seen, ",");
+    if (each.empty() && !one) {
+      why_ = "without NPROC_PER_NODE it takes the GPUs that it sees, as one process";
+      return 0;
+    }
+    for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
+      if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
+    if (one) shown_ = "CUDA_VISIBLE_DEVICES=" + seen;
+    const int64_t count = nodes.empty() ? 1 : known(nodes, "NNODES");
+    return count * (one ? 1 : known(each, "NPROC_PER_NODE"));
+  }
+  /// Resource sets with as many processes each; a process drives one GPU.
+  int64_t of_jsrun() {
+    if (!own_.tasks.empty()) return known(own_.tasks, "--np");
+    if (resource_sets_.empty()) return 0;
+    return known(resource_sets_, "--nrs") *
+           (own_.tasks_per_node.empty() ? 1 : known(own_.tasks_per_node, "--tasks_per_rs"));
+  }
+  int64_t nodes_of_launcher() const {
+    return std::max<int64_t>({1, run_.session.batch.nodes, launcher_number(slurm_.nodes)});
+  }
+  /// By a hostfile that the script wrote, or one beside it, and what is said of its hosts.
+  int64_t of_deepspeed() {
+    DeepSpeedHosts hosts{hostfile(), include_, exclude_, 0, 0};
+    for (const auto& [text, name] : {std::pair(include_, "--include"), {exclude_, "--exclude"}})
+      if (ShellUnknowns::in(text)) {
+        why_ = fmt::format("{} depends on {}", name, run_.session.unknowns.entry(text).reason);
+        return 0;
+      }
+    if (!own_.nodes.empty()) hosts.nodes = known(own_.nodes, "--num_nodes");
+    if (!own_.gpus_per_node.empty()) hosts.gpus = known(own_.gpus_per_node, "--num_gpus");
+    if (!why_.empty()) return 0;
+    const auto gpus = deepspeed_gpus(hosts);
+    if (!gpus) why_ = gpus.error().message;
+    return gpus.value_or(0);
+  }
+  std::string hostfile() const {
+    std::string text;
+    if (const auto it = run_.state.files.find(hostfile_); it != run_.state.files.end())
+      text = it->second;
+    else if (const std::string file = file_beside(hostfile_, run_.session.files.front());
+             !file.empty())
+      if (auto read = base::read_file(file, spec::kLargestWritten)) text = std::move(*read);
+    return text;
+  }
+
+  const LaunchWords& words_;
+  const ShellRun& run_;
+  Launch launch_;
+  std::string launcher_;
+  bool after_python_ = false, after_env_ = false;
+  LauncherCounts slurm_, mpi_, own_;
+  std::string hostfile_ = "/job/hostfile", include_, exclude_, resource_sets_, why_, shown_;
+};
+
+}  // namespace
+
+bool is_front_end(std::string_view program) {
+  const std::string_view name = file_name(program);
+  return name == "axolotl" || program == "axolotl.cli.train" || is_llama_factory(program);
+}
+
+bool is_llama_factory(std::string_view program) {
+  return file_name(program) == "llamafactory-cli" || program == "llamafactory.cli";
+}
+
+bool is_swift(const Launch& launch) {
+  const auto trains = [](std::string_view command) { return command == "sft" || command == "pt"; };
+  const std::string_view name = file_name(launch.program);
+  if (name == "swift" || name == "megatron")
+    return !launch.arguments.empty() && trains(launch.arguments.front().text);
+  return base::contains(launch.program, "swift/cli/") && name.ends_with(".py") &&
+         trains(name.substr(0, name.size() - 3));
+}
+
+bool is_tune(const Launch& launch) {
+  return file_name(launch.program) == "tune" && !launch.arguments.empty() &&
+         launch.arguments.front().text == "run";
+}
+
+bool is_trl(std::string_view program) {
+  return file_name(program) == "trl" || program == "trl.cli";
+}
+
+bool is_launcher(std::string_view word) {
+  return is_wrapper(word) || is_front_end(word) || is_trl(word);
+}
+
+std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
+  const std::string_view first = file_name(words.front().text);
+  if (auto spread = spread_shell(words)) return spread;
+  const bool wrapped = is_wrapper(first);
+  for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
+    const std::string& word = words[i].text;
+    if (word == "--wrap" && i + 1 < words.size())
+      return InnerShell{true, words[i + 1].text, i, words.size()};
+    if (word.starts_with("--wrap=")) return InnerShell{true, word.substr(7), i, words.size()};
+    if (word.ends_with(".py")) break;  // what follows is the program's
+    if (is_script(word)) return InnerShell{false, word, i, i + 1};
+    if (!is_shell(word)) continue;
+    size_t at = i + 1;
+    for (; at < words.size() && words[at].text.starts_with('-') && words[at].text != "--"; ++at) {
+      const std::string& option = words[at].text;
+      if (option.starts_with("--") || !base::contains(option, "c")) continue;
+      if (at + 1 >= words.size()) return std::nullopt;
+      return InnerShell{true, words[at + 1].text, i, at + 3};
+    }
+    if (at >= words.size()) return InnerShell{false, "", i, at};
+    return InnerShell{false, words[at].text, i, at + 1};
+  }
+  // The batch script is what sbatch reads.
+  if (first == "sbatch") return InnerShell{false, "", words.size(), words.size()};
+  return std::nullopt;
+}
+
+void export_list(std::string_view list, ShellState& state) {
+  for (const std::string& part : base::split(list, ','))
+    if (const size_t equals = part.find('='); sets_variable(part))
+      export_variable(part.substr(0, equals), part.substr(equals + 1), state);
+}
+
+void set_exported(const std::vector<ShellText>& words, ShellState& state) {
+  bool after_env = false;
+  for (size_t at = 0; at < words.size(); ++at) {
+    const std::string& word = words[at].text;
+    if (is_shell(word) || is_script(word)) return;
+    after_env = after_env || file_name(word) == "env";
+    if (const size_t equals = word.find('='); after_env && sets_variable(word))
+      export_variable(word.substr(0, equals), word.substr(equals + 1), state);
+    else if (const auto list = option_value(words, at, "--export"))
+      export_list(*list, state);
+  }
+}
+
+std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run) {
+  return LaunchReader(command, run).read();
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "intake/script/shell_run.h"
+
+namespace ergometer::intake {
+
+/// A shell that a program's words start: `bash -c TEXT`, `srun ... bash train.sh`, `ssh host TEXT`.
+struct InnerShell {
+  bool is_text = false;  ///< `text` is the script itself, else its path; an empty path: the input
+  std::string text;
+  size_t begin = 0;      ///< words in front of it are launchers
+  size_t arguments = 0;  ///< where $1 is
+};
+std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words);
+/// The same of ssh, pdsh, clush and GNU parallel alone.
+std::optional<InnerShell> spread_shell(const std::vector<ShellText>& words);
+
+/// Sets the variables that Slurm sets for a script with these #SBATCH lines, started by these words
+/// (`sbatch --nodes 4 ...`, or none); what --env gave stays.
+void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
+                         ShellSession& session, ShellState& state);
+
+/// What the variables say that Slurm has set, where no #SBATCH line is seen.
+void set_batch_of_environment(ShellRun& run);
+/// The variables of a list as `--export` takes it: "ALL,NAME=VALUE,OTHER".
+void export_list(std::string_view list, ShellState& state);
+/// Variables that `sbatch --export=ALL,NAME=VALUE` or `env NAME=VALUE` give an inner script.
+void set_exported(const std::vector<ShellText>& words, ShellState& state);
+
+/// A program of a training framework and how many GPUs its launchers give it.
+struct Launch {
+  std::string program;               ///< as it is started: "megatron/pretrain_gpt.py"
+  std::string name;                  ///< without folders: "pretrain_gpt.py", "torchtitan.train"
+  std::vector<ShellText> arguments;  ///< behind the program
+  int64_t gpus = 0;                  ///< 0: the launchers do not say
+  std::string gpus_from;             ///< "torchrun --nnodes 4 --nproc_per_node 8", or why not known
+  int gpus_line = 0;
+  bool gpus_is_open = false;      ///< a launcher says how many, in words that are not known
+  std::string_view foreign;       ///< the name of a framework that is not read; empty: none
+  std::string accelerate_config;  ///< --config_file of `accelerate launch`
+  /// Its other words: name without dashes in front, value; a switch has none.
+  std::vector<std::pair<std::string, ShellText>> accelerate_words;
+  std::map<std::string, std::string, std::less<>> environment;  ///< of the program
+  int line = 0;
+  std::string depends_on;  ///< as of ShellCommand
+};
+/// Programs that take their whole job from a file, and start a process for every GPU themselves:
+/// LLaMA-Factory, Axolotl.
+bool is_front_end(std::string_view program);
+/// LLaMA-Factory, whose file gives way to words like cutoff_len=1024.
+bool is_llama_factory(std::string_view program);
+/// TRL's `trl sft --model_name_or_path ...`, which starts itself by accelerate.
+bool is_trl(std::string_view program);
+/// ms-swift's `swift sft` and `megatron sft`, or the modules behind them.
+bool is_swift(const Launch& launch);
+/// torchtune's `tune run`, which starts torchrun itself.
+bool is_tune(const Launch& launch);
+/// srun, torchrun, trl, ...: programs that start others.
+bool is_launcher(std::string_view word);
+
+/// Nothing when the words start no Python program.
+std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run);
+
+}  // namespace ergometer::intake

@@ -1,0 +1,240 @@
+#include "intake/script/shell_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "intake/programs/shell_hosts.h"
+#include "intake/programs/shell_utilities.h"
+#include "spec/catalog/read.h"
+
+namespace ergometer::intake {
+namespace {
+
+constexpr size_t kMostCommands = 2'000;
+
+/// The one file that a filter of lines reads; empty: its input.
+std::string file_of_filter(const std::vector<ShellText>& words) {
+  constexpr std::array kFilters =
+      std::to_array<std::string_view>({"head", "tail", "cut", "sort", "uniq"});
+  if (words.size() < 2 ||
+      std::find(kFilters.begin(), kFilters.end(), words.front().text) == kFilters.end())
+    return "";
+  const std::string& last = words.back().text;
+  const std::string& before = words[words.size() - 2].text;
+  const bool value = before.size() == 2 && base::contains("-n -d -f -c -k -t", before);
+  const bool takes_word = value && words.front().text != "sort";
+  return last.empty() || last.starts_with('-') || takes_word ? "" : last;
+}
+
+}  // namespace
+
+Flow ScriptRunner::run_program(const Words& words, Streams streams) {
+  if (const auto inner = inner_shell(words); inner && calls_ < kDeepestCall)
+    return run_inner_shell(words, *inner, streams);
+  if (words.front().text == "env") {
+    size_t at = 1;
+    while (at < words.size() &&
+           (words[at].text.starts_with('-') || base::contains(words[at].text, "=")))
+      ++at;
+    Flow flow = Flow::kNext;
+    if (at < words.size())
+      in_copy(streams, [&] {
+        set_exported(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), state_);
+        flow = run_words(behind(words, at), streams);
+      });
+    if (at < words.size()) return flow;
+  }
+  if (words.front().text == "scontrol" && reason_of(words).starts_with("scontrol show hostname")) {
+    if (const std::string names = host_names(); !names.empty()) {
+      *streams.output += names;
+      state_.status = 0;
+      return Flow::kNext;
+    }
+  }
+  if (words.front().text == "sed" && words.size() > 2 && words[1].text.starts_with("-i"))
+    edit_in_place(words);
+  if (words.front().text == "envsubst") {
+    *streams.output += with_environment(words, *streams.input);
+    state_.status = 0;
+    return Flow::kNext;
+  }
+  // Where a launcher lies matters to nobody: it is there, for it starts the job.
+  if (words.front().text == "which" && words.size() == 2 && is_launcher(words[1].text)) {
+    *streams.output += words[1].text + "\n";
+    state_.status = 0;
+    return Flow::kNext;
+  }
+  // `head -n 1 FILE`: the file in place of the input.
+  if (const std::string path = file_of_filter(words); !path.empty()) {
+    const std::string text = text_of_file(path);
+    const Words filter(words.begin(), words.end() - 1);
+    if (auto result = shell_utility(filter, text, session_)) {
+      *streams.output += result->output;
+      state_.status = result->status;
+      return Flow::kNext;
+    }
+  }
+  if (auto result = shell_utility(words, *streams.input, session_)) {
+    *streams.output += result->output;
+    state_.status = result->status;
+    return Flow::kNext;
+  }
+  record(words);
+  // Of a pipeline the first program is the reason.
+  const std::string reason = ShellUnknowns::in(*streams.input)
+                                 ? session_.unknowns.entry(*streams.input).reason
+                                 : fmt::format("$({}) at {}", reason_of(words).substr(0, 60),
+                                               session_.where(session_.line));
+  *streams.output += (prints_one_word(words.front().text) ? session_.unknowns.mark_lines(reason)
+                                                          : session_.unknowns.mark_words(reason)) +
+                     "\n";
+  state_.status = kUnknownStatus;
+  reason_ = reason_of(words).substr(0, 60);
+  return Flow::kNext;
+}
+
+/// `sed -i s/a/b/ FILE`; what is more than plain texts leaves a file that nobody knows.
+void ScriptRunner::edit_in_place(const Words& words) {
+  const std::string& path = words.back().text;
+  Words plain = {words.front()};
+  for (const ShellText& word : behind(words, 2)) plain.push_back(word);
+  const auto edited =
+      shell_filter(plain, "", [this](const std::string& file) { return text_of_file(file); });
+  std::string text = edited
+                         ? edited->output
+                         : session_.unknowns.mark(fmt::format("{}, which sed changes at {}", path,
+                                                              session_.where(session_.line)));
+  // By the spelling that it was written under.
+  const std::string* before = written_file(state_, path);
+  for (auto& [name, written] : state_.files)
+    if (&written == before) {
+      written = std::move(text);
+      return;
+    }
+  state_.files[path] = std::move(text);
+}
+
+/// A text with $NAME and ${NAME} replaced by what is exported, of all names or those of a word
+/// ('$A $B').
+std::string ScriptRunner::with_environment(const Words& words, const std::string& text) {
+  const std::string names = words.size() > 1 ? words[1].text : "";
+  std::string made;
+  for (size_t at = 0; at < text.size();) {
+    const bool braces = text.compare(at, 2, "${") == 0;
+    const size_t begin = at + (braces ? 2 : 1);
+    size_t end = begin;
+    while (end < text.size() && is_shell_name_char(text[end])) ++end;
+    const bool closed = !braces || text.compare(end, 1, "}") == 0;
+    const std::string name = text.substr(begin, end - begin);
+    if (text[at] != '$' || name.empty() || !closed ||
+        (!names.empty() && !base::contains(names, name))) {
+      made += text[at++];
+      continue;
+    }
+    const auto it = state_.variables.find(name);
+    const bool known = it != state_.variables.end() && it->second.exported;
+    if (known && !it->second.items.empty()) made += it->second.items.front().text;
+    if (!known) session_.unset.insert(name);
+    at = end + (braces ? 1 : 0);
+  }
+  session_.expanded += static_cast<int64_t>(made.size());
+  return made;
+}
+
+bool ScriptRunner::prints_one_word(std::string_view program) {
+  constexpr std::array kPrograms = std::to_array<std::string_view>(
+      {"bc",       "awk",  "python", "python3",  "wc",    "nproc", "expr", "nvidia-smi",
+       "rocm-smi", "head", "tail",   "hostname", "uname", "id",    "git",  "stat",
+       "du",       "sort", "srun",   "ip",       "shuf",  "cut"});
+  return std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end();
+}
+
+std::string ScriptRunner::host_names() {
+  const auto it = state_.variables.find("SLURM_JOB_NUM_NODES");
+  if (it == state_.variables.end() || it->second.items.empty()) return "";
+  const auto count = base::parse_integer(it->second.items.front().text);
+  constexpr int64_t kMostNodes = 20'000;
+  if (!count || *count < 1 || *count > kMostNodes) return "";
+  std::string names;
+  for (int64_t i = 0; i < *count; ++i) names += host_name_mark(session_.unknowns) + "\n";
+  return names;
+}
+
+void ScriptRunner::record(const Words& words) {
+  if (run_.commands.size() >= kMostCommands) return;
+  ShellCommand command;
+  for (const Words& around : contexts_)
+    command.words.insert(command.words.end(), around.begin(), around.end());
+  command.words.insert(command.words.end(), words.begin(), words.end());
+  command.line = session_.line;
+  // Whole texts that were exported for what a script does itself are not kept for every program.
+  constexpr size_t kLongestValue = 1'000;
+  constexpr int64_t kMostKept = 16'000'000;
+  for (const auto& [name, variable] : state_.variables) {
+    if (!variable.exported || variable.items.size() != 1) continue;
+    const std::string& value = variable.items.front().text;
+    if (value.size() > kLongestValue || environments_ > kMostKept) continue;
+    environments_ += static_cast<int64_t>(name.size() + value.size());
+    command.environment[name] = value;
+  }
+  if (!conditions_.empty()) command.depends_on = conditions_.back();
+  run_.commands.push_back(std::move(command));
+}
+
+Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, Streams streams) {
+  // A job that queues its own successor is one job.
+  const bool again = !inner.is_text && inner.text == session_.name;
+  const std::optional<std::string> text = again                ? std::nullopt
+                                          : inner.is_text      ? std::optional(inner.text)
+                                          : inner.text.empty() ? std::optional(*streams.input)
+                                                               : script_of(inner.text);
+  if (!text) {
+    record(words);
+    state_.status = kUnknownStatus;
+    reason_ = reason_of(words).substr(0, 60);
+    return Flow::kNext;
+  }
+  if (ShellUnknowns::in(*text) && text->find('\n') + 1 >= text->size())
+    session_.fail(
+        fmt::format("the script {} depends on {}", inner.text, session_.unknowns.reason(*text)));
+  if (!inner.is_text && inner.text.empty()) streams.input->clear();
+  contexts_.push_back(
+      Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
+  auto around = std::exchange(locals_, {});
+  in_copy(streams, [&] {
+    for (auto it = state_.variables.begin(); it != state_.variables.end();)
+      it = it->second.exported ? std::next(it) : state_.variables.erase(it);
+    state_.functions.clear();
+    state_.no_globs = state_.null_globs = state_.stops_at_error = false;
+    state_.arguments = behind(words, inner.arguments);
+    set_exported(words, state_);
+    set_batch_variables(*text, words, session_, state_);
+    const std::string name = session_.name;
+    if (!inner.is_text && !inner.text.empty()) session_.name = inner.text;
+    const int line = session_.line;
+    const auto file = inner.is_text || inner.text.empty() ? std::nullopt : find_beside(inner.text);
+    if (file)
+      run_file(*text, *file, streams);
+    else
+      run_inner(*text, streams);
+    session_.line = line;
+    session_.name = name;
+  });
+  locals_ = std::move(around);
+  contexts_.pop_back();
+  return Flow::kNext;
+}
+
+std::optional<std::string> ScriptRunner::script_of(const std::string& path) {
+  if (const std::string* written = written_file(state_, path)) return *written;
+  if (const auto found = find_beside(path))
+    if (auto text = base::read_file(*found, spec::kLargestWritten)) return *text;
+  return std::nullopt;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "intake/programs/launcher_options.h"
+#include "intake/script/shell_launch.h"
+
+// Programs that run a text on other hosts, or once for every word: ssh, pdsh, parallel.
+
+namespace ergometer::intake {
+namespace {
+
+using SpreadWords = std::vector<ShellText>;
+
+/// Words as one text, as the shell at the other end gets them.
+InnerShell shell_of(const SpreadWords& words, size_t begin, size_t end) {
+  InnerShell inner;
+  inner.is_text = true;
+  for (size_t i = begin; i < end; ++i)
+    inner.text += (inner.text.empty() ? "" : " ") + words[i].text;
+  inner.arguments = words.size();
+  return inner;
+}
+
+/// ssh [options] host words ..., pdsh -w hosts words ...
+std::optional<InnerShell> remote_shell(const SpreadWords& words, bool names_host) {
+  const std::string_view with_value = names_host ? "opilFJ" : "wxRlftugX";
+  size_t at = 1;
+  while (at < words.size() && words[at].text.starts_with('-'))
+    at +=
+        words[at].text.size() == 2 && with_value.find(words[at].text[1]) != with_value.npos ? 2 : 1;
+  if (names_host) ++at;
+  if (at >= words.size()) return std::nullopt;
+  return shell_of(words, at, words.size());
+}
+
+/// parallel [options] words ... ::: a b: once for every word behind, which stands at {}; where it
+/// counts, "{}" is no value. Without it the word would stand behind all others.
+std::optional<InnerShell> parallel_shell(const SpreadWords& words) {
+  constexpr std::array kWithValue = std::to_array<std::string_view>(
+      {"-j", "--jobs", "-S", "--sshlogin", "--sshloginfile", "-a", "--arg-file", "--colsep",
+       "--halt", "--delay", "--joblog", "--results", "--env", "--workdir", "--wd", "--timeout"});
+  size_t at = 1;
+  while (at < words.size() && words[at].text.starts_with('-'))
+    at +=
+        std::find(kWithValue.begin(), kWithValue.end(), words[at].text) != kWithValue.end() ? 2 : 1;
+  const auto begin = words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size()));
+  const auto end = std::find_if(begin, words.end(),
+                                [](const ShellText& word) { return word.text.starts_with(":::"); });
+  InnerShell inner = shell_of(words, static_cast<size_t>(begin - words.begin()),
+                              static_cast<size_t>(end - words.begin()));
+  if (!base::contains(inner.text, "{")) return std::nullopt;
+  // A bare # would begin a comment.
+  for (size_t hash = inner.text.find("{#}"); hash != std::string::npos;
+       hash = inner.text.find("{#}"))
+    inner.text[hash + 1] = '%';
+  return inner;
+}
+
+}  // namespace
+
+std::optional<InnerShell> spread_shell(const std::vector<ShellText>& words) {
+  const std::string_view first = file_name(words.front().text);
+  if (first == "ssh") return remote_shell(words, true);
+  if (first == "pdsh" || first == "clush") return remote_shell(words, false);
+  if (first == "parallel") return parallel_shell(words);
+  return std::nullopt;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,134 @@
+#include <cmath>
+
+#include "base/json_writer.h"
+#include "plan/stages.h"
+#include "report/decision/optimize_output.h"
+#include "report/summary/job_json.h"
+#include "run/run.h"
+
+namespace ergometer::report {
+namespace {
+
+using base::JsonWriter;
+using optimize::Outcome;
+using optimize::Result;
+
+void write_clocks(JsonWriter& json, const char* name, const std::vector<double>& clocks_hz) {
+  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+  for (const double hz : clocks_hz) json.value(hz / 1e6);
+  json.end_array();
+}
+
+void write_outcome(JsonWriter& json, const char* name, const Outcome& outcome) {
+  json.key(name).begin_object();
+  json.member("step_time_s", outcome.step_s).member("energy_j_per_step", outcome.energy_j);
+  json.member("gpu_energy_j_per_step", outcome.gpu_energy_j);
+  json.member("cluster_peak_w", outcome.peak_w).member("max_gpu_c", outcome.max_c);
+  json.member("fits", outcome.fits).member("memory_bytes", outcome.memory_bytes);
+  json.end_object();
+}
+
+void write_job(JsonWriter& json, const char* name, const spec::Job& job, const Outcome& as_given,
+               const Outcome& mean) {
+  json.key(name).begin_object();
+  write_outcome(json, "as_given", as_given);
+  write_outcome(json, "mean", mean);
+  write_numbers(json, "layers", plan::layers_per_chunk(job));
+  json.end_object();
+}
+
+void write_gain(JsonWriter& json, const Result& result) {
+  const optimize::Gain& gain = result.gain;
+  json.key("gain").begin_object();
+  json.member("candidate", result.best_name).member("value_pct", gain.value_pct);
+  json.member("low", gain.low_pct).member("high", gain.high_pct).member("certain", gain.certain());
+  json.key("by_seed_pct").begin_array(JsonWriter::Layout::kOneLine);
+  for (const double pct : gain.by_seed_pct) json.value(pct);
+  json.end_array().end_object();
+  if (result.keeps) return;
+  json.key("robustness").begin_object();
+  json.member("worst_pct", result.robustness.worst_pct);
+  json.member("better", result.robustness.better).member("draws", result.robustness.draws);
+  if (result.robustness.faults_moved_pct)
+    json.member("faults_moved_pct", *result.robustness.faults_moved_pct);
+  json.end_object();
+}
+
+void write_rows(JsonWriter& json, const Result& result) {
+  json.key("candidates").begin_array();
+  for (const optimize::Row& row : result.rows) {
+    json.begin_object().member("knob", row.knob).member("name", row.name);
+    json.member("step_time_s", row.step_s).member("energy_j_per_step", row.energy_j);
+    json.member("cluster_peak_w", row.peak_w).member("max_gpu_c", row.max_c);
+    json.member("gain_pct", row.gain_pct).member("allowed", row.allowed);
+    json.member("taken", row.taken).member("known_split", row.known);
+    if (!row.refusal.empty()) json.member("refusal", row.refusal);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_frontier(JsonWriter& json, const Result& result) {
+  if (!result.no_frontier.empty()) json.member("no_frontier", result.no_frontier);
+  json.key("frontier").begin_array();
+  for (const optimize::FrontierRow& row : result.frontier) {
+    json.begin_object().member("passes_s", row.clocks.point.time_s);
+    json.member("gpu_energy_j", row.clocks.point.energy_j);
+    json.member("played_step_time_s", row.played_step_s);
+    json.member("played_gpu_energy_j", row.played_gpu_energy_j);
+    write_clocks(json, "forward_mhz", row.clocks.forward_hz);
+    write_clocks(json, "backward_mhz", row.clocks.backward_hz);
+    write_clocks(json, "lock_mhz", row.clocks.lock_hz);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_settings(JsonWriter& json, const Result& result) {
+  const optimize::Settings settings = optimize::settings_of(result);
+  json.key("settings").begin_object();
+  json.key("changes").begin_array();
+  for (const std::string& line : settings.lines) json.value(line);
+  json.end_array();
+  json.key("megatron_lm").begin_array();
+  for (const std::string& argument : settings.megatron) json.value(argument);
+  json.end_array();
+  write_numbers(json, "rank_map", settings.rank_map);
+  write_numbers(json, "recompute_by_stage", settings.recompute_by_stage);
+  json.key("gpus").begin_array();
+  for (const optimize::GpuSetting& gpu : settings.gpus) {
+    json.begin_object(JsonWriter::Layout::kOneLine).member("node", gpu.node);
+    json.member("gpu", gpu.gpu).member("rank", gpu.rank);
+    if (gpu.cap_w > 0) json.member("power_cap_w", gpu.cap_w);
+    if (gpu.lock_mhz > 0) json.member("lock_clock_mhz", gpu.lock_mhz);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+std::string optimize_json(const Result& result, const optimize::Options& options,
+                          const std::vector<optimize::File>& files) {
+  JsonWriter json;
+  json.begin_object().member("schema_version", run::kSchemaVersion);
+  json.member("objective", optimize::to_word(options.objective));
+  json.key("knobs").begin_array(JsonWriter::Layout::kOneLine);
+  for (const optimize::Knob knob : options.knobs) json.value(optimize::to_word(knob));
+  json.end_array();
+  json.member("noise_floor_pct", options.noise_floor_pct);
+  json.member("max_slowdown_pct", options.most_slowdown_pct);
+  json.member("draws", static_cast<int64_t>(options.judges)).member("keeps", result.keeps);
+  write_job(json, "unchanged", result.unchanged, result.unchanged_outcome, result.unchanged_mean);
+  write_job(json, "chosen", result.chosen, result.chosen_outcome, result.chosen_mean);
+  write_gain(json, result);
+  write_rows(json, result);
+  write_frontier(json, result);
+  write_settings(json, result);
+  json.key("files").begin_array();
+  for (const optimize::File& file : files) json.value(file.name);
+  json.end_array().end_object();
+  return json.take();
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,174 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "report/decision/optimize_output.h"
+#include "report/format.h"
+#include "report/summary/summary_text.h"
+
+namespace ergometer::report {
+namespace {
+
+using optimize::Objective;
+using optimize::Outcome;
+using optimize::Result;
+using optimize::Row;
+
+constexpr size_t kProposalsShown = 16;
+
+std::string_view less_of(Objective objective) {
+  switch (objective) {
+    case Objective::kTime: return "time a step";
+    case Objective::kEnergy: return "energy a step";
+    case Objective::kPeakPower: return "peak power";
+    case Objective::kTemperature: return "rise of the hottest GPU above the inlet";
+  }
+  return "";
+}
+
+std::string in_joules(double joules) { return base::format_si(joules, "J"); }
+std::string power(double watts) { return base::format_si(watts, "W"); }
+std::string celsius(double degrees) { return fmt::format("{:.1f} C", degrees); }
+
+std::string interval_text(const optimize::Gain& gain) {
+  return fmt::format("90 %: {:.1f} to {:.1f} %", gain.low_pct, gain.high_pct);
+}
+
+std::string verdict(const Result& result, const optimize::Options& options) {
+  const std::string_view what = less_of(options.objective);
+  if (!result.keeps)
+    return fmt::format("{:.1f} % less {} ({})", result.gain.value_pct, what,
+                       interval_text(result.gain));
+  if (result.best_name.empty())
+    return fmt::format("Keep what you have: no candidate needs less {}", what);
+  return fmt::format(
+      "Keep what you have: the best candidate's {:.1f} % less {} are not certain ({})",
+      result.gain.value_pct, what, interval_text(result.gain));
+}
+
+std::string line(std::string_view name, const std::string& before, const std::string& after,
+                 const std::string& change) {
+  return fmt::format("  {:<14}{:>12}{:>12}{:>12}\n", name, before, after, change);
+}
+
+std::string change_pct(double before, double after) {
+  return fmt::format("{:+.1f} %", 100 * (after / before - 1));
+}
+
+std::string difference(const Result& result) {
+  const Outcome &a = result.unchanged_mean, &b = result.chosen_mean;
+  if (result.keeps)
+    return fmt::format("  step {}, {} a step, peak {}, hottest GPU {}\n",
+                       base::format_seconds(a.step_s), in_joules(a.energy_j), power(a.peak_w),
+                       celsius(a.max_c));
+  return line("", "unchanged", "changed", "") +
+         line("step", base::format_seconds(a.step_s), base::format_seconds(b.step_s),
+              change_pct(a.step_s, b.step_s)) +
+         line("energy", in_joules(a.energy_j), in_joules(b.energy_j),
+              change_pct(a.energy_j, b.energy_j)) +
+         line("peak power", power(a.peak_w), power(b.peak_w), change_pct(a.peak_w, b.peak_w)) +
+         line("hottest GPU", celsius(a.max_c), celsius(b.max_c),
+              fmt::format("{:+.1f} K", b.max_c - a.max_c)) +
+         line("memory", base::format_binary_bytes(a.memory_bytes),
+              base::format_binary_bytes(b.memory_bytes),
+              change_pct(a.memory_bytes, b.memory_bytes));
+}
+
+std::string changes(const Result& result, const TextStyle& style) {
+  const optimize::Settings settings = optimize::settings_of(result);
+  std::string text = heading(style, "What changes");
+  for (const std::string& one : settings.lines) text += "  " + wrap(one, kWidth - 2, 4) + '\n';
+  for (const std::string& argument : settings.megatron)
+    text += "  " + wrap("Megatron-LM: " + argument, kWidth - 2, 4) + '\n';
+  return text;
+}
+
+std::string robustness(const Result& result, const TextStyle& style) {
+  const optimize::Robustness& robust = result.robustness;
+  std::string text = heading(style, "If the hot GPUs are others");
+  text += fmt::format("  it gains in {} of {} other draws of silicon, at least {:.1f} %\n",
+                      robust.better, robust.draws, robust.worst_pct);
+  if (robust.faults_moved_pct)
+    text += fmt::format("  with the faults you described on other GPUs: {:+.1f} %\n",
+                        *robust.faults_moved_pct);
+  return text;
+}
+
+/// The rows worth a look: what was taken, what others have tried, the best of the rest.
+std::vector<const Row*> rows_to_show(const Result& result) {
+  std::vector<const Row*> rest, shown;
+  for (const Row& row : result.rows)
+    if (!row.taken && !row.known && row.allowed) rest.push_back(&row);
+  std::stable_sort(rest.begin(), rest.end(),
+                   [](const Row* a, const Row* b) { return a->gain_pct > b->gain_pct; });
+  const auto fixed = std::count_if(result.rows.begin(), result.rows.end(),
+                                   [](const Row& row) { return row.taken || row.known; });
+  const size_t room = kProposalsShown - std::min(kProposalsShown, static_cast<size_t>(fixed));
+  rest.resize(std::min(rest.size(), room));
+  for (const Row& row : result.rows)
+    if (row.taken || row.known || std::find(rest.begin(), rest.end(), &row) != rest.end())
+      shown.push_back(&row);
+  return shown;
+}
+
+std::string short_name(const std::string& name) {
+  constexpr size_t kMost = 38;
+  return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
+}
+
+std::string on_the_way(const Result& result, const TextStyle& style) {
+  std::string text = heading(style, fmt::format("On the way: {} of {} candidates",
+                                                rows_to_show(result).size(), result.rows.size()));
+  text += fmt::format("  {:<38}{:>10}{:>10}{:>9}{:>8}\n", "", "step", "energy", "hottest", "gain");
+  for (const Row* row : rows_to_show(result)) {
+    text += fmt::format("{} {:<38}{:>10}{:>10}{:>9}{:>8}\n", row->taken ? '*' : ' ',
+                        short_name(row->name), base::format_seconds(row->step_s),
+                        in_joules(row->energy_j), celsius(row->max_c),
+                        fmt::format("{:+.1f} %", row->gain_pct));
+    if (!row->allowed) text += fmt::format("    not allowed: {}\n", row->refusal);
+  }
+  return text + "  * taken by the search; means over three draws of silicon\n";
+}
+
+std::string frontier(const Result& result, const TextStyle& style) {
+  if (!result.no_frontier.empty())
+    return heading(style, "Time and energy of the pipeline") +
+           fmt::format("  no frontier: {}\n", result.no_frontier);
+  if (result.frontier.empty()) return "";
+  std::string text = heading(style, "Time and energy of the pipeline");
+  text += fmt::format("  {:>10}{:>10}{:>12}{:>10}  {}\n", "passes", "GPUs", "played: step", "GPUs",
+                      "clocks of the stages, MHz");
+  for (const optimize::FrontierRow& row : result.frontier) {
+    std::vector<std::string> clocks;
+    for (const double hz : row.clocks.lock_hz) clocks.push_back(fmt::format("{:.0f}", hz / 1e6));
+    text += fmt::format(
+        "  {:>10}{:>10}{:>12}{:>10}  {}\n", base::format_seconds(row.clocks.point.time_s),
+        in_joules(row.clocks.point.energy_j), base::format_seconds(row.played_step_s),
+        in_joules(row.played_gpu_energy_j), fmt::join(clocks, " "));
+  }
+  return text +
+         "  The first two columns: every pass at a clock of its own, the least energy for\n"
+         "  that time. The next two: one locked clock a stage, with heat and silicon.\n";
+}
+
+}  // namespace
+
+std::string optimize_text(const Result& result, const optimize::Options& options,
+                          const TextStyle& style) {
+  const spec::Job& job = result.unchanged;
+  std::string text = fmt::format("{} on {} x {} ({}), objective: {}\n\n", job.model.name, job.gpus,
+                                 job.cluster.node.gpu.name, job.cluster.name,
+                                 optimize::to_word(options.objective));
+  text += heading(style, verdict(result, options)) + difference(result);
+  text += fmt::format("  means over {} draws of silicon; noise floor {:g} %\n", options.judges,
+                      options.noise_floor_pct);
+  if (!result.keeps) text += '\n' + changes(result, style) + '\n' + robustness(result, style);
+  text += '\n' + on_the_way(result, style);
+  if (const std::string clocks = frontier(result, style); !clocks.empty()) text += '\n' + clocks;
+  return text;
+}
+
+}  // namespace ergometer::report

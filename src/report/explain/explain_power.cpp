@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "report/explain/explain.h"
+#include "run/summary_fields.h"
+
+// Power and heat come out of a loop between clocks, power and temperature; a number of it has a
+// sentence, and where it is a sum its parts.
+
+namespace ergometer::report {
+namespace {
+
+struct Meaning {
+  std::string_view field, unit, text;
+};
+constexpr std::array kPowerMeanings = std::to_array<Meaning>({
+    {"power.mean_w_per_gpu", "W", "mean over GPUs and time; the sum of its parts:"},
+    {"power.mean_w_per_gpu_low", "W",
+     "lower end of the 90 % interval, from the grades of the power parameters"},
+    {"power.mean_w_per_gpu_high", "W",
+     "upper end of the 90 % interval, from the grades of the power parameters"},
+    {"power.p95_w_per_gpu", "W", "what 95 % of all means over 25 ms of all GPUs stay below"},
+    {"power.peak_w_per_gpu", "W", "the highest mean over 25 ms of any GPU"},
+    {"power.peak_w_per_gpu_low", "W", "lower end of the 90 % interval of the peak"},
+    {"power.peak_w_per_gpu_high", "W", "upper end of the 90 % interval of the peak"},
+    {"power.cluster_mean_w", "W",
+     "all nodes at their plugs: nodes x the sum of a node's parts, supplies' losses included:"},
+    {"power.cluster_mean_w_low", "W",
+     "lower end of its 90 % interval: GPUs', and what nodes draw beside them"},
+    {"power.cluster_mean_w_high", "W",
+     "upper end of its 90 % interval: GPUs', and what nodes draw beside them"},
+    {"power.cluster_peak_w", "W", "the highest interval of the cluster's power over time"},
+    {"power.cluster_peak_w_low", "W", "lower end of its 90 % interval"},
+    {"power.cluster_peak_w_high", "W", "upper end of its 90 % interval"},
+    {"power.facility_mean_w", "W", "cluster_mean_w x pue"},
+    {"power.duration_s", "s", "the time that was played, of which all of this is the mean"},
+    {"power.steps", "", "steps in it, with the part of the last one"},
+    {"power.energy_j_per_step", "J", "cluster_mean_w x duration_s / steps"},
+    {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x duration_s / steps"},
+    {"power.tokens_per_j", "", "tokens_per_s x step_time_s / energy_j_per_step"},
+    {"thermal.mean_gpu_c", "C", "mean over GPUs and time of the die's temperature"},
+    {"thermal.max_gpu_c", "C", "the hottest moment of any die"},
+    {"thermal.max_gpu_c_low", "C", "lower end of the 90 % interval of the hottest die"},
+    {"thermal.max_gpu_c_high", "C", "upper end of the 90 % interval of the hottest die"},
+    {"thermal.spread_c", "K",
+     "hottest minus coolest GPU of one node, of the node where that is largest"},
+    {"thermal.mean_memory_c", "C", "mean over GPUs and time of the HBM's temperature"},
+    {"thermal.max_memory_c", "C", "the hottest moment of any HBM"},
+    {"thermal.throttled_time_fraction", "",
+     "share of GPU time in which power or temperature, not the user, hold the clock down"},
+    {"thermal.throttling_cost_s", "s",
+     "how much shorter a step would be with every GPU at the clock asked for: the engine plays it"},
+    {"thermal.straggler_cost_s", "s",
+     "how much shorter a step would be with no GPU slower than the median: the engine plays it"},
+    {"thermal.mean_clock_mhz", "MHz", "mean over GPUs and time of the SM clock"},
+    {"thermal.lowest_clock_mhz", "MHz", "mean clock of the slowest GPU"},
+    {"thermal.inlet_c", "C", "coolant that enters a node, mean over nodes"},
+    {"thermal.fan_fraction", "", "speed of fans or pumps, share of full speed, mean over nodes"},
+    {"cluster_power.interval_s", "s", "length of one sample of the cluster's power"},
+    {"cluster_power.lowest_w", "W", "the lowest of means over as long as a GPU's peak lasts"},
+    {"cluster_power.p95_w", "W",
+     "what 95 % of means over as long as a GPU's peak lasts do not exceed"},
+    {"cluster_power.dominant_hz", "Hz", "frequency of the strongest swing of the cluster's power"},
+    {"cluster_power.dominant_rms_w", "W", "root mean square of that swing"},
+    {"cluster_power.smoothing_burnt_w", "W",
+     "mean power burnt to hold floor and downward ramp of power smoothing"},
+});
+
+Explanation power_node(std::string_view name, double value, std::string_view unit,
+                       std::string_view text) {
+  Explanation node =
+      number_node(std::string(name.substr(name.find('.') + 1)), value, unit, std::string(text));
+  // Degrees and megahertz take no further prefix.
+  if (unit == "C" || unit == "K" || unit == "MHz")
+    node.text = fmt::format("{:.1f} {}", value, unit);
+  return node;
+}
+
+std::vector<Explanation> parts_of(const std::vector<run::PowerPart>& parts) {
+  std::vector<Explanation> list;
+  for (const run::PowerPart& part : parts) list.push_back(number_node(part.name, part.watts, "W"));
+  return list;
+}
+
+std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
+                                   std::string_view field) {
+  const auto other = [&](std::string_view name) {
+    for (const Meaning& meaning : kPowerMeanings)
+      if (meaning.field == name)
+        return power_node(name, run::find_summary_field(name)->get(run), meaning.unit, "");
+    return Explanation{};
+  };
+  if (field == "power.mean_w_per_gpu") return parts_of(run.power.gpu_parts);
+  if (field == "power.cluster_mean_w") {
+    std::vector<Explanation> inputs = parts_of(run.power.node_parts);
+    inputs.insert(inputs.begin(),
+                  number_node("nodes", static_cast<double>(job.nodes()), "", "gpus / GPUs a node"));
+    return inputs;
+  }
+  if (field == "power.facility_mean_w")
+    return {other("power.cluster_mean_w"), explain_setting(job, "pue")};
+  if (field == "power.energy_j_per_step")
+    return {other("power.cluster_mean_w"), other("power.duration_s"), other("power.steps")};
+  if (field == "power.gpu_energy_j_per_step")
+    return {explain_setting(job, "gpus"), other("power.mean_w_per_gpu"), other("power.duration_s"),
+            other("power.steps")};
+  if (field == "power.tokens_per_j")
+    return {number_node("tokens_per_s", run.performance.tokens_per_s, ""),
+            number_node("step_time_s", run.performance.step_time_s, "s"),
+            other("power.energy_j_per_step")};
+  if (field.starts_with("thermal."))
+    return {explain_setting(job, "cooling"), explain_setting(job, "inlet_c"),
+            explain_setting(job, "power_cap"), explain_setting(job, "lock_clock"),
+            catalog_node(job, "temperature_target")};
+  return {};
+}
+
+}  // namespace
+
+base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
+                                        std::string_view field) {
+  if (!run.has_power)
+    return base::input_error(
+        fmt::format("--explain: nothing is known of {}: {}", field,
+                    job.conditions.constant_clocks
+                        ? std::string("clocks are constant")
+                        : fmt::format("the catalog lacks power or cooling of {} with {}",
+                                      job.cluster.node.name, job.cluster.node.gpu.name)));
+  for (const Meaning& meaning : kPowerMeanings) {
+    if (meaning.field != field) continue;
+    Explanation node =
+        power_node(field, run::find_summary_field(field)->get(run), meaning.unit, meaning.text);
+    node.inputs = inputs_of(run, job, field);
+    if (field.starts_with("thermal.") && field.find("clock") != std::string_view::npos &&
+        !run.thermal.limit.empty())
+      node.formula += "; limit: " + run.thermal.limit;
+    return node;
+  }
+  return base::input_error(fmt::format("--explain: {} has no explanation", field));
+}
+
+}  // namespace ergometer::report

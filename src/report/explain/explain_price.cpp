@@ -1,0 +1,374 @@
+#include "report/explain/explain_price.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cost/parameters.h"
+#include "report/explain/collective_formulas.h"
+#include "report/format.h"
+
+// The formulas of src/cost, one by one, each specialised to the operator at hand: what does not
+// enter is not shown. explain_price_test.cpp works them out again from what is printed.
+
+namespace ergometer::report {
+namespace {
+
+using plan::GroupPlacement;
+using spec::Precision;
+using workload::CollectiveKind;
+using workload::GemmLayout;
+using workload::Operator;
+using workload::OperatorKind;
+
+constexpr std::string_view kShape = "this rank's share of the shape";
+
+Explanation sourced(std::string name, double value, std::string_view unit,
+                    std::string source = {}) {
+  return {std::move(name), format_quantity(value, unit), value, {}, std::move(source), {}};
+}
+
+std::string limit_word(cost::Limit limit) {
+  switch (limit) {
+    case cost::Limit::kCompute: return "compute bound";
+    case cost::Limit::kMemory: return "memory bound";
+    case cost::Limit::kLatency: return "latency bound";
+    case cost::Limit::kLink: return "link bound";
+  }
+  return {};
+}
+
+/// Builds the node of one operator.
+class PriceNode {
+ public:
+  PriceNode(const spec::Job& job, const Operator& op, const GroupPlacement& where,
+            const cost::CostModel& model, bool with_parameters)
+      : job_(job),
+        gpu_(job.cluster.node.gpu),
+        op_(op),
+        where_(where),
+        terms_(model.terms(op, where)),
+        with_parameters_(with_parameters) {
+    const cost::Price price = model.price(op, where);
+    price_ = price;
+    node_ = sourced({}, price.seconds(), "s", limit_word(price.limit));
+  }
+
+  Explanation take() {
+    switch (op_.kind) {
+      case OperatorKind::kGemm: gemm(); break;
+      case OperatorKind::kGroupedGemm: grouped(); break;
+      case OperatorKind::kAttention: attention(); break;
+      case OperatorKind::kMemory: memory(); break;
+      case OperatorKind::kCollective: collective(); break;
+    }
+    software();
+    return std::move(node_);
+  }
+
+ private:
+  /// The software generation comes on top of what the kernels and links alone would take.
+  void software() {
+    const bool send = op_.group == workload::GroupKind::kPipeline && where_.size > 1;
+    if (terms_.software_factor != 1) {
+      node_.formula = fmt::format("software x ({})", node_.formula);
+      node_.inputs.push_back(sourced("software", terms_.software_factor, "",
+                                     job_.software.name +
+                                         ": relative to the catalog's kernels, and "
+                                         "stragglers among the nodes"));
+      const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
+      for (const char* name :
+           {gemm ? "kernels.gemm_factor" : "kernels.memory_factor",
+            op_.name.ends_with("_fp8_cast") ? "kernels.cast_factor" : "", "scale.jitter"})
+        parameter(job_.software.parameters, name, job_.software.name + ": ");
+    }
+    if (send) {
+      node_.formula += " + p2p.fixed";
+      node_.inputs.push_back(sourced("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0),
+                                     "s", job_.software.name));
+    }
+    if (op_.host_wait_s <= 0) return;
+    // Every other wait is the step's own.
+    struct Wait {
+      std::string_view op, parameter, formula;
+    };
+    constexpr Wait kWaits[] = {
+        {"host_slices", "host.shard_slice", "host.shard_slice x replicas x weight matrices"},
+        {"host_allocator", "allocator.rate",
+         "bytes of whole-sequence tensors that find no memory / allocator.rate"},
+        {"data_wait", "data.micro_batch", "data.micro_batch"},
+        {"host_adam", "optimizer.host_rate",
+         "parameters of the node's GPUs / optimizer.host_rate, 5e9 per s without it"},
+        {"", "step.fixed", "step.fixed"}};
+    for (const Wait& wait : kWaits) {
+      if (!wait.op.empty() && op_.name != wait.op) continue;
+      node_.formula = wait.formula;
+      return parameter(job_.software.parameters, wait.parameter, job_.software.name + ": ");
+    }
+  }
+
+  void count(const char* name, int64_t value, std::string_view source = kShape) {
+    node_.inputs.push_back(
+        {name, std::to_string(value), static_cast<double>(value), {}, std::string(source), {}});
+  }
+  void bytes() {
+    node_.inputs.push_back(sourced("bytes", op_.bytes, "B", "HBM traffic, read and written"));
+  }
+  void launches() { count("kernels", op_.kernels, "launches of this operator"); }
+  void multiprocessors() { count("SMs", gpu_.sms, gpu_.name); }
+
+  void parameter(const base::ParameterSet& set, std::string_view name, std::string_view where) {
+    const base::Parameter* found = set.find(name);
+    if (!with_parameters_ || found == nullptr) return;
+    node_.inputs.push_back(
+        sourced(std::string(name), found->value, found->unit,
+                fmt::format("{}{}; {}", where, to_string(found->grade), found->source)));
+  }
+  void gpu_parameters(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names) parameter(gpu_.parameters, name, "");
+  }
+  void inside(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names)
+      parameter(job_.cluster.node.parameters, fmt::format("collective.{}", name), "in the node: ");
+  }
+  void between(std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names)
+      parameter(job_.cluster.fabric.parameters, fmt::format("collective.{}", name),
+                "between nodes: ");
+  }
+
+  /// The data sheet's peak that stands for a precision, by its name in the catalog.
+  std::string_view peak(Precision precision) const {
+    const auto has = [&](std::string_view name) { return gpu_.parameters.has(name); };
+    if (precision == Precision::kFp32) return has("peak_fp32") ? "peak_fp32" : "peak_vector";
+    if (precision == Precision::kFp8 && has("peak_fp8")) return "peak_fp8";
+    if (precision == Precision::kNvfp4 && has("peak_fp4")) return "peak_fp4";
+    if (precision == Precision::kBf16 && has("peak_bf16")) return "peak_bf16";
+    return "peak_fp16";
+  }
+  static std::string_view efficiency(Precision precision) {
+    if (precision == Precision::kNvfp4) return "gemm.fp4_efficiency";
+    return precision == Precision::kFp8 ? "gemm.fp8_efficiency" : "gemm.efficiency";
+  }
+  std::string clocked_peak(Precision precision) const {
+    return fmt::format("{} x sustained_clock / boost_clock", peak(precision));
+  }
+  void device_parameters(Precision precision) {
+    for (const std::string_view name :
+         {peak(precision), std::string_view("sustained_clock"), std::string_view("boost_clock"),
+          std::string_view("memory_bandwidth")})
+      parameter(gpu_.parameters, name, gpu_.name + ": ");
+    gpu_parameters({"kernel.latency"});
+  }
+
+  void matrix_shape() {
+    count("m", op_.m);
+    count("n", op_.n);
+    count("k", op_.k);
+    count("groups", op_.groups);
+    launches();
+    bytes();
+  }
+
+  void gemm() {
+    const bool fp8 = op_.precision == Precision::kFp8 || op_.precision == Precision::kNvfp4;
+    const bool weights = op_.layout == GemmLayout::kNt;
+    const bool odd = cost::has_odd_rows(op_);
+    node_.formula = fmt::format(
+        "gemm.fixed + kernels x kernel.latency + max(2 groups m n k / rate, bytes / "
+        "(gemm.memory_efficiency x memory_bandwidth)); rate = {} x {} x tiles^gemm.quantization x "
+        "k / (k + gemm.k_ramp{}){}{}",
+        clocked_peak(op_.precision), efficiency(op_.precision),
+        fp8 ? fmt::format(" x {} / {}", peak(op_.precision), peak(Precision::kBf16)) : "",
+        weights ? " x gemm.wgrad" : "", odd ? " x gemm.odd" : "");
+    matrix_shape();
+    node_.inputs.push_back(
+        sourced("tiles", terms_.tile_share, "",
+                fmt::format("share of {} SMs' multiply-adds that land in the result, with the best "
+                            "of the tiles from gemm.tile_m x gemm.tile_n down, each halving "
+                            "gemm.tile_step slower; its exponent to the nearest 1/1024",
+                            gpu_.sms)));
+    device_parameters(op_.precision);
+    if (fp8) parameter(gpu_.parameters, peak(Precision::kBf16), gpu_.name + ": ");
+    gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", efficiency(op_.precision),
+                    "gemm.quantization", "gemm.k_ramp", "gemm.wgrad", "gemm.tile_m", "gemm.tile_n",
+                    "gemm.tile_step"});
+    if (odd) gpu_parameters({"gemm.odd"});
+  }
+
+  void grouped() {
+    const bool fp8 = op_.precision == Precision::kFp8 || op_.precision == Precision::kNvfp4;
+    const bool weights = op_.layout == GemmLayout::kNt;
+    const char* rows = weights ? "k" : "m";
+    const char* depth = weights ? "n" : "k";
+    node_.formula = fmt::format(
+        "kernels x kernel.latency + max(2 groups m n k / rate, bytes / (gemm.memory_efficiency x "
+        "memory_bandwidth)); rate = {} x grouped.efficiency{}{} x {} / ({} + grouped.m_ramp) x {} "
+        "/ ({} + grouped.k_ramp)",
+        clocked_peak(op_.precision),
+        fp8 ? fmt::format(" x {} / gemm.efficiency", efficiency(op_.precision)) : "",
+        weights                         ? " x grouped.wgrad"
+        : op_.layout == GemmLayout::kNn ? " x grouped.dgrad"
+                                        : "",
+        rows, rows, depth, depth);
+    matrix_shape();
+    device_parameters(op_.precision);
+    gpu_parameters({"gemm.memory_efficiency", "grouped.efficiency", "grouped.m_ramp",
+                    "grouped.k_ramp", "grouped.wgrad", "grouped.dgrad"});
+    if (fp8) gpu_parameters({efficiency(op_.precision), "gemm.efficiency"});
+  }
+
+  void attention() {
+    const workload::AttentionShape& shape = op_.attention;
+    count("batch", shape.batch);
+    count("heads", shape.heads);
+    count("kv_heads", shape.kv_heads);
+    count("q_length", shape.q_length);
+    count("kv_length", shape.kv_length);
+    count("qk_dim", shape.qk_dim);
+    if (shape.v_dim != shape.qk_dim) count("v_dim", shape.v_dim);
+    launches();
+    node_.inputs.push_back(sourced("FLOP", op_.flops, "FLOP"));
+    bytes();
+    if (terms_.decodes) return decoding();
+    if (!shape.fused) return unfused();
+    fused();
+  }
+
+  void decoding() {
+    node_.formula =
+        "memory.ramp + kernels x kernel.latency + bytes / (memory.efficiency x memory_bandwidth)";
+    parameter(gpu_.parameters, "memory_bandwidth", gpu_.name + ": ");
+    gpu_parameters({"kernel.latency", "memory.ramp", "memory.efficiency"});
+  }
+
+  void unfused() {
+    node_.formula =
+        "kernels x (gemm.fixed + kernel.latency) + max(products, bytes / (gemm.memory_efficiency x "
+        "memory_bandwidth))";
+    node_.inputs.push_back(sourced("products", price_.clocked_s, "s",
+                                   "the batched products at a GEMM's rate for their shape; 0 where "
+                                   "the bytes take longer"));
+    device_parameters(op_.precision);
+    gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", "gemm.efficiency", "gemm.quantization",
+                    "gemm.k_ramp", "gemm.tile_m", "gemm.tile_n", "gemm.tile_step"});
+  }
+
+  void fused() {
+    const bool backward = op_.attention.backward;
+    node_.formula = fmt::format(
+        "attention.fixed + kernels x kernel.latency + max(FLOP / rate, bytes / (memory.efficiency "
+        "x memory_bandwidth)); rate = {} x {} x width x keys / (keys + attention.length_ramp) x "
+        "tiles / (tiles + {} x SMs)",
+        clocked_peak(Precision::kBf16), backward ? "attention.backward" : "attention.forward",
+        backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
+    node_.inputs.push_back(
+        sourced("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
+    node_.inputs.push_back(
+        sourced("keys", terms_.visited_keys, "", "that a query meets, on average"));
+    const bool latent = op_.attention.qk_dim != op_.attention.v_dim;
+    node_.inputs.push_back(sourced(
+        "width", terms_.head_factor, "",
+        latent ? fmt::format("attention.latent_{}", backward ? "backward" : "forward")
+               : "1 from heads of 128 up, attention.small_head at 64 and below, a line between"));
+    multiprocessors();
+    device_parameters(Precision::kBf16);
+    gpu_parameters({"attention.fixed", "memory.efficiency", "attention.forward",
+                    "attention.backward", "attention.length_ramp", "attention.tile_ramp",
+                    "attention.backward_tile_ramp"});
+    if (latent)
+      gpu_parameters({"attention.latent_forward", "attention.latent_backward"});
+    else
+      gpu_parameters({"attention.small_head"});
+  }
+
+  void memory() {
+    node_.formula =
+        fmt::format("kernels x (memory.ramp + kernel.latency) + bytes / ({} x memory_bandwidth)",
+                    terms_.memory_share);
+    launches();
+    bytes();
+    parameter(gpu_.parameters, "memory_bandwidth", gpu_.name + ": ");
+    gpu_parameters({"kernel.latency", "memory.ramp", terms_.memory_share});
+  }
+
+  void collective() {
+    node_.inputs.push_back(sourced("buffer", op_.comm_bytes, "B"));
+    count("ranks", where_.size,
+          fmt::format("on {} {}", where_.nodes, where_.nodes == 1 ? "node" : "nodes"));
+    if (where_.size <= 1) {
+      node_.formula = "nothing: the only rank of its group has nobody to talk to";
+      return;
+    }
+    count("nodes", where_.nodes, "scale-up domains that the group spans");
+    if (where_.nic_bytes_per_s > 0)
+      node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
+                                     "line rate of the network cards for one group on a node"));
+    node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
+                                terms_.low_latency ? "low-latency" : "high-bandwidth");
+    Explanation latency = sourced("latency", terms_.latency_s, "s");
+    Explanation transfer = sourced("transfer", terms_.transfer_s, "s");
+    CollectiveFormulas formulas = collective_formulas(job_, op_, where_, terms_.low_latency);
+    latency.formula = std::move(formulas.latency);
+    transfer.formula = std::move(formulas.transfer);
+    node_.inputs.push_back(std::move(latency));
+    node_.inputs.push_back(std::move(transfer));
+    if (op_.bytes > 0) {
+      node_.formula += " + copies / (memory.permute x memory_bandwidth) x kernels.memory_factor";
+      node_.inputs.push_back(sourced("copies", op_.bytes, "B", "HBM traffic of reordering tokens"));
+      gpu_parameters({"memory.permute"});
+    }
+    bandwidth();
+    gpu_parameters({"kernel.latency"});
+    collective_parameters();
+  }
+
+  /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.
+  void bandwidth() {
+    if (op_.collective == CollectiveKind::kSendRecv || op_.collective == CollectiveKind::kAllToAll)
+      return;
+    const auto ranks = static_cast<double>(where_.size);
+    const double bytes = (op_.collective == CollectiveKind::kAllReduce ? 2 : 1) * (ranks - 1) /
+                         ranks * op_.comm_bytes;
+    if (terms_.transfer_s <= 0) return;
+    const std::string_view inside =
+        "the ring's for that many ranks, or the switch's where it reduces and is quicker";
+    node_.inputs.push_back(
+        sourced("bandwidth", bytes / terms_.transfer_s, "B/s",
+                terms_.low_latency  ? "collective.low_latency_bandwidth"
+                : where_.nodes <= 1 ? std::string(inside)
+                                    : fmt::format("the lesser of the ring's for {} ranks in a node "
+                                                  "and nic x collective.line_efficiency",
+                                                  where_.size / where_.nodes)));
+  }
+
+  void collective_parameters() {
+    inside({"ring_bandwidth", "half_ring_bandwidth", "pair_ring_bandwidth", "pair_bandwidth",
+            "mesh_links", "all_to_all_bandwidth", "in_switch_bandwidth", "in_switch_bus_cap",
+            "low_latency_bandwidth", "low_latency_base", "low_latency_hop", "latency", "ramp",
+            "ramp_half_size", "ring_base", "domain_hop_latency", "peer_latency", "send_latency"});
+    if (where_.nodes <= 1) return;
+    between({"line_efficiency", "all_to_all_line_efficiency", "low_latency_bandwidth",
+             "low_latency_base", "low_latency_hop", "low_latency_domain_hop",
+             "low_latency_tree_latency", "latency", "ramp", "ramp_half_size", "tree_latency",
+             "ring_base", "ring_hop_latency", "peer_latency", "send_latency"});
+  }
+
+  const spec::Job& job_;
+  const spec::Gpu& gpu_;
+  const Operator& op_;
+  const GroupPlacement& where_;
+  cost::Terms terms_;
+  cost::Price price_;
+  bool with_parameters_;
+  Explanation node_;
+};
+
+}  // namespace
+
+Explanation explain_price(const spec::Job& job, const Operator& op, const GroupPlacement& where,
+                          const cost::CostModel& model, bool with_parameters) {
+  return PriceNode(job, op, where, model, with_parameters).take();
+}
+
+}  // namespace ergometer::report

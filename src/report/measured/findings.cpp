@@ -1,0 +1,51 @@
+#include "report/measured/findings.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "report/format.h"
+#include "report/summary/summary_text.h"
+
+namespace ergometer::report {
+namespace {
+
+std::string costs(const analysis::Finding& finding) {
+  std::string text = base::format_seconds(*finding.step_s);
+  if (finding.step_j) text += fmt::format(" and {}", format_quantity(*finding.step_j, "J"));
+  return text + " of a step";
+}
+
+}  // namespace
+
+std::string findings_text(const std::vector<analysis::Finding>& findings, const TextStyle& style) {
+  if (findings.empty()) return "";
+  std::string out = paint(style, kBold, "Findings, the dearest first") + '\n';
+  int number = 0;
+  for (const analysis::Finding& f : findings) {
+    out += fmt::format("{:>2}  {}\n", ++number, wrap(f.what, 80, 4));
+    const auto line = [&](std::string_view label, const std::string& text) {
+      out += fmt::format("    {}\n", wrap(fmt::format("{}: {}", label, text), 80, 4));
+    };
+    if (f.step_s && *f.step_s > 0) line("Costs", costs(f));
+    line("Try", f.try_next);
+    line("Check", f.check);
+    if (f.confidence != "measured") line("Rests on", f.confidence);
+  }
+  return out;
+}
+
+void write_findings(base::JsonWriter& json, const std::vector<analysis::Finding>& findings) {
+  json.key("findings").begin_array();
+  for (const analysis::Finding& f : findings) {
+    json.begin_object();
+    json.member("name", f.name).member("cost_s", f.cost_s).member("fraction", f.fraction);
+    if (f.step_s) json.member("cost_per_step_s", *f.step_s);
+    if (f.step_j) json.member("cost_per_step_j", *f.step_j);
+    json.member("what", f.what).member("confidence", f.confidence);
+    json.member("try", f.try_next).member("check", f.check);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,240 @@
+#include "report/measured/job_report_json.h"
+#include "report/measured/pipeline_output.h"
+
+namespace ergometer::report {
+namespace {
+
+using base::JsonWriter;
+using base::kOneLine;
+
+void write_clocks(JsonWriter& json, const analysis::ClockTable& table) {
+  if (table.ranks.size() < 2) return;
+  json.key("clock_offsets").begin_object();
+  json.member("reference_rank", table.reference).key("ranks").begin_array();
+  for (const analysis::RankClock& clock : table.ranks) {
+    json.begin_object(kOneLine).member("rank", clock.rank).member("known", clock.known);
+    json.member("applied", clock.applied);
+    if (clock.known) {
+      json.member("offset_ns", clock.model.offset_ns).member("drift_ppm", clock.model.drift_ppm);
+      json.member("uncertainty_ns", clock.model.uncertainty_ns);
+      json.member("samples", clock.model.samples);
+    }
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_segments(JsonWriter& json, const std::vector<analysis::PathSegment>& segments) {
+  // The longest tell most; a path of a whole job has hundreds of thousands.
+  constexpr size_t kMost = 10'000;
+  if (segments.size() > kMost) return;
+  json.key("segments").begin_array();
+  for (const analysis::PathSegment& s : segments) {
+    json.begin_object(kOneLine).member("rank", s.rank).member("kind", s.kind);
+    json.member("start_ns", s.start_ns).member("end_ns", s.end_ns).end_object();
+  }
+  json.end_array();
+}
+
+void write_path(JsonWriter& json, const analysis::CriticalPath& path, PathSegments segments) {
+  if (path.segments.empty()) return;
+  json.key("critical_path").begin_object();
+  json.member("span_ns", path.span_ns).member("inferred_waits", path.inferred_waits);
+  json.key("kinds").begin_array();
+  for (const analysis::PathShare& kind : path.kinds) {
+    json.begin_object(kOneLine).member("kind", kind.kind).member("on_path_ns", kind.on_path_ns);
+    if (kind.saved_if_free_ns >= 0) json.member("saved_if_free_ns", kind.saved_if_free_ns);
+    json.end_object();
+  }
+  json.end_array().key("ranks").begin_array();
+  for (const analysis::PathRank& rank : path.ranks) {
+    json.begin_object(kOneLine).member("rank", rank.rank);
+    json.member("on_path_ns", rank.on_path_ns).end_object();
+  }
+  json.end_array();
+  json.member("segment_count", path.segments.size());
+  if (segments == PathSegments::kWrite) write_segments(json, path.segments);
+  json.end_object();
+}
+
+void write_row(JsonWriter& json, const analysis::GroupRow& row) {
+  json.member("parallelism", row.parallelism.name).member("stated", row.parallelism.stated);
+  json.member("group_size", row.group_size).member("ranks", row.ranks);
+  json.member("events", row.events).member("total_ns", row.total_ns);
+  json.member("hidden_ns", row.hidden_ns).member("exposed_ns", row.exposed_ns);
+  json.member("matched", row.matched).member("waiting_ns", row.waiting_ns);
+  json.member("transfer_ns", row.transfer_ns).member("bytes", row.bytes);
+  json.member("bus_bytes", row.bus_bytes);
+}
+
+void write_condition(JsonWriter& json, const analysis::GpuCondition& condition) {
+  json.key("gpu").begin_object();
+  const auto add = [&](const char* name, const std::optional<double>& value) {
+    if (value) json.member(name, *value);
+  };
+  add("sm_clock_mhz", condition.sm_clock_mhz);
+  add("others_clock_mhz", condition.others_clock_mhz);
+  add("gpu_c", condition.gpu_c);
+  add("others_gpu_c", condition.others_gpu_c);
+  add("throttled_fraction", condition.throttled_fraction);
+  if (!condition.reason.empty()) json.member("reason", condition.reason);
+  json.end_object();
+}
+
+void write_straggler(JsonWriter& json, const analysis::GroupSkew& skew) {
+  json.key("straggler").begin_object(kOneLine);
+  json.member("rank", skew.rank).member("persistent", skew.persistent);
+  json.member("last_share", skew.last_share);
+  json.member("caused_waiting_ns", skew.caused_waiting_ns);
+  json.member("cause", to_word(skew.cause)).member("more_compute_ns", skew.more_compute_ns);
+  json.member("more_idle_ns", skew.more_idle_ns).member("inherited_ns", skew.inherited_ns);
+  if (skew.saved_if_equal_ns >= 0) json.member("saved_if_equal_ns", skew.saved_if_equal_ns);
+  if (skew.condition) write_condition(json, *skew.condition);
+  json.end_object();
+}
+
+void write_skew(JsonWriter& json, const analysis::GroupSkew& skew) {
+  json.key("members").begin_array(kOneLine);
+  for (const int64_t rank : skew.members) json.value(rank);
+  json.end_array().member("verdict", to_word(skew.verdict)).member("skewed", skew.skewed);
+  json.member("first_end_transfer_ns", skew.transfer_ns).member("slowdown", skew.slowdown);
+  if (skew.mean_bus_gb_per_s > 0) {
+    json.member("mean_bus_gb_per_s", skew.mean_bus_gb_per_s);
+    json.member("best_bus_gb_per_s", skew.best_bus_gb_per_s);
+  }
+  if (skew.verdict == analysis::GroupVerdict::kStraggler) write_straggler(json, skew);
+}
+
+void write_groups(JsonWriter& json, const analysis::JobReport& report) {
+  if (report.groups.groups.empty()) return;
+  json.key("parallelisms").begin_array();
+  for (const analysis::GroupRow& row : report.groups.parallelisms) {
+    json.begin_object(kOneLine);
+    write_row(json, row);
+    json.end_object();
+  }
+  json.end_array().key("process_groups").begin_array();
+  for (const analysis::GroupRow& row : report.groups.groups) {
+    json.begin_object().member("group", row.group).member("description", row.description);
+    write_row(json, row);
+    for (const analysis::GroupSkew& skew : report.skews)
+      if (skew.group == row.group && skew.description == row.description) write_skew(json, skew);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_links(JsonWriter& json, const std::vector<analysis::LinkUse>& links) {
+  if (links.empty()) return;
+  json.key("links").begin_array();
+  for (const analysis::LinkUse& link : links) {
+    json.begin_object(kOneLine).member("kind", link.kind).member("direction", link.direction);
+    json.member("devices", link.devices).member("bytes", link.bytes);
+    json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
+    json.member("busiest", link.busiest).member("busiest_host", link.busiest_host);
+    json.member("partial", link.partial);
+    if (link.utilization) json.member("utilization", *link.utilization);
+    if (link.saturated_fraction) json.member("saturated_fraction", *link.saturated_fraction);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_swings(JsonWriter& json, const std::vector<analysis::PowerSwings>& all) {
+  if (all.empty()) return;
+  json.key("power_swings").begin_array();
+  for (const analysis::PowerSwings& s : all) {
+    json.begin_object(kOneLine).member("kind", run::kind_name(s.kind)).member("rank", s.rank);
+    json.member("host", s.host).member("name", s.name).member("mean_w", s.mean_w);
+    json.member("peak_w", s.peak_w).member("deviation_w", s.deviation_w);
+    json.member("resolution_s", s.resolution_s).key("swings").begin_array();
+    for (const analysis::Swing& swing : s.swings) {
+      json.begin_object().member("over_s", swing.over_s).member("rise_w", swing.rise_w);
+      json.member("fall_w", swing.fall_w);
+      if (swing.rise_w > 0) json.member("rise_at_ns", swing.rise_at_ns);
+      if (swing.fall_w > 0) json.member("fall_at_ns", swing.fall_at_ns);
+      json.end_object();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array();
+}
+
+void write_step_energy(JsonWriter& json, const std::vector<analysis::StepEnergy>& all) {
+  if (all.empty()) return;
+  json.key("step_energy").begin_array();
+  for (const analysis::StepEnergy& energy : all) {
+    json.begin_object(kOneLine).member("rank", energy.rank).member("steps", energy.steps);
+    json.member("mean_j", energy.mean_j).member("lowest_j", energy.lowest_j);
+    json.member("highest_j", energy.highest_j).end_object();
+  }
+  json.end_array();
+}
+
+void write_heat(JsonWriter& json, const std::vector<analysis::HeatCost>& heat) {
+  if (heat.empty()) return;
+  json.key("throttling").begin_array();
+  for (const analysis::HeatCost& cost : heat) {
+    json.begin_object(kOneLine).member("rank", cost.rank).member("host", cost.host);
+    json.member("gpu", cost.gpu);
+    json.member("throttled_fraction", cost.throttled_fraction).member("reason", cost.reason);
+    json.member("throttled_clock_mhz", cost.throttled_clock_mhz);
+    json.member("free_clock_mhz", cost.free_clock_mhz);
+    json.member("free_clock_is_peers", cost.free_clock_is_peers);
+    json.member("lost_fraction_at_most", cost.lost_fraction).end_object();
+  }
+  json.end_array();
+}
+
+void write_shifts(JsonWriter& json, const std::vector<analysis::LevelShift>& shifts) {
+  json.key("shifts").begin_array();
+  for (const analysis::LevelShift& shift : shifts) {
+    json.begin_object(kOneLine).member("what", shift.what).member("rank", shift.rank);
+    if (!shift.host.empty()) json.member("host", shift.host);
+    if (!shift.gpu.empty()) json.member("gpu", shift.gpu);
+    if (shift.step >= 0) json.member("step", shift.step);
+    if (shift.step < 0) json.member("time_ns", shift.time_ns);
+    json.member("before", shift.before).member("after", shift.after).end_object();
+  }
+  json.end_array();
+}
+
+void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
+  if (anomalies.series == 0) return;
+  json.key("anomalies").begin_object().member("series", anomalies.series);
+  write_shifts(json, anomalies.shifts);
+  json.key("slow_steps").begin_array();
+  for (const analysis::StepSpikes& s : anomalies.spikes) {
+    json.begin_object(kOneLine).member("rank", s.rank).member("count", s.count);
+    json.member("steps", s.steps).member("every_steps", s.every_steps);
+    json.member("extra_s", s.extra_s).end_object();
+  }
+  json.end_array().key("deviations").begin_array();
+  for (const analysis::PeerDeviation& d : anomalies.deviations) {
+    const bool drift = d.kind == analysis::PeerDeviation::Kind::kDrift;
+    json.begin_object(kOneLine).member("kind", drift ? "drift" : "outlier");
+    json.member("what", d.what).member("rank", d.rank);
+    if (!d.host.empty()) json.member("host", d.host);
+    json.member("gpu", d.gpu);
+    json.member("own", d.own).member("peers", d.peers);
+    if (drift) json.member("moved", d.moved).member("time_ns", d.time_ns);
+    json.end_object();
+  }
+  json.end_array().end_object();
+}
+
+}  // namespace
+
+void write_job_report(JsonWriter& json, const analysis::JobReport& report, PathSegments segments) {
+  write_clocks(json, report.clocks);
+  write_path(json, report.path, segments);
+  write_groups(json, report);
+  if (report.pipeline) write_pipeline(json, *report.pipeline);
+  write_links(json, report.links);
+  write_swings(json, report.swings);
+  write_step_energy(json, report.step_energies);
+  write_heat(json, report.heat);
+  write_anomalies(json, report.anomalies);
+}
+
+}  // namespace ergometer::report

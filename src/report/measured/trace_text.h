@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/findings/trace_summary.h"
+#include "report/summary/summary_text.h"
+
+namespace ergometer::report {
+
+/// What traces tell, for a terminal of 80 columns: ranks, a step, kernels by class and by name,
+/// collectives, what was dropped, and what to do about it. Of long lists the top. `more` stands
+/// before the findings.
+std::string trace_text(const analysis::TraceSummary& summary,
+                       const std::vector<run::Dropped>& dropped, const TextStyle& style,
+                       const std::string& more = "");
+
+/// What was imported into the Run file `path`.
+std::string import_text(const run::Run& run, const std::string& path);
+
+}  // namespace ergometer::report

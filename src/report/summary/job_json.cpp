@@ -1,0 +1,279 @@
+#include "report/summary/job_json.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/json_writer.h"
+#include "spec/job/job_words.h"
+#include "spec/job/overrides.h"
+#include "spec/settings/setting_values.h"
+#include "workload/parameters.h"
+
+namespace ergometer::report {
+namespace {
+
+using base::JsonWriter;
+
+int64_t moe_layers(const spec::Model& model) {
+  return std::count_if(model.layers.begin(), model.layers.end(),
+                       [](const spec::Layer& l) { return l.moe; });
+}
+
+void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
+  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+  for (const std::string& text : texts) json.value(text);
+  json.end_array();
+}
+
+void write_experts(JsonWriter& json, const spec::Model& model) {
+  const spec::Experts& e = model.experts;
+  json.key("experts").begin_object();
+  json.member("count", e.count).member("top_k", e.top_k).member("ffn", e.ffn);
+  json.member("shared_ffn", e.shared_ffn).member("layers", moe_layers(model));
+  json.end_object();
+}
+
+void write_model(JsonWriter& json, const spec::Model& model) {
+  const workload::ParameterCount count = workload::count_parameters(model);
+  json.key("model").begin_object();
+  json.member("name", model.name)
+      .member("architecture", model.architecture)
+      .member("source", model.source);
+  json.member("parameters", count.total).member("active_parameters", count.active);
+  json.member("embedding_parameters", count.embedding).member("mtp_parameters", count.mtp);
+  json.member("layers", model.layer_count())
+      .member("hidden", model.hidden)
+      .member("ffn", model.ffn);
+  json.member("heads", model.heads)
+      .member("kv_heads", model.kv_heads)
+      .member("head_dim", model.head_dim);
+  json.member("vocab", model.vocab).member("tied_embeddings", model.tied_embeddings);
+  json.member("mtp_layers", model.mtp_layers);
+  if (model.experts.count > 0) write_experts(json, model);
+  write_texts(json, "unknown_keys", model.unknown_keys);
+  json.end_object();
+}
+
+void write_cluster(JsonWriter& json, const spec::Job& job) {
+  const spec::Cluster& cluster = job.cluster;
+  const spec::Node& node = cluster.node;
+  double nic_bytes_per_s = 0;
+  for (const spec::Nic& nic : node.nics) nic_bytes_per_s += nic.bytes_per_s;
+  json.key("cluster").begin_object();
+  json.member("name", cluster.name).member("source", cluster.source);
+  json.member("gpus", job.gpus)
+      .member("nodes", job.nodes())
+      .member("gpus_per_node", static_cast<int64_t>(node.gpus));
+  json.member("domain_gpus", cluster.domain_gpus);
+  json.member("node", node.name).member("cpu", node.cpu);
+  json.member("gpu", node.gpu.name).member("gpu_vendor", node.gpu.vendor);
+  json.member("gpu_memory_bytes", node.gpu.memory_bytes)
+      .member("gpu_clock_hz", node.gpu.sustained_clock_hz);
+  json.member("intra_link", to_word(node.intra))
+      .member("intra_bytes_per_s", node.intra_bytes_per_s);
+  json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
+  json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
+  json.member("fabric", to_word(cluster.fabric.kind));
+  if (!cluster.groups.empty()) {
+    json.key("groups").begin_array();
+    for (const spec::NodeGroup& group : cluster.groups) {
+      json.begin_object(JsonWriter::Layout::kOneLine);
+      json.member("node", group.node.name).member("nodes", group.nodes);
+      json.member("gpu", group.node.gpu.name)
+          .member("gpu_memory_bytes", group.node.gpu.memory_bytes);
+      json.end_object();
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+void write_parallelism(JsonWriter& json, const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  json.key("parallelism").begin_object();
+  json.member("tp", p.tp)
+      .member("cp", p.cp)
+      .member("pp", p.pp)
+      .member("vpp", p.vpp)
+      .member("dp", p.dp);
+  json.member("ep", p.ep).member("etp", p.etp == 0 ? p.tp : p.etp);
+  json.member("sequence_parallel", p.sequence_parallel).member("cp_comm_type", to_word(p.cp_comm));
+  json.member("schedule", to_word(p.schedule)).member("microbatch_group", p.microbatch_group);
+  json.member("zero", p.zero_stage)
+      .member("fsdp", p.fsdp)
+      .member("fsdp_shard_size", p.fsdp_shard_size);
+  json.member("first_stage_layers", p.first_stage_layers)
+      .member("last_stage_layers", p.last_stage_layers);
+  json.member("embedding_counts_as_layer", p.embedding_counts_as_layer);
+  json.member("loss_counts_as_layer", p.loss_counts_as_layer);
+  write_numbers(json, "stage_layers", p.stage_layers);
+  if (p.layers_by_speed) json.member("layers_by_speed", true);
+  if (!p.rank_map.empty()) write_numbers(json, "rank_map", p.rank_map);
+  json.end_object();
+}
+
+void write_overlap(JsonWriter& json, const spec::Training& t) {
+  json.member("overlap_grad_reduce", t.overlap_grad_reduce)
+      .member("overlap_param_gather", t.overlap_param_gather);
+  json.member("tp_comm_overlap", t.overlap_tp).member("overlap_p2p", t.overlap_p2p);
+  json.member("batch_p2p_sync", t.batch_p2p_sync).member("bucket_elements", t.bucket_elements);
+}
+
+void write_moe(JsonWriter& json, const spec::Training& t) {
+  json.member("moe_dispatcher", to_word(t.moe_dispatcher))
+      .member("moe_grouped_gemm", t.moe_grouped_gemm);
+  json.member("moe_flex_backend", flex_backend(t.moe_dispatcher))
+      .member("overlap_expert_parallel", t.overlap_expert_parallel);
+  json.member("moe_capacity_factor", t.moe_capacity_factor)
+      .member("moe_shared_overlap", t.moe_shared_overlap);
+  if (!t.moe_routing.is_even()) json.member("moe_routing", t.moe_routing.text);
+  if (t.moe_placement != spec::ExpertPlacement::kInOrder)
+    json.member("moe_expert_placement", to_word(t.moe_placement));
+}
+
+void write_training(JsonWriter& json, const spec::Job& job) {
+  const spec::Training& t = job.training;
+  json.key("training").begin_object();
+  json.member("mode", to_word(t.mode)).member("framework", to_word(t.framework));
+  json.member("software", job.software.name);
+  json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
+  if (t.least_batch) json.member("least_batch", true);
+  json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
+  json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
+  if (t.precision == spec::Precision::kFp8) json.member("fp8_recipe", to_word(t.fp8_recipe));
+  if (t.precision == spec::Precision::kFp8 || t.precision == spec::Precision::kNvfp4)
+    json.member("fp8_parameters", t.fp8_parameters);
+  json.member("fp8_attention", t.fp8_attention).member("gradients_fp32", t.gradients_fp32);
+  json.member("recompute", to_word(t.recompute))
+      .member("recompute_method", to_word(t.recompute_method));
+  json.member("recompute_num_layers", t.recompute_layers);
+  if (!t.recompute_stage_layers.empty())
+    write_numbers(json, "recompute_stage_layers", t.recompute_stage_layers);
+  write_texts(json, "recompute_modules", t.recompute_modules);
+  write_overlap(json, t);
+  json.member("attention", to_word(t.attention))
+      .member("fused_cross_entropy", t.fused_cross_entropy);
+  if (t.linear_cross_entropy) json.member("linear_cross_entropy", true);
+  if (t.optimizer_offload) json.member("optimizer_offload", true);
+  if (t.offloaded_layers > 0) json.member("cpu_offloading_num_layers", t.offloaded_layers);
+  json.member("grad_accumulation_fusion", t.grad_accumulation_fusion)
+      .member("fused_rope", t.fused_rope);
+  if (job.model.experts.count > 0) write_moe(json, t);
+  json.member("lora_rank", t.lora_rank);
+  write_texts(json, "lora_targets", t.lora_targets);
+  json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
+  json.member("flops", spec::setting_value("flops", job)).member("cuda_graphs", t.cuda_graphs);
+  write_texts(json, "cuda_graph_scope", t.cuda_graph_scope);
+  json.end_object();
+}
+
+/// What was not asked for is null: the GPU's or the cooling's own.
+void write_if(JsonWriter& json, const char* name, bool given, double value) {
+  json.key(name);
+  if (given)
+    json.value(value);
+  else
+    json.null();
+}
+
+void write_overrides(JsonWriter& json, const std::vector<spec::Override>& overrides) {
+  json.key("overrides").begin_array();
+  for (const spec::Override& o : overrides) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.key("node");
+    o.node < 0 ? json.null() : json.value(o.node);
+    json.key("gpu");
+    o.gpu < 0 ? json.null() : json.value(o.gpu);
+    json.member("what", spec::to_word(o.kind)).member("value", o.value).member("text", o.text);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_smoothing(JsonWriter& json, const spec::Conditions& c) {
+  json.key("power_smoothing");
+  if (c.smoothing_floor == 0) return void(json.null());
+  json.begin_object().member("floor", c.smoothing_floor);
+  write_if(json, "up_w_per_s", c.smoothing_up_w_per_s > 0, c.smoothing_up_w_per_s);
+  write_if(json, "down_w_per_s", c.smoothing_down_w_per_s > 0, c.smoothing_down_w_per_s);
+  json.member("hysteresis_s", c.smoothing_hysteresis_s).end_object();
+}
+
+void write_run_phases(JsonWriter& json, const spec::RunPhases& run) {
+  if (!run.given()) return;
+  json.key("run_phases").begin_object();
+  write_if(json, "steps", run.steps > 0, run.steps);
+  write_if(json, "length_s", run.length_s > 0, run.length_s);
+  write_if(json, "eval_every", run.eval_every > 0, run.eval_every);
+  write_if(json, "eval_from", run.eval_from > 0, run.eval_from);
+  write_if(json, "eval_batches", run.eval_batches > 0, run.eval_batches);
+  write_if(json, "eval_pause_s", run.eval_pause_s > 0, run.eval_pause_s);
+  json.member("pause_s", run.pause_s).end_object();
+}
+
+void write_conditions(JsonWriter& json, const spec::Job& job) {
+  const spec::Conditions& c = job.conditions;
+  json.key("conditions").begin_object();
+  json.member("clocks", spec::setting_value("clocks", job));
+  write_if(json, "power_cap_w", c.power_cap_w > 0, c.power_cap_w);
+  write_if(json, "lock_clock_mhz", c.lock_clock_hz > 0, c.lock_clock_hz / 1e6);
+  json.member("cooling", to_word(c.cooling));
+  write_if(json, "inlet_c", c.has_inlet, c.inlet_c);
+  write_if(json, "fan", c.fan > 0, c.fan);
+  json.member("seed", c.seed).member("operand_activity", c.operand_activity);
+  write_if(json, "duration_s", c.duration_s > 0, c.duration_s);
+  write_if(json, "start_c", c.start_c > 0, c.start_c);
+  json.member("sensor", to_word(c.sensor));
+  write_run_phases(json, c.run);
+  write_if(json, "cluster_cap_w", c.cluster_cap_w > 0, c.cluster_cap_w);
+  json.member("pue", c.pue);
+  write_smoothing(json, c);
+  write_overrides(json, c.overrides);
+  json.end_object();
+}
+
+}  // namespace
+
+void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
+  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
+  for (const int64_t number : numbers) json.value(number);
+  json.end_array();
+}
+
+std::string job_json(const spec::Job& job) {
+  JsonWriter json;
+  json.begin_object();
+  write_model(json, job.model);
+  write_cluster(json, job);
+  write_parallelism(json, job);
+  write_training(json, job);
+  json.key("recipe").begin_object(JsonWriter::Layout::kOneLine);
+  json.member("name", job.recipe.name).member("title", job.recipe.title);
+  json.member("source", job.recipe.source).end_object();
+  write_conditions(json, job);
+  json.end_object();
+  return json.take();
+}
+
+std::string_view to_word(spec::IntraKind kind) {
+  switch (kind) {
+    case spec::IntraKind::kNvlinkSwitch: return "nvlink switch";
+    case spec::IntraKind::kNvlinkMesh: return "nvlink mesh";
+    case spec::IntraKind::kXgmiMesh: return "xgmi mesh";
+    case spec::IntraKind::kPcie: return "pcie";
+  }
+  ERGOMETER_CHECK(false, "unknown link");
+  return {};
+}
+
+std::string_view to_word(spec::FabricKind kind) {
+  switch (kind) {
+    case spec::FabricKind::kRailOptimized: return "rail-optimised";
+    case spec::FabricKind::kFatTree: return "fat tree";
+    case spec::FabricKind::kSingleSwitch: return "single switch";
+  }
+  ERGOMETER_CHECK(false, "unknown fabric");
+  return {};
+}
+
+}  // namespace ergometer::report

@@ -1,0 +1,136 @@
+#include "report/summary/job_view.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace ergometer::report {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The member, or null: a Run from elsewhere may lack any of them.
+const Json& member(const Json& object, const char* name) {
+  static const Json kNothing;
+  if (!object.is_object()) return kNothing;
+  const auto found = object.find(name);
+  return found == object.end() ? kNothing : *found;
+}
+
+std::string text(const Json& object, const char* name) {
+  const Json& found = member(object, name);
+  return found.is_string() ? found.get<std::string>() : std::string();
+}
+
+int64_t integer(const Json& object, const char* name) {
+  const Json& found = member(object, name);
+  return found.is_number() ? found.get<int64_t>() : 0;
+}
+
+double real(const Json& object, const char* name) {
+  const Json& found = member(object, name);
+  return found.is_number() ? found.get<double>() : 0;
+}
+
+bool truth(const Json& object, const char* name) {
+  const Json& found = member(object, name);
+  return found.is_boolean() && found.get<bool>();
+}
+
+/// What differs from a job that says nothing about its surroundings.
+std::vector<std::string> conditions_of(const Json& conditions, bool unlike_nodes) {
+  std::vector<std::string> words;
+  const auto add = [&](const char* name, const char* before, const char* after, double scale = 1) {
+    if (member(conditions, name).is_number())
+      words.push_back(fmt::format("{}{:g}{}", before, scale * real(conditions, name), after));
+  };
+  if (text(conditions, "clocks") == "constant")
+    words.emplace_back(unlike_nodes
+                           ? "constant clocks: power and heat are told of nodes of one kind"
+                           : "constant clocks");
+  const std::string cooling = text(conditions, "cooling");
+  if (cooling == "liquid" || cooling == "immersion") words.push_back(cooling + " cooling");
+  add("inlet_c", "inlet ", " C");
+  add("fan", "fans ", " %", 100);
+  add("power_cap_w", "power cap ", " W");
+  add("lock_clock_mhz", "clock lock ", " MHz");
+  add("cluster_cap_w", "cluster cap ", " kW", 1e-3);
+  add("duration_s", "", " s from a cold start");
+  add("start_c", "GPUs at ", " C at the start");
+  if (real(conditions, "seed") != 0) add("seed", "silicon ", "");
+  if (member(conditions, "operand_activity").is_number() &&
+      real(conditions, "operand_activity") < 1)
+    add("operand_activity", "operand activity ", "");
+  if (real(conditions, "pue") > 1) add("pue", "PUE ", "");
+  if (member(conditions, "run_phases").is_object()) words.emplace_back("phases of the run");
+  if (member(conditions, "power_smoothing").is_object()) words.emplace_back("power smoothing");
+  if (const Json& overrides = member(conditions, "overrides"); overrides.is_array())
+    for (const Json& one : overrides) words.push_back(text(one, "text"));
+  return words;
+}
+
+/// The cluster's GPU, or all kinds of one with unlike nodes: "A100-SXM4-80GB and H100-SXM5-80GB".
+std::string gpus_text(const Json& cluster) {
+  const Json& groups = member(cluster, "groups");
+  if (!groups.is_array()) return text(cluster, "gpu");
+  std::vector<std::string> kinds;
+  for (const Json& group : groups)
+    if (const std::string gpu = text(group, "gpu");
+        std::find(kinds.begin(), kinds.end(), gpu) == kinds.end())
+      kinds.push_back(gpu);
+  return fmt::format("{}", fmt::join(kinds, " and "));
+}
+
+}  // namespace
+
+JobView view_job(const std::string& job_json) {
+  const Json job = Json::parse(job_json, nullptr, /*allow_exceptions=*/false);
+  const Json &model = member(job, "model"), &cluster = member(job, "cluster");
+  const Json &layout = member(job, "parallelism"), &training = member(job, "training");
+  JobView view;
+  view.model = text(model, "name");
+  const Json& recipe = member(job, "recipe");
+  view.recipe = text(recipe, "name");
+  view.recipe_title = text(recipe, "title");
+  view.recipe_source = text(recipe, "source");
+  view.parameters = real(model, "parameters");
+  view.active_parameters = real(model, "active_parameters");
+  view.cluster = text(cluster, "name");
+  view.gpu = gpus_text(cluster);
+  view.fabric = text(cluster, "fabric");
+  view.gpus = integer(cluster, "gpus");
+  view.nodes = integer(cluster, "nodes");
+  view.gpus_per_node = integer(cluster, "gpus_per_node");
+  view.nics_per_node = integer(cluster, "nics_per_node");
+  view.tp = integer(layout, "tp");
+  view.cp = integer(layout, "cp");
+  view.pp = integer(layout, "pp");
+  view.vpp = integer(layout, "vpp");
+  view.dp = integer(layout, "dp");
+  view.ep = integer(layout, "ep");
+  view.zero = integer(layout, "zero");
+  if (const Json& map = member(layout, "rank_map"); map.is_array())
+    for (const Json& gpu : map)
+      if (gpu.is_number_integer()) view.rank_map.push_back(gpu.get<int64_t>());
+  view.fsdp = truth(layout, "fsdp");
+  view.sequence_parallel = truth(layout, "sequence_parallel");
+  view.schedule = text(layout, "schedule");
+  view.mode = text(training, "mode");
+  view.precision = text(training, "precision");
+  view.recompute = text(training, "recompute");
+  view.micro_batch = integer(training, "micro_batch_size");
+  view.global_batch = integer(training, "global_batch_size");
+  view.least_batch = truth(training, "least_batch");
+  view.micro_batches = integer(training, "micro_batches");
+  view.seq_length = integer(training, "seq_length");
+  view.generate_tokens = integer(training, "generate_tokens");
+  view.lora_rank = integer(training, "lora_rank");
+  view.flops_full = text(training, "flops") == "full";
+  view.cooling = text(member(job, "conditions"), "cooling");
+  view.conditions = conditions_of(member(job, "conditions"), member(cluster, "groups").is_array());
+  return view;
+}
+
+}  // namespace ergometer::report

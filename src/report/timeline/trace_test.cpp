@@ -1,0 +1,119 @@
+#include "report/timeline/trace.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "report/summary/example_run.h"
+
+namespace ergometer::report {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string trace_text(const run::Run& run) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ergometer-trace-" + std::to_string(getpid()));
+  const auto written = write_trace(run, path.string());
+  EXPECT_TRUE(written);
+  std::ifstream file(path);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  file.close();
+  std::filesystem::remove(path);
+  return text;
+}
+
+std::vector<Json> events(const Json& trace, const std::string& phase) {
+  std::vector<Json> found;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("ph") == phase && event.value("cat", "") != "parent") found.push_back(event);
+  }
+  return found;
+}
+
+TEST(Trace, KernelsAreCompleteEventsInMicrosecondsWithTheirNanoseconds) {
+  const std::string text = trace_text(example_run());
+  EXPECT_NE(text.find(R"("ts":3.500,"dur":1.001)"), std::string::npos);
+  const auto kernels = events(Json::parse(text), "X");
+  ASSERT_EQ(kernels.size(), 3u);
+  EXPECT_EQ(kernels[0].at("name"), "qkv");
+  EXPECT_EQ(kernels[0].at("pid"), 0);
+  EXPECT_EQ(kernels[0].at("tid"), 0);
+  EXPECT_EQ(kernels[0].at("args"),
+            Json::parse(R"({"micro_batch":0,"chunk":0,"layer":3,"flops":1e12,"bytes":2e6})"));
+}
+
+TEST(Trace, EveryRankIsAProcessAndEveryStreamANamedTrack) {
+  std::vector<std::string> names;
+  for (const Json& event : events(Json::parse(trace_text(example_run())), "M")) {
+    if (event.at("args").contains("name")) names.push_back(event.at("args").at("name"));
+  }
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"rank 0, stage 0, node 0", "compute", "pipeline forward",
+                                      "rank 2, stage 1, node 1", "pipeline forward"}));
+}
+
+TEST(Trace, AnArrowLeadsFromASendToItsReceiveOnTheNextStage) {
+  // tp 2: rank 0 of stage 0 sends to rank 2 of stage 1.
+  const Json trace = Json::parse(trace_text(example_run()));
+  const auto starts = events(trace, "s"), ends = events(trace, "f");
+  ASSERT_EQ(starts.size(), 1u);
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_EQ(starts[0].at("pid"), 0);
+  EXPECT_EQ(ends[0].at("pid"), 2);
+  EXPECT_EQ(starts[0].at("id"), ends[0].at("id"));
+  EXPECT_EQ(starts[0].at("ts"), 3.5);
+  EXPECT_EQ(ends[0].at("ts"), 4.599);
+}
+
+TEST(Trace, AnArrowToAReceivePostedEarlyDoesNotLeadBackInTime) {
+  run::Run run = example_run();
+  run.kernels[2].start_ns = 1000;  // ends with the send, at 4501
+  run.kernels[2].duration_ns = 3501;
+  const Json trace = Json::parse(trace_text(run));
+  EXPECT_EQ(events(trace, "s").at(0).at("ts"), 3.5);
+  EXPECT_EQ(events(trace, "f").at(0).at("ts"), 4.5);
+}
+
+TEST(Trace, AReceiveFromAnotherMicroBatchHasNoArrow) {
+  run::Run run = example_run();
+  run.kernels[2].micro_batch = 1;
+  EXPECT_TRUE(events(Json::parse(trace_text(run)), "s").empty());
+}
+
+TEST(Trace, TheInterleavedRingWrapsToTheNextChunk) {
+  // The last stage's forward output of chunk 0 is the first stage's input of chunk 1.
+  run::Run run = example_run();
+  run.kernels = {{2, 5, "send_forward", "send_recv", 100, 10, 0, 0, -1, 0, 0, 8e6},
+                 {0, 5, "recv_forward", "send_recv", 200, 10, 0, 1, -1, 0, 0, 8e6}};
+  const Json trace = Json::parse(trace_text(run));
+  ASSERT_EQ(events(trace, "s").size(), 1u);
+  EXPECT_EQ(events(trace, "s")[0].at("pid"), 2);
+}
+
+TEST(Trace, AnEmptyRunIsAValidTrace) {
+  EXPECT_TRUE(Json::parse(trace_text({})).at("traceEvents").empty());
+}
+
+/// What is traced comes from the source alone, whatever the Run holds.
+TEST(Trace, KernelsMayComeOneByOne) {
+  const run::Run whole = example_run();
+  run::Run without = whole;
+  without.kernels.clear();
+  const auto path =
+      std::filesystem::temp_directory_path() / ("ergometer-stream-" + std::to_string(getpid()));
+  const KernelSource each = [&](const auto& use) {
+    for (run::Kernel kernel : whole.kernels) use(kernel);  // each is gone after its use
+  };
+  ASSERT_TRUE(write_trace(without, each, path.string()));
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::filesystem::remove(path);
+  EXPECT_EQ(text, trace_text(whole));
+}
+
+}  // namespace
+}  // namespace ergometer::report

@@ -1,0 +1,119 @@
+#include "run/file/reading_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+namespace ergometer::run {
+namespace {
+
+constexpr size_t kMetricCount = static_cast<size_t>(Metric::kCount);
+constexpr int kFirstMetric = 2;  ///< column behind time and device
+/// 1970 to 2116: differences stay within 64 bits.
+constexpr int64_t kLatestNs = int64_t{1} << 62;
+
+using Row = std::array<std::optional<double>, kMetricCount>;
+
+void write_row(Statement& insert, const ReadingCell& place, const Row& row) {
+  insert.clear();
+  insert.bind(1, place.time_ns);
+  insert.bind(2, static_cast<int64_t>(place.device));
+  for (size_t i = 0; i < row.size(); ++i)
+    if (row[i]) insert.bind(kFirstMetric + 1 + static_cast<int>(i), *row[i]);
+  insert.step();
+}
+
+/// The metric each column of the table holds.
+std::vector<std::optional<Metric>> metrics_of(const Statement& select) {
+  std::vector<std::optional<Metric>> metrics(static_cast<size_t>(select.columns()));
+  for (size_t column = 0; column < metrics.size(); ++column) {
+    const std::string name = select.column_name(static_cast<int>(column));
+    for (size_t m = 0; m < kMetricCount; ++m)
+      if (name == metric_info(static_cast<Metric>(m)).name)
+        metrics[column] = static_cast<Metric>(m);
+  }
+  return metrics;
+}
+
+void put_in_order(Device& device) {
+  const auto earlier = [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; };
+  for (Series& series : device.series)
+    if (!std::is_sorted(series.samples.begin(), series.samples.end(), earlier))
+      std::stable_sort(series.samples.begin(), series.samples.end(), earlier);
+  std::sort(device.series.begin(), device.series.end(),
+            [](const Series& a, const Series& b) { return a.metric < b.metric; });
+}
+
+/// Where the series of each metric stands in its device; made when it is first asked for.
+class SeriesIndex {
+ public:
+  explicit SeriesIndex(std::vector<Device>& devices)
+      : devices_(devices), at_(devices.size() * kMetricCount, -1) {}
+
+  void add(size_t device, Metric metric, const Sample& sample) {
+    int32_t& at = at_[device * kMetricCount + static_cast<size_t>(metric)];
+    std::vector<Series>& series = devices_[device].series;
+    if (at < 0) {
+      at = static_cast<int32_t>(series.size());
+      series.push_back({metric, false, {}});
+    }
+    series[static_cast<size_t>(at)].samples.push_back(sample);
+  }
+
+ private:
+  std::vector<Device>& devices_;
+  std::vector<int32_t> at_;
+};
+
+}  // namespace
+
+void create_readings(Database& db) {
+  std::string sql = "CREATE TABLE readings (time_ns INTEGER NOT NULL, device INTEGER NOT NULL";
+  for (size_t m = 0; m < kMetricCount; ++m)
+    sql += fmt::format(",\n  {} REAL", metric_info(static_cast<Metric>(m)).name);
+  db.execute((sql + ")").c_str());
+}
+
+void insert_readings(Database& db, std::span<const ReadingCell> cells) {
+  std::string sql = "INSERT INTO readings VALUES (?, ?";
+  for (size_t m = 0; m < kMetricCount; ++m) sql += ", ?";
+  Statement insert(db, (sql + ")").c_str());
+  Row row;
+  for (size_t i = 0; i < cells.size() && db.ok(); ++i) {
+    const ReadingCell& cell = cells[i];
+    row[static_cast<size_t>(cell.metric)] = cell.value;
+    const bool last = i + 1 == cells.size() || cells[i + 1].time_ns != cell.time_ns ||
+                      cells[i + 1].device != cell.device ||
+                      row[static_cast<size_t>(cells[i + 1].metric)];
+    if (!last) continue;
+    write_row(insert, cell, row);
+    row.fill(std::nullopt);
+  }
+}
+
+bool select_readings(Database& db, std::vector<Device>& devices) {
+  Statement select(db, "SELECT * FROM readings ORDER BY rowid");
+  const std::vector<std::optional<Metric>> metrics = metrics_of(select);
+  SeriesIndex index(devices);
+  bool whole = true;
+  while (select.step()) {
+    const int64_t time_ns = select.integer(0), device = select.integer(1);
+    if (device < 0 || static_cast<size_t>(device) >= devices.size() || time_ns < -kLatestNs ||
+        time_ns > kLatestNs)
+      return false;
+    for (size_t column = kFirstMetric; column < metrics.size(); ++column) {
+      if (!metrics[column] || select.is_null(static_cast<int>(column))) continue;
+      const MetricInfo& info = metric_info(*metrics[column]);
+      const double value = select.real(static_cast<int>(column));
+      whole = whole && value >= info.lowest && value <= info.highest;
+      index.add(static_cast<size_t>(device), *metrics[column], {time_ns, value});
+    }
+  }
+  for (Device& device : devices) put_in_order(device);
+  return whole;
+}
+
+}  // namespace ergometer::run

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "run/device_log.h"
+#include "run/file/sqlite.h"
+
+namespace ergometer::run {
+
+// The table `readings` of a Run file: a row for a device and a time, a column for every metric,
+// NULL where nothing was read.
+
+void create_readings(Database& db);
+
+/// A value of one metric of one device.
+struct ReadingCell {
+  int64_t time_ns = 0;
+  size_t device = 0;
+  Metric metric = Metric::kPower;
+  double value = 0;
+};
+
+/// Writes cells in their order: those of one device and time that stand side by side share a row.
+void insert_readings(Database& db, std::span<const ReadingCell> cells);
+
+/// Adds the table's readings to the series of `devices`, which are put in order of time. Columns
+/// that no metric is named after are passed over. False when a row names a device that is not there
+/// or holds what no sensor reads.
+bool select_readings(Database& db, std::vector<Device>& devices);
+
+}  // namespace ergometer::run

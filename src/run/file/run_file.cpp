@@ -1,0 +1,510 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "run/device_log.h"
+#include "run/file/detail_tables.h"
+#include "run/file/graph_tables.h"
+#include "run/file/log_tables.h"
+#include "run/file/power_tables.h"
+#include "run/run.h"
+
+#include "base/file.h"
+#include "base/output_file.h"
+#include "run/file/sqlite.h"
+#include "run/file/study_tables.h"
+#include "run/file/task_tables.h"
+#include "run/file/trace_tables.h"
+#include "run/file/views.h"
+#include "run/file/writer_lock.h"
+#include "run/summary_fields.h"
+
+// A Run is one SQLite file. It is written whole to a name beside the target and renamed when it is
+// complete, so a reader never sees half a Run. The schema is described in docs/run-file.md: change
+// both together, and raise kSchemaVersion when a reader of the former version would misread the
+// file.
+
+namespace ergometer::run {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kApplicationId = 0x4552474f;  // "ERGO" in ASCII, how `file` and we recognise a Run
+constexpr std::string_view kSqliteHeader("SQLite format 3\0", 16);
+constexpr size_t kHeadBytes = 72;  // up to the application id's end
+
+constexpr const char* kRunSchema = R"sql(
+CREATE TABLE run (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE summary (name TEXT PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE stages (
+  stage INTEGER PRIMARY KEY,
+  weights_bytes REAL NOT NULL, gradients_bytes REAL NOT NULL, optimizer_bytes REAL NOT NULL,
+  activations_bytes REAL NOT NULL, other_bytes REAL NOT NULL);
+CREATE TABLE stage_parts (
+  stage INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, bytes REAL NOT NULL,
+  PRIMARY KEY (stage, position)) WITHOUT ROWID;
+CREATE TABLE links (
+  position INTEGER PRIMARY KEY, kind TEXT NOT NULL, bytes_per_step REAL NOT NULL,
+  mean_gb_per_s REAL NOT NULL, peak_gb_per_s REAL NOT NULL, utilization REAL NOT NULL);
+CREATE TABLE ranks (
+  rank INTEGER PRIMARY KEY, node INTEGER NOT NULL, slot INTEGER NOT NULL, stage INTEGER NOT NULL,
+  end_s REAL NOT NULL, compute_s REAL NOT NULL, exposed_all_reduce_s REAL NOT NULL,
+  exposed_all_gather_s REAL NOT NULL, exposed_reduce_scatter_s REAL NOT NULL,
+  exposed_all_to_all_s REAL NOT NULL, exposed_send_recv_s REAL NOT NULL, optimizer_s REAL NOT NULL,
+  idle_s REAL NOT NULL,
+  mean_power_w REAL, peak_power_w REAL, mean_gpu_c REAL, max_gpu_c REAL, mean_clock_mhz REAL,
+  throttled_time_fraction REAL);
+CREATE TABLE kernels (
+  rank INTEGER NOT NULL, stream INTEGER NOT NULL, name TEXT NOT NULL, category TEXT NOT NULL,
+  start_ns INTEGER NOT NULL, duration_ns INTEGER NOT NULL, micro_batch INTEGER, chunk INTEGER, layer INTEGER,
+  flops REAL NOT NULL, bytes REAL NOT NULL, comm_bytes REAL NOT NULL, pass TEXT);
+)sql";
+
+/// Facts about the stretch that `kernels` show.
+constexpr const char *kKernelsFrom = "kernels_from_ns", *kKernelsTo = "kernels_to_ns";
+
+void insert_run(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO run VALUES (?, ?)");
+  insert.run("source", run.source);
+  insert.run("limiter", run.limiter);
+  insert.run("memory_advice", run.memory.advice);
+  insert.run("interval_reasons",
+             fmt::format("{}", fmt::join(run.performance.interval_reasons, "\n")));
+  insert.run("job", run.job_json);
+  if (run.kernels_to_ns > 0) {
+    insert.run(kKernelsFrom, std::to_string(run.kernels_from_ns));
+    insert.run(kKernelsTo, std::to_string(run.kernels_to_ns));
+  }
+  Statement insert_fact(db, "INSERT OR IGNORE INTO run VALUES (?, ?)");
+  for (const auto& [key, value] : run.facts) insert_fact.run(key, value);
+}
+
+void insert_summary(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO summary VALUES (?, ?)");
+  for (const SummaryField& field : summary_fields())
+    if (is_known(field, run)) insert.run(field.name, field.get(run));
+}
+
+void insert_stages(Database& db, const Run& run) {
+  Statement stage(db, "INSERT INTO stages VALUES (?, ?, ?, ?, ?, ?)");
+  Statement part(db, "INSERT INTO stage_parts VALUES (?, ?, ?, ?)");
+  for (const StageMemory& s : run.memory.stages) {
+    stage.run(s.stage, s.weights_bytes, s.gradients_bytes, s.optimizer_bytes, s.activations_bytes,
+              s.other_bytes);
+    int64_t position = 0;
+    for (const MemoryPart& p : s.parts) part.run(s.stage, position++, p.name, p.bytes);
+  }
+}
+
+/// Of few Runs: others do without the table.
+constexpr const char* kExpertsSchema = R"sql(
+CREATE TABLE experts (
+  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, mean_load REAL NOT NULL,
+  most_load REAL NOT NULL, dropped_fraction REAL NOT NULL, peak_memory_bytes REAL NOT NULL);
+)sql";
+
+void insert_experts(Database& db, const std::vector<ExpertRow>& rows) {
+  if (rows.empty()) return;
+  db.execute(kExpertsSchema);
+  Statement insert(db, "INSERT INTO experts VALUES (?, ?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const ExpertRow& it : rows)
+    insert.run(position++, it.setting, it.step_time_s, it.mean_load, it.most_load,
+               it.dropped_fraction, it.peak_memory_bytes);
+}
+
+void select_experts(Database& db, std::vector<ExpertRow>& rows) {
+  if (!db.has_table("experts")) return;
+  Statement select(db,
+                   "SELECT setting, step_time_s, mean_load, most_load, dropped_fraction, "
+                   "peak_memory_bytes FROM experts ORDER BY position");
+  while (select.step())
+    rows.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4),
+                    select.real(5)});
+}
+
+constexpr const char* kGpuKindsSchema = R"sql(
+CREATE TABLE gpu_kinds (
+  position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, gpus INTEGER NOT NULL, ranks TEXT NOT NULL,
+  stages TEXT NOT NULL, compute_s REAL NOT NULL, communication_s REAL NOT NULL, idle_s REAL NOT NULL);
+)sql";
+
+void insert_gpu_kinds(Database& db, const std::vector<GpuKind>& rows) {
+  if (rows.empty()) return;
+  db.execute(kGpuKindsSchema);
+  Statement insert(db, "INSERT INTO gpu_kinds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const GpuKind& it : rows)
+    insert.run(position++, it.gpu, it.node, it.gpus, it.ranks, it.stages, it.compute_s,
+               it.communication_s, it.idle_s);
+}
+
+void select_gpu_kinds(Database& db, std::vector<GpuKind>& rows) {
+  if (!db.has_table("gpu_kinds")) return;
+  Statement select(db,
+                   "SELECT gpu, node, gpus, ranks, stages, compute_s, communication_s, idle_s "
+                   "FROM gpu_kinds ORDER BY position");
+  while (select.step())
+    rows.push_back({select.text(0), select.text(1), select.integer(2), select.text(3),
+                    select.text(4), select.real(5), select.real(6), select.real(7)});
+}
+
+void insert_links(Database& db, const Run& run) {
+  Statement insert(db, "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const Link& l : run.links)
+    insert.run(position++, l.kind, l.bytes_per_step, l.mean_gb_per_s, l.peak_gb_per_s,
+               l.utilization);
+}
+
+void insert_ranks(Database& db, const Run& run) {
+  Statement insert(
+      db, "INSERT INTO ranks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  const auto known = [&](double value) {
+    return run.has_power ? NullableReal(value) : NullableReal();
+  };
+  for (const Rank& r : run.ranks) {
+    const Breakdown& b = r.breakdown_s;
+    insert.run(r.rank, r.node, r.slot, r.stage, r.end_s, b.compute, b.exposed_all_reduce,
+               b.exposed_all_gather, b.exposed_reduce_scatter, b.exposed_all_to_all,
+               b.exposed_send_recv, b.optimizer, b.idle, known(r.mean_power_w),
+               known(r.peak_power_w), known(r.mean_gpu_c), known(r.max_gpu_c),
+               known(r.mean_clock_mhz), known(r.throttled_time_fraction));
+  }
+}
+
+void insert_kernels(Database& db, const Run& run) {
+  Statement insert(
+      db, "INSERT INTO kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))");
+  const auto or_null = [](int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; };
+  for (const Kernel& k : run.kernels)
+    insert.run(k.rank, static_cast<int64_t>(k.stream), k.name, k.category, k.start_ns,
+               k.duration_ns, or_null(k.micro_batch), or_null(k.chunk), or_null(k.layer), k.flops,
+               k.bytes, k.comm_bytes, k.pass);
+}
+
+/// Fills a new database file. Failures are recorded in the database object.
+void fill(Database& db, const Run& run) {
+  // No journal: if the write is cut short, the unfinished file is thrown away, never repaired.
+  db.execute("PRAGMA journal_mode = OFF");
+  db.execute(fmt::format("PRAGMA application_id = {}", kApplicationId).c_str());
+  db.execute(fmt::format("PRAGMA user_version = {}", kSchemaVersion).c_str());
+  db.execute("BEGIN");
+  db.execute(kRunSchema);
+  create_power_tables(db);
+  const bool imported = !run.traces.empty() || !run.graphs.empty();
+  if (imported) create_trace_tables(db);
+  if (imported) create_task_tables(db);
+  if (imported) create_graph_tables(db);
+  const bool log = has_log(run.log) || !run.clocks.empty() || run.source == "recorded";
+  if (log) create_log_tables(db);
+  if (run.study) create_study_tables(db);
+  create_views(db, {.log = log, .traces = imported});
+  insert_run(db, run);
+  insert_summary(db, run);
+  insert_stages(db, run);
+  insert_experts(db, run.experts);
+  insert_gpu_kinds(db, run.gpu_kinds);
+  insert_links(db, run);
+  insert_ranks(db, run);
+  insert_kernels(db, run);
+  insert_power(db, run);
+  insert_detail(db, run);
+  if (imported) insert_traces(db, run);
+  if (imported) insert_tasks(db, run);
+  if (imported) insert_graphs(db, run);
+  if (log) insert_log(db, run);
+  if (run.study) insert_study(db, *run.study);
+  db.execute("COMMIT");
+}
+
+/// SQLite keeps the application id big-endian at byte 68 of the header.
+bool is_run_head(std::string_view head) {
+  if (head.size() < kHeadBytes || !head.starts_with(kSqliteHeader)) return false;
+  uint32_t id = 0;
+  for (const char c : head.substr(kHeadBytes - sizeof id)) id = id << 8 | static_cast<uint8_t>(c);
+  return id == uint32_t{kApplicationId};
+}
+
+/// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
+/// target.
+base::Result<void> check_target(const std::string& path) {
+  ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
+  if (type == fs::file_type::directory)
+    return base::input_error(
+        fmt::format("{}: is a folder; give the name of the Run file to write in it", path));
+  if (type != fs::file_type::not_found && type != fs::file_type::regular)
+    return base::input_error(
+        fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
+  if (!head.empty() && !is_run_head(head))
+    return base::input_error(
+        fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
+  if (WriterLock::is_held(path))
+    return base::input_error(fmt::format(
+        "{}: is being recorded by another process; wait for its end or choose another name", path));
+  return base::check_folder(path);
+}
+
+tl::unexpected<base::Error> cannot_read(const Database& db, const std::string& path) {
+  return db.failure(path + ": the Run cannot be read");
+}
+
+base::Result<void> check_is_run(Database& db, const std::string& path) {
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
+  if (!head.starts_with(kSqliteHeader))
+    return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
+  const int64_t id = db.number("PRAGMA application_id");
+  if (!db.ok()) return cannot_read(db, path);
+  if (id != kApplicationId)
+    return base::input_error(
+        fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
+  const int64_t version = db.number("PRAGMA user_version");
+  if (version > kSchemaVersion)
+    return base::input_error(
+        fmt::format("{}: was written by a newer Ergometer (schema {}; this one reads up to {})",
+                    path, version, kSchemaVersion));
+  for (const char* table :
+       {"run", "summary", "stages", "stage_parts", "links", "ranks", "kernels"}) {
+    if (!db.has_table(table) && db.ok())
+      return base::input_error(fmt::format("{}: the table '{}' is missing", path, table));
+  }
+  if (!db.ok()) return cannot_read(db, path);
+  return {};
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+void select_run(Database& db, Run& run) {
+  Statement select(db, "SELECT key, value FROM run");
+  while (select.step()) {
+    const std::string key = select.text(0);
+    if (key == "source") {
+      run.source = select.text(1);
+    } else if (key == "limiter") {
+      run.limiter = select.text(1);
+    } else if (key == "memory_advice") {
+      run.memory.advice = select.text(1);
+    } else if (key == "job") {
+      run.job_json = select.text(1);
+    } else if (key == "interval_reasons") {
+      run.performance.interval_reasons = lines_of(select.text(1));
+    } else if (key == kKernelsFrom) {
+      run.kernels_from_ns = select.integer(1);
+    } else if (key == kKernelsTo) {
+      run.kernels_to_ns = select.integer(1);
+    } else if (key != "thermal_limit") {
+      run.facts[key] = select.text(1);
+    }
+  }
+}
+
+bool has_summary(Database& db, std::string_view name) {
+  Statement select(db, "SELECT 1 FROM summary WHERE name = ?");
+  select.bind_all(name);
+  return select.step();
+}
+
+void select_summary(Database& db, Run& run) {
+  Statement select(db, "SELECT value FROM summary WHERE name = ?");
+  for (const SummaryField& field : summary_fields()) {
+    select.bind_all(field.name);
+    if (select.step()) field.set(run, select.real(0));
+  }
+  // A file without it says only yes or no.
+  if (!has_summary(db, "memory.fit_probability"))
+    run.memory.fit_probability = run.memory.fits ? 1 : 0;
+}
+
+void select_stages(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM stages ORDER BY stage");
+  Statement parts(db, "SELECT name, bytes FROM stage_parts WHERE stage = ? ORDER BY position");
+  while (select.step()) {
+    StageMemory s;
+    s.stage = select.integer(0);
+    s.weights_bytes = select.real(1);
+    s.gradients_bytes = select.real(2);
+    s.optimizer_bytes = select.real(3);
+    s.activations_bytes = select.real(4);
+    s.other_bytes = select.real(5);
+    parts.bind_all(s.stage);
+    while (parts.step()) s.parts.push_back({parts.text(0), parts.real(1)});
+    run.memory.stages.push_back(std::move(s));
+  }
+}
+
+void select_links(Database& db, Run& run) {
+  Statement select(
+      db,
+      "SELECT kind, bytes_per_step, mean_gb_per_s, peak_gb_per_s, utilization FROM links "
+      "ORDER BY position");
+  while (select.step())
+    run.links.push_back(
+        {select.text(0), select.real(1), select.real(2), select.real(3), select.real(4)});
+}
+
+void select_ranks(Database& db, Run& run) {
+  Statement select(db, "SELECT * FROM ranks ORDER BY rank");
+  while (select.step()) {
+    Rank r{select.integer(0), select.integer(1), select.integer(2),
+           select.integer(3), select.real(4),    {}};
+    if (run.has_power) {
+      r.mean_power_w = select.real(13);
+      r.peak_power_w = select.real(14);
+      r.mean_gpu_c = select.real(15);
+      r.max_gpu_c = select.real(16);
+      r.mean_clock_mhz = select.real(17);
+      r.throttled_time_fraction = select.real(18);
+    }
+    r.breakdown_s = {select.real(5), select.real(6),  select.real(7),  select.real(8),
+                     select.real(9), select.real(10), select.real(11), select.real(12)};
+    run.ranks.push_back(r);
+  }
+}
+
+void select_kernels(Database& db, Run& run) {
+  constexpr int kPassColumn = 12;  // a file may be older than it
+  Statement select(db, "SELECT * FROM kernels ORDER BY rowid");
+  const auto or_none = [&](int column) {
+    return select.is_null(column) ? -1 : select.integer(column);
+  };
+  while (select.step()) {
+    Kernel k;
+    k.rank = select.integer(0);
+    k.stream = static_cast<int32_t>(select.integer(1));
+    k.name = select.text(2);
+    k.category = select.text(3);
+    k.start_ns = select.integer(4);
+    k.duration_ns = select.integer(5);
+    k.micro_batch = or_none(6);
+    k.chunk = or_none(7);
+    k.layer = or_none(8);
+    k.flops = select.real(9);
+    k.bytes = select.real(10);
+    k.comm_bytes = select.real(11);
+    if (select.columns() > kPassColumn && !select.is_null(kPassColumn))
+      k.pass = select.text(kPassColumn);
+    run.kernels.push_back(std::move(k));
+  }
+}
+
+constexpr const char* kDamagedLog =
+    "its telemetry refer to what is not there, or hold what no sensor reads";
+
+base::Result<void> check_read(const Database& db, const std::string& path, bool whole,
+                              const char* damage) {
+  if (!db.ok()) return cannot_read(db, path);
+  if (!whole)
+    return base::input_error(fmt::format("{}: the Run is damaged: rows of {}", path, damage));
+  return {};
+}
+
+/// Journals of a former file at this name: SQLite would take them for the new file's.
+void remove_journals(const std::string& path) {
+  for (const char* suffix : {"-journal", "-wal", "-shm"}) std::remove((path + suffix).c_str());
+}
+
+}  // namespace
+
+base::Result<bool> is_run_file(const std::string& path) {
+  ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
+  return is_run_head(head);
+}
+
+base::Result<void> write_run(const Run& run, const std::string& path) {
+  ERGOMETER_TRY(check_target(path));
+  base::remove_abandoned(path);
+  const base::UnfinishedFile partial(fmt::format("{}.partial-{}", path, getpid()));
+  std::string problem;
+  {
+    Database db(partial.path(), Database::Access::kCreate);
+    if (db.ok()) fill(db, run);
+    if (!db.ok()) problem = db.problem();
+  }
+  if (problem.empty()) remove_journals(path);
+  if (problem.empty()) {
+    if (const int error = base::rename_durably(partial.path(), path); error != 0)
+      problem = "it cannot be renamed into place: " + std::generic_category().message(error);
+  }
+  if (problem.empty()) return {};
+  // What is the user's to mend was found before.
+  return base::missing_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
+}
+
+base::Result<Run> read_run(const std::string& path) {
+  ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
+  if (type == fs::file_type::not_found)
+    return base::input_error(fmt::format("{}: there is no such file", path));
+  if (type == fs::file_type::directory)
+    return base::input_error(fmt::format("{}: is a folder, not a Run file", path));
+  Database db(path, Database::Access::kRead);
+  ERGOMETER_TRY(check_is_run(db, path));
+  Run run;
+  select_run(db, run);
+  select_summary(db, run);
+  // A file without an interval holds a step time that is as it is.
+  if (Performance& p = run.performance; p.step_time_s_high < p.step_time_s)
+    p.step_time_s_low = p.step_time_s_high = p.step_time_s;
+  select_stages(db, run);
+  select_experts(db, run.experts);
+  select_gpu_kinds(db, run.gpu_kinds);
+  select_links(db, run);
+  select_power(db, run);
+  select_ranks(db, run);
+  select_kernels(db, run);
+  const bool detail_whole = select_detail(db, run);
+  const bool traces_whole =
+      select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);
+  const bool log_whole = select_log(db, run.log);
+  select_clocks(db, run.clocks);
+  const bool study_whole = select_study(db, run);
+  ERGOMETER_TRY(check_read(db, path, traces_whole, "its traces refer to what is not there"));
+  ERGOMETER_TRY(check_read(db, path, log_whole, kDamagedLog));
+  ERGOMETER_TRY(check_read(db, path, detail_whole, "its tasks or bands hold what none can"));
+  ERGOMETER_TRY(check_read(db, path, study_whole, "its study are not what a study writes"));
+  return run;
+}
+
+base::Result<DeviceLog> read_device_log(const std::string& path) {
+  Database db(path, Database::Access::kRead);
+  ERGOMETER_TRY(check_is_run(db, path));
+  Run run;
+  select_run(db, run);
+  const bool whole = select_log(db, run.log);
+  if (!has_log(run.log)) select_telemetry(db, run.telemetry);
+  ERGOMETER_TRY(check_read(db, path, whole, kDamagedLog));
+  DeviceLog log = device_log(run);
+  for (Device& device : log.devices)
+    if (device.file.empty()) device.file = path;
+  return log;
+}
+
+base::Result<bool> has_traces(const std::string& path) {
+  Database db(path, Database::Access::kRead);
+  if (const auto is_run = check_is_run(db, path); !is_run) {
+    if (is_run.error().kind == base::ErrorKind::kMissing) return tl::unexpected(is_run.error());
+    return false;
+  }
+  const bool found =
+      db.has_table("trace_files") &&
+      (db.number("SELECT EXISTS (SELECT 1 FROM trace_files)") > 0 ||
+       (db.has_table("graphs") && db.number("SELECT EXISTS (SELECT 1 FROM graphs)") > 0));
+  if (!db.ok()) return cannot_read(db, path);
+  return found;
+}
+
+}  // namespace ergometer::run

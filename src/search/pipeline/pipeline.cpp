@@ -1,0 +1,262 @@
+#include "search/pipeline/pipeline.h"
+
+#include <algorithm>
+
+// clang leaves what the clones inline undefined: the program would not link.
+#if defined(__x86_64__) && !defined(ERGOMETER_SANITIZED) && !defined(__clang__)
+#define ERGOMETER_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default")))
+#define ERGOMETER_INLINE inline __attribute__((always_inline))
+#else
+#define ERGOMETER_WIDTHS
+#define ERGOMETER_INLINE inline
+#endif
+
+/// Before a loop over lanes: lest it is unrolled before it can be vectorised.
+#define ERGOMETER_LANES _Pragma("GCC unroll 1")
+
+namespace ergometer::search {
+namespace {
+
+using Kind = PipelineScript::Kind;
+using Step = PipelineScript::Step;
+
+ERGOMETER_INLINE double larger(double a, double b) { return a > b ? a : b; }
+ERGOMETER_INLINE double smaller(double a, double b) { return a < b ? a : b; }
+
+/// The clocks of one stage.
+struct StageClocks {
+  Batch t{}, h{};
+  std::array<Batch, 2> lanes{};
+  std::array<Batch, 2> leaving{}, arriving{};  ///< when a lane's last send, or receive, is over
+  /// Gradients still to be sent at the moment `left_at`, in seconds that they take alone.
+  Batch left{}, left_at{};
+  /// When the last transfers that left, or arrived, beside them did so: both directions at once
+  /// cost them no more than one.
+  std::array<Batch, 2> shared_from{}, shared_to{};
+};
+
+ERGOMETER_INLINE void run(const BatchCost& cost, StageClocks& clocks) {
+  Batch t = clocks.t, h = clocks.h;
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double before = t[i];
+    t[i] = larger(before + cost.tt[i], h[i] + cost.th[i]);
+    h[i] = larger(before + cost.ht[i], h[i] + cost.hh[i]);
+  }
+  clocks.t = t;
+  clocks.h = h;
+}
+
+/// What a slot and gradients do to each other, as in `BatchCost`.
+struct BesideData {
+  Batch slow, slows, lost, sent;
+};
+
+/// Work of `alone_s` beside gradients: what both lose while both are at work.
+ERGOMETER_INLINE void work_beside(const Batch& alone_s, const BesideData& cost, Batch& now,
+                                  Batch& left) {
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double beside_s = smaller(alone_s[i] * cost.slow[i], left[i] * cost.slows[i]);
+    now[i] += alone_s[i] + beside_s * cost.lost[i];
+    left[i] -= beside_s * cost.sent[i];
+  }
+}
+
+constexpr double kShortest = 1e-12;  ///< of a slot, s
+
+/// Of a slot that takes `slot_s` with what it waits for its host, when it loses nothing to
+/// gradients nor they to it. A lane that does not wait keeps its very numbers.
+ERGOMETER_INLINE void wait_for_host(const BatchCost& cost, const Batch& slot_s,
+                                    BesideData& beside) {
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    const double busy = cost.slow_data[i] * (cost.tt[i] / larger(slot_s[i], kShortest));
+    const bool waits = slot_s[i] > cost.tt[i];
+    const double slow = larger(1, busy);
+    const double slows = 1 + smaller(1, busy) * (cost.slows_data[i] - 1);
+    beside.slow[i] = waits ? slow : beside.slow[i];
+    beside.slows[i] = waits ? slows : beside.slows[i];
+    beside.lost[i] = waits ? 1 - 1 / slow : beside.lost[i];
+    beside.sent[i] = waits ? 1 / slows : beside.sent[i];
+  }
+}
+
+/// A slot beside the gradients that former ones left; it leaves some itself.
+ERGOMETER_INLINE void run_scattering(const BatchCost& cost, StageClocks& clocks) {
+  Batch t = clocks.t, h = clocks.h, left = clocks.left, slot_s, alone_s;
+  BesideData beside{cost.slow_data, cost.slows_data, cost.lost_data, cost.sent_data};
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    slot_s[i] = larger(cost.tt[i], h[i] + cost.th[i] - t[i]);
+    h[i] = larger(t[i] + cost.ht[i], h[i] + cost.hh[i]);
+    left[i] = larger(0, left[i] - larger(0, t[i] - clocks.left_at[i]));
+  }
+  int64_t some_wait = 0;
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) some_wait |= slot_s[i] > cost.tt[i] ? 1 : 0;
+  if (some_wait != 0) wait_for_host(cost, slot_s, beside);
+  if (cost.pieces.empty()) work_beside(slot_s, beside, t, left);
+  for (const Piece& piece : cost.pieces) {
+    ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) alone_s[i] = piece.share[i] * slot_s[i];
+    work_beside(alone_s, beside, t, left);
+    ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) left[i] += piece.sent_s[i];
+  }
+  clocks.t = clocks.left_at = t;
+  clocks.h = h;
+  clocks.left = left;
+}
+
+ERGOMETER_INLINE void raise(const Batch& other, Batch& clock) {
+  ERGOMETER_LANES for (int i = 0; i < kLanes; ++i) clock[i] = larger(clock[i], other[i]);
+}
+
+/// A link between two stages. Of the time that something else is at work beside its transfers, what
+/// they lose: to one that leaves, or arrives, at the same stage, and to gradients; and what those
+/// do.
+struct Link {
+  TransferCost cost;
+  std::array<double, 2> slower{};
+  double slow_share = 0, slows_share = 0;
+  Link(const TransferCost& of)
+      : cost(of),
+        slower{of.shared_s[0] / of.send_s - 1, of.shared_s[1] / of.send_s - 1},
+        slow_share(1 - 1 / of.slow_data),
+        slows_share(1 - 1 / of.slows_data) {}
+};
+
+/// A transfer on one of a stage's lanes. Beside one on the other lane that takes the same way both
+/// go at the pace of sharing the links; so do gradients that are left when it starts. Works on
+/// copies, which the compiler knows to be apart.
+template <bool kScatters, bool kArrives>
+ERGOMETER_INLINE void transfer(const Link& link, bool to_next, size_t lane, Batch& sent_at,
+                               StageClocks& clocks) {
+  const TransferCost& cost = link.cost;
+  const double slower = link.slower[to_next ? 0 : 1];
+  const size_t other = 1 - lane, way = kArrives ? 1 : 0;
+  std::array<Batch, 2>& ways = kArrives ? clocks.arriving : clocks.leaving;
+  Batch own = clocks.lanes[lane], theirs = clocks.lanes[other], same = ways[other], h = clocks.h;
+  Batch message = sent_at, left = clocks.left;
+  const Batch left_at = clocks.left_at;
+  Batch from = clocks.shared_from[way], to = clocks.shared_to[way];
+  const Batch other_from = clocks.shared_from[1 - way], other_to = clocks.shared_to[1 - way];
+  ERGOMETER_LANES for (size_t i = 0; i < kLanes; ++i) {
+    double start = larger(own[i], h[i]);
+    if (kArrives) start = larger(start, message[i]);
+    if (!kArrives) message[i] = start;
+    double more = 0;
+    if (kScatters) {
+      const double until_s = larger(0, left[i] + left_at[i] - start);
+      const double beside =
+          smaller(cost.send_s * cost.slow_data, (left[i] > 0 ? until_s : 0) * cost.slows_data);
+      more = beside * link.slow_share;
+      // Both directions at once cost the gradients no more than one.
+      const double end = start + beside;
+      const double both = larger(0, smaller(end, other_to[i]) - larger(start, other_from[i]));
+      left[i] += larger(0, beside - both) * link.slows_share;
+      from[i] = start > to[i] ? start : smaller(from[i], start);
+      to[i] = larger(to[i], end);
+    }
+    const double beside = larger(0, smaller(same[i] - start, cost.send_s)) * slower;
+    const double last = theirs[i] <= same[i] ? same[i] + beside : theirs[i];
+    same[i] += beside;
+    theirs[i] = last;
+    own[i] = start + cost.send_s + more + beside;
+    h[i] += cost.host_s;
+  }
+  clocks.lanes[lane] = ways[lane] = own;
+  clocks.lanes[other] = theirs;
+  ways[other] = same;
+  clocks.h = h;
+  if (!kArrives) sent_at = message;
+  if (!kScatters) return;
+  clocks.left = left;
+  clocks.shared_from[way] = from;
+  clocks.shared_to[way] = to;
+}
+
+template <bool kScatters>
+ERGOMETER_INLINE void play_steps(std::span<const Step> steps, size_t stage_count,
+                                 size_t chunk_count, const ChunkCosts* const* costs,
+                                 const Link* links, StageClocks* stages, Batch* messages) {
+  for (const Step& step : steps) {
+    const auto s = static_cast<size_t>(step.stage);
+    StageClocks& clocks = stages[s];
+    Batch& lane = clocks.lanes[step.lane];
+    // A forward transfer leaves for the next stage and arrives from the one before.
+    const bool to_next = (step.kind == Kind::kSend) == step.forward;
+    const Link& link = links[to_next ? s : (s + stage_count - 1) % stage_count];
+    Batch& message = messages[step.message];
+    switch (step.kind) {
+      case Kind::kRun: {
+        const BatchCost& cost =
+            (*costs[s * chunk_count +
+                    static_cast<size_t>(step.chunk)])[static_cast<size_t>(step.slot)];
+        if (kScatters)
+          run_scattering(cost, clocks);
+        else
+          run(cost, clocks);
+        break;
+      }
+      case Kind::kLaneFollows: raise(clocks.t, lane); break;
+      case Kind::kFollowLane: raise(lane, clocks.t); break;
+      case Kind::kSend:
+        transfer<kScatters, false>(link, to_next, step.lane, message, clocks);
+        break;
+      case Kind::kReceive:
+        transfer<kScatters, true>(link, to_next, step.lane, message, clocks);
+        break;
+      case Kind::kSync: raise(clocks.t, clocks.h); break;
+    }
+  }
+}
+
+ERGOMETER_WIDTHS void play_alone(std::span<const Step> steps, size_t stage_count,
+                                 size_t chunk_count, const ChunkCosts* const* costs,
+                                 const Link* links, StageClocks* stages, Batch* messages) {
+  play_steps<false>(steps, stage_count, chunk_count, costs, links, stages, messages);
+}
+
+ERGOMETER_WIDTHS void play_scattering(std::span<const Step> steps, size_t stage_count,
+                                      size_t chunk_count, const ChunkCosts* const* costs,
+                                      const Link* links, StageClocks* stages, Batch* messages) {
+  play_steps<true>(steps, stage_count, chunk_count, costs, links, stages, messages);
+}
+
+}  // namespace
+
+void BatchCost::set(int lane, const MaxPlus& cost) {
+  // Where nothing syncs the host `ht` is never; a large negative number keeps sums finite.
+  constexpr double kLongAgo = -1e30;
+  const auto i = static_cast<size_t>(lane);
+  tt[i] = cost.tt;
+  th[i] = std::max(cost.th, kLongAgo);
+  ht[i] = std::max(cost.ht, kLongAgo);
+  hh[i] = cost.hh;
+}
+
+void BatchCost::set_beside_data(int lane, double slow, double slows) {
+  const auto i = static_cast<size_t>(lane);
+  slow_data[i] = std::max(1.0, slow);
+  slows_data[i] = slows;
+  lost_data[i] = 1 - 1 / slow_data[i];
+  sent_data[i] = 1 / slows;
+}
+
+void play(const PipelineScript& script, std::span<const ChunkCosts* const> costs,
+          std::span<const TransferCost> next, bool scatters, std::vector<Batch>& ends) {
+  thread_local std::vector<StageClocks> stages;
+  thread_local std::vector<Batch> messages;
+  thread_local std::vector<Link> links;
+  const auto count = static_cast<size_t>(script.shape.stages);
+  stages.assign(count, StageClocks{});
+  links.assign(next.begin(), next.end());
+  messages.resize(static_cast<size_t>(script.messages) + 1);
+  (scatters ? play_scattering : play_alone)(script.steps, count,
+                                            static_cast<size_t>(script.shape.chunks), costs.data(),
+                                            links.data(), stages.data(), messages.data());
+  ends.resize(count);
+  for (size_t s = 0; s < count; ++s) {
+    const StageClocks& clocks = stages[s];
+    for (size_t i = 0; i < kLanes; ++i)
+      ends[s][i] = larger(clocks.t[i], clocks.left_at[i] + clocks.left[i]);
+    for (const Batch& lane : clocks.lanes) raise(lane, ends[s]);
+  }
+}
+
+}  // namespace ergometer::search

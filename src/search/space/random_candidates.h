@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "search/space/space.h"
+
+// Random jobs of the catalog, for tests and for measuring how far estimates are off.
+namespace ergometer::search {
+
+/// Draws one after the other.
+class Draws {
+ public:
+  explicit Draws(uint64_t seed) : random_(seed, 0, "search candidates") {}
+  template <class List>
+  const auto& pick(const List& list) {
+    return list[static_cast<size_t>(random_.below(next_++, static_cast<int64_t>(list.size())))];
+  }
+
+ private:
+  base::Random random_;
+  uint64_t next_ = 0;
+};
+
+/// A model on a cluster with a batch, everything else open.
+inline spec::Settings random_settings(Draws& draws) {
+  constexpr std::array kModels = {"gpt3-13b",      "gpt3-175b",      "llama3.1-8b",   "llama3-70b",
+                                  "llama3.1-405b", "mixtral-8x7b",   "mixtral-8x22b", "deepseek-v2",
+                                  "deepseek-v3",   "nemotron-4-15b", "gemma2-27b",    "falcon-40b",
+                                  "gpt-oss-120b",  "nemotron-h-8b",  "llama2-70b"};
+  constexpr std::array kClusters = {"selene",   "h100-superpod", "charllm-h200", "gb200-nvl72",
+                                    "hgx-b200", "mi300x",        "hgx-h100"};
+  constexpr std::array kGpus = {"8", "16", "32", "64", "128", "256"};
+  constexpr std::array kBatches = {"64", "128", "256", "512"};
+  constexpr std::array kLengths = {"2048", "4096", "8192"};
+  spec::Settings settings;
+  const auto set = [&](const char* name, const char* value) {
+    settings.set(name, value, {"random", ""});
+  };
+  set("model", draws.pick(kModels));
+  const std::string cluster = draws.pick(kClusters);
+  set("cluster", cluster.c_str());
+  const char* gpus = draws.pick(kGpus);
+  const bool small = cluster == "charllm-h200" && std::atoi(gpus) > 32;
+  set("gpus", small ? "32" : gpus);
+  set("global_batch_size", draws.pick(kBatches));
+  set("seq_length", draws.pick(kLengths));
+  return settings;
+}
+
+inline std::vector<Layout> all_layouts(const Space& space) {
+  std::vector<Layout> layouts;
+  space.for_each_layout([&](const Layout& layout) {
+    layouts.push_back(layout);
+    return true;
+  });
+  return layouts;
+}
+
+/// Every layout equally likely, then every option of it. Nothing: the layout has none.
+inline std::optional<Candidate> random_candidate(const Space& space,
+                                                 const std::vector<Layout>& layouts,
+                                                 LegalityCheck& legal, Draws& draws) {
+  if (layouts.empty()) return {};
+  Candidate candidate;
+  candidate.layout = draws.pick(layouts);
+  const Options options = space.options(candidate.layout, legal);
+  if (options.candidates() == 0) return {};
+  candidate.recomputation = draws.pick(options.recomputations);
+  candidate.overlap = draws.pick(options.overlaps);
+  candidate.data = draws.pick(options.data);
+  return candidate;
+}
+
+}  // namespace ergometer::search

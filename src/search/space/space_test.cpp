@@ -1,0 +1,185 @@
+#include "search/space/space.h"
+#include "base/random_cases.h"
+
+#include <algorithm>
+
+#include "engine/prepared.h"
+#include "plan/stages.h"
+#include "search/space/random_candidates.h"
+#include "search/space/stage_split.h"
+#include "search/space/test_space.h"
+
+namespace ergometer::search {
+namespace {
+
+/// Any division of any batch, legal or not.
+Candidate anything(Draws& draws, const Space& space) {
+  constexpr std::array<int64_t, 5> kSizes = {1, 2, 3, 4, 8};
+  Candidate c;
+  c.layout.tp = c.layout.etp = draws.pick(kSizes);
+  c.layout.cp = draws.pick(kSizes);
+  c.layout.pp = draws.pick(kSizes);
+  const int64_t unit = c.layout.tp * c.layout.cp * c.layout.pp;
+  const int64_t gpus = space.bases().front().megatron.gpus;
+  // The number of GPUs is given: what does not divide it is no candidate at all.
+  if (gpus % unit != 0) return anything(draws, space);
+  c.layout.dp = gpus / unit;
+  c.layout.vpp = c.layout.pp == 1 ? 1 : draws.pick(std::array<int64_t, 4>{1, 2, 3, 4});
+  c.layout.split = draws.pick(std::array{Split::kGiven, Split::kEmbeddingAndLoss, Split::kLoss,
+                                         Split::kShortLast, Split::kShortEnds, Split::kOwn});
+  c.layout.ep = space.bases().front().megatron.model.experts.count > 0 ? draws.pick(kSizes) : 1;
+  c.layout.micro_batch = draws.pick(kSizes);
+  c.layout.sequence_parallel = draws.pick(std::array{false, true});
+  c.layout.schedule = static_cast<spec::Schedule>(draws.pick(std::array{0, 1, 2, 3}));
+  c.recomputation.choice = draws.pick(std::array{0, 1, 2, 3});
+  c.overlap.tensor = draws.pick(std::array{false, true});
+  c.overlap.pipeline = draws.pick(std::array{false, true});
+  c.data.sharding = static_cast<Sharding>(draws.pick(std::array{0, 1, 2, 3, 4}));
+  c.data.overlap_gradients = draws.pick(std::array{false, true});
+  c.data.overlap_parameters = draws.pick(std::array{false, true});
+  return c;
+}
+
+TEST(Space, VisitsNoMoreThanAreAskedFor) {
+  const Space space = test::space_of({{"model", "deepseek-16b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "16"},
+                                      {"seq_length", "1024"}});
+  for (size_t most = 1; most <= 3; ++most) {
+    size_t visits = 0;
+    EXPECT_FALSE(space.for_each_layout([&](const Layout&) { return ++visits < most; }));
+    EXPECT_EQ(visits, most);
+  }
+  EXPECT_TRUE(space.for_each_layout([](const Layout&) { return true; }));
+  EXPECT_TRUE(space.has_layouts());
+}
+
+/// What a framework runs and a search does not try: other ways to divide layers, sequence
+/// parallelism that is switched off, FSDP with stages.
+bool is_left_out(const Space& space, const Candidate& candidate) {
+  const Layout& layout = candidate.layout;
+  const spec::Job& job = space.bases().front().megatron;
+  const std::vector<Split> splits = splits_of(job, layout.pp, layout.vpp);
+  return std::find(splits.begin(), splits.end(), layout.split) == splits.end() ||
+         (layout.tp == 1 && layout.sequence_parallel) ||
+         (layout.pp > 1 && candidate.data.sharding == Sharding::kFsdp);
+}
+
+TEST(Space, LegalIsWhatResolveAccepts) {
+  Draws draws(7);
+  for (const char* model : {"llama3-70b", "mixtral-8x7b", "gpt3-13b"}) {
+    const Space space = test::space_of({{"model", model},
+                                        {"cluster", "h100-superpod"},
+                                        {"gpus", "64"},
+                                        {"gbs", "256"},
+                                        {"seq_length", "2048"}});
+    LegalityCheck legal(space);
+    int accepted = 0;
+    constexpr int kTries = 700;
+    for (int i = 0; i < kTries; ++i) {
+      const Candidate candidate = anything(draws, space);
+      const auto job = spec::resolve(space.settings(candidate));
+      if (is_left_out(space, candidate)) {
+        continue;
+      }
+      ASSERT_EQ(legal(candidate), job.has_value()) << (job ? "" : job.error().message);
+      accepted += job.has_value() ? 1 : 0;
+    }
+    EXPECT_GT(accepted, 5);
+    EXPECT_LT(accepted, kTries);
+  }
+}
+
+TEST(Space, JobIsWhatItsSettingsResolveTo) {
+  Draws draws(3);
+  for (int round = 0; round < base::random_cases(12); ++round) {
+    spec::Settings settings = random_settings(draws);
+    settings.set("gpus", "16", {});
+    const auto space = Space::make(settings, {});
+    if (!space) continue;
+    const std::vector<Layout> layouts = all_layouts(*space);
+    LegalityCheck legal(*space);
+    for (int i = 0; i < 20; ++i) {
+      const auto candidate = random_candidate(*space, layouts, legal, draws);
+      if (!candidate) continue;
+      const spec::Job job = space->job(*candidate);
+      const auto resolved = spec::resolve(space->settings(*candidate));
+      ASSERT_TRUE(resolved.has_value()) << resolved.error().message;
+      const spec::Parallelism &p = job.parallelism, &q = resolved->parallelism;
+      EXPECT_EQ(std::tie(p.tp, p.cp, p.pp, p.vpp, p.dp, p.ep, p.etp, p.sequence_parallel,
+                         p.schedule, p.zero_stage, p.fsdp, p.microbatch_group),
+                std::tie(q.tp, q.cp, q.pp, q.vpp, q.dp, q.ep, q.etp, q.sequence_parallel,
+                         q.schedule, q.zero_stage, q.fsdp, q.microbatch_group));
+      EXPECT_EQ(plan::layers_per_chunk(job), plan::layers_per_chunk(*resolved));
+      EXPECT_EQ(job.recipe.name, resolved->recipe.name);
+      const auto played = engine::estimate(job), read = engine::estimate(*resolved);
+      ASSERT_EQ(played.has_value(), read.has_value());
+      if (played) {
+        EXPECT_EQ(played->performance.step_time_s, read->performance.step_time_s);
+      }
+      const spec::Training &t = job.training, &u = resolved->training;
+      EXPECT_EQ(std::tie(t.micro_batch, t.recompute, t.recompute_method, t.recompute_layers,
+                         t.recompute_modules, t.overlap_grad_reduce, t.overlap_param_gather,
+                         t.overlap_tp, t.overlap_p2p, t.overlap_expert_parallel,
+                         t.moe_shared_overlap, t.scatter_gather_p2p),
+                std::tie(u.micro_batch, u.recompute, u.recompute_method, u.recompute_layers,
+                         u.recompute_modules, u.overlap_grad_reduce, u.overlap_param_gather,
+                         u.overlap_tp, u.overlap_p2p, u.overlap_expert_parallel,
+                         u.moe_shared_overlap, u.scatter_gather_p2p));
+      EXPECT_EQ(std::tie(t.framework, t.grad_accumulation_fusion),
+                std::tie(u.framework, u.grad_accumulation_fusion));
+      EXPECT_EQ(job.software.name, resolved->software.name);
+    }
+  }
+}
+
+TEST(Space, NanotronsStagesAreItsOwn) {
+  const Space space = test::space_of({{"model", "llama3-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "4"},
+                                      {"gbs", "8"},
+                                      {"software", "nanotron"},
+                                      {"pp", "4"}});
+  int layouts = 0;
+  for (const Layout& layout : all_layouts(space)) {
+    if (layout.vpp > 1) continue;
+    Candidate candidate;
+    candidate.layout = layout;
+    const auto resolved = spec::resolve(space.settings(candidate));
+    ASSERT_TRUE(resolved.has_value()) << resolved.error().message;
+    EXPECT_EQ(resolved->parallelism.stage_layers, (std::vector<int64_t>{9, 9, 8, 6}));
+    ++layouts;
+  }
+  EXPECT_GT(layouts, 0);
+}
+
+TEST(Space, WhatIsFixedStaysFixed) {
+  const Space space = test::space_of({{"model", "llama3-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "16"},
+                                      {"tp", "2"},
+                                      {"zero", "1"},
+                                      {"recompute", "none"}});
+  LegalityCheck legal(space);
+  int layouts = 0;
+  for (const Layout& layout : all_layouts(space)) {
+    EXPECT_EQ(layout.tp, 2);
+    const Options options = space.options(layout, legal);
+    EXPECT_EQ(options.recomputations.size(), 1u);
+    for (const DataOption& data : options.data) EXPECT_EQ(data.sharding, Sharding::kZero1);
+    ++layouts;
+  }
+  EXPECT_GT(layouts, 10);
+}
+
+TEST(Space, WrongFixedValuesAreTheSettingsErrors) {
+  const auto space = Space::make(
+      test::settings_of({{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"tp", "two"}}), {});
+  ASSERT_FALSE(space.has_value());
+  EXPECT_NE(space.error().message.find("two"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ergometer::search

@@ -1,0 +1,116 @@
+#include "spec/files/settings_record.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/json_writer.h"
+#include "spec/catalog/read.h"
+#include "spec/cluster/cluster_files.h"
+#include "spec/job/expert_routing.h"
+#include "spec/model/model_names.h"
+#include "spec/recipe/recipe.h"
+#include "spec/settings/rank_map.h"
+#include "spec/settings/schedule_file.h"
+#include "spec/yaml/yaml_map.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+bool in_catalog(std::string_view setting, const std::string& text) {
+  const auto is = [&](CatalogKind kind) { return find_in_catalog(kind, text) != nullptr; };
+  std::error_code ignored;
+  if (setting == "model")
+    return is(CatalogKind::kModel) ||
+           (find_hub_model(text) != nullptr && !std::filesystem::exists(text, ignored));
+  if (setting == "software") return !is_software_file(text);
+  return is(CatalogKind::kCluster) || is(CatalogKind::kNode);
+}
+
+/// The file as inline text: JSON from its brace on, YAML as JSON.
+Result<std::string> inline_text(std::string_view setting, const std::string& path) {
+  std::string file = path;
+  if (setting == "model") {
+    ERGOMETER_ASSIGN(file, find_model_file(path));
+  }
+  ERGOMETER_ASSIGN(std::string text, base::read_file(file, kLargestWritten));
+  if (setting == "model") {
+    const size_t brace = text.find('{');
+    return brace == std::string::npos ? text : text.substr(brace);
+  }
+  if (setting == "cluster") return with_parts_inline(text, file);
+  ERGOMETER_ASSIGN(const YamlMap map, YamlMap::parse(text, file));
+  return map.as_json();
+}
+
+/// Empty where the object has no such text.
+std::string text_of(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+Result<Settings> without_files(const Settings& settings) {
+  Settings result = settings;
+  for (const char* name : {"model", "cluster", "software"}) {
+    const Settings::Value* value = settings.find(name);
+    if (value == nullptr) continue;
+    const bool is_inline = value->text.starts_with('{');
+    const bool has_parts = is_inline && std::string_view(name) == "cluster";
+    if (!has_parts && (is_inline || in_catalog(name, value->text))) continue;
+    ERGOMETER_ASSIGN(std::string text, has_parts ? with_parts_inline(value->text, "cluster")
+                                                 : inline_text(name, value->text));
+    result.set(name, std::move(text), value->origin);
+  }
+  if (const Settings::Value* map = settings.find("rank_map")) {
+    ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, parse_rank_map(map->text));
+    result.set("rank_map", rank_map_text(gpus), map->origin);
+  }
+  if (const Settings::Value* routing = settings.find("moe_routing")) {
+    ERGOMETER_ASSIGN(std::string text, routing_without_file(routing->text));
+    result.set("moe_routing", std::move(text), routing->origin);
+  }
+  if (const Settings::Value* file = settings.find("schedule_file")) {
+    ERGOMETER_ASSIGN(std::string text, schedule_file_text(file->text));
+    result.set("schedule_file", std::move(text), file->origin);
+  }
+  return result;
+}
+
+std::string settings_json(const Settings& settings) {
+  base::JsonWriter json;
+  json.begin_object();
+  for (const auto& [name, value] : settings.all()) {
+    json.key(name).begin_object(base::JsonWriter::Layout::kOneLine);
+    json.member("text", value.text).member("origin", value.origin.text);
+    if (!value.origin.key.empty()) json.member("key", value.origin.key);
+    json.end_object();
+  }
+  json.end_object();
+  return json.take();
+}
+
+Result<Settings> parse_settings_json(std::string_view json, const std::string& file) {
+  const auto tree = nlohmann::json::parse(json, nullptr, false);
+  if (!tree.is_object())
+    return input_error(fmt::format("{}: settings: found no JSON object", file));
+  Settings settings;
+  for (const auto& [name, value] : tree.items()) {
+    if (!value.is_object() || !value.contains("text"))
+      return input_error(fmt::format("{}: settings.{}: found no text", file, name));
+    const SettingInfo* info = find_setting(name);
+    if (info == nullptr || info->name != name)
+      return input_error(fmt::format("{}: settings.{}: is not a setting", file, name));
+    settings.set(name, text_of(value, "text"),
+                 {fmt::format("{} ({})", file, text_of(value, "origin")), text_of(value, "key")});
+  }
+  return settings;
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "spec/job/job.h"
+
+namespace ergometer::spec {
+
+/// Clusters of unlike nodes (`Cluster::groups`). A group is named by its number; a cluster whose
+/// nodes are alike is one group, number 0.
+
+inline bool is_mixed(const Cluster& cluster) { return !cluster.groups.empty(); }
+size_t group_count(const Cluster& cluster);
+const Node& node_of_group(const Cluster& cluster, size_t group);
+/// The group of node `node`, counted from 0 over the cluster; beyond the last node the last group.
+size_t group_of_node(const Cluster& cluster, int64_t node);
+const Node& node_at(const Cluster& cluster, int64_t node);
+size_t group_of_rank(const Job& job, int64_t rank);
+/// Those on which the ranks of a pipeline stage run, in order, each once.
+std::vector<size_t> groups_of_stage(const Job& job, int64_t stage);
+
+/// The job as if all of its nodes were those of `group`: what prices one of its ranks there.
+Job on_group(const Job& job, size_t group);
+
+/// Leaves only groups that the job's GPUs reach; one that is left alone is a plain cluster.
+void keep_reached_groups(Job& job);
+
+/// How long a rank of each stage takes for a layer, relative to the quickest GPU: by the matrix
+/// rate of its slowest GPU, `peak x sustained clock / boost clock x gemm.efficiency` in the job's
+/// precision.
+std::vector<double> stage_seconds_per_layer(const Job& job);
+/// `layers` divided over stages so that the longest stage is as short as can be, at least one each;
+/// of equal divisions the one that gives more to the quicker, then to earlier stages.
+std::vector<int64_t> layers_by_speed(int64_t layers, std::span<const double> seconds_per_layer);
+
+/// An input error where the cluster is mixed: for what knows one kind of node alone. `who`:
+/// "search".
+base::Result<void> refuse_groups(const Cluster& cluster, std::string_view who);
+
+}  // namespace ergometer::spec

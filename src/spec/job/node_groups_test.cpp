@@ -1,0 +1,95 @@
+#include "spec/job/node_groups.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "spec/catalog/read.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::spec {
+namespace {
+
+constexpr const char* kMixed =
+    "{groups: [{node: hgx-a100-80gb, nodes: 2}, {node: hgx-h100, nodes: 2}]}";
+
+base::Result<Job> job_on(const char* gpus) {
+  Settings settings;
+  const auto set = [&](const char* name, const char* text) {
+    settings.set(name, text, Origin{std::string("--") + name, ""});
+  };
+  set("model", "llama3-8b");
+  set("cluster", kMixed);
+  set("gpus", gpus);
+  set("global_batch_size", "48");
+  return resolve(settings);
+}
+
+std::string group_error(const std::string& yaml) {
+  const auto cluster = parse_cluster(yaml, "mixed.yaml");
+  return cluster ? "no error" : cluster.error().message;
+}
+
+TEST(NodeGroups, NodesAreCountedGroupByGroup) {
+  const auto cluster = parse_cluster(kMixed, "mixed.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->nodes, 4);
+  EXPECT_EQ(group_of_node(*cluster, 1), 0u);
+  EXPECT_EQ(group_of_node(*cluster, 2), 1u);
+  EXPECT_EQ(node_at(*cluster, 3).gpu.name, "H100-SXM5-80GB");
+}
+
+TEST(NodeGroups, GroupsOfOneKindAreThePlainCluster) {
+  const auto cluster = parse_cluster(
+      "{groups: [{node: hgx-h100, nodes: 2}, {node: hgx-h100, nodes: 3}]}", "mixed.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_FALSE(is_mixed(*cluster));
+  EXPECT_EQ(cluster->nodes, 5);
+}
+
+TEST(NodeGroups, WhatIsWrongInAGroupIsSaid) {
+  EXPECT_NE(group_error("{groups: []}").find("names no group"), std::string::npos);
+  EXPECT_NE(group_error("{node: hgx-h100, groups: [{node: hgx-h100, nodes: 1}]}")
+                .find("node: stands beside groups"),
+            std::string::npos);
+  EXPECT_NE(group_error("{groups: [{node: hgx-h100}]}").find("groups[0].nodes"), std::string::npos);
+  EXPECT_NE(group_error("{groups: [{node: hgx-h10, nodes: 1}]}").find("did you mean hgx-h100?"),
+            std::string::npos);
+  EXPECT_NE(group_error("{groups: [{node: hgx-h100, nodes: 1}, {node: a40, nodes: 1}]}")
+                .find("a40 has 4 GPUs; allowed: 8"),
+            std::string::npos);
+}
+
+TEST(NodeGroups, AGroupMayUseSomeGpusOfEachNode) {
+  const auto cluster = parse_cluster(
+      "{groups: [{node: hgx-h100, nodes: 1, gpus: 4}, {node: a40, nodes: 1}]}", "mixed.yaml");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(cluster->node.gpus, 4);
+  EXPECT_EQ(cluster->node.nics.size(), 4u);
+  EXPECT_EQ(cluster->groups[1].node.gpus, 4);
+}
+
+TEST(NodeGroups, AJobKeepsTheGroupsThatItReaches) {
+  const auto small = job_on("16");
+  ASSERT_TRUE(small) << small.error().message;
+  EXPECT_FALSE(is_mixed(small->cluster));
+  EXPECT_EQ(small->cluster.node.gpu.name, "A100-SXM4-80GB");
+  const auto large = job_on("24");
+  ASSERT_TRUE(large) << large.error().message;
+  EXPECT_EQ(group_of_rank(*large, 15), 0u);
+  EXPECT_EQ(group_of_rank(*large, 16), 1u);
+}
+
+// 12 layers on GPUs of 1 and 2 seconds a layer: 8 x 1 s and 4 x 2 s are even; of 13, the ninth on
+// the quick one makes 9 s where a fifth on the slow one would make 10 s.
+TEST(NodeGroups, LayersFollowSpeed) {
+  const std::vector<double> seconds = {2, 1};
+  EXPECT_EQ(layers_by_speed(12, seconds), (std::vector<int64_t>{4, 8}));
+  EXPECT_EQ(layers_by_speed(13, seconds), (std::vector<int64_t>{4, 9}));
+  const std::vector<double> alike = {1, 1, 1};
+  EXPECT_EQ(layers_by_speed(7, alike), (std::vector<int64_t>{3, 2, 2}));
+}
+
+}  // namespace
+}  // namespace ergometer::spec

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "spec/job/job.h"
+
+namespace ergometer::spec {
+
+/// Reads one override, `[nodeN.][gpuM.]WHAT=VALUE`: "node3.gpu5.power_cap=400W",
+/// "node2.inlet=35C", "gpu1.lock_clock=1200MHz". A plain number is in the unit of the word's row in
+/// overrides.cpp. Whether the job has that node and GPU, and its GPU that cap, is `resolve`'s to
+/// say. The error has no place: `"node0.fam=50%": fam is not known; did you mean fan?; ...`.
+base::Result<Override> parse_override(std::string_view text);
+/// "power_cap".
+std::string_view to_word(OverrideKind kind);
+
+/// Reads "floor=0.8,up=50W/s,down=50W/s,hysteresis=2s"; only the floor is required.
+base::Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions);
+
+}  // namespace ergometer::spec

@@ -1,0 +1,81 @@
+#include "spec/job/run_phases.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "spec/job/measure_range.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+struct Part {
+  std::string_view name;
+  MeasureRange range;
+  double RunPhases::* target;
+};
+constexpr double kMostS = 3.2e8, kMostSteps = 1e9;
+constexpr std::array kParts = std::to_array<Part>({
+    {"steps", {"", 1, kMostSteps}, &RunPhases::steps},
+    {"length", {"s", 1, kMostS}, &RunPhases::length_s},
+    {"eval-every", {"", 1, kMostSteps}, &RunPhases::eval_every},
+    {"eval-from", {"", 1, kMostSteps}, &RunPhases::eval_from},
+    {"eval-batches", {"", 1e-3, kMostSteps}, &RunPhases::eval_batches},
+    {"eval-pause", {"s", 0, kMostS}, &RunPhases::eval_pause_s},
+    {"pause", {"s", 0, kMostS}, &RunPhases::pause_s},
+});
+
+Result<void> read_part(std::string_view name, std::string_view value, RunPhases& phases) {
+  std::array<std::string_view, kParts.size()> names;
+  for (size_t i = 0; i < kParts.size(); ++i) {
+    names[i] = kParts[i].name;
+    if (kParts[i].name != name) continue;
+    const auto number = kParts[i].range.read(value);
+    if (!number) return input_error(fmt::format("{}: {}", name, number.error().message));
+    phases.*kParts[i].target = *number;
+    return {};
+  }
+  const auto near = base::nearest(name, names);
+  return input_error(fmt::format("{} is not known{}; it is one of {}", name,
+                                 near ? fmt::format("; did you mean {}?", *near) : "",
+                                 fmt::join(names, ", ")));
+}
+
+/// What the parts cannot say together; empty: nothing.
+std::string_view flaw(const RunPhases& phases) {
+  if (phases.steps > 0 && phases.length_s > 0)
+    return "steps and length both say how long the run is; leave one out";
+  if (!phases.given()) return "lacks how long the run is: steps=1000 or length=2h";
+  if ((phases.eval_every > 0) != (phases.eval_batches > 0))
+    return "eval-every and eval-batches go together";
+  if (phases.eval_every == 0 && phases.eval_from > 0) return "eval-from needs eval-every";
+  if (phases.eval_every == 0 && phases.eval_pause_s > 0) return "eval-pause needs eval-every";
+  if (phases.length_s > 0 && phases.pause_s >= phases.length_s)
+    return "pause is as long as the run";
+  return {};
+}
+
+}  // namespace
+
+Result<RunPhases> parse_run_phases(std::string_view text) {
+  RunPhases phases;
+  for (const std::string_view part : base::split(text, ',')) {
+    const size_t equal = part.find('=');
+    if (equal == std::string_view::npos)
+      return input_error(fmt::format(
+          "found \"{}\"; the form is steps=1000,eval-every=100,eval-batches=10,pause=1min", part));
+    ERGOMETER_TRY(read_part(part.substr(0, equal), part.substr(equal + 1), phases));
+  }
+  if (const std::string_view found = flaw(phases); !found.empty())
+    return input_error(std::string(found));
+  if (phases.eval_every > 0 && phases.eval_from == 0) phases.eval_from = phases.eval_every;
+  return phases;
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "spec/catalog/read.h"
+
+namespace ergometer::spec {
+
+/// The catalog's model by a name as hubs and frameworks write it:
+/// "meta-llama/Llama-3.1-8B-Instruct", "Qwen2.5_32B", "llama3.1_8B". What only says how a model was
+/// tuned does not count. Null when there is none.
+const CatalogEntry* find_hub_model(std::string_view words);
+
+/// The catalog's sizes of a family: of "llama3" llama3-8b, llama3-70b, ...
+std::vector<std::string_view> model_sizes(std::string_view family);
+
+/// The catalog's name that is spelled most like the words; nothing if none is near.
+std::optional<std::string_view> nearest_model(std::string_view words);
+
+}  // namespace ergometer::spec

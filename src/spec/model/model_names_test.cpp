@@ -1,0 +1,53 @@
+#include "spec/model/model_names.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace ergometer::spec {
+namespace {
+
+TEST(ModelNames, AreFoundAsHubsWriteThem) {
+  for (const auto& [hub, name] : {std::pair("meta-llama/Meta-Llama-3-70B-Instruct", "llama3-70b"),
+                                  std::pair("meta-llama/Llama-3.1-8B", "llama3.1-8b"),
+                                  std::pair("meta-llama/Llama-2-7b-hf", "llama2-7b"),
+                                  std::pair("meta-llama/Llama-3.3-70B-Instruct", "llama3.1-70b"),
+                                  std::pair("Qwen/Qwen2.5-32B", "qwen2.5-32b"),
+                                  std::pair("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"),
+                                  std::pair("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral-8x7b"),
+                                  std::pair("mistralai/Mistral-7B-v0.1", "mistral-7b"),
+                                  std::pair("google/gemma-2-9b-it", "gemma2-9b"),
+                                  std::pair("deepseek-ai/DeepSeek-V3", "deepseek-v3"),
+                                  std::pair("deepseek-ai/DeepSeek-R1-0528", "deepseek-v3"),
+                                  std::pair("openai/gpt-oss-20b", "gpt-oss-20b"),
+                                  std::pair("tiiuae/falcon-40b-instruct", "falcon-40b"),
+                                  std::pair("llama3.1_8B", "llama3.1-8b")}) {
+    const CatalogEntry* entry = find_hub_model(hub);
+    ASSERT_NE(entry, nullptr) << hub;
+    EXPECT_EQ(entry->name, name) << hub;
+  }
+}
+
+TEST(ModelNames, AreNotGuessed) {
+  // Another vocabulary, another width, nothing at all.
+  for (const char* hub : {"mistralai/Mistral-7B-v0.3", "meta-llama/Llama-3.1-9B", "", "/", "base"})
+    EXPECT_EQ(find_hub_model(hub), nullptr) << hub;
+}
+
+TEST(ModelNames, SuggestTheVersionThatIsKnown) {
+  EXPECT_EQ(nearest_model("mistralai/Mistral-7B-Instruct-v0.3"), "mistral-7b");
+  EXPECT_EQ(nearest_model("llama3-71b"), "llama3-70b");
+}
+
+TEST(ModelNames, AFamilyHasSizes) {
+  const auto sizes = model_sizes("llama3");
+  EXPECT_NE(std::find(sizes.begin(), sizes.end(), "llama3-8b"), sizes.end());
+  EXPECT_EQ(std::find(sizes.begin(), sizes.end(), "llama3.1-8b"), sizes.end());
+  const auto wrong = read_model("llama3");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("which size? The catalog has llama3-"), std::string::npos)
+      << wrong.error().message;
+}
+
+}  // namespace
+}  // namespace ergometer::spec

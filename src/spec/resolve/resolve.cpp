@@ -1,0 +1,140 @@
+#include "spec/resolve/resolve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "spec/catalog/read.h"
+#include "spec/job/node_groups.h"
+#include "spec/recipe/recipe.h"
+#include "spec/resolve/stage_division.h"
+#include "spec/settings/resolve_parts.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+/// Readers store what the user wrote under the table's names; anything else slipped past one of
+/// them.
+Result<void> check_names(const Settings& settings) {
+  for (const auto& [name, value] : settings.all()) {
+    if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name)
+      continue;
+    const auto near = nearest_setting(name);
+    return input_error(fmt::format("{}: {} is not a setting{}", value.origin.text, name,
+                                   near ? fmt::format("; did you mean {}?", *near) : ""));
+  }
+  return {};
+}
+
+/// Messages about inline models and clusters name the place that holds them, not a line of the
+/// inline text.
+template <class T>
+Result<T> located(Result<T> result, const Settings::Value& value, std::string_view name) {
+  if (result || !value.text.starts_with('{')) return result;
+  std::string_view message = result.error().message;
+  // What is wrong in a file that the inline text names has a place of its own.
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(message.substr(0, message.find(':')), ignored))
+    return result;
+  const std::string inner = fmt::format("{}:1: ", name);
+  if (message.starts_with(inner)) message.remove_prefix(inner.size());
+  return input_error(fmt::format("{}: {}.{}", value.origin.text, name, message));
+}
+
+/// A model with another depth: shortened at the end, or lengthened by its last layer.
+void override_layers(SettingReader& read, Model& model) {
+  const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
+  if (layers != model.layer_count())
+    model.layers.resize(static_cast<size_t>(layers), model.layers.back());
+}
+
+void read_software_name(SettingReader& read, SoftwareDefaults& defaults, Job& job) {
+  SoftwareProfile& profile = defaults.profile;
+  read.text("software");
+  const RecipeChoice& choice = defaults.choice;
+  job.recipe = {name_of(choice), choice.recipe != nullptr ? choice.recipe->title : "",
+                choice.source};
+  read.derive("software", fmt::format("of recipe {}", job.recipe.name));
+  job.training.framework = profile.framework;
+  job.software = std::move(profile.software);
+}
+
+void take_parts(const Settings& settings, JobParts parts, Job& job) {
+  job.model = std::move(parts.model);
+  job.cluster = std::move(parts.cluster);
+  for (const char* name : {"model", "cluster"})
+    if (const Settings::Value* value = settings.find(name)) job.origins[name] = value->origin;
+}
+
+Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
+  Job job;
+  ERGOMETER_ASSIGN(SoftwareDefaults defaults, software_defaults(settings, parts));
+  take_parts(settings, std::move(parts), job);
+  SettingReader read(settings, defaults.settings, job.origins);
+  read_software_name(read, defaults, job);
+  override_layers(read, job.model);
+  read.plain_settings(job);
+  resolve_mode(read, job);
+  resolve_groups(read, job);
+  if (checked && !read.error()) check_groups(read, job);
+  if (!read.error()) resolve_ranks(read, job);
+  if (!read.error()) keep_reached_groups(job);
+  if (!read.error()) resolve_training(read, job);
+  if (!read.error()) divide_stages(read, job);
+  if (!read.error()) resolve_conditions(read, job);
+  if (checked && !read.error()) check_ranks(read, job);
+  if (checked && !read.error()) check_training(read, job);
+  if (read.error()) return tl::unexpected(*read.error());
+  return job;
+}
+
+}  // namespace
+
+Result<JobParts> read_job_parts(const Settings& settings) {
+  ERGOMETER_TRY(check_names(settings));
+  const Settings::Value* model = settings.find("model");
+  const Settings::Value* cluster = settings.find("cluster");
+  if (model == nullptr)
+    return input_error(
+        "no model is given; name one of the catalog (`ergometer catalog list`) or a config.json");
+  if (cluster == nullptr)
+    return input_error(
+        "no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
+  JobParts parts;
+  ERGOMETER_ASSIGN(parts.model, located(read_model(model->text), *model, "model"));
+  ERGOMETER_ASSIGN(parts.cluster, located(read_cluster(cluster->text), *cluster, "cluster"));
+  return parts;
+}
+
+Result<Job> resolve(const Settings& settings, const JobParts& parts) {
+  ERGOMETER_TRY(check_names(settings));
+  return fill(settings, parts, true);
+}
+
+Result<Job> resolve(const Settings& settings) {
+  ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
+  return fill(settings, std::move(parts), true);
+}
+
+Result<Job> read_job(const Settings& settings) {
+  ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
+  return fill(settings, std::move(parts), false);
+}
+
+Result<void> check_job(const Settings& settings, const Job& job) {
+  static const Settings kNoProfile;
+  std::map<std::string, Origin> origins;
+  SettingReader read(settings, kNoProfile, origins);
+  check_groups(read, job);
+  if (!read.error()) check_ranks(read, job);
+  if (!read.error()) check_training(read, job);
+  if (!read.error()) check_searched(read, job);
+  if (read.error()) return tl::unexpected(*read.error());
+  return {};
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,222 @@
+// Power, clocks, cooling and faults: what surrounds the job.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "spec/job/job_words.h"
+#include "spec/job/measure_range.h"
+#include "spec/job/node_groups.h"
+#include "spec/job/overrides.h"
+#include "spec/job/run_phases.h"
+#include "spec/resolve/resolve.h"
+
+namespace ergometer::spec {
+namespace {
+
+constexpr std::string_view kCap = "power_cap";
+constexpr std::string_view kLock = "lock_clock";
+
+/// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
+constexpr std::array<std::string_view, 12> kNeedPower = {
+    "power_cap", "lock_clock",  "inlet_c",         "cooling", "fan",    "steady",
+    "duration",  "cluster_cap", "power_smoothing", "start_c", "sensor", "run_phases"};
+
+bool needs_power(OverrideKind kind) {
+  return kind != OverrideKind::kSpeed && kind != OverrideKind::kLink && kind != OverrideKind::kNic;
+}
+
+/// What the job's GPU allows; nothing is known of an inline GPU that does not say.
+MeasureRange cap_range(const Gpu& gpu) {
+  return {"W", gpu.parameters.value_or("power_cap_min", 10),
+          gpu.parameters.value_or("power_cap_max", 5000)};
+}
+MeasureRange lock_range(const Gpu& gpu) {
+  return {"MHz", gpu.parameters.value_or("clock_min", 1e7),
+          gpu.parameters.value_or("clock_max", 1e10)};
+}
+
+/// The highest clock of the GPU's lattice that is not above `hz`.
+double on_lattice(const Gpu& gpu, double hz) {
+  const double step = gpu.parameters.value_or("clock_step", 0);
+  const double lowest = gpu.parameters.value_or("clock_min", 0);
+  if (step <= 0 || hz < lowest) return hz;
+  // A clock that is written as a multiple of the step must not lose one to rounding.
+  return lowest + std::floor((hz - lowest) / step + 1e-6) * step;
+}
+
+void check_range(SettingReader& read, const Job& job, std::string_view name, double value,
+                 const MeasureRange& range) {
+  if (!read.given(name) || (value >= range.min && value <= range.max)) return;
+  read.refuse(
+      fmt::format("{}: {} allows {}", read.said(name), job.cluster.node.gpu.name, range.allowed()));
+}
+
+void read_clocks(SettingReader& read, Job& job) {
+  Conditions& c = job.conditions;
+  const Gpu& gpu = job.cluster.node.gpu;
+  check_range(read, job, kCap, c.power_cap_w, cap_range(gpu));
+  const double asked = c.lock_clock_hz;
+  check_range(read, job, kLock, asked, lock_range(gpu));
+  c.lock_clock_hz = on_lattice(gpu, asked);
+  if (c.lock_clock_hz < asked - 1)
+    job.origins[std::string(kLock)].text +=
+        fmt::format(", {:g} MHz rounded down to the GPU's clocks", asked / 1e6);
+}
+
+void read_fan(SettingReader& read, Conditions& c) {
+  const std::string text = read.text("fan");
+  if (text.empty() || text == "auto") return read.derive("fan", "the node's controller");
+  const auto share = MeasureRange{"%", 0.01, 1}.read(text);
+  if (share)
+    c.fan = *share;
+  else
+    read.refuse(fmt::format("{}: {}, or auto", read.where("fan"), share.error().message));
+}
+
+/// Ways to cool the node that its file knows.
+std::vector<std::string_view> known_ways(const Node& node) {
+  std::vector<std::string_view> ways;
+  for (const Cooling cooling : {Cooling::kAir, Cooling::kLiquid, Cooling::kImmersion})
+    if (const std::string_view way = to_word(cooling);
+        node.parameters.has(fmt::format("cooling.{}.die_capacity", way)))
+      ways.push_back(way);
+  return ways;
+}
+
+void read_cooling(SettingReader& read, Job& job) {
+  Conditions& c = job.conditions;
+  const Node& node = job.cluster.node;
+  c.cooling = read.choice("cooling", node.cooling, "as built");
+  const std::vector<std::string_view> ways = known_ways(node);
+  if (read.given("cooling") && !ways.empty() &&
+      std::find(ways.begin(), ways.end(), to_word(c.cooling)) == ways.end())
+    read.refuse(fmt::format("{}: {} is cooled by {}", read.said("cooling"), node.name,
+                            fmt::join(ways, " or ")));
+  c.has_inlet = read.given("inlet_c");
+  read_fan(read, c);
+}
+
+void read_time(SettingReader& read, Conditions& c) {
+  const bool steady = read.flag("steady", c.duration_s == 0, "without --duration");
+  if (read.given("steady") && steady && c.duration_s > 0)
+    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("steady"),
+                            read.said("duration")));
+  if (read.given("steady") && !steady && c.duration_s == 0)
+    read.refuse(fmt::format("{} needs --duration", read.said("steady")));
+  if (read.given("start_c") && c.duration_s == 0)
+    read.refuse(
+        fmt::format("{} needs --duration: the steady state has no start", read.said("start_c")));
+}
+
+void read_run_phases(SettingReader& read, Job& job) {
+  constexpr std::string_view kName = "run_phases";
+  const std::string text = read.text(kName);
+  if (text.empty()) return;
+  auto phases = parse_run_phases(text);
+  if (!phases) return read.refuse(fmt::format("{}: {}", read.where(kName), phases.error().message));
+  if (!job.trains())
+    return read.refuse(fmt::format("{}: the phases are those of a training run", read.said(kName)));
+  if (job.conditions.duration_s > 0)
+    return read.refuse(
+        fmt::format("{} contradicts {}; leave one out", read.said(kName), read.said("duration")));
+  job.conditions.run = *phases;
+}
+
+void read_smoothing(SettingReader& read, Conditions& c) {
+  const std::string smoothing = read.text("power_smoothing");
+  if (smoothing.empty()) return;
+  const auto parsed = parse_power_smoothing(smoothing, c);
+  if (!parsed)
+    read.refuse(fmt::format("{}: {}", read.where("power_smoothing"), parsed.error().message));
+}
+
+/// GPUs of the job on a node: the last one may be filled in part.
+int64_t gpus_on(const Job& job, int64_t node) {
+  const int64_t per_node = job.cluster.node.gpus;
+  return node < 0 ? std::min(per_node, job.gpus) : std::min(per_node, job.gpus - node * per_node);
+}
+
+/// What is wrong with an override in this job; empty: nothing.
+std::string fault_of(const Job& job, const Override& o) {
+  if (o.node >= job.nodes())
+    return fmt::format("the job has {}", job.nodes() == 1
+                                             ? "node0 alone"
+                                             : fmt::format("node0 to node{}", job.nodes() - 1));
+  const int64_t gpus = gpus_on(job, o.node);
+  if (o.gpu >= gpus)
+    return fmt::format("{} has gpu0 to gpu{} in this job",
+                       o.node < 0 ? "a node" : fmt::format("node{}", o.node), gpus - 1);
+  const Gpu& gpu = job.cluster.node.gpu;
+  const bool caps = o.kind == OverrideKind::kPowerCap, locks = o.kind == OverrideKind::kLockClock;
+  const MeasureRange range = caps ? cap_range(gpu) : lock_range(gpu);
+  if ((caps || locks) && (o.value < range.min || o.value > range.max))
+    return fmt::format("{} allows {}", gpu.name, range.allowed());
+  return {};
+}
+
+bool same_target(const Override& a, const Override& b) {
+  return a.node == b.node && a.gpu == b.gpu && a.kind == b.kind;
+}
+
+void read_override(SettingReader& read, Job& job, const std::string& text) {
+  auto parsed = parse_override(text);
+  if (!parsed)
+    return read.refuse(fmt::format("{}: {}", read.where("override"), parsed.error().message));
+  if (const std::string fault = fault_of(job, *parsed); !fault.empty())
+    return read.refuse(fmt::format("{}: \"{}\": {}", read.where("override"), text, fault));
+  for (const Override& other : job.conditions.overrides)
+    if (same_target(other, *parsed))
+      return read.refuse(fmt::format("{}: \"{}\" contradicts \"{}\"; leave one out",
+                                     read.where("override"), text, other.text));
+  if (parsed->kind == OverrideKind::kLockClock)
+    parsed->value = on_lattice(job.cluster.node.gpu, parsed->value);
+  job.conditions.overrides.push_back(*std::move(parsed));
+}
+
+/// A setting that would change nothing is a mistake to tell, not one to swallow.
+void refuse_without_power(SettingReader& read, const Job& job, std::string_view why) {
+  for (const std::string_view name : kNeedPower)
+    if (read.given(name)) return read.refuse(fmt::format("{} {}", read.said(name), why));
+  for (const Override& o : job.conditions.overrides)
+    if (needs_power(o.kind))
+      return read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, why));
+}
+
+/// Power and heat know one kind of node: a mixed cluster's clocks stand where prices hold.
+void settle_mixed_clocks(SettingReader& read, Job& job) {
+  constexpr std::string_view kWhy =
+      "has no effect: power and heat are told of clusters whose nodes are of one kind";
+  refuse_without_power(read, job, kWhy);
+  for (const Override& o : job.conditions.overrides)
+    read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, kWhy));
+  job.conditions.constant_clocks = true;
+}
+
+}  // namespace
+
+void resolve_conditions(SettingReader& read, Job& job) {
+  Conditions& c = job.conditions;
+  read_clocks(read, job);
+  read_cooling(read, job);
+  read_time(read, c);
+  read_run_phases(read, job);
+  read_smoothing(read, c);
+  for (const std::string& text : read.words("override")) read_override(read, job, text);
+  const Gpu& gpu = job.cluster.node.gpu;
+  if (is_mixed(job.cluster))
+    settle_mixed_clocks(read, job);
+  else if (c.constant_clocks)
+    refuse_without_power(read, job, "contradicts --clocks constant; leave one out");
+  else if (!gpu.parameters.has("power.constant"))
+    refuse_without_power(
+        read, job, fmt::format("has no effect: nothing is known of the power of {}", gpu.name));
+  else if (known_ways(job.cluster.node).empty())
+    refuse_without_power(
+        read, job,
+        fmt::format("has no effect: nothing is known of the cooling of {}", job.cluster.node.name));
+}
+
+}  // namespace ergometer::spec

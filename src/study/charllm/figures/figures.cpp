@@ -1,0 +1,33 @@
+#include "study/charllm/figures/figures.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ergometer::study::charllm {
+
+void Figures::add(run::Figure figure) {
+  const auto known = [](const run::FigureSeries& series) {
+    const std::vector<double>& numbers = series.value.empty() ? series.y : series.value;
+    return std::any_of(numbers.begin(), numbers.end(), [](double y) { return !std::isnan(y); });
+  };
+  if (std::any_of(figure.series.begin(), figure.series.end(), known))
+    list_.push_back(std::move(figure));
+}
+
+void put(run::FigureSeries& series, double x, double y, const Seen& seen) {
+  series.x.push_back(x);
+  series.y.push_back(y);
+  series.point.push_back(seen.index);
+}
+
+std::string model_name(const std::string& model) {
+  if (model == "gpt3-175b") return "GPT3-175B";
+  if (model == "llama3-70b") return "Llama3-70B";
+  if (model == "gpt3-30b") return "GPT3-30B";
+  if (model == "llama3-30b") return "Llama3-30B";
+  if (model == "mixtral-8x22b") return "Mixtral-8x22B";
+  if (model == "mixtral-8x7b") return "Mixtral-8x7B";
+  return model;
+}
+
+}  // namespace ergometer::study::charllm

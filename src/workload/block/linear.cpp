@@ -1,0 +1,305 @@
+#include "workload/block/linear.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ergometer::workload {
+namespace {
+
+// TE splits a pipelined reduce-scatter in 4; the last piece has no GEMM left to hide behind.
+constexpr double kExposedScatterShare = 0.25;
+
+int64_t rows_per_group(const Linear& linear) {
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(std::ceil(linear.rows / static_cast<double>(linear.groups))));
+}
+
+double weights(const Linear& linear) {
+  return static_cast<double>(linear.groups) * static_cast<double>(linear.in) *
+         static_cast<double>(linear.out);
+}
+
+/// Transformer Engine's grouped linear layer runs one GEMM and one cast an expert, from a loop in
+/// C++ that issues about four in the time of one PyTorch operator and spreads them over four
+/// streams.
+constexpr int64_t kExpertsALaunch = 4;
+
+int launches(const Linear& linear) {
+  if (!linear.grouped) return 1;
+  return static_cast<int>((linear.groups + kExpertsALaunch - 1) / kExpertsALaunch);
+}
+
+double operand_bytes(const BlockWriter& writer, const Linear& linear) {
+  return linear.fp8 ? writer.shapes().quantized_bytes : writer.shapes().element;
+}
+
+/// A GEMM of the layer with everything but its shape and bytes filled in.
+Operator gemm(const BlockWriter& writer, const Linear& linear, Pass pass, GemmLayout layout,
+              const char* suffix) {
+  Operator op;
+  op.kind = linear.grouped ? OperatorKind::kGroupedGemm : OperatorKind::kGemm;
+  op.pass = pass;
+  op.module = linear.module;
+  op.name = linear.name + suffix;
+  op.layout = layout;
+  op.groups = linear.grouped ? linear.groups : 1;
+  op.kernels = launches(linear);
+  op.precision = linear.fp8 ? writer.shapes().quantized : writer.shapes().precision;
+  op.flops = 2 * linear.rows * static_cast<double>(linear.in) * static_cast<double>(linear.out);
+  op.model_flops = 2 * linear.model_rows * static_cast<double>(linear.in) * linear.model_out;
+  return op;
+}
+
+/// Grouped experts are one operator; separate ones the same GEMM `groups` times.
+void add_gemm(BlockWriter& writer, const Linear& linear, Operator op) {
+  const int64_t times = linear.grouped ? 1 : linear.groups;
+  op.flops /= static_cast<double>(times);
+  op.model_flops /= static_cast<double>(times);
+  op.bytes /= static_cast<double>(times);
+  writer.add(std::move(op), Stream::kCompute, times);
+}
+
+void add_forward_gemm(BlockWriter& writer, const Linear& linear) {
+  Operator op = gemm(writer, linear, writer.pass(), GemmLayout::kTn, "");
+  op.m = rows_per_group(linear);
+  op.n = linear.out;
+  op.k = linear.in;
+  op.bytes = operand_bytes(writer, linear) *
+                 (linear.rows * static_cast<double>(linear.in) + weights(linear)) +
+             writer.shapes().element * linear.rows * static_cast<double>(linear.out);
+  add_gemm(writer, linear, std::move(op));
+}
+
+void add_dgrad(BlockWriter& writer, const Linear& linear) {
+  Operator op = gemm(writer, linear, Pass::kBackward, GemmLayout::kNn, "_dgrad");
+  op.m = rows_per_group(linear);
+  op.n = linear.in;
+  op.k = linear.out;
+  op.bytes = operand_bytes(writer, linear) *
+                 (linear.rows * static_cast<double>(linear.out) + weights(linear)) +
+             writer.shapes().element * linear.rows * static_cast<double>(linear.in);
+  add_gemm(writer, linear, std::move(op));
+}
+
+void add_wgrad(BlockWriter& writer, const Linear& linear) {
+  const Shapes& shapes = writer.shapes();
+  const bool fused = writer.job().training.grad_accumulation_fusion;
+  Operator op = gemm(writer, linear, Pass::kWeight, GemmLayout::kNt, "_wgrad");
+  op.m = linear.out;
+  op.n = linear.in;
+  op.k = rows_per_group(linear);
+  op.bytes =
+      operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in + linear.out) +
+      weights(linear) * (fused ? 2 * shapes.gradient : shapes.element);
+  add_gemm(writer, linear, std::move(op));
+  if (!fused && !scatters_gradients(writer.job()))
+    writer.memory({linear.module, linear.name + "_grad_accumulate",
+                   weights(linear) * (shapes.element + 2 * shapes.gradient), 1, 0, true},
+                  Pass::kWeight);
+}
+
+void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width, Pass pass) {
+  writer.memory({linear.module, linear.name + "_fp8_cast",
+                 rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes()),
+                 cast_kernels(writer.job()) * launches(linear),
+                 linear.grouped ? static_cast<int>(linear.groups) : 0, true},
+                pass);
+}
+
+/// The two narrow matrices beside an adapted layer, as layers of their own; never quantized, always
+/// trained.
+std::pair<Linear, Linear> adapter(const Linear& linear) {
+  Linear down = linear, up = linear;
+  down.fp8 = up.fp8 = false;
+  down.name += "_lora_a";
+  down.out = linear.lora_rank;
+  down.model_out = static_cast<double>(linear.lora_rank);
+  down.model_rows = linear.model_rows / linear.lora_in_repeats;
+  up.name += "_lora_b";
+  up.in = linear.lora_rank;
+  up.model_rows = linear.model_rows / linear.lora_out_repeats;
+  return {down, up};
+}
+
+void add_adapter_forward(BlockWriter& writer, const Linear& linear) {
+  if (linear.lora_rank == 0) return;
+  const auto [down, up] = adapter(linear);
+  add_forward_gemm(writer, down);
+  add_forward_gemm(writer, up);
+  writer.memory({linear.module, linear.name + "_lora_add",
+                 3 * writer.shapes().element * linear.rows * static_cast<double>(linear.out)});
+}
+
+void add_adapter_backward(BlockWriter& writer, const Linear& linear) {
+  if (linear.lora_rank == 0) return;
+  const auto [down, up] = adapter(linear);
+  add_dgrad(writer, up);
+  add_wgrad(writer, up);
+  add_dgrad(writer, down);
+  add_wgrad(writer, down);
+  writer.memory({linear.module, linear.name + "_lora_add_dgrad",
+                 3 * writer.shapes().element * linear.rows * static_cast<double>(linear.in)},
+                Pass::kBackward);
+}
+
+bool has_wgrad(const BlockWriter& writer, const Linear& linear) {
+  return !writer.shapes().lora || linear.lora_rank > 0;
+}
+
+void add_own_wgrad(BlockWriter& writer, const Linear& linear) {
+  if (!writer.shapes().lora) add_wgrad(writer, linear);
+}
+
+void tensor_collective(BlockWriter& writer, Module module, CollectiveKind kind, double bytes,
+                       Stream stream, Pass pass) {
+  const char* name = kind == CollectiveKind::kAllGather       ? "tp_all_gather"
+                     : kind == CollectiveKind::kReduceScatter ? "tp_reduce_scatter"
+                                                              : "tp_all_reduce";
+  writer.collective({module, name, kind, GroupKind::kTensor, bytes, stream}, pass);
+}
+
+/// Runs a GEMM beside the gather of its own input: one rank's chunk must be there before it starts.
+template <class Gemm>
+void gather_pipelined(BlockWriter& writer, Module module, double bytes, Pass pass, Gemm&& run) {
+  const double first = bytes / static_cast<double>(writer.shapes().tp);
+  tensor_collective(writer, module, CollectiveKind::kAllGather, first, Stream::kCompute, pass);
+  writer.join(Stream::kTensor, Stream::kCompute);
+  tensor_collective(writer, module, CollectiveKind::kAllGather, bytes - first, Stream::kTensor,
+                    pass);
+  run();
+  writer.join(Stream::kCompute, Stream::kTensor);
+}
+
+CollectiveKind reduction(const Shapes& shapes) {
+  return shapes.sequence_parallel ? CollectiveKind::kReduceScatter : CollectiveKind::kAllReduce;
+}
+
+}  // namespace
+
+bool scatters_gradients(const spec::Job& job) {
+  return job.training.framework == spec::Framework::kTorchFsdp &&
+         (job.parallelism.fsdp || job.parallelism.zero_stage >= 2);
+}
+
+Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in,
+                   int64_t out) {
+  Linear linear;
+  linear.name = std::move(name);
+  linear.module = module;
+  linear.in = in;
+  linear.out = out;
+  linear.rows = linear.model_rows = static_cast<double>(writer.shapes().tokens);
+  linear.model_out = static_cast<double>(out);
+  linear.fp8 = writer.shapes().fp8;
+  return linear;
+}
+
+void linear_forward(BlockWriter& writer, const Linear& linear) {
+  if (linear.fp8 && !linear.fused_cast) cast(writer, linear, linear.rows, linear.in, writer.pass());
+  add_forward_gemm(writer, linear);
+  add_adapter_forward(writer, linear);
+}
+
+void linear_backward(BlockWriter& writer, const Linear& linear) {
+  if (linear.fp8 && !linear.fused_gradient_cast)
+    cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
+  add_dgrad(writer, linear);
+  add_own_wgrad(writer, linear);
+  add_adapter_backward(writer, linear);
+}
+
+void tensor_gather(BlockWriter& writer, Module module, double bytes, Pass pass) {
+  tensor_collective(writer, module, CollectiveKind::kAllGather, bytes, Stream::kCompute, pass);
+}
+
+void tensor_reduce(BlockWriter& writer, Module module, double bytes, Pass pass) {
+  tensor_collective(writer, module, reduction(writer.shapes()), bytes, Stream::kCompute, pass);
+}
+
+void column_forward(BlockWriter& writer, const Linear& linear, bool gather) {
+  const Shapes& shapes = writer.shapes();
+  const bool gathers = gather && shapes.sequence_parallel;
+  if (!gathers) return linear_forward(writer, linear);
+  // The shard is quantized before it travels, so that FP8 halves the gather.
+  if (linear.fp8 && !linear.fused_cast)
+    cast(writer, linear, linear.rows / static_cast<double>(shapes.tp), linear.in, writer.pass());
+  const double bytes = operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
+  if (linear.overlap) {
+    gather_pipelined(writer, linear.module, bytes, writer.pass(),
+                     [&] { add_forward_gemm(writer, linear); });
+  } else {
+    tensor_gather(writer, linear.module, bytes, writer.pass());
+    add_forward_gemm(writer, linear);
+  }
+  add_adapter_forward(writer, linear);
+}
+
+// The order of Megatron-Core's LinearWithGradAccumulationAndAsyncCommunication: the input is
+// gathered again beside dgrad, the input's gradient is reduced beside wgrad. TE's bulk overlap has
+// the same shape.
+void column_backward(BlockWriter& writer, const Linear& linear, ColumnBackward options) {
+  const Shapes& shapes = writer.shapes();
+  const bool wgrad = has_wgrad(writer, linear);
+  const bool gathers = options.gather && shapes.sequence_parallel && wgrad;
+  const bool reduces = options.reduce && shapes.tp > 1;
+  const double gather_bytes =
+      operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
+  const double reduce_bytes = shapes.element * linear.rows * static_cast<double>(linear.in);
+  if (linear.fp8) cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
+  if (gathers) {
+    writer.join(Stream::kTensor, Stream::kCompute);
+    tensor_collective(writer, linear.module, CollectiveKind::kAllGather, gather_bytes,
+                      Stream::kTensor, Pass::kWeight);
+  }
+  add_dgrad(writer, linear);
+  if (gathers) writer.join(Stream::kCompute, Stream::kTensor);
+  add_adapter_backward(writer,
+                       linear);  // its share of the input's gradient belongs to the sum below
+  if (options.add_to_gradient)
+    writer.memory({linear.module, "branch_grad_add", 3 * reduce_bytes}, Pass::kBackward);
+  if (reduces) {
+    writer.join(Stream::kTensor, Stream::kCompute);
+    tensor_collective(writer, linear.module, reduction(shapes), reduce_bytes, Stream::kTensor,
+                      Pass::kBackward);
+  }
+  add_own_wgrad(writer, linear);
+  if (reduces) writer.join(Stream::kCompute, Stream::kTensor);
+}
+
+void row_forward(BlockWriter& writer, const Linear& linear, bool reduce) {
+  const Shapes& shapes = writer.shapes();
+  const double bytes = shapes.element * linear.rows * static_cast<double>(linear.out);
+  if (!reduce || !linear.overlap || !shapes.sequence_parallel) {
+    linear_forward(writer, linear);
+    if (reduce) tensor_reduce(writer, linear.module, bytes, writer.pass());
+    return;
+  }
+  if (linear.fp8 && !linear.fused_cast) cast(writer, linear, linear.rows, linear.in, writer.pass());
+  const double exposed = bytes * kExposedScatterShare;
+  writer.join(Stream::kTensor, Stream::kCompute);
+  tensor_collective(writer, linear.module, CollectiveKind::kReduceScatter, bytes - exposed,
+                    Stream::kTensor, writer.pass());
+  add_forward_gemm(writer, linear);
+  writer.join(Stream::kCompute, Stream::kTensor);
+  add_adapter_forward(writer, linear);
+  tensor_collective(writer, linear.module, CollectiveKind::kReduceScatter, exposed,
+                    Stream::kCompute, writer.pass());
+}
+
+void row_backward(BlockWriter& writer, const Linear& linear, bool gather) {
+  const Shapes& shapes = writer.shapes();
+  if (!gather || !shapes.sequence_parallel) return linear_backward(writer, linear);
+  const double bytes = shapes.element * linear.rows * static_cast<double>(linear.out);
+  if (!linear.overlap) {
+    tensor_gather(writer, linear.module, bytes, Pass::kBackward);
+    return linear_backward(writer, linear);
+  }
+  if (linear.fp8) cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
+  gather_pipelined(writer, linear.module, bytes, Pass::kBackward,
+                   [&] { add_dgrad(writer, linear); });
+  add_own_wgrad(writer, linear);
+  add_adapter_backward(writer, linear);
+}
+
+}  // namespace ergometer::workload

@@ -1,0 +1,141 @@
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "workload/block/block_writer.h"
+#include "workload/block/eager.h"
+#include "workload/block/layer.h"
+#include "workload/by_operator.h"
+#include "workload/shares.h"
+#include "workload/workload.h"
+
+namespace ergometer::workload {
+namespace {
+
+/// Writes the lists of one block with the given functions; `again` is what full recomputation
+/// repeats, and recomputation by operator a part of.
+template <class Forward, class Backward, class Again>
+Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload, BlockKind kind,
+                 std::string name, Forward&& forward, Backward&& backward, Again&& again) {
+  Block block;
+  block.kind = kind;
+  block.name = std::move(name);
+  BlockWriter forward_writer(job, shapes, workload, block.forward, Pass::kForward);
+  forward(forward_writer);
+  if (!shapes.training) return block;
+  BlockWriter backward_writer(job, shapes, workload, block.backward, Pass::kBackward);
+  backward(backward_writer);
+  if (repeats_layers(job)) {
+    BlockWriter again_writer(job, shapes, workload, block.recompute, Pass::kRecompute);
+    again(again_writer);
+    if (recomputes_by_operator(job)) drop_kept_operators(job, workload, block);
+  }
+  return block;
+}
+
+int add_block(Workload& workload, Block block) {
+  workload.blocks.push_back(std::move(block));
+  return static_cast<int>(workload.blocks.size()) - 1;
+}
+
+int add_embedding(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  Block block = make_block(job, shapes, workload, BlockKind::kEmbedding, "embedding",
+                           embedding_forward, embedding_backward, [](BlockWriter&) {});
+  set_parameters(job, shapes, workload, {}, block);
+  block.activations = embedding_activations(job, shapes);
+  return add_block(workload, std::move(block));
+}
+
+std::string layer_name(const spec::Layer& layer) {
+  const bool mixes = layer.mixer != spec::Mixer::kNone;
+  std::string name = layer.moe            ? "moe layer"
+                     : layer.feed_forward ? (mixes ? "dense layer" : "mlp layer")
+                     : layer.mixer == spec::Mixer::kStateSpace ? "state-space layer"
+                                                               : "attention layer";
+  if (layer.feed_forward && layer.mixer == spec::Mixer::kStateSpace) name += ", state space";
+  if (layer.window > 0) name += ", window " + std::to_string(layer.window);
+  if (layer.chunk > 0) name += ", chunk " + std::to_string(layer.chunk);
+  return name;
+}
+
+int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
+              const spec::Layer& layer) {
+  const auto forward = [&](BlockWriter& writer) { layer_forward(writer, layer); };
+  const auto backward = [&](BlockWriter& writer) {
+    layer_backward(writer, layer);
+    eager_backward(writer, layer);
+  };
+  Block block = make_block(job, shapes, workload, BlockKind::kLayer, layer_name(layer), forward,
+                           backward, forward);
+  set_parameters(job, shapes, workload, layer, block);
+  block.activations = layer_activations(job, shapes, layer);
+  if (recomputes_by_operator(job))
+    block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
+  return add_block(workload, std::move(block));
+}
+
+/// Layers that are alike share one block.
+void add_layers(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  std::vector<std::pair<spec::Layer, int>> known;
+  for (const spec::Layer& layer : job.model.layers) {
+    int block = -1;
+    for (const auto& [other, index] : known)
+      if (other == layer) block = index;
+    if (block < 0) {
+      block = add_layer(job, shapes, workload, layer);
+      known.emplace_back(layer, block);
+    }
+    workload.layer_blocks.push_back(block);
+  }
+}
+
+void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  if (job.model.mtp_layers == 0 || job.model.layers.empty() || !shapes.training) return;
+  const spec::Layer layer = job.model.mtp_layer();
+  Block block = make_block(job, shapes, workload, BlockKind::kMtp, "mtp", mtp_forward, mtp_backward,
+                           mtp_layer_forward);
+  set_parameters(job, shapes, workload, layer, block);
+  block.activations = mtp_activations(job, shapes, layer);
+  if (recomputes_by_operator(job))
+    block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
+  const int index = add_block(workload, std::move(block));
+  workload.mtp_blocks.assign(static_cast<size_t>(job.model.mtp_layers), index);
+}
+
+int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  Block block = make_block(job, shapes, workload, BlockKind::kHead, "head", head_forward,
+                           head_backward, [](BlockWriter&) {});
+  set_parameters(job, shapes, workload, {}, block);
+  block.activations = head_activations(job, shapes);
+  return add_block(workload, std::move(block));
+}
+
+Workload lower_at(const spec::Job& job, double expert_load) {
+  Shapes shapes = shapes_of(job);
+  shapes.expert_load = expert_load;
+  Workload workload;
+  workload.embedding_block = add_embedding(job, shapes, workload);
+  add_layers(job, shapes, workload);
+  add_mtp(job, shapes, workload);
+  workload.head_block = add_head(job, shapes, workload);
+  workload.boundary_bytes = shapes.element * static_cast<double>(shapes.shard_tokens) *
+                            static_cast<double>(shapes.hidden);
+  return workload;
+}
+
+}  // namespace
+
+Workload lower(const spec::Job& job) {
+  Workload workload = lower_at(job, 1);
+  ExpertLoads loads = expert_loads(job);
+  if (loads.even()) return workload;
+  Workload full = lower_at(job, loads.most);
+  ERGOMETER_CHECK(full.operators.size() == workload.operators.size(),
+                  "a load changes sizes, not what is done");
+  UnevenExperts uneven{std::move(loads), std::move(full.operators), {}};
+  for (const Block& block : full.blocks) uneven.activations.push_back(block.activations);
+  workload.uneven = std::make_shared<const UnevenExperts>(std::move(uneven));
+  return workload;
+}
+
+}  // namespace ergometer::workload

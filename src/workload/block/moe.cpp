@@ -1,0 +1,437 @@
+#include "workload/block/moe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "workload/block/graphs.h"
+#include "workload/block/linear.h"
+#include "workload/block/mlp.h"
+#include "workload/matrices.h"
+
+namespace ergometer::workload {
+namespace {
+
+// Passes over the (token, expert) table of FP32 scores. Forward: read logits, write probabilities,
+// write a one-byte routing map. Backward: read the probabilities' gradient and the probabilities,
+// write the logits' gradient.
+constexpr double kRoutingForwardBytes = 4 + 4 + 1;
+constexpr double kRoutingBackwardBytes = 4 + 4 + 4;
+
+/// Rows on their way to experts and back.
+double row_bytes(const BlockWriter& writer, double rows) {
+  return writer.shapes().element * rows * static_cast<double>(writer.model().expert_hidden());
+}
+/// Rows of the residual stream.
+double stream_bytes(const BlockWriter& writer, double rows) {
+  return writer.shapes().element * rows * static_cast<double>(writer.shapes().hidden);
+}
+
+double shard_rows(const BlockWriter& writer) {
+  return static_cast<double>(writer.shapes().shard_tokens);
+}
+
+bool gathers_tokens(const BlockWriter& writer) {
+  return writer.job().training.moe_dispatcher == spec::MoeDispatcher::kAllGather;
+}
+
+/// DeepEP's and HybridEP's kernels: a token travels once to every rank that needs it and is copied
+/// for its experts there; routing probabilities are part of the exchange.
+bool sends_once(const BlockWriter& writer) {
+  const spec::MoeDispatcher dispatcher = writer.job().training.moe_dispatcher;
+  return dispatcher == spec::MoeDispatcher::kDeepEp || dispatcher == spec::MoeDispatcher::kHybridEp;
+}
+
+/// HybridEP copies tokens for their experts inside its exchange (`dispatch_with_permute`,
+/// `combine_with_unpermute`, megatron/core/transformer/moe/fused_a2a.py), on the exchange's stream;
+/// DeepEP leaves it to a kernel of its own between the exchange and the experts.
+bool copies_inside(const BlockWriter& writer) {
+  return writer.job().training.moe_dispatcher == spec::MoeDispatcher::kHybridEp &&
+         writer.shapes().ep > 1;
+}
+
+TokenRouting routing(const BlockWriter& writer) {
+  const spec::Experts& experts = writer.model().experts;
+  return {experts.count, experts.top_k, experts.groups, experts.group_top_k};
+}
+
+/// How many more tokens a rank of that load meets, where each travels to it once: of a token's k
+/// choices one of n ranks gets any with 1 - (1 - load / n)^k.
+double met_share(const BlockWriter& writer) {
+  const double load = writer.shapes().expert_load;
+  if (load == 1) return 1;
+  const auto meets = [&](double share) {
+    double missed = 1;
+    for (int64_t i = 0; i < writer.model().experts.top_k; ++i) missed *= 1 - share;
+    return 1 - missed;
+  };
+  const auto ranks = static_cast<double>(writer.shapes().ep);
+  return meets(load / ranks) / meets(1 / ranks);
+}
+
+/// Rows that reach a rank, one for every token that any of its experts is to see.
+double received_rows(const BlockWriter& writer, const MoeRows& rows) {
+  const auto ranks = static_cast<double>(writer.shapes().ep);
+  return rows.routed_tokens * expected_members(routing(writer), ranks) * met_share(writer);
+}
+
+/// Between the rows as received and the rows as the experts compute them: the whole of it without
+/// padding, the same with.
+double unfold_bytes(const BlockWriter& writer, const MoeRows& rows) {
+  return row_bytes(writer, received_rows(writer, rows) + rows.computed);
+}
+
+/// Expert parallelism leaves the rank's tokens whole on every TP rank when there is no sequence
+/// parallelism.
+bool splits_tokens(const BlockWriter& writer) {
+  return writer.shapes().tp > 1 && !writer.shapes().sequence_parallel;
+}
+
+void expert_collective(BlockWriter& writer, std::string name, CollectiveKind kind, GroupKind group,
+                       double bytes, Pass pass, Stream stream = Stream::kCompute) {
+  writer.collective({Module::kMoe, std::move(name), kind, group, bytes, stream}, pass);
+}
+
+/// The plain all-to-all, with half of the shared expert beside it when the job overlaps the two.
+template <class Beside>
+void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass pass,
+                       Beside&& beside) {
+  const bool overlaps =
+      writer.job().training.moe_shared_overlap && writer.model().experts.shared_ffn > 0;
+  const double bytes = row_bytes(writer, rows);
+  if (!overlaps)
+    return expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes,
+                             pass);
+  writer.join(Stream::kExpert, Stream::kCompute);
+  expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes, pass,
+                    Stream::kExpert);
+  beside();
+  writer.join(Stream::kCompute, Stream::kExpert);
+}
+
+void token_exchange(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
+  writer.collective(
+      {Module::kMoe, name, CollectiveKind::kAllToAll, GroupKind::kExpert,
+       row_bytes(writer, rows.routed_tokens) * std::max(1.0, met_share(writer)), Stream::kCompute,
+       routing(writer), copies_inside(writer) ? unfold_bytes(writer, rows) : 0},
+      pass);
+}
+
+/// The copies between tokens as received and rows as the experts take them, where they are a
+/// kernel.
+void unfold(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
+  if (!copies_inside(writer)) writer.memory({Module::kMoe, name, unfold_bytes(writer, rows)}, pass);
+}
+
+void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
+  expert_collective(writer, "ep_all_to_all_probs", CollectiveKind::kAllToAll, GroupKind::kExpert,
+                    4 * rows.exchanged, pass);
+}
+
+/// Rows arrive grouped by sender; the experts want them grouped by expert.
+void sort_chunks(BlockWriter& writer, const MoeRows& rows, const char* name, Pass pass) {
+  if (rows.experts > 1)
+    writer.memory({Module::kMoe, name, 2 * row_bytes(writer, rows.computed)}, pass);
+}
+
+Linear router(const BlockWriter& writer) {
+  Linear linear = make_linear(writer, "router", Module::kMoe, writer.shapes().hidden,
+                              writer.model().experts.count);
+  linear.rows = shard_rows(writer);
+  linear.model_rows = 0;  // by convention routing counts no FLOPs
+  linear.fp8 = false;
+  return linear;
+}
+
+Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char* name, int64_t in,
+                     int64_t out) {
+  Linear linear = make_linear(writer, name, Module::kMoe, in, out);
+  linear.rows = rows.computed;
+  linear.model_rows = rows.model;
+  linear.groups = rows.experts;
+  linear.grouped = writer.job().training.moe_grouped_gemm;
+  if (lora_adapts(writer.job(), name)) linear.lora_rank = writer.job().training.lora_rank;
+  return linear;
+}
+
+/// Transformer Engine's fused grouped MLP for MXFP8: the activation, its gradient and the
+/// quantization of both are epilogues of the grouped GEMMs (CuTe DSL). Its kernels take the rows of
+/// every expert from the GPU's memory, which is how one graph holds a whole iteration of experts
+/// that drop no token.
+bool fuses_experts(const BlockWriter& writer, const MoeRows& rows) {
+  const spec::Training& training = writer.job().training;
+  return captures_everything(training) && writer.shapes().fp8 && rows.dropless &&
+         training.precision == spec::Precision::kFp8 &&
+         training.fp8_recipe == spec::Fp8Recipe::kMxfp8 && training.moe_grouped_gemm;
+}
+
+Linear expert_fc1(const BlockWriter& writer, const MoeRows& rows) {
+  Linear linear = expert_linear(writer, rows, "expert_fc1", writer.model().expert_hidden(),
+                                (writer.model().gated ? 2 : 1) * rows.ffn);
+  linear.lora_in_repeats = static_cast<double>(writer.shapes().etp);
+  linear.fused_gradient_cast = fuses_experts(writer, rows);
+  return linear;
+}
+
+Linear expert_fc2(const BlockWriter& writer, const MoeRows& rows) {
+  Linear linear =
+      expert_linear(writer, rows, "expert_fc2", rows.ffn, writer.model().expert_hidden());
+  linear.lora_out_repeats = static_cast<double>(writer.shapes().etp);
+  linear.fused_cast = fuses_experts(writer, rows);
+  return linear;
+}
+
+/// LatentMoE: one narrow projection of every token before the dispatch, one wide one behind the
+/// combination; whole on every tensor-parallel rank, on the rank's slice of the sequence.
+Linear latent_linear(const BlockWriter& writer, bool down) {
+  const int64_t latent = writer.model().experts.latent, hidden = writer.shapes().hidden;
+  Linear linear = make_linear(writer, down ? "expert_latent_down" : "expert_latent_up",
+                              Module::kMoe, down ? hidden : latent, down ? latent : hidden);
+  linear.rows = shard_rows(writer);
+  linear.model_rows = linear.rows * writer.shapes().token_share();
+  return linear;
+}
+
+void expert_latent_forward(BlockWriter& writer, bool down) {
+  if (writer.model().experts.latent > 0) linear_forward(writer, latent_linear(writer, down));
+}
+
+void expert_latent_backward(BlockWriter& writer, bool down) {
+  if (writer.model().experts.latent > 0) linear_backward(writer, latent_linear(writer, down));
+}
+
+/// The activation also multiplies every row by its routing probability (FP32).
+void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
+  if (fuses_experts(writer, rows)) return;
+  const double elements = rows.computed * static_cast<double>(rows.ffn);
+  const bool backward = pass == Pass::kBackward;
+  const double bytes = backward ? activation_backward_bytes(writer, elements) + 8 * rows.computed
+                                : activation_forward_bytes(writer, elements) + 4 * rows.computed;
+  writer.memory(
+      {Module::kMoe, backward ? "expert_activation_backward" : "expert_activation", bytes}, pass);
+}
+
+void route_forward(BlockWriter& writer, const MoeRows& rows) {
+  const Shapes& shapes = writer.shapes();
+  const double experts = static_cast<double>(writer.model().experts.count);
+  linear_forward(writer, router(writer));
+  writer.memory(
+      {Module::kMoe, "router_topk", kRoutingForwardBytes * shard_rows(writer) * experts, 2});
+  if (!rows.dropless) return;
+  if (writer.job().training.moe_dispatcher == spec::MoeDispatcher::kHybridEp) {
+    // A byte for every (token, expert) of the whole group.
+    expert_collective(writer, "ep_all_gather_routing_map", CollectiveKind::kAllGather,
+                      GroupKind::kExpert,
+                      rows.routed_tokens * experts * static_cast<double>(shapes.ep), writer.pass());
+    if (!captures_everything(writer.job().training))
+      writer.memory({Module::kMoe, "moe_counts_to_host", 4 * experts});
+    return;
+  }
+  const double counts = 4 * experts * static_cast<double>(shapes.ep);
+  expert_collective(writer, "ep_all_gather_counts", CollectiveKind::kAllGather, GroupKind::kExpert,
+                    counts, writer.pass());
+  expert_collective(writer, "etp_all_gather_counts", CollectiveKind::kAllGather,
+                    GroupKind::kExpertTensor, counts * static_cast<double>(shapes.etp),
+                    writer.pass());
+  if (!captures_everything(writer.job().training))
+    writer.memory({Module::kMoe, "moe_counts_to_host", 4 * experts});
+}
+
+void route_backward(BlockWriter& writer) {
+  writer.memory({Module::kMoe, "router_topk_backward",
+                 kRoutingBackwardBytes * shard_rows(writer) *
+                     static_cast<double>(writer.model().experts.count),
+                 2},
+                Pass::kBackward);
+  linear_backward(writer, router(writer));
+  writer.memory({Module::kMoe, "branch_grad_add", 3 * stream_bytes(writer, shard_rows(writer))},
+                Pass::kBackward);
+}
+
+double gathered_rows(const BlockWriter& writer, const MoeRows& rows) {
+  return rows.routed_tokens * static_cast<double>(writer.shapes().ep * writer.shapes().etp);
+}
+
+/// All-gather dispatcher: every rank gets every token and keeps the rows for its experts; or,
+/// reversed, sums.
+void gather_tokens(BlockWriter& writer, const MoeRows& rows, Pass pass) {
+  expert_collective(writer, "ep_all_gather", CollectiveKind::kAllGather, GroupKind::kExpert,
+                    row_bytes(writer, rows.routed_tokens * static_cast<double>(writer.shapes().ep)),
+                    pass);
+  expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
+                    row_bytes(writer, gathered_rows(writer, rows)), pass);
+}
+
+void scatter_tokens(BlockWriter& writer, const MoeRows& rows, Pass pass) {
+  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
+                    GroupKind::kExpertTensor, row_bytes(writer, gathered_rows(writer, rows)), pass);
+  expert_collective(writer, "ep_reduce_scatter", CollectiveKind::kReduceScatter, GroupKind::kExpert,
+                    row_bytes(writer, rows.routed_tokens * static_cast<double>(writer.shapes().ep)),
+                    pass);
+}
+
+void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
+  const Pass pass = writer.pass();
+  if (gathers_tokens(writer)) {
+    gather_tokens(writer, rows, pass);
+    return writer.memory({Module::kMoe, "permute", 2 * row_bytes(writer, rows.computed)});
+  }
+  if (sends_once(writer)) {
+    token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
+    return unfold(writer, "permute", rows, pass);
+  }
+  writer.memory({Module::kMoe, "permute", row_bytes(writer, rows.routed_tokens + rows.sent)});
+  probabilities_all_to_all(writer, rows, pass);
+  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
+                    [&] { shared_first_forward(writer); });
+  expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
+                    row_bytes(writer, rows.computed), pass);
+  sort_chunks(writer, rows, "sort_chunks", pass);
+}
+
+void combine_forward(BlockWriter& writer, const MoeRows& rows) {
+  const Pass pass = writer.pass();
+  if (gathers_tokens(writer)) {
+    writer.memory({Module::kMoe, "unpermute",
+                   row_bytes(writer, rows.computed + gathered_rows(writer, rows))});
+    return scatter_tokens(writer, rows, pass);
+  }
+  if (sends_once(writer)) {
+    unfold(writer, "unpermute", rows, pass);
+    return token_exchange(writer, "ep_all_to_all_combine", rows, pass);
+  }
+  sort_chunks(writer, rows, "sort_chunks", pass);
+  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
+                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
+  expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
+                    [&] { shared_second_forward(writer); });
+  writer.memory({Module::kMoe, "unpermute", row_bytes(writer, rows.sent + rows.routed_tokens)});
+}
+
+void combine_backward(BlockWriter& writer, const MoeRows& rows) {
+  const Pass pass = Pass::kBackward;
+  if (gathers_tokens(writer)) {
+    gather_tokens(writer, rows, pass);
+    return writer.memory({Module::kMoe, "unpermute_backward", 2 * row_bytes(writer, rows.computed)},
+                         pass);
+  }
+  if (sends_once(writer)) {
+    token_exchange(writer, "ep_all_to_all_combine", rows, pass);
+    return unfold(writer, "unpermute_backward", rows, pass);
+  }
+  writer.memory(
+      {Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)},
+      pass);
+  expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
+                    [&] { shared_second_backward(writer); });
+  expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
+                    row_bytes(writer, rows.computed), pass);
+  sort_chunks(writer, rows, "sort_chunks_backward", pass);
+}
+
+void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
+  const Pass pass = Pass::kBackward;
+  if (gathers_tokens(writer)) {
+    writer.memory({Module::kMoe, "permute_backward",
+                   row_bytes(writer, rows.computed + gathered_rows(writer, rows))},
+                  pass);
+    return scatter_tokens(writer, rows, pass);
+  }
+  if (sends_once(writer)) {
+    unfold(writer, "permute_backward", rows, pass);
+    return token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
+  }
+  sort_chunks(writer, rows, "sort_chunks_backward", pass);
+  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
+                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
+  probabilities_all_to_all(writer, rows, pass);
+  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
+                    [&] { shared_first_backward(writer); });
+  writer.memory(
+      {Module::kMoe, "permute_backward", row_bytes(writer, rows.routed_tokens + rows.sent)}, pass);
+}
+
+void experts_backward(BlockWriter& writer, const MoeRows& rows) {
+  if (recomputes(writer.job(), "moe_act") && !recomputes(writer.job(), "moe"))
+    expert_activation(writer, rows, Pass::kRecompute);
+  linear_backward(writer, expert_fc2(writer, rows));
+  expert_activation(writer, rows, Pass::kBackward);
+  linear_backward(writer, expert_fc1(writer, rows));
+}
+
+bool shared_in_sequence(const BlockWriter& writer) {
+  return writer.model().experts.shared_ffn > 0 && (!writer.job().training.moe_shared_overlap ||
+                                                   gathers_tokens(writer) || sends_once(writer));
+}
+
+void whole_tokens(BlockWriter& writer, Pass pass) {
+  if (splits_tokens(writer))
+    tensor_gather(writer, Module::kMoe, writer.shapes().stream_bytes(), pass);
+}
+
+}  // namespace
+
+MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
+  const spec::Experts& experts = job.model.experts;
+  MoeRows rows;
+  rows.routed_tokens = static_cast<double>(shapes.tokens) / static_cast<double>(shapes.tp);
+  const double choices = rows.routed_tokens * static_cast<double>(experts.top_k);
+  rows.sent = choices;
+  rows.model = choices * static_cast<double>(shapes.etp);
+  if (job.training.moe_capacity_factor > 0) {
+    // Every expert gets the same number of rows from every rank; missing ones are padding, surplus
+    // is dropped.
+    const double count = static_cast<double>(experts.count);
+    rows.sent = std::ceil(choices / count * job.training.moe_capacity_factor) * count;
+    rows.dropless = false;
+  }
+  rows.exchanged = rows.sent * std::max(1.0, shapes.expert_load);
+  rows.model *= shapes.expert_load;
+  rows.computed = rows.sent * static_cast<double>(shapes.etp) * shapes.expert_load;
+  rows.experts = experts.count / shapes.ep;
+  rows.ffn = experts.ffn / shapes.etp;
+  return rows;
+}
+
+void moe_forward(BlockWriter& writer) {
+  const MoeRows rows = moe_rows(writer.job(), writer.shapes());
+  if (shared_in_sequence(writer)) {
+    shared_first_forward(writer);
+    shared_second_forward(writer);
+  }
+  route_forward(writer, rows);
+  expert_latent_forward(writer, true);
+  dispatch_forward(writer, rows);
+  linear_forward(writer, expert_fc1(writer, rows));
+  expert_activation(writer, rows, writer.pass());
+  linear_forward(writer, expert_fc2(writer, rows));
+  combine_forward(writer, rows);
+  expert_latent_forward(writer, false);
+  whole_tokens(writer, writer.pass());
+  if (writer.model().experts.shared_ffn > 0)
+    writer.memory({Module::kMoe, "shared_add", 3 * stream_bytes(writer, shard_rows(writer))});
+}
+
+void moe_backward(BlockWriter& writer) {
+  const MoeRows rows = moe_rows(writer.job(), writer.shapes());
+  if (recomputes(writer.job(), "moe")) {
+    BlockWriter again = writer.recomputing();
+    moe_forward(again);
+  }
+  expert_latent_backward(writer, false);
+  combine_backward(writer, rows);
+  experts_backward(writer, rows);
+  dispatch_backward(writer, rows);
+  expert_latent_backward(writer, true);
+  whole_tokens(writer, Pass::kBackward);
+  route_backward(writer);
+  if (writer.model().experts.shared_ffn == 0) return;
+  if (shared_in_sequence(writer)) {
+    shared_second_backward(writer);
+    shared_first_backward(writer);
+  }
+  writer.memory({Module::kMoe, "branch_grad_add", 3 * stream_bytes(writer, shard_rows(writer))},
+                Pass::kBackward);
+}
+
+}  // namespace ergometer::workload
