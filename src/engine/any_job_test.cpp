@@ -125,11 +125,6 @@ std::optional<run::Run> predicted(const spec::Job& job) {
   return {};
 }
 
-double total(const run::Breakdown& b) {
-  return b.compute + b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
-         b.exposed_all_to_all + b.exposed_send_recv + b.optimizer + b.idle;
-}
-
 double watts(const std::vector<run::PowerPart>& parts) {
   double sum = 0;
   for (const run::PowerPart& part : parts) sum += part.watts;
@@ -143,9 +138,9 @@ bool holds(const run::Interval& interval, double value) {
 void expect_time_adds_up(const run::Run& run) {
   const run::Performance& p = run.performance;
   ASSERT_GT(p.step_time_s, 0);
-  EXPECT_NEAR(total(p.breakdown_s), p.step_time_s, 1e-6 * p.step_time_s);
+  EXPECT_NEAR(test::total(p.breakdown_s), p.step_time_s, 1e-6 * p.step_time_s);
   for (const run::Rank& rank : run.ranks)
-    EXPECT_NEAR(total(rank.breakdown_s), p.step_time_s, 1e-6 * p.step_time_s)
+    EXPECT_NEAR(test::total(rank.breakdown_s), p.step_time_s, 1e-6 * p.step_time_s)
         << "rank " << rank.rank;
   EXPECT_TRUE(holds({p.step_time_s_low, p.step_time_s_high}, p.step_time_s));
   EXPECT_GE(p.hfu, p.mfu * (1 - 1e-9));

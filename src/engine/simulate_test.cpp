@@ -25,19 +25,14 @@ Simulation simulated(const spec::Job& job, const SimulateOptions& options = {}) 
   return result ? *std::move(result) : Simulation{};
 }
 
-double total(const run::Breakdown& b) {
-  return b.compute + b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
-         b.exposed_all_to_all + b.exposed_send_recv + b.optimizer + b.idle;
-}
-
 TEST(Simulate, PartsAddUpToTheStep) {
   const Simulation result = simulated(small_job(), {.all_ranks = true});
   const double step_s = result.run.performance.step_time_s;
   EXPECT_GT(step_s, 0);
-  EXPECT_NEAR(total(result.run.performance.breakdown_s), step_s, 1e-9 * step_s);
+  EXPECT_NEAR(test::total(result.run.performance.breakdown_s), step_s, 1e-9 * step_s);
   ASSERT_EQ(result.run.ranks.size(), 16u);
   for (const run::Rank& rank : result.run.ranks)
-    EXPECT_NEAR(total(rank.breakdown_s), step_s, 1e-9 * step_s);
+    EXPECT_NEAR(test::total(rank.breakdown_s), step_s, 1e-9 * step_s);
   EXPECT_EQ(result.run.ranks[11].node, 1);
   EXPECT_EQ(result.run.ranks[11].slot, 3);
   EXPECT_EQ(result.run.ranks[11].stage, 1);  // stages of 2 x 4 ranks

@@ -18,7 +18,7 @@ Space space_of(const char* model, const char* gpus) {
                          {"schedule", "1f1b"}});
 }
 
-std::vector<SearchOptions> several_options() {
+std::vector<SearchOptions> several_goals() {
   std::vector<SearchOptions> all(3);
   for (SearchOptions& options : all) options.top = 2;
   all[0].simplest = true;
@@ -43,7 +43,7 @@ void expect_same(const std::vector<WhatIf>& a, const std::vector<WhatIf>& b) {
 TEST(WhatIf, WhatIsKnownChangesNoAnswer) {
   size_t better = 0;
   for (const Space& space : {space_of("llama3-8b", "16"), space_of("llama2-70b", "16")})
-    for (const SearchOptions& options : several_options()) {
+    for (const SearchOptions& options : several_goals()) {
       auto found = search(space, options);
       ASSERT_TRUE(found) << found.error().message;
       const std::vector<WhatIf> answers = what_if(space, options, *found);

@@ -31,7 +31,7 @@ struct MeetingKey {
   auto operator<=>(const MeetingKey&) const = default;
 };
 
-struct Meeting {
+struct MeetingSide {
   MeetingKey key;
   uint32_t local = 0;
   bool sends = false;
@@ -48,8 +48,8 @@ class StepCompiler {
   const Operation& at(uint32_t number) const { return step_.at(number); }
 
   void meet();
-  void meet_link(std::span<Meeting> link);
-  void meet_collectives(std::span<Meeting> meetings);
+  void meet_link(std::span<MeetingSide> link);
+  void meet_collectives(std::span<MeetingSide> meetings);
   MeetingKey key_of(uint32_t local) const;
   void own_durations();
   struct Followers {
@@ -64,7 +64,7 @@ class StepCompiler {
 
   const StepOperations& step_;
   std::vector<OperationWait> waits_;
-  std::vector<Meeting> meetings_;
+  std::vector<MeetingSide> meetings_;
   std::vector<uint32_t> group_of_;
   std::vector<StepNumbers> groups_;
   std::vector<double> own_;
@@ -91,19 +91,19 @@ MeetingKey StepCompiler::key_of(uint32_t local) const {
 }
 
 /// The n-th send meets the n-th receive; where there are not as many, those of one number.
-void StepCompiler::meet_link(std::span<Meeting> link) {
+void StepCompiler::meet_link(std::span<MeetingSide> link) {
   const auto sends = std::count_if(link.begin(), link.end(), [](auto& m) { return m.sends; });
   const bool by_turn = 2 * sends == std::ssize(link);
   int32_t turn[2] = {0, 0};
-  for (Meeting& meeting : link) {
+  for (MeetingSide& meeting : link) {
     const int32_t number = at(meeting.local).sequence;
     meeting.key.turn = by_turn || number < 0 ? turn[meeting.sends ? 1 : 0]++ : number;
   }
 }
 
 /// The n-th of a rank meets the n-th of the others.
-void StepCompiler::meet_collectives(std::span<Meeting> meetings) {
-  const auto rank_of = [&](const Meeting& m) {
+void StepCompiler::meet_collectives(std::span<MeetingSide> meetings) {
+  const auto rank_of = [&](const MeetingSide& m) {
     const Operation& o = at(m.local);
     return std::tuple(o.stage, o.replica, o.lane);
   };
@@ -118,7 +118,7 @@ void StepCompiler::meet() {
   for (uint32_t local = 0; local < step_.size(); ++local)
     if (is_transfer(step_.role(local)))
       meetings_.push_back({key_of(local), local, is_send(step_.role(local))});
-  const auto by_key = [](const Meeting& a, const Meeting& b) { return a.key < b.key; };
+  const auto by_key = [](const MeetingSide& a, const MeetingSide& b) { return a.key < b.key; };
   std::stable_sort(meetings_.begin(), meetings_.end(), by_key);
   for (size_t begin = 0, end = 0; begin < meetings_.size(); begin = end) {
     for (end = begin; end < meetings_.size() && meetings_[end].key == meetings_[begin].key;) ++end;

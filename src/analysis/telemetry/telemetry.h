@@ -50,9 +50,8 @@ struct DeviceReport {
       memory_utilization_pct, fan_pct, power_limit_w, cpu_pct, cpu_c, memory_used_b;
   std::optional<double> idle_fraction;  ///< time without a kernel, by utilization
   std::optional<double> throttled_fraction;
-  std::vector<ReasonShare>
-      throttling;                    ///< why, the longest first (analysis/telemetry/throttling.h)
-  std::vector<ReasonShare> reasons;  ///< all event reasons, as NVML sets them
+  std::vector<ReasonShare> throttling;  ///< why, the longest first (telemetry/throttling.h)
+  std::vector<ReasonShare> reasons;     ///< all event reasons, as NVML sets them
   struct Traffic {
     std::string metric;
     double bytes = 0;

@@ -10,13 +10,13 @@ namespace {
 using enum MovedTimes::Kind;
 
 /// A stream, what it waits for, and a sum, at three marks.
-struct Played {
+struct PlayedMarks {
   std::array<double, 3> stream_s, awaited_s, sum_s;
 };
 
 class Marked {
  public:
-  explicit Marked(const Played& played) {
+  explicit Marked(const PlayedMarks& played) {
     for (size_t mark = 0; mark < 3; ++mark) {
       stream_ = played.stream_s[mark];
       awaited_ = played.awaited_s[mark];

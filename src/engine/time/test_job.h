@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "run/run.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::engine::test {
@@ -42,6 +43,12 @@ inline spec::Job llama3_8b(int64_t gpus, const Values& more = {}) {
                    {"seq_length", "4096"}};
   values.insert(values.end(), more.begin(), more.end());
   return job_of(values);
+}
+
+/// Of all parts, seconds.
+inline double total(const run::Breakdown& b) {
+  return b.compute + b.exposed_all_reduce + b.exposed_all_gather + b.exposed_reduce_scatter +
+         b.exposed_all_to_all + b.exposed_send_recv + b.optimizer + b.idle;
 }
 
 }  // namespace ergometer::engine::test

@@ -39,7 +39,7 @@ run::Run played(const spec::Job& job, const SimulateOptions& options = {}) {
   return run ? *std::move(run) : run::Run{};
 }
 
-Values random_values(Random& random) {
+Values random_experts(Random& random) {
   const auto pick = [&](std::vector<std::string> words) { return random.of(words); };
   Values values = {{"model", pick({"mixtral-8x7b", "deepseek-v2", "qwen3-30b-a3b"})},
                    {"cluster", pick({"hgx-h100", "mi300x"})},
@@ -83,7 +83,7 @@ TEST(UnevenExperts, SweepAndEventsAgree) {
   int64_t uneven = 0;
   for (uint64_t seed = 0; seed < static_cast<uint64_t>(base::random_cases(60)); ++seed) {
     Random random(seed);
-    const auto job = test::try_job_of(random_values(random));
+    const auto job = test::try_job_of(random_experts(random));
     if (!job) continue;
     expect_engines_agree(*job, random, seed);
     if (testing::Test::HasFailure()) return;

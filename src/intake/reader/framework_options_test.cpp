@@ -7,6 +7,8 @@
 namespace ergometer::intake {
 namespace {
 
+using Kind = Leftover::Kind;
+
 TEST(FrameworkOptions, TheTableIsWhole) {
   const auto& options = framework_options();
   EXPECT_GT(options.size(), 500u);
@@ -22,7 +24,6 @@ TEST(FrameworkOptions, TheTableIsWhole) {
 }
 
 TEST(FrameworkOptions, TellWhatIsNotUsed) {
-  using Kind = Leftover::Kind;
   const Leftover idle = classify("megatron-lm", "--save-interval", "train.sh:3");
   EXPECT_EQ(idle.kind, Kind::kNoEffect);
   EXPECT_EQ(idle.where, "train.sh:3");
@@ -40,7 +41,6 @@ TEST(FrameworkOptions, TellWhatIsNotUsed) {
 }
 
 TEST(FrameworkOptions, SectionsAndRelatives) {
-  using Kind = Leftover::Kind;
   EXPECT_EQ(classify("torchtitan", "checkpoint.anything", "").kind, Kind::kNoEffect);
   // Primus takes Megatron-LM's arguments, NeMo 2 Megatron-Core's names in any section.
   EXPECT_EQ(classify("primus", "--tensorboard-dir", "").kind, Kind::kNoEffect);

@@ -29,7 +29,7 @@ std::string_view less_of(Objective objective) {
   return "";
 }
 
-std::string energy(double joules) { return base::format_si(joules, "J"); }
+std::string in_joules(double joules) { return base::format_si(joules, "J"); }
 std::string power(double watts) { return base::format_si(watts, "W"); }
 std::string celsius(double degrees) { return fmt::format("{:.1f} C", degrees); }
 
@@ -62,12 +62,12 @@ std::string difference(const Result& result) {
   const Outcome &a = result.unchanged_mean, &b = result.chosen_mean;
   if (result.keeps)
     return fmt::format("  step {}, {} a step, peak {}, hottest GPU {}\n",
-                       base::format_seconds(a.step_s), energy(a.energy_j), power(a.peak_w),
+                       base::format_seconds(a.step_s), in_joules(a.energy_j), power(a.peak_w),
                        celsius(a.max_c));
   return line("", "unchanged", "changed", "") +
          line("step", base::format_seconds(a.step_s), base::format_seconds(b.step_s),
               change_pct(a.step_s, b.step_s)) +
-         line("energy", energy(a.energy_j), energy(b.energy_j),
+         line("energy", in_joules(a.energy_j), in_joules(b.energy_j),
               change_pct(a.energy_j, b.energy_j)) +
          line("peak power", power(a.peak_w), power(b.peak_w), change_pct(a.peak_w, b.peak_w)) +
          line("hottest GPU", celsius(a.max_c), celsius(b.max_c),
@@ -124,10 +124,10 @@ std::string on_the_way(const Result& result, const TextStyle& style) {
                                                 rows_to_show(result).size(), result.rows.size()));
   text += fmt::format("  {:<38}{:>10}{:>10}{:>9}{:>8}\n", "", "step", "energy", "hottest", "gain");
   for (const Row* row : rows_to_show(result)) {
-    text +=
-        fmt::format("{} {:<38}{:>10}{:>10}{:>9}{:>8}\n", row->taken ? '*' : ' ',
-                    short_name(row->name), base::format_seconds(row->step_s), energy(row->energy_j),
-                    celsius(row->max_c), fmt::format("{:+.1f} %", row->gain_pct));
+    text += fmt::format("{} {:<38}{:>10}{:>10}{:>9}{:>8}\n", row->taken ? '*' : ' ',
+                        short_name(row->name), base::format_seconds(row->step_s),
+                        in_joules(row->energy_j), celsius(row->max_c),
+                        fmt::format("{:+.1f} %", row->gain_pct));
     if (!row->allowed) text += fmt::format("    not allowed: {}\n", row->refusal);
   }
   return text + "  * taken by the search; means over three draws of silicon\n";
@@ -144,10 +144,10 @@ std::string frontier(const Result& result, const TextStyle& style) {
   for (const optimize::FrontierRow& row : result.frontier) {
     std::vector<std::string> clocks;
     for (const double hz : row.clocks.lock_hz) clocks.push_back(fmt::format("{:.0f}", hz / 1e6));
-    text += fmt::format("  {:>10}{:>10}{:>12}{:>10}  {}\n",
-                        base::format_seconds(row.clocks.point.time_s),
-                        energy(row.clocks.point.energy_j), base::format_seconds(row.played_step_s),
-                        energy(row.played_gpu_energy_j), fmt::join(clocks, " "));
+    text += fmt::format(
+        "  {:>10}{:>10}{:>12}{:>10}  {}\n", base::format_seconds(row.clocks.point.time_s),
+        in_joules(row.clocks.point.energy_j), base::format_seconds(row.played_step_s),
+        in_joules(row.played_gpu_energy_j), fmt::join(clocks, " "));
   }
   return text +
          "  The first two columns: every pass at a clock of its own, the least energy for\n"

@@ -85,7 +85,7 @@ std::vector<run::EnergyRow> merged(const std::vector<run::EnergyRow>& rows) {
 }
 
 /// The dearest rows in their order, and the others together.
-std::vector<run::EnergyRow> shortened(const std::vector<run::EnergyRow>& rows) {
+std::vector<run::EnergyRow> dearest_rows(const std::vector<run::EnergyRow>& rows) {
   if (rows.size() <= kMostRows) return rows;
   std::vector<size_t> order = dearest_first(joules_of(rows));
   order.resize(kMostRows - 1);
@@ -107,7 +107,7 @@ enum class Detail : uint8_t { kShares, kEverything };
 Explanation dimension_node(const run::Run& run, const Dimension& dimension, Detail detail) {
   const bool whole = detail == Detail::kEverything;
   std::vector<run::EnergyRow> rows = rows_of(run, dimension.name);
-  if (!whole) rows = shortened(merged(rows));
+  if (!whole) rows = dearest_rows(merged(rows));
   Explanation node{
       fmt::format("energy.{}", dimension.name), {}, {}, std::string(dimension.text), {}, {}};
   const std::vector<int> tenths = shares_in_tenths(joules_of(rows));

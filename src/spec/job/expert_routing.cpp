@@ -20,7 +20,7 @@ using base::input_error;
 using base::Result;
 
 constexpr size_t kLargestCounts = 64u << 20;
-constexpr double kMostTokens = 1e15;
+constexpr double kMostRouted = 1e15;
 constexpr std::string_view kFile = "file:", kCounts = "counts:";
 
 struct Kind {
@@ -57,7 +57,7 @@ bool has_tokens(const std::vector<double>& counts) {
 
 std::optional<double> count_of(std::string_view text) {
   const auto tokens = base::parse_number(text);
-  if (!tokens || *tokens < 0 || *tokens > kMostTokens) return std::nullopt;
+  if (!tokens || *tokens < 0 || *tokens > kMostRouted) return std::nullopt;
   return *tokens;
 }
 

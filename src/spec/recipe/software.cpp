@@ -62,7 +62,7 @@ void read_settings(YamlMap& file, SoftwareProfile& profile) {
   }
 }
 
-bool is_file(const std::string& name) {
+bool names_file(const std::string& name) {
   return name.find('/') != name.npos || name.ends_with(".yaml") || name.ends_with(".yml");
 }
 
@@ -90,7 +90,7 @@ Result<SoftwareProfile> read_software(const std::string& name_or_path) {
   if (name_or_path.starts_with('{')) return parse_software(name_or_path, "software");
   if (const CatalogEntry* entry = find_in_catalog(CatalogKind::kSoftware, name_or_path))
     return parse_once(*entry, parse_software);
-  if (is_file(name_or_path)) {
+  if (names_file(name_or_path)) {
     ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestSoftware));
     return parse_software(text, name_or_path);
   }

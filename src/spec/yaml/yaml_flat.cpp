@@ -87,7 +87,7 @@ bool innermost(const std::string& text, size_t& begin, size_t& end) {
   return begin != text.npos;
 }
 
-std::string_view trimmed(std::string_view word) {
+std::string_view unquoted(std::string_view word) {
   constexpr std::string_view kAround = " '\"";
   while (!word.empty() && base::contains(kAround, word.substr(0, 1))) word.remove_prefix(1);
   while (!word.empty() && base::contains(kAround, word.substr(word.size() - 1)))
@@ -100,8 +100,8 @@ std::string calculated(std::string_view reference) {
   const size_t colon = reference.find(':'), comma = reference.find(',');
   if (colon == reference.npos || comma == reference.npos || comma < colon) return "";
   const std::string_view name = reference.substr(0, colon);
-  const auto a = base::parse_integer(trimmed(reference.substr(colon + 1, comma - colon - 1)));
-  const auto b = base::parse_integer(trimmed(reference.substr(comma + 1)));
+  const auto a = base::parse_integer(unquoted(reference.substr(colon + 1, comma - colon - 1)));
+  const auto b = base::parse_integer(unquoted(reference.substr(comma + 1)));
   constexpr int64_t kLargest = 1'000'000'000;
   if (!a || !b || std::abs(*a) > kLargest || std::abs(*b) > kLargest) return "";
   if (name == "multiply" || name == "mul") return std::to_string(*a * *b);
@@ -116,11 +116,11 @@ std::string calculated(std::string_view reference) {
 std::string from_environment(std::string_view reference, const YamlContext& context) {
   const std::string_view inside = reference.substr(reference.find(':') + 1);
   const size_t comma = inside.find(',');
-  const std::string_view name = trimmed(inside.substr(0, comma));
+  const std::string_view name = unquoted(inside.substr(0, comma));
   if (const auto it = context.environment.find(name); it != context.environment.end())
     return it->second;
   if (comma == inside.npos) return "";
-  const std::string fallback(trimmed(inside.substr(comma + 1)));
+  const std::string fallback(unquoted(inside.substr(comma + 1)));
   if (context.defaults_taken != nullptr)
     context.defaults_taken->insert(fmt::format("{} = {}", name, fallback));
   return fallback;
@@ -130,7 +130,7 @@ std::string from_environment(std::string_view reference, const YamlContext& cont
 std::string referenced(const FlatYaml& values, const std::string& path, std::string_view reference,
                        const YamlContext& context) {
   if (reference.starts_with("oc.env:")) return from_environment(reference, context);
-  if (reference.starts_with("oc.decode:")) return std::string(trimmed(reference.substr(10)));
+  if (reference.starts_with("oc.decode:")) return std::string(unquoted(reference.substr(10)));
   if (std::string number = calculated(reference); !number.empty()) return number;
   std::string target(reference);
   if (target.starts_with('.')) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "physics/gpu_power.h"
 #include "physics/heat.h"
