@@ -525,8 +525,9 @@ high in power by the log, and a run of given length then holds more evaluations 
 
 KERNELS = """`ergometer validate --microbench` of kernel_power_gemm.csv.gz and kernel_power_attention.csv.gz: kernels over 0.5 ms of
 serving frameworks, by the energies, the power and the governor that a job is predicted by, for the time that was
-measured. One number was fitted to these tables, `power.vector` of Hopper, to H200's prefill; cross-validated over five
-parts of its 177 shapes (heads, width, window) it comes out the same. Nothing was fitted to GB200's.
+measured. Two numbers were fitted to these tables. `power.vector` of Hopper, to H200's prefill: cross-validated over five
+parts of its 177 shapes (heads, width, window) it comes out the same. `power.active` of GB200, to its attention: 210 to 230 W
+without any of nine families of shapes, 200 W taken ([why](models/power.md#energy-of-work)). Nothing was fitted to GEMMs.
 
 Half of the readings hold more than the kernel, or cannot be told to hold nothing else. NVML's power is the mean of the
 last second on these GPUs, a kernel was repeated for about as long, and what the GPU drew just before is in it: readings
@@ -534,8 +535,8 @@ of one kind of kernel pile up at its power and half way from there to idle, with
 16 bit that differ by one row of 4,000 run at one rate and read 1,176 or 794 W; attention of width 128 on H200 at 560 to
 620 TFLOP/s reads 400 to 700 W. Nothing in a row tells which it is, so no prediction from the shape can hold all rows.
 Settled are rows whose reading is within 7 % of the 95th percentile of eight or more kernels alike (device, framework,
-kernel, precision, width, window, a quarter of an octave of FLOP/s, half of one of bytes a second), whatever is
-predicted. That choice favours high readings.
+kernel, precision, width, window, a quarter of an octave of FLOP/s, half of one of bytes a second), and of those that do no
+more of either a second, since power grows with work; whatever is predicted. That choice favours high readings.
 
 Most settled GEMMs are at the power limit, where the governor makes the prediction right whatever they cost; what energies
 are worth shows in those below it (under 95 %). At the limit they read 98.7 % of it on H200 and 97.6 % on GB200, and that is

@@ -35,7 +35,8 @@
 //     ring_base + hop + R/2 S/(S+Sh)
 //       + max( S u (p-1)/p / B_a2a, S v (N-1)/N / (NIC share of a rank * line efficiency) )
 //   send
-//     send_latency + S / (pair bandwidth, or NIC share * line efficiency)
+//     send_latency + S / (pair bandwidth, or NIC share * line efficiency); half the rate is reached
+//     at S = send_latency * rate: 3 to 5 MB inside a node
 //
 // log2 N runs in straight lines between powers of two: 1.5 for three domains. On a full mesh B_a2a
 // is the share of a GPU's links that lead to members, min(1, (p-1) / links).
@@ -61,7 +62,8 @@
 // 30: in-sample but for H200. Azure, 16 to 128 A100: 1.6 to 4.9 / 2.7 to 5.1 / 13.
 // Messages of 4 to 16 GiB on one node: 0.6 / 0.6 / 1.5. Not fitted: gathers on 2 to 32 nodes in
 // SimAI's table 4.1 / 6.9 / 31; SimuMax's B200 gathers (0.673 of 900 GB/s and 24 us): 10 % slow at
-// 128 MiB, 5 % fast at 512 MiB.
+// 128 MiB, 5 % fast at 512 MiB. Sends of 1 to 256 MiB between two GPUs of a node, A100 to GB200:
+// 4.1 / 4.5 / 12, in-sample.
 #include <algorithm>
 #include <cmath>
 #include <limits>

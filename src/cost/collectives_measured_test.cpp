@@ -181,6 +181,36 @@ TEST(CollectivesMeasured, GathersOnB200AgreeWithSimumax) {
 /// Efficiency of ring gathers over 8 x 400 Gb/s as SimAI tabulates it (inputs/ratio/nic_ratio.csv
 /// @cef83f9d), sizes 16 MiB to 16 GiB in factors of 4; no parameter was fitted to it. The 64 and
 /// 128 node columns look extrapolated there.
+// Two GPUs of a node that send and receive at once: NCCL's all-to-all of two, aiconfigurator's
+// table (collectives_more.csv), medians over its releases of NCCL. MiB a message, us with the
+// launch.
+TEST(CollectivesMeasured, SendsInOneNode) {
+  struct Pair {
+    const char* cluster;
+    double us[5];  ///< of 1, 4, 16, 64 and 256 MiB
+  };
+  const Pair pairs[] = {{"dgx-a100", {28.6, 56.1, 136.5, 445.6, 1635}},
+                        {"hgx-h100", {16.0, 32.5, 81.4, 269, 966}},
+                        {"hgx-b200", {18.5, 29.8, 65.9, 232, 834}},
+                        {"gb200-nvl72", {18.7, 28.4, 61.9, 221, 792}}};
+  Errors errors;
+  for (const Pair& pair : pairs) {
+    CostModel::Parameters p = parameters_of(pair.cluster, 8);
+    p.device.kernel_latency_s = 0;
+    double bytes = 1 << 20;
+    for (const double us : pair.us) {
+      const Price price =
+          price_collective(p.device, p.domain, p.fabric,
+                           collective_operator(CollectiveKind::kSendRecv, bytes), inside(2));
+      errors.add(price.seconds(), us * 1e-6);
+      bytes *= 4;
+    }
+  }
+  errors.print("sends between two GPUs of a node");
+  EXPECT_LE(errors.median(), 0.08);
+  EXPECT_LE(errors.mean(), 0.10);
+}
+
 TEST(CollectivesMeasured, RingsAcrossNodesAgreeWithSimai) {
   struct Column {
     int64_t nodes;

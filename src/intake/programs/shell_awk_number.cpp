@@ -124,7 +124,7 @@ std::optional<std::string> formatted(std::string format, double value) {
   return std::nullopt;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_ends(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n' || text.back() == ';'))
     text.remove_suffix(1);
@@ -132,20 +132,20 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::optional<std::string> printed_by(std::string_view program, const AwkVariables& variables) {
-  program = trimmed(program);
+  program = without_ends(program);
   if (!program.starts_with("BEGIN")) return std::nullopt;
-  program = trimmed(program.substr(5));
+  program = without_ends(program.substr(5));
   if (!program.starts_with('{') || !program.ends_with('}')) return std::nullopt;
-  program = trimmed(program.substr(1, program.size() - 2));
+  program = without_ends(program.substr(1, program.size() - 2));
   const bool formats = program.starts_with("printf");
   if (!program.starts_with("print")) return std::nullopt;
-  program = trimmed(program.substr(formats ? 6 : 5));
+  program = without_ends(program.substr(formats ? 6 : 5));
   if (!formats) {
     const auto value = AwkExpression(program, variables).value();
     return value ? std::optional(printed(*value) + "\n") : std::nullopt;
   }
   if (program.starts_with('(') && program.ends_with(')'))
-    program = trimmed(program.substr(1, program.size() - 2));
+    program = without_ends(program.substr(1, program.size() - 2));
   const size_t comma = program.find(','), quote = program.find('"', 1);
   if (!program.starts_with('"') || comma == program.npos || quote > comma) return std::nullopt;
   const auto value = AwkExpression(program.substr(comma + 1), variables).value();

@@ -11,7 +11,9 @@
 // those that hold nothing else, and so a row is settled whose reading is within 7 % of the 95th
 // percentile of its likes: same device, framework, kernel, kind, precision, width of heads and
 // whether there is a window, and the same quarter of an octave of FLOP/s and half octave of bytes
-// a second. Where fewer than eight rows are alike, none is. The prediction has no part in it.
+// a second. Power grows with work, so a reading must also come within 7 % of that percentile among
+// rows that do no more of either: else all of its likes are half way from idle. Where fewer than
+// eight rows are alike, none is settled. The prediction has no part in it.
 #include "validation/kernels/kernel_power.h"
 
 #include <fmt/format.h>
@@ -105,25 +107,52 @@ int64_t octave_part(double rate, double parts) {
   return static_cast<int64_t>(std::floor(std::log2(rate) * parts));
 }
 
+/// What a kernel does in a second: parts of octaves of FLOP/s and of bytes/s.
+using Rates = std::pair<int64_t, int64_t>;
+using Likes = std::map<Rates, std::vector<KernelPowerRow*>>;
+
+/// The upper reading of each group of likes that is large enough.
+std::map<Rates, double> upper_readings(const Likes& likes) {
+  std::map<Rates, double> upper;
+  for (const auto& [rates, rows] : likes) {
+    if (rows.size() < kFewestAlike) continue;
+    std::vector<double> readings;
+    for (const KernelPowerRow* row : rows) readings.push_back(row->measured_w);
+    std::sort(readings.begin(), readings.end());
+    upper[rates] = readings[static_cast<size_t>(
+        std::lround(kUpperReading * static_cast<double>(rows.size() - 1)))];
+  }
+  return upper;
+}
+
+/// The highest upper reading of those that do no more a second; 0 where the group at `rates` is
+/// too small to have one.
+double least_settled(const std::map<Rates, double>& upper, const Rates& rates) {
+  if (!upper.contains(rates)) return 0;
+  double highest = 0;
+  for (const auto& [other, watts] : upper)
+    if (other.first <= rates.first && other.second <= rates.second)
+      highest = std::max(highest, watts);
+  return highest;
+}
+
 void find_settled(std::vector<KernelPowerRow>& rows) {
-  using Likeness = std::tuple<std::string, std::string, std::string, std::string, std::string,
-                              std::string, int64_t, int64_t>;
-  std::map<Likeness, std::vector<KernelPowerRow*>> alike;
+  using Kernel =
+      std::tuple<std::string, std::string, std::string, std::string, std::string, std::string>;
+  std::map<Kernel, Likes> alike;
   for (KernelPowerRow& row : rows) {
     if (!row.scored) continue;
-    alike[{row.device, row.framework, row.source, row.kind, row.precision, row.shape_family,
-           octave_part(row.flops / row.measured_s, 4), octave_part(row.bytes / row.measured_s, 2)}]
-        .push_back(&row);
+    alike[{row.device, row.framework, row.source, row.kind, row.precision, row.shape_family}]
+         [{octave_part(row.flops / row.measured_s, 4), octave_part(row.bytes / row.measured_s, 2)}]
+             .push_back(&row);
   }
-  for (const auto& [likeness, likes] : alike) {
-    if (likes.size() < kFewestAlike) continue;
-    std::vector<double> readings;
-    for (const KernelPowerRow* row : likes) readings.push_back(row->measured_w);
-    std::sort(readings.begin(), readings.end());
-    const auto upper =
-        static_cast<size_t>(std::lround(kUpperReading * static_cast<double>(likes.size() - 1)));
-    for (KernelPowerRow* row : likes)
-      row->settled = row->measured_w >= kSettledShare * readings[upper];
+  for (const auto& [kernel, likes] : alike) {
+    const std::map<Rates, double> upper = upper_readings(likes);
+    for (const auto& [rates, group] : likes) {
+      const double settled_w = least_settled(upper, rates);
+      for (KernelPowerRow* row : group)
+        row->settled = settled_w > 0 && row->measured_w >= kSettledShare * settled_w;
+    }
   }
 }
 

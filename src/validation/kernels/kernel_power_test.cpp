@@ -113,6 +113,19 @@ TEST(KernelPower, SettledReadingsAreTheUpperOnesOfKernelsAlike) {
   EXPECT_GT(report.lines[0].every.mean_pct, report.lines[0].settled.mean_pct);
 }
 
+TEST(KernelPower, MoreWorkASecondIsNotSettledAtLessPower) {
+  std::string text(kGemmHeader);
+  // Eight of one rate at 600 W, and eight of three times the rate half way from idle.
+  for (int i = 0; i < 8; ++i) {
+    text += gemm_line("H200", "bfloat16", "8192,8192,8192", "4.5,244,600,700");
+    text += gemm_line("H200", "bfloat16", "8192,8192,8192", "1.5,733,390,700");
+  }
+  const auto report = scored_power(text);
+  EXPECT_EQ(report.lines[0].settled.rows, 8);
+  EXPECT_TRUE(report.rows[0].settled);
+  EXPECT_FALSE(report.rows[1].settled);
+}
+
 TEST(KernelPower, ShortKernelsAndUnknownMachinesAreCounted) {
   const auto report = scored_power(
       std::string(kGemmHeader) + gemm_line("H200", "bfloat16", "4096,4096,4096", "0.5,1,300,700") +
