@@ -9,7 +9,9 @@
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "run/event_reasons.h"
 #include "spec/yaml/yaml_map.h"
+#include "watch/alerts.h"
 #include "watch/standard_rules_data.h"
 
 namespace ergometer::watch {
@@ -85,6 +87,24 @@ void read_metric(spec::YamlMap& map, Rule& rule) {
     if (map.has(key)) map.refuse(key, "goes with readings of devices; steps are the job's");
 }
 
+/// Of all findings that a job may have (docs/push-format.md) one fits at least.
+void check_finding(spec::YamlMap& map, const std::string& finding) {
+  std::vector<std::string> kinds = {"errors", "near_limit", "slower",
+                                    "silent", "clock_jump", "lost"};
+  for (const char* quantity : {"step_time_s", "mean_w_per_gpu", "max_gpu_c"})
+    kinds.push_back(fmt::format("outside.{}", quantity));
+  // What a GPU is held back by; other reasons are no findings.
+  for (const run::EventReasonName& reason : run::kEventReasons)
+    if (reason.name.starts_with("hw_") || reason.name.starts_with("sw_"))
+      kinds.push_back(fmt::format("throttled.{}", reason.name));
+  for (const std::string& kind : kinds)
+    if (matches(finding, kind)) return;
+  const auto near = base::nearest(finding, kinds);
+  map.refuse("finding", fmt::format("found \"{}\"; allowed: {}, where * stands for any text{}",
+                                    finding, fmt::join(kinds, ", "),
+                                    near ? fmt::format("; did you mean {}?", *near) : ""));
+}
+
 /// A list of words, or a text that is one program; no shell reads it.
 std::vector<std::string> read_command(spec::YamlMap& map) {
   std::vector<std::string> words;
@@ -148,6 +168,7 @@ Rule read_rule(spec::YamlMap map, const Action& otherwise) {
   if (rule.finding.empty() == rule.metric.empty())
     map.refuse("name", "found neither a finding nor a metric, or both; allowed: one of them");
   if (!rule.metric.empty()) read_metric(map, rule);
+  if (!rule.finding.empty() && rule.metric.empty()) check_finding(map, rule.finding);
   if (!rule.finding.empty())
     for (const char* key : {"of", "per", "take", "above", "below", "window"})
       if (map.has(key)) map.refuse(key, "goes with a metric");

@@ -83,13 +83,15 @@ TEST(Rules, WhatIsWrongIsNamed) {
                            "rules: [{name: a, metric: power, above: 1, window: 0 s}]",
                            "rules: [{name: a, metric: power, above: 1, of: room}]",
                            "rules: [{name: a, metric: step_time_s, above: 1, of: gpu}]",
-                           "rules: [{name: a, finding: x, action: {}}]",
-                           "rules: [{name: a, finding: x, action: mail}]",
-                           "rules: [{name: a, finding: x, action: {file: f, command: [b]}}]",
-                           "rules: [{name: a, finding: x, action: {webhook: chat}}]",
-                           "rules: [{name: a, finding: x, action: {command: rm -rf x}}]",
-                           "rules: [{name: a, finding: x, action: {file: f, token-file: t}}]",
-                           "rules: [{name: a, finding: x}, {name: a, finding: y}]"})
+                           "rules: [{name: a, finding: throtled.hw_slowdown}]",
+                           "rules: [{name: a, finding: throttled.*_thermal}]",
+                           "rules: [{name: a, finding: silent, action: {}}]",
+                           "rules: [{name: a, finding: silent, action: mail}]",
+                           "rules: [{name: a, finding: silent, action: {file: f, command: [b]}}]",
+                           "rules: [{name: a, finding: silent, action: {webhook: chat}}]",
+                           "rules: [{name: a, finding: silent, action: {command: rm -rf x}}]",
+                           "rules: [{name: a, finding: silent, action: {file: f, token-file: t}}]",
+                           "rules: [{name: a, finding: silent}, {name: a, finding: slower}]"})
     EXPECT_NE(error_of(text), "") << text;
 }
 
