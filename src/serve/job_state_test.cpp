@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "serve/test_pushes.h"
+#include "watch/rules.h"
 
 namespace ergometer::serve {
 namespace {
@@ -28,8 +29,11 @@ class JobStateTest : public testing::Test {
     state_.hear(push, numbers, now_ns);
   }
   std::vector<std::string> where(const std::string& kind, int64_t now_ns) {
-    for (const LiveFinding& finding : state_.findings(now_ns))
+    for (const LiveFinding& finding : state_.findings(now_ns)) {
+      // Every kind may stand in a rule.
+      EXPECT_TRUE(watch::parse_rules("rules: [{name: a, finding: " + finding.kind + "}]", "rules"));
       if (finding.kind == kind) return finding.where;
+    }
     return {};
   }
   /// A node at work, its GPUs at these clocks.
