@@ -356,6 +356,13 @@ def kernel_section(ergometer):
                       "from shape", "bias", "time", "bias"], lines, right=range(3, 13)))
 
 
+def h200_section(ergometer):
+    sys.path.insert(0, str(ROOT / "tests/data/h200"))
+    import score
+
+    return H200 + markdown(score.HEAD, list(score.lines(ergometer)), right=(1, 2, 5, 6, 7, 9, 10, 12, 13, 14))
+
+
 def series_line(name, series):
     right = sum(it["loss_pct"] <= WITHIN for it in series)
     loss, blind, order = (sum(it[key] for it in series) / len(series) for key in ("loss_pct", "blind_loss_pct", "order"))
@@ -523,6 +530,12 @@ high in power by the log, and a run of given length then holds more evaluations 
 
 """
 
+H200 = """Measured for this project ([tests/data/h200](../tests/data/h200/README.md)); no number that predicts step times was
+fitted to them. Seen there and taken into the catalog: that PyTorch of 2026 takes cuDNN for attention on Hopper, how long a
+loop stands still between steps, and what a waiting GPU draws. `--software "torchtitan 2026"` or `"torchtitan-eager 2026"`;
+beside it with no software said. Made by `tests/data/h200/score.py`.
+
+"""
 KERNELS = """`ergometer validate --microbench` of kernel_power_gemm.csv.gz and kernel_power_attention.csv.gz: kernels over 0.5 ms of
 serving frameworks, by the energies, the power and the governor that a job is predicted by, for the time that was
 measured. Two numbers were fitted to these tables. `power.vector` of Hopper, to H200's prefill: cross-validated over five
@@ -603,6 +616,8 @@ def main():
     text += "## Memory\n\n" + memory_section(runs + bulk)
     text += "## Power\n\n" + power_section(validate(options.ergometer, "power_thermal.csv"))
     text += "### Power of single kernels\n\n" + kernel_section(options.ergometer)
+
+    text += "## Training steps on one H200\n\n" + h200_section(options.ergometer)
 
     pictures = options.out / "accuracy"
     pictures.mkdir(parents=True, exist_ok=True)

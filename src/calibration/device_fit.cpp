@@ -39,6 +39,9 @@ std::vector<double> settle_numbers(const Problem& problem, const Fit& fit,
     number.kept = problem.bounds[j].lower == problem.bounds[j].upper ||
                   errors[j] > kUndetermined * problem.bounds[j].sigma;
     if (number.kept) x[j] = 0;
+    constexpr double kNear = 1e-3;
+    number.at_bound = !number.kept && (x[j] < problem.bounds[j].lower + kNear ||
+                                       x[j] > problem.bounds[j].upper - kNear);
     number.value = number.prior * std::exp(x[j]);
     numbers.push_back(number);
   }

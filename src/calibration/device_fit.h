@@ -14,6 +14,7 @@ struct DeviceNumber {
   double prior = 0, value = 0;  ///< base unit
   double standard_error = 0;    ///< of the value's logarithm
   bool kept = false;            ///< the record does not determine it: it keeps its prior
+  bool at_bound = false;        ///< as far from the prior as the fit goes: the best may lie beyond
 };
 
 /// Mean error of a prediction on the part that was fitted and on the part that was held back.

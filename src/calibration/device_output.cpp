@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
@@ -80,9 +81,10 @@ std::string source_of(const DeviceNumber* number, const DeviceRecord& record) {
         "source: \"the prior's: the record of {} does not determine it\", grade: assumed",
         record.limits.name);
   return fmt::format(
-      "source: \"ergometer calibrate --device on {}, standard error {:.1f} %\", "
+      "source: \"ergometer calibrate --device on {}, standard error {:.1f} %{}\", "
       "grade: fitted",
-      record.limits.name, kPercent * number->standard_error);
+      record.limits.name, kPercent * number->standard_error,
+      number->at_bound ? ", at the end of its range" : "");
 }
 
 std::string file_of(std::string_view name, std::string_view comment, std::span<const Line> lines,
@@ -117,7 +119,9 @@ void add_numbers(std::string& out, const std::vector<DeviceNumber>& numbers,
       DeviceModel model = *truth;
       out += fmt::format("  {:>14}", with_unit(knob.of(model) / knob.scale, knob.unit));
     }
-    out += number.kept ? "  the record does not determine it\n" : "\n";
+    out += number.kept       ? "  the record does not determine it\n"
+           : number.at_bound ? "  at the end of its range\n"
+                             : "\n";
   }
 }
 
@@ -130,7 +134,8 @@ void add_numbers(base::JsonWriter& json, const char* key,
     json.member("prior", number.prior / number.knob.scale);
     json.member("value", number.value / number.knob.scale);
     json.member("standard_error_log", number.standard_error);
-    json.member("determined", !number.kept).end_object();
+    json.member("determined", !number.kept);
+    json.member("at_bound", number.at_bound).end_object();
   }
   json.end_array();
 }
@@ -152,6 +157,13 @@ std::string to_text(const DeviceRecord& record, const DeviceFit& fit,
                      truth ? fmt::format("  {:>14}", "simulated") : "");
   add_numbers(out, fit.power, truth);
   add_numbers(out, fit.heat, truth);
+  const auto at_end = [](const DeviceNumber& number) { return number.at_bound; };
+  if (std::ranges::any_of(fit.power, at_end) || std::ranges::any_of(fit.heat, at_end))
+    out +=
+        "At the end of its range: the best value may lie beyond, where the GPU is not built or "
+        "cooled\n"
+        "as the catalog takes it to be. What was held back says how well the numbers serve "
+        "together.\n";
   out += "\n" + error_text("power", fit.power_error, kPercent, "%", "   (limit 5 %)");
   out += error_text("die temperature", fit.die_error_c, 1, "C", "   (limit 2 C)");
   out += error_text("HBM temperature", fit.memory_error_c, 1, "C", "");

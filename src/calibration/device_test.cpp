@@ -206,6 +206,20 @@ TEST(DeviceFit, GainOfTheSensorGoesIntoEveryPower) {
   EXPECT_NEAR(number(found->heat, "die_resistance").value, 0.016 / 1.04, 0.0003);
 }
 
+// A cold plate where the catalog has a heat sink: its warmth is gone sooner than the fit goes.
+TEST(DeviceFit, SaysWhatEndsAtItsBound) {
+  const SimulatedGpu board = near_h100();
+  DeviceModel prior = model_of(board);
+  prior.cooling.sink_j_per_k *= 20;
+  const DeviceRecord measured = record_of(board);
+  const auto found = fit_device(measured, prior);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(number(found->heat, "sink_capacity").at_bound);
+  EXPECT_FALSE(number(found->heat, "memory_resistance").at_bound);
+  EXPECT_NE(to_text(measured, *found, {}).find("at the end of its range"), std::string::npos);
+  EXPECT_NE(to_json(measured, *found).find("\"at_bound\": true"), std::string::npos);
+}
+
 /// A driver that lets nobody set anything.
 class Unprivileged : public Device {
  public:

@@ -185,5 +185,17 @@ TEST(PowerAnchors, IdleReadings) {
   }
 }
 
+// H200 (tests/data/h200): with a context its clock is the highest whether kernels run or not. 122
+// and 128 W without one; 128 to 131 W while 1 to 32 blocks wait at a flag, as collectives do.
+TEST(PowerAnchors, H200WaitsAwake) {
+  const GpuPower power = *gpu_power(gpu_of("hgx-h200"));
+  const double asleep = power.power_w(power.clocks.lowest_hz, 37.5, {0, 0, 0, false}, {});
+  const double waiting = power.power_w(power.clocks.highest_hz, 38.5, {}, {});
+  fmt::print("H200 asleep {:.1f} W, read 80.8 to 83; waiting {:.1f} W, read 122 to 131\n", asleep,
+             waiting);
+  EXPECT_NEAR(asleep, 82, 0.05 * 82);
+  EXPECT_NEAR(waiting, 129, 0.05 * 129);
+}
+
 }  // namespace
 }  // namespace ergometer::physics

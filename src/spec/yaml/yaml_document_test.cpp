@@ -102,7 +102,7 @@ TEST(YamlDocument, PlainIsNeverAnotherReading) {
   constexpr std::string_view kSigns = " \n:#-,[]{}'\"?&*!|>%@~.\\ax0\t  \n\n";
   const std::vector<CatalogEntry> files = yaml_files();
   size_t plain = 0;
-  for (uint64_t round = 0; round < 3000; ++round) {
+  for (uint64_t round = 0; round < 4000; ++round) {
     base::Random random(1, round, "yaml");
     const std::string_view file = files[random.bits(0) % files.size()].text;
     std::string text(file.substr(0, 900));
