@@ -191,7 +191,7 @@ std::unique_ptr<Device> simulate_device(const SimulatedGpu& gpu) {
   return std::make_unique<SimulatedDevice>(gpu);
 }
 
-Result<SimulatedGpu> simulated_gpu(const std::string& name) {
+Result<SimulatedGpu> simulated_gpu(const std::string& name, std::optional<spec::Cooling> cooling) {
   const auto node_name = validation::node_of_gpu(name);
   const auto read = spec::read_cluster(node_name ? std::string(*node_name) : name);
   if (!read)
@@ -203,7 +203,7 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name) {
   gpu.name = node.gpu.name;
   ERGOMETER_ASSIGN(gpu.power, physics::gpu_power(node.gpu));
   ERGOMETER_ASSIGN(gpu.energy, physics::energy_per_work(node.gpu));
-  ERGOMETER_ASSIGN(gpu.cooling, physics::cooling_parameters(node, node.cooling));
+  ERGOMETER_ASSIGN(gpu.cooling, physics::cooling_parameters(node, cooling.value_or(node.cooling)));
   const base::ParameterSet& parameters = node.gpu.parameters;
   const double peak = parameters.value_or("peak_bf16", parameters.at("peak_fp16"));
   gpu.rates = {peak * parameters.value_or("gemm.efficiency", 1), kGemmCacheBytesPerFlop,

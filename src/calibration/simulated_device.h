@@ -1,11 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "calibration/device.h"
 #include "physics/gpu_power.h"
 #include "physics/heat.h"
 #include "physics/sensor.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::calibration {
 
@@ -32,7 +35,8 @@ struct SimulatedGpu {
 std::unique_ptr<Device> simulate_device(const SimulatedGpu& gpu);
 
 /// The GPU of a node of the catalog ("hgx-h100"), or the catalog's node for a GPU ("H100"), with
-/// its cooling as built. An input error names what is not known of it.
-base::Result<SimulatedGpu> simulated_gpu(const std::string& name);
+/// this cooling, or as built. An input error names what is not known of it.
+base::Result<SimulatedGpu> simulated_gpu(const std::string& name,
+                                         std::optional<spec::Cooling> cooling = {});
 
 }  // namespace ergometer::calibration

@@ -124,40 +124,52 @@ std::vector<Flag> calibrate_flags() {
   const auto flag = [](const char* name, const char* value, const char* help) {
     return Flag{name, "", Takes::kValue, value, "calibration", help, {}};
   };
-  return {flag("truth", "FILE[,FILE]", "measured runs, in the columns of training_runs.csv"),
-          flag("parameters", "FILE",
-               "what is fitted, with priors and bounds; by default catalog/calibration.yaml"),
-          flag("out", "DIR",
-               "where to write the fitted catalog files, cross-validation.csv and "
-               "calibration.json"),
-          flag("catalog", "DIR", "a catalog folder whose files are changed in place"),
-          flag("folds", "N", "parts of the cross-validation; by default 10"),
-          flag("rounds", "N", "steps of the fit at most; by default 8"),
-          {"leave-out",
-           "",
-           Takes::kValue,
-           "source",
-           "calibration",
-           "also predict each source by a fit that has not seen it, nor what was settled on its "
-           "runs: left-out.csv",
-           {"source"},
-           true},
-          {"device",
-           "",
-           Takes::kOptionalValue,
-           "GPU",
-           "measurement",
-           "measure one GPU for eight minutes and fit its power and heat: the number of an NVIDIA "
-           "GPU, by default 0, or simulated:NAME",
-           {}},
-          {"dry-run", "", Takes::kNothing, "", "measurement", "print what --device would do", {}},
-          threads_flag()};
+  return {
+      flag("truth", "FILE[,FILE]", "measured runs, in the columns of training_runs.csv"),
+      flag("parameters", "FILE",
+           "what is fitted, with priors and bounds; by default catalog/calibration.yaml"),
+      flag("out", "DIR",
+           "where to write the fitted catalog files, cross-validation.csv and "
+           "calibration.json"),
+      flag("catalog", "DIR", "a catalog folder whose files are changed in place"),
+      flag("folds", "N", "parts of the cross-validation; by default 10"),
+      flag("rounds", "N", "steps of the fit at most; by default 8"),
+      {"leave-out",
+       "",
+       Takes::kValue,
+       "source",
+       "calibration",
+       "also predict each source by a fit that has not seen it, nor what was settled on its "
+       "runs: left-out.csv",
+       {"source"},
+       true},
+      {"device",
+       "",
+       Takes::kOptionalValue,
+       "GPU",
+       "measurement",
+       "measure one GPU for eight minutes and fit its power and heat: the number of an NVIDIA "
+       "GPU, by default 0, or simulated:NAME",
+       {}},
+      {"cooling",
+       "",
+       Takes::kValue,
+       "WORD",
+       "measurement",
+       "how the measured GPU is cooled, where not as the catalog's node is built: what the fit of "
+       "its heat starts from",
+       {"air", "liquid", "immersion"},
+       true},
+      {"dry-run", "", Takes::kNothing, "", "measurement", "print what --device would do", {}},
+      threads_flag()};
 }
 
 base::Result<int> run_calibrate(const Arguments& arguments, const Console& console) {
   if (arguments.has("device")) return run_calibrate_device(arguments, console);
-  if (arguments.has("dry-run"))
-    return base::input_error("calibrate: --dry-run is for --device; give both");
+  for (const char* of_device : {"dry-run", "cooling"})
+    if (arguments.has(of_device))
+      return base::input_error(
+          fmt::format("calibrate: --{} is for --device; give both", of_device));
   const auto elapsed_s = [start = std::chrono::steady_clock::now()] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };

@@ -16,6 +16,7 @@
 #include "calibration/nvml.h"
 #include "calibration/simulated_device.h"
 #include "cli/console/progress.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::cli {
 namespace {
@@ -30,17 +31,27 @@ constexpr std::string_view kSimulated = "simulated:";
 
 /// What --device names.
 struct Source {
-  std::string simulated;  ///< GPU or node of the catalog; empty: a real one
-  unsigned index = 0;     ///< of the real one
+  std::string simulated;                 ///< GPU or node of the catalog; empty: a real one
+  unsigned index = 0;                    ///< of the real one
+  std::optional<spec::Cooling> cooling;  ///< not given: as the catalog's node is built
 };
 
 Result<Source> source_of(const Arguments& arguments) {
+  Source source;
+  if (arguments.has("cooling"))
+    source.cooling = static_cast<spec::Cooling>(
+        spec::index_of(spec::words_of(spec::Cooling{}), arguments.value("cooling")));
   const std::string text = arguments.value("device");
-  if (text.starts_with(kSimulated) && text.size() > kSimulated.size())
-    return Source{text.substr(kSimulated.size()), 0};
+  if (text.starts_with(kSimulated) && text.size() > kSimulated.size()) {
+    source.simulated = text.substr(kSimulated.size());
+    return source;
+  }
   constexpr int64_t kMostGpus = 255;
   const auto index = base::parse_integer(text.empty() ? "0" : text);
-  if (index && *index >= 0 && *index <= kMostGpus) return Source{"", static_cast<unsigned>(*index)};
+  if (index && *index >= 0 && *index <= kMostGpus) {
+    source.index = static_cast<unsigned>(*index);
+    return source;
+  }
   return base::input_error(
       fmt::format("--device: '{}' is not allowed; it is the number of an NVIDIA GPU, 0 to {}, or "
                   "simulated:GPU with a GPU of the catalog",
@@ -54,16 +65,17 @@ calibration::DeviceLimits limits_of(const SimulatedGpu& gpu) {
 }
 
 /// The GPU behind "simulated:".
-Result<SimulatedGpu> named_gpu(const std::string& name) {
-  auto gpu = calibration::simulated_gpu(name);
+Result<SimulatedGpu> named_gpu(const Source& source) {
+  auto gpu = calibration::simulated_gpu(source.simulated, source.cooling);
   if (gpu) return gpu;
-  return base::input_error(fmt::format("--device {}{}: {}", kSimulated, name, gpu.error().message));
+  return base::input_error(
+      fmt::format("--device {}{}: {}", kSimulated, source.simulated, gpu.error().message));
 }
 
 /// Without the GPU there are no limits to plan for: those of an H200 stand in.
 Result<calibration::DeviceLimits> planned_limits(const Source& source, const Console& console) {
   if (!source.simulated.empty()) {
-    ERGOMETER_ASSIGN(const SimulatedGpu gpu, named_gpu(source.simulated));
+    ERGOMETER_ASSIGN(const SimulatedGpu gpu, named_gpu(source));
     return limits_of(gpu);
   }
   const auto nvml = calibration::Nvml::open(calibration::NvidiaLibraries{}.nvml, source.index);
@@ -150,8 +162,8 @@ struct Opened {
   std::optional<DeviceModel> truth;
 };
 
-Result<Opened> open_simulated(const std::string& name) {
-  ERGOMETER_ASSIGN(SimulatedGpu gpu, named_gpu(name));
+Result<Opened> open_simulated(const Source& source) {
+  ERGOMETER_ASSIGN(SimulatedGpu gpu, named_gpu(source));
   Opened opened;
   opened.prior = {gpu.power, gpu.energy, gpu.cooling};
   // No board is the catalog's: the fit has to find this one's numbers.
@@ -164,14 +176,14 @@ Result<Opened> open_simulated(const std::string& name) {
   return opened;
 }
 
-Result<Opened> open_real(unsigned index) {
+Result<Opened> open_real(const Source& source) {
   Opened opened;
-  ERGOMETER_ASSIGN(opened.device, calibration::open_nvidia_device(index));
+  ERGOMETER_ASSIGN(opened.device, calibration::open_nvidia_device(source.index));
   const calibration::DeviceLimits& limits = opened.device->limits();
-  const auto known = calibration::simulated_gpu(limits.name);
+  const auto known = calibration::simulated_gpu(limits.name, source.cooling);
   if (!known)
     return base::input_error(
-        fmt::format("GPU {} is a {}: {}", index, limits.name, known.error().message));
+        fmt::format("GPU {} is a {}: {}", source.index, limits.name, known.error().message));
   opened.prior = {known->power, known->energy, known->cooling};
   opened.prior.power.clocks.lowest_hz = limits.lowest_clock_hz;
   opened.prior.power.clocks.highest_hz = limits.highest_clock_hz;
@@ -210,8 +222,8 @@ Result<int> run_calibrate_device(const Arguments& arguments, const Console& cons
     ERGOMETER_ASSIGN(const auto limits, planned_limits(source, console));
     return dry_run(arguments, source, limits, console);
   }
-  ERGOMETER_ASSIGN(Opened opened, source.simulated.empty() ? open_real(source.index)
-                                                           : open_simulated(source.simulated));
+  ERGOMETER_ASSIGN(Opened opened,
+                   source.simulated.empty() ? open_real(source) : open_simulated(source));
   ERGOMETER_ASSIGN(const DeviceRecord record, record_of(*opened.device, console));
   ERGOMETER_ASSIGN(const calibration::DeviceFit fit, calibration::fit_device(record, opened.prior));
   console.answer(arguments.has("json") ? calibration::to_json(record, fit)

@@ -1,0 +1,97 @@
+// The fit on the record of a real GPU, an H200 whose limits and clocks could not be set.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/csv.h"
+#include "calibration/device_fit.h"
+#include "calibration/device_output.h"
+#include "calibration/device_record.h"
+#include "calibration/simulated_device.h"
+
+namespace ergometer::calibration {
+namespace {
+
+std::string text_of(const char* path) {
+  const std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// What to_csv() wrote, with the phases as they came.
+DeviceRecord read_record(const std::string& text, const DeviceLimits& limits) {
+  const auto table = base::parse_csv(text, "calibrate.csv");
+  EXPECT_TRUE(table);
+  DeviceRecord record{limits, {}, {}, {}};
+  for (size_t i = 0; table && i < table->rows.size(); ++i) {
+    const auto number = [&](std::string_view column) {
+      return std::strtod(std::string(table->cell(i, column)).c_str(), nullptr);
+    };
+    const std::string name(table->cell(i, "phase"));
+    if (record.plan.empty() || record.plan.back().name != name) {
+      record.plan.push_back({});
+      record.plan.back().name = name;
+    }
+    PlanPhase& phase = record.plan.back();
+    RecordedSample sample;
+    sample.phase = record.plan.size() - 1;
+    sample.phase_s = phase.duration_s = number("phase_s");
+    if (number("held_back") == 0) phase.fitted_s = sample.phase_s;
+    const auto work = table->cell(i, "work");
+    sample.load.work = work == "nothing" ? DeviceWork::kNothing
+                       : work == "copy"  ? DeviceWork::kCopy
+                                         : DeviceWork::kMatrix;
+    if (sample.load.work != DeviceWork::kNothing) phase.load = sample.load;
+    DeviceSample& seen = sample.seen;
+    seen.time_s = number("time_s");
+    seen.instant_w = number("instant_w");
+    seen.average_w = number("average_w");
+    seen.die_c = number("die_c");
+    seen.memory_c = number("memory_c");
+    seen.clock_hz = number("clock_mhz") * kMega;
+    seen.reasons = static_cast<uint32_t>(number("reasons"));
+    seen.flops_per_s = number("flops_per_s");
+    seen.cache_bytes_per_s = number("cache_bytes_per_s");
+    seen.memory_bytes_per_s = number("memory_bytes_per_s");
+    record.samples.push_back(sample);
+  }
+  return record;
+}
+
+TEST(DeviceFit, HoldsWhatARealH200Did) {
+  const auto known = simulated_gpu("H200");
+  ASSERT_TRUE(known);
+  const DeviceRecord record =
+      read_record(text_of(ERGOMETER_SOURCE_DIR "/tests/data/h200/calibrate.csv"),
+                  {"NVIDIA H200", 345 * kMega, 1980 * kMega, 700, 200, 700});
+  ASSERT_EQ(record.samples.size(), 14950u);
+  const auto found = fit_device(record, {known->power, known->energy, known->cooling});
+  ASSERT_TRUE(found) << found.error().message;
+  fmt::print("{}", to_text(record, *found, {}));
+  EXPECT_TRUE(found->within_limits());
+  EXPECT_LT(found->power_error.held, 0.025);
+  EXPECT_LT(found->die_error_c.held, 0.8);
+  const auto at_bound = [](const DeviceFit& fit) {
+    return std::ranges::count_if(fit.heat, [](const DeviceNumber& it) { return it.at_bound; });
+  };
+  EXPECT_EQ(at_bound(*found), 4);
+
+  // Its die settles like one on a cold plate: with that as prior the fit is nearer, and all but the
+  // plate's own capacity is within reach.
+  const auto plate = simulated_gpu("H200", spec::Cooling::kLiquid);
+  ASSERT_TRUE(plate);
+  const auto cooled = fit_device(record, {plate->power, plate->energy, plate->cooling});
+  ASSERT_TRUE(cooled);
+  fmt::print("{}", to_text(record, *cooled, {}));
+  EXPECT_LT(cooled->die_error_c.held, 0.5);
+  EXPECT_EQ(at_bound(*cooled), 1);
+}
+
+}  // namespace
+}  // namespace ergometer::calibration
