@@ -34,7 +34,7 @@ const char* word(Agreement agrees) {
 }
 
 const std::map<std::string, Agreement> kVerdicts = {
-    {"sign.deep-pipelines", Agreement::kInPart},
+    {"sign.deep-pipelines", Agreement::kYes},
     {"sign.throttling-by-depth", Agreement::kInPart},
     {"sign.rear-clocks", Agreement::kYes},
     {"size.hot-clocks", Agreement::kNo},
