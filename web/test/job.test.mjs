@@ -167,6 +167,7 @@ test('assumptions can be filtered and sorted', async () => {
   assert.ok(names.length > 0 && names.length < run.assumptions.length);
   await section.getByRole('searchbox').fill('');
   await section.getByRole('button', { name: 'name', exact: true }).click();
+  await section.locator('th[aria-sort="ascending"]').waitFor();  // the rows are drawn with it
   const sorted = await section.locator('tbody tr td:nth-child(2)').allTextContents();
   assert.deepEqual(sorted, [...sorted].sort((a, b) => a.localeCompare(b, 'en', { numeric: true })));
   assert.equal(await section.locator('th[aria-sort="ascending"]').count(), 1);
