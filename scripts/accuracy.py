@@ -530,12 +530,14 @@ high in power by the log, and a run of given length then holds more evaluations 
 
 """
 
-H200 = """Measured for this project ([tests/data/h200](../tests/data/h200/README.md)); no number that predicts step times was
-fitted to them. Seen there and taken into the catalog: that PyTorch of 2026 takes cuDNN for attention on Hopper, how long a
-loop stands still between steps, and what a waiting GPU draws. `--software "torchtitan 2026"` or `"torchtitan-eager 2026"`;
+H200 = """Measured for this project ([tests/data/h200](../tests/data/h200/README.md)); nothing was fitted to their step times.
+Three things were seen there and taken into the catalog, so the table is not blind to them: that PyTorch of 2026 takes cuDNN
+for attention on Hopper and how long a loop stands still between steps (both from the trace of the first job), and what a
+waiting GPU draws. `--software "torchtitan 2026"` or `"torchtitan-eager 2026"`;
 beside it with no software said. Made by `tests/data/h200/score.py`.
 
 """
+
 KERNELS = """`ergometer validate --microbench` of kernel_power_gemm.csv.gz and kernel_power_attention.csv.gz: kernels over 0.5 ms of
 serving frameworks, by the energies, the power and the governor that a job is predicted by, for the time that was
 measured. Two numbers were fitted to these tables. `power.vector` of Hopper, to H200's prefill: cross-validated over five
