@@ -27,15 +27,16 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   ActivationMemory active = activation_memory(job, workload, stage, index);
   StageMemory memory;
   memory.stage = index;
+  const double alive = active.total();
+  const bool in_step = state.step > alive;  // when no activation is left
   memory.weights = state.weights;
-  memory.gradients = state.gradients;
+  memory.gradients = state.gradients + (in_step ? 0 : active.gradients);
   memory.optimizer = state.optimizer;
   add_part(memory, "weights", state.weights - state.fp8_copies);
   add_part(memory, "fp8_weights", state.fp8_copies);
-  add_part(memory, "gradients", state.gradients);
+  add_part(memory, "gradients", memory.gradients);
   add_part(memory, "optimizer", state.optimizer);
-  // The step runs when no activation is left.
-  if (state.step > active.activations + active.loss) {
+  if (in_step) {
     memory.other = state.step;
     add_part(memory, "gathered_parameters", state.after_step);
     add_part(memory, "fp32_gradients", state.step - state.after_step);
@@ -51,7 +52,6 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   add_part(memory, "tensor_parallel_buffers", buffers.tensor);
   add_part(memory, "kv_cache", buffers.kv_cache);
   add_part(memory, "workspace", buffers.workspace);
-  const double alive = active.activations + active.loss;
   const double with_holes = alive + memory_reserve(job, stage).bytes(alive);
   memory.reserved = std::max(0.0, with_holes - std::max(state.step, alive));
   return memory;
@@ -97,7 +97,10 @@ MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
     report.stages.push_back(tightest(job, workload, stages[i], static_cast<int64_t>(i)));
     const StageMemory& stage = report.stages.back();
     if (is_tighter(stage, report.worst())) report.worst_stage = stage.stage;
-    const double between = stage.weights + stage.gradients + stage.optimizer +
+    const double gradients = gradients_appear_in_backward(job)
+                                 ? gradient_bytes(job, stage_parameters(workload, stages[i]))
+                                 : stage.gradients;
+    const double between = stage.weights + gradients + stage.optimizer +
                            state_memory(job, workload, stages[i]).after_step +
                            buffer_memory(job, workload, stages[i]).total();
     report.allocated_after_step = std::max(report.allocated_after_step, between);

@@ -11,8 +11,9 @@
 // Walks the stage's schedule. A forward leaves its chunk's kept tensors (of recomputed layers the
 // checkpoint), a backward frees them block by block, last block first. The peak is looked for
 // inside every backward: while block i runs, the blocks behind it are freed, its transient is
-// alive, and if it is recomputed its kept tensors are back. Where routing is uneven, on the rank
-// that needs most.
+// alive, and if it is recomputed its kept tensors are back. Where gradients appear in backward,
+// those of the blocks behind it are there, and all of them once it has ended. Where routing is
+// uneven, on the rank that needs most.
 namespace ergometer::plan {
 namespace {
 
@@ -143,9 +144,22 @@ void add_parts(const spec::Job& job, const workload::Workload& workload, const C
 }
 
 struct Peak {
-  double total = 0, loss = 0;
+  double total = 0, loss = 0, gradients = 0;
   std::vector<int64_t> alive;
 };
+
+/// Takes `bytes` off the parts, the largest first.
+void take_off(double bytes, std::vector<std::pair<std::string, double>>& parts) {
+  while (bytes > 0 && !parts.empty()) {
+    const auto largest =
+        std::max_element(parts.begin(), parts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const double taken = std::min(bytes, largest->second);
+    largest->second -= taken;
+    bytes -= taken;
+    if (largest->second <= 0) parts.erase(largest);
+  }
+}
 
 }  // namespace
 
@@ -153,21 +167,30 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
                          const Chunk& chunk, int64_t member) {
   const Shares shares(workload, chunk, member);
   const std::vector<Held> held = held_by_block(job, workload, chunk, shares);
+  const bool appear = gradients_appear_in_backward(job);
   ChunkMemory memory;
-  double freed = 0, freed_logits = 0;
+  double freed = 0, freed_logits = 0, gradients = 0;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {
     const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
-    const double above = shares[i].transient + held[i].rebuilt - freed;
+    const double above = shares[i].transient + held[i].rebuilt - freed + gradients;
     if (above > memory.backward) {
       memory.backward = above;
       memory.backward_loss = has_loss(block) ? shares[i].transient : 0;
       memory.freed_logits = freed_logits;
+      memory.gradients = gradients;
     }
     memory.forward = std::max(memory.forward, shares[i].transient);
     memory.kept += held[i].kept;
     memory.kept_logits += logits_of(block);
     freed += held[i].kept;
     freed_logits += logits_of(block);
+    if (appear) gradients += gradient_bytes(job, block.parameters);
+  }
+  if (gradients - freed > memory.backward) {
+    memory.backward = gradients - freed;
+    memory.backward_loss = 0;
+    memory.freed_logits = freed_logits;
+    memory.gradients = gradients;
   }
   return memory;
 }
@@ -205,14 +228,15 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
     const double above = inference ? chunk.forward : forward ? 0 : chunk.backward;
     if (held + above > peak.total) {
       const double loss = forward ? 0 : chunk.backward_loss - chunk.freed_logits;
-      peak = {held + above, logits + loss, alive};
+      peak = {held + above, logits + loss, forward ? 0 : chunk.gradients, alive};
     }
     const bool frees = slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
     if (frees) --count, held -= chunk.kept, logits -= chunk.kept_logits;
   }
   ActivationMemory memory;
   memory.loss = peak.loss;
-  memory.activations = peak.total - peak.loss;
+  memory.gradients = peak.gradients;
+  memory.activations = peak.total - peak.loss - peak.gradients;
   std::map<std::string, double> sums;
   for (size_t i = 0; i < chunks.size(); ++i)
     add_parts(job, workload, stage.chunks[i], Shares(workload, stage.chunks[i], member),
@@ -224,13 +248,10 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
     named += bytes;
   }
   // What is rebuilt or in passing at the peak, less what that backward has freed already; when that
-  // is more, it comes off the largest part.
+  // is more, it comes off the largest parts.
   const double rest = memory.activations - named;
   if (rest > 0) memory.parts.emplace_back("working_set", rest);
-  if (rest < 0)
-    std::max_element(memory.parts.begin(), memory.parts.end(), [](const auto& a, const auto& b) {
-      return a.second < b.second;
-    })->second += rest;
+  if (rest < 0) take_off(-rest, memory.parts);
   return memory;
 }
 
@@ -241,7 +262,7 @@ ActivationMemory activation_memory(const spec::Job& job, const workload::Workloa
   ActivationMemory most = activations_of_member(job, workload, stage, stage_index, 0);
   for (int64_t member = 1; member < told_apart(job, workload); ++member) {
     ActivationMemory other = activations_of_member(job, workload, stage, stage_index, member);
-    if (other.activations + other.loss > most.activations + most.loss) most = std::move(other);
+    if (other.total() > most.total()) most = std::move(other);
   }
   return most;
 }

@@ -19,13 +19,19 @@ struct Shards {
 struct StateMemory {
   double weights = 0;     ///< parameters, and FP8 copies that are kept beside them
   double fp8_copies = 0;  ///< of `weights`
-  double gradients = 0;
+  double gradients = 0;   ///< none where they `appear_in_backward`
   double optimizer = 0;
   double step = 0;        ///< alive only from the optimizer step on
   double after_step = 0;  ///< of `step`, what is still alive when the step has ended
 };
 StateMemory state_memory(const spec::Job& job, const workload::Workload& workload,
                          const Stage& stage);
+
+/// Whether a step begins without gradients: PyTorch's `zero_grad` frees them, and with one micro
+/// batch none is there before the backward of its layer. Megatron and DeepSpeed keep buffers.
+bool gradients_appear_in_backward(const spec::Job& job);
+/// Gradients of `share` on a rank, bytes, once they are there.
+double gradient_bytes(const spec::Job& job, const workload::ParameterShare& share);
 
 /// Buffers that are no model state and do not depend on the schedule.
 struct BufferMemory {
@@ -48,6 +54,7 @@ struct ChunkMemory {
   double backward = 0;       ///< most above `kept` while backward runs
   double backward_loss = 0;  ///< of that peak, the loss's share of transients
   double freed_logits = 0;   ///< logits that are gone at that peak
+  double gradients = 0;      ///< of that peak, gradients that backward has made by then
 };
 /// `member`: of the expert-parallel group; without one, that whose experts keep most in the chunk.
 ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
@@ -59,7 +66,9 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
 struct ActivationMemory {
   double activations = 0;
   double loss = 0;                                    ///< logits and what the loss makes of them
+  double gradients = 0;                               ///< made by the backward that is at its peak
   std::vector<std::pair<std::string, double>> parts;  ///< of `activations`
+  double total() const { return activations + loss + gradients; }
 };
 ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
                                    const Stage& stage, int64_t stage_index);

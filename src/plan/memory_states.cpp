@@ -207,6 +207,12 @@ double nanotron_gather_bytes(const spec::Job& job, const ParameterShare& share) 
   return element_bytes(job) * (trainable(share, {}) + trainable(share, shards_from(job, true)));
 }
 
+/// Whether gradients have four bytes.
+bool wide_gradients(const spec::Job& job) {
+  return job.training.gradients_fp32 || torch_fsdp(job) || nanotron(job) ||
+         job.training.precision == spec::Precision::kFp32;
+}
+
 /// nanotron: PyTorch DDP's gradient buckets.
 double nanotron_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
   if (!nanotron(job) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
@@ -228,6 +234,17 @@ ParameterShare stage_parameters(const workload::Workload& workload, const Stage&
   return sum;
 }
 
+bool gradients_appear_in_backward(const spec::Job& job) {
+  return torch_fsdp(job) && job.trains() && !job.training.optimizer_offload &&
+         job.parallelism.pp == 1 && job.micro_batches() == 1;
+}
+
+double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
+  const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 2;
+  return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
+         nanotron_bucket_bytes(job, share);
+}
+
 StateMemory state_memory(const spec::Job& job, const workload::Workload& workload,
                          const Stage& stage) {
   const ParameterShare share = stage_parameters(workload, stage);
@@ -242,14 +259,11 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   if (!job.trains()) return state;
   // Sharded gradients go to the host as they are reduced.
   if (on_host && zero >= 2) return state;
-  const bool wide = job.training.gradients_fp32 || torch || nanotron(job) ||
-                    job.training.precision == spec::Precision::kFp32;
-  state.gradients = (wide ? 4 : 2) * trainable(share, shards_from(job, zero >= 2)) +
-                    nanotron_bucket_bytes(job, share);
+  if (!gradients_appear_in_backward(job)) state.gradients = gradient_bytes(job, share);
   if (on_host) return state;
   state.optimizer = (kMoments + (torch ? 0 : master_bytes(job))) * trainable(share, optimizer);
   state.after_step = nanotron_gather_bytes(job, share);
-  state.step = state.after_step + (wide ? 0 : 4 * trainable(share, optimizer));
+  state.step = state.after_step + (wide_gradients(job) ? 0 : 4 * trainable(share, optimizer));
   return state;
 }
 

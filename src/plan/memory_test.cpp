@@ -68,6 +68,7 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   job.parallelism.zero_stage = 3;
   job.training.framework = spec::Framework::kTorchFsdp;
   job.training.grad_accumulation_fusion = false;
+  job.training.global_batch = 8;  // two micro batches: gradients add up
   const StageMemory stage = test::memory_of(job).worst();
   const double all = 8 * kLayer + 2 * kTable + kNorm;
   EXPECT_EQ(stage.weights, all);  // 4 / 4
@@ -76,6 +77,37 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   // Two layers ahead and what is outside the layers in 16 bit, and one layer's gradients.
   EXPECT_EQ(part(stage, "unsharded_layers"), 2 * (2 * kLayer + 2 * kTable + kNorm) + 2 * kLayer);
   EXPECT_EQ(part(stage, "dummy_gradients"), 0);
+}
+
+// With one micro batch no gradient is there when backward begins: either the loss is the peak,
+// without any, or the end of backward, with all of them and no activation.
+TEST(Memory, PytorchGradientsAppearInBackward) {
+  spec::Job job = job_with({.dp = 4});
+  job.parallelism.fsdp = true;
+  job.parallelism.zero_stage = 3;
+  job.training.framework = spec::Framework::kTorchFsdp;
+  job.training.grad_accumulation_fusion = false;
+  job.training.micro_batch = 1;
+  job.training.global_batch = 4;
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  job.training.seq_length = 8;
+  const StageMemory short_step = test::memory_of(job).worst();
+  EXPECT_EQ(short_step.gradients, all);  // 4 / 4
+  EXPECT_NEAR(short_step.activations, 0, 1e-6);
+  expect_parts_add_up(short_step);
+  job.training.seq_length = 65'536;
+  const MemoryReport report = test::memory_of(job);
+  EXPECT_EQ(report.worst().gradients, 0);
+  EXPECT_GT(report.worst().activations, all);
+  expect_parts_add_up(report.worst());
+  // Between steps they are there.
+  EXPECT_EQ(report.allocated_after_step, report.worst().weights + all + report.worst().optimizer +
+                                             part(report.worst(), "unsharded_layers") +
+                                             part(report.worst(), "workspace"));
+  // From the second micro batch on they are there at the loss as well.
+  const double one_micro_batch = report.worst().total();
+  job.training.global_batch = 8;
+  EXPECT_EQ(test::memory_of(job).worst().total(), one_micro_batch + all);
 }
 
 TEST(Memory, AnOptimizerOnTheHostLeavesSixteenBitShards) {

@@ -31,8 +31,10 @@ std::vector<std::string> split(const std::string& line, char separator) {
   return fields;
 }
 
-std::vector<Row> read_csv(const std::string& name) {
-  std::ifstream file(std::string(ERGOMETER_SOURCE_DIR) + "/tests/validation/data/" + name);
+const std::string kTests = std::string(ERGOMETER_SOURCE_DIR) + "/tests/";
+
+std::vector<Row> read_csv(const std::string& path) {
+  std::ifstream file(kTests + path);
   std::string line;
   std::getline(file, line);
   const std::vector<std::string> header = split(line, ',');
@@ -123,7 +125,7 @@ spec::Job simumax_job(const std::string& name) {
 
 TEST(MemoryValidation, SimuMaxOnB200) {
   Errors errors;
-  const std::vector<Row> rows = read_csv("simumax_memory.csv");
+  const std::vector<Row> rows = read_csv("validation/data/simumax_memory.csv");
   ASSERT_EQ(rows.size(), 26u);
   fmt::print("{:54} {:>9} {:>9} {:>7}\n", "SimuMax case (GiB)", "measured", "predicted", "error");
   for (const Row& row : rows) {
@@ -184,7 +186,7 @@ TEST(MemoryValidation, NanotronOnH100) {
   ASSERT_TRUE(cluster) << cluster.error().message;
   std::map<std::string, Errors> groups;
   Errors errors;
-  for (const Row& row : read_csv("nanotron_memory.csv")) {
+  for (const Row& row : read_csv("validation/data/nanotron_memory.csv")) {
     // Two rows do not say the width of the MLP.
     if (row.at("ffn").empty()) continue;
     const double predicted = predict(nanotron_job(row, *cluster)).allocated_after_step / kGib;
@@ -199,6 +201,42 @@ TEST(MemoryValidation, NanotronOnH100) {
   fmt::print("{:30} {}\n", "nanotron", errors.text());
   EXPECT_LE(errors.mean(), 1.0);
   EXPECT_LE(errors.median(), 0.5);
+}
+
+// --- PyTorch FSDP 2 on one H100 (tests/data/h100): peak of torch's allocator in steps of one micro
+// batch.
+
+spec::Job fsdp_job(const Row& row) {
+  spec::Settings settings;
+  set(settings, "model", kTests + "data/h200/models/" + row.at("model") + ".json");
+  set(settings, "cluster", "hgx-h100");
+  set(settings, "gpus", "1");
+  set(settings, "fsdp", "true");
+  set(settings, "software", "torchtitan-eager 2026");
+  set(settings, "seq", row.at("seq_length"));
+  set(settings, "mbs", row.at("micro_batch"));
+  set(settings, "gbs", row.at("micro_batch"));
+  set(settings, "recompute", row.at("recompute"));
+  auto job = spec::resolve(settings);
+  EXPECT_TRUE(job) << row.at("model") << ": " << (job ? "" : job.error().message);
+  return job ? *job : spec::Job();
+}
+
+TEST(MemoryValidation, PytorchFsdpOnOneH100) {
+  Errors errors;
+  for (const Row& row : read_csv("data/h100/training.csv")) {
+    if (row.at("outcome") != "ok" || row.at("compile") != "off") continue;
+    const double measured = std::stod(row.at("allocated_gib"));
+    const double predicted = predict(fsdp_job(row)).worst().total() / kGib;
+    errors.add(predicted, measured);
+    fmt::print("{:20} {:>5} x {:>2}, recompute {:4} {:9.2f} {:9.2f} {:6.2f} %\n", row.at("model"),
+               row.at("seq_length"), row.at("micro_batch"), row.at("recompute"), measured,
+               predicted, 100 * (predicted / measured - 1));
+  }
+  fmt::print("{}\n", errors.text());
+  ASSERT_EQ(errors.values.size(), 13u);
+  EXPECT_LE(errors.mean(), 2.0);
+  EXPECT_LE(errors.worst(), 7.0);
 }
 
 }  // namespace

@@ -151,7 +151,8 @@ const Division& Parts::division(const Candidate& candidate, const workload::Work
 ContentsRow& Parts::contents_row(const Candidate& candidate, const spec::Job& job) {
   Key key = sizes_key(candidate, job);
   const Layout& l = candidate.layout;
-  key.insert(key.end(), {number(l.pp), number(l.vpp), number(static_cast<int64_t>(l.split))});
+  key.insert(key.end(), {number(l.pp), number(l.vpp), number(static_cast<int64_t>(l.split)),
+                         plan::gradients_appear_in_backward(job) ? number(l.dp) : 0});
   ContentsRow& found = contents_[key];
   found.resize(space_.recomputations().size());
   return found;
