@@ -1,4 +1,4 @@
-// The fit on the record of a real GPU, an H200 whose limits and clocks could not be set.
+// The fit on the records of real GPUs, an H200 and an H100 whose limits and clocks could not be set.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -91,6 +91,21 @@ TEST(DeviceFit, HoldsWhatARealH200Did) {
   fmt::print("{}", to_text(record, *cooled, {}));
   EXPECT_LT(cooled->die_error_c.held, 0.5);
   EXPECT_EQ(at_bound(*cooled), 1);
+}
+
+TEST(DeviceFit, HoldsWhatARealH100Did) {
+  const auto known = simulated_gpu("H100");
+  ASSERT_TRUE(known);
+  const DeviceRecord record =
+      read_record(text_of(ERGOMETER_SOURCE_DIR "/tests/data/h100/calibrate.csv"),
+                  {"NVIDIA H100 80GB HBM3", 345 * kMega, 1980 * kMega, 700, 200, 700});
+  ASSERT_EQ(record.samples.size(), 14950u);
+  const auto found = fit_device(record, {known->power, known->energy, known->cooling});
+  ASSERT_TRUE(found) << found.error().message;
+  fmt::print("{}", to_text(record, *found, {}));
+  EXPECT_TRUE(found->within_limits());
+  EXPECT_LT(found->power_error.held, 0.008);
+  EXPECT_LT(found->die_error_c.held, 1.0);
 }
 
 }  // namespace

@@ -170,12 +170,14 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
   result.gpus_w = run.power.mean_w_per_gpu * static_cast<double>(gpus);
   result.gpus = gpus;
   const auto range = [](const run::Interval& of) { return Range{of.low, of.high}; };
+  result.gpu_energy_j = range(run.power.gpu_energy_interval_j);
   result.facts = {
       {"mean_w_per_gpu", "W", run.power.mean_w_per_gpu, 0, range(run.power.mean_interval_w)},
       {"peak_w_per_gpu", "W", run.power.peak_w_per_gpu, 0, range(run.power.peak_interval_w)},
-      {"mean_gpu_c", "C", run.thermal.mean_gpu_c, 0},
+      {"mean_gpu_c", "C", run.thermal.mean_gpu_c, 0, range(run.thermal.mean_interval_c)},
       {"max_gpu_c", "C", run.thermal.max_gpu_c, 0, range(run.thermal.max_interval_c)},
-      {"mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, 0},
+      {"mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, 0,
+       range(run.thermal.clock_interval_mhz)},
       {"throttled_time_fraction", "", run.thermal.throttled_time_fraction, 0}};
   return result;
 }

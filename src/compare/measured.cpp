@@ -124,7 +124,8 @@ void add_energy(const Measured& a, const Measured& b, Comparison& result) {
   if (!a.gpus_w || !b.gpus_w) return;
   const double ta = a.performance.step_time_s, tb = b.performance.step_time_s;
   const double mean_w = (*a.gpus_w + *b.gpus_w) / 2;
-  result.quantities.push_back({kEnergy, "J", *a.gpus_w * ta, *b.gpus_w * tb});
+  result.quantities.push_back(
+      {kEnergy, "J", *a.gpus_w * ta, *b.gpus_w * tb, a.gpu_energy_j, b.gpu_energy_j});
   for (Cause& cause : result.causes) cause.amount[kEnergy] = cause.amount[kStep] * mean_w;
   if (*a.gpus_w == *b.gpus_w) return;
   Cause& power = result.causes.emplace_back();

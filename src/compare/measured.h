@@ -31,6 +31,7 @@ struct Measured {
   /// Idle time of a step by cause; absent where launches are not recorded.
   std::optional<std::array<double, 3>> idle_s;  ///< launched late, launched in time, not known
   std::optional<double> gpus_w;                 ///< of `gpus` together, mean over the steps
+  Range gpu_energy_j;                           ///< 90 % interval of a predicted side's step
   int64_t gpus = 0;                             ///< whose power that is
   /// Clock, temperature, power, and of a prediction their intervals; `b` and `b_range` unused.
   std::vector<Quantity> facts;

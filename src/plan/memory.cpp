@@ -53,7 +53,8 @@ StageMemory stage_memory(const spec::Job& job, const workload::Workload& workloa
   add_part(memory, "kv_cache", buffers.kv_cache);
   add_part(memory, "workspace", buffers.workspace);
   const double with_holes = alive + memory_reserve(job, stage).bytes(alive);
-  memory.reserved = std::max(0.0, with_holes - std::max(state.step, alive));
+  memory.reserved = std::max(0.0, with_holes - std::max(state.step, alive)) +
+                    cached_gradients(job, stage_parameters(workload, stage), active.gradient_lift);
   return memory;
 }
 

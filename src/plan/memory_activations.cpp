@@ -144,7 +144,7 @@ void add_parts(const spec::Job& job, const workload::Workload& workload, const C
 }
 
 struct Peak {
-  double total = 0, loss = 0, gradients = 0;
+  double total = 0, loss = 0, gradients = 0, gradient_lift = 0;
   std::vector<int64_t> alive;
 };
 
@@ -169,7 +169,7 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
   const std::vector<Held> held = held_by_block(job, workload, chunk, shares);
   const bool appear = gradients_appear_in_backward(job);
   ChunkMemory memory;
-  double freed = 0, freed_logits = 0, gradients = 0;
+  double freed = 0, freed_logits = 0, gradients = 0, bare = 0;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {
     const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
     const double above = shares[i].transient + held[i].rebuilt - freed + gradients;
@@ -179,6 +179,7 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
       memory.freed_logits = freed_logits;
       memory.gradients = gradients;
     }
+    bare = std::max(bare, above - gradients);
     memory.forward = std::max(memory.forward, shares[i].transient);
     memory.kept += held[i].kept;
     memory.kept_logits += logits_of(block);
@@ -192,6 +193,7 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
     memory.freed_logits = freed_logits;
     memory.gradients = gradients;
   }
+  memory.gradient_lift = memory.backward - bare;
   return memory;
 }
 
@@ -228,7 +230,8 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
     const double above = inference ? chunk.forward : forward ? 0 : chunk.backward;
     if (held + above > peak.total) {
       const double loss = forward ? 0 : chunk.backward_loss - chunk.freed_logits;
-      peak = {held + above, logits + loss, forward ? 0 : chunk.gradients, alive};
+      peak = {held + above, logits + loss, forward ? 0 : chunk.gradients,
+              forward ? 0 : chunk.gradient_lift, alive};
     }
     const bool frees = slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
     if (frees) --count, held -= chunk.kept, logits -= chunk.kept_logits;
@@ -236,6 +239,7 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
   ActivationMemory memory;
   memory.loss = peak.loss;
   memory.gradients = peak.gradients;
+  memory.gradient_lift = peak.gradient_lift;
   memory.activations = peak.total - peak.loss - peak.gradients;
   std::map<std::string, double> sums;
   for (size_t i = 0; i < chunks.size(); ++i)

@@ -111,7 +111,7 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   const std::string holes =
       worst.total() > report.capacity
           ? ""
-          : fmt::format(" and {:.1f} for fragmentation", worst.reserved / kGib);
+          : fmt::format(" and {:.1f} that the allocator keeps", worst.reserved / kGib);
   return fmt::format(
       "does not fit: needs {:.1f}{} of {:.1f} GiB on stage {}{}; the largest part is {} ({:.1f} "
       "GiB); try {}",

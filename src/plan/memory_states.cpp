@@ -245,6 +245,10 @@ double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
          nanotron_bucket_bytes(job, share);
 }
 
+double cached_gradients(const spec::Job& job, const ParameterShare& share, double lift) {
+  return gradients_appear_in_backward(job) ? gradient_bytes(job, share) - lift : 0;
+}
+
 StateMemory state_memory(const spec::Job& job, const workload::Workload& workload,
                          const Stage& stage) {
   const ParameterShare share = stage_parameters(workload, stage);

@@ -121,7 +121,8 @@ struct Power {
   double tokens_per_j = 0;                    ///< of cluster energy
   Interval mean_interval_w, peak_interval_w;  ///< a GPU
   Interval cluster_mean_interval_w, cluster_peak_interval_w;
-  std::vector<PowerPart> gpu_parts;  ///< a GPU, mean over GPUs
+  Interval energy_interval_j, gpu_energy_interval_j;  ///< a step
+  std::vector<PowerPart> gpu_parts;                   ///< a GPU, mean over GPUs
   std::vector<PowerPart>
       node_parts;                    ///< a node, mean over nodes; their sum is cluster mean / nodes
   std::vector<RunPhase> run_phases;  ///< empty where not asked for
@@ -179,7 +180,7 @@ struct Thermal {
   double throttling_cost_s = 0, straggler_cost_s = 0;
   double mean_clock_mhz = 0, lowest_clock_mhz = 0;
   double inlet_c = 0, fan_fraction = 0;  ///< mean over nodes
-  Interval max_interval_c;
+  Interval mean_interval_c, max_interval_c, clock_interval_mhz;
   std::vector<SlotRow> rows;  ///< front to rear; one where no GPU heats another's coolant
   std::vector<EventShare> event_shares;
   std::string limit;  ///< what limits the clocks, a sentence

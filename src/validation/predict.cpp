@@ -139,7 +139,9 @@ Prediction predict(const MeasuredRun& row) {
   out.memory = std::move(estimate->memory);
   out.memory_bytes = out.measured.memory_between_steps  ? estimate->allocated_after_step_bytes
                      : out.measured.memory_of_last_rank ? last_stage_bytes(out.memory)
-                                                        : out.memory.peak_bytes;
+                     : out.measured.memory_reserved
+                         ? out.memory.peak_bytes + out.memory.reserved_bytes
+                         : out.memory.peak_bytes;
   auto power = power_of_run(row, job);
   if (power)
     out.power = *std::move(power);

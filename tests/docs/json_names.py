@@ -53,7 +53,7 @@ UNITS = [(r"^tier_c$", ""), (r"tokens_per_s", "tokens/s"), (r"samples_per_s", "s
          (r"(^|_)gb_per_s$", "GB/s"), (r"bytes_per_s(_|$)", "B/s"), (r"_w_per_s$", "W/s"), (r"tflops", "TFLOP/s"),
          (r"_ns$", "ns"), (r"_mwh(_|$)", "MWh"), (r"(^|_)days(_|$)", "d"), (r"^co2_t(_|$)", "t"), (r"_m3(_|$)", "m³"), (r"gpu_hours(_|$)", "h"),
          (r"_s(_|$)|^seconds$", "s"), (r"(^|_)bytes(_of_all_links|_per_step)?$|_b$", "B"),
-         (r"(_w|^watts)(_|$)", "W"), (r"(_j|(^|_)joules)(_|$)", "J"), (r"_c(_|$)", "°C"), (r"_mhz$", "MHz"),
+         (r"(_w|^watts)(_|$)", "W"), (r"(_j|(^|_)joules)(_|$)", "J"), (r"_c(_|$)", "°C"), (r"_mhz(_|$)", "MHz"),
          (r"(^|_)hz$", "Hz"), (r"_pct$", "%"), (r"_ppm$", "ppm")]
 
 

@@ -203,8 +203,8 @@ TEST(MemoryValidation, NanotronOnH100) {
   EXPECT_LE(errors.median(), 0.5);
 }
 
-// --- PyTorch FSDP 2 on one H100 (tests/data/h100): peak of torch's allocator in steps of one micro
-// batch.
+// --- PyTorch FSDP 2 on one H100 (tests/data/h100): what torch's allocator handed out at its peak,
+// and had reserved, in steps of one micro batch.
 
 spec::Job fsdp_job(const Row& row) {
   spec::Settings settings;
@@ -223,20 +223,24 @@ spec::Job fsdp_job(const Row& row) {
 }
 
 TEST(MemoryValidation, PytorchFsdpOnOneH100) {
-  Errors errors;
+  Errors errors, reserved;
   for (const Row& row : read_csv("data/h100/training.csv")) {
     if (row.at("outcome") != "ok" || row.at("compile") != "off") continue;
-    const double measured = std::stod(row.at("allocated_gib"));
-    const double predicted = predict(fsdp_job(row)).worst().total() / kGib;
-    errors.add(predicted, measured);
-    fmt::print("{:20} {:>5} x {:>2}, recompute {:4} {:9.2f} {:9.2f} {:6.2f} %\n", row.at("model"),
-               row.at("seq_length"), row.at("micro_batch"), row.at("recompute"), measured,
-               predicted, 100 * (predicted / measured - 1));
+    const plan::StageMemory memory = predict(fsdp_job(row)).worst();
+    errors.add(memory.total() / kGib, std::stod(row.at("allocated_gib")));
+    reserved.add(memory.needed() / kGib, std::stod(row.at("reserved_gib")));
+    fmt::print(
+        "{:20} {:>5} x {:>2}, recompute {:4} {:>7} {:7.2f} GiB, reserved {:>7} {:7.2f} GiB\n",
+        row.at("model"), row.at("seq_length"), row.at("micro_batch"), row.at("recompute"),
+        row.at("allocated_gib"), memory.total() / kGib, row.at("reserved_gib"),
+        memory.needed() / kGib);
   }
-  fmt::print("{}\n", errors.text());
+  fmt::print("allocated {}\nreserved  {}\n", errors.text(), reserved.text());
   ASSERT_EQ(errors.values.size(), 13u);
   EXPECT_LE(errors.mean(), 2.0);
   EXPECT_LE(errors.worst(), 7.0);
+  EXPECT_LE(reserved.mean(), 5.0);
+  EXPECT_LE(reserved.worst(), 11.0);
 }
 
 }  // namespace

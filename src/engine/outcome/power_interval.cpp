@@ -121,10 +121,6 @@ int coarsening(int slices, int most) {
     if (slices % factor == 0 && slices / factor <= most) return factor;
 }
 
-/// 5th percentile, median and 95th.
-struct Percentiles {
-  double low = 0, median = 0, high = 0;
-};
 Percentiles percentiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const auto at = [&](double share) {
@@ -133,15 +129,50 @@ Percentiles percentiles(std::vector<double> values) {
   return {.low = at(0.05), .median = at(0.5), .high = at(0.95)};
 }
 
-run::Interval factors(std::vector<double> values) {
-  const Percentiles found = percentiles(std::move(values));
-  return {.low = found.low / found.median, .high = found.high / found.median};
-}
+/// One number of each draw.
+class Drawn {
+ public:
+  void add(const Fleet& fleet, const FleetStep& step, const FleetHeat& heat) {
+    double ranks = 0, sum_w = 0, swing_w = 0, sum_c = 0, sum_hz = 0, largest_w = 0,
+           hottest_c = -1e9;
+    for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
+      if (fleet.role[gpu] < 0) continue;
+      const double weight = fleet.weight_of(gpu), die_c = heat.surroundings().die_c[gpu];
+      const GpuStep& one = step.gpus[gpu];
+      ranks += weight;
+      sum_w += weight * one.mean_w;
+      swing_w += weight * (one.peak_w - one.mean_w);
+      sum_c += weight * die_c;
+      sum_hz += weight * one.clock_hz;
+      largest_w = std::max(largest_w, one.peak_w);
+      hottest_c = std::max(hottest_c, die_c);
+    }
+    mean_w_.push_back(sum_w / ranks);
+    peak_w_.push_back(largest_w);
+    cluster_mean_w_.push_back(heat.cluster_w());
+    cluster_peak_w_.push_back(heat.cluster_w() + swing_w / fleet.node.supply_efficiency);
+    energy_j_.push_back(heat.cluster_w() * step.step_s);
+    gpu_energy_j_.push_back(sum_w * step.step_s);
+    mean_c_.push_back(sum_c / ranks);
+    max_c_.push_back(hottest_c);
+    clock_hz_.push_back(sum_hz / ranks);
+  }
+  PowerIntervals intervals() const {
+    return {.mean_w = percentiles(mean_w_),
+            .peak_w = percentiles(peak_w_),
+            .cluster_mean_w = percentiles(cluster_mean_w_),
+            .cluster_peak_w = percentiles(cluster_peak_w_),
+            .energy_j = percentiles(energy_j_),
+            .gpu_energy_j = percentiles(gpu_energy_j_),
+            .mean_c = percentiles(mean_c_),
+            .max_c = percentiles(max_c_),
+            .clock_hz = percentiles(clock_hz_)};
+  }
 
-run::Interval differences(std::vector<double> values) {
-  const Percentiles found = percentiles(std::move(values));
-  return {.low = found.low - found.median, .high = found.high - found.median};
-}
+ private:
+  std::vector<double> mean_w_, peak_w_, cluster_mean_w_, cluster_peak_w_, energy_j_, gpu_energy_j_,
+      mean_c_, max_c_, clock_hz_;
+};
 
 }  // namespace
 
@@ -158,7 +189,7 @@ double relative_deviation(base::Grade grade) {
 PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
                                const StepActivity& activity, double reference_hz,
                                double step_sigma) {
-  std::vector<double> mean_w, peak_w, cluster_mean_w, cluster_peak_w, max_c;
+  Drawn result;
   const StepActivity coarse = coarser(activity, coarsening(activity.slices, kMostSlices));
   for (int number = 0; number < kDraws; ++number) {
     const Draw draw(job, number);
@@ -175,26 +206,9 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
       heat.settle(step);
       if (heat.moved_k() < kSettledDrawK) break;
     }
-    double ranks = 0, sum_w = 0, swing_w = 0, largest_w = 0, hottest_c = -1e9;
-    for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
-      if (varied.role[gpu] < 0) continue;
-      ranks += varied.weight_of(gpu);
-      sum_w += varied.weight_of(gpu) * step.gpus[gpu].mean_w;
-      swing_w += varied.weight_of(gpu) * (step.gpus[gpu].peak_w - step.gpus[gpu].mean_w);
-      largest_w = std::max(largest_w, step.gpus[gpu].peak_w);
-      hottest_c = std::max(hottest_c, heat.surroundings().die_c[gpu]);
-    }
-    mean_w.push_back(sum_w / ranks);
-    peak_w.push_back(largest_w);
-    cluster_mean_w.push_back(heat.cluster_w());
-    cluster_peak_w.push_back(heat.cluster_w() + swing_w / varied.node.supply_efficiency);
-    max_c.push_back(hottest_c);
+    result.add(varied, step, heat);
   }
-  return {.mean = factors(std::move(mean_w)),
-          .peak = factors(std::move(peak_w)),
-          .cluster_mean = factors(std::move(cluster_mean_w)),
-          .cluster_peak = factors(std::move(cluster_peak_w)),
-          .max_c = differences(std::move(max_c))};
+  return result.intervals();
 }
 
 }  // namespace ergometer::engine

@@ -1,16 +1,37 @@
 #pragma once
 
+#include <algorithm>
+
 #include "engine/power/activity.h"
 #include "engine/power/fleet.h"
 #include "run/run.h"
 
 namespace ergometer::engine {
 
-/// 90 % intervals around a prediction.
+/// What 64 draws gave: 5th percentile, median and 95th.
+struct Percentiles {
+  double low = 0, median = 0, high = 0;
+
+  /// The 90 % interval around a prediction of the same quantity, as far from it as the ends are
+  /// from the median: in proportion, or in K. Power that a limit holds back ends at the limit,
+  /// which is nearer to the median than a factor knows: never below the draws' own end.
+  run::Interval factors_on(double value) const {
+    return {.low = value * (low / median), .high = value * (high / median)};
+  }
+  run::Interval power_around(double watts) const {
+    const run::Interval in_proportion = factors_on(watts);
+    return {.low = in_proportion.low, .high = std::max(in_proportion.high, high)};
+  }
+  run::Interval shifts_of(double value) const {
+    return {.low = value + low - median, .high = value + high - median};
+  }
+};
 struct PowerIntervals {
-  run::Interval mean, peak;                  ///< factors on the power of a GPU
-  run::Interval cluster_mean, cluster_peak;  ///< factors on that of all nodes at their plugs
-  run::Interval max_c;                       ///< K on top of the hottest die's temperature
+  Percentiles mean_w, peak_w;                  ///< of a GPU
+  Percentiles cluster_mean_w, cluster_peak_w;  ///< of all nodes at their plugs
+  Percentiles energy_j, gpu_energy_j;          ///< a step: of all nodes, of all GPUs
+  Percentiles mean_c, max_c;                   ///< of the dies, of the hottest
+  Percentiles clock_hz;                        ///< mean over GPUs and time
 };
 
 /// How far a number may be off, relative, by how well it is known (one standard deviation).

@@ -90,10 +90,6 @@ Powered unsteady() {
   return result;
 }
 
-run::Interval around(double value, const run::Interval& factors) {
-  return {.low = value * factors.low, .high = value * factors.high};
-}
-
 void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
                    Powered& result) {
   run::Performance predicted = performance(job, result.timeline);
@@ -101,16 +97,25 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
   const double sigma =
       base::logarithm(predicted.step_time_s_high / predicted.step_time_s) / kNormal90;
   const PowerIntervals found = power_intervals(job, fleet, activity, result.reference_hz, sigma);
-  result.power.mean_interval_w = around(result.power.mean_w_per_gpu, found.mean);
-  result.power.peak_interval_w = around(result.power.peak_w_per_gpu, found.peak);
-  result.power.cluster_mean_interval_w = around(result.power.cluster_mean_w, found.cluster_mean);
-  result.power.cluster_peak_interval_w = around(result.power.cluster_peak_w, found.cluster_peak);
+  run::Power& power = result.power;
+  power.mean_interval_w = found.mean_w.power_around(power.mean_w_per_gpu);
+  power.peak_interval_w = found.peak_w.factors_on(power.peak_w_per_gpu);
+  power.cluster_mean_interval_w = found.cluster_mean_w.power_around(power.cluster_mean_w);
+  power.cluster_peak_interval_w = found.cluster_peak_w.factors_on(power.cluster_peak_w);
+  power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
+  power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
   // The driver holds dies at their limit, whatever the parameters are.
   const double held_c =
       fleet.kind.target_c > 0 ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c) : INFINITY;
-  result.thermal.max_interval_c = {
-      .low = result.thermal.max_gpu_c + found.max_c.low,
-      .high = std::min(held_c, result.thermal.max_gpu_c + found.max_c.high)};
+  run::Thermal& thermal = result.thermal;
+  thermal.max_interval_c = found.max_c.shifts_of(thermal.max_gpu_c);
+  thermal.max_interval_c.high = std::min(held_c, thermal.max_interval_c.high);
+  thermal.mean_interval_c = found.mean_c.shifts_of(thermal.mean_gpu_c);
+  thermal.mean_interval_c.high =
+      std::min(thermal.max_interval_c.high, thermal.mean_interval_c.high);
+  thermal.clock_interval_mhz = found.clock_hz.factors_on(thermal.mean_clock_mhz);
+  thermal.clock_interval_mhz.high =
+      std::min(thermal.clock_interval_mhz.high, fleet.kind.clocks.highest_hz / 1e6);
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ inline void add_example_power(run::Run& run) {
                .peak_interval_w = {680, 700},
                .cluster_mean_interval_w = {2800, 3600},
                .cluster_peak_interval_w = {3200, 4000},
+               .energy_interval_j = {2700, 3900},
+               .gpu_energy_interval_j = {2100, 2900},
                .gpu_parts = {{"tensor", 300}, {"hbm", 112.5}, {"constant", 200}},
                .node_parts = {{"gpus", 1225}, {"cpu", 200}, {"fans", 175}},
                .run_phases = {{"training", 300, 3200}, {"pauses", 100, 1200}},
@@ -45,7 +47,9 @@ inline void add_example_power(run::Run& run) {
                  .lowest_clock_mhz = 1650,
                  .inlet_c = 25,
                  .fan_fraction = 0.75,
+                 .mean_interval_c = {61, 70},
                  .max_interval_c = {75, 84},
+                 .clock_interval_mhz = {1680, 1800},
                  .rows = {{0, 57.25, 60.5, 1790.0}, {1, 73.0, 79.5, 1690.0}},
                  .event_shares = {{"sw_power_cap", 0.25}, {"sw_thermal_slowdown", 0.125}},
                  .limit = "power: the cap holds clocks below 1980 MHz 25.0 % of the time"};

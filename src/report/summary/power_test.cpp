@@ -57,7 +57,7 @@ TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
                to 1.80 kW a node (90 %), 3.84 kW with the building
   whole run    1.35 kW a node, 2.70 kW the cluster, over 6.67 min: training 75.0
                % at 3.20 kW, pauses 25.0 % at 1.20 kW
-  energy       3.20 kJ a step, 20.5 tokens/J
+  energy       3.20 kJ a step, 20.5 tokens/J; 2.70 kJ to 3.90 kJ a step (90 %)
   temperature  65.2 C mean, 79.5 C hottest (75 to 84 C, 90 %); front row 57.2 C,
                rear 73.0 C; HBM 84.0 C; inlet 25.0 C, fans 75 %
   clock        1,740 MHz mean, 1,650 MHz the slowest GPU

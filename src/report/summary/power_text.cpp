@@ -61,8 +61,13 @@ std::string run_line(const std::vector<run::RunPhase>& phases, int64_t nodes) {
 }
 
 std::string energy_line(const run::Power& power) {
-  return fmt::format("{} a step, {:.3g} tokens/J", base::format_si(power.energy_j_per_step, "J"),
-                     power.tokens_per_j);
+  std::string line = fmt::format("{} a step, {:.3g} tokens/J",
+                                 base::format_si(power.energy_j_per_step, "J"), power.tokens_per_j);
+  if (power.energy_interval_j.high > power.energy_interval_j.low)
+    line +=
+        fmt::format("; {} to {} a step (90 %)", base::format_si(power.energy_interval_j.low, "J"),
+                    base::format_si(power.energy_interval_j.high, "J"));
+  return line;
 }
 
 std::string temperature_line(const run::Thermal& thermal) {

@@ -45,7 +45,7 @@ Memory
   WWWWWWGGGGGGGGGGGOOOOOOOOAAAAAAxx...........  60.0 of 80.0 GiB on stage 1
   W weights 10.0  G gradients 20.0  O optimizer 15.0  A activations 12.0
   x other 3.0
-  fits with 20.0 GiB to spare, besides 0.0 GiB for fragmentation (> 99 %)
+  fits with 20.0 GiB to spare, besides 0.0 GiB that the allocator keeps (> 99 %)
 
 Links      job, per step                    mean            peak  of line rate
   nvlink         1.50 TB   per GPU    120.5 GB/s      380.2 GB/s        25.0 %

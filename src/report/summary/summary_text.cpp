@@ -231,7 +231,8 @@ std::string fit_line(const run::Memory& m, const TextStyle& style) {
   constexpr double kGib = 1073741824.0;
   const double needed = (m.peak_bytes + m.reserved_bytes) / kGib, all = m.capacity_bytes / kGib;
   const std::string sure = format_probability(m.fit_probability);
-  const std::string reserve = fmt::format("{:.1f} GiB for fragmentation", m.reserved_bytes / kGib);
+  const std::string reserve =
+      fmt::format("{:.1f} GiB that the allocator keeps", m.reserved_bytes / kGib);
   switch (run::fit_state(m.fit_probability)) {
     case run::FitState::kFits:
       return paint(style, sgr_of("good"),

@@ -75,7 +75,8 @@ Prediction prediction_of(const Run& run, std::string job, int64_t gpus) {
       within("mean_w_per_gpu", "W", run.power.mean_w_per_gpu, run.power.mean_interval_w));
   of.quantities.push_back(
       within("max_gpu_c", "C", run.thermal.max_gpu_c, run.thermal.max_interval_c));
-  of.quantities.push_back(plain("mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz));
+  of.quantities.push_back(
+      within("mean_clock_mhz", "MHz", run.thermal.mean_clock_mhz, run.thermal.clock_interval_mhz));
   return of;
 }
 

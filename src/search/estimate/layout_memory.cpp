@@ -68,6 +68,7 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
   found.always.clear();
   found.step.clear();
   found.reserve.clear();
+  found.gradients.clear();
   for (const int64_t first : division_->first_stage) {
     const plan::Stage& stage = division_->stages[static_cast<size_t>(first)];
     const plan::StateMemory state = plan::state_memory(job, workload, stage);
@@ -75,18 +76,19 @@ const LayoutMemory::States& LayoutMemory::states_of(const Overlap& overlap,
                            plan::buffer_memory(job, workload, stage).total());
     found.step.push_back(state.step);
     found.reserve.push_back(plan::memory_reserve(job, stage));
+    found.gradients.push_back(
+        plan::cached_gradients(job, plan::stage_parameters(workload, stage), 0));
   }
   return found;
 }
 
-const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
-                                                        const Recomputation& recomputation,
-                                                        Sharding sharding) {
+const LayoutMemory::Activations& LayoutMemory::activations_of(const Overlap& overlap,
+                                                              const Recomputation& recomputation,
+                                                              Sharding sharding) {
   const Family kernels = kernels_of(family_of(sharding), scatters_);
   Activations& found = activations_[kernels];
   const size_t held = index_of(overlap);
-  if (found.ready && found.overlap == held && found.recomputation == recomputation)
-    return found.peak;
+  if (found.ready && found.overlap == held && found.recomputation == recomputation) return found;
   found.ready = true;
   found.overlap = held;
   found.recomputation = recomputation;
@@ -102,7 +104,8 @@ const std::vector<double>& LayoutMemory::activations_of(const Overlap& overlap,
   found.peak.clear();
   for (const std::vector<Holding>* holdings : holdings_)
     found.peak.push_back(activation_peak(*holdings, chunks));
-  return found.peak;
+  found.gradient_lift = chunks.front().gradient_lift;
+  return found;
 }
 
 const LayoutMemory::Most& LayoutMemory::most(const Overlap& overlap,
@@ -114,10 +117,13 @@ const LayoutMemory::Most& LayoutMemory::most(const Overlap& overlap,
   Most& most = of_choice[depth][index_of(overlap)][static_cast<size_t>(sharding)];
   if (most.needed > 0) return most;
   const States& states = states_of(overlap, recomputation, sharding);
-  const std::vector<double>& peak = activations_of(overlap, recomputation, sharding);
+  const Activations& active = activations_of(overlap, recomputation, sharding);
+  const std::vector<double>& peak = active.peak;
   for (size_t kind = 0; kind < peak.size(); ++kind) {
     const double holes = states.reserve[kind].bytes(peak[kind]);
-    const double needed = states.always[kind] + std::max(states.step[kind], peak[kind] + holes);
+    const double cached = std::max(0.0, states.gradients[kind] - active.gradient_lift);
+    const double needed =
+        states.always[kind] + std::max(states.step[kind], peak[kind] + holes) + cached;
     if (needed > most.needed)
       most = {states.always[kind] + std::max(states.step[kind], peak[kind]), needed};
   }
@@ -132,7 +138,7 @@ double LayoutMemory::bytes(const Overlap& overlap, const Recomputation& recomput
 double LayoutMemory::stage_bytes(size_t kind, const Overlap& overlap,
                                  const Recomputation& recomputation, Sharding sharding) {
   const States& states = states_of(overlap, recomputation, sharding);
-  const std::vector<double>& peak = activations_of(overlap, recomputation, sharding);
+  const std::vector<double>& peak = activations_of(overlap, recomputation, sharding).peak;
   return states.always[kind] + std::max(states.step[kind], peak[kind]);
 }
 

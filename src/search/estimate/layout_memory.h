@@ -43,6 +43,7 @@ class LayoutMemory {
     bool ready = false;
     std::vector<double> always, step;
     std::vector<plan::Reserve> reserve;
+    std::vector<double> gradients;  ///< that appear in backward
   };
   /// Of the stage that needs most.
   struct Most {
@@ -54,6 +55,7 @@ class LayoutMemory {
     size_t overlap = 0;
     Recomputation recomputation;
     std::vector<double> peak;
+    double gradient_lift = 0;  ///< of the one chunk there is where gradients appear in backward
   };
   /// By overlap and sharding; 0: not known yet.
   using Known = std::array<std::array<Most, kShardings>, kOverlaps>;
@@ -62,8 +64,8 @@ class LayoutMemory {
   const States& states_of(const Overlap& overlap, const Recomputation& recomputation,
                           Sharding sharding);
   const Most& most(const Overlap& overlap, const Recomputation& recomputation, Sharding sharding);
-  const std::vector<double>& activations_of(const Overlap& overlap,
-                                            const Recomputation& recomputation, Sharding sharding);
+  const Activations& activations_of(const Overlap& overlap, const Recomputation& recomputation,
+                                    Sharding sharding);
 
   const Space& space_;
   Parts& parts_;

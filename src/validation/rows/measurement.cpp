@@ -85,6 +85,7 @@ Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
     const bool gibi = contains(kind, "GiB") || contains(run.cell("source"), "nanotron") ||
                       contains(kind, "nvidia-smi");
     result.memory_between_steps = contains(run.cell("source"), "nanotron");
+    result.memory_reserved = contains(run.cell("source"), "torchtitan");
     result.memory_of_last_rank = contains(kind, "rank logged to tensorboard");
     result.memory_bytes = *memory * (gibi ? kGibi : kGiga);
   }

@@ -16,6 +16,7 @@ struct Measurement {
   std::optional<double> step_time_s;
   std::optional<double> memory_bytes;
   bool memory_between_steps = false;  ///< allocated behind the step, not the peak: nanotron's log
+  bool memory_reserved = false;       ///< by PyTorch's allocator: what torchtitan logs
   bool memory_of_last_rank = false;   ///< of the last pipeline stage, not of the fullest: what
                                       ///< Megatron-LM writes to TensorBoard
   std::optional<double> power_w_per_gpu;

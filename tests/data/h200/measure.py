@@ -12,6 +12,7 @@ import json
 import math
 import multiprocessing
 import os
+import subprocess
 import sys
 import time
 import traceback
@@ -19,7 +20,7 @@ import traceback
 OUT = sys.argv[1]
 QUICK = "--quick" in sys.argv
 SCALE = 0.12 if QUICK else 1.0
-DEADLINE = time.time() + (75 if QUICK else 255)
+DEADLINE = time.time() + (75 if QUICK else 300)
 
 
 def sample_nvml(stop, path):
@@ -255,6 +256,52 @@ def main():
         mark("onset", "8192^3 from rest", begin, end, len(each), 1e3 * sum(each) / len(each), 2 * 8192**3)
         json.dump([round(x, 4) for x in each], open(f"{OUT}/onset_ms.json", "w"))
 
+    # --- products that share a step with other work: the clock that the mean power allows ----------------
+    def mixtures():
+        a = torch.randn(8192, 8192, device=device, dtype=bf16)
+        b = torch.randn(8192, 8192, device=device, dtype=bf16)
+        c = torch.empty_like(a)
+        src = torch.randn(2**29, device=device, dtype=bf16)
+        dst = torch.empty_like(src)
+        q, k, v = (torch.randn(4, 32, 4096, 128, device=device, dtype=bf16) for _ in range(3))
+
+        def product():
+            torch.mm(a, b, out=c)
+
+        others = {"copy 1 GiB": lambda: dst.copy_(src), "wait 1.8e6 cycles": lambda: torch.cuda._sleep(1_800_000),
+                  "attention": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+                  "silu 1 GiB": lambda: torch.nn.functional.silu(src, inplace=True)}
+        turns = [("copy 1 GiB", n, m) for n, m in ((4, 2), (2, 3), (1, 4), (0, 4))]
+        turns += [("wait 1.8e6 cycles", n, m) for n, m in ((4, 1), (4, 2), (2, 2), (1, 2), (1, 5))]
+        turns += [("attention", n, m) for n, m in ((2, 2), (0, 4))] + [("silu 1 GiB", 2, 4), ("copy 1 GiB", 4, 0)]
+        for name, products_, count in turns:
+            other, stamps = others[name], []
+            for _ in range(2):
+                product()
+                other()
+            torch.cuda.synchronize()
+            begin = time.time()
+            while time.time() - begin < max(0.3, 1.7 * SCALE):
+                row = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
+                row[0].record()
+                for _ in range(products_):
+                    product()
+                row[1].record()
+                for _ in range(count):
+                    other()
+                row[2].record()
+                stamps.append(row)
+                if len(stamps) > 6:
+                    stamps[-6][2].synchronize()
+            torch.cuda.synchronize()
+            end = time.time()
+            settled = stamps[len(stamps) // 2:]
+            first = 1e3 * sum(r[0].elapsed_time(r[1]) for r in settled) / len(settled) / max(1, products_)
+            second = 1e3 * sum(r[1].elapsed_time(r[2]) for r in settled) / len(settled) / max(1, count)
+            # Power and clock are those of the second half, as the times are.
+            mark("mixture", f"products={products_} others={count} {name}", (begin + end) / 2, end, len(settled), first if products_ else "",
+                 2.0 * 8192**3, note=f"other_us={second:.3f}" if count else "")
+
     # --- matrix products -----------------------------------------------------------------------------
     def products():
         def mm(m, n, k, seconds, kind="nn", dtype=bf16, fill="normal", part="gemm"):
@@ -444,196 +491,19 @@ def main():
         torch.cuda.synchronize()
         mark("host", "replay of a graph of 200 kernels", time.time(), time.time(), 5, spent * 1e6)
 
-    # --- training steps of a Llama as torchtitan builds it ----------------------------------------------
-    class Attention(nn.Module):
-        def __init__(self, hidden, heads, groups):
-            super().__init__()
-            self.heads, self.groups, self.width = heads, groups, hidden // heads
-            self.wq = nn.Linear(hidden, hidden, bias=False)
-            self.wk = nn.Linear(hidden, groups * self.width, bias=False)
-            self.wv = nn.Linear(hidden, groups * self.width, bias=False)
-            self.wo = nn.Linear(hidden, hidden, bias=False)
-
-        def forward(self, x, angles):
-            b, s, _ = x.shape
-            q = self.wq(x).view(b, s, -1, self.width)
-            k = self.wk(x).view(b, s, -1, self.width)
-            v = self.wv(x).view(b, s, -1, self.width)
-
-            def turn(t):
-                pairs = torch.view_as_complex(t.float().reshape(*t.shape[:-1], -1, 2))
-                return torch.view_as_real(pairs * angles[None, :s, None, :]).flatten(3).type_as(t)
-
-            q, k = turn(q), turn(k)
-            more = self.heads // self.groups
-            k = k[:, :, :, None, :].expand(b, s, self.groups, more, self.width).reshape(b, s, self.heads, self.width)
-            v = v[:, :, :, None, :].expand(b, s, self.groups, more, self.width).reshape(b, s, self.heads, self.width)
-            out = F.scaled_dot_product_attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), is_causal=True)
-            return self.wo(out.transpose(1, 2).contiguous().view(b, s, -1))
-
-    class Block(nn.Module):
-        def __init__(self, hidden, heads, groups, ffn):
-            super().__init__()
-            self.attention_norm, self.ffn_norm = nn.RMSNorm(hidden, eps=1e-5), nn.RMSNorm(hidden, eps=1e-5)
-            self.attention = Attention(hidden, heads, groups)
-            self.w1 = nn.Linear(hidden, ffn, bias=False)
-            self.w2 = nn.Linear(ffn, hidden, bias=False)
-            self.w3 = nn.Linear(hidden, ffn, bias=False)
-
-        def forward(self, x, angles):
-            h = x + self.attention(self.attention_norm(x), angles)
-            n = self.ffn_norm(h)
-            return h + self.w2(F.silu(self.w1(n)) * self.w3(n))
-
-    class Llama(nn.Module):
-        def __init__(self, words, hidden, layers, heads, groups, ffn, length):
-            super().__init__()
-            self.embed = nn.Embedding(words, hidden)
-            self.layers = nn.ModuleList(Block(hidden, heads, groups, ffn) for _ in range(layers))
-            self.norm, self.head = nn.RMSNorm(hidden, eps=1e-5), nn.Linear(hidden, words, bias=False)
-            width = hidden // heads
-            turns = torch.outer(torch.arange(length).float(), 1.0 / (500000.0 ** (torch.arange(0, width, 2).float() / width)))
-            self.register_buffer("angles", torch.polar(torch.ones_like(turns), turns), persistent=False)
-
-        def forward(self, ids):
-            h = self.embed(ids)
-            for layer in self.layers:
-                h = layer(h, self.angles)
-            return self.head(self.norm(h))
-
-    sizes = {"llama3.2-1b": (128256, 2048, 16, 32, 8, 8192), "llama3.2-3b": (128256, 3072, 28, 24, 8, 8192),
-             "llama-160m": (32000, 768, 12, 12, 12, 2048), "llama3-8b-4-layers": (128256, 4096, 4, 32, 8, 14336)}
-    training_file = open(f"{OUT}/training.csv", "w", newline="")
-    training = csv.writer(training_file)
-    training.writerow(["model", "length", "micro_batch", "recompute", "compile", "step_ms", "steps", "begin_s", "end_s", "allocated_gib", "reserved_gib", "outcome", "steps_ms"])
-    steps_log = open(f"{OUT}/train.log", "w")
-
-    def train(name, length, batch, recompute="none", compile=False, steps=10, trace=False):
-        if time.time() > DEADLINE:
-            say(f"train {name} {length} {batch}: no time left")
-            return
-        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-        outcome, times, begin, end = "ok", [], time.time(), time.time()
-        steps = max(3, round(steps * SCALE))
-        step = model = optimizer = loss = ids = None
-        try:
-            with torch.device("meta"):
-                model = Llama(*sizes[name], length)
-            if recompute == "full":
-                from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper
-                for i in range(len(model.layers)):
-                    model.layers[i] = checkpoint_wrapper(model.layers[i], preserve_rng_state=False)
-            if compile:
-                for layer in model.layers:
-                    layer.compile(fullgraph=True)
-            policy = MixedPrecisionPolicy(param_dtype=bf16, reduce_dtype=torch.float32)
-            for layer in model.layers:
-                fully_shard(layer, mp_policy=policy)
-            fully_shard(model, mp_policy=policy)
-            model.to_empty(device=device)
-            width = sizes[name][1] // sizes[name][3]
-            turns = torch.outer(torch.arange(length).float(), 1.0 / (500000.0 ** (torch.arange(0, width, 2).float() / width)))
-            model.angles = torch.polar(torch.ones_like(turns), turns).to(device)
-            with torch.no_grad():
-                for p in model.parameters():
-                    p.normal_(0, 0.02)
-            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
-            words = sizes[name][0]
-            ids = torch.randint(0, words, (batch, length + 1), device=device)
-
-            def step():
-                optimizer.zero_grad()
-                logits = model(ids[:, :-1])
-                loss = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten(0, 1))
-                del logits
-                loss.backward()
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
-                optimizer.step()
-                return loss
-
-            for _ in range(3):
-                step()
-            torch.cuda.synchronize()
-            begin = time.time()
-            events = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
-            events[0].record()
-            for i in range(steps):
-                loss = step()
-                events[i + 1].record()
-                value = loss.item()  # as a loop that prints its loss
-                now = time.time()
-                steps_log.write(f"[rank0]:{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now))},{int(now * 1000) % 1000:03d} - root - INFO - "
-                                f"step: {i + 1:2}  loss: {value:7.4f}  memory: {torch.cuda.max_memory_reserved() / 2**30:5.2f}GiB  "
-                                f"tps: {batch * length / max(1e-9, (now - begin) / (i + 1)):,.0f}\n")
-                steps_log.flush()
-            torch.cuda.synchronize()
-            end = time.time()
-            times = [x.elapsed_time(y) for x, y in zip(events, events[1:])]
-            if trace:
-                from torch.profiler import ProfilerActivity, profile
-                with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=True) as seen:
-                    for _ in range(2):
-                        step().item()
-                seen.export_chrome_trace(f"{OUT}/trace.json")
-                with open(f"{OUT}/trace.json", "rb") as raw, gzip.open(f"{OUT}/trace.json.gz", "wb") as packed:
-                    packed.write(raw.read())
-                os.remove(f"{OUT}/trace.json")
-        except torch.OutOfMemoryError:
-            outcome = "oom"
-        except Exception:
-            outcome = "failed"
-            say(f"train {name}: {traceback.format_exc()[-900:]}")
-        took = sorted(times)[len(times) // 2] if times else 0
-        training.writerow([name, length, batch, recompute, compile, f"{took:.3f}", len(times), f"{begin:.3f}", f"{end:.3f}",
-                           f"{torch.cuda.max_memory_allocated() / 2**30:.3f}", f"{torch.cuda.max_memory_reserved() / 2**30:.3f}", outcome,
-                           " ".join(f"{t:.2f}" for t in times)])
-        training_file.flush()
-        say(f"train {name} length={length} batch={batch} {recompute} compile={compile}: {took:.1f} ms {outcome}")
-        step = model = optimizer = None  # the closure holds what it steps: without this the next job's peak counts it
-        import gc
-        gc.collect()
-        torch.cuda.empty_cache()
-
-    def train_all():
-        import torch.distributed as dist
-
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="29511", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
-        dist.init_process_group("nccl")
-        train("llama3.2-1b", 4096, 2, trace=not QUICK)
-        train("llama-160m", 2048, 4)
-        if QUICK:
-            train("llama-160m", 2048, 4, compile=True)
-            train("llama-160m", 2048, 4, "full")
-            return
-        train("llama3.2-1b", 4096, 1)
-        train("llama3.2-1b", 4096, 4)
-        train("llama3.2-1b", 8192, 1)
-        train("llama3.2-1b", 512, 1)
-        train("llama3.2-1b", 4096, 2, "full")
-        train("llama3.2-1b", 4096, 8, "full")
-        train("llama3.2-3b", 4096, 1)
-        train("llama3.2-3b", 4096, 2, "full")
-        train("llama3-8b-4-layers", 8192, 1)
-        train("llama3-8b-4-layers", 4096, 4)
-        train("llama-160m", 2048, 16)
-        train("llama3.2-1b", 4096, 2, compile=True)
-        train("llama3.2-1b", 4096, 4, compile=True)
-        for batch in (8, 10, 12):
-            train("llama3.2-1b", 4096, batch, steps=3)
-
     part("waiting", waiting)
     part("gaps", gaps)
     part("host", host)
-    part("train", train_all)
     part("bursts", bursts)
+    part("mixtures", mixtures)
     part("products", products)
     part("attention", attention)
     part("memory", memory)
     rest("context, at the end", 4)
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    # Its own processes: no peak of memory is to count what is left here.
+    subprocess.run([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "training.py"), OUT, str(max(60, 60 + DEADLINE - time.time()))])
     stop.set()
     sampler.join(5)
     if sampler.is_alive():
