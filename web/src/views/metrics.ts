@@ -46,15 +46,21 @@ export function numberIn(summary: Summary | undefined, group: string, name: stri
 }
 export const valueOf = (summary: Summary | undefined, metric: Metric): number | undefined => numberIn(summary, metric.group, metric.name);
 
-/** The 90 % interval. Rates of a step have that of the step time, turned round. */
+const ends = (summary: Summary, group: string, name: string): [number, number] | undefined => {
+  const [low, high] = [numberIn(summary, group, `${name}_low`), numberIn(summary, group, `${name}_high`)];
+  return low !== undefined && high !== undefined ? [low, high] : undefined;
+};
+
+/** The 90 % interval. What a step yields has that of its time or of its energy, turned round. */
 export function intervalOf(summary: Summary, metric: Metric): [number, number] | undefined {
-  const [low, high] = [numberIn(summary, metric.group, `${metric.name}_low`), numberIn(summary, metric.group, `${metric.name}_high`)];
-  if (low !== undefined && high !== undefined) return [low, high];
+  const own = ends(summary, metric.group, metric.name);
+  if (own) return own;
   const rates = ["tokens_per_s", "tokens_per_s_per_gpu", "mfu", "hfu", "model_tflops_per_gpu"];
-  const [value, step] = [valueOf(summary, metric), numberIn(summary, "performance", "step_time_s")];
-  const [fast, slow] = [numberIn(summary, "performance", "step_time_s_low"), numberIn(summary, "performance", "step_time_s_high")];
-  if (!rates.includes(metric.name) || value === undefined || step === undefined || !fast || !slow) return undefined;
-  return [(value * step) / slow, (value * step) / fast];
+  const cost: [string, string] | undefined = rates.includes(metric.name) ? ["performance", "step_time_s"] : metric.name === "tokens_per_j" ? ["power", "energy_j_per_step"] : undefined;
+  const value = valueOf(summary, metric);
+  if (!cost || value === undefined) return undefined;
+  const [paid, interval] = [numberIn(summary, ...cost), ends(summary, ...cost)];
+  return paid !== undefined && interval && interval[0] > 0 ? [(value * paid) / interval[1], (value * paid) / interval[0]] : undefined;
 }
 
 /** A part of a record of numbers, in its own order, zeros left out. */
