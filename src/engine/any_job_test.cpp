@@ -165,6 +165,8 @@ void expect_power_adds_up(const spec::Job& job, const run::Run& run) {
   EXPECT_TRUE(holds(p.mean_interval_w, p.mean_w_per_gpu));
   EXPECT_TRUE(holds(p.peak_interval_w, p.peak_w_per_gpu));
   EXPECT_TRUE(holds(p.cluster_mean_interval_w, p.cluster_mean_w));
+  EXPECT_TRUE(holds(p.energy_interval_j, p.energy_j_per_step));
+  EXPECT_TRUE(holds(p.gpu_energy_interval_j, p.gpu_energy_j_per_step));
   double mean = 0, peak = 0;
   for (const run::Rank& rank : run.ranks) {
     mean += rank.mean_power_w / gpus;
@@ -173,6 +175,8 @@ void expect_power_adds_up(const spec::Job& job, const run::Run& run) {
   }
   EXPECT_NEAR(mean, p.mean_w_per_gpu, 1e-6 * mean);
   const run::Thermal& t = run.thermal;
+  EXPECT_TRUE(holds(t.mean_interval_c, t.mean_gpu_c));
+  EXPECT_TRUE(holds(t.clock_interval_mhz, t.mean_clock_mhz));
   EXPECT_LE(t.inlet_c, t.mean_gpu_c);
   EXPECT_LE(t.mean_gpu_c, t.max_gpu_c);
   EXPECT_LE(t.lowest_clock_mhz, t.mean_clock_mhz * (1 + 1e-9));

@@ -13,27 +13,13 @@ namespace {
 using base::JsonWriter;
 
 /// What the page shows of a neighbour, by its name in the summary.
-constexpr std::array kShown = std::to_array<std::string_view>({"performance.step_time_s",
-                                                               "performance.step_time_s_low",
-                                                               "performance.step_time_s_high",
-                                                               "performance.tokens_per_s",
-                                                               "performance.mfu",
-                                                               "memory.peak_bytes",
-                                                               "memory.reserved_bytes",
-                                                               "memory.capacity_bytes",
-                                                               "power.energy_j_per_step",
-                                                               "power.energy_j_per_step_low",
-                                                               "power.energy_j_per_step_high",
-                                                               "power.mean_w_per_gpu",
-                                                               "power.mean_w_per_gpu_low",
-                                                               "power.mean_w_per_gpu_high",
-                                                               "thermal.max_gpu_c",
-                                                               "thermal.max_gpu_c_low",
-                                                               "thermal.max_gpu_c_high",
-                                                               "thermal.mean_clock_mhz",
-                                                               "thermal.mean_clock_mhz_low",
-                                                               "thermal.mean_clock_mhz_high",
-                                                               "thermal.throttled_time_fraction"});
+constexpr std::array kShown = std::to_array<std::string_view>(
+    {"performance.step_time_s", "performance.step_time_s_low", "performance.step_time_s_high",
+     "performance.tokens_per_s", "performance.mfu", "memory.peak_bytes", "memory.reserved_bytes",
+     "memory.capacity_bytes", "power.energy_j_per_step", "power.energy_j_per_step_low",
+     "power.energy_j_per_step_high", "power.mean_w_per_gpu", "power.mean_w_per_gpu_low",
+     "power.mean_w_per_gpu_high", "thermal.max_gpu_c", "thermal.max_gpu_c_low",
+     "thermal.max_gpu_c_high", "thermal.mean_clock_mhz", "thermal.throttled_time_fraction"});
 
 std::string_view unit_of(const spec::SettingInfo& setting) {
   return setting.kind == spec::SettingKind::kMeasure ? setting.unit : "";

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "engine/outcome/power_interval.h"
 #include "engine/outcome/powered.h"
 #include "engine/simulate.h"
 #include "engine/time/test_job.h"
@@ -166,6 +167,19 @@ TEST(PowerLoop, IntervalsHoldThePrediction) {
   EXPECT_GT(run.power.mean_interval_w.high, run.power.mean_w_per_gpu);
   EXPECT_LT(run.thermal.max_interval_c.low, run.thermal.max_gpu_c);
   EXPECT_GT(run.thermal.max_interval_c.high, run.thermal.max_gpu_c);
+}
+
+// Draws of 90 to 120 W around 100 W, a prediction of 80 W: 80 x 0.9 and 80 x 1.2 in proportion.
+// Power may also be what the draws were at their highest, as where a limit holds them.
+TEST(PowerIntervals, AreAsFarFromThePredictionAsTheirEndsFromTheMedian) {
+  const Percentiles drawn{90, 100, 120};
+  EXPECT_DOUBLE_EQ(drawn.factors_on(80).low, 72);
+  EXPECT_DOUBLE_EQ(drawn.factors_on(80).high, 96);
+  EXPECT_DOUBLE_EQ(drawn.power_around(80).low, 72);
+  EXPECT_DOUBLE_EQ(drawn.power_around(80).high, 120);
+  EXPECT_DOUBLE_EQ(drawn.power_around(110).high, 132);
+  EXPECT_DOUBLE_EQ(drawn.shifts_of(60).low, 50);
+  EXPECT_DOUBLE_EQ(drawn.shifts_of(60).high, 80);
 }
 
 TEST(PowerLoop, ALowerCapMeansLessPowerAndMoreTime) {
