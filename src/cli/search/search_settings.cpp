@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include "base/text.h"
 #include "cli/job/script_run.h"
 #include "cli/job/user_files.h"
+#include "search/space/axes.h"
 #include "search/space/space.h"
 
 namespace ergometer::cli {
@@ -31,6 +37,30 @@ Result<void> keep(const std::string& name, SearchSettings& search) {
       "--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL", name));
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The settings behind a recomputation as the search's own table calls it (`recompute_word`): "-",
+/// "block 4", "core_attn+layernorm". Any other word is left to the setting itself.
+std::vector<std::pair<std::string_view, std::string>> recomputation_of(const std::string& word) {
+  const std::string_view modules = spec::find_setting(search::kModules)->choices;
+  constexpr std::string_view kBlock = "block ";
+  if (word == "-") return {{search::kRecompute, "none"}};
+  if (word.starts_with(kBlock) && is_number(std::string_view(word).substr(kBlock.size())))
+    return {{search::kRecompute, "full"},
+            {search::kMethod, "block"},
+            {search::kDepth, word.substr(kBlock.size())}};
+  std::string list = word;
+  std::ranges::replace(list, '+', ',');
+  const std::vector<std::string> known = base::split(modules, '|'), parts = base::split(list, ',');
+  const bool all_known = std::ranges::all_of(parts, [&](const std::string& part) {
+    return std::ranges::find(known, part) != known.end();
+  });
+  if (!all_known) return {{search::kRecompute, word}};
+  return {{search::kRecompute, "selective"}, {search::kModules, list}};
+}
+
 /// "tp=8,recompute_modules=core_attn,mlp": a word without "=" goes on with the value before it. A
 /// setting's name alone, and any word before the first "=", stays as the job file has it.
 Result<void> add_fixed(const std::string& text, SearchSettings& search) {
@@ -39,8 +69,11 @@ Result<void> add_fixed(const std::string& text, SearchSettings& search) {
   const auto set = [&]() -> Result<void> {
     if (name.empty()) return {};
     ERGOMETER_ASSIGN(const spec::SettingInfo* const info, setting_named(name));
+    std::vector<std::pair<std::string_view, std::string>> said = {{info->name, value}};
+    if (info->name == search::kRecompute) said = recomputation_of(value);
     spec::Settings one;
-    one.set(info->name, value, {fmt::format("--fix {}", name), std::string(name)});
+    for (const auto& [key, words] : said)
+      one.set(key, words, {fmt::format("--fix {}", name), std::string(name)});
     settings.merge(one);
     return {};
   };
