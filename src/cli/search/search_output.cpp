@@ -60,7 +60,7 @@ std::string best_table(const SearchAnswer& answer, const TextStyle& style) {
     append(named_cells(named, it.job), row);
     if (power && it.run.has_power)
       append({fmt::format("{:.0f} W", it.run.power.mean_w_per_gpu),
-              energy_word(it.run.power.energy_j_per_step)},
+              base::format_si(it.run.power.energy_j_per_step, "J")},
              row);
     rows.push_back(std::move(row));
   }
@@ -235,7 +235,8 @@ std::string front_table(const SearchAnswer& answer, const TextStyle& style) {
     const spec::Job job = answer.space.job(found.candidate);
     Row row{{fmt::format("{}", i + 1), layout_word(job), recompute_word(job), sharding_word(job),
              overlap_word(job), base::format_seconds(found.estimate.step_s),
-             energy_word(found.estimate.energy_j), fmt::format("{:.0f} W", found.estimate.gpu_w),
+             base::format_si(found.estimate.energy_j, "J"),
+             fmt::format("{:.0f} W", found.estimate.gpu_w),
              base::format_binary_bytes(found.estimate.memory_bytes)}};
     append(named_cells(named, job), row);
     rows.push_back(std::move(row));

@@ -72,12 +72,6 @@ std::string layout_word(const spec::Job& job) {
   return text + fmt::format(" dp {} mbs {}", p.dp, job.training.micro_batch);
 }
 
-std::string energy_word(double joules) {
-  constexpr double kMega = 1e6, kKilo = 1e3;
-  return joules >= kMega ? fmt::format("{:.3g} MJ", joules / kMega)
-                         : fmt::format("{:.3g} kJ", joules / kKilo);
-}
-
 std::string table(const std::vector<Row>& rows, size_t left, const report::TextStyle& style) {
   std::string layout = ">";
   for (size_t i = 1; i < rows.front().cells.size(); ++i) layout += i <= left ? " <" : " >";

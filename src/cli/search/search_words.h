@@ -26,7 +26,6 @@ std::vector<std::string> named_cells(const Named& named, const spec::Job& job);
 
 /// All of these.
 std::string whole_word(const spec::Job& job, const Named& named);
-std::string energy_word(double joules);
 
 struct Row {
   std::vector<std::string> cells;
