@@ -1,6 +1,7 @@
 #include "serve/job_run.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -24,7 +25,7 @@ class JobRunTest : public testing::Test {
     return run.add(push, push.batches[0], {run.device(push.devices[0])}, sequence);
   }
 
-  std::string path_ = testing::TempDir() + "ergometer-job-run-test.run";
+  std::string path_ = testing::TempDir() + std::to_string(getpid()) + "-job-run.run";
 };
 
 TEST_F(JobRunTest, StoresABatchOnce) {

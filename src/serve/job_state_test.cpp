@@ -1,6 +1,7 @@
 #include "serve/job_state.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -46,7 +47,7 @@ class JobStateTest : public testing::Test {
     return push;
   }
 
-  std::string path_ = testing::TempDir() + "ergometer-job-state-test.run";
+  std::string path_ = testing::TempDir() + std::to_string(getpid()) + "-job-state.run";
   JobRun run_;
   JobState state_;
 };
