@@ -1,4 +1,5 @@
-// The fit on the records of real GPUs, an H200 and an H100 whose limits and clocks could not be set.
+// The fit on the records of real GPUs, an H200 and an H100 whose limits and clocks could not be
+// set.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -64,13 +65,19 @@ DeviceRecord read_record(const std::string& text, const DeviceLimits& limits) {
   return record;
 }
 
+/// Both boards have the same limits.
+DeviceRecord record_of(const std::string& board) {
+  const std::string path = ERGOMETER_SOURCE_DIR "/tests/data/" + board + "/calibrate.csv";
+  DeviceRecord record =
+      read_record(text_of(path.c_str()), {board, 345 * kMega, 1980 * kMega, 700, 200, 700});
+  EXPECT_EQ(record.samples.size(), 14950u);
+  return record;
+}
+
 TEST(DeviceFit, HoldsWhatARealH200Did) {
   const auto known = simulated_gpu("H200");
   ASSERT_TRUE(known);
-  const DeviceRecord record =
-      read_record(text_of(ERGOMETER_SOURCE_DIR "/tests/data/h200/calibrate.csv"),
-                  {"NVIDIA H200", 345 * kMega, 1980 * kMega, 700, 200, 700});
-  ASSERT_EQ(record.samples.size(), 14950u);
+  const DeviceRecord record = record_of("h200");
   const auto found = fit_device(record, {known->power, known->energy, known->cooling});
   ASSERT_TRUE(found) << found.error().message;
   fmt::print("{}", to_text(record, *found, {}));
@@ -96,10 +103,7 @@ TEST(DeviceFit, HoldsWhatARealH200Did) {
 TEST(DeviceFit, HoldsWhatARealH100Did) {
   const auto known = simulated_gpu("H100");
   ASSERT_TRUE(known);
-  const DeviceRecord record =
-      read_record(text_of(ERGOMETER_SOURCE_DIR "/tests/data/h100/calibrate.csv"),
-                  {"NVIDIA H100 80GB HBM3", 345 * kMega, 1980 * kMega, 700, 200, 700});
-  ASSERT_EQ(record.samples.size(), 14950u);
+  const DeviceRecord record = record_of("h100");
   const auto found = fit_device(record, {known->power, known->energy, known->cooling});
   ASSERT_TRUE(found) << found.error().message;
   fmt::print("{}", to_text(record, *found, {}));

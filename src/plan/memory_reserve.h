@@ -21,8 +21,8 @@ double held_tensor_bytes(const spec::Job& job, const Stage& stage);
 inline constexpr double kFragmentation = 0.05;
 
 /// What PyTorch's allocator needs on one rank beyond the tensors that are alive, and cannot give
-/// back: holes between blocks of unlike size and age. With A bytes of activations and loss at the
-/// fullest moment,
+/// back: holes between blocks of unlike size and age. With A bytes of activations, loss and
+/// gradients made since the step began at the fullest moment,
 ///
 ///   R = memory.fragmentation A + memory.held E                                        [B]
 ///

@@ -23,11 +23,12 @@
 //                                     parameters as above
 //
 // 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate
-// master. nanotron adds its FP32 gradients up beside the 16-bit ones in PyTorch DDP's buckets (none
-// with one replica), and keeps the flat output and input of the all-gather that follows the sharded
-// step until the next forward. Its row is read off 1,070 measured allocations, which it meets to
-// 0.2 % in the median (tests/validation/memory_test.cpp); the others are the schemes' own
-// definitions (Megatron-LM docs/dist_optimizer, ZeRO 1910.02054).
+// master. PyTorch FSDP has no gradients before the backward of a step's only micro batch
+// (`gradients_appear_in_backward`). nanotron adds its FP32 gradients up beside the 16-bit ones in
+// PyTorch DDP's buckets (none with one replica), and keeps the flat output and input of the
+// all-gather that follows the sharded step until the next forward. Its row is read off 1,070
+// measured allocations, which it meets to 0.2 % in the median (tests/validation/memory_test.cpp);
+// the others are the schemes' own definitions (Megatron-LM docs/dist_optimizer, ZeRO 1910.02054).
 namespace ergometer::plan {
 namespace {
 

@@ -25,6 +25,15 @@ spec::Job job_with(const test::Shape& shape) {
   return job;
 }
 
+spec::Job torch_fsdp_job() {
+  spec::Job job = job_with({.dp = 4});
+  job.parallelism.fsdp = true;
+  job.parallelism.zero_stage = 3;
+  job.training.framework = spec::Framework::kTorchFsdp;
+  job.training.grad_accumulation_fusion = false;
+  return job;
+}
+
 double part(const StageMemory& stage, const std::string& name) {
   for (const auto& [key, bytes] : stage.parts)
     if (key == name) return bytes;
@@ -63,11 +72,7 @@ TEST(Memory, ShardedGradientsAreWholeWhileTheirLayerRuns) {
 }
 
 TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
-  spec::Job job = job_with({.dp = 4});
-  job.parallelism.fsdp = true;
-  job.parallelism.zero_stage = 3;
-  job.training.framework = spec::Framework::kTorchFsdp;
-  job.training.grad_accumulation_fusion = false;
+  spec::Job job = torch_fsdp_job();
   job.training.global_batch = 8;  // two micro batches: gradients add up
   const StageMemory stage = test::memory_of(job).worst();
   const double all = 8 * kLayer + 2 * kTable + kNorm;
@@ -82,11 +87,7 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
 // With one micro batch no gradient is there when backward begins: either the loss is the peak,
 // without any, or the end of backward, with all of them and no activation.
 TEST(Memory, PytorchGradientsAppearInBackward) {
-  spec::Job job = job_with({.dp = 4});
-  job.parallelism.fsdp = true;
-  job.parallelism.zero_stage = 3;
-  job.training.framework = spec::Framework::kTorchFsdp;
-  job.training.grad_accumulation_fusion = false;
+  spec::Job job = torch_fsdp_job();
   job.training.micro_batch = 1;
   job.training.global_batch = 4;
   const double all = 8 * kLayer + 2 * kTable + kNorm;

@@ -37,17 +37,13 @@ Result<void> keep(const std::string& name, SearchSettings& search) {
       "--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL", name));
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 /// The settings behind a recomputation as the search's own table calls it (`recompute_word`): "-",
 /// "block 4", "core_attn+layernorm". Any other word is left to the setting itself.
 std::vector<std::pair<std::string_view, std::string>> recomputation_of(const std::string& word) {
   const std::string_view modules = spec::find_setting(search::kModules)->choices;
   constexpr std::string_view kBlock = "block ";
   if (word == "-") return {{search::kRecompute, "none"}};
-  if (word.starts_with(kBlock) && is_number(std::string_view(word).substr(kBlock.size())))
+  if (word.starts_with(kBlock) && base::parse_integer(word.substr(kBlock.size())))
     return {{search::kRecompute, "full"},
             {search::kMethod, "block"},
             {search::kDepth, word.substr(kBlock.size())}};

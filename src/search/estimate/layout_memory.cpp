@@ -121,7 +121,7 @@ const LayoutMemory::Most& LayoutMemory::most(const Overlap& overlap,
   const std::vector<double>& peak = active.peak;
   for (size_t kind = 0; kind < peak.size(); ++kind) {
     const double holes = states.reserve[kind].bytes(peak[kind]);
-    const double cached = std::max(0.0, states.gradients[kind] - active.gradient_lift);
+    const double cached = states.gradients[kind] - active.gradient_lift;
     const double needed =
         states.always[kind] + std::max(states.step[kind], peak[kind] + holes) + cached;
     if (needed > most.needed)
