@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "page/run_part.h"
+#include "report/measured/beside_prediction.h"
 #include "report/measured/graph_output.h"
 #include "report/measured/job_report_json.h"
 #include "report/measured/telemetry_json.h"
@@ -52,6 +53,14 @@ run::DeviceLog without_readings(const run::DeviceLog& log) {
   return few;
 }
 
+void write_kept_prediction(JsonWriter& json, const RunView& view) {
+  const auto fact = view.run().facts.find(run::kPredictionFact);
+  if (fact == view.run().facts.end()) return;
+  const auto beside =
+      report::beside_prediction(fact->second, view.traces, view.log, view.named->name);
+  if (beside) report::write_beside_prediction(json, *beside);
+}
+
 void write_marks(JsonWriter& json, const run::DeviceLog& log) {
   size_t marks = 0;
   for (const run::TrainingLog& training : log.training) marks += training.phases.size();
@@ -77,6 +86,7 @@ void write_recorded_part(JsonWriter& json, const RunView& view) {
   if (!view.traces.empty() || !view.told.summary.graphs.empty()) write_cut_trace(json, view);
   if (!view.log.devices.empty() || !view.log.training.empty())
     report::write_readings(json, without_readings(view.log), view.told.power);
+  write_kept_prediction(json, view);
   report::write_job_report(json, view.told.job, report::PathSegments::kLeaveOut);
   write_marks(json, view.log);
   json.end_object();

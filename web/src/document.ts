@@ -349,9 +349,22 @@ export interface Recorded {
   process_groups?: RecordedGroup[];
   clock_offsets?: { reference_rank: number; ranks: { rank: number; applied: boolean; offset_ns?: number; drift_ppm?: number; uncertainty_ns?: number }[] };
   anomalies?: { slow_steps: Record<string, unknown>[]; deviations: Record<string, unknown>[]; [key: string]: unknown };
+  /** What was predicted of the job before it ran, beside what was measured. */
+  prediction?: { job: string; gpus: number; quantities: PredictedQuantity[] };
   /** Stretches of time that training logs name; as the series, since 1970. */
   marks?: { log: string; name: string; start_ns: number; end_ns: number }[];
   [key: string]: unknown;
+}
+export interface PredictedQuantity {
+  /** A name of the summary: "step_time_s". */
+  name: string;
+  unit: string;
+  /** `low` to `high` is the 90 % interval; all three are the same where there is none. */
+  value: number;
+  low: number;
+  high: number;
+  measured: number | null;
+  state: "inside" | "above" | "below" | "no_interval" | "not_measured";
 }
 export interface RecordedTrace {
   ranks: RecordedRank[];

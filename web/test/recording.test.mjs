@@ -34,6 +34,9 @@ function recording() {
     process_groups: [{ group: '0', description: 'dp', parallelism: 'data', group_size: 2, events: 9, total_ns: 4e8, exposed_ns: 4e8, waiting_ns: 3e8, transfer_ns: 1e8, verdict: 'straggler', straggler: { rank: 1, persistent: true, last_share: 0.89, caused_waiting_ns: 3e8, cause: 'compute', saved_if_equal_ns: 25e7 } }],
     telemetry: { gpus: [{ ...device, rank: 0, name: 'H100', mean_w: 512, peak_w: 700, gpu_c: { mean: 60, lowest: 40, highest: 71 } }], nodes: [{ ...device, name: 'kernel', cpu_utilization_pct: { mean: 31, lowest: 2, highest: 90 }, memory_used_b: { mean: 2 ** 36, lowest: 2 ** 35, highest: 2 ** 37 } }],
       cpus: [{ ...device, name: 'package-0', mean_w: 180, peak_w: 240 }], training: [{ file: 'log.txt', run_s: 9, node_energy_j: 5000 }], meters: [], notes: ['IPMI: no permission to open /dev/ipmi0'], dropped: [] },
+    prediction: { job: 'job.yaml', gpus: 2, quantities: [
+      { name: 'step_time_s', unit: 's', value: 0.5, low: 0.4, high: 0.6, measured: 0.7, state: 'above' }, { name: 'mean_w_per_gpu', unit: 'W', value: 600, low: 500, high: 700, measured: 512, state: 'inside' },
+      { name: 'mean_clock_mhz', unit: 'MHz', value: 1980, low: 1979.9999999999998, high: 1980, measured: 1980, state: 'inside' }, { name: 'max_gpu_c', unit: 'C', value: 60, low: 60, high: 60, measured: null, state: 'not_measured' }] },
     marks: [{ log: 'log.txt', name: 'block', start_ns: 1e18 + 1e9, end_ns: 1e18 + 3e9 }, { log: 'log.txt', name: 'evaluation', start_ns: 1e18 + 3e9, end_ns: 1e18 + 4e9 }],
   };
   return report;
@@ -64,6 +67,11 @@ test('a recording says who and where, every part of the analysis, the straggler,
   const missing = await text('missing');
   assert.ok(!overview.includes('libnvidia-ml'));
   for (const wanted of ['nvml was not read: this machine lacks libnvidia-ml.so.1', 'IPMI: no permission', 'rank 1 (traces/rank1.json) ends in the middle', '3 kernels of the longest tables', 'not a GPU event']) assert.ok(missing.includes(wanted), `${wanted} in ${missing}`);
+  assert.match(await text('prediction'), /Outside: step time\./);
+  await page.locator('#at-prediction .show-table').click();
+  assert.deepEqual(await page.locator('#at-prediction tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent))), [
+    ['step time', '500 ms', '400 to 600 ms', '700 ms', 'above its interval'], ['power per GPU', '600 W', '500 to 700 W', '512 W', 'inside its interval'],
+    ['mean clock', '1,980 MHz', '1,980 to 1,980 MHz', '1,980 MHz', 'inside its interval'], ['hottest GPU', '60.0 °C', '', '', 'not measured']]);
   const marks = page.locator('#at-power figure', { has: page.getByRole('heading', { name: 'What the training log marks' }) });
   await marks.locator('.show-table').click();
   assert.deepEqual(await marks.locator('tbody tr').evaluateAll((all) => all.map((row) => [Number(row.cells[2].dataset.value), Number(row.cells[3].dataset.value)])), [[1, 3], [3, 4]]);

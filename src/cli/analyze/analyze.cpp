@@ -189,23 +189,12 @@ base::Result<int> analyze_simulated(const run::Run& run, const Arguments& argume
 }
 
 /// What was predicted of the job when it was recorded, beside what was measured.
-struct KeptPrediction {
-  run::Prediction prediction;
-  std::optional<compare::Measured> measured;
-};
-std::optional<KeptPrediction> kept_prediction(const importer::Recorded& recorded,
-                                              const Arguments& arguments) {
+std::optional<report::BesidePrediction> kept_prediction(const importer::Recorded& recorded,
+                                                        const Arguments& arguments) {
   if (arguments.words.size() != 1) return std::nullopt;
   const std::string& file = arguments.words.front();
-  auto read = run::parse_prediction(run::read_fact(file, run::kPredictionFact));
-  if (!read) return std::nullopt;
-  KeptPrediction beside{*std::move(read), {}};
-  if (auto measured = compare::measure(recorded.traces.ranks, recorded.telemetry.log, file))
-    beside.measured = *std::move(measured);
-  if (beside.measured && recorded.traces.ranks.empty())
-    beside.measured->performance.tokens_per_s_per_gpu =
-        analysis::logged_steps(recorded.telemetry.log).tokens_per_s_per_gpu;
-  return beside;
+  return report::beside_prediction(run::read_fact(file, run::kPredictionFact),
+                                   recorded.traces.ranks, recorded.telemetry.log, file);
 }
 
 /// Answers with what traces and telemetry tell.
@@ -221,9 +210,8 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
   told.summary.graphs = analysis::summarize_graphs(traces.graphs);
   choose_classes(arguments, told.summary);
   const auto kept = kept_prediction(recorded, arguments);
-  const compare::Measured* const measured = kept && kept->measured ? &*kept->measured : nullptr;
   const auto more = [&](base::JsonWriter& json) {
-    if (kept) report::write_beside_prediction(json, kept->prediction, measured);
+    if (kept) report::write_beside_prediction(json, *kept);
     if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
     report::write_job_report(json, told.job);
     if (no_trace) report::write_findings(json, told.summary.findings);
@@ -239,8 +227,7 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
   if (!telemetry.any) return {};
   if (!no_trace) console.answer("\n");
   console.answer(report::telemetry_text(telemetry.log, told.power, style));
-  if (kept)
-    answer_parts({report::beside_prediction_text(kept->prediction, measured, style)}, console);
+  if (kept) answer_parts({report::beside_prediction_text(*kept, style)}, console);
   if (no_trace) answer_parts({job, report::findings_text(told.summary.findings, style)}, console);
   return {};
 }

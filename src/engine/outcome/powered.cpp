@@ -113,9 +113,14 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
   thermal.mean_interval_c = found.mean_c.shifts_of(thermal.mean_gpu_c);
   thermal.mean_interval_c.high =
       std::min(thermal.max_interval_c.high, thermal.mean_interval_c.high);
-  thermal.clock_interval_mhz = found.clock_hz.factors_on(thermal.mean_clock_mhz);
-  thermal.clock_interval_mhz.high =
-      std::min(thermal.clock_interval_mhz.high, fleet.kind.clocks.highest_hz / 1e6);
+  // Clocks move by steps of their lattice: no interval tells them finer.
+  const physics::ClockLattice& clocks = fleet.kind.clocks;
+  const double step_mhz = clocks.step_hz / 1e6;
+  run::Interval& clock_mhz = thermal.clock_interval_mhz;
+  clock_mhz = found.clock_hz.factors_on(thermal.mean_clock_mhz);
+  clock_mhz.low = std::min(clock_mhz.low, thermal.mean_clock_mhz - step_mhz);
+  clock_mhz.high = std::min(clocks.highest_hz / 1e6,
+                            std::max(clock_mhz.high, thermal.mean_clock_mhz + step_mhz));
 }
 
 }  // namespace

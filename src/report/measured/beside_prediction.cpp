@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
+#include <utility>
+
+#include "analysis/telemetry/telemetry.h"
 
 namespace ergometer::report {
 namespace {
 
-std::optional<double> measured_of(const compare::Measured* from, const std::string& name) {
-  if (from == nullptr) return std::nullopt;
+std::optional<double> measured_of(const std::optional<compare::Measured>& from,
+                                  const std::string& name) {
+  if (!from) return std::nullopt;
   const run::Performance& p = from->performance;
   if (name == "step_time_s" && from->steps_marked) return p.step_time_s;
   if (name == "tokens_per_s_per_gpu" && p.tokens_per_s_per_gpu > 0) return p.tokens_per_s_per_gpu;
@@ -24,8 +26,23 @@ const char* verdict(const run::Predicted& predicted, const std::optional<double>
 
 }  // namespace
 
-std::string beside_prediction_text(const run::Prediction& prediction,
-                                   const compare::Measured* measured, const TextStyle& style) {
+std::optional<BesidePrediction> beside_prediction(std::string_view fact,
+                                                  const std::vector<run::RankTrace>& ranks,
+                                                  const run::DeviceLog& log,
+                                                  const std::string& name) {
+  auto kept = run::parse_prediction(fact);
+  if (!kept) return std::nullopt;
+  BesidePrediction beside{*std::move(kept), {}};
+  if (auto measured = compare::measure(ranks, log, name)) {
+    if (ranks.empty())
+      measured->performance.tokens_per_s_per_gpu = analysis::logged_steps(log).tokens_per_s_per_gpu;
+    beside.measured = *std::move(measured);
+  }
+  return beside;
+}
+
+std::string beside_prediction_text(const BesidePrediction& beside, const TextStyle& style) {
+  const auto& [prediction, measured] = beside;
   std::string out = heading(style, fmt::format("{:<16}{:>14}{:>24}{:>14}", "Beside", "predicted",
                                                "90 % interval", "measured"));
   for (const run::Predicted& p : prediction.quantities) {
@@ -40,8 +57,8 @@ std::string beside_prediction_text(const run::Prediction& prediction,
   return out + fmt::format("  predicted of {} before it ran\n", prediction.job);
 }
 
-void write_beside_prediction(base::JsonWriter& json, const run::Prediction& prediction,
-                             const compare::Measured* measured) {
+void write_beside_prediction(base::JsonWriter& json, const BesidePrediction& beside) {
+  const auto& [prediction, measured] = beside;
   json.key("prediction").begin_object().member("job", prediction.job);
   json.member("gpus", prediction.gpus).key("quantities").begin_array();
   for (const run::Predicted& p : prediction.quantities) {

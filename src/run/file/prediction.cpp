@@ -16,12 +16,16 @@ namespace {
 
 constexpr size_t kMostQuantities = 32, kMostText = 4096;
 
-Predicted plain(const char* name, const char* unit, double value) {
-  return {name, unit, value, value, value};
-}
-
 Predicted within(const char* name, const char* unit, double value, const Interval& interval) {
   return {name, unit, value, interval.low, interval.high};
+}
+
+/// Tokens of a step over the ends of its time.
+Interval rate_interval(const Performance& p) {
+  const double rate = p.tokens_per_s_per_gpu;
+  if (!(p.step_time_s_low > 0)) return {rate, rate};
+  const double tokens = rate * p.step_time_s;
+  return {tokens / p.step_time_s_high, tokens / p.step_time_s_low};
 }
 
 bool read_text(const nlohmann::json& from, const char* key, std::string& text) {
@@ -69,7 +73,7 @@ Prediction prediction_of(const Run& run, std::string job, int64_t gpus) {
   Prediction of{std::move(job), gpus, {}};
   of.quantities = {
       within("step_time_s", "s", p.step_time_s, {p.step_time_s_low, p.step_time_s_high}),
-      plain("tokens_per_s_per_gpu", "", p.tokens_per_s_per_gpu)};
+      within("tokens_per_s_per_gpu", "", p.tokens_per_s_per_gpu, rate_interval(p))};
   if (!run.has_power) return of;
   of.quantities.push_back(
       within("mean_w_per_gpu", "W", run.power.mean_w_per_gpu, run.power.mean_interval_w));

@@ -24,6 +24,9 @@ TEST(Prediction, IsReadAsItWasWritten) {
   EXPECT_EQ(read->gpus, 16);
   ASSERT_EQ(read->quantities.size(), 5U);
   EXPECT_EQ(read->find("step_time_s")->high, 2.5);
+  // 8192 tokens a step: in 2.5 s and in 1.75 s.
+  EXPECT_NEAR(read->find("tokens_per_s_per_gpu")->low, 3276.8, 1e-9);
+  EXPECT_NEAR(read->find("tokens_per_s_per_gpu")->high, 8192 / 1.75, 1e-9);
   EXPECT_EQ(read->find("max_gpu_c")->low, 65);
   EXPECT_FALSE(read->find("mean_clock_mhz")->has_interval());
   EXPECT_EQ(read->find("mean_w_per_gpu")->unit, "W");

@@ -26,7 +26,7 @@ function step(span: number, count: number, unit = ""): number {
 
 /** Round values in [low, high], about `count` of them. */
 export function ticksIn(low: number, high: number, count: number, unit = ""): number[] {
-  return high > low ? multiples(low, high, step(high - low, count, unit)) : [low];
+  return same(low, high) ? [low] : multiples(low, high, step(high - low, count, unit));
 }
 
 function multiples(low: number, high: number, by: number): number[] {
@@ -35,9 +35,12 @@ function multiples(low: number, high: number, by: number): number[] {
   return ticks;
 }
 
+/** Apart by no more than rounding: an axis between them would have no ticks to tell. */
+const same = (low: number, high: number): boolean => !(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)));
+
 /** Widened to round values at both ends. */
 export function linear(low: number, high: number, from: number, to: number, count: number, unit = "", exact = false): Scale {
-  if (!(high > low)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, low + Math.abs(low) * 0.1];
+  if (same(low, high)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, low + Math.abs(low) * 0.1];
   const by = step(high - low, count, unit);
   const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + 1e-6) * by, Math.ceil(high / by - 1e-6) * by];
   return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: multiples(domain[0], domain[1], by), domain };

@@ -7,6 +7,7 @@ import { legend } from "../parts/legend";
 import { Moment } from "../parts/moment";
 import { picture } from "../parts/picture";
 import { Player } from "../parts/player";
+import { againstPredictionView } from "./against_prediction";
 import { assumptionsView } from "./assumptions";
 import { breakdownView } from "./breakdown";
 import { energyStacksView } from "./energy_stacks";
@@ -72,6 +73,7 @@ export function jobSections(run: RunDocument, alone = false, whatIf?: WhatIfDocu
   const { trace } = recorded ?? {};
   const sections = [
     ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), recorded ? whoView(run) : null, headline(summary)), title || run.name),
+    ...section("prediction", "Prediction", recorded ? againstPredictionView(recorded) : null, "Held to its prediction"),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
     ...section("what-if", "What if", whatIf ? whatIfView(whatIf, run.name, moment) : null, "What if: the jobs around this one"),
     ...section("step", "The step", breakdownView(summary, run.ranks)),

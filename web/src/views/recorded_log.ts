@@ -27,7 +27,7 @@ function counted(names: string[]): string {
 }
 
 /** Facts that have a line of their own below, or are told elsewhere on the page. */
-const kTold = new Set(["command", "host", "settings"]);
+const kTold = new Set(["command", "host", "settings", "prediction"]);
 
 /** A source that could not be read is a fact, with the reason for its value. */
 const kMissing = "missing.";
