@@ -33,6 +33,8 @@ struct Silicon {
   double voltage = 0;             ///< added to the relative voltage
   double thermal_resistance = 1;  ///< factor on the resistance between die and spreader
   double sensor_gain = 1;         ///< what the power sensor shows of the true power
+
+  bool operator==(const Silicon&) const = default;
 };
 
 /// Work over a stretch of time, as power at relative voltage 1.

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "engine/time/rank_loads.h"
+#include "physics/heat_network.h"
 
 namespace ergometer::engine {
 namespace {
@@ -90,6 +91,34 @@ void keep_distinct(Fleet& fleet) {
   fleet.speed.resize(gpus);
 }
 
+bool are_alike(const Fleet& fleet, size_t a, size_t b) {
+  return fleet.role[a] == fleet.role[b] && fleet.silicon[a] == fleet.silicon[b] &&
+         fleet.limits[a] == fleet.limits[b] && fleet.speed[a] == fleet.speed[b];
+}
+
+void find_like(const std::vector<physics::Lane>& lanes, size_t first, Fleet& fleet) {
+  const auto gpu = [&](const physics::Lane& lane, size_t i) {
+    return first + static_cast<size_t>(lane.gpus[i]);
+  };
+  for (const physics::Lane& lane : lanes) {
+    const auto same = std::find_if(lanes.begin(), lanes.end(), [&](const physics::Lane& other) {
+      bool alike = other.same_shape(lane);
+      for (size_t i = 0; alike && i < lane.gpus.size(); ++i)
+        alike = are_alike(fleet, gpu(lane, i), gpu(other, i));
+      return alike;
+    });
+    for (size_t i = 0; i < lane.gpus.size(); ++i)
+      fleet.like[gpu(lane, i)] = static_cast<int32_t>(gpu(*same, i));
+  }
+}
+
+void find_like(const spec::Node& node, Fleet& fleet) {
+  const std::vector<physics::Lane> lanes = physics::lanes_of(node);
+  fleet.like.resize(static_cast<size_t>(fleet.gpus()));
+  for (int64_t i = 0; i < fleet.nodes; ++i)
+    find_like(lanes, static_cast<size_t>(i * fleet.gpus_per_node), fleet);
+}
+
 }  // namespace
 
 base::Result<Fleet> make_fleet(const spec::Job& job) {
@@ -122,6 +151,7 @@ base::Result<Fleet> make_fleet(const spec::Job& job) {
         static_cast<int32_t>(rank / job.stage_ranks()) * fleet.classes +
         classes.of(rank % job.stage_ranks());
   keep_distinct(fleet);
+  find_like(node, fleet);
   return fleet;
 }
 

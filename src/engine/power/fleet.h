@@ -35,9 +35,14 @@ struct Fleet {
   std::vector<double> inlet_c;  ///< by node
   std::vector<double> fan;      ///< by node, share of full speed; 0: automatic
   std::vector<double> open;     ///< by node, share of the flow that the inlet lets through
+  /// By GPU: the first of its node that nothing tells it from, its place among the GPUs of its
+  /// cooling lane and what they are included: power, clock and heat of both are the same.
+  std::vector<int32_t> like;
 
   /// Of a GPU that has a rank.
   size_t stage_of(size_t gpu) const { return static_cast<size_t>(role[gpu] / classes); }
+  size_t first_like(size_t gpu) const { return static_cast<size_t>(like[gpu]); }
+  bool is_first(size_t gpu) const { return first_like(gpu) == gpu; }
   int64_t gpus() const { return nodes * gpus_per_node; }
   double weight_of(size_t gpu) const { return weight[gpu / static_cast<size_t>(gpus_per_node)]; }
   size_t gpu_of(int64_t rank) const {

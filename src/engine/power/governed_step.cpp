@@ -20,28 +20,14 @@ double GovernedStep::clocked_share(size_t role, size_t slice) const {
 }
 
 std::vector<GovernedStep::Board> GovernedStep::boards(const Surroundings& surroundings) const {
-  std::vector<Board> boards(static_cast<size_t>(fleet_.gpus()));
-  const std::span<const double> die_c = surroundings.die_c;
-  for (size_t gpu = 0; gpu < boards.size(); ++gpu) {
-    const physics::Silicon& silicon = fleet_.silicon[gpu];
-    const bool leaks_the_same = gpu > 0 && die_c[gpu] == die_c[gpu - 1] &&
-                                silicon.leakage == fleet_.silicon[gpu - 1].leakage;
-    boards[gpu] = {.gpu = gpu,
-                   .leakage_w = leaks_the_same ? boards[gpu - 1].leakage_w
-                                               : fleet_.kind.leakage_at(die_c[gpu], silicon),
-                   .ceiling_hz = surroundings.ceiling_hz[gpu],
-                   .twin = gpu};
-    // Dies alike, as those of the intervals are, are equally warm along a row of a node.
-    if (gpu > 0 && are_twins(boards[gpu], boards[gpu - 1])) boards[gpu].twin = boards[gpu - 1].twin;
-  }
+  std::vector<Board> boards;
+  for (size_t gpu = 0; gpu < fleet_.like.size(); ++gpu)
+    if (fleet_.is_first(gpu))
+      boards.push_back(
+          {.gpu = gpu,
+           .leakage_w = fleet_.kind.leakage_at(surroundings.die_c[gpu], fleet_.silicon[gpu]),
+           .ceiling_hz = surroundings.ceiling_hz[gpu]});
   return boards;
-}
-
-bool GovernedStep::are_twins(const Board& a, const Board& b) const {
-  return a.leakage_w == b.leakage_w && a.ceiling_hz == b.ceiling_hz &&
-         fleet_.role[a.gpu] == fleet_.role[b.gpu] &&
-         fleet_.silicon[a.gpu].voltage == fleet_.silicon[b.gpu].voltage &&
-         fleet_.limits[a.gpu] == fleet_.limits[b.gpu] && fleet_.speed[a.gpu] == fleet_.speed[b.gpu];
 }
 
 void GovernedStep::find_loads(size_t slice, double slice_s, std::vector<Load>& loads) const {
@@ -79,7 +65,7 @@ void GovernedStep::find_pace(double reference_hz, const std::vector<Board>& boar
                              FleetStep& step) const {
   const auto slices = static_cast<size_t>(activity_.slices);
   step.slice_s.assign(slices, activity_.slice_s());
-  step.pace_hz.resize(boards.size() * slices);
+  step.pace_hz.resize(fleet_.like.size() * slices);
   std::vector<Load> loads(activity_.roles.size());
   for (size_t slice = 0; slice < slices; ++slice) {
     find_loads(slice, activity_.slice_s(), loads);
@@ -93,7 +79,7 @@ double GovernedStep::longest(double reference_hz, size_t slice, const std::vecto
   // Of GPUs in one role the slowest takes longest.
   std::vector<double> slowest_hz(loads.size(), 0);
   for (const Board& board : boards) {
-    if (!has_rank(board.gpu) || board.twin != board.gpu) continue;
+    if (!has_rank(board.gpu)) continue;
     const size_t role = role_of(board.gpu);
     const double share = clocked_share(role, slice);
     if (share <= 0) continue;  // it waits whatever its clock
@@ -116,22 +102,22 @@ struct GovernedStep::Sums {
 };
 
 void GovernedStep::fill(const std::vector<Board>& boards, FleetStep& step) const {
-  step.gpus.assign(boards.size(), {});
+  const size_t gpus = fleet_.like.size();
+  step.gpus.assign(gpus, {});
   // Where nothing is known yet, a GPU is looked for at the clock of its own pace.
-  if (step.clock_hz.size() != boards.size() * step.slice_s.size()) step.clock_hz = step.pace_hz;
-  step.clock_hz.resize(boards.size() * step.slice_s.size());
-  std::vector<Sums> sums(boards.size());
+  if (step.clock_hz.size() != gpus * step.slice_s.size()) step.clock_hz = step.pace_hz;
+  step.clock_hz.resize(gpus * step.slice_s.size());
+  std::vector<Sums> sums(gpus);
   std::vector<Load> loads(activity_.roles.size());
   for (size_t slice = 0; slice < step.slice_s.size(); ++slice) {
     find_loads(slice, step.slice_s[slice], loads);
-    for (const Board& board : boards)
-      if (board.twin == board.gpu) add_slice(board, slice, loads, step, sums[board.gpu]);
+    for (const Board& board : boards) add_slice(board, slice, loads, step, sums[board.gpu]);
   }
-  for (size_t gpu = 0; gpu < boards.size(); ++gpu)
-    step.gpus[gpu].effective_hz = sums[gpu].stretched_s > 0
-                                      ? sums[gpu].work_s / sums[gpu].stretched_s
-                                      : step.gpus[gpu].clock_hz;
-  for (const Board& board : boards) step.gpus[board.gpu] = step.gpus[board.twin];
+  for (const Board& board : boards)
+    step.gpus[board.gpu].effective_hz = sums[board.gpu].stretched_s > 0
+                                            ? sums[board.gpu].work_s / sums[board.gpu].stretched_s
+                                            : step.gpus[board.gpu].clock_hz;
+  for (size_t gpu = 0; gpu < gpus; ++gpu) step.gpus[gpu] = step.gpus[fleet_.first_like(gpu)];
 }
 
 void GovernedStep::add_slice(const Board& board, size_t slice, const std::vector<Load>& loads,

@@ -72,9 +72,8 @@ class GovernedStep {
     size_t gpu;
     double leakage_w;
     double ceiling_hz;
-    size_t twin;  ///< a GPU before it that nothing tells apart from it, or itself
   };
-  bool are_twins(const Board& a, const Board& b) const;
+  /// Of GPUs that nothing tells apart the first.
   std::vector<Board> boards(const Surroundings& surroundings) const;
   /// The loads of a slice in `slice_s`, a role.
   void find_loads(size_t slice, double slice_s, std::vector<physics::Load>& loads) const;

@@ -30,6 +30,7 @@ PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
   boards_.resize(gpus);
   const Surroundings surroundings = heat.surroundings();
   for (size_t gpu = 0; gpu < gpus; ++gpu) {
+    if (fleet.is_first(gpu)) played_.push_back(gpu);
     boards_[gpu].thermal.ceiling_hz = surroundings.ceiling_hz[gpu];
     boards_[gpu].clock_hz = fleet.kind.clocks.highest_hz;
     boards_[gpu].whole_hz = boards_[gpu].recent_hz =
@@ -89,7 +90,7 @@ PowerPlay::Seen PowerPlay::expected(size_t gpu) const {
 void PowerPlay::decide() {
   std::fill(slowest_hz_.begin(), slowest_hz_.end(), INFINITY);
   const Surroundings surroundings = heat_.surroundings();
-  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+  for (const size_t gpu : played_) {
     Board& board = boards_[gpu];
     board.leakage_w = fleet_.kind.leakage_at(surroundings.die_c[gpu], fleet_.silicon[gpu]);
     if (fleet_.role[gpu] < 0) {
@@ -152,7 +153,7 @@ void PowerPlay::work_on(double dt_s) {
 /// The power of the work done, at the clocks and temperatures of this tick.
 void PowerPlay::draw(double dt_s) {
   const physics::GpuPower& kind = fleet_.kind;
-  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+  for (const size_t gpu : played_) {
     const physics::Silicon& silicon = fleet_.silicon[gpu];
     physics::Load load{.awake = false};
     if (fleet_.role[gpu] >= 0) {
@@ -191,11 +192,20 @@ void PowerPlay::draw(double dt_s) {
   }
 }
 
+void PowerPlay::copy_to_those_like_it() {
+  if (played_.size() == boards_.size()) return;
+  for (std::vector<double>* values :
+       {&tick_.watts, &tick_.core_w, &tick_.active_w, &tick_.burnt_w, &tick_.memory_w,
+        &tick_.links_w, &tick_.hbm_w, &tick_.clock_hz})
+    for (size_t gpu = 0; gpu < boards_.size(); ++gpu)
+      (*values)[gpu] = (*values)[fleet_.first_like(gpu)];
+}
+
 /// Thermal governors see the temperatures that the tick ends with.
 void PowerPlay::limit_heat(double dt_s) {
   const auto die_c = heat_.surroundings().die_c;
   const auto memory_c = heat_.memory_c();
-  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+  for (const size_t gpu : played_) {
     if (fleet_.role[gpu] < 0) continue;
     Board& board = boards_[gpu];
     board.thermal.advance(fleet_.kind, dt_s, die_c[gpu], memory_c[gpu], board.clock_hz);
@@ -203,6 +213,8 @@ void PowerPlay::limit_heat(double dt_s) {
     const double beyond_w = tick_.watts[gpu] - tick_.burnt_w[gpu] - fleet_.kind.held * cap_w(gpu);
     board.trim_w = std::clamp(board.trim_w + beyond_w * dt_s / kTrimS, 0.0, kMostTrim * cap_w(gpu));
   }
+  for (size_t gpu = 0; gpu < boards_.size(); ++gpu)
+    tick_.reasons[gpu] = tick_.reasons[fleet_.first_like(gpu)];
 }
 
 /// Ticks of another length: windows keep their means.
@@ -238,7 +250,7 @@ void PowerPlay::remember(double dt_s) {
   const double* const recent_hz = recent_ticks_ < window_ticks_
                                       ? window_hz_.data() + back(recent_ticks_) * boards_.size()
                                       : now_hz;
-  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+  for (const size_t gpu : played_) {
     Board& board = boards_[gpu];
     const double oldest_hz = now_hz[gpu], leaving_hz = recent_hz[gpu];
     now_hz[gpu] = board.clock_hz;
@@ -247,7 +259,7 @@ void PowerPlay::remember(double dt_s) {
   }
   window_at_ = (window_at_ + 1) % window_ticks_;
   const double highest_hz = fleet_.kind.clocks.highest_hz;
-  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+  for (const size_t gpu : played_) {
     Board& board = boards_[gpu];
     const double clock_hz = tick_.clock_hz[gpu];
     board.clock_s += clock_hz * dt_s;
@@ -268,6 +280,7 @@ const Tick& PowerPlay::advance(double dt_s) {
   decide();
   work_on(dt_s);
   draw(dt_s);
+  copy_to_those_like_it();
   heat_.advance(dt_s, tick_.watts, tick_.memory_w);
   tick_.cluster_w = heat_.cluster_w();
   limit_heat(dt_s);
@@ -291,7 +304,8 @@ std::vector<double> PowerPlay::effective_hz() const {
   const double base_hz = reference_hz_ > 0 ? reference_hz_ : fleet_.kind.clocks.highest_hz;
   std::vector<double> result;
   result.reserve(boards_.size());
-  for (const Board& board : boards_) {
+  for (size_t gpu = 0; gpu < boards_.size(); ++gpu) {
+    const Board& board = boards_[fleet_.first_like(gpu)];
     // Where memory is faster than at a very low reference clock, compute alone cannot make up for
     // it.
     const double least_s = board.work_s * base_hz / fleet_.kind.clocks.highest_hz;
@@ -302,14 +316,15 @@ std::vector<double> PowerPlay::effective_hz() const {
 }
 
 bool PowerPlay::held_by_heat() const {
-  return std::any_of(boards_.begin(), boards_.end(),
-                     [](const Board& board) { return board.thermal.reasons() != 0; });
+  return std::any_of(played_.begin(), played_.end(),
+                     [&](size_t gpu) { return boards_[gpu].thermal.reasons() != 0; });
 }
 
 double PowerPlay::shut_down() const {
   double count = 0;
   for (size_t gpu = 0; gpu < boards_.size(); ++gpu)
-    if (boards_[gpu].thermal.shut_down && fleet_.role[gpu] >= 0) count += fleet_.weight_of(gpu);
+    if (boards_[fleet_.first_like(gpu)].thermal.shut_down && fleet_.role[gpu] >= 0)
+      count += fleet_.weight_of(gpu);
   return count;
 }
 

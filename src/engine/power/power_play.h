@@ -108,6 +108,8 @@ class PowerPlay {
   void limit_heat(double dt_s);
   void remember(double dt_s);
   void cut_windows(double dt_s);
+  /// Of GPUs that nothing tells apart the first is played; the others have what it has.
+  void copy_to_those_like_it();
   double pace(size_t slice) const;
   double cap_w(size_t gpu) const;
 
@@ -119,7 +121,8 @@ class PowerPlay {
   size_t slice_ = 0;       ///< of the step, in which the next tick begins
   double into_slice_ = 0;  ///< share of it that is done
   double marked_s_ = 0, marked_steps_ = 0;
-  std::vector<Board> boards_;
+  std::vector<Board> boards_;   ///< one a GPU; of those that nothing tells apart the first's counts
+  std::vector<size_t> played_;  ///< the first of those that nothing tells apart
   std::vector<double> window_hz_;  ///< clocks by tick of the governor's window, then by GPU
   std::vector<physics::Smoother> smoothers_;  ///< one a GPU; none without smoothing
   std::vector<Work> done_;                    ///< by role, in this tick
