@@ -68,6 +68,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"nccl-tests' table", Form::kText, is_nccl_tests, read_nccl_tests},
     {"a training log", Form::kText, is_step_log, read_step_log},
     {"Prometheus' text", Form::kText, is_prometheus_text, read_prometheus_text},
+    {"TensorBoard's events", Form::kAny, is_event_file, read_event_file},
     {"a meter's recording", Form::kBinary, is_shunt_meter, read_shunt_meter},
     {"a Chakra graph", Form::kAny, looks_like_chakra, traces_by<read_chakra>},
     {"a Chakra graph in JSON", Form::kJson,

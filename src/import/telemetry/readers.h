@@ -32,9 +32,13 @@ base::Result<void> read_pair_list(std::string_view text, LogBuilder& log);
 bool is_mllog(std::string_view text);
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
 
-/// What a training program prints: steps and how long each took, of Megatron-LM, NeMo, torchtitan.
+/// What a training program prints: steps and how long each took (step_lines.h).
 bool is_step_log(std::string_view text);
 base::Result<void> read_step_log(std::string_view text, LogBuilder& log);
+
+/// TensorBoard's event files: steps by their scalars.
+bool is_event_file(std::string_view bytes);
+base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log);
 
 /// What nvidia-smi dmon and dcgmi dmon print, as text or CSV.
 bool is_dmon(std::string_view text);

@@ -14,13 +14,18 @@
 //   NeMo 1      "Epoch 0: :  5%|... global_step=4.000, ..., train_step_timing in s=4.210]"
 //   torchtitan  "[titan] 2025-02-25 02:12:33,161 - root - INFO - step:  5  loss:  8.1  memory: ...
 //     tps: 6,012  ..." with or without colours: what a step took is the time between two lines
+//   nanotron    "... iteration: 10 / 100 | consumed_tokens: 41.9M | elapsed_time_per_iteration_ms:
+//     1.23K | ... | tokens_per_sec_per_gpu: 3.41K | ...": numbers of three digits
+//   DeepSpeed   "[2023-05-15 09:12:33,123] [INFO] [timer.py:260:stop] epoch=0/micro_step=20/
+//     global_step=10, RunningAvgSamplesPerSec=3.2, CurrSamplesPerSec=3.3, ..." every tenth step
 
 namespace ergometer::importer {
 namespace {
 
 constexpr double kLongestStep = 1e6;
 constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
-constexpr std::string_view kElapsedMs = kStepMarks[0], kTimingS = kStepMarks[1];
+constexpr std::string_view kElapsedMs = kStepMarks[0], kTimingS = kStepMarks[1],
+                           kNanotronMs = kStepMarks[2], kDeepSpeedRate = kStepMarks[3];
 
 /// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
 std::optional<double> value_behind(std::string_view line, std::string_view mark) {
@@ -31,6 +36,17 @@ std::optional<double> value_behind(std::string_view line, std::string_view mark)
   double value = 0;
   const auto read = std::from_chars(line.data() + at, line.data() + line.size(), value);
   if (read.ec != std::errc{} || !(value >= 0) || value > 1e15) return std::nullopt;
+  return value;
+}
+
+/// The same of a number that may be shortened: "412", "1.23K", "41.9M".
+std::optional<double> short_value_behind(std::string_view line, std::string_view mark) {
+  auto value = value_behind(line, mark);
+  if (!value) return std::nullopt;
+  const size_t at = line.find_first_not_of(" :=", line.find(mark) + mark.size());
+  const size_t end = std::min(line.find_first_not_of("0123456789.", at), line.size());
+  if (line.substr(end).starts_with('K')) *value *= 1e3;
+  if (line.substr(end).starts_with('M')) *value *= 1e6;
   return value;
 }
 
@@ -58,6 +74,24 @@ std::optional<StepLine> with_duration(std::string_view line) {
   if (!number) number = value_behind(line, "global_step");
   if (!number) return std::nullopt;
   return StepLine{static_cast<int64_t>(*number), seconds, stamp_in(line).value_or(0), 0};
+}
+
+std::optional<StepLine> of_nanotron(std::string_view line) {
+  const auto milliseconds = short_value_behind(line, kNanotronMs);
+  const auto number = value_behind(line, "iteration: ");
+  if (!milliseconds || !number) return std::nullopt;
+  const double seconds = *milliseconds * kMillisecond;
+  if (seconds <= 0 || seconds > kLongestStep) return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), seconds, 0,
+                  short_value_behind(line, "tokens_per_sec_per_gpu: ").value_or(0)};
+}
+
+std::optional<StepLine> of_deepspeed(std::string_view line) {
+  if (line.find(kDeepSpeedRate) == std::string_view::npos) return std::nullopt;
+  const auto number = value_behind(line, "global_step=");
+  const auto stamp = stamp_in(line);
+  if (!number || !stamp) return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp, 0};
 }
 
 /// Without the escapes that colour it: ESC [ ... m.
@@ -94,18 +128,22 @@ std::optional<StepLine> with_stamp(std::string_view line) {
 }  // namespace
 
 std::optional<StepLine> step_line(std::string_view line) {
-  const auto stated = with_duration(line);
-  return stated ? stated : with_stamp(line);
+  for (const auto read : {with_duration, of_nanotron, of_deepspeed, with_stamp})
+    if (const auto step = read(line)) return step;
+  return std::nullopt;
 }
 
 std::optional<run::TrainingStep> StepReader::take(const StepLine& line) {
-  if (last_ && line.number == last_->number) return std::nullopt;
+  const bool again = last_ && line.number == last_->number;
+  if (again && (last_ended_ || !line.seconds)) return std::nullopt;
   std::optional<double> seconds = line.seconds;
-  if (!seconds && last_ && line.number > last_->number && line.time_ns > last_->time_ns)
+  if (!seconds && last_ && line.number > last_->number && last_->time_ns > 0 &&
+      line.time_ns > last_->time_ns)
     seconds = static_cast<double>(line.time_ns - last_->time_ns) / kNanosecondsPerSecond /
               static_cast<double>(line.number - last_->number);
   last_ = line;
-  if (!seconds || *seconds > kLongestStep) return std::nullopt;
+  last_ended_ = seconds && *seconds <= kLongestStep;
+  if (!last_ended_) return std::nullopt;
   return run::TrainingStep{line.number, *seconds, line.time_ns, line.tokens_per_s_per_gpu};
 }
 

@@ -10,8 +10,9 @@
 namespace ergometer::importer {
 
 /// One of these stands in every line that tells of a step.
-inline constexpr std::array<std::string_view, 3> kStepMarks = {"elapsed time per iteration (ms)",
-                                                               "train_step_timing in s", "tps:"};
+inline constexpr std::array<std::string_view, 5> kStepMarks = {
+    "elapsed time per iteration (ms)", "train_step_timing in s",
+    "time_per_iteration_ms:", "SamplesPerSec=", "tps:"};
 
 /// What a line of a training program's output says of a step; step_lines.cpp lists the forms.
 struct StepLine {
@@ -23,8 +24,9 @@ struct StepLine {
 /// Nothing where the line tells of no step. Any bytes may stand in it.
 std::optional<StepLine> step_line(std::string_view line);
 
-/// Steps in the order of their lines. A progress bar draws a step several times, and several ranks
-/// may print the same one: it counts once.
+/// Steps in the order of their lines. A progress bar draws a step several times, several ranks may
+/// print the same one, and DeepSpeed a line of its own beside Megatron-LM's: it counts once, by the
+/// first line from which how long it took is known.
 class StepReader {
  public:
   /// The step that the line ends, where how long it took is known: by its own words, or by the line
@@ -33,6 +35,7 @@ class StepReader {
 
  private:
   std::optional<StepLine> last_;
+  bool last_ended_ = false;  ///< how long the last one took is known
 };
 
 }  // namespace ergometer::importer

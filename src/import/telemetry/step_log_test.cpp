@@ -83,6 +83,33 @@ TEST(StepLog, Torchtitan) {
   EXPECT_EQ(log->training.at(0).steps.at(0).tokens_per_s_per_gpu, 6012);
 }
 
+/// Numbers of three digits; the tokens too.
+TEST(StepLog, Nanotron) {
+  const char* text =
+      "09/12/2024 10:12:33 [INFO|DP=0|PP=1|TP=0|node-0]: iteration: 1 / 100 | consumed_tokens: "
+      "4.19M | elapsed_time_per_iteration_ms: 12.8K | tokens_per_sec: 328K | "
+      "tokens_per_sec_per_gpu: 5.12K | global_batch_size: 1.02K | lm_loss: 10.8\n"
+      "09/12/2024 10:12:34 [INFO|DP=0|PP=1|TP=0|node-0]: iteration: 2 / 100 | consumed_tokens: "
+      "8.39M | time_per_iteration_ms: 812 | tokens_per_sec: 5.17M | lm_loss: 10.1\n";
+  EXPECT_EQ(steps_of(text), (Steps{{1, 12.8}, {2, 0.812}}));
+  EXPECT_EQ(parse_telemetry(text, "a.log", {})->training[0].steps[0].tokens_per_s_per_gpu, 5120);
+}
+
+/// Ten steps between two lines; of those that Megatron-LM's program tells as well, its word counts.
+TEST(StepLog, DeepSpeed) {
+  const std::string timer = "[INFO] [timer.py:260:stop] epoch=0/micro_step=20/global_step=";
+  const std::string rate =
+      ", RunningAvgSamplesPerSec=3.2, CurrSamplesPerSec=3.3, MemAllocated=1.2GB\n";
+  EXPECT_EQ(steps_of("[2023-05-15 09:12:33,123] " + timer + "10" + rate +
+                     "[2023-05-15 09:13:03,123] " + timer + "20" + rate),
+            (Steps{{20, 3.0}}));
+  EXPECT_EQ(steps_of(" iteration        9/  20 | elapsed time per iteration (ms): 4213.7 |\n"
+                     "[2023-05-15 09:12:33,123] " +
+                     timer + "10" + rate +
+                     " iteration       10/  20 | elapsed time per iteration (ms): 4113.7 |\n"),
+            (Steps{{9, 4.2137}, {10, 4.1137}}));
+}
+
 TEST(StepLog, OtherTextIsNoStepLog) {
   for (const char* text :
        {"elapsed time per iteration (ms): 4213.7\n",

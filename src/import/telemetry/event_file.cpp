@@ -1,0 +1,232 @@
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "import/telemetry/readers.h"
+#include "import/telemetry/step_lines.h"
+
+// TensorBoard's event files, which Hugging Face's Trainer, PyTorch Lightning, NeMo, Megatron-LM and
+// torchtitan write: records of TFRecord's form (length as a 64-bit word, its check, the bytes,
+// their check, all little-endian), each a protobuf `Event` of a wall time, a step and scalars by
+// tag (tensorflow/core/util/event.proto, framework/summary.proto). Checks are CRC-32C, masked.
+
+namespace ergometer::importer {
+namespace {
+
+namespace io = google::protobuf::io;
+using google::protobuf::internal::WireFormatLite;
+
+constexpr size_t kLengthBytes = 8, kCheckBytes = 4, kHeadOfRecord = kLengthBytes + kCheckBytes;
+constexpr uint64_t kMostRecordBytes = uint64_t{1} << 30;
+constexpr double kMostSeconds = 1e6, kNsPerSecond = 1e9;
+/// Tags under which programs write what a step took, in seconds, and tokens a second and GPU.
+constexpr std::array<std::string_view, 3> kStepTags = {"iteration-time", "train_step_timing in s",
+                                                       "time_metrics/end_to_end(s)"};
+constexpr std::string_view kRateTag = "throughput(tps)";
+
+constexpr std::array<uint32_t, 256> crc_table() {
+  constexpr uint32_t kCastagnoli = 0x82f63b78;
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kCastagnoli : 0);
+    table[i] = crc;
+  }
+  return table;
+}
+
+uint32_t masked_crc(std::string_view bytes) {
+  static constexpr auto kTable = crc_table();
+  uint32_t crc = ~uint32_t{0};
+  for (const char byte : bytes) crc = kTable[(crc ^ static_cast<uint8_t>(byte)) & 255] ^ (crc >> 8);
+  return std::rotr(~crc, 15) + 0xa282ead8;
+}
+
+uint64_t word_at(std::string_view bytes, size_t at, size_t width) {
+  uint64_t word = 0;
+  for (size_t i = width; i-- > 0;) word = word << 8 | static_cast<uint8_t>(bytes[at + i]);
+  return word;
+}
+
+/// The length of the record that begins here; nothing where its check says that none does.
+std::optional<uint64_t> record_length(std::string_view bytes) {
+  if (bytes.size() < kHeadOfRecord ||
+      masked_crc(bytes.substr(0, kLengthBytes)) != word_at(bytes, kLengthBytes, kCheckBytes))
+    return std::nullopt;
+  return word_at(bytes, 0, kLengthBytes);
+}
+
+struct ScalarEvent {
+  double wall_s = 0;
+  int64_t step = 0;
+  std::vector<std::pair<std::string, double>> scalars;
+};
+
+/// Calls `take(field, wire type)` for every field of a message; false where it is damaged.
+template <class Take>
+bool for_each_field(io::CodedInputStream& in, const Take& take) {
+  while (const uint32_t tag = in.ReadTag())
+    if (!take(WireFormatLite::GetTagFieldNumber(tag), tag)) return false;
+  return in.ConsumedEntireMessage();
+}
+
+/// The same of a message within another.
+template <class Take>
+bool for_each_field_within(io::CodedInputStream& in, const Take& take) {
+  uint32_t length = 0;
+  if (!in.ReadVarint32(&length) || length > static_cast<uint32_t>(in.BytesUntilLimit()))
+    return false;
+  const auto outer = in.PushLimit(static_cast<int>(length));
+  const bool read = for_each_field(in, take);
+  in.PopLimit(outer);
+  return read;
+}
+
+bool is_bytes(uint32_t tag) {
+  return WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+}
+
+bool read_scalar(io::CodedInputStream& in, ScalarEvent& event) {
+  std::string name;
+  std::optional<float> value;
+  const bool read = for_each_field_within(in, [&](int field, uint32_t tag) {
+    uint32_t bits = 0;
+    if (field == 1 && is_bytes(tag))
+      return in.ReadVarint32(&bits) && in.ReadString(&name, static_cast<int>(bits));
+    if (field == 2 && WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_FIXED32) {
+      if (!in.ReadLittleEndian32(&bits)) return false;
+      value = std::bit_cast<float>(bits);
+      return true;
+    }
+    return WireFormatLite::SkipField(&in, tag);
+  });
+  if (read && value && !name.empty()) event.scalars.emplace_back(std::move(name), *value);
+  return read;
+}
+
+/// Nothing where it is damaged.
+std::optional<ScalarEvent> parse_event(std::string_view bytes) {
+  io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                          static_cast<int>(bytes.size()));
+  in.PushLimit(static_cast<int>(bytes.size()));
+  ScalarEvent event;
+  const bool read = for_each_field(in, [&](int field, uint32_t tag) {
+    const auto type = WireFormatLite::GetTagWireType(tag);
+    uint64_t bits = 0;
+    if (field == 1 && type == WireFormatLite::WIRETYPE_FIXED64) {
+      if (!in.ReadLittleEndian64(&bits)) return false;
+      event.wall_s = std::bit_cast<double>(bits);
+      return true;
+    }
+    if (field == 2 && type == WireFormatLite::WIRETYPE_VARINT) {
+      if (!in.ReadVarint64(&bits)) return false;
+      event.step = static_cast<int64_t>(bits);
+      return true;
+    }
+    if (field == 5 && is_bytes(tag))
+      return for_each_field_within(in, [&](int inner, uint32_t inner_tag) {
+        if (inner == 1 && is_bytes(inner_tag)) return read_scalar(in, event);
+        return WireFormatLite::SkipField(&in, inner_tag);
+      });
+    return WireFormatLite::SkipField(&in, tag);
+  });
+  return read ? std::optional(std::move(event)) : std::nullopt;
+}
+
+bool names_step_time(std::string_view tag) {
+  for (const std::string_view known : kStepTags)
+    if (tag == known) return true;
+  return false;
+}
+
+/// What all events say of one step.
+struct StepOf {
+  int64_t first_ns = 0;
+  std::optional<double> seconds;
+  double tokens_per_s_per_gpu = 0;
+};
+
+/// Steps from events: by the tags that say how long they took where a program writes them, else by
+/// the times at which each step's first scalar was written.
+class EventSteps {
+ public:
+  /// False: no time that a clock shows.
+  bool add(const ScalarEvent& event) {
+    if (event.scalars.empty()) return true;
+    if (!(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
+      return false;
+    StepOf& step = steps_.try_emplace(event.step).first->second;
+    if (step.first_ns == 0) step.first_ns = std::llround(event.wall_s * kNsPerSecond);
+    for (const auto& [tag, value] : event.scalars) {
+      if (tag == kRateTag && value > 0) step.tokens_per_s_per_gpu = value;
+      if (!names_step_time(tag) || !(value > 0 && value <= kMostSeconds)) continue;
+      step.seconds = value;
+      any_seconds_ = true;
+    }
+    return true;
+  }
+  std::vector<run::TrainingStep> take() const {
+    std::vector<run::TrainingStep> result;
+    StepReader reader;
+    for (const auto& [number, step] : steps_) {
+      if (any_seconds_ && !step.seconds) continue;
+      const auto ended =
+          reader.take({number, step.seconds, step.first_ns, step.tokens_per_s_per_gpu});
+      if (ended) result.push_back(*ended);
+    }
+    return result;
+  }
+
+ private:
+  std::map<int64_t, StepOf> steps_;
+  bool any_seconds_ = false;
+};
+
+}  // namespace
+
+bool is_event_file(std::string_view bytes) { return record_length(bytes).has_value(); }
+
+base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
+  EventSteps steps;
+  const auto damaged = [&](size_t at, const char* what) {
+    return base::input_error(fmt::format("{}: byte {}: {}", log.file(), at, what));
+  };
+  for (size_t at = 0; at < bytes.size();) {
+    const std::string_view rest = bytes.substr(at);
+    if (rest.size() < kHeadOfRecord) {
+      log.note(fmt::format("{}: ends in the middle of a record", log.file()));
+      break;
+    }
+    const auto length = record_length(rest);
+    if (!length || *length > kMostRecordBytes)
+      return damaged(at, "found a record whose length fails its check, or is above 1 GiB");
+    if (*length > rest.size() - kHeadOfRecord ||
+        rest.size() - kHeadOfRecord - *length < kCheckBytes) {
+      log.note(fmt::format("{}: ends in the middle of a record", log.file()));
+      break;
+    }
+    const std::string_view data = rest.substr(kHeadOfRecord, *length);
+    if (masked_crc(data) != word_at(rest, kHeadOfRecord + *length, kCheckBytes))
+      return damaged(at, "found a record that fails its check");
+    const auto event = parse_event(data);
+    if (!event) return damaged(at, "found a record that is no event of TensorBoard's");
+    if (!steps.add(*event)) log.drop("an event without a time");
+    at += kHeadOfRecord + *length + kCheckBytes;
+  }
+  run::TrainingLog training;
+  training.steps = steps.take();
+  training.file = log.file();
+  training.job = stem_of(log.file());
+  log.log().training.push_back(std::move(training));
+  return {};
+}
+
+}  // namespace ergometer::importer
