@@ -10,6 +10,7 @@
 #include "run/device_log.h"
 #include "serve/job_run.h"
 #include "serve/push_format.h"
+#include "watch/findings_now.h"
 #include "watch/job_now.h"
 
 namespace ergometer::serve {
@@ -23,15 +24,13 @@ struct DeviceState {
   std::string name;
   std::array<double, kMetrics> values{};
   std::array<int64_t, kMetrics> times_ns{};  ///< 0: never read
-  run::Metric failed = run::Metric::kCount;  ///< which counter of errors grew last
-  int64_t failed_ns = 0;                     ///< when, by the server's clock; 0: none did
   double sent_rate = 0, received_rate = 0;   ///< of a port, bytes a second
 
   bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
   /// The first of the ways to tell it that the device has; -1: none.
   double power_w() const;
-  void set(run::Metric metric, const run::Sample& sample, int64_t now_ns);
+  void set(run::Metric metric, const run::Sample& sample);
 };
 
 /// What is known now of one node.
@@ -52,15 +51,6 @@ struct NodeState {
   Presence presence(int64_t now_ns) const;
 };
 
-/// Something that an operator should look at.
-struct LiveFinding {
-  std::string kind;                ///< "throttled.hw_thermal_slowdown", "silent", "clock_jump", ...
-  std::string grade;               ///< "bad" or "fair"
-  std::string text;                ///< "8 GPUs are held back by hw_thermal_slowdown"
-  int64_t since_ns = 0;            ///< by the server's clock
-  std::vector<std::string> where;  ///< the first few: "node7 GPU 3"
-};
-
 /// One job as it is now, kept up by what recorders push. It outlives no restart: then nodes are
 /// known by the Run, and silent until they push again.
 class JobState {
@@ -72,10 +62,8 @@ class JobState {
 
   /// `numbers`: of the push's devices in the job's Run.
   void hear(const Push& push, const std::vector<size_t>& numbers, int64_t now_ns);
-  /// What is to be looked at now; remembers since when.
-  std::vector<LiveFinding> findings(int64_t now_ns);
-  /// The latest readings of all nodes that are live, and the steps that ended since the last call.
-  /// Valid until something is heard.
+  /// The latest readings of all nodes that are live, the steps that ended since the last call, and
+  /// what is to be looked at, since when. Valid until something is heard.
   watch::JobNow look(int64_t now_ns);
   HistoryRow total(int64_t now_ns) const;  ///< of the nodes that are live
 
@@ -90,6 +78,7 @@ class JobState {
   NodeState& node(const std::string& name);
   void place(size_t number, const run::Device& device);
   void add_steps(const std::vector<run::TrainingStep>& steps);
+  void find(watch::JobNow& now);
   void look_at_clock(NodeState& node, const run::ClockReading& clock, int64_t now_ns);
 
   std::vector<NodeState> nodes_;
@@ -98,6 +87,7 @@ class JobState {
   std::vector<run::TrainingStep> new_steps_;
   int64_t last_step_ = -1;
   int64_t heard_ns_ = 0;
+  watch::FindingsNow findings_;
   std::map<std::string, int64_t> since_;  ///< by a finding's kind
 };
 

@@ -30,7 +30,7 @@ class JobStateTest : public testing::Test {
     state_.hear(push, numbers, now_ns);
   }
   std::vector<std::string> where(const std::string& kind, int64_t now_ns) {
-    for (const LiveFinding& finding : state_.findings(now_ns)) {
+    for (const watch::FindingNow& finding : state_.look(now_ns).findings) {
       // Every kind may stand in a rule.
       EXPECT_TRUE(watch::parse_rules("rules: [{name: a, finding: " + finding.kind + "}]", "rules"));
       if (finding.kind == kind) return finding.where;
@@ -67,8 +67,8 @@ TEST_F(JobStateTest, SilentNodesComeBack) {
 
 TEST_F(JobStateTest, AFindingKeepsItsBeginning) {
   hear(test_push("a", 1), kSecond);
-  EXPECT_EQ(state_.findings(10 * kSecond).at(0).since_ns, 10 * kSecond);
-  EXPECT_EQ(state_.findings(20 * kSecond).at(0).since_ns, 10 * kSecond);
+  EXPECT_EQ(state_.look(10 * kSecond).findings.at(0).since_ns, 10 * kSecond);
+  EXPECT_EQ(state_.look(20 * kSecond).findings.at(0).since_ns, 10 * kSecond);
 }
 
 TEST_F(JobStateTest, ClocksThatJump) {
@@ -90,7 +90,7 @@ TEST_F(JobStateTest, ClocksThatJump) {
 TEST_F(JobStateTest, SlowerThanItsPeers) {
   hear(working("a", {1980, 1980, 1880}), kSecond);  // 1881 is 95 % of the median
   hear(working("b", {1980, 1881, 1980}), kSecond);
-  EXPECT_EQ(where("slower", kSecond), std::vector<std::string>{"a GPU 2"});
+  EXPECT_EQ(where("slower", kSecond), std::vector<std::string>{"a gpu 2"});
 }
 
 TEST_F(JobStateTest, CountersOfErrorsThatGrow) {
@@ -105,7 +105,7 @@ TEST_F(JobStateTest, CountersOfErrorsThatGrow) {
   }
   EXPECT_EQ(where("errors", 4 * kSecond), std::vector<std::string>{"a gpu 0 (ecc_uncorrected)"});
   EXPECT_TRUE(where("errors", 700 * kSecond).empty());
-  EXPECT_EQ(where("near_limit", 4 * kSecond), std::vector<std::string>{"a GPU 1"});
+  EXPECT_EQ(where("near_limit", 4 * kSecond), std::vector<std::string>{"a gpu 1"});
 }
 
 TEST_F(JobStateTest, RatesOfPorts) {

@@ -71,7 +71,7 @@ struct OpenJob {
   JobState state;
   std::vector<HistoryRow> history;
   std::vector<Waiting> waiting;  ///< for the next commit
-  std::vector<LiveFinding> findings;
+  std::vector<watch::FindingNow> findings;
   watch::Alerts alerts;
   std::string held_to;  ///< the prediction that `against` is made of
   std::optional<watch::AgainstPrediction> against;
@@ -86,17 +86,16 @@ struct OpenJob {
   void look(int64_t now_ns, watch::Actions* actions) {
     if (now_ns - looked_ns < kFindingsNs) return;
     looked_ns = now_ns;
-    findings = state.findings(now_ns);
-    if (!heard) return;
     watch::JobNow now = state.look(now_ns);
-    hold_to_prediction(now);
-    for (const LiveFinding& one : findings) now.findings.push_back({one.kind, one.text, one.where});
+    if (heard) hold_to_prediction(now);
+    findings = now.findings;
+    if (!heard) return;
     for (const watch::Alerts::Change& change : alerts.look(now)) {
       run.add(change.alert);
       if (actions != nullptr) actions->put(change.action, alert_json(change.alert, name, now_ns));
     }
   }
-  void hold_to_prediction(const watch::JobNow& now) {
+  void hold_to_prediction(watch::JobNow& now) {
     if (held_to != run.prediction()) {
       held_to = run.prediction();
       against.reset();
@@ -104,13 +103,7 @@ struct OpenJob {
     }
     if (!against) return;
     against->look(now);
-    for (const auto& quantity : against->quantities())
-      if (quantity.stays_outside(now.time_ns))
-        findings.push_back({"outside." + quantity.predicted.name,
-                            "bad",
-                            against->text_of(quantity),
-                            quantity.outside_since_ns,
-                            {}});
+    against->add_findings(now);
   }
 
   void add_point(int64_t now_ns) {

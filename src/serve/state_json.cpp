@@ -205,7 +205,7 @@ class Writer {
 
   void findings() {
     Column column(out_, "findings");
-    for (const LiveFinding& finding : document_.findings) {
+    for (const watch::FindingNow& finding : document_.findings) {
       std::string where;
       for (const std::string& name : finding.where)
         where += (where.empty() ? "" : ",") + json_quote(name);

@@ -36,7 +36,7 @@ struct StateDocument {
   std::string job;                  ///< which is shown
   const JobState* state = nullptr;  ///< of it; none where there is no job yet
   std::span<const HistoryRow> history;
-  std::span<const LiveFinding> findings;
+  std::span<const watch::FindingNow> findings;
   const watch::AgainstPrediction* against = nullptr;  ///< none where nothing is predicted
   std::span<const watch::Alert> alerts;
 };

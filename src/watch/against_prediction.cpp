@@ -183,6 +183,16 @@ void AgainstPrediction::judge(Quantity& quantity, int64_t now_ns) {
     quantity.outside_since_ns = now_ns;
 }
 
+void AgainstPrediction::add_findings(JobNow& now) const {
+  for (const Quantity& quantity : quantities_)
+    if (quantity.stays_outside(now.time_ns))
+      now.findings.push_back({"outside." + quantity.predicted.name,
+                              "bad",
+                              text_of(quantity),
+                              {},
+                              quantity.outside_since_ns});
+}
+
 Evidence AgainstPrediction::evidence(const Quantity& quantity) const {
   const run::Predicted& p = quantity.predicted;
   Evidence e{.quantity = p.name, .measured = *quantity.measured, .low = p.low, .high = p.high};

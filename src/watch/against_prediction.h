@@ -41,6 +41,8 @@ class AgainstPrediction {
   explicit AgainstPrediction(run::Prediction prediction);
 
   void look(const JobNow& now);
+  /// What stays outside: findings "outside.step_time_s" and so on.
+  void add_findings(JobNow& now) const;
   const run::Prediction& prediction() const { return prediction_; }
   const std::vector<Quantity>& quantities() const { return quantities_; }
   /// What left its interval first and stayed outside for a window, with the likely cause; named

@@ -23,7 +23,7 @@ class AlertsTest : public testing::Test {
   void play(int64_t until_s) {
     for (; now_s_ < until_s; ++now_s_) {
       JobNow now = job_.at(now_s_, std::exchange(steps_, {}));
-      for (const std::string& kind : findings_) now.findings.push_back({kind, "a text", {"node1"}});
+      for (const std::string& kind : findings_) now.findings.push_back({kind, "bad", "a text", {"node1"}});
       for (const Alerts::Change& change : alerts_.look(now))
         told_.push_back(std::to_string(now_s_) + " " + change.alert.rule + " " +
                         change.alert.state() + " " + change.alert.subject);

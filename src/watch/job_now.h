@@ -17,6 +17,7 @@ namespace ergometer::watch {
 struct DeviceNow {
   run::DeviceKind kind = run::DeviceKind::kGpu;
   std::string_view node;
+  std::string_view name;  ///< "NVIDIA H100 80GB HBM3"
   int64_t index = -1;
   std::span<const double> values;     ///< by metric
   std::span<const int64_t> times_ns;  ///< by metric; 0: never read
@@ -40,11 +41,13 @@ struct DeviceNow {
   }
 };
 
-/// Something an operator should look at, as serve's page lists it.
+/// Something that an operator should look at.
 struct FindingNow {
-  std::string kind;  ///< "throttled.hw_slowdown", "silent", "outside.step_time_s", ...
-  std::string text;
-  std::vector<std::string> where;
+  std::string kind;   ///< "throttled.hw_slowdown", "silent", "outside.step_time_s", ...
+  std::string grade;  ///< "bad" or "fair"
+  std::string text;   ///< "8 GPUs are held back by hw_thermal_slowdown"
+  std::vector<std::string> where;  ///< the first few: "node7 gpu 3"
+  int64_t since_ns = 0;            ///< by who looks
 };
 
 /// A job at one time; looked at about once a second.

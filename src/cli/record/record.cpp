@@ -79,6 +79,9 @@ base::Result<int> run_record(const Arguments& arguments, const Console& console)
     ERGOMETER_ASSIGN(options.prediction, predict_job(arguments.value("predict"), console));
     options.push.prediction = run::prediction_json(*options.prediction);
   }
+  if (arguments.has("rules")) {
+    ERGOMETER_ASSIGN(options.rules, watch::RuleFile::open(arguments.value("rules")));
+  }
   const record::Signals signals(!options.command.empty());
   return options.self_test ? run_self_test(options, signals, console)
                            : record_to_file(options, signals, console);

@@ -309,6 +309,14 @@ std::vector<Flag> record_flags() {
        "predict this job first (a job file or whatever simulate reads, or a simulated Run), keep "
        "that in the file, and hold what is measured to it",
        {}},
+      {"rules",
+       "",
+       Flag::Takes::kValue,
+       "FILE",
+       "what is kept",
+       "a YAML file of rules that alert, or 'standard': what fires becomes a note and is told by "
+       "the rules' actions, as serve --rules does for a whole job",
+       {}},
       {"attach",
        "",
        Flag::Takes::kValue,

@@ -12,6 +12,7 @@
 #include "record/sources.h"
 #include "run/file/prediction.h"
 #include "run/file/recording.h"
+#include "watch/rule_file.h"
 
 namespace ergometer::cli {
 
@@ -33,6 +34,7 @@ struct RecordOptions {
   bool live = false, json = false, self_test = false;
   int64_t repeats = 5;
   std::optional<run::Prediction> prediction;  ///< that the job is held to
+  std::optional<watch::RuleFile> rules;       ///< that it is held to
   std::string step_log;  ///< a training program's output to follow; empty: none
   std::string host;      ///< the node's name in the file
   std::vector<std::string> command;

@@ -10,14 +10,12 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "base/wrap.h"
 #include "cli/console/terminal.h"
-#include "cli/job/predicted_job.h"
+#include "cli/record/job_watch.h"
 #include "cli/record/record_live.h"
 #include "record/clock.h"
 #include "record/host.h"
 #include "record/metrics/metrics_server.h"
-#include "watch/snapshot_now.h"
 
 namespace ergometer::cli {
 namespace {
@@ -142,39 +140,12 @@ base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& op
   return std::optional(std::move(server));
 }
 
-/// The job beside its prediction, once a second; what leaves its interval is told once.
-class Beside {
- public:
-  Beside(run::Prediction prediction, record::Recorder& recorder, const record::Snapshot& snapshot)
-      : recorder_(recorder), now_(snapshot), against_(std::move(prediction)) {}
-
-  void look() {
-    const int64_t now_ns = record::read_clocks().monotonic_ns;
-    if (now_ns - looked_ns_ < record::kNsPerSecond) return;
-    looked_ns_ = now_ns;
-    against_.look(now_.look(now_ns));
-    if (!told_ && against_.deviation()) recorder_.tell(against_.deviation()->text);
-    told_ = against_.deviation().has_value();
-  }
-  std::string text() const {
-    return beside_prediction_text(against_) +
-           (told_ ? base::wrap(against_.deviation()->text, 79, 0) + '\n' : "");
-  }
-
- private:
-  record::Recorder& recorder_;
-  watch::SnapshotNow now_;
-  watch::AgainstPrediction against_;
-  int64_t looked_ns_ = 0;
-  bool told_ = false;
-};
-
 class Waiting {
  public:
   Waiting(const RecordOptions& options, const record::Signals& signals, record::Recorder& recorder,
           const record::Snapshot& snapshot, const Console& console)
       : options_(options), signals_(signals), recorder_(recorder) {
-    if (options.prediction) beside_.emplace(*options.prediction, recorder, snapshot);
+    if (options.prediction || options.rules) watch_.emplace(options, recorder, snapshot);
     if (shows_table(options, console)) table_.emplace(console.err, snapshot);
   }
 
@@ -191,8 +162,8 @@ class Waiting {
  private:
   void look() {
     try {
-      if (beside_) beside_->look();
-      if (table_) table_->draw(beside_ ? beside_->text() : std::string());
+      if (watch_) watch_->look();
+      if (table_) table_->draw(watch_ ? watch_->text() : std::string());
     } catch (const std::bad_alloc&) {
       // A command that is recorded is waited for, whatever becomes of what is shown beside it.
     }
@@ -201,7 +172,7 @@ class Waiting {
   const RecordOptions& options_;
   const record::Signals& signals_;
   const record::Recorder& recorder_;
-  std::optional<Beside> beside_;
+  std::optional<JobWatch> watch_;
   std::optional<LiveTable> table_;
 };
 
@@ -251,8 +222,9 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
     ERGOMETER_ASSIGN(record::Child started, start_command(options, signals));
     child.emplace(std::move(started));
   }
-  Waiting(options, signals, recorder, snapshot, console)
-      .wait(child ? &*child : nullptr, process ? &*process : nullptr);
+  // It lives on until all is written: an action of its may take seconds to end.
+  Waiting waiting(options, signals, recorder, snapshot, console);
+  waiting.wait(child ? &*child : nullptr, process ? &*process : nullptr);
   session.command_s = seconds_since(start);
   session.report = recorder.stop();
   pusher.reset();
