@@ -43,6 +43,12 @@ bool is_graph(std::string_view start, std::initializer_list<std::string_view> wo
          std::all_of(words.begin(), words.end(), has);
 }
 
+bool is_drawn_trace(std::string_view start) {
+  constexpr size_t kNear = 256;
+  return start.substr(0, kNear).find(R"("otherData":{"tool":"ergometer")") !=
+         std::string_view::npos;
+}
+
 template <const char* kBegins>
 bool begins(std::string_view start) {
   return start.starts_with(kBegins);
@@ -85,6 +91,10 @@ constexpr auto kFormats = std::to_array<Format>({
      traces_by<read_megascan>},
     {"a result of rocprofv3", Form::kJson, is_rocprof, traces_by<read_rocprof>},
     {"a timeline of operations; analyze it by itself", Form::kJson, is_operations, {}},
+    {"a trace that ergometer draws for Perfetto; --trace FILE.kineto.json writes one to analyze",
+     Form::kJson,
+     is_drawn_trace,
+     {}},
     {"a Kineto trace", Form::kJson, [](std::string_view) { return true; }, traces_by<read_kineto>},
     {"a zip archive; unpack it first", Form::kAny, begins<kZip>, {}},
     {"packed by bzip2; unpack it first", Form::kAny, begins<kBzip2>, {}},
