@@ -275,8 +275,9 @@ Result<Reading> ProgramReader::primus(Reading file) const {
                    arguments_of(launch_.arguments, run_, kMegatronArguments));
   std::vector<Argument> said;
   for (const Argument& argument : arguments)
-    if (megatron_reads(argument.name)) said.push_back(argument);
+    if (argument.name != "config") said.push_back(argument);
   ERGOMETER_ASSIGN(const Reading words, read_megatron(said, run_.session.name));
+  file.leftovers.insert(file.leftovers.end(), words.leftovers.begin(), words.leftovers.end());
   for (const auto& [name, value] : words.settings.all())
     if (value.origin.key.starts_with("--")) file.settings.set(name, value.text, value.origin);
   return file;

@@ -18,7 +18,7 @@ namespace {
 
 using base::Result;
 
-enum class Takes { kModel, kCount, kPrecision, kSwitch };
+enum class Takes { kModel, kCount, kPrecision, kAttention, kSwitch };
 
 /// A framework's word, the setting that it is, and what the framework does where it is not said.
 struct Word {
@@ -42,6 +42,7 @@ constexpr std::array kWords = std::to_array<Word>({
     {"OpenRLHF", "gradient_checkpointing", "recompute_granularity", Takes::kSwitch, "none", "full"},
     {"OpenRLHF", "adam_offload", "optimizer_cpu_offload", Takes::kSwitch, "", "true"},
     {"OpenRLHF", "flash_attn", "attention_backend", Takes::kSwitch, "", "fa2"},
+    {"OpenRLHF", "attn_implementation", "attention_backend", Takes::kAttention, "", ""},
     {"OpenRLHF", "use_liger_kernel", "linear_cross_entropy_fusion", Takes::kSwitch, "", "true"},
 
     {"verl", "model.partial_pretrain", "model", Takes::kModel, "", ""},
@@ -71,6 +72,7 @@ constexpr std::array kWords = std::to_array<Word>({
     {"NeMo AutoModel", "dataset.seq_len", "seq_length", Takes::kCount, "", ""},
     {"NeMo AutoModel", "packed_sequence.packed_sequence_size", "seq_length", Takes::kCount, "", ""},
     {"NeMo AutoModel", "model.torch_dtype", "precision", Takes::kPrecision, "bf16", ""},
+    {"NeMo AutoModel", "model.attn_implementation", "attention_backend", Takes::kAttention, "", ""},
     {"NeMo AutoModel", "distributed.tp_size", "tensor_model_parallel_size", Takes::kCount, "", ""},
     {"NeMo AutoModel", "distributed.cp_size", "context_parallel_size", Takes::kCount, "", ""},
     {"NeMo AutoModel", "distributed.pp_size", "pipeline_model_parallel_size", Takes::kCount, "",
@@ -174,6 +176,7 @@ class FineTuningReader {
     if (word.takes == Takes::kModel) said = take_model(word.word);
     if (word.takes == Takes::kCount) said = read_.copy_count(word.word, word.setting);
     if (word.takes == Takes::kPrecision) said = take_precision(word.word);
+    if (word.takes == Takes::kAttention) said = take_attention(word.word);
     if (const auto on = word.takes == Takes::kSwitch ? read_.said_flag(word.word) : std::nullopt) {
       said = *on || !word.otherwise.empty();
       if (said) read_.set(word.setting, *on ? std::string(word.on) : off(word), word.word);
@@ -206,6 +209,19 @@ class FineTuningReader {
     const std::string precision = precision_of(said);
     if (precision.empty()) read_.refuse(word, "bf16, fp16 or 32 bit");
     read_.set("precision", precision, word);
+    return true;
+  }
+
+  bool take_attention(std::string_view word) {
+    const std::string said = base::lower(read_.text(word));
+    if (is_off(said)) return false;
+    const std::string_view backend = said == "eager"               ? "unfused"
+                                     : said == "sdpa"              ? "fused"
+                                     : said == "flash_attention_2" ? "fa2"
+                                     : said == "flash_attention_3" ? "fa3"
+                                                                   : "";
+    if (backend.empty()) read_.refuse(word, "eager, sdpa, flash_attention_2, flash_attention_3");
+    read_.set("attention_backend", std::string(backend), word);
     return true;
   }
 
@@ -262,7 +278,7 @@ class FineTuningReader {
     shard("model.strategy");
     unpacked("data.max_length");
     adapters("model.lora_rank", "model.target_modules", "all-linear");
-    framework("pytorch-fsdp");
+    framework("transformers");
   }
 
   void read_litgpt() {
@@ -283,7 +299,8 @@ class FineTuningReader {
     if (!pretrains) length_is_open("the data decide how long sequences are");
     if (base::contains(read_.text("precision"), "-true")) all_in_16_bit("precision");
     if (command_ != "finetune_full" && !pretrains) read_litgpt_lora();
-    framework("torchtitan-eager");
+    // It compiles what it trains from scratch.
+    framework(pretrains ? "pytorch-fsdp" : "torchtitan-eager");
   }
   /// Nodes hold a copy each while it trains from scratch.
   void read_litgpt_gpus(bool pretrains) {
@@ -329,10 +346,11 @@ class FineTuningReader {
     read_automodel_manager();
     length_is_open("without packed_sequence_size the data decide how long sequences are");
     if (read_.has_section("peft")) {
-      const bool all = read_.flag("peft.match_all_linear", false);
-      read_.find("peft.target_modules");
-      adapters("peft.dim", all ? "peft.match_all_linear" : "peft.target_modules", "all-linear");
-      if (!read_.has("peft.dim")) read_.set("lora", "8", "peft.dim");
+      read_.set_default("lora", "8", by_default("peft.dim"));
+      read_.set_default("lora_targets", "qkv,proj,fc1,fc2", by_default("peft.target_modules"));
+      adapters("peft.dim", "peft.target_modules", "all-linear");
+      if (read_.flag("peft.match_all_linear", false))
+        read_.set("lora_targets", "qkv,proj,fc1,fc2", "peft.match_all_linear");
     }
     if (read_.text("model.torch_dtype", "bf16") != "float32") all_in_16_bit("model.torch_dtype");
     framework("automodel");
@@ -374,7 +392,7 @@ class FineTuningReader {
       read_.set_default("lora_targets", "qkv", by_default("lora_config.target_modules"));
       adapters("lora_config.r", "lora_config.target_modules", "q_proj,v_proj");
     }
-    framework("pytorch-fsdp");
+    framework("transformers");
   }
 
   /// Its plugins say how a job is divided.
@@ -405,7 +423,7 @@ class FineTuningReader {
                          "the host; predicted as FSDP on the GPU");
     length_is_open("max_length is not said");
     adapters("lora_rank", "lora_target_modules", "q_proj,v_proj");
-    framework("pytorch-fsdp");
+    framework("transformers");
   }
   void read_hybrid_plugin() {
     read_.copy_count("tp", "tensor_model_parallel_size");

@@ -109,8 +109,9 @@ class Getopt {
     const size_t equals = word.find('=');
     Value kind = Value::kNone;
     const std::string name = long_name(word.substr(0, equals), kind);
-    const std::string* behind = kind == Value::kNeeded && equals == word.npos ? next() : nullptr;
-    const bool lacks = kind == Value::kNeeded && equals == word.npos && behind == nullptr;
+    const bool takes = !name.empty() && kind == Value::kNeeded && equals == word.npos;
+    const std::string* behind = takes ? next() : nullptr;
+    const bool lacks = takes && behind == nullptr;
     if (name.empty() || lacks || (kind == Value::kNone && equals != word.npos)) {
       failed_ = true;
       return;
@@ -124,18 +125,19 @@ class Getopt {
   void take_letters(const std::string& letters) {
     for (size_t i = 0; i < letters.size(); ++i) {
       const size_t place = letters[i] == ':' ? short_.npos : short_.find(letters[i]);
-      if (place == short_.npos) {
+      const std::string joined = letters.substr(i + 1);
+      const Value kind = place == short_.npos
+                             ? Value::kNone
+                             : value_behind(std::string_view(short_).substr(place + 1));
+      const bool takes = kind == Value::kNeeded && joined.empty();
+      const std::string* behind = takes ? next() : nullptr;
+      if (place == short_.npos || (takes && behind == nullptr)) {
         failed_ = true;
         continue;
       }
-      const Value kind = value_behind(std::string_view(short_).substr(place + 1));
       options_ += fmt::format(" -{}", letters[i]);
       if (kind == Value::kNone) continue;
-      const std::string joined = letters.substr(i + 1);
-      const std::string* behind = joined.empty() && kind == Value::kNeeded ? next() : nullptr;
-      failed_ = failed_ || (joined.empty() && kind == Value::kNeeded && behind == nullptr);
-      add(options_, behind == nullptr ? joined : *behind);
-      return;
+      return add(options_, behind == nullptr ? joined : *behind);
     }
   }
 

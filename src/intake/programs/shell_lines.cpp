@@ -170,22 +170,25 @@ std::optional<Around> around_by_awk(std::string script) {
 
 }  // namespace
 
-LinesOutput shell_around_lines(const std::vector<ShellText>& words, const std::string& text,
-                               const ShellUnknowns& unknowns) {
-  const std::vector<std::string> lines = shell_lines(text);
+LinesOutput shell_around_lines(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file,
+    const ShellUnknowns& unknowns) {
+  const bool sed = words[0].text == "sed";
+  const size_t at = sed && words.size() > 1 && words[1].text == "-e" ? 2 : 1;
+  if (at >= words.size() || words.size() > at + 2 || ShellUnknowns::in(words[at].text))
+    return std::nullopt;
+  const auto around = sed ? around_by_sed(words[at].text) : around_by_awk(words[at].text);
+  if (!around) return std::nullopt;
+  std::vector<std::string> lines =
+      shell_lines(words.size() > at + 1 ? text_of_file(words[at + 1].text) : input);
   const auto one_word = [](const std::string& line) {
     return !line.empty() && !ShellUnknowns::in(line) && line.find_first_of(" \t") == line.npos;
   };
-  if (words.size() < 2 || lines.empty() ||
-      (!are_host_names(lines, unknowns) && !std::all_of(lines.begin(), lines.end(), one_word)))
+  if (!are_host_names(lines, unknowns) && !std::all_of(lines.begin(), lines.end(), one_word))
     return std::nullopt;
-  const bool sed = words[0].text == "sed";
-  const size_t at = sed && words[1].text == "-e" && words.size() > 2 ? 2 : 1;
-  const auto around = sed ? around_by_sed(words[at].text) : around_by_awk(words[at].text);
-  if (!around || ShellUnknowns::in(words[at].text)) return std::nullopt;
-  std::vector<std::string> made;
-  for (const std::string& line : lines) made.push_back(around->before + line + around->behind);
-  return UtilityResult{join_shell_lines(made), 0};
+  for (std::string& line : lines) line = around->before + line + around->behind;
+  return UtilityResult{join_shell_lines(lines), 0};
 }
 
 std::optional<UtilityResult> shell_lines_of(const std::vector<ShellText>& words,

@@ -201,17 +201,11 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
   }
   if (name == "cat" || name == "tee") return run_cat(words, streams);
   if (name == "grep" || name == "sed" || name == "awk" || name == "jq" || name == "yq") {
-    // Of one file, or its input.
-    const size_t scripts = words.size() > 1 && words[1].text == "-e" ? 3 : 2;
-    const bool of_file = words.size() == scripts + 1;
-    auto result =
-        (name == "sed" || name == "awk") && words.size() <= scripts + 1
-            ? shell_around_lines(words, of_file ? text_of_file(words.back().text) : *streams.input,
-                                 session_.unknowns)
-            : std::nullopt;
-    if (!result)
-      result = shell_filter(words, *streams.input,
-                            [this](const std::string& path) { return text_of_file(path); });
+    const auto text_of = [this](const std::string& path) { return text_of_file(path); };
+    std::optional<UtilityResult> result;
+    if (name == "sed" || name == "awk")
+      result = shell_around_lines(words, *streams.input, text_of, session_.unknowns);
+    if (!result) result = shell_filter(words, *streams.input, text_of);
     if (result) {
       *streams.output += result->output;
       state_.status = result->status;
