@@ -140,7 +140,7 @@ class Manifest {
     group_size_ = std::to_string(size);
     const YAML::Node leader = member(node, "leaderTemplate");
     if (is_there(leader)) walk(leader, pods, depth + 1, role, "");
-    const int64_t workers = size - (is_there(leader) ? 1 : 0);
+    const int64_t workers = std::max<int64_t>(size - (is_there(leader) ? 1 : 0), 0);
     walk(member(node, "workerTemplate"), std::min(pods * workers, kMostRanks), depth + 1, role, "");
   }
 

@@ -285,6 +285,8 @@ class FineTuningReader {
     const int64_t micro = three ? read_.integer("microbatch_size", 1).value_or(1) : batch;
     if (batch % micro != 0) read_.refuse("batch_size", "a multiple of microbatch_size");
     const int64_t steps = read_.integer("accumulation_steps", 1).value_or(1);
+    if (batch > spec::kMostRanks || steps > spec::kMostRanks)
+      return read_.refuse("batch_size", fmt::format("at most {}", spec::kMostRanks));
     read_.set("micro_batch_size", std::to_string(micro), "batch_size");
     read_.set("gradient_accumulation_steps", std::to_string(batch / micro * steps), "batch_size");
     if (three)
