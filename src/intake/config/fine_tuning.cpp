@@ -191,7 +191,8 @@ class FineTuningReader {
     if (!devices) {
       shard("devices");
       read_.reading().open["gpus"] =
-          fmt::format("{}: devices: all that its {} nodes have; give --gpus", read_.file(), nodes);
+          fmt::format("{}: devices: all GPUs of {}; give --gpus", read_.file(),
+                      nodes == 1 ? "its node" : fmt::format("{} nodes", nodes));
       return;
     }
     if (*devices < 1 || *devices > spec::kMostRanks || nodes > spec::kMostRanks)

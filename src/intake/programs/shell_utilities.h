@@ -33,9 +33,9 @@ std::optional<UtilityResult> shell_around_lines(
     const std::function<std::string(const std::string& path)>& text_of_file,
     const ShellUnknowns& unknowns);
 
-/// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2}' with -F,
-/// /from/ and NR==, '{s += $2} END {print s}') of files and input that are known; nothing for
-/// anything else.
+/// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2, $3}' with
+/// -F, -v, /from/, NR== and $1=="text", '{s += $2} END {print s}') of files and input that are
+/// known; nothing for anything else.
 std::optional<UtilityResult> shell_filter(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file);

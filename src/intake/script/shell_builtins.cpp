@@ -117,6 +117,7 @@ void ScriptRunner::run_shopt(const Words& words) {
     sets = sets || word.text == "-s";
     clears = clears || word.text == "-u";
     if (word.text == "nullglob" && (sets || clears)) state_.null_globs = sets;
+    if (word.text == "nocasematch" && (sets || clears)) state_.any_case = sets;
   }
 }
 

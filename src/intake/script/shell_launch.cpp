@@ -312,6 +312,8 @@ class LaunchReader {
     return number;
   }
   void count() {
+    // These start a process for every GPU that their own words or files say.
+    if (is_tune(launch_) || launch_.foreign == "LitGPT") return;
     // Its variables and lines are those of the first part of a job of unlike parts.
     const bool of_first = het_group_.empty() || het_group_ == "0";
     const BatchRequest batch = of_first ? run_.session.batch : BatchRequest();
