@@ -294,7 +294,8 @@ class PythonReader {
       const auto number = base::parse_integer(value.value_or(""));
       if (!number || *number < 1 || *number > kMost) return std::nullopt;
       made = !made ? *number : divides ? *made / *number : *made * *number;
-      if (*made > kMost || end == text.size()) return *made > kMost ? std::nullopt : made;
+      if (*made < 1 || *made > kMost) return std::nullopt;
+      if (end == text.size()) return made;
       divides = text.substr(end, 2) == "//";
       // A plain division is no whole number, and two stars are a power.
       if (!divides && (text[end] == '/' || text.substr(end, 2) == "**")) return std::nullopt;
