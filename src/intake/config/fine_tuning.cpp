@@ -157,6 +157,8 @@ class FineTuningReader {
   void read_verl() {
     read_.set_default("precision", "bf16", "verl's mixed precision");
     shard("model.strategy");
+    if (read_.said().find("context_parallel_size") != nullptr)
+      read_.set("cp_comm_type", "a2a", "ulysses_sequence_parallel_size");
     unpacked("data.max_length");
     adapters("model.lora_rank", "model.target_modules", "all-linear");
     framework("transformers");
@@ -226,6 +228,14 @@ class FineTuningReader {
 
   void read_automodel() {
     read_automodel_manager();
+    // Its own command starts the processes.
+    if (const auto each = read_.integer("nproc_per_node", 1)) {
+      const int64_t nodes = read_.integer("nnodes", 1).value_or(1);
+      read_.set(
+          "gpus",
+          std::to_string(std::min(*each, spec::kMostRanks) * std::min(nodes, spec::kMostRanks)),
+          "nproc_per_node");
+    }
     length_is_open("without packed_sequence_size the data decide how long sequences are");
     if (read_.has_section("peft")) {
       read_.set_default("lora", "8", by_default("peft.dim"));

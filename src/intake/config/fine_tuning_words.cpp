@@ -104,6 +104,8 @@ constexpr std::array kOthers = std::to_array<std::string_view>({"lora_rank",
                                                                 "microbatch_size",
                                                                 "devices",
                                                                 "num_nodes",
+                                                                "nproc_per_node",
+                                                                "nnodes",
                                                                 "quantization",
                                                                 "fsdp_config.pure_bf16",
                                                                 "fsdp_config.sharding_strategy",
@@ -129,7 +131,7 @@ std::string_view fine_tuning_framework(std::string_view foreign, std::string_vie
   const auto part = [&](std::string_view word) { return base::contains(program, word); };
   if (foreign == "OpenRLHF") return part("train_sft") ? foreign : "";
   if (foreign == "verl") return part("sft_trainer") ? foreign : "";
-  if (foreign == "LitGPT") return foreign;
+  if (foreign == "LitGPT" || foreign == "NeMo AutoModel") return foreign;
   // Of its programs those for fine-tuning take words; its benchmarks take letters.
   if (foreign == "ColossalAI") return part("train") || part("finetune") ? foreign : "";
   if (part("llama_recipes") || part("llama_cookbook")) return "llama-recipes";

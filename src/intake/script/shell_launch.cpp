@@ -142,6 +142,8 @@ class LaunchReader {
                                                                {"megatron", "rlhf"},
                                                                {"tune", "run"},
                                                                {"nemo", "llm"},
+                                                               {"automodel", "finetune"},
+                                                               {"automodel", "pretrain"},
                                                                {"litgpt", "pretrain"},
                                                                {"litgpt", "finetune"},
                                                                {"litgpt", "finetune_full"},
@@ -245,6 +247,8 @@ class LaunchReader {
                                                             {"maxtext", "MaxText"},
                                                             {"levanter", "Levanter"},
                                                             {"nemo", "NeMo 2"},
+                                                            {"automodel", "NeMo AutoModel"},
+                                                            {"nemo_automodel", "NeMo AutoModel"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
@@ -313,7 +317,9 @@ class LaunchReader {
   }
   void count() {
     // These start a process for every GPU that their own words or files say.
-    if (is_tune(launch_) || launch_.foreign == "LitGPT") return;
+    if (is_tune(launch_) || launch_.foreign == "LitGPT" ||
+        file_name(launch_.program) == "automodel")
+      return;
     // Its variables and lines are those of the first part of a job of unlike parts.
     const bool of_first = het_group_.empty() || het_group_ == "0";
     const BatchRequest batch = of_first ? run_.session.batch : BatchRequest();
