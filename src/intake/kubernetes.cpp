@@ -24,8 +24,9 @@ using spec::kMostRanks;
 constexpr int kDeepestManifest = 32, kMostNodes = 100'000;
 
 /// Kinds whose counts of pods are read; others multiply theirs in ways of their own.
-constexpr std::array<std::string_view, 8> kWorkloads = {
-    "Pod", "Job", "CronJob", "JobSet", "StatefulSet", "PyTorchJob", "MPIJob", "TrainJob"};
+constexpr std::array<std::string_view, 9> kWorkloads = {"Pod",    "Job",         "CronJob",
+                                                        "JobSet", "StatefulSet", "PyTorchJob",
+                                                        "MPIJob", "TrainJob",    "LeaderWorkerSet"};
 
 int manifest_line(const YAML::Node& node) {
   return node.Mark().is_null() ? 1 : node.Mark().line + 1;
@@ -60,6 +61,7 @@ class Manifest {
     const std::string word = is_there(kind) && kind.IsScalar() ? kind.Scalar() : "";
     is_mpi_ = word == "MPIJob";
     given_.clear();
+    group_size_.clear();
     if (word == "PyTorchJob") set_given_by_operator(spec);
     if (word == "TrainJob") set_given_by_trainer(member(spec, "trainer"));
     const int64_t before = gpus_;
@@ -122,6 +124,7 @@ class Manifest {
     if (const YAML::Node all = member(node, "containers"); is_there(all) && all.IsSequence())
       for (const auto& container : all)
         add(container, member(container, "resources"), pods, role, member(node, "volumes"));
+    if (name == "leaderWorkerTemplate") return walk_group(node, pods, depth, role);
     // Kubeflow's TrainJob has no template of its own.
     if (const YAML::Node each = member(node, "resourcesPerNode"); is_there(each))
       add(node, each, pods * count(node, "numNodes"), role, YAML::Node());
@@ -129,6 +132,16 @@ class Manifest {
       if (pair.first.IsScalar() && pair.first.Scalar() != "containers")
         walk(pair.second, pods, depth + 1,
              name.ends_with("ReplicaSpecs") ? pair.first.Scalar() : role, pair.first.Scalar());
+  }
+
+  /// Pods of a LeaderWorkerSet's group: all are workers where no leader has a template of its own.
+  void walk_group(const YAML::Node& node, int64_t pods, int depth, const std::string& role) {
+    const int64_t size = count(node, "size");
+    group_size_ = std::to_string(size);
+    const YAML::Node leader = member(node, "leaderTemplate");
+    if (is_there(leader)) walk(leader, pods, depth + 1, role, "");
+    const int64_t workers = std::max<int64_t>(size - (is_there(leader) ? 1 : 0), 0);
+    walk(member(node, "workerTemplate"), std::min(pods * workers, kMostRanks), depth + 1, role, "");
   }
 
   int64_t gpus_of(const YAML::Node& resources) {
@@ -158,6 +171,10 @@ class Manifest {
     if (!given_.empty())
       program.unknown = {"RANK",          "MASTER_ADDR",     "MASTER_PORT",
                          "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"};
+    if (!group_size_.empty()) {
+      program.environment["LWS_GROUP_SIZE"] = group_size_;
+      program.unknown = {"LWS_WORKER_INDEX", "LWS_LEADER_ADDRESS"};
+    }
     add_environment(container, program);
     add_mounted(member(container, "volumeMounts"), volumes, program);
     for (const char* part : {"command", "args"})
@@ -281,7 +298,8 @@ class Manifest {
   int64_t gpus_ = 0;
   int64_t gpus_of_pod_ = 0;
   int gpus_line_ = 0, nodes_ = 0;
-  Variables given_;  ///< variables of every container
+  Variables given_;         ///< variables of every container
+  std::string group_size_;  ///< pods of a LeaderWorkerSet's group; empty: there is none
   std::map<std::string, Variables, std::less<>> config_maps_;
   bool is_mpi_ = false, says_nodes_ = false;
 };

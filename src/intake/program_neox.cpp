@@ -2,6 +2,7 @@
 
 #include "intake/config/neox.h"
 #include "intake/program_reader.h"
+#include "intake/programs/deepspeed_hosts.h"
 
 // GPT-NeoX: `deepy.py train.py -d configs 6-9B.yml local_setup`, or its program with files.
 
@@ -31,6 +32,15 @@ std::vector<ShellText> ProgramReader::neox_files() const {
   return files;
 }
 
+int64_t ProgramReader::neox_gpus() const {
+  const auto named = launch_.environment.find("DLTS_HOSTFILE");
+  if (named == launch_.environment.end()) return 0;
+  const std::string* written = written_file(run_.state, named->second);
+  const auto text = written != nullptr ? Result<std::string>(*written)
+                                       : text_of(named->second, launch_.line, "DLTS_HOSTFILE");
+  return text ? deepspeed_gpus({*text, "", "", 0, 0}).value_or(0) : 0;
+}
+
 Result<Reading> ProgramReader::neox() const {
   std::vector<NeoxFile> files;
   for (const auto& [path, line] : neox_files()) {
@@ -44,7 +54,9 @@ Result<Reading> ProgramReader::neox() const {
   ERGOMETER_ASSIGN(Reading reading, parse_neox(files));
   const BatchRequest& batch = run_.session.batch;
   if (launch_.gpus > 0 || reading.settings.find("gpus") != nullptr) return reading;
-  if (batch.nodes > 0 && batch.gpus_per_node > 0)
+  if (const int64_t gpus = neox_gpus(); gpus > 0)
+    reading.settings.set("gpus", std::to_string(gpus), {where, "the slots of its hostfile"});
+  else if (batch.nodes > 0 && batch.gpus_per_node > 0)
     reading.settings.set("gpus", std::to_string(batch.nodes * batch.gpus_per_node),
                          {where, "nodes x GPUs of the batch"});
   else

@@ -20,7 +20,8 @@ bool trainer_reads(std::string_view name);
 
 /// What read_program() reads a program with. Its parts: which framework's it is, and what others
 /// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
-/// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp), GPT-NeoX's (program_neox.cpp).
+/// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp), GPT-NeoX's (program_neox.cpp),
+/// those with a dozen words of their own (program_fine_tuning.cpp).
 class ProgramReader {
  public:
   ProgramReader(const Launch& launch, const ShellRun& run);
@@ -68,12 +69,18 @@ class ProgramReader {
   base::Result<std::optional<Reading>> configuration(FileForm& form);
   /// The files behind GPT-NeoX's program, from the folder of deepy.py's -d; it needs no ".yml".
   std::vector<ShellText> neox_files() const;
+  /// The GPUs of the hosts that its launcher is told of; 0: not known.
+  int64_t neox_gpus() const;
   /// GPT-NeoX takes all files behind its program as one.
   base::Result<Reading> neox() const;
   /// Refused: a word key=value of which the value is not known, unless the key changes nothing.
   base::Result<void> check_word(const ShellText& word, std::string_view framework) const;
   /// `composer train.py FILE key=value ...`; nothing where no file is LLM Foundry's.
   base::Result<std::optional<Reading>> foundry() const;
+  /// The framework of intake/config/fine_tuning.h that the program is of; empty: none.
+  std::string_view fine_tuning_program() const;
+  base::Result<spec::FlatYaml> fine_tuning_words() const;
+  base::Result<Reading> fine_tuning(std::string_view framework) const;
   /// `tune run RECIPE --config FILE key=value ...`
   base::Result<Reading> torchtune() const;
   /// What a file finds in its program's environment.
@@ -84,6 +91,13 @@ class ProgramReader {
   /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
   /// cutoff_len=1024`.
   base::Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;
+  /// A DeepSpeed file that the script wrote, in place of its name in LLaMA-Factory's or Axolotl's.
+  base::Result<void> add_written_deepspeed(const std::string& text, const std::string& path,
+                                           spec::FlatYaml& overrides) const;
+  /// Primus' file with Megatron-LM's words behind it, which go before.
+  base::Result<Reading> primus(Reading file) const;
+  /// Refused: words that make another job beside a file that is not known to give way to them.
+  base::Result<void> check_beside_file(FileForm form) const;
   base::Result<Reading> megatron();
   /// The words of ms-swift, and those of its --config file that they leave open.
   base::Result<std::vector<Argument>> swift_arguments() const;

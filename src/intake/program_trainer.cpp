@@ -9,6 +9,8 @@
 #include "intake/config/axolotl.h"
 #include "intake/config/deepspeed.h"
 #include "intake/config/trainer_arguments.h"
+#include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
 #include "intake/programs/accelerate_words.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
@@ -63,6 +65,7 @@ bool trainer_switch(std::string_view name) {
 }
 
 constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
+constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
 
 }  // namespace
 
@@ -101,10 +104,22 @@ Result<Reading> ProgramReader::accelerate() const {
                                      run_.session.unknowns.reason(value)));
   }
   if (values.empty()) return Reading();
+  // Written by the script, DeepSpeed's file lies nowhere yet.
+  constexpr std::string_view kFile = "deepspeed_config.deepspeed_config_file";
+  Reading deepspeed;
+  if (const auto it = values.find(kFile);
+      it != values.end() && written_file(run_.state, it->second.text) != nullptr) {
+    const std::string path = it->second.text;
+    ERGOMETER_ASSIGN(const std::string text, text_of(path, launch_.line, kFile));
+    ERGOMETER_ASSIGN(deepspeed, parse_deepspeed(text, path));
+    values.erase(it);
+  }
   // Without a file accelerate looks at what it was given and at the node.
   if (launch_.accelerate_config.empty() && !values.contains("distributed_type"))
     values["distributed_type"] = {"MULTI_GPU", 0, file + ", accelerate's default"};
-  return read_accelerate(values, file);
+  ERGOMETER_ASSIGN(Reading reading, read_accelerate(values, file));
+  add_reading(reading, std::move(deepspeed));
+  return reading;
 }
 
 Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form) {
@@ -208,6 +223,7 @@ Result<Reading> ProgramReader::parse_axolotl_program(const std::string& text,
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kTrainerArguments));
   spec::FlatYaml overrides;
+  ERGOMETER_TRY(add_written_deepspeed(text, path, overrides));
   for (const Argument& argument : arguments) {
     const bool off = argument.name.starts_with("no_");
     const std::string key = off ? argument.name.substr(3) : argument.name;
@@ -234,7 +250,37 @@ Result<Reading> ProgramReader::parse_llama_factory(const std::string& text,
       return input_error(fmt::format("{}: {} depends on {}", run_.session.where(word.line), key,
                                      run_.session.unknowns.reason(value)));
   }
+  ERGOMETER_TRY(add_written_deepspeed(text, path, overrides));
   return parse_trainer_file(text, path, overrides);
+}
+
+Result<void> ProgramReader::add_written_deepspeed(const std::string& text, const std::string& path,
+                                                  spec::FlatYaml& overrides) const {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, path));
+  for (const auto& [key, value] : overrides) values[key] = value;
+  const auto named = values.find("deepspeed");
+  if (named == values.end() || written_file(run_.state, named->second.text) == nullptr) return {};
+  const std::string file = named->second.text;
+  ERGOMETER_ASSIGN(const std::string written, text_of(file, launch_.line, "deepspeed"));
+  ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(written, file));
+  overrides["deepspeed"] = {"", named->second.line};
+  for (const auto& [key, value] : inner)
+    overrides["deepspeed." + key] = {value.text, value.line,
+                                     fmt::format("{}:{}", file, value.line)};
+  return {};
+}
+
+Result<Reading> ProgramReader::primus(Reading file) const {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kMegatronArguments));
+  std::vector<Argument> said;
+  for (const Argument& argument : arguments)
+    if (argument.name != "config") said.push_back(argument);
+  ERGOMETER_ASSIGN(const Reading words, read_megatron(said, run_.session.name));
+  file.leftovers.insert(file.leftovers.end(), words.leftovers.begin(), words.leftovers.end());
+  for (const auto& [name, value] : words.settings.all())
+    if (value.origin.key.starts_with("--")) file.settings.set(name, value.text, value.origin);
+  return file;
 }
 
 }  // namespace ergometer::intake

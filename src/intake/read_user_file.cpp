@@ -13,6 +13,7 @@
 #include "intake/config/adapters.h"
 #include "intake/config/axolotl.h"
 #include "intake/config/deepspeed.h"
+#include "intake/config/fine_tuning.h"
 #include "intake/config/foundry.h"
 #include "intake/config/nanotron.h"
 #include "intake/config/nemo_files.h"
@@ -37,7 +38,8 @@ constexpr std::string_view kReadable =
     "a job file, a model's config.json, DeepSpeed's JSON, arguments of the Hugging Face Trainer "
     "(JSON, YAML, Python), LLaMA-Factory's and Axolotl's YAML, accelerate's YAML, PEFT's "
     "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
-    "Megatron-LM, nanotron, GPT-NeoX, torchtune and LLM Foundry, Kubernetes manifests, tasks of "
+    "Megatron-LM, nanotron, GPT-NeoX, torchtune, LLM Foundry, LitGPT and NeMo AutoModel, "
+    "Kubernetes manifests, tasks of "
     "SkyPilot and runs of mcli, "
     "launch scripts and lists of Megatron-LM's arguments";
 
@@ -93,6 +95,10 @@ FileForm form_by_words(const Keys& keys) {
   if (keys.has("apiVersion") && keys.has("kind")) return FileForm::kKubernetes;
   if (is_run_file(keys)) return FileForm::kRunFile;
   if (is_neox(keys)) return FileForm::kNeox;
+  if (keys.under("step_scheduler")) return FileForm::kAutoModel;
+  if (keys.under("train") &&
+      keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir", "checkpoint_dir"}))
+    return FileForm::kLitGpt;
   if (keys.any({"model._component_", "tokenizer._component_"})) return FileForm::kTorchtune;
   if (keys.any({"train_loader", "model.expansion_ratio", "global_train_batch_size"}) &&
       keys.has("model.name"))
@@ -108,11 +114,6 @@ std::string_view foreign_file(const Keys& keys) {
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
-  if (keys.under("step_scheduler"))
-    return "a configuration of NeMo AutoModel, which is not read; give its model and sizes as "
-           "options, with --software automodel";
-  if (keys.under("train") && keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir"}))
-    return "a configuration of LitGPT, which is not read; give its model and sizes as options";
   return "";
 }
 
@@ -309,6 +310,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kNeox: return parse_neox({{text, file}});
     case FileForm::kTorchtune: return parse_torchtune(text, file);
     case FileForm::kFoundry: return parse_foundry(text, file);
+    case FileForm::kAutoModel: return parse_fine_tuning("NeMo AutoModel", text, file);
+    case FileForm::kLitGpt: return parse_fine_tuning("LitGPT", text, file);
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
     case FileForm::kRunFile: return parse_run_file(text, file, context);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);

@@ -29,6 +29,8 @@ enum class FileForm {
   kNeox,
   kTorchtune,
   kFoundry,
+  kAutoModel,
+  kLitGpt,
   kKubernetes,
   kRunFile,           ///< machines and what they run: SkyPilot, mcli
   kForeign,           ///< known, and not read

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
+#include "intake/config/fine_tuning.h"
 #include "intake/config/foundry.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/torchtitan.h"
@@ -31,7 +32,7 @@ namespace {
 using base::input_error;
 using base::Result;
 
-constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
+constexpr ArgumentKnowledge kOfMegatron = {megatron_reads, megatron_switch};
 /// torchtitan's words are all settings of its file.
 constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
                                          [](std::string_view) { return false; }};
@@ -60,6 +61,7 @@ ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
 Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
+  if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
   if (launch_.foreign == "NeMo 2")
     return input_error(fmt::format(
         "{}: {} takes its job from a recipe in Python, which is not read; it can be read as the "
@@ -85,7 +87,11 @@ Result<Reading> ProgramReader::read() {
                              "model_name_or_path", "config_name"});
   const bool of_trainer = form == FileForm::kTrainer || form == FileForm::kAxolotl;
   // Words beside another framework's file are not the Trainer's.
-  if (file && !of_trainer && !said) return *std::move(file);
+  if (file && form == FileForm::kPrimus) return primus(*std::move(file));
+  if (file && !of_trainer && !said) {
+    ERGOMETER_TRY(check_beside_file(form));
+    return *std::move(file);
+  }
   if (file || said || is_trl(launch_.program)) {
     ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form));
     std::string name = launch_.program.substr(launch_.program.rfind('/') + 1);
@@ -289,6 +295,11 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (!text) continue;
     form = form_of(*text, path);
     if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
+    if (form == FileForm::kAutoModel || form == FileForm::kLitGpt) {
+      ERGOMETER_ASSIGN(Reading reading,
+                       fine_tuning(form == FileForm::kLitGpt ? "LitGPT" : "NeMo AutoModel"));
+      return std::optional<Reading>(std::move(reading));
+    }
     if (form == FileForm::kNeox) {
       ERGOMETER_ASSIGN(Reading reading, neox());
       return std::optional<Reading>(std::move(reading));
@@ -301,6 +312,19 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     return std::optional<Reading>(std::move(reading));
   }
   return std::optional<Reading>();
+}
+
+Result<void> ProgramReader::check_beside_file(FileForm form) const {
+  // These take such words, and were read with them.
+  if (form == FileForm::kAutoModel || form == FileForm::kLitGpt || form == FileForm::kNeox)
+    return {};
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (megatron_reads(names_[i]) || trainer_reads(names_[i]))
+      return input_error(
+          fmt::format("{}: --{} beside the file of {} is not read; put it into "
+                      "the file",
+                      run_.session.where(launch_.arguments[i].line), names_[i], launch_.name));
+  return {};
 }
 
 Result<void> ProgramReader::check_word(const ShellText& word, std::string_view framework) const {
@@ -385,7 +409,7 @@ Result<Reading> ProgramReader::megatron() {
           fmt::format("{}: {} trains no decoder of text alone, which is all that is modelled",
                       run_.session.where(launch_.line), launch_.name));
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                   arguments_of(launch_.arguments, run_, kMegatronArguments));
+                   arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
   for (const Argument& argument : arguments) {
     if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;

@@ -206,5 +206,20 @@ TEST(Accelerate, WordsAndVariablesAreThoseOfItsFile) {
   EXPECT_EQ(said(*r, "fsdp"), "false");
 }
 
+// 128 // (4 * 2) is 16 from left to right as 128 // 4 // 2.
+TEST(TrainerPython, ProductsOfConstants) {
+  const auto r = parse_trainer_python(
+      "MBS = 4\nTrainingArguments(bf16=True, per_device_train_batch_size=MBS * 2,\n"
+      "  gradient_accumulation_steps=128 // MBS // 2)",
+      "t.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "8");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "16");
+  for (const char* other : {"8 / 2", "2 ** 3", "8 // world", "1 // 2", "8 - 2"})
+    EXPECT_FALSE(parse_trainer_python(
+        std::string("TrainingArguments(gradient_accumulation_steps=") + other + ")", "t.py"))
+        << other;
+}
+
 }  // namespace
 }  // namespace ergometer::intake

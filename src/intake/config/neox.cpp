@@ -227,6 +227,7 @@ base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
     for (const auto& [key, value] : written) {
       std::string name = key;
       std::replace(name.begin(), name.end(), '-', '_');
+      if (name == "gas") name = "gradient_accumulation_steps";  // its other spelling
       if (name == "attention_config") list = kinds_of_layers(it.text, value.line);
       values[name] = {value.text, value.line, fmt::format("{}:{}", it.file, value.line)};
     }

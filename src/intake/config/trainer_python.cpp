@@ -258,8 +258,9 @@ class PythonReader {
       const std::string_view rest = std::string_view(text_).substr(next, 3);
       const bool first = at == 0 || text_[at - 1] == '\n';
       // Other ways to bind it: `NAME += 1`, `for NAME in`, `f(NAME=2)`, `NAME: int`, `NAME, b =`.
-      const bool binds = std::string_view("=+-*/:").find(rest[0]) != rest.npos || rest == "in " ||
-                         (first && rest[0] == ',');
+      const bool changes = rest.find_first_not_of("+-*/") != rest.npos &&
+                           rest[rest.find_first_not_of("+-*/")] == '=';
+      const bool binds = rest[0] == ':' || changes || rest == "in " || (first && rest[0] == ',');
       if (!binds || rest.starts_with("==")) continue;
       if (++uses > 1 || rest[0] != '=' || !first) return name;
       value = trimmed(std::string_view(text_).substr(next + 1, text_.find('\n', next) - next - 1));
@@ -282,9 +283,31 @@ class PythonReader {
     return {};
   }
 
+  /// 64 // BATCH, MBS * 4: whole numbers and names of such, from left to right.
+  std::optional<int64_t> product(std::string_view text) const {
+    constexpr int64_t kMost = 1'000'000;
+    std::optional<int64_t> made;
+    bool divides = false;
+    while (true) {
+      const size_t end = std::min(text.find_first_of("*/"), text.size());
+      const auto value = literal(constant(trimmed(text.substr(0, end))));
+      const auto number = base::parse_integer(value.value_or(""));
+      if (!number || *number < 1 || *number > kMost) return std::nullopt;
+      made = !made ? *number : divides ? *made / *number : *made * *number;
+      if (*made < 1 || *made > kMost) return std::nullopt;
+      if (end == text.size()) return made;
+      divides = text.substr(end, 2) == "//";
+      // A plain division is no whole number, and two stars are a power.
+      if (!divides && (text[end] == '/' || text.substr(end, 2) == "**")) return std::nullopt;
+      text.remove_prefix(end + (divides ? 2 : 1));
+    }
+  }
+
   Result<void> add_argument(const PythonArgument& argument) {
     if (const auto value = literal(constant(argument.value)))
       return add(argument.name, *value, argument.line);
+    if (const auto value = product(argument.value))
+      return add(argument.name, std::to_string(*value), argument.line);
     // Nearly every GPU of the catalog has BF16, and those without are told apart by resolve.
     const bool asks_hardware = argument.value.find("bf16_supported") != std::string::npos ||
                                argument.value.find("bfloat16_supported") != std::string::npos;

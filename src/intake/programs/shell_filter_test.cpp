@@ -14,6 +14,18 @@ std::string filtered(const std::vector<std::string>& words, const std::string& i
   return result ? result->output : "-";
 }
 
+TEST(ShellFilter, AwkLooksUp) {
+  const std::string sizes = "7b 32 4096\n13b 40 5120\n";
+  EXPECT_EQ(filtered({"awk", "$1==\"13b\" {print $2, $3}"}, sizes), "40 5120\n");
+  EXPECT_EQ(filtered({"awk", "-v", "s=7b", "$1 == s { print $NF }"}, sizes), "4096\n");
+  EXPECT_EQ(filtered({"awk", "$1==\"70b\" {print $2}"}, sizes), "");
+  // Another variable, numbers, blanks that count, texts beside each other.
+  EXPECT_EQ(filtered({"awk", "$1==s {print $2}"}, sizes), "-");
+  EXPECT_EQ(filtered({"awk", "$2==\"32\" {print $3}"}, sizes), "-");
+  EXPECT_EQ(filtered({"awk", "$1==\"1 3b\" {print $2}"}, sizes), "-");
+  EXPECT_EQ(filtered({"awk", "{print $2 $3}"}, sizes), "-");
+}
+
 TEST(ShellFilter, AwkSums) {
   const std::string hosts = "a slots=8\nb slots=8\n\nc slots=4\n";
   EXPECT_EQ(filtered({"awk", "-F=", "{s+=$2} END {print s}"}, hosts), "20\n");

@@ -126,7 +126,70 @@ LinesOutput pasted(const std::vector<ShellText>& words, const std::string& input
   return UtilityResult{text + "\n", 0};
 }
 
+struct Around {
+  std::string before, behind;
+};
+
+/// s/$/ slots=8/ and s/^/host-/.
+std::optional<Around> around_by_sed(const std::string& script) {
+  if (script.size() < 5 || script[0] != 's') return std::nullopt;
+  const std::vector<std::string> parts = base::split(script.substr(2), script[1]);
+  const bool plain =
+      parts.size() == 3 && parts[2].empty() && parts[1].find_first_of("\\&") == std::string::npos;
+  if (!plain || (parts[0] != "$" && parts[0] != "^")) return std::nullopt;
+  return parts[0] == "$" ? Around{"", parts[1]} : Around{parts[1], ""};
+}
+
+/// {print $1" slots=8"}, {print $1, "slots=8"} and {print "host-"$1}: words of a line of one word.
+std::optional<Around> around_by_awk(std::string script) {
+  while (!script.empty() && (script.back() == ' ' || script.back() == ';')) script.pop_back();
+  const size_t begin = script.find_first_not_of("{ ");
+  if (!script.ends_with('}') || begin == script.npos || script.compare(begin, 6, "print ") != 0)
+    return std::nullopt;
+  Around around;
+  bool after = false;
+  for (size_t at = begin + 6; at + 1 < script.size(); ++at) {
+    if (script[at] == ' ' || script[at] == ';') continue;
+    std::string& side = after ? around.behind : around.before;
+    if (script[at] == '$' && !after && (script[at + 1] == '0' || script[at + 1] == '1')) {
+      after = true;
+      ++at;
+    } else if (const size_t end = script.find('"', at + 1);
+               script[at] == '"' && end != script.npos) {
+      side += script.substr(at + 1, end - at - 1);
+      at = end;
+    } else if (script[at] == ',') {
+      side += ' ';
+    } else {
+      return std::nullopt;
+    }
+  }
+  const bool plain = !base::contains(around.before + around.behind, "\\");
+  return after && plain ? std::optional(around) : std::nullopt;
+}
+
 }  // namespace
+
+LinesOutput shell_around_lines(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file,
+    const ShellUnknowns& unknowns) {
+  const bool sed = words[0].text == "sed";
+  const size_t at = sed && words.size() > 1 && words[1].text == "-e" ? 2 : 1;
+  if (at >= words.size() || words.size() > at + 2 || ShellUnknowns::in(words[at].text))
+    return std::nullopt;
+  const auto around = sed ? around_by_sed(words[at].text) : around_by_awk(words[at].text);
+  if (!around) return std::nullopt;
+  std::vector<std::string> lines =
+      shell_lines(words.size() > at + 1 ? text_of_file(words[at + 1].text) : input);
+  const auto one_word = [](const std::string& line) {
+    return !line.empty() && !ShellUnknowns::in(line) && line.find_first_of(" \t") == line.npos;
+  };
+  if (!are_host_names(lines, unknowns) && !std::all_of(lines.begin(), lines.end(), one_word))
+    return std::nullopt;
+  for (std::string& line : lines) line = around->before + line + around->behind;
+  return UtilityResult{join_shell_lines(lines), 0};
+}
 
 std::optional<UtilityResult> shell_lines_of(const std::vector<ShellText>& words,
                                             const std::string& input,

@@ -332,6 +332,7 @@ std::optional<UtilityResult> shell_utility(const std::vector<ShellText>& words,
     return UtilityResult{shell_printf(words, dashes ? 2 : 1), 0};
   }
   if (name == "expr") return expr(words);
+  if (name == "getopt") return shell_getopt(words);
   if (name == "bc") return bc(words, input);
   if (name == "seq") return seq(words);
   if (name == "basename" || name == "dirname") return name_of_path(words);

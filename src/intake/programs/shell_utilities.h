@@ -26,12 +26,23 @@ std::optional<UtilityResult> shell_lines_of(const std::vector<ShellText>& words,
                                             const std::string& input,
                                             const ShellUnknowns& unknowns);
 
-/// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2}' with -F,
-/// /from/ and NR==, '{s += $2} END {print s}') of files and input that are known; nothing for
-/// anything else.
+/// sed or awk that put the same texts around every line, of host names or other single words:
+/// 's/$/ slots=8/', '{print $1" slots=8"}'.
+std::optional<UtilityResult> shell_around_lines(
+    const std::vector<ShellText>& words, const std::string& input,
+    const std::function<std::string(const std::string& path)>& text_of_file,
+    const ShellUnknowns& unknowns);
+
+/// grep (-v, -q, -E, -i, -c), sed (s/from/to/, /from/p, 3p, -n, -E) and awk ('{print $2, $3}' with
+/// -F, -v, /from/, NR== and $1=="text", '{s += $2} END {print s}') of files and input that are
+/// known; nothing for anything else.
 std::optional<UtilityResult> shell_filter(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string& path)>& text_of_file);
+
+/// util-linux's getopt: `getopt -o m:t: --long model:,tp: -- "$@"`, and without -o the older one.
+/// Options that are not allowed are left out, with status 1.
+std::optional<UtilityResult> shell_getopt(const std::vector<ShellText>& words);
 
 std::optional<UtilityResult> shell_awk(
     const std::vector<ShellText>& words, const std::string& input,

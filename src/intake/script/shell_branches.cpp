@@ -19,8 +19,9 @@ Flow ScriptRunner::either(int line, const std::vector<const ShellNode*>& nodes, 
   return branches(line, reason_, ways, streams);
 }
 
-Flow ScriptRunner::branches(int line, const std::string& why,
+Flow ScriptRunner::branches(int line, std::string_view because,
                             const std::vector<std::function<Flow()>>& ways, Streams streams) {
+  const std::string why(because);  // what the ways do moves the reasons that are kept
   const std::string reason =
       fmt::format("what is true at {}{}", session_.where(line), why.empty() ? "" : ": " + why);
   const ShellState before = copy_of_state();

@@ -117,6 +117,7 @@ void ScriptRunner::run_shopt(const Words& words) {
     sets = sets || word.text == "-s";
     clears = clears || word.text == "-u";
     if (word.text == "nullglob" && (sets || clears)) state_.null_globs = sets;
+    if (word.text == "nocasematch" && (sets || clears)) state_.any_case = sets;
   }
 }
 
@@ -201,9 +202,12 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
   }
   if (name == "cat" || name == "tee") return run_cat(words, streams);
   if (name == "grep" || name == "sed" || name == "awk" || name == "jq" || name == "yq") {
-    if (auto result = shell_filter(words, *streams.input, [this](const std::string& path) {
-          return text_of_file(path);
-        })) {
+    const auto text_of = [this](const std::string& path) { return text_of_file(path); };
+    std::optional<UtilityResult> result;
+    if (name == "sed" || name == "awk")
+      result = shell_around_lines(words, *streams.input, text_of, session_.unknowns);
+    if (!result) result = shell_filter(words, *streams.input, text_of);
+    if (result) {
       *streams.output += result->output;
       state_.status = result->status;
       return Flow::kNext;

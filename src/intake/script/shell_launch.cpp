@@ -109,7 +109,8 @@ class LaunchReader {
                                                                {"deepspeed", "deepspeed"},
                                                                {"accelerate", "accelerate"},
                                                                {"accelerate-launch", "accelerate"},
-                                                               {"composer", "composer"}});
+                                                               {"composer", "composer"},
+                                                               {"colossalai", "colossalai"}});
     for (const Launcher& it : kLaunchers)
       if (it.name == name) return it.like;
     return "";
@@ -141,10 +142,14 @@ class LaunchReader {
                                                                {"megatron", "rlhf"},
                                                                {"tune", "run"},
                                                                {"nemo", "llm"},
+                                                               {"automodel", "finetune"},
+                                                               {"automodel", "pretrain"},
                                                                {"litgpt", "pretrain"},
                                                                {"litgpt", "finetune"},
                                                                {"litgpt", "finetune_full"},
                                                                {"litgpt", "finetune_lora"},
+                                                               {"litgpt", "finetune_adapter"},
+                                                               {"litgpt", "finetune_adapter_v2"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
     return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
@@ -186,6 +191,11 @@ class LaunchReader {
     } else if (launcher_ == "composer") {
       take("--world-size", own_.tasks);
       for (const char* name : {"-n", "--nproc"}) take(name, own_.tasks_per_node);
+    } else if (launcher_ == "colossalai") {
+      take("--num-nodes", own_.nodes);
+      take("--nproc-per-node", own_.tasks_per_node);
+      take("--hostfile", hostfile_);
+      take("--host", hosts_);
     } else if (launcher_ == "deepspeed") {
       take("--include", include_);
       take("-i", include_);
@@ -237,6 +247,8 @@ class LaunchReader {
                                                             {"maxtext", "MaxText"},
                                                             {"levanter", "Levanter"},
                                                             {"nemo", "NeMo 2"},
+                                                            {"automodel", "NeMo AutoModel"},
+                                                            {"nemo_automodel", "NeMo AutoModel"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
@@ -304,6 +316,10 @@ class LaunchReader {
     return number;
   }
   void count() {
+    // These start a process for every GPU that their own words or files say.
+    if (is_tune(launch_) || launch_.foreign == "LitGPT" ||
+        file_name(launch_.program) == "automodel")
+      return;
     // Its variables and lines are those of the first part of a job of unlike parts.
     const bool of_first = het_group_.empty() || het_group_ == "0";
     const BatchRequest batch = of_first ? run_.session.batch : BatchRequest();
@@ -329,6 +345,8 @@ class LaunchReader {
       gpus = of_deepspeed();
     } else if (launcher_ == "composer") {
       gpus = of_composer(on_node);
+    } else if (launcher_ == "colossalai") {
+      gpus = nodes_of_colossalai() * known(own_.tasks_per_node, "--nproc_per_node");
     } else if (launcher_ == "accelerate") {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
@@ -366,6 +384,15 @@ class LaunchReader {
     if (!own_.tasks_per_node.empty()) return known(own_.tasks_per_node, "--nproc");
     if (on_node == 0) why_ = "composer takes all that its node has";
     return on_node;
+  }
+  /// As many as it is told of, or all hosts of its list.
+  int64_t nodes_of_colossalai() {
+    if (!own_.nodes.empty() && own_.nodes != "-1") return known(own_.nodes, "--num_nodes");
+    const std::string text = hosts_.empty() ? hostfile() : hosts_;
+    int64_t hosts = 0;
+    for (const std::string& host : base::split(text, hosts_.empty() ? '\n' : ','))
+      hosts += host.find_first_not_of(" \t\r") == host.npos || host.starts_with('#') ? 0 : 1;
+    return std::max<int64_t>(hosts, 1);
   }
   /// Without a number of processes mpirun fills the slots of its hosts, or its batch; 0 where a
   /// host has as many as it has cores.

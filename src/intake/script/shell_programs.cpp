@@ -210,7 +210,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
     for (auto it = state_.variables.begin(); it != state_.variables.end();)
       it = it->second.exported ? std::next(it) : state_.variables.erase(it);
     state_.functions.clear();
-    state_.no_globs = state_.null_globs = state_.stops_at_error = false;
+    state_.no_globs = state_.null_globs = state_.any_case = state_.stops_at_error = false;
     state_.arguments = behind(words, inner.arguments);
     set_exported(words, state_);
     set_batch_variables(*text, words, session_, state_);

@@ -317,7 +317,7 @@ Flow ScriptRunner::run_case(const ShellNode& node, Streams streams) {
   bool certain = false;
   for (size_t i = 0; i < node.parts.size() && !certain && !stopped(); ++i) {
     for (const RawWord& raw : node.patterns[i]) {
-      const auto matches = matches_pattern(word, expander_.pattern(raw));
+      const auto matches = matches_pattern(word, expander_.pattern(raw), state_.any_case);
       if (matches && !*matches) continue;
       possible.push_back(node.parts[i].get());
       certain = matches.has_value();

@@ -66,6 +66,24 @@ TEST(ShellRun, LocalOutsideFunctionsSetsNothing) {
             "refused: run.sh:2: `local` outside a function, at which the script ends under set -e");
 }
 
+TEST(ShellRun, ALoopOverUnknownWordsMayMakeMoreOfThem) {
+  EXPECT_EQ(started("for h in $(foo 1 32); do echo $(bar $h)$(baz); done; run a"),
+            "foo|1|32\nbar|<?> (perhaps)\nbaz (perhaps)\nrun|a");
+}
+
+TEST(ShellRun, PatternsOfAlternatives) {
+  EXPECT_EQ(started("case 13b in @(7b|8b)) V=1;; +([0-9])b) V=2;; *) V=3;; esac; run $V"), "run|2");
+  EXPECT_EQ(started("case 7b in !(13b|70b)) V=1;; *) V=2;; esac; run $V"), "run|1");
+  EXPECT_EQ(started("[[ fp16 == @(b|)f*16 || fp16 == ?(b)fp16 ]] && run a"), "run|a");
+  EXPECT_EQ(started("X='@(a|b)'; [[ a == \"$X\" ]] && run a; [[ $X == \"@(a|b)\" ]] && run b"),
+            "run|b");
+  EXPECT_EQ(
+      started("case 70B in 70b) run a;; esac; shopt -s nocasematch\n"
+              "case 70B in 70b) run b;; esac; [[ FP8 == fp8 ]] && run c; [[ X =~ ^x$ ]] && run d\n"
+              "shopt -u nocasematch; [[ FP8 == fp8 ]] || run e"),
+      "run|b\nrun|c\nrun|d\nrun|e");
+}
+
 TEST(ShellRun, PatternsOfFilesAreNotTakenForWords) {
   EXPECT_EQ(started("run a/*.bin --n 4"), "run|<?>|--n|4");
   EXPECT_EQ(started("A=(a/*.bin); run ${#A[@]}"), "run|<?>");

@@ -78,7 +78,7 @@ class ScriptRunner {
   Flow either(int line, const std::vector<const ShellNode*>& nodes, Streams streams);
   /// Follows every branch from the same state. One that ends the script is taken not to happen:
   /// there is a job. One that leaves a loop or a function is kept for its end.
-  Flow branches(int line, const std::string& why, const std::vector<std::function<Flow()>>& ways,
+  Flow branches(int line, std::string_view because, const std::vector<std::function<Flow()>>& ways,
                 Streams streams);
   /// A pass of a loop (kContinue), a loop (kBreak) or a function (kReturn), with the states in
   /// which it may have been left before its end.

@@ -142,7 +142,7 @@ class TestReader {
     if (op == "=" || op == "==" || op == "!=") {
       const Answer same =
           doubled_ && !ShellUnknowns::in(left.text) && !ShellUnknowns::in(right.text)
-              ? matches_pattern(left.text, right.pattern)
+              ? matches_pattern(left.text, right.pattern, state_.any_case)
               : same_text(left.text, right.text);
       return same ? Answer(*same == (op != "!=")) : same;
     }
@@ -183,7 +183,9 @@ class TestReader {
         expression.find('{') != expression.npos)
       return std::nullopt;
     regex_t compiled;
-    if (regcomp(&compiled, expression.c_str(), REG_EXTENDED) != 0) return false;
+    if (regcomp(&compiled, expression.c_str(), REG_EXTENDED | (state_.any_case ? REG_ICASE : 0)) !=
+        0)
+      return false;
     std::array<regmatch_t, 10> groups;
     const bool found = regexec(&compiled, text.c_str(), groups.size(), groups.data(), 0) == 0;
     if (found)

@@ -21,7 +21,7 @@ constexpr size_t kMostFields = 20'000;
 std::string escaped_pattern(std::string_view text) {
   std::string hidden;
   for (const char c : text) {
-    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') hidden += '\\';
+    if (std::string_view("*?[]\\()|@+!").find(c) != std::string_view::npos) hidden += '\\';
     hidden += c;
   }
   return hidden;

@@ -83,7 +83,8 @@ std::string ShellSession::where(int at) const {
   return fmt::format("{}:{}", file < files.size() ? files[file] : name, at % kLinesOfFile);
 }
 
-std::optional<bool> matches_pattern(std::string_view text, std::string_view pattern) {
+std::optional<bool> matches_pattern(std::string_view text, std::string_view pattern,
+                                    bool any_case) {
   if (pattern == "*") return true;
   if (ShellUnknowns::in(text) || ShellUnknowns::in(pattern)) {
     if (text == pattern) return true;
@@ -92,9 +93,10 @@ std::optional<bool> matches_pattern(std::string_view text, std::string_view patt
   // fnmatch() takes time that grows with the power of the stars.
   constexpr size_t kMostStars = 8;
   size_t stars = 0;
-  for (const char c : pattern) stars += c == '*' ? 1 : 0;
+  for (const char c : pattern) stars += c == '*' || c == '(' ? 1 : 0;
   if (stars > kMostStars || text.size() > 10'000) return std::nullopt;
-  return fnmatch(std::string(pattern).c_str(), std::string(text).c_str(), 0) == 0;
+  const int flags = FNM_EXTMATCH | (any_case ? FNM_CASEFOLD : 0);
+  return fnmatch(std::string(pattern).c_str(), std::string(text).c_str(), flags) == 0;
 }
 
 }  // namespace ergometer::intake

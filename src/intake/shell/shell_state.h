@@ -77,6 +77,7 @@ struct ShellState {
   bool exports_all = false;
   bool no_globs = false;        ///< set -f
   bool null_globs = false;      ///< shopt -s nullglob: a pattern that no file matches is no word
+  bool any_case = false;        ///< shopt -s nocasematch
   bool stops_at_error = false;  ///< set -e
   std::string exit_trap;        ///< what runs at the end of this shell
   /// The first file that `source` did not find: what it sets is not known from there on.
@@ -118,8 +119,9 @@ struct ShellSession {
   std::string where(int at) const;
 };
 
-/// bash's test of a text against a pattern (`*`, `?`, `[a-z]`, a backslash hides); nothing when a
-/// mark decides.
-std::optional<bool> matches_pattern(std::string_view text, std::string_view pattern);
+/// bash's test of a text against a pattern (`*`, `?`, `[a-z]`, `@(a|b)`, a backslash hides);
+/// nothing when a mark decides.
+std::optional<bool> matches_pattern(std::string_view text, std::string_view pattern,
+                                    bool any_case = false);
 
 }  // namespace ergometer::intake

@@ -129,10 +129,16 @@ class ShellParser {
     if (!keyword(word)) fail(line, fmt::format("{} has no \"{}\"", what, word));
   }
 
-  RawWord word() {
+  RawWord word(bool is_pattern = false) {
     const size_t begin = at_;
     const int line = line_;
-    while (at_ < text_.size() && kMeta.find(here()) == kMeta.npos) {
+    while (at_ < text_.size()) {
+      if (is_pattern && at_ > begin && here() == '(' &&
+          std::string_view("@?*+!").find(text_[at_ - 1]) != std::string_view::npos) {
+        skip_alternatives();
+        continue;
+      }
+      if (kMeta.find(here()) != kMeta.npos) break;
       const size_t end = skip_shell_piece(text_, at_);
       if (end == text_.npos) {
         fail(line_, fmt::format("{} has no end", std::string(1, here()) == "$"
@@ -143,6 +149,17 @@ class ShellParser {
       advance_to(end);
     }
     return {std::string(text_.substr(begin, at_ - begin)), line};
+  }
+
+  /// The brackets of @(a|b).
+  void skip_alternatives() {
+    int depth = 0;
+    do {
+      depth += here() == '(' ? 1 : here() == ')' ? -1 : 0;
+      const bool bracket = here() == '(' || here() == ')' || here() == '|';
+      const size_t end = bracket ? at_ + 1 : skip_shell_piece(text_, at_);
+      advance_to(end == text_.npos ? text_.size() : end);
+    } while (depth > 0 && at_ < text_.size());
   }
 
   /// Up to the end of the text, or a word of `ends` where a command would begin.
@@ -332,7 +349,7 @@ class ShellParser {
         if (here() == '|') ++at_;
         skip_blanks();
         const size_t before = at_;
-        patterns.push_back(word());
+        patterns.push_back(word(true));
         if (at_ == before) fail(line_, "a pattern of case has no \")\"");
       }
       if (here() == ')') ++at_;
@@ -370,7 +387,7 @@ class ShellParser {
         made->words.push_back({std::string(1, here()), line_});
         ++at_;
       } else {
-        made->words.push_back(word());
+        made->words.push_back(word(true));
       }
     }
     return made;

@@ -30,7 +30,7 @@ TEST(ModelNames, AreFoundAsHubsWriteThem) {
 
 TEST(ModelNames, AreNotGuessed) {
   // Another vocabulary, another width, nothing at all.
-  for (const char* hub : {"mistralai/Mistral-7B-v0.3", "meta-llama/Llama-3.1-9B", "", "/", "base"})
+  for (const char* hub : {"mistralai/Mistral-7B-v0.4", "meta-llama/Llama-3.1-9B", "", "/", "base"})
     EXPECT_EQ(find_hub_model(hub), nullptr) << hub;
 }
 

@@ -13,7 +13,7 @@ std::span<const TorchtitanFlavor> torchtitan_flavors() {
       {"llama3.1-405b", "llama3", "405B"},
       {"llama4-scout", "llama4", "17bx16e"},
       {"llama4-maverick", "llama4", "17bx128e"},
-      {"deepseek-16b", "deepseek_v3", "16B"},
+      {"deepseek-v2-lite", "deepseek_v3", "16B"},
       {"deepseek-v2", "deepseek_v3", "236B"},
       {"deepseek-v3", "deepseek_v3", "671B"},
       {"qwen3-0.6b", "qwen3", "0.6B"},

@@ -6,7 +6,7 @@ read -r -d '' TABLE <<'EOF' || true
 70b 80 8192 64 8 28672
 EOF
 SIZE=${1:-8b}
-row=$(echo "$TABLE" | awk -v s="$SIZE" '$1 == s {print $0}')
+row=$(python lookup.py "$SIZE")
 set -- $row
 NODES=4
 torchrun --nnodes=$NODES --nproc-per-node=8 pretrain_gpt.py --num-layers $2 --hidden-size $3 --num-attention-heads $4 --group-query-attention --num-query-groups $5 \

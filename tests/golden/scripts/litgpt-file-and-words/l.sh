@@ -1,0 +1,1 @@
+litgpt finetune_lora --config lora.yaml --devices 8

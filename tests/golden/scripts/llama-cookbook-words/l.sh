@@ -1,0 +1,1 @@
+torchrun --nnodes 1 --nproc_per_node 4 -m llama_cookbook.finetuning --enable_fsdp --model_name meta-llama/Meta-Llama-3-8B --batch_size_training 2 --fsdp_config.sharding_strategy SHARD_GRAD_OP --fsdp_config.fsdp_activation_checkpointing False --dist_checkpoint_root_folder m
