@@ -7,6 +7,7 @@
 
 #include "base/exponential.h"
 #include "engine/outcome/interval.h"
+#include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
 #include "engine/simulate.h"
 #include "plan/checkpoint.h"
@@ -106,8 +107,7 @@ PlayedPhase phase_of(const spec::Job& job, const Phase& asked, const run::Run& r
   phase.seq_length = job.training.seq_length;
   phase.global_batch = job.training.global_batch;
   phase.tokens = asked.tokens;
-  phase.steps = std::ceil(asked.tokens / static_cast<double>(phase.seq_length) /
-                          static_cast<double>(phase.global_batch));
+  phase.steps = std::ceil(asked.tokens / engine::tokens_per_step(job));
   phase.step_s = phase.unlimited_step_s = run.performance.step_time_s;
   phase.draw = draw_of(job, run.power);
   return phase;

@@ -82,12 +82,13 @@ const HostCosts& CostModel::host() const { return parameters_->host; }
 
 namespace {
 
-/// Between the even share and the most that any rank gets, in a straight line.
+/// Between what the plan has and the most that any rank or micro batch has, in a straight line.
 std::vector<Price> prices_per_load(const CostModel& model, const plan::Plan& plan, size_t role,
                                    const std::vector<Price>& even) {
   std::vector<Price> slopes(plan.operators.size());
-  const double beyond = plan.uneven->loads.most - 1;
   for (size_t op = 0; op < slopes.size(); ++op) {
+    const double beyond = plan.uneven->most(plan.operators[op]) - 1;
+    if (beyond <= 0) continue;
     const Price most = model.price(on_fullest_rank(plan, op), plan.placements[role][op]);
     slopes[op] = {.fixed_s = (most.fixed_s - even[op].fixed_s) / beyond,
                   .clocked_s = (most.clocked_s - even[op].clocked_s) / beyond,

@@ -111,8 +111,9 @@ Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where)
 /// Prices of a plan's operators per role, [role][operator].
 struct Prices {
   std::vector<std::vector<Price>> prices;
-  /// What a rank's operators take longer for each even share of tokens that its experts get beyond
-  /// one, [role][operator]; the fullest rank's where it is a collective. Empty: routing is even.
+  /// What a rank's operators take longer for each even share of tokens that its experts get, or for
+  /// as much work as the plan's micro batch again (`workload::UnevenWork`), [role][operator]; the
+  /// fullest rank's where it is a collective that all of those meet in. Empty: work is even.
   std::vector<std::vector<Price>> per_load;
 };
 

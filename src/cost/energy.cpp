@@ -142,11 +142,13 @@ physics::Energy EnergyModel::energy(const Operator& op, const plan::GroupPlaceme
 EnergyTable price_load_energy(const EnergyModel& model, const plan::Plan& plan) {
   if (plan.uneven == nullptr) return {};
   EnergyTable table(plan.roles.size());
-  const double per_share = 1 / (plan.uneven->loads.most - 1);
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     table[role].resize(plan.operators.size());
     for (size_t op = 0; op < plan.operators.size(); ++op) {
       if (plan.operators[op].kind == OperatorKind::kCollective) continue;
+      const double beyond = plan.uneven->most(plan.operators[op]) - 1;
+      if (beyond <= 0) continue;
+      const double per_share = 1 / beyond;
       const plan::GroupPlacement& where = plan.placements[role][op];
       physics::Energy more = per_share * model.energy(on_fullest_rank(plan, op), where);
       more += -per_share * model.energy(plan.operators[op], where);

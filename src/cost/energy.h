@@ -33,9 +33,8 @@ class EnergyModel {
 /// Energies of a plan's operators per role: [role][operator].
 using EnergyTable = std::vector<std::vector<physics::Energy>>;
 EnergyTable price_energy(const EnergyModel& model, const plan::Plan& plan);
-/// What a rank's kernels take more for each even share of tokens that its experts get beyond one;
-/// empty: routing is even. Collectives' stay as they are: what one rank sends less, another does
-/// more.
+/// What a rank's kernels take more for each load beyond one; empty: work is even. Collectives' stay
+/// as they are: what one rank sends less, another does more.
 EnergyTable price_load_energy(const EnergyModel& model, const plan::Plan& plan);
 
 }  // namespace ergometer::cost

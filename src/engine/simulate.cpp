@@ -12,6 +12,7 @@
 #include "engine/outcome/powered.h"
 #include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
+#include "engine/sequence_rows.h"
 #include "engine/views/kernel_list.h"
 #include "engine/views/kernel_window.h"
 #include "engine/views/step_tasks.h"
@@ -168,6 +169,9 @@ base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOp
   }
   if (options.expert_rows) {
     ERGOMETER_ASSIGN(result.run.experts, expert_rows(job, result.run));
+  }
+  if (options.sequence_rows) {
+    ERGOMETER_ASSIGN(result.run.sequences, sequence_rows(job, result));
   }
   return result;
 }

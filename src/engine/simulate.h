@@ -24,11 +24,12 @@ struct SimulateOptions {
   std::vector<int64_t> task_ranks = {};
   /// Whose telemetry; empty: of `sampled_ranks`.
   std::vector<int64_t> telemetry_ranks = {};
-  bool bands = false;         ///< how telemetry is distributed over all GPUs
-  bool telling = false;       ///< with `bands`: telemetry of ranks that stand for all as well
-  bool energy_parts = false;  ///< the Run shall hold a step's energy by phase, operator, ...
-  bool expert_rows = false;   ///< the Run shall say what uneven experts cost; plays some more jobs
-  size_t most_kernels = 0;    ///< of more, those of windows of the step (kernel_window.h); 0: all
+  bool bands = false;          ///< how telemetry is distributed over all GPUs
+  bool telling = false;        ///< with `bands`: telemetry of ranks that stand for all as well
+  bool energy_parts = false;   ///< the Run shall hold a step's energy by phase, operator, ...
+  bool expert_rows = false;    ///< the Run shall say what uneven experts cost; plays some more jobs
+  bool sequence_rows = false;  ///< the same of documents of unlike length
+  size_t most_kernels = 0;     ///< of more, those of windows of the step (kernel_window.h); 0: all
   std::vector<double> clocks_hz = {};  ///< one a rank; empty: the GPU's sustained clock for all
   bool whole_step = false;  ///< every micro batch is played, where a few would tell the step too
 };

@@ -169,7 +169,7 @@ Result<std::vector<TextFile>> torchtitan_files(const Job& job, const TrainingRun
 }
 
 void note_conditions(const Job& job, std::vector<std::string>& notes) {
-  if (job.training.packed_mean_length > 0)
+  if (job.training.packed_mean_length > 0 || !job.training.sequence_lengths.is_even())
     notes.emplace_back("documents are packed as the data has them, not as the job says");
   if (!job.conditions.overrides.empty())
     notes.emplace_back("overrides of single nodes and GPUs are predicted, and nothing sets them");

@@ -117,6 +117,9 @@ base::Result<void> check(const spec::Job& job) {
     return base::input_error("only pipelines in 1F1B order have one, without virtual stages");
   if (job.training.mode != spec::Mode::kPretrain && job.training.mode != spec::Mode::kLora)
     return base::input_error("only training has one");
+  if (!job.training.sequence_lengths.is_even())
+    return base::input_error(
+        "the frontier is of micro batches that are alike; leave out --sequence-lengths");
   return {};
 }
 

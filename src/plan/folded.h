@@ -27,8 +27,8 @@ inline constexpr int64_t kLeastPeriods = 5;
 /// its sender's, so that all roles can be played up to their marks.
 ///
 /// Nothing where that many periods are not fewer micro batches than the job has, and where there is
-/// no steady phase: inference, GPipe; nor of schedules in the form of a V, of ZB-H2 and of a
-/// file's, whose steps are written whole.
+/// no steady phase: inference, GPipe, documents of unlike length; nor of schedules in the form of a
+/// V, of ZB-H2 and of a file's, whose steps are written whole.
 std::optional<Plan> make_folded_plan(const spec::Job& job, const workload::Workload& workload,
                                      int64_t periods);
 

@@ -13,16 +13,16 @@
 // inside every backward: while block i runs, the blocks behind it are freed, its transient is
 // alive, and if it is recomputed its kept tensors are back. Where gradients appear in backward,
 // those of the blocks behind it are there, and all of them once it has ended. Where routing is
-// uneven, on the rank that needs most.
+// uneven, on the rank that needs most; where documents are, on the replica.
 namespace ergometer::plan {
 namespace {
 
 const char* const kLogits =
     "logits";  // the loss's part of a head's kept tensors, see workload/block/activations.cpp
 
-double logits_of(const workload::Block& block) {
+double logits_of(const workload::ActivationShare& share) {
   double bytes = 0;
-  for (const auto& [name, part] : block.activations.parts) bytes += name == kLogits ? part : 0;
+  for (const auto& [name, part] : share.parts) bytes += name == kLogits ? part : 0;
   return bytes;
 }
 
@@ -40,19 +40,28 @@ int64_t checkpoint_group(const spec::Job& job) {
   return grouped ? training.recompute_layers : 1;
 }
 
-/// What the blocks of a chunk leave behind on a member of the expert-parallel group, in order.
+/// Whom the walk looks at: a member of the expert-parallel group, and how many tokens its micro
+/// batch has, in those of the one that is lowered.
+struct Who {
+  int64_t member = 0;
+  double tokens = 1;
+};
+
+/// What the blocks of a chunk leave behind, in order.
 class Shares {
  public:
-  Shares(const workload::Workload& workload, const Chunk& chunk, int64_t member) {
+  Shares(const workload::Workload& workload, const Chunk& chunk, const Who& who) {
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
       const auto block = static_cast<size_t>(chunk.blocks[i]);
       const workload::ActivationShare& even = workload.blocks[block].activations;
       shares_.push_back(&even);
       if (workload.uneven == nullptr) continue;
-      const double load = workload.uneven->loads.of(chunk.layers[i], member);
+      const workload::UnevenWork& uneven = *workload.uneven;
+      const bool documents = !uneven.sequences.even();
+      const double load = documents ? who.tokens : uneven.loads.of(chunk.layers[i], who.member);
+      const double most = documents ? uneven.sequences.full[0] : uneven.loads.most;
       if (load != 1)
-        shares_.back() = &own_.emplace_back(
-            at_load(workload.uneven->loads.most, load, even, workload.uneven->activations[block]));
+        shares_.back() = &own_.emplace_back(at_load(most, load, even, uneven.activations[block]));
     }
   }
   const workload::ActivationShare& operator[](size_t index) const { return *shares_[index]; }
@@ -77,9 +86,13 @@ class Shares {
   std::deque<workload::ActivationShare> own_;
 };
 
-/// Members of the expert-parallel group that keep differently much: one where all are alike.
+/// Members of the expert-parallel group, or replicas, that keep differently much: one where all are
+/// alike.
 int64_t told_apart(const spec::Job& job, const workload::Workload& workload) {
-  return workload.uneven == nullptr ? 1 : job.parallelism.ep;
+  if (workload.uneven == nullptr) return 1;
+  const workload::SequenceLoads& sequences = workload.uneven->sequences;
+  if (sequences.even()) return job.parallelism.ep;
+  return sequences.full[0] > 1 ? sequences.replicas : 1;
 }
 
 /// Bytes a block holds after forward, and what its recomputation has brought back when its backward
@@ -146,6 +159,7 @@ void add_parts(const spec::Job& job, const workload::Workload& workload, const C
 struct Peak {
   double total = 0, loss = 0, gradients = 0, gradient_lift = 0;
   std::vector<int64_t> alive;
+  std::vector<double> tokens;  ///< of those alive together, by chunk
 };
 
 /// Takes `bytes` off the parts, the largest first.
@@ -161,11 +175,9 @@ void take_off(double bytes, std::vector<std::pair<std::string, double>>& parts) 
   }
 }
 
-}  // namespace
-
-ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
-                         const Chunk& chunk, int64_t member) {
-  const Shares shares(workload, chunk, member);
+ChunkMemory chunk_memory_of(const spec::Job& job, const workload::Workload& workload,
+                            const Chunk& chunk, const Who& who) {
+  const Shares shares(workload, chunk, who);
   const std::vector<Held> held = held_by_block(job, workload, chunk, shares);
   const bool appear = gradients_appear_in_backward(job);
   ChunkMemory memory;
@@ -182,9 +194,9 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
     bare = std::max(bare, above - gradients);
     memory.forward = std::max(memory.forward, shares[i].transient);
     memory.kept += held[i].kept;
-    memory.kept_logits += logits_of(block);
+    memory.kept_logits += logits_of(shares[i]);
     freed += held[i].kept;
-    freed_logits += logits_of(block);
+    freed_logits += logits_of(shares[i]);
     if (appear) gradients += gradient_bytes(job, block.parameters);
   }
   if (gradients - freed > memory.backward) {
@@ -195,6 +207,13 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
   }
   memory.gradient_lift = memory.backward - bare;
   return memory;
+}
+
+}  // namespace
+
+ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
+                         const Chunk& chunk, int64_t member) {
+  return chunk_memory_of(job, workload, chunk, {member});
 }
 
 ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workload,
@@ -209,32 +228,89 @@ ChunkMemory chunk_memory(const spec::Job& job, const workload::Workload& workloa
 
 namespace {
 
+/// On the straight line from `a` to `b`.
+ChunkMemory between(const ChunkMemory& a, const ChunkMemory& b, double along) {
+  const auto at = [&](double ChunkMemory::* value) {
+    return a.*value + along * (b.*value - a.*value);
+  };
+  return {.kept = at(&ChunkMemory::kept),
+          .kept_logits = at(&ChunkMemory::kept_logits),
+          .forward = at(&ChunkMemory::forward),
+          .backward = at(&ChunkMemory::backward),
+          .backward_loss = at(&ChunkMemory::backward_loss),
+          .freed_logits = at(&ChunkMemory::freed_logits),
+          .gradients = at(&ChunkMemory::gradients),
+          .gradient_lift = at(&ChunkMemory::gradient_lift)};
+}
+
+/// What every micro batch of a stage holds, on a member that is told apart.
+class BatchMemory {
+ public:
+  BatchMemory(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+              int64_t member)
+      : member_(member) {
+    if (workload.uneven != nullptr && !workload.uneven->sequences.even())
+      sequences_ = &workload.uneven->sequences;
+    for (const Chunk& chunk : stage.chunks) {
+      chunks_.push_back(chunk_memory(job, workload, chunk, member));
+      if (sequences_ != nullptr)
+        most_.push_back(chunk_memory_of(job, workload, chunk, {0, sequences_->full[0]}));
+    }
+  }
+  double tokens(int64_t micro_batch) const {
+    return sequences_ == nullptr ? 1 : sequences_->of(0, micro_batch, member_);
+  }
+  ChunkMemory of(const ScheduleSlot& slot) const {
+    const auto chunk = static_cast<size_t>(slot.chunk);
+    if (sequences_ == nullptr || sequences_->full[0] <= 1) return chunks_[chunk];
+    const double along = (tokens(slot.micro_batch) - 1) / (sequences_->full[0] - 1);
+    return between(chunks_[chunk], most_[chunk], along);
+  }
+
+ private:
+  int64_t member_;
+  const workload::SequenceLoads* sequences_ = nullptr;
+  std::vector<ChunkMemory> chunks_, most_;
+};
+
 ActivationMemory activations_of_member(const spec::Job& job, const workload::Workload& workload,
                                        const Stage& stage, int64_t stage_index, int64_t member) {
-  std::vector<ChunkMemory> chunks;
-  for (const Chunk& chunk : stage.chunks)
-    chunks.push_back(chunk_memory(job, workload, chunk, member));
-  std::vector<int64_t> alive(chunks.size(), 0);
+  const BatchMemory batches(job, workload, stage, member);
+  std::vector<int64_t> alive(stage.chunks.size(), 0);
+  std::vector<double> tokens(alive.size(), 0);
   Peak peak;
   peak.alive = alive;
+  peak.tokens = tokens;
   double held = 0, logits = 0;
   const bool inference =
       job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
   for (const ScheduleSlot& slot : schedule(job, stage_index)) {
-    const ChunkMemory& chunk = chunks[static_cast<size_t>(slot.chunk)];
+    const ChunkMemory chunk = batches.of(slot);
     int64_t& count = alive[static_cast<size_t>(slot.chunk)];
+    double& tokens_alive = tokens[static_cast<size_t>(slot.chunk)];
+    const double own_tokens = batches.tokens(slot.micro_batch);
     const bool forward = slot.kind == SlotKind::kForward;
-    if (forward && !inference) ++count, held += chunk.kept, logits += chunk.kept_logits;
+    if (forward && !inference) {
+      ++count, tokens_alive += own_tokens;
+      held += chunk.kept, logits += chunk.kept_logits;
+    }
     // A layer's forward needs no more than what it keeps; in inference, where nothing is kept, its
     // transient.
     const double above = inference ? chunk.forward : forward ? 0 : chunk.backward;
     if (held + above > peak.total) {
       const double loss = forward ? 0 : chunk.backward_loss - chunk.freed_logits;
-      peak = {held + above, logits + loss, forward ? 0 : chunk.gradients,
-              forward ? 0 : chunk.gradient_lift, alive};
+      peak = {held + above,
+              logits + loss,
+              forward ? 0 : chunk.gradients,
+              forward ? 0 : chunk.gradient_lift,
+              alive,
+              tokens};
     }
     const bool frees = slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
-    if (frees) --count, held -= chunk.kept, logits -= chunk.kept_logits;
+    if (frees) {
+      --count, tokens_alive -= own_tokens;
+      held -= chunk.kept, logits -= chunk.kept_logits;
+    }
   }
   ActivationMemory memory;
   memory.loss = peak.loss;
@@ -242,9 +318,12 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
   memory.gradient_lift = peak.gradient_lift;
   memory.activations = peak.total - peak.loss - peak.gradients;
   std::map<std::string, double> sums;
-  for (size_t i = 0; i < chunks.size(); ++i)
-    add_parts(job, workload, stage.chunks[i], Shares(workload, stage.chunks[i], member),
-              peak.alive[i], sums);
+  for (size_t i = 0; i < peak.alive.size(); ++i) {
+    if (peak.alive[i] == 0) continue;
+    const Who who{member, peak.tokens[i] / static_cast<double>(peak.alive[i])};
+    add_parts(job, workload, stage.chunks[i], Shares(workload, stage.chunks[i], who), peak.alive[i],
+              sums);
+  }
   double named = 0;
   for (const auto& [name, bytes] : sums) {
     if (bytes <= 0) continue;

@@ -37,13 +37,22 @@ std::vector<GroupPlacement> place_operators(const spec::Job& job,
   return placed;
 }
 
+bool moves_a_boundary(const workload::Operator& op) {
+  return op.group == workload::GroupKind::kPipeline || op.name == "pipeline_all_gather";
+}
+
 }  // namespace
 
 workload::Operator on_fullest_rank(const Plan& plan, size_t op) {
   const std::vector<workload::Operator>& full = plan.uneven->operators;
   if (op < full.size()) return full[op];
-  // The plan's own divide exchanges of the workload; nothing else of them depends on a load.
   workload::Operator part = plan.operators[op];
+  // Of the plan's own, what goes through the pipeline is as long as the micro batch.
+  if (!plan.uneven->sequences.even() && moves_a_boundary(part)) {
+    part.comm_bytes *= plan.uneven->sequences.full[0];
+    return part;
+  }
+  // They divide exchanges of the workload; nothing else of them depends on a load.
   if (part.group != workload::GroupKind::kExpert) return part;
   for (size_t i = 0; i < full.size(); ++i) {
     const workload::Operator& whole = plan.operators[i];

@@ -65,7 +65,7 @@ struct Plan {
   std::vector<Stage> stages;
   int32_t messages = 0;
   int64_t ranks_per_role = 1;
-  std::shared_ptr<const workload::UnevenExperts> uneven;  ///< the workload's; null: even
+  std::shared_ptr<const workload::UnevenWork> uneven;  ///< the workload's; null: even
   /// How many periods more the step has than are written, all of them behind the last of
   /// `Role::periods` and each like it; 0: every micro batch is written (plan/folded.h).
   int64_t periods_left_out = 0;
@@ -77,7 +77,7 @@ struct Plan {
   }
 };
 
-/// Operator `op` of a plan with uneven experts on a rank that is as full as any is in any layer.
+/// Operator `op` of a plan with uneven work at the most that any rank or micro batch has.
 workload::Operator on_fullest_rank(const Plan& plan, size_t op);
 
 /// Every micro batch of the job's step written, or the first `micro_batches` of them as if there

@@ -226,6 +226,19 @@ struct ExpertRow {
   double peak_memory_bytes = 0;
 };
 
+/// What documents of unlike length cost under a setting. Times are of many drawn steps.
+struct SequenceRow {
+  std::string setting;  ///< as a user types it, "--sequence-order length-balanced"
+  double step_time_s = 0, step_time_s_low = 0, step_time_s_high = 0;  ///< mean, least, most
+  double tokens_per_s = 0;        ///< of documents: padding does not count
+  double padding_fraction = 0;    ///< of the tokens computed
+  double attention_fraction = 0;  ///< of the compute time that the attention core takes
+  /// Of the step that ranks wait for those with more work in it, mean over them.
+  double waiting_fraction = 0;
+  double slowest_load = 1;  ///< work of the replica with most, over the mean of all
+  double peak_memory_bytes = 0;
+};
+
 /// The GPUs of one group of a cluster of unlike nodes; times are of a step, means over them.
 struct GpuKind {
   std::string gpu, node;       ///< "A100-SXM4-80GB", "hgx-a100-80gb"
@@ -247,6 +260,8 @@ struct Run {
   Thermal thermal;
   /// Of a job whose tokens do not choose experts evenly: as it is, then what would change it.
   std::vector<ExpertRow> experts;
+  /// Of a job whose documents are of unlike length: the same.
+  std::vector<SequenceRow> sequences;
   std::vector<GpuKind> gpu_kinds;  ///< group by group; none where the cluster's nodes are alike
   std::vector<Link> links;
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time

@@ -1,10 +1,12 @@
 #include "workload/flops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "workload/by_operator.h"
 #include "workload/matrices.h"
+#include "workload/sequence_loads.h"
 #include "workload/shapes.h"
 
 // FLOPs of one training step, as Megatron-Core counts them since 0.12:
@@ -243,16 +245,43 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
   return flops;
 }
 
+double model_flops(const spec::Job& job) {
+  return static_cast<double>(model_flops_per_sequence(job) * job.training.global_batch);
+}
+
+double hardware_flops(const spec::Job& job) {
+  const Int128 flops = model_flops_per_sequence(job) + recompute_flops_per_sequence(job);
+  return static_cast<double>(flops * job.training.global_batch);
+}
+
+/// Of so many tokens in sequences as long as a token's is on average.
+double flops_of(const spec::Job& job, double tokens, double pairs,
+                double (*flops)(const spec::Job&)) {
+  spec::Job even = job;
+  even.training.sequence_lengths = {};
+  even.training.seq_length = std::llround(2 * pairs / tokens);
+  const auto counted = static_cast<double>(even.training.seq_length * even.training.global_batch);
+  return flops(even) * tokens / counted;
+}
+
+/// Samples are documents, not whole sequences.
+bool holds_documents(const spec::Job& job) {
+  return !job.training.sequence_lengths.is_even() &&
+         job.training.sequence_batching != spec::SequenceBatching::kPacked;
+}
+
 }  // namespace
 
 base::Flops model_flops_per_step(const spec::Job& job) {
-  return base::Flops(
-      static_cast<double>(model_flops_per_sequence(job) * job.training.global_batch));
+  if (!holds_documents(job)) return base::Flops(model_flops(job));
+  const SequenceLoads loads = sequence_loads(job);
+  return base::Flops(flops_of(job, loads.real_tokens, loads.real_pairs, model_flops));
 }
 
 base::Flops hardware_flops_per_step(const spec::Job& job) {
-  const Int128 flops = model_flops_per_sequence(job) + recompute_flops_per_sequence(job);
-  return base::Flops(static_cast<double>(flops * job.training.global_batch));
+  if (!holds_documents(job)) return base::Flops(hardware_flops(job));
+  const SequenceLoads loads = sequence_loads(job);
+  return base::Flops(flops_of(job, loads.tokens, loads.pairs, hardware_flops));
 }
 
 }  // namespace ergometer::workload

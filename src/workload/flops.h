@@ -8,10 +8,12 @@ namespace ergometer::workload {
 /// The model's own matrix work of one step (forward and backward for training, forward for
 /// inference) over all ranks: Megatron-Core's formula since 0.12, causal attention at half,
 /// vocabulary projection included; `training.attention_flops_full` counts the whole attention
-/// square. Equals the sum of `model_flops` over the step's operators and ranks exactly.
+/// square. Equals the sum of `model_flops` over the step's operators and ranks exactly, but for
+/// documents of unlike length: packed they count as whole sequences, as frameworks count them, else
+/// each for its own tokens and length, without padding.
 base::Flops model_flops_per_step(const spec::Job& job);
 
-/// The same plus what recomputation repeats.
+/// The same plus what recomputation repeats, and with padding.
 base::Flops hardware_flops_per_step(const spec::Job& job);
 
 }  // namespace ergometer::workload

@@ -9,6 +9,7 @@
 #include "spec/job/job.h"
 #include "workload/expert_loads.h"
 #include "workload/operator.h"
+#include "workload/sequence_loads.h"
 
 namespace ergometer::workload {
 
@@ -67,13 +68,19 @@ struct Block {
       weight_shapes;  ///< elements of the distinct weight matrices on this rank, one entry a shape
 };
 
-/// What uneven routing makes of a job's work: the same operators and blocks on a rank that is as
-/// full as any is in any layer. Another rank's are between these and the even ones, in proportion
-/// to its load.
-struct UnevenExperts {
-  ExpertLoads loads;
-  std::vector<Operator> operators;           ///< at `loads.most`, as `Workload::operators`
-  std::vector<ActivationShare> activations;  ///< of the blocks
+/// What uneven routing or uneven documents make of a job's work: the same operators and blocks on a
+/// rank that is as full as any is in any layer, or for a micro batch as large as any. What others
+/// do lies on the straight line through these and the job's own, in proportion to their load.
+struct UnevenWork {
+  ExpertLoads loads = {};                         ///< even where documents are uneven
+  SequenceLoads sequences = {};                   ///< even where routing is uneven
+  std::vector<Operator> operators = {};           ///< at the most, as `Workload::operators`
+  std::vector<ActivationShare> activations = {};  ///< of the blocks
+
+  /// The load that `operators` are at, of what `op` follows.
+  double most(const Operator& op) const {
+    return sequences.even() ? loads.most : sequences.full[sequences.measure(op)];
+  }
 };
 
 /// Every operator of a job on one rank, block by block. Which stage runs which block, and when, is
@@ -86,7 +93,7 @@ struct Workload {
   int head_block = -1;          ///< final norm, output projection and loss
   std::vector<int> mtp_blocks;  ///< run on the last stage before the head
   double boundary_bytes = 0;    ///< what a rank sends to the next stage for one micro batch
-  std::shared_ptr<const UnevenExperts> uneven;  ///< null: experts are loaded evenly, as all above
+  std::shared_ptr<const UnevenWork> uneven;  ///< null: all work is even, as all above
 };
 
 /// Lowers a checked job. `job.training.mode` decides what there is: pretrain, LoRA, prefill and

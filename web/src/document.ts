@@ -48,6 +48,7 @@ export interface Summary {
   cluster_power?: Record<string, unknown>;
   links?: LinkUse[];
   experts?: ExpertRow[];
+  sequences?: SequenceRow[];
   gpu_kinds?: GpuKind[];
   limiter?: string;
   job?: Record<string, unknown>;
@@ -63,6 +64,22 @@ export interface ExpertRow {
   mean_load: number;
   most_load: number;
   dropped_fraction: number;
+  peak_memory_bytes: number;
+}
+
+/** What documents of unlike length cost under a setting, over drawn steps; the first row is the job as played, the second its work in equal parts. */
+export interface SequenceRow {
+  setting: string;
+  step_time_s: number;
+  step_time_s_low: number;
+  step_time_s_high: number;
+  /** Of documents: padding does not count. */
+  tokens_per_s: number;
+  padding_fraction: number;
+  attention_fraction: number;
+  waiting_fraction: number;
+  /** Work of the replica with most, over the mean of all. */
+  slowest_load: number;
   peak_memory_bytes: number;
 }
 

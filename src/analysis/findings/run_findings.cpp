@@ -178,6 +178,24 @@ Finding uneven_experts(const run::Run& run, const run::ExpertRow& even) {
   return f;
 }
 
+/// Beside the same work in equal parts, the second row.
+Finding uneven_sequences(const run::Run& run) {
+  const run::SequenceRow &played = run.sequences[0], &evenly = run.sequences[1];
+  Finding f = predicted(run, "sequence_length_imbalance", played.step_time_s - evenly.step_time_s,
+                        std::nullopt);
+  f.what = fmt::format(
+      "Ranks wait for those whose documents are more work, {} of a step, mean over them: the "
+      "replica with most has {:.2f} times the mean. With micro batches of equal work a step would "
+      "take {} less.",
+      base::format_percent(played.waiting_fraction), played.slowest_load,
+      base::format_seconds(f.cost_s));
+  f.try_next =
+      "micro batches that run at a time of documents that cost alike (--sequence-order "
+      "length-balanced), over replicas too; fewer replicas.";
+  f.check = "ergometer simulate MODEL --cluster CLUSTER --sequence-order length-balanced";
+  return f;
+}
+
 /// NVML's reason for a clock that the user locked.
 constexpr std::string_view kAskedFor = "applications_clocks_setting";
 
@@ -229,6 +247,7 @@ std::vector<Finding> run_findings(const run::Run& run) {
   findings.push_back(recomputation(run, drawn));
   if (const run::ExpertRow* even = even_routing(run))
     findings.push_back(uneven_experts(run, *even));
+  if (run.sequences.size() > 1) findings.push_back(uneven_sequences(run));
   if (run.has_power) {
     findings.push_back(throttling(run));
     findings.push_back(straggler(run));

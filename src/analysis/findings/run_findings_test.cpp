@@ -97,5 +97,22 @@ TEST(RunFindings, UnevenExpertsCostTheDifferenceToEvenOnes) {
   EXPECT_EQ(named(run_findings(predicted_run()), "uneven_experts"), nullptr);
 }
 
+// 10 s as played, 9 s with its work in equal parts.
+TEST(RunFindings, UnevenDocumentsCostTheDifferenceToEqualWork) {
+  run::Run run = predicted_run();
+  run.sequences.resize(2);
+  run.sequences[0] = {.setting = "--sequence-lengths uniform:1-9",
+                      .step_time_s = 10,
+                      .waiting_fraction = 0.08,
+                      .slowest_load = 1.25};
+  run.sequences[1] = {.setting = "micro batches of equal work", .step_time_s = 9};
+  const std::vector<Finding> findings = run_findings(run);
+  const Finding* const f = named(findings, "sequence_length_imbalance");
+  ASSERT_NE(f, nullptr);
+  EXPECT_DOUBLE_EQ(f->cost_s, 1);
+  EXPECT_NE(f->what.find("1.25 times the mean"), std::string::npos);
+  EXPECT_EQ(named(run_findings(predicted_run()), "sequence_length_imbalance"), nullptr);
+}
+
 }  // namespace
 }  // namespace ergometer::analysis

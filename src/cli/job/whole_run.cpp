@@ -37,6 +37,7 @@ void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOp
 base::Result<run::Run> whole_run(const spec::Job& job) {
   engine::SimulateOptions options;
   options.expert_rows = true;
+  options.sequence_rows = true;
   options.all_ranks = options.energy_parts = true;
   options.sampled_ranks = first_of_every_stage(job);
   options.most_kernels = kMostKernels;

@@ -35,6 +35,7 @@ base::Result<engine::SimulateOptions> simulate_options(const Arguments& argument
                                                        const spec::Job& job) {
   engine::SimulateOptions options;
   options.expert_rows = true;
+  options.sequence_rows = true;
   options.engine = arguments.value("engine") == "event" ? engine::EngineKind::kEvents
                                                         : engine::EngineKind::kSweep;
   const bool whole = arguments.has("run") || arguments.has("report");

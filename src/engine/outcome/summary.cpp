@@ -9,6 +9,7 @@
 #include "engine/outcome/memory_fit.h"
 #include "spec/job/node_groups.h"
 #include "workload/flops.h"
+#include "workload/sequence_loads.h"
 
 namespace ergometer::engine {
 namespace {
@@ -74,6 +75,8 @@ double peak_of(const spec::Job& job, const spec::Gpu& gpu) {
 }  // namespace
 
 double tokens_per_step(const spec::Job& job) {
+  const workload::SequenceLoads documents = workload::sequence_loads(job);
+  if (!documents.even()) return documents.real_tokens;
   const auto sequences = static_cast<double>(job.training.global_batch);
   if (job.training.mode == spec::Mode::kDecode) return sequences;
   return sequences * static_cast<double>(job.training.seq_length);

@@ -66,8 +66,8 @@ struct Energies {
   const cost::EnergyTable &even, &per_load;
 };
 
-/// What ranks that are so full work in an instruction that begins at `begin_s` and ends at `end_s`
-/// on the fullest of them: a rank with less to do ends sooner, and waits.
+/// What ranks that have so much to do work in an instruction that begins at `begin_s` and ends at
+/// `end_s` on the one that the step waits for: a rank with less to do ends sooner, and waits.
 struct RankWork {
   double end_s = 0, clocked_s = 0;
   physics::Energy energy;
@@ -101,9 +101,12 @@ RoleActivity activity_of(const EngineInput& input, size_t number, const LoadClas
     if (!draws(it)) continue;
     const double later_s = i < role.periods[2] ? 0 : times.left_out_s;
     const double begin_s = activities.begin_s[i] + later_s;
+    // Over the steps every replica gets long and short documents: power is that of their mean.
+    const double load = operators.loads().of_documents()
+                            ? operators.loads().average(operators.row(i))
+                            : classes.load(it.layer, load_class);
     const RankWork work =
-        work_of(operators, energies, number, i, it, classes.load(it.layer, load_class), begin_s,
-                activities.end_s[i] + later_s);
+        work_of(operators, energies, number, i, it, load, begin_s, activities.end_s[i] + later_s);
     spread(result, slice_s, begin_s, work.end_s, work.energy, work.clocked_s);
     if (input.plan.times(role, i) > 1)
       period.add(begin_s, work.end_s, {work.energy, work.clocked_s});

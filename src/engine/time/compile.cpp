@@ -58,7 +58,7 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
 /// alone.
 bool merge(Step& run, const Step& next, ClockRange clocks) {
   if (run.kind != StepKind::kCompute || run.stream != next.stream) return false;
-  if (run.layer >= 0 || next.layer >= 0 || run.each >= 0 || next.each >= 0) return false;
+  if (run.row >= 0 || next.row >= 0 || run.each >= 0 || next.each >= 0) return false;
   const ClockedTime earlier = sum_of(run.after_host, next.duration);
   const ClockedTime last{.fixed_s = run.host_s + next.duration.fixed_s,
                          .clocked_s = next.duration.clocked_s};
@@ -119,7 +119,7 @@ class EventBuffers {
 
 /// That of "no operator", then by number.
 std::vector<PricedOperator> priced_operators(const EngineInput& input, const cost::Prices& prices,
-                                             size_t role) {
+                                             size_t role, const RankLoads& loads) {
   std::vector<PricedOperator> operators(input.plan.operators.size() + 1);
   for (size_t i = 0; i < input.plan.operators.size(); ++i) {
     const workload::Operator& op = input.plan.operators[i];
@@ -127,6 +127,8 @@ std::vector<PricedOperator> priced_operators(const EngineInput& input, const cos
     PricedOperator& priced = operators[i + 1];
     priced.duration = {.fixed_s = price.fixed_s, .clocked_s = price.clocked_s};
     priced.collective = op.kind == workload::OperatorKind::kCollective;
+    priced.measure = loads.measure(op);
+    priced.shared = priced.collective && loads.is_shared(op.group);
     if (!prices.per_load.empty()) {
       const cost::Price& more = prices.per_load[role][i];
       priced.per_load = {.fixed_s = more.fixed_s, .clocked_s = more.clocked_s};
@@ -154,13 +156,15 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
   step.charge = instruction.stream == Stream::kCompute ? op.charge : Charge::kNone;
   step.group = op.group;
   step.part = op.part;
+  const bool loaded = !operators.per_load(index).is_zero() && operators.row(index) >= 0;
   if (operators.mixed() && instruction.op >= 0) {
     step.each = static_cast<int32_t>(index);
     if (step.kind == StepKind::kCompute)
       step.part = op.optimizer ? Part::kOptimizer : Part::kCompute;
-  } else if (!operators.loads().even() && step.kind == StepKind::kCompute) {
+  } else if (loaded) {
     step.per_load = operators.per_load(index);
-    if (!step.per_load.is_zero()) step.layer = instruction.layer;
+    step.row = operators.row(index);
+    if (step.kind != StepKind::kCompute) step.each = static_cast<int32_t>(index);
   }
   return step;
 }
@@ -180,13 +184,13 @@ bool mark_period(const plan::Role& source, size_t index, CompiledRole& compiled)
 
 PricedOperators::PricedOperators(const EngineInput& input, size_t role)
     : program_(input.plan.roles[role].program),
-      operators_(priced_operators(input, input.costs, role)),
       loads_(rank_loads(input)),
+      operators_(priced_operators(input, input.costs, role, loads_)),
       groups_(input.job, static_cast<int64_t>(role)) {
   if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
   if (!groups_.mixed()) return;
   for (const cost::Prices& prices : input.costs.groups)
-    by_group_.push_back(priced_operators(input, prices, role));
+    by_group_.push_back(priced_operators(input, prices, role, loads_));
 }
 
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {

@@ -43,9 +43,9 @@ enum class StepKind : uint8_t {
   kHostSync
 };
 
-/// Of a plan: nobody's experts are fuller than others' where its routing is even.
+/// Of a plan: nobody has more to do than others where its routing and its documents are even.
 inline RankLoads rank_loads(const EngineInput& input) {
-  return {input.job, input.plan.uneven ? &input.plan.uneven->loads : nullptr};
+  return {input.job, input.plan.uneven.get()};
 }
 
 /// What the sweep does at once for all ranks of a role: one instruction, or a run of compute
@@ -61,10 +61,11 @@ struct Step {
   Part part = Part::kIdle;
   workload::GroupKind group = workload::GroupKind::kTensor;
   int32_t slot = -1;       ///< message, or event buffer
-  int32_t each = -1;       ///< the instruction, if what it takes differs by the ranks' nodes
-  int32_t layer = -1;      ///< of a kernel that takes longer the fuller the rank's experts are
+  int32_t each = -1;       ///< the instruction, if ranks take for it what differs by their nodes,
+                           ///< or what none of them waits for the others in
+  int32_t row = -1;        ///< of what takes longer the more the rank has to do: its loads
   ClockedTime duration;    ///< of the run or operator; for waits what kDuration charges at most
-  ClockedTime per_load;    ///< of `duration`, of such a kernel: for each even share of tokens
+  ClockedTime per_load;    ///< of `duration`, of such a kernel: for each load
   ClockedTime after_host;  ///< kCompute: from the host's arrival to the end, if the host is the
                            ///< last to come
   double host_s = 0;       ///< what the host spends
@@ -97,8 +98,10 @@ inline bool launches(plan::InstructionKind kind) {
 /// What the engines need to know of an operator on one role, in a few bytes: programs name the same
 /// few operators over and over.
 struct PricedOperator {
-  ClockedTime duration;  ///< unstretched, with an even load
-  ClockedTime per_load;  ///< for each even share of tokens beyond that
+  ClockedTime duration;  ///< unstretched, with a load of 1
+  ClockedTime per_load;  ///< for each load beyond that
+  int32_t measure = 0;   ///< of loads that it follows
+  bool shared = false;   ///< a collective that is as long as on the fullest rank
   bool collective = false;
   double host_s = 0;  ///< to launch it
   Charge charge = Charge::kNone;
@@ -114,30 +117,34 @@ class PricedOperators {
   const PricedOperator& of(const plan::Instruction& it) const {
     return operators_[static_cast<size_t>(int64_t{it.op} + 1)];
   }
-  /// What instruction `index` takes, stretched; where ranks differ by what their experts have to
-  /// do, on the fullest.
+  /// What instruction `index` takes, stretched; where ranks differ by what they have to do, on the
+  /// one that the step waits for.
   ClockedTime duration(size_t index) const {
-    const plan::Instruction& it = program_[index];
-    if (loads_.even()) return stretched(index, of(it).duration);
-    return at_load(index, loads_.fullest(it.layer));
-  }
-  /// On a rank, by its index in the role. A collective lasts as long for all.
-  ClockedTime duration(size_t index, int64_t rank) const {
-    const plan::Instruction& it = program_[index];
-    const PricedOperator& op = on_node_of(rank, it);
+    const PricedOperator& op = of(program_[index]);
     if (loads_.even()) return stretched(index, op.duration);
-    const double load = op.collective ? loads_.fullest(it.layer) : loads_.of(it.layer, rank);
+    return at_load(index, op.shared ? loads_.most(row(index)) : loads_.telling(row(index)));
+  }
+  /// On a rank, by its index in the role. A collective lasts as long for all of its group.
+  ClockedTime duration(size_t index, int64_t rank) const {
+    const PricedOperator& op = on_node_of(rank, program_[index]);
+    if (loads_.even()) return stretched(index, op.duration);
+    const double load = op.shared ? loads_.most(row(index)) : loads_.of(row(index), rank);
     return stretched(index, op.duration + (load - 1) * op.per_load);
+  }
+  /// The loads that an instruction follows: `RankLoads::row`.
+  int32_t row(size_t index) const {
+    const plan::Instruction& it = program_[index];
+    return loads_.row(it, of(it).measure);
   }
   /// A kernel's on a rank that is so full.
   ClockedTime at_load(size_t index, double load) const {
     const PricedOperator& op = of(program_[index]);
     return stretched(index, op.duration + (load - 1) * op.per_load);
   }
-  /// What of a kernel's duration a rank takes less for each even share of tokens less; stretched.
+  /// What of a duration a rank takes less for each load less; stretched.
   ClockedTime per_load(size_t index) const {
     const PricedOperator& op = of(program_[index]);
-    return op.collective ? ClockedTime{} : stretched(index, op.per_load);
+    return op.shared ? ClockedTime{} : stretched(index, op.per_load);
   }
   const RankLoads& loads() const { return loads_; }
   /// Whether ranks of the role run on nodes of several kinds.
@@ -156,8 +163,8 @@ class PricedOperators {
 
   const std::vector<plan::Instruction>& program_;
   const std::vector<float>* stretch_ = nullptr;  ///< null: all ones
-  std::vector<PricedOperator> operators_;        ///< that of "no operator", then by number
   RankLoads loads_;
+  std::vector<PricedOperator> operators_;  ///< that of "no operator", then by number
   RankGroups groups_;
   std::vector<std::vector<PricedOperator>> by_group_;  ///< as `operators_`; of a mixed role alone
 };

@@ -78,6 +78,7 @@ class EventEngine {
         .groups[spec::group_of_rank(input_.job, static_cast<int64_t>(rank.role) * n_ + rank.index)];
   }
   double load_of(const RankProcess& rank, const Instruction& it) const;
+  double load_of_documents(const RankProcess& rank, const Instruction& it) const;
   void issue(int64_t rank);
   void enqueue(RankProcess& rank, size_t index);
   void settle(int64_t rank);
@@ -139,12 +140,27 @@ Picoseconds EventEngine::duration(const RankProcess& rank, size_t index) const {
   return std::llround(duration_s * kPicosecondsPerSecond);
 }
 
-/// Of a rank's experts in an instruction's layer; of a collective the fullest's.
+/// Of a rank's experts in an instruction's layer, or of its micro batch; of a collective that
+/// others are in as well, the fullest's.
 double EventEngine::load_of(const RankProcess& rank, const Instruction& it) const {
+  if (!input_.plan.uneven->sequences.even()) return load_of_documents(rank, it);
   const workload::ExpertLoads& loads = input_.plan.uneven->loads;
   if (op_of(it)->kind == workload::OperatorKind::kCollective) return loads.fullest(it.layer);
   const plan::RankGroup group = groups_[static_cast<size_t>(GroupKind::kExpert)];
   return loads.of(it.layer, rank.index / group.stride % group.size);
+}
+
+double EventEngine::load_of_documents(const RankProcess& rank, const Instruction& it) const {
+  if (it.micro_batch < 0) return 1;
+  const workload::SequenceLoads& loads = input_.plan.uneven->sequences;
+  const Operator& op = *op_of(it);
+  const int64_t replica_ranks = n_ / loads.replicas;
+  if (op.group == GroupKind::kExpert || op.group == GroupKind::kExpertTensor) {
+    const plan::RankGroup group = groups_[static_cast<size_t>(op.group)];
+    if (op.kind == workload::OperatorKind::kCollective && group.size * group.stride > replica_ranks)
+      return loads.largest(loads.measure(op), it.micro_batch);
+  }
+  return loads.of(loads.measure(op), it.micro_batch, rank.index / replica_ranks);
 }
 
 /// The host issues until it has launched something that costs it time, or must wait for the GPU.

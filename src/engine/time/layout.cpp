@@ -49,8 +49,9 @@ bool clocks_repeat(std::span<const double> clocks_hz, int64_t ranks_per_role, in
   return true;
 }
 
-/// Whoever is told apart by its experts' load is in the period.
+/// Whoever is told apart by its experts' load or its documents is in the period.
 bool loads_repeat(const spec::Job& job, int64_t period) {
+  if (!job.training.sequence_lengths.is_even()) return false;
   if (job.training.moe_routing.is_even()) return true;
   const plan::RankGroup group = plan::rank_group(job, GroupKind::kExpert);
   return period % (group.stride * group.size) == 0;

@@ -22,13 +22,56 @@ std::vector<double> column(const workload::ExpertLoads& loads, size_t member) {
 
 }  // namespace
 
-RankLoads::RankLoads(const spec::Job& job, const workload::ExpertLoads* loads) : loads_(loads) {
+RankLoads::RankLoads(const spec::Job& job, const workload::UnevenWork* work) : work_(work) {
   if (even()) return;
+  if (of_documents())
+    set_documents(job);
+  else
+    set_experts(job);
+}
+
+void RankLoads::set_experts(const spec::Job& job) {
   const plan::RankGroup group = plan::rank_group(job, workload::GroupKind::kExpert);
   size_ = group.size;
   stride_ = group.stride;
-  for (int64_t layer = 0; layer < std::ssize(loads->by_layer); ++layer)
-    fullest_.push_back(loads->fullest(layer));
+  shared_.fill(true);
+  for (int64_t layer = 0; layer < std::ssize(work_->loads.by_layer); ++layer)
+    most_.push_back(work_->loads.fullest(layer));
+  telling_ = most_;
+  average_.assign(most_.size(), 1);
+}
+
+void RankLoads::set_documents(const spec::Job& job) {
+  const workload::SequenceLoads& loads = work_->sequences;
+  size_ = loads.replicas;
+  stride_ = job.parallelism.tp * job.parallelism.cp;
+  for (const auto kind : {workload::GroupKind::kExpert, workload::GroupKind::kExpertTensor}) {
+    const plan::RankGroup group = plan::rank_group(job, kind);
+    shared_[static_cast<size_t>(kind)] = group.size * group.stride > stride_;
+  }
+  for (size_t measure = 0; measure < loads.loads.size(); ++measure) {
+    const double share = 1 / loads.over_mean(measure, loads.slowest);
+    for (int64_t batch = 0; batch < loads.micro_batches; ++batch) {
+      telling_.push_back(loads.of(measure, batch, loads.slowest));
+      most_.push_back(loads.largest(measure, batch));
+      average_.push_back(telling_.back() * share);
+    }
+  }
+}
+
+int32_t RankLoads::row(const plan::Instruction& it, int32_t measure) const {
+  if (even()) return -1;
+  if (!of_documents()) return it.layer >= 0 && it.layer < rows() ? it.layer : -1;
+  if (it.micro_batch < 0) return -1;
+  return measure * static_cast<int32_t>(work_->sequences.micro_batches) + it.micro_batch;
+}
+
+double RankLoads::of(int32_t row, int64_t index) const {
+  if (row < 0) return 1;
+  const int64_t member = index / stride_ % size_;
+  if (!of_documents()) return work_->loads.of(row, member);
+  const int64_t batches = work_->sequences.micro_batches;
+  return work_->sequences.of(static_cast<size_t>(row / batches), row % batches, member);
 }
 
 RankGroups::RankGroups(const spec::Job& job, int64_t stage) {

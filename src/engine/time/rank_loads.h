@@ -1,32 +1,54 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "plan/plan.h"
 #include "spec/job/job.h"
 #include "workload/expert_loads.h"
 
 namespace ergometer::engine {
 
-/// How full the experts of the ranks of a stage are, in even shares of the tokens. Ranks are given
-/// by their index in the stage.
+/// How much the ranks of a stage have to do, beside what the plan is lowered for: how full their
+/// experts are in a layer, in even shares of the tokens, or what their micro batch holds. Ranks are
+/// given by their index in the stage, and loads stand in rows: of a layer, or of a micro batch in
+/// one measure of it.
 class RankLoads {
  public:
-  /// `loads` is kept by reference; null: all are even.
-  RankLoads(const spec::Job& job, const workload::ExpertLoads* loads);
+  /// `work` is kept by reference; null: all are even.
+  RankLoads(const spec::Job& job, const workload::UnevenWork* work);
 
-  bool even() const { return loads_ == nullptr; }
-  double of(int64_t layer, int64_t index) const {
-    return even() ? 1 : loads_->of(layer, index / stride_ % size_);
+  bool even() const { return work_ == nullptr; }
+  bool of_documents() const { return !even() && !work_->sequences.even(); }
+  /// Of an operator, for `row`.
+  int32_t measure(const workload::Operator& op) const {
+    return of_documents() ? static_cast<int32_t>(work_->sequences.measure(op)) : 0;
   }
-  double fullest(int64_t layer) const {
-    return layer < 0 || layer >= std::ssize(fullest_) ? 1 : fullest_[static_cast<size_t>(layer)];
-  }
+  /// Which row an instruction follows; -1: none, its load is 1.
+  int32_t row(const plan::Instruction& it, int32_t measure) const;
+  int32_t rows() const { return static_cast<int32_t>(most_.size()); }
+  double of(int32_t row, int64_t index) const;
+  /// Of the rank that a step waits for: the fullest of a layer; the replica with most work.
+  double telling(int32_t row) const { return at(telling_, row); }
+  double most(int32_t row) const { return at(most_, row); }
+  /// Of a rank that has the mean of all over the step, and has it when the telling one has.
+  double average(int32_t row) const { return at(average_, row); }
+  /// Whether a collective is as long as on the fullest of all ranks: its group holds several that
+  /// are told apart.
+  bool is_shared(workload::GroupKind kind) const { return shared_[static_cast<size_t>(kind)]; }
 
  private:
-  const workload::ExpertLoads* loads_;
-  int64_t size_ = 1, stride_ = 1;  ///< of an expert-parallel group
-  std::vector<double> fullest_;    ///< by layer
+  static double at(const std::vector<double>& values, int32_t row) {
+    return row < 0 ? 1 : values[static_cast<size_t>(row)];
+  }
+  void set_experts(const spec::Job& job);
+  void set_documents(const spec::Job& job);
+
+  const workload::UnevenWork* work_;
+  int64_t size_ = 1, stride_ = 1;  ///< of the ranks that are told apart: experts' or data-parallel
+  std::vector<double> telling_, most_, average_;  ///< by row
+  std::array<bool, workload::kGroupKindCount> shared_{};
 };
 
 /// On which group of the cluster's nodes each rank of a stage runs, by its index there.

@@ -154,7 +154,7 @@ class Sweep {
   int64_t all_;  ///< and those that they stand for: rank i is played as i % n_
   RankLoads loads_;
   kernels::OwnDurations own_;     ///< working memory
-  std::vector<Times> less_;       ///< by layer: even shares that ranks have less than the fullest
+  std::vector<Times> less_;       ///< by row: loads of ranks, less that of the telling one
   std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
   MessageBuffers messages_;
@@ -170,28 +170,35 @@ void Sweep::set_positions() {
 }
 
 void Sweep::set_loads() {
-  for (size_t layer = 0; layer < input_.job.model.layers.size(); ++layer) {
-    const auto number = static_cast<int64_t>(layer);
+  for (int32_t row = 0; row < loads_.rows(); ++row) {
     Times& less = less_.emplace_back(static_cast<size_t>(n_));
     for (int64_t i = 0; i < n_; ++i)
-      less[position_[static_cast<size_t>(i)]] = loads_.of(number, i) - loads_.fullest(number);
+      less[position_[static_cast<size_t>(i)]] = loads_.of(row, i) - loads_.telling(row);
   }
 }
 
-/// A kernel that ends the later, the fuller the rank's experts are.
+/// A kernel that ends the later, the more the rank has to do.
 void Sweep::compute_loaded(RoleState& role, const Step& step) {
   Times& part = role.parts_s[static_cast<size_t>(Part::kCompute)];
   const bool charged = step.stream == workload::Stream::kCompute;
   if (charged && part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
   kernels::compute_loaded(stream(role, step.stream).data(), role.inverse_clock.data(),
-                          less_[static_cast<size_t>(step.layer)].data(), n_, step.duration,
+                          less_[static_cast<size_t>(step.row)].data(), n_, step.duration,
                           step.per_load, role.host(), charged ? part.data() : nullptr);
 }
 
-/// What a step takes on each rank, where ranks run on nodes of several kinds.
+/// What a step takes on each rank, where ranks differ by their nodes or micro batches.
 const kernels::OwnDurations& Sweep::own_durations(const RoleState& role, const Step& step) {
   own_.fixed_s.resize(static_cast<size_t>(n_));
   own_.clocked_s.resize(static_cast<size_t>(n_));
+  if (step.row >= 0) {
+    const Times& less = less_[static_cast<size_t>(step.row)];
+    for (size_t at = 0; at < less.size(); ++at) {
+      own_.fixed_s[at] = step.duration.fixed_s + less[at] * step.per_load.fixed_s;
+      own_.clocked_s[at] = step.duration.clocked_s + less[at] * step.per_load.clocked_s;
+    }
+    return own_;
+  }
   for (int64_t i = 0; i < n_; ++i) {
     const ClockedTime duration = role.own->duration(static_cast<size_t>(step.each), i);
     const size_t at = position_[static_cast<size_t>(i)];
@@ -212,7 +219,7 @@ void Sweep::spend(RoleState& role, const Step& step, double* part) {
 
 void Sweep::compute(RoleState& role, const Step& step) {
   Times& t = stream(role, step.stream);
-  if (step.layer >= 0) return compute_loaded(role, step);
+  if (step.row >= 0) return compute_loaded(role, step);
   if (step.each < 0)
     return kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
                             role.host());

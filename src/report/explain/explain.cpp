@@ -76,10 +76,14 @@ Explanation step_time(const Context& c, bool deep) {
 
 Explanation tokens_per_s(const Context& c) {
   const bool decodes = c.job.training.mode == spec::Mode::kDecode;
-  Explanation tokens = node("tokens_per_s", c.run.performance.tokens_per_s, "",
-                            decodes ? "global_batch_size / step_time_s: one token a sequence"
-                                    : "global_batch_size x seq_length / step_time_s");
+  const bool even = c.job.training.sequence_lengths.is_even();
+  Explanation tokens =
+      node("tokens_per_s", c.run.performance.tokens_per_s, "",
+           decodes ? "global_batch_size / step_time_s: one token a sequence"
+           : even  ? "global_batch_size x seq_length / step_time_s"
+                   : "tokens of the step's documents, without padding / step_time_s");
   tokens.inputs = {explain_setting(c.job, "global_batch_size")};
+  if (!even) tokens.inputs.push_back(explain_setting(c.job, "sequence_lengths"));
   if (!decodes) tokens.inputs.push_back(explain_setting(c.job, "seq_length"));
   tokens.inputs.push_back(step_time(c, false));
   return tokens;

@@ -131,6 +131,17 @@ void write_moe(JsonWriter& json, const spec::Training& t) {
     json.member("moe_expert_placement", to_word(t.moe_placement));
 }
 
+/// What is as usual is left out.
+void write_sequences(JsonWriter& json, const spec::Training& t) {
+  const spec::Training usual;
+  if (!t.sequence_lengths.is_even()) json.member("sequence_lengths", t.sequence_lengths.text);
+  if (t.sequence_batching != usual.sequence_batching)
+    json.member("sequence_batching", to_word(t.sequence_batching));
+  if (t.sequence_order != usual.sequence_order)
+    json.member("sequence_order", to_word(t.sequence_order));
+  if (t.sequence_seed != usual.sequence_seed) json.member("shuffle", t.sequence_seed);
+}
+
 void write_training(JsonWriter& json, const spec::Job& job) {
   const spec::Training& t = job.training;
   json.key("training").begin_object();
@@ -139,6 +150,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   json.member("micro_batch_size", t.micro_batch).member("global_batch_size", t.global_batch);
   if (t.least_batch) json.member("least_batch", true);
   json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
+  write_sequences(json, t);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
   if (t.precision == spec::Precision::kFp8) json.member("fp8_recipe", to_word(t.fp8_recipe));
   if (t.precision == spec::Precision::kFp8 || t.precision == spec::Precision::kNvfp4)

@@ -91,6 +91,24 @@ void write_experts(JsonWriter& json, const std::vector<run::ExpertRow>& rows) {
   json.end_array();
 }
 
+void write_sequences(JsonWriter& json, const std::vector<run::SequenceRow>& rows) {
+  if (rows.empty()) return;
+  json.key("sequences").begin_array();
+  for (const run::SequenceRow& row : rows) {
+    json.begin_object(JsonWriter::Layout::kOneLine);
+    json.member("setting", row.setting).member("step_time_s", row.step_time_s);
+    json.member("step_time_s_low", row.step_time_s_low)
+        .member("step_time_s_high", row.step_time_s_high);
+    json.member("tokens_per_s", row.tokens_per_s).member("padding_fraction", row.padding_fraction);
+    json.member("attention_fraction", row.attention_fraction)
+        .member("waiting_fraction", row.waiting_fraction);
+    json.member("slowest_load", row.slowest_load)
+        .member("peak_memory_bytes", row.peak_memory_bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_gpu_kinds(JsonWriter& json, const std::vector<run::GpuKind>& rows) {
   if (rows.empty()) return;
   json.key("gpu_kinds").begin_array();
@@ -127,6 +145,7 @@ void write_summary(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   write_memory(json, run);
   write_power(json, run, power);
   write_experts(json, run.experts);
+  write_sequences(json, run.sequences);
   write_gpu_kinds(json, run.gpu_kinds);
   write_links(json, run);
   json.member("limiter", run.limiter);

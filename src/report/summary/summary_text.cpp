@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "report/colours.h"
 #include "report/format.h"
+#include "report/summary/documents_text.h"
 #include "report/summary/job_view.h"
 #include "report/summary/power_text.h"
 
@@ -361,7 +362,8 @@ std::string summary_text(const run::Run& run, const TextStyle& style) {
   std::string out = header(run, job, style);
   for (const std::string& part :
        {headline(run, job, style), breakdown(run, style), memory(run, style), experts(run, style),
-        gpu_kinds(run, style), power_text(run, style), links(run, style)}) {
+        documents_text(run, style), gpu_kinds(run, style), power_text(run, style),
+        links(run, style)}) {
     if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
   }
   if (!run.limiter.empty())

@@ -129,6 +129,37 @@ void select_experts(Database& db, std::vector<ExpertRow>& rows) {
                     select.real(5)});
 }
 
+constexpr const char* kSequencesSchema = R"sql(
+CREATE TABLE sequences (
+  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, step_time_s_low REAL NOT NULL,
+  step_time_s_high REAL NOT NULL, tokens_per_s REAL NOT NULL, padding_fraction REAL NOT NULL,
+  attention_fraction REAL NOT NULL, waiting_fraction REAL NOT NULL, slowest_load REAL NOT NULL,
+  peak_memory_bytes REAL NOT NULL);
+)sql";
+
+void insert_sequences(Database& db, const std::vector<SequenceRow>& rows) {
+  if (rows.empty()) return;
+  db.execute(kSequencesSchema);
+  Statement insert(db, "INSERT INTO sequences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  int64_t position = 0;
+  for (const SequenceRow& it : rows)
+    insert.run(position++, it.setting, it.step_time_s, it.step_time_s_low, it.step_time_s_high,
+               it.tokens_per_s, it.padding_fraction, it.attention_fraction, it.waiting_fraction,
+               it.slowest_load, it.peak_memory_bytes);
+}
+
+void select_sequences(Database& db, std::vector<SequenceRow>& rows) {
+  if (!db.has_table("sequences")) return;
+  Statement select(db,
+                   "SELECT setting, step_time_s, step_time_s_low, step_time_s_high, tokens_per_s, "
+                   "padding_fraction, attention_fraction, waiting_fraction, slowest_load, "
+                   "peak_memory_bytes FROM sequences ORDER BY position");
+  while (select.step())
+    rows.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4),
+                    select.real(5), select.real(6), select.real(7), select.real(8),
+                    select.real(9)});
+}
+
 constexpr const char* kGpuKindsSchema = R"sql(
 CREATE TABLE gpu_kinds (
   position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, gpus INTEGER NOT NULL, ranks TEXT NOT NULL,
@@ -210,6 +241,7 @@ void fill(Database& db, const Run& run) {
   insert_summary(db, run);
   insert_stages(db, run);
   insert_experts(db, run.experts);
+  insert_sequences(db, run.sequences);
   insert_gpu_kinds(db, run.gpu_kinds);
   insert_links(db, run);
   insert_ranks(db, run);
@@ -461,6 +493,7 @@ base::Result<Run> read_run(const std::string& path) {
     p.step_time_s_low = p.step_time_s_high = p.step_time_s;
   select_stages(db, run);
   select_experts(db, run.experts);
+  select_sequences(db, run.sequences);
   select_gpu_kinds(db, run.gpu_kinds);
   select_links(db, run);
   select_power(db, run);

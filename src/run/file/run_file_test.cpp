@@ -86,6 +86,8 @@ Run numbered_run() {
   run.memory.stages = {{0, 1, 2, 3, 4, 5, {{"weights, bf16", 1.5}, {"kv", 2.5}}},
                        {1, 6, 7, 8, 9, 10, {}}};
   run.experts = {{"--moe-routing zipf:1", 2.5, 1.5, 2.25, 0.125, 5e10}};
+  run.sequences = {
+      {"--sequence-order length-balanced", 2.5, 2.25, 3, 1e5, 0.25, 0.5, 0.0625, 1.5, 5e10}};
   run.gpu_kinds = {{"A100-SXM4-80GB", "hgx-a100-80gb", 16, "0-15", "0, 2-3", 1.5, 0.25, 0.75}};
   run.links = {{"nvlink", 1e12, 10.5, 20.25, 0.125}, {"nic", 2e11, 1.5, 3.5, 0.5}};
   run.ranks = {{0, 1, 2, 3, 4.5, {1, 2, 3, 4, 5, 6, 7, 8}, 600, 700, 65.5, 71.5, 1695, 0.25}};

@@ -51,6 +51,16 @@ Result<void> check_schedule_word(const spec::Settings& settings) {
                   value->text, fmt::join(kSchedules, ", ")));
 }
 
+/// Of documents of unlike length nothing is estimated.
+Result<void> check_documents(const spec::Settings& settings) {
+  constexpr std::string_view kLengths = "sequence_lengths";
+  const auto* value = settings.find(kLengths);
+  if (value == nullptr || value->text == "even") return {};
+  return base::input_error(
+      fmt::format("search: {}: found \"{}\"; allowed: even; simulate what a search finds with it",
+                  kLengths, value->text));
+}
+
 }  // namespace
 
 bool is_of_layout(std::string_view setting) {
@@ -67,6 +77,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
                       "fixed: simulate such a job by itself",
                       name, value->text));
   ERGOMETER_TRY(check_schedule_word(settings));
+  ERGOMETER_TRY(check_documents(settings));
   Space space;
   space.asked_ = settings;
   space.choice_ = options;

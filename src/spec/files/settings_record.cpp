@@ -10,6 +10,7 @@
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
 #include "spec/job/expert_routing.h"
+#include "spec/job/sequence_lengths.h"
 #include "spec/model/model_names.h"
 #include "spec/recipe/recipe.h"
 #include "spec/settings/rank_map.h"
@@ -75,6 +76,10 @@ Result<Settings> without_files(const Settings& settings) {
   if (const Settings::Value* routing = settings.find("moe_routing")) {
     ERGOMETER_ASSIGN(std::string text, routing_without_file(routing->text));
     result.set("moe_routing", std::move(text), routing->origin);
+  }
+  if (const Settings::Value* lengths = settings.find("sequence_lengths")) {
+    ERGOMETER_ASSIGN(std::string text, lengths_without_file(lengths->text));
+    result.set("sequence_lengths", std::move(text), lengths->origin);
   }
   if (const Settings::Value* file = settings.find("schedule_file")) {
     ERGOMETER_ASSIGN(std::string text, schedule_file_text(file->text));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spec/job/cluster.h"
@@ -101,6 +102,25 @@ struct ExpertRouting {
   bool is_even() const { return kind == RoutingKind::kEven; }
 };
 
+enum class LengthKind : uint8_t {
+  kEven,       ///< every document fills its sequence
+  kLognormal,  ///< of median `first` and the standard deviation `second` of their logarithms
+  kUniform,    ///< from `first` to `second`
+  kCounted     ///< as counted
+};
+/// How long the documents are that a job trains on, tokens.
+struct SequenceLengths {
+  LengthKind kind = LengthKind::kEven;
+  double first = 0, second = 0;
+  std::string text = "even";                        ///< as the user wrote it
+  std::vector<std::pair<int64_t, int64_t>> counts;  ///< length, documents
+  bool is_even() const { return kind == LengthKind::kEven; }
+};
+/// How documents become micro batches (workload/sequences.h).
+enum class SequenceBatching { kPacked, kPadded, kPaddedToSeq, kVariable };
+/// Which of a step's samples lie together: as drawn, or those that cost alike.
+enum class SequenceOrder { kRandom, kLengthBalanced };
+
 struct Training {
   Mode mode = Mode::kPretrain;
   int64_t micro_batch = 1, global_batch = 0, seq_length = 0;
@@ -108,6 +128,10 @@ struct Training {
   /// Mean length of the documents packed into a sequence, weighted by tokens; attention stays
   /// inside a document. 0: one document fills the sequence.
   int64_t packed_mean_length = 0;
+  SequenceLengths sequence_lengths;
+  SequenceBatching sequence_batching = SequenceBatching::kPacked;
+  SequenceOrder sequence_order = SequenceOrder::kRandom;
+  int64_t sequence_seed = 1;  ///< which documents are drawn
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
   bool fp8_parameters = false;  ///< parameters kept in FP8 or FP4; gathered: workload/shapes.h

@@ -35,6 +35,10 @@ constexpr std::string_view words_of(Fp8Recipe) { return "delayed|tensorwise|bloc
 constexpr std::string_view words_of(Mode) { return "pretrain|lora|prefill|decode"; }
 constexpr std::string_view words_of(AttentionBackend) { return "fused|unfused|fa1|fa2|fa3|cudnn"; }
 constexpr std::string_view words_of(ExpertPlacement) { return "in-order|by-load"; }
+constexpr std::string_view words_of(SequenceBatching) {
+  return "packed|padded|padded-to-seq|variable";
+}
+constexpr std::string_view words_of(SequenceOrder) { return "random|length-balanced"; }
 constexpr std::string_view words_of(Framework) { return "megatron|fsdp|nanotron"; }
 constexpr std::string_view words_of(Cooling) { return "air|liquid|immersion"; }
 constexpr std::string_view words_of(Sensor) { return "nvml|none"; }

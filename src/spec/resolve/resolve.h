@@ -19,6 +19,9 @@ void check_groups(SettingReader& read, const Job& job);
 void resolve_ranks(SettingReader& read, Job& job);
 /// Batches, precision, recomputation, overlap, kernels.
 void resolve_training(SettingReader& read, Job& job);
+/// How long documents are, and what must go with that.
+void resolve_sequences(SettingReader& read, Job& job);
+void check_sequences(SettingReader& read, const Job& job);
 /// Power, clocks, cooling, faults: after GPUs are counted, because overrides name them.
 void resolve_conditions(SettingReader& read, Job& job);
 /// Sizes against each other, the batches and the cluster.

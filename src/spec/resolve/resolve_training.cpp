@@ -477,12 +477,14 @@ void resolve_training(SettingReader& read, Job& job) {
   read_overlap(read, job);
   read_dispatcher(read, job.training);
   read_expert_routing(read, job);
+  resolve_sequences(read, job);
   read_kernels(read, job);
 }
 
 void check_training(SettingReader& read, const Job& job) {
   check_precision(read, job);
   check_batches(read, job);
+  check_sequences(read, job);
   check_recomputation(read, job);
   check_offload(read, job);
   check_overlap(read, job);

@@ -93,6 +93,9 @@ std::string dispatcher_text(const SettingInfo&, const Job& job) {
 std::string expert_routing_text(const SettingInfo&, const Job& job) {
   return job.training.moe_routing.text;
 }
+std::string lengths_text(const SettingInfo&, const Job& job) {
+  return job.training.sequence_lengths.text;
+}
 std::string flex_backend_text(const SettingInfo&, const Job& job) {
   return std::string(flex_backend(job.training.moe_dispatcher));
 }
@@ -198,6 +201,17 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "mean length of the documents packed into a sequence, which attend to themselves alone; not "
      "given: one document fills it",
      why("one document fills a sequence")},
+    {"sequence_lengths", "", told(kText, lengths_text), kSequence,
+     "how long documents are: even, lognormal:800,1.2 (median, sigma), uniform:100-2000, or as "
+     "counted: file:lengths.csv (docs/guide/uneven-sequences.md)",
+     sought("document_lengths|length_distribution|varlen")},
+    {"sequence_batching", "", field<&Training::sequence_batching>(), kSequence,
+     "documents fill sequences, are padded to the longest of their micro batch or to --seq, or lie "
+     "behind each other",
+     why("documents fill sequences")},
+    {"sequence_order", "", field<&Training::sequence_order>(), kSequence,
+     "which documents run at a time: as drawn, or those that cost alike", why("as drawn"),
+     sought("group_by_length|length_grouped_samples")},
     {"make_vocab_size_divisible_by", "", field<&Training::vocab_multiple>(1, 1'000'000),
      in("training", "model"), "pads the vocabulary to a multiple of this times --tp",
      why("Megatron-LM's"), core(), nemo()},
@@ -375,6 +389,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it "
      "is",
      why("nvml")},
+    {"shuffle", "", field<&Training::sequence_seed>(0, 1e9), in("conditions", "sequence"),
+     "which documents are drawn: the seed of the data's shuffle", why("1")},
     {"cluster_cap", "", measure<&Conditions::cluster_cap_w>(1, 1e11, "W"), kLimits,
      "limit of the cluster's power, held by equal power caps: 2.5MW", why("none")},
     {"pue", "", field<&Conditions::pue>(1, 5), in("conditions", "node_power"),

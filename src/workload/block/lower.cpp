@@ -110,9 +110,7 @@ int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   return add_block(workload, std::move(block));
 }
 
-Workload lower_at(const spec::Job& job, double expert_load) {
-  Shapes shapes = shapes_of(job);
-  shapes.expert_load = expert_load;
+Workload lower_at(const spec::Job& job, const Shapes& shapes) {
   Workload workload;
   workload.embedding_block = add_embedding(job, shapes, workload);
   add_layers(job, shapes, workload);
@@ -123,18 +121,38 @@ Workload lower_at(const spec::Job& job, double expert_load) {
   return workload;
 }
 
+Workload lower_at(const spec::Job& job, double expert_load) {
+  Shapes shapes = shapes_of(job);
+  shapes.expert_load = expert_load;
+  return lower_at(job, shapes);
+}
+
+/// Adds what the job is at the most that any rank or micro batch has.
+void add_most(Workload& workload, Workload most, UnevenWork uneven) {
+  ERGOMETER_CHECK(most.operators.size() == workload.operators.size(),
+                  "a load changes sizes, not what is done");
+  uneven.operators = std::move(most.operators);
+  for (const Block& block : most.blocks) uneven.activations.push_back(block.activations);
+  workload.uneven = std::make_shared<const UnevenWork>(std::move(uneven));
+}
+
+Workload lower_documents(const spec::Job& job, SequenceLoads loads) {
+  Workload workload = lower_at(job, shapes_of_batch(job, loads.base));
+  Workload most = lower_at(job, shapes_of_batch(job, loads.most));
+  add_most(workload, std::move(most), {.sequences = std::move(loads)});
+  return workload;
+}
+
 }  // namespace
 
 Workload lower(const spec::Job& job) {
+  SequenceLoads sequences = sequence_loads(job);
+  if (!sequences.even()) return lower_documents(job, std::move(sequences));
   Workload workload = lower_at(job, 1);
   ExpertLoads loads = expert_loads(job);
   if (loads.even()) return workload;
-  Workload full = lower_at(job, loads.most);
-  ERGOMETER_CHECK(full.operators.size() == workload.operators.size(),
-                  "a load changes sizes, not what is done");
-  UnevenExperts uneven{std::move(loads), std::move(full.operators), {}};
-  for (const Block& block : full.blocks) uneven.activations.push_back(block.activations);
-  workload.uneven = std::make_shared<const UnevenExperts>(std::move(uneven));
+  Workload most = lower_at(job, loads.most);
+  add_most(workload, std::move(most), {.loads = std::move(loads)});
   return workload;
 }
 

@@ -14,6 +14,7 @@ import { energyStacksView } from "./energy_stacks";
 import { findingsView } from "./findings";
 import { headline, inWords } from "./headline";
 import { jobTitle } from "./job_words";
+import { documentsView } from "./documents";
 import { expertsView } from "./experts";
 import { gpuKindsView } from "./gpu_kinds";
 import { linksView } from "./links";
@@ -86,6 +87,7 @@ export function jobSections(run: RunDocument, alone = false, whatIf?: WhatIfDocu
     ...section("timeline", "Timeline", run.timeline ? timelineView(run.timeline, moment, timeline ? player : undefined) : null),
     ...section("memory", "Memory", memoryView(summary)),
     ...section("experts", "Experts", expertsView(summary), "How evenly experts are loaded"),
+    ...section("documents", "Documents", documentsView(summary), "What documents of unlike length cost"),
     ...section("gpu-kinds", "GPUs by kind", gpuKindsView(summary), "Who works and who waits, by kind of GPU"),
     ...section("links", "Links", linksView(summary, run.collectives), "Links and collectives"),
     ...section("power", "Power and heat", over || energy || power || recorded?.marks ? h("div", {}, recorded ? marksView(run) : null, over, energy, power) : null, "Power, temperature and clocks"),

@@ -1,0 +1,187 @@
+// Documents drawn and put into micro batches.
+//
+// Lognormal: median x exp(sigma z). Uniform: every whole length from the shortest to the longest.
+// Counted: each length as often as it was counted.
+//
+// Worked: micro batches of one sequence of 4096. One document of 4096: 4096^2 / 2 = 8.39 M pairs.
+// Two of 1024 and 3072: (1024^2 + 3072^2) / 2 = 5.24 M, 0.625 of it.
+#include "workload/sequences.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "base/exponential.h"
+#include "base/random.h"
+#include "workload/parameters.h"
+
+namespace ergometer::workload {
+namespace {
+
+using spec::LengthKind;
+using spec::SequenceBatching;
+using Documents = std::vector<int64_t>;
+
+/// An endless row of documents.
+class DocumentDraw {
+ public:
+  DocumentDraw(const spec::Job& job, int64_t step)
+      : lengths_(job.training.sequence_lengths),
+        random_(static_cast<uint64_t>(job.training.sequence_seed), static_cast<uint64_t>(step),
+                "documents") {
+    for (const auto& [length, documents] : lengths_.counts)
+      up_to_.push_back(documents + (up_to_.empty() ? 0 : up_to_.back()));
+  }
+
+  int64_t next() {
+    const uint64_t n = drawn_++;
+    switch (lengths_.kind) {
+      case LengthKind::kEven: break;
+      case LengthKind::kLognormal: {
+        const double factor = base::exponential(lengths_.second * random_.normal(n));
+        return std::max<int64_t>(1, std::llround(std::min(lengths_.first * factor, kMost)));
+      }
+      case LengthKind::kUniform: {
+        const auto first = static_cast<int64_t>(lengths_.first);
+        return first + random_.below(n, static_cast<int64_t>(lengths_.second) - first + 1);
+      }
+      case LengthKind::kCounted: {
+        const int64_t which = random_.below(n, up_to_.back());
+        const auto at = std::upper_bound(up_to_.begin(), up_to_.end(), which);
+        return lengths_.counts[static_cast<size_t>(at - up_to_.begin())].first;
+      }
+    }
+    return 1;
+  }
+
+ private:
+  static constexpr double kMost = 1e9;
+  const spec::SequenceLengths& lengths_;
+  base::Random random_;
+  uint64_t drawn_ = 0;
+  std::vector<int64_t> up_to_;
+};
+
+/// Documents that fill a sequence each.
+std::vector<Documents> packed_samples(DocumentDraw& draw, int64_t samples, int64_t sequence) {
+  std::vector<Documents> result(static_cast<size_t>(samples));
+  int64_t rest = 0;
+  for (Documents& sample : result)
+    for (int64_t room = sequence; room > 0;) {
+      if (rest == 0) rest = draw.next();
+      const int64_t piece = std::min(rest, room);
+      sample.push_back(piece);
+      rest -= piece;
+      room -= piece;
+    }
+  return result;
+}
+
+std::vector<Documents> samples_of(const spec::Job& job, int64_t step) {
+  const spec::Training& t = job.training;
+  DocumentDraw draw(job, step);
+  if (t.sequence_batching == SequenceBatching::kPacked)
+    return packed_samples(draw, t.global_batch, t.seq_length);
+  std::vector<Documents> result;
+  for (int64_t i = 0; i < t.global_batch; ++i)
+    result.push_back({std::min(draw.next(), t.seq_length)});
+  return result;
+}
+
+/// What lengths are a multiple of: whatever divides a sequence needs equal parts.
+int64_t alignment(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  return (p.sequence_parallel ? p.tp : 1) * (p.cp > 1 ? 2 * p.cp : 1);
+}
+
+int64_t rounded_up(int64_t tokens, int64_t multiple) {
+  return (tokens + multiple - 1) / multiple * multiple;
+}
+
+double squares(const Documents& documents) {
+  double sum = 0;
+  for (const int64_t length : documents)
+    sum += static_cast<double>(length) * static_cast<double>(length);
+  return sum;
+}
+
+MicroBatch micro_batch(const spec::Job& job, Documents documents) {
+  const spec::Training& t = job.training;
+  MicroBatch batch;
+  batch.real_tokens = std::accumulate(documents.begin(), documents.end(), int64_t{0});
+  batch.real_pairs = squares(documents) / 2;
+  const auto pad_to = [&](int64_t length) {
+    std::fill(documents.begin(), documents.end(), length);
+    batch.tokens = length * std::ssize(documents);
+  };
+  switch (t.sequence_batching) {
+    case SequenceBatching::kPacked: batch.tokens = batch.real_tokens; break;
+    case SequenceBatching::kPadded:
+      pad_to(rounded_up(*std::max_element(documents.begin(), documents.end()), alignment(job)));
+      break;
+    case SequenceBatching::kPaddedToSeq: pad_to(t.seq_length); break;
+    case SequenceBatching::kVariable:
+      batch.tokens = rounded_up(batch.real_tokens, alignment(job));
+      break;
+  }
+  batch.lengths = std::move(documents);
+  return batch;
+}
+
+/// Of every row of micro batches that run at the same time the costliest to the replica that has
+/// had least.
+void deal(const spec::Model& model, size_t replicas, std::vector<MicroBatch>& batches) {
+  std::vector<double> had(replicas);
+  for (size_t first = 0; first < batches.size(); first += replicas) {
+    const auto row = batches.begin() + static_cast<std::ptrdiff_t>(first);
+    std::stable_sort(row, row + static_cast<std::ptrdiff_t>(replicas),
+                     [&](const MicroBatch& a, const MicroBatch& b) {
+                       return cost_in_tokens(model, a) > cost_in_tokens(model, b);
+                     });
+    std::vector<size_t> order(replicas);
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return had[a] < had[b]; });
+    std::vector<MicroBatch> dealt(replicas);
+    for (size_t i = 0; i < replicas; ++i) {
+      dealt[order[i]] = std::move(batches[first + i]);
+      had[order[i]] += cost_in_tokens(model, dealt[order[i]]);
+    }
+    std::move(dealt.begin(), dealt.end(), row);
+  }
+}
+
+}  // namespace
+
+double MicroBatch::pairs() const { return squares(lengths) / 2; }
+
+double cost_in_tokens(const spec::Model& model, const MicroBatch& batch) {
+  double layers = 0;
+  for (const spec::Layer& layer : model.layers) layers += layer.mixer == spec::Mixer::kAttention;
+  // A token: 2 FLOPs a parameter; a pair: 2 a channel of its key and of its value.
+  const double of_pair = 4 * layers * static_cast<double>(model.heads * model.head_dim);
+  const double of_token = 2 * static_cast<double>(count_parameters(model).active);
+  return static_cast<double>(batch.tokens) + batch.pairs() * of_pair / of_token;
+}
+
+std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step) {
+  std::vector<Documents> samples = samples_of(job, step);
+  const bool balanced = job.training.sequence_order == spec::SequenceOrder::kLengthBalanced;
+  if (balanced)
+    std::stable_sort(samples.begin(), samples.end(), [](const Documents& a, const Documents& b) {
+      return squares(a) > squares(b);
+    });
+  const auto size = static_cast<size_t>(job.training.micro_batch);
+  std::vector<MicroBatch> batches;
+  for (size_t first = 0; first < samples.size(); first += size) {
+    Documents documents;
+    for (size_t i = first; i < first + size; ++i)
+      documents.insert(documents.end(), samples[i].begin(), samples[i].end());
+    batches.push_back(micro_batch(job, std::move(documents)));
+  }
+  if (balanced) deal(job.model, static_cast<size_t>(job.parallelism.dp), batches);
+  return batches;
+}
+
+}  // namespace ergometer::workload
