@@ -127,6 +127,42 @@ double host_share(const Timeline& timeline) {
          static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
 }
 
+/// Of what the job's own kind is seen in the recording.
+Terms measured_terms(const spec::Job& job, const EvidenceKey& key, const Uncertainty& u) {
+  const spec::ClusterEvidence& seen = *job.cluster.measured;
+  Terms terms(u.measured_cluster);
+  if (!seen.mostly.empty())
+    terms.add(seen.step_deviation, fmt::format("the recording leaves {:.1f} % open, mostly the {}",
+                                               100 * seen.step_deviation, seen.mostly));
+  if (key.precision != seen.precision)
+    terms.add(u.precision_unseen, fmt::format("no {} run was recorded", key.precision));
+  if (key.software != seen.software)
+    terms.add(u.software_unseen, fmt::format("no run of {} was recorded", key.software));
+  if (key.kind != seen.kind)
+    terms.add(u.kind_unseen, fmt::format("no {} run was recorded", key.kind));
+  if (job.gpus > seen.gpus)
+    terms.add(u.per_doubling *
+                  std::log2(static_cast<double>(job.gpus) / static_cast<double>(seen.gpus)),
+              fmt::format("the recorded job had {} GPUs", seen.gpus));
+  return terms;
+}
+
+/// Of the runs that the catalog was calibrated on.
+Terms catalog_terms(const spec::Job& job, const EvidenceKey& key, const Known& known,
+                    const Uncertainty& u) {
+  Terms terms(u.base);
+  const std::string gpu = gpu_name(job);
+  add_gpu(terms, gpu, known, u);
+  if (key.several_nodes && !known.nodes)
+    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", gpu));
+  if (!known.precision)
+    terms.add(u.precision_unseen,
+              fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
+  add_software(terms, job, known, u);
+  if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
+  return terms;
+}
+
 }  // namespace
 
 EvidenceKey evidence_key(const spec::Job& job) {
@@ -159,23 +195,17 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
                             const Uncertainty& u) {
   const EvidenceKey key = evidence_key(job);
   const Known known = known_about(key, evidence);
-  Terms terms(u.base);
-  const std::string gpu = gpu_name(job);
-  add_gpu(terms, gpu, known, u);
-  if (key.several_nodes && !known.nodes)
-    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", gpu));
-  if (!known.precision)
-    terms.add(u.precision_unseen,
-              fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
-  add_software(terms, job, known, u);
-  if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
+  const bool measured = job.cluster.measured.has_value();
+  Terms terms = measured ? measured_terms(job, key, u) : catalog_terms(job, key, known, u);
   // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.
   if (job.training.offloaded_layers > 0)
     terms.add(u.kind_unseen,
               "the way of offloaded activations to the host and back is taken to cost no time");
-  add_scale(terms, job.gpus, gpu, known, u);
-  terms.add_share(u.host, host_share, "waits for the host to launch kernels");
-  terms.add_share(u.communication, communication_share(performance), "waits for communication");
+  if (!measured) {
+    add_scale(terms, job.gpus, gpu_name(job), known, u);
+    terms.add_share(u.host, host_share, "waits for the host to launch kernels");
+    terms.add_share(u.communication, communication_share(performance), "waits for communication");
+  }
   Interval interval;
   interval.sigma = terms.sigma();
   const double factor = std::exp(kNormal90 * interval.sigma);
