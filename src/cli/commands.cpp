@@ -83,7 +83,7 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer validate --microbench microbench.csv\n",
      "FILE.csv", 0, 16, validate_flags, run_validate},
     {"calibrate", "Fit the catalog's numbers to measured runs, cross-validated by group",
-     "calibrate --truth FILE... | --device [GPU] | --from FILE JOB [options]",
+     "calibrate --truth FILE... | --device [GPU] | --from FILE JOB",
      "  ergometer calibrate --truth training_runs.csv,bulk.csv --out fitted\n"
      "  ergometer calibrate --truth training_runs.csv --catalog catalog\n"
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n"

@@ -46,6 +46,7 @@ base::Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t s
                              const std::string& name, Recording& recording) {
   ERGOMETER_ASSIGN(const compare::Measured traced, compare::measure(ranks, {}, name));
   recording.traced = true;
+  recording.durations = durations_of(ranks);
   recording.step_noise = kTracedStepNoise;
   if (traced.steps_marked) {
     recording.values = values_of(traced);
@@ -122,20 +123,12 @@ void add_telemetry(const run::DeviceLog& log, const analysis::LoggedSteps& logge
 }  // namespace
 
 const std::vector<Quantity>& quantities() {
-  static const std::vector<Quantity> kQuantities = {{"step", "s", kLeastStepNoise},
-                                                    {"gemm", "s", 0.02},
-                                                    {"attention", "s", 0.02},
-                                                    {"memory", "s", 0.02},
-                                                    {"all_reduce", "s", 0.05},
-                                                    {"all_gather", "s", 0.05},
-                                                    {"reduce_scatter", "s", 0.05},
-                                                    {"all_to_all", "s", 0.05},
-                                                    {"send_recv", "s", 0.05},
-                                                    {"idle", "", 0.01, true},
-                                                    {"power", "W", 0.02},
-                                                    {"die", "C", 1, true},
-                                                    {"rest power", "W", 0.02},
-                                                    {"rest die", "C", 1, true}};
+  static const std::vector<Quantity> kQuantities = {
+      {"step", "s", kLeastStepNoise}, {"gemm", "s", 0.02},       {"attention", "s", 0.02},
+      {"memory", "s", 0.02},          {"all_reduce", "s", 0.05}, {"all_gather", "s", 0.05},
+      {"reduce_scatter", "s", 0.05},  {"all_to_all", "s", 0.05}, {"send_recv", "s", 0.05},
+      {"idle", "", 0.01, true},       {"power", "W", 0.02},      {"die", "C", 1, true},
+      {"rest power", "W", 0.02},      {"rest die", "C", 1, true}};
   return kQuantities;
 }
 

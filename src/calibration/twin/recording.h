@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "calibration/twin/form.h"
 #include "compare/measured.h"
 #include "run/run.h"
 
@@ -14,8 +15,8 @@ namespace ergometer::calibration::twin {
 /// What a recording and a prediction both say of a job, by name:
 ///
 ///   step                        a step's length, s
-///   gemm, attention, memory     time of kernels in a step and rank, s; memory: all that are bound by it
-///   all_reduce, all_gather,     the same of collectives by kind, waiting for others included
+///   gemm, attention, memory     time of kernels in a step and rank, s; memory: all that are bound
+///   by it all_reduce, all_gather,     the same of collectives by kind, waiting for others included
 ///   reduce_scatter, all_to_all, send_recv
 ///   idle                        share of the step without any kernel
 ///   power, die                  mean over GPUs while steps run, W and C
@@ -23,11 +24,12 @@ namespace ergometer::calibration::twin {
 struct Quantity {
   const char* name;
   const char* unit;
-  double noise;        ///< one standard deviation: of the logarithm, or of an `absolute` one in its unit
+  double noise;  ///< one standard deviation: of the logarithm, or of an `absolute` one in its unit
   bool absolute = false;
 };
 /// Noises are assumed: a profiler's kernels and a log's steps repeat within a hundredth or two,
-/// collectives wait for each other, sensors of power differ by a few hundredths from board to board.
+/// collectives wait for each other, sensors of power differ by a few hundredths from board to
+/// board.
 const std::vector<Quantity>& quantities();
 
 using Values = std::map<std::string, double, std::less<>>;
@@ -35,6 +37,7 @@ using Values = std::map<std::string, double, std::less<>>;
 struct Recording {
   Values values;
   bool traced = false;    ///< kernels are told apart
+  Durations durations;    ///< of these kernels
   int64_t steps = 0;      ///< of a training log
   double step_noise = 0;  ///< of the logarithm of `step`
   std::vector<std::string> notes;

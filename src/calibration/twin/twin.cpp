@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 #include "calibration/calibrate.h"
 #include "calibration/least_squares.h"
+#include "engine/outcome/evidence_tables.h"
 #include "engine/outcome/interval.h"
 #include "engine/power/run_phases.h"
 #include "engine/simulate.h"
@@ -30,8 +31,13 @@ spec::Job with_factors(const spec::Job& job, std::span<const double> x) {
   return moved;
 }
 
+struct Predicted {
+  Values values;
+  Durations durations;
+};
+
 /// The same of a prediction as of a recording: kernels of the first rank of every stage as a trace.
-base::Result<Values> predict(const spec::Job& job, bool rests) {
+base::Result<Predicted> predict(const spec::Job& job, bool rests) {
   const spec::Parallelism& p = job.parallelism;
   engine::SimulateOptions options{.intervals = false};
   for (int64_t stage = 0; stage < p.pp; ++stage)
@@ -39,16 +45,17 @@ base::Result<Values> predict(const spec::Job& job, bool rests) {
   ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
   const auto traces = analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep});
   ERGOMETER_ASSIGN(const compare::Measured measured, compare::measure(traces, {}, job.model.name));
-  Values values = values_of(measured);
+  Predicted predicted{values_of(measured), durations_of(traces)};
+  Values& values = predicted.values;
   if (run.has_power) {
     values["power"] = run.power.mean_w_per_gpu;
     values["die"] = run.thermal.mean_gpu_c;
   }
-  if (!rests || !run.has_power) return values;
+  if (!rests || !run.has_power) return predicted;
   ERGOMETER_ASSIGN(const engine::StandingPower rest, engine::standing_power(job));
   values["rest power"] = rest.gpus_w / static_cast<double>(job.nodes() * job.cluster.node.gpus);
   values["rest die"] = rest.mean_c;
-  return values;
+  return predicted;
 }
 
 /// The rows that both sides have.
@@ -60,19 +67,18 @@ std::vector<Row> rows_of(const Recording& recording, const Values& predicted) {
     if (a == recording.values.end() || b == predicted.end()) continue;
     if (!quantity.absolute && (a->second <= 0 || b->second <= 0)) continue;
     const bool step = quantity.name == std::string_view("step");
-    rows.push_back({quantity, a->second, b->second, b->second,
-                    step ? recording.step_noise : quantity.noise});
+    rows.push_back(
+        {quantity, a->second, b->second, b->second, step ? recording.step_noise : quantity.noise});
   }
   return rows;
 }
 
 /// In units of its noise; a job that cannot be played is as far off as any.
-double residual(const Row& row, const base::Result<Values>& predicted) {
+double residual(const Row& row, const base::Result<Predicted>& predicted) {
   constexpr double kFarOff = 100;
   if (!predicted) return kFarOff;
-  const double value = predicted->find(row.quantity.name)->second;
-  const double off =
-      row.quantity.absolute ? value - row.recorded : std::log(value / row.recorded);
+  const double value = predicted->values.find(row.quantity.name)->second;
+  const double off = row.quantity.absolute ? value - row.recorded : std::log(value / row.recorded);
   return off / row.noise;
 }
 
@@ -182,10 +188,21 @@ spec::ClusterEvidence evidence_of(const spec::Job& job, const Problem& problem,
   evidence.precision = key.precision;
   evidence.kind = key.kind;
   evidence.gpus = job.gpus;
+  evidence.nodes = job.nodes();
   for (const spec::ClusterFactor& factor : spec::cluster_factors())
     evidence.factors.emplace_back(factor.name);
   evidence.covariance = covariance(problem, at);
   return evidence;
+}
+
+double form_of(const Recording& recording, const Predicted& predicted) {
+  const engine::Uncertainty& u = engine::catalog_uncertainty();
+  if (!recording.traced) return u.base;
+  Values shares;
+  for (const char* name : {"gemm", "attention", "memory"})
+    if (const auto it = recording.values.find(name); it != recording.values.end())
+      shares[name] = it->second / recording.values.at("step");
+  return u.measured_cluster * form_deviation(recording.durations, predicted.durations, shares);
 }
 
 }  // namespace
@@ -197,10 +214,10 @@ base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, 
         given.cluster.name));
   spec::Job job = given;
   job.cluster.measured.reset();
-  ERGOMETER_ASSIGN(const Values prior, predict(job, recording.values.contains("rest power")));
+  ERGOMETER_ASSIGN(const Predicted prior, predict(job, recording.values.contains("rest power")));
   Twin twin;
   twin.notes = recording.notes;
-  twin.rows = rows_of(recording, prior);
+  twin.rows = rows_of(recording, prior.values);
   const Objective objective(job, twin.rows, threads);
   const Problem problem = problem_of(objective, twin.rows.size());
   const Fit found = fit(problem, std::vector<double>(problem.bounds.size(), 0), kIterations);
@@ -211,8 +228,12 @@ base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, 
     const double off = at.residuals[i] * row.noise;
     row.after = row.quantity.absolute ? row.recorded + off : row.recorded * std::exp(off);
   }
-  twin.cluster = with_factors(job, found.x).cluster;
+  const spec::Job told = with_factors(job, found.x);
+  ERGOMETER_ASSIGN(const Predicted after, predict(told, false));
+  twin.form = form_of(recording, after);
+  twin.cluster = told.cluster;
   twin.cluster.measured = evidence_of(job, problem, at);
+  twin.cluster.measured->form = twin.form;
   return twin;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "base/json_writer.h"
@@ -21,19 +22,22 @@ std::string value_text(const Row& row, double value) {
                       : fmt::format("{:.1f} {}", value, unit);
 }
 
+/// With one digit; what rounds to nothing has no sign of its own.
+double tenths(double value) { return std::round(10 * value) / 10 + 0.0; }
+
 /// "+3.1 %", of an absolute quantity the difference.
 std::string off_text(const Row& row, double value) {
-  if (!row.quantity.absolute)
-    return fmt::format("{:+.1f} %", kPercent * (value / row.recorded - 1));
+  const double off = row.quantity.absolute ? value - row.recorded : value / row.recorded - 1;
   const std::string_view unit = row.quantity.unit;
-  return unit.empty() ? fmt::format("{:+.1f} %", kPercent * (value - row.recorded))
-                      : fmt::format("{:+.1f} {}", value - row.recorded, unit);
+  if (row.quantity.absolute && !unit.empty()) return fmt::format("{:+.1f} {}", tenths(off), unit);
+  return fmt::format("{:+.1f} %", tenths(kPercent * off));
 }
 
 std::string source_of(const FactorValue& value, const base::Parameter& before,
                       std::string_view from) {
-  return fmt::format("calibrate --from {}: {:.3f} times what was there, standard error {:.1f} %; {}",
-                     from, value.factor_of, kPercent * value.standard_error, before.source);
+  return fmt::format(
+      "calibrate --from {}: {:.3f} times what was there, standard error {:.1f} %; {}", from,
+      value.factor_of, kPercent * value.standard_error, before.source);
 }
 
 const FactorValue* factor_of(const Twin& twin, std::string_view parameter) {
@@ -48,9 +52,13 @@ void add_line(std::string& out, const Twin& twin, const std::string& name,
   const std::string plain = name.substr(prefix);
   const FactorValue* value = factor_of(twin, plain);
   const bool fitted = value != nullptr && value->not_told.empty();
+  const bool moved = value != nullptr && value->factor_of != 1;
+  // Six digits: more would differ from machine to machine and mean nothing.
+  const std::string number =
+      moved ? fmt::format("{:.6g}", parameter.value) : base::shortest(parameter.value);
   const std::string unit = parameter.unit.empty() ? "" : ' ' + parameter.unit;
   fmt::format_to(std::back_inserter(out), "    {}: {{value: {}{}, source: {}, grade: {}}}\n", plain,
-                 base::shortest(parameter.value), unit,
+                 number, unit,
                  base::json_quote(fitted ? source_of(*value, parameter, from) : parameter.source),
                  to_string(fitted ? base::Grade::kFitted : parameter.grade));
 }
@@ -90,9 +98,10 @@ void add_coolings(std::string& out, const Twin& twin, std::string_view from) {
 void add_evidence(std::string& out, const spec::ClusterEvidence& evidence) {
   fmt::format_to(std::back_inserter(out),
                  "measured:\n  job: {}\n  software: {}\n  precision: {}\n  kind: {}\n  gpus: {}\n"
-                 "  covariance:\n",
+                 "  nodes: {}\n  form: {:.3g}\n  covariance:\n",
                  base::json_quote(evidence.job), base::json_quote(evidence.software),
-                 evidence.precision, base::json_quote(evidence.kind), evidence.gpus);
+                 evidence.precision, base::json_quote(evidence.kind), evidence.gpus, evidence.nodes,
+                 evidence.form);
   for (size_t i = 0; i < evidence.factors.size(); ++i) {
     fmt::format_to(std::back_inserter(out), "    {}: [", base::json_quote(evidence.factors[i]));
     for (size_t j = 0; j <= i; ++j)
@@ -110,8 +119,7 @@ std::string to_text(const Twin& twin) {
   for (const Row& row : twin.rows)
     fmt::format_to(std::back_inserter(out), "{:<16}{:>12}{:>12}{:>10}{:>12}{:>10}\n",
                    row.quantity.name, value_text(row, row.recorded), value_text(row, row.before),
-                   off_text(row, row.before), value_text(row, row.after),
-                   off_text(row, row.after));
+                   off_text(row, row.before), value_text(row, row.after), off_text(row, row.after));
   fmt::format_to(std::back_inserter(out), "\n{:<34}{:>16}{:>10}\n", "told", "times catalog's",
                  "error");
   for (const FactorValue& value : twin.factors)
@@ -119,6 +127,8 @@ std::string to_text(const Twin& twin) {
       fmt::format_to(std::back_inserter(out), "{:<34}{:>16.3f}{:>8.1f} %{}\n",
                      value.factor->meaning, value.factor_of, kPercent * value.standard_error,
                      value.at_bound ? "  at the end of its range" : "");
+  fmt::format_to(std::back_inserter(out), "{:<34}{:>24.1f} %\n", "any other job, besides",
+                 kPercent * twin.form);
   out += "\nnot told\n";
   for (const FactorValue& value : twin.factors)
     if (!value.not_told.empty())
@@ -146,7 +156,7 @@ std::string to_json(const Twin& twin) {
     json.member("told", value.not_told.empty()).member("why_not", value.not_told);
     json.member("at_bound", value.at_bound).end_object();
   }
-  json.end_array().key("notes").begin_array();
+  json.end_array().member("form", twin.form).key("notes").begin_array();
   for (const std::string& note : twin.notes) json.value(note);
   json.end_array().end_object();
   return json.take();
@@ -154,9 +164,9 @@ std::string to_json(const Twin& twin) {
 
 std::string cluster_file(const Twin& twin, std::string_view extends, std::string_view from) {
   const spec::Node& node = twin.cluster.node;
-  std::string out = fmt::format(
-      "# {} as a recording of {} tells it.\nextends: {}\nname: {}\n", twin.cluster.name,
-      twin.cluster.measured->job, extends, base::json_quote(twin.cluster.name + " twin"));
+  std::string out = fmt::format("# {} as a recording of {} tells it.\nextends: {}\nname: {}\n",
+                                twin.cluster.name, twin.cluster.measured->job, extends,
+                                base::json_quote(twin.cluster.name + " twin"));
   if (const base::Parameter* host = node.parameters.find("host.factor")) {
     std::string line;
     add_line(line, twin, "host.factor", *host, 0, from);

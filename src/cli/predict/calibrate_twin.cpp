@@ -55,8 +55,7 @@ Result<void> write_twin(const Arguments& arguments, const calibration::twin::Twi
   std::error_code error;
   std::filesystem::create_directories(out, error);
   if (error)
-    return input_error(
-        fmt::format("--out {}: cannot be made: {}", out.string(), error.message()));
+    return input_error(fmt::format("--out {}: cannot be made: {}", out.string(), error.message()));
   const std::string cluster = (out / "cluster.yaml").string();
   ERGOMETER_TRY(base::write_file_atomically(
       cluster, cluster_file(twin, job.find("cluster")->text,
@@ -70,11 +69,11 @@ Result<void> write_twin(const Arguments& arguments, const calibration::twin::Twi
 }  // namespace
 
 Result<int> run_calibrate_twin(const Arguments& arguments, const Console& console) {
-  for (const char* other : {"truth", "device", "catalog", "parameters", "folds", "rounds",
-                            "leave-out", "dry-run"})
+  for (const char* other :
+       {"truth", "device", "catalog", "parameters", "folds", "rounds", "leave-out", "dry-run"})
     if (arguments.has(other))
-      return input_error(fmt::format("calibrate: --{} stands beside --from; give one of them",
-                                     other));
+      return input_error(
+          fmt::format("calibrate: --{} stands beside --from; give one of them", other));
   if (!names_job(arguments))
     return input_error(
         "calibrate: --from needs the job that was recorded; usage: ergometer calibrate --from "

@@ -127,10 +127,13 @@ double host_share(const Timeline& timeline) {
          static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
 }
 
+/// Of the time lost to stragglers: what its fit is sure to (the source of scale.jitter).
+constexpr double kJitterDeviation = 0.31;
+
 /// Of what the job's own kind is seen in the recording.
 Terms measured_terms(const spec::Job& job, const EvidenceKey& key, const Uncertainty& u) {
   const spec::ClusterEvidence& seen = *job.cluster.measured;
-  Terms terms(u.measured_cluster);
+  Terms terms(seen.form);
   if (!seen.mostly.empty())
     terms.add(seen.step_deviation, fmt::format("the recording leaves {:.1f} % open, mostly the {}",
                                                100 * seen.step_deviation, seen.mostly));
@@ -140,10 +143,11 @@ Terms measured_terms(const spec::Job& job, const EvidenceKey& key, const Uncerta
     terms.add(u.software_unseen, fmt::format("no run of {} was recorded", key.software));
   if (key.kind != seen.kind)
     terms.add(u.kind_unseen, fmt::format("no {} run was recorded", key.kind));
-  if (job.gpus > seen.gpus)
-    terms.add(u.per_doubling *
-                  std::log2(static_cast<double>(job.gpus) / static_cast<double>(seen.gpus)),
-              fmt::format("the recorded job had {} GPUs", seen.gpus));
+  if (job.nodes() > seen.nodes)
+    terms.add(
+        kJitterDeviation * job.software.parameters.value_or("scale.jitter", 0) *
+            std::log2(static_cast<double>(job.nodes()) / static_cast<double>(seen.nodes)),
+        fmt::format("the recorded job had {} node{}", seen.nodes, seen.nodes == 1 ? "" : "s"));
   return terms;
 }
 
@@ -201,8 +205,8 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   if (job.training.offloaded_layers > 0)
     terms.add(u.kind_unseen,
               "the way of offloaded activations to the host and back is taken to cost no time");
+  add_scale(terms, job.gpus, gpu_name(job), known, u);
   if (!measured) {
-    add_scale(terms, job.gpus, gpu_name(job), known, u);
     terms.add_share(u.host, host_share, "waits for the host to launch kernels");
     terms.add_share(u.communication, communication_share(performance), "waits for communication");
   }

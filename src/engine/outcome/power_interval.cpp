@@ -53,8 +53,8 @@ class Draw {
   }
   /// Of all of the work together, beside what its numbers are known to.
   double work() const {
-    const Uncertainty& u = catalog_uncertainty();
-    const double sigma = recorded_.empty() ? u.power_work : u.measured_cluster;
+    const double sigma =
+        job_.cluster.measured ? job_.cluster.measured->form : catalog_uncertainty().power_work;
     return base::exponential(sigma * normal("power_work"));
   }
   double gpu(const std::string& name) const {

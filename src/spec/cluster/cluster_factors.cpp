@@ -12,8 +12,6 @@
 namespace ergometer::spec {
 namespace {
 
-
-
 // Deviations and bounds are assumed: about what the catalog's fits leave of rates (+-4 to 14 %),
 // what hosts differ by (a factor of two), what boards draw and coolers carry more or less.
 constexpr std::array kFactors = std::to_array<ClusterFactor>({
@@ -24,7 +22,13 @@ constexpr std::array kFactors = std::to_array<ClusterFactor>({
      0.10,
      0.7,
      {"gemm.efficiency", "gemm.fp8_efficiency", "gemm.fp4_efficiency", "gemm.memory_efficiency"}},
-    {"grouped", "rate of grouped products", FactorPlace::kGpu, true, 0.15, 0.7, {"grouped.efficiency"}},
+    {"grouped",
+     "rate of grouped products",
+     FactorPlace::kGpu,
+     true,
+     0.15,
+     0.7,
+     {"grouped.efficiency"}},
     {"attention",
      "rate of attention",
      FactorPlace::kGpu,
@@ -104,7 +108,8 @@ void read_row(YamlMap& covariance, const std::string& name, ClusterEvidence& evi
   std::vector<double> row;
   for (const std::string& word : covariance.texts(name)) {
     const auto number = base::parse_number(word);
-    if (!number) return covariance.refuse(name, fmt::format("found \"{}\"; allowed: numbers", word));
+    if (!number)
+      return covariance.refuse(name, fmt::format("found \"{}\"; allowed: numbers", word));
     row.push_back(*number);
   }
   evidence.factors.push_back(name);
@@ -132,8 +137,8 @@ const ClusterFactor* find_cluster_factor(std::string_view name) {
 }
 
 bool moves(const ClusterFactor& factor, std::string_view parameter) {
-  return !parameter.empty() && std::ranges::find(factor.parameters, parameter) !=
-                                   factor.parameters.end();
+  return !parameter.empty() &&
+         std::ranges::find(factor.parameters, parameter) != factor.parameters.end();
 }
 
 void scale(Cluster& cluster, const ClusterFactor& factor, double by) {
@@ -153,14 +158,17 @@ void scale(Cluster& cluster, const ClusterFactor& factor, double by) {
 }
 
 ClusterEvidence read_evidence(YamlMap map) {
-  map.allow({"job", "software", "precision", "kind", "gpus", "covariance"});
-  for (const char* key : {"software", "precision", "kind", "gpus", "covariance"}) map.require(key);
+  map.allow({"job", "software", "precision", "kind", "gpus", "nodes", "form", "covariance"});
+  for (const char* key : {"software", "precision", "kind", "gpus", "nodes", "form", "covariance"})
+    map.require(key);
   ClusterEvidence evidence;
   evidence.job = map.text("job");
   evidence.software = map.text("software");
   evidence.precision = map.text("precision");
   evidence.kind = map.text("kind");
   evidence.gpus = map.integer("gpus", 1, 1, kMostNodes);
+  evidence.nodes = map.integer("nodes", 1, 1, kMostNodes);
+  evidence.form = map.real("form", 0, 0, 1);
   auto covariance = map.map("covariance");
   if (!covariance) {
     map.refuse("covariance", "allowed: a mapping of factors to rows of numbers");

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 #include "spec/catalog/read.h"
 #include "spec/cluster/parameter_table.h"
 
@@ -19,7 +23,8 @@ std::string refusal(const std::string& measured) {
   return cluster ? "" : cluster.error().message;
 }
 
-constexpr const char* kHead = "{software: a, precision: bf16, kind: dense, gpus: 8, covariance: ";
+constexpr const char* kHead =
+    "{software: a, precision: bf16, kind: dense, gpus: 8, nodes: 1, form: 0.02, covariance: ";
 
 TEST(ClusterFactors, HoldKnownParametersOnceEach) {
   std::vector<std::string_view> seen;

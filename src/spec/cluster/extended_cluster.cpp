@@ -115,10 +115,18 @@ void change_host(YamlMap& map, Node& node) {
 
 /// What was recorded of a cluster says nothing of one with other parts.
 void change_evidence(YamlMap& map, Cluster& cluster) {
-  constexpr std::array kParts = {"gpu",           "kernels",          "power",
-                                 "parameters",    "cooling",          "coolings",
-                                 "nic_bandwidth", "node_bandwidth",   "intra_bandwidth",
-                                 "fabric",        "intra_collectives", "collectives",
+  constexpr std::array kParts = {"gpu",
+                                 "kernels",
+                                 "power",
+                                 "parameters",
+                                 "cooling",
+                                 "coolings",
+                                 "nic_bandwidth",
+                                 "node_bandwidth",
+                                 "intra_bandwidth",
+                                 "fabric",
+                                 "intra_collectives",
+                                 "collectives",
                                  "oversubscription"};
   if (std::ranges::any_of(kParts, [&](const char* part) { return map.has(part); }))
     cluster.measured.reset();
@@ -131,10 +139,9 @@ void change_evidence(YamlMap& map, Cluster& cluster) {
 /// What says something of the node says it of no group in particular.
 void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
   if (cluster.groups.empty()) return;
-  for (const char* key :
-       {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters", "cooling", "coolings",
-        "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "intra_collectives", "host_factor",
-        "measured"})
+  for (const char* key : {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters",
+                          "cooling", "coolings", "nic_bandwidth", "node_bandwidth",
+                          "intra_bandwidth", "intra_collectives", "host_factor", "measured"})
     if (map.has(key))
       map.refuse(key,
                  fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
@@ -158,10 +165,27 @@ base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
 }  // namespace
 
 base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
-  map.allow({"extends", "name", "aliases", "source", "nodes", "domain_gpus", "gpu", "kernels",
-             "power", "parameters", "cooling", "coolings", "nic_bandwidth", "node_bandwidth",
-             "intra_bandwidth", "intra_collectives", "oversubscription", "fabric", "collectives",
-             "host_factor", "measured"});
+  map.allow({"extends",
+             "name",
+             "aliases",
+             "source",
+             "nodes",
+             "domain_gpus",
+             "gpu",
+             "kernels",
+             "power",
+             "parameters",
+             "cooling",
+             "coolings",
+             "nic_bandwidth",
+             "node_bandwidth",
+             "intra_bandwidth",
+             "intra_collectives",
+             "oversubscription",
+             "fabric",
+             "collectives",
+             "host_factor",
+             "measured"});
   if (depth > kDeepestExtension)
     map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepestExtension));
   if (map.error()) return tl::unexpected(*map.error());

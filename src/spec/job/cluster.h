@@ -94,7 +94,8 @@ struct NodeGroup {
 struct ClusterEvidence {
   std::string job;                        ///< for people
   std::string software, precision, kind;  ///< as in catalog/tables/evidence.csv
-  int64_t gpus = 0;
+  int64_t gpus = 0, nodes = 0;
+  double form = 0;  ///< of a step's logarithm: what the model's form leaves on other jobs
   std::vector<std::string> factors;
   /// Of the factors' logarithms, the lower triangle: a row a factor.
   std::vector<std::vector<double>> covariance;
