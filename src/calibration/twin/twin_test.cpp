@@ -152,8 +152,8 @@ Trials trials(const char* gpus, const char* gbs) {
   for (int seed = 1; seed <= all.count; ++seed) {
     const Trial one = trial(static_cast<uint64_t>(seed), gpus, gbs);
     if (asked != nullptr)
-      fmt::print("{}: off {:+.4f}, before {:+.4f}, high / low {:.4f}\n", seed, one.error, one.before,
-                 one.width);
+      fmt::print("{}: off {:+.4f}, before {:+.4f}, high / low {:.4f}\n", seed, one.error,
+                 one.before, one.width);
     all.inside += one.inside;
     all.near += std::abs(one.error) < 0.03;
     all.within_two += one.within_two;
