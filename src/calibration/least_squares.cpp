@@ -133,12 +133,22 @@ std::vector<double> solve_linearised(const Problem& problem, const Linearised& a
   return x;
 }
 
-std::vector<double> standard_errors(const Problem& problem, const Linearised& at) {
+std::vector<std::vector<double>> covariance(const Problem& problem, const Linearised& at) {
   const auto n = static_cast<Eigen::Index>(problem.bounds.size());
   const Normal normal = normal_equations(problem, at, Eigen::VectorXd::Zero(n));
   const Eigen::MatrixXd inverse = normal.matrix.ldlt().solve(Eigen::MatrixXd::Identity(n, n));
+  std::vector<std::vector<double>> rows;
+  for (Eigen::Index j = 0; j < n; ++j) {
+    auto& row = rows.emplace_back();
+    for (Eigen::Index k = 0; k <= j; ++k) row.push_back(inverse(j, k));
+  }
+  return rows;
+}
+
+std::vector<double> standard_errors(const Problem& problem, const Linearised& at) {
   std::vector<double> errors;
-  for (Eigen::Index j = 0; j < n; ++j) errors.push_back(std::sqrt(inverse(j, j)));
+  for (const std::vector<double>& row : covariance(problem, at))
+    errors.push_back(std::sqrt(row.back()));
   return errors;
 }
 

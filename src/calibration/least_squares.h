@@ -56,6 +56,9 @@ std::vector<double> solve_linearised(const Problem& problem, const Linearised& a
 /// C's Hessian, sum of w_i J_i J_i^T / s^2 plus priors. Without data it is sigma_j.
 std::vector<double> standard_errors(const Problem& problem, const Linearised& at);
 
+/// The whole matrix behind them, its lower triangle: row j has j + 1 entries.
+std::vector<std::vector<double>> covariance(const Problem& problem, const Linearised& at);
+
 struct Fit {
   std::vector<double> x;
   Linearised at;  ///< at x, but with slopes from where the last step began

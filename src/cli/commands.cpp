@@ -83,11 +83,12 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer validate --microbench microbench.csv\n",
      "FILE.csv", 0, 16, validate_flags, run_validate},
     {"calibrate", "Fit the catalog's numbers to measured runs, cross-validated by group",
-     "calibrate --truth FILE... | --device [GPU] [options]",
+     "calibrate --truth FILE... | --device [GPU] | --from FILE JOB",
      "  ergometer calibrate --truth training_runs.csv,bulk.csv --out fitted\n"
      "  ergometer calibrate --truth training_runs.csv --catalog catalog\n"
      "  ergometer calibrate --truth training_runs.csv --leave-out source\n"
-     "  ergometer calibrate --device 0 --out measured\n",
+     "  ergometer calibrate --device 0 --out measured\n"
+     "  ergometer calibrate --from recorded.run job.yaml --out twin\n",
      "FILE", 0, 16, calibrate_flags, run_calibrate},
     {"launch", "Write the scripts that run jobs for real, recorded; collect what came back",
      "launch FILE...|STUDY --for NAME --scheduler NAME --out FOLDER",

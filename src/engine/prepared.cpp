@@ -4,6 +4,7 @@
 #include <span>
 
 #include "cost/cost.h"
+#include "engine/factor_deviation.h"
 #include "engine/outcome/interval.h"
 #include "engine/outcome/summary.h"
 #include "engine/time/compile.h"
@@ -153,7 +154,9 @@ base::Result<Estimate> estimate(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Timeline timeline, Prepared(job).timeline(job));
   Estimate result;
   result.performance = performance(job, timeline);
-  add_interval(result.performance, job, timeline);
+  spec::Job told = job;
+  ERGOMETER_TRY(tell_deviation(told));
+  add_interval(result.performance, told, timeline);
   const spec::Job played = with_micro_batches(job, micro_batches_to_play(job).back());
   const workload::Workload workload = workload::lower(played);
   const plan::MemoryReport memory = plan::memory(played, workload, plan::divide(played, workload));

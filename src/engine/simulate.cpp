@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/expert_rows.h"
+#include "engine/factor_deviation.h"
 #include "engine/outcome/interval.h"
 #include "engine/outcome/limiter.h"
 #include "engine/outcome/link_use.h"
@@ -151,7 +152,9 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
 
 }  // namespace
 
-base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options) {
+base::Result<Simulation> simulate_in_full(const spec::Job& given, const SimulateOptions& options) {
+  spec::Job job = given;
+  ERGOMETER_TRY(tell_deviation(job));
   const bool sweeps = options.engine == EngineKind::kSweep;
   Simulation result;
   ERGOMETER_ASSIGN(Planned planned, play_planned(job, sweeps && !options.whole_step,

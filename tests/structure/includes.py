@@ -29,7 +29,7 @@ ALLOWED["watch"] = {"base", "spec", "run", "record"}
 # What many recorders push, kept and shown.
 ALLOWED["serve"] = {"base", "spec", "run", "record", "watch"}
 ALLOWED["calibration"].add("record")
-for user in ("compare", "report", "study", "launch", "page", "cli"):
+for user in ("compare", "calibration", "report", "study", "launch", "page", "cli"):
     ALLOWED[user].add("analysis")
 ALLOWED["launch"].add("import")
 # Launch scripts and frameworks' files end as settings: only what meets users reads them.

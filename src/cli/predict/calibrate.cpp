@@ -14,6 +14,7 @@
 #include "cli/console/progress.h"
 #include "cli/console/threads.h"
 #include "cli/predict/calibrate_device.h"
+#include "cli/predict/calibrate_twin.h"
 
 namespace ergometer::cli {
 namespace {
@@ -124,6 +125,9 @@ std::vector<Flag> calibrate_flags() {
   const auto flag = [](const char* name, const char* value, const char* help) {
     return Flag{name, "", Takes::kValue, value, "calibration", help, {}};
   };
+  const auto of_job = [](const char* name, const char* value, const char* help) {
+    return Flag{name, "", Takes::kValue, value, "recording", help, {}};
+  };
   return {
       flag("truth", "FILE[,FILE]", "measured runs, in the columns of training_runs.csv"),
       flag("parameters", "FILE",
@@ -161,11 +165,30 @@ std::vector<Flag> calibrate_flags() {
        {"air", "liquid", "immersion"},
        true},
       {"dry-run", "", Takes::kNothing, "", "measurement", "print what --device would do", {}},
+      {"from",
+       "",
+       Takes::kValue,
+       "FILE",
+       "recording",
+       "fit the numbers of JOB's cluster to a recording of JOB: a Run, a profiler's trace, "
+       "telemetry; several with commas",
+       {},
+       false,
+       true},
+      of_job("trace-steps", "N", "steps in a trace that marks none"),
+      of_job("model", "MODEL", "of the recorded job, where its file does not say it"),
+      of_job("cluster", "CLUSTER", "the same"),
+      of_job("gpus", "N", "the same"),
       threads_flag()};
 }
 
 base::Result<int> run_calibrate(const Arguments& arguments, const Console& console) {
+  if (arguments.has("from")) return run_calibrate_twin(arguments, console);
   if (arguments.has("device")) return run_calibrate_device(arguments, console);
+  for (const char* of_recording : {"trace-steps", "model", "cluster", "gpus"})
+    if (arguments.has(of_recording))
+      return base::input_error(
+          fmt::format("calibrate: --{} is for --from; give both", of_recording));
   for (const char* of_device : {"dry-run", "cooling"})
     if (arguments.has(of_device))
       return base::input_error(

@@ -30,6 +30,7 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"per_doubling", &Uncertainty::per_doubling},
     {"host", &Uncertainty::host},
     {"communication", &Uncertainty::communication},
+    {"measured_cluster", &Uncertainty::measured_cluster},
     {"power_work", &Uncertainty::power_work},
     {"power_beside", &Uncertainty::power_beside},
     {"memory_base", &Uncertainty::memory_base},

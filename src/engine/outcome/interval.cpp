@@ -127,6 +127,46 @@ double host_share(const Timeline& timeline) {
          static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
 }
 
+/// Of the time lost to stragglers: what its fit is sure to (the source of scale.jitter).
+constexpr double kJitterDeviation = 0.31;
+
+/// Of what the job's own kind is seen in the recording.
+Terms measured_terms(const spec::Job& job, const EvidenceKey& key, const Uncertainty& u) {
+  const spec::ClusterEvidence& seen = *job.cluster.measured;
+  Terms terms(seen.form);
+  if (!seen.mostly.empty())
+    terms.add(seen.step_deviation, fmt::format("the recording leaves {:.1f} % open, mostly the {}",
+                                               100 * seen.step_deviation, seen.mostly));
+  if (key.precision != seen.precision)
+    terms.add(u.precision_unseen, fmt::format("no {} run was recorded", key.precision));
+  if (key.software != seen.software)
+    terms.add(u.software_unseen, fmt::format("no run of {} was recorded", key.software));
+  if (key.kind != seen.kind)
+    terms.add(u.kind_unseen, fmt::format("no {} run was recorded", key.kind));
+  if (job.nodes() > seen.nodes)
+    terms.add(
+        kJitterDeviation * job.software.parameters.value_or("scale.jitter", 0) *
+            std::log2(static_cast<double>(job.nodes()) / static_cast<double>(seen.nodes)),
+        fmt::format("the recorded job had {} node{}", seen.nodes, seen.nodes == 1 ? "" : "s"));
+  return terms;
+}
+
+/// Of the runs that the catalog was calibrated on.
+Terms catalog_terms(const spec::Job& job, const EvidenceKey& key, const Known& known,
+                    const Uncertainty& u) {
+  Terms terms(u.base);
+  const std::string gpu = gpu_name(job);
+  add_gpu(terms, gpu, known, u);
+  if (key.several_nodes && !known.nodes)
+    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", gpu));
+  if (!known.precision)
+    terms.add(u.precision_unseen,
+              fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
+  add_software(terms, job, known, u);
+  if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
+  return terms;
+}
+
 }  // namespace
 
 EvidenceKey evidence_key(const spec::Job& job) {
@@ -159,23 +199,17 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
                             const Uncertainty& u) {
   const EvidenceKey key = evidence_key(job);
   const Known known = known_about(key, evidence);
-  Terms terms(u.base);
-  const std::string gpu = gpu_name(job);
-  add_gpu(terms, gpu, known, u);
-  if (key.several_nodes && !known.nodes)
-    terms.add(u.nodes_unseen, fmt::format("no multi-node {} run was ever seen", gpu));
-  if (!known.precision)
-    terms.add(u.precision_unseen,
-              fmt::format("no {} run on {} was ever seen", key.precision, key.architecture));
-  add_software(terms, job, known, u);
-  if (!known.kind) terms.add(u.kind_unseen, fmt::format("no {} run was ever seen", key.kind));
+  const bool measured = job.cluster.measured.has_value();
+  Terms terms = measured ? measured_terms(job, key, u) : catalog_terms(job, key, known, u);
   // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.
   if (job.training.offloaded_layers > 0)
     terms.add(u.kind_unseen,
               "the way of offloaded activations to the host and back is taken to cost no time");
-  add_scale(terms, job.gpus, gpu, known, u);
-  terms.add_share(u.host, host_share, "waits for the host to launch kernels");
-  terms.add_share(u.communication, communication_share(performance), "waits for communication");
+  add_scale(terms, job.gpus, gpu_name(job), known, u);
+  if (!measured) {
+    terms.add_share(u.host, host_share, "waits for the host to launch kernels");
+    terms.add_share(u.communication, communication_share(performance), "waits for communication");
+  }
   Interval interval;
   interval.sigma = terms.sigma();
   const double factor = std::exp(kNormal90 * interval.sigma);

@@ -54,6 +54,8 @@ struct Uncertainty {
   double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU
   double host = 0;              ///< a step that only waits for the host; in proportion
   double communication = 0;     ///< a step that only waits for communication; in proportion
+  double measured_cluster = 0;  ///< how much of the scatter of kernels inside their classes, which
+                                ///< a recording shows, other jobs are off by; no deviation itself
   // Of power (`power_interval`).
   double power_work = 0;    ///< of what the cores' work draws, one factor for all of it
   double power_beside = 0;  ///< of what a node draws beside its GPUs, one factor for all of it
@@ -71,6 +73,10 @@ base::Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::str
 /// ln(measured / predicted) is taken as normal around 0 with
 ///   sigma^2 = base^2 + sum over the terms that apply of term^2,
 /// so that low = t exp(-1.645 sigma) and high = t exp(1.645 sigma).
+/// On a cluster that a recording tells of (`Cluster::measured`) the terms of the GPU, the nodes,
+/// the host and communication give way to what the recording leaves open of the model's form and of
+/// the cluster's factors (`form`, `step_deviation`); software, precision and kind are held to the
+/// job that was recorded. Each doubling of its nodes adds 31 % of the software's `scale.jitter`.
 /// Worked: t = 10 s, base 0.05, an unseen GPU 0.12: sigma = 0.13, low = 8.07 s, high = 12.38 s.
 struct Interval {
   double sigma = 0;

@@ -147,5 +147,26 @@ TEST(Interval, WidensForOffloadedActivations) {
             "the way of offloaded activations to the host and back is taken to cost no time");
 }
 
+// A recording leaves 3 % of form and 4 % of the cluster open: sigma = 0.05, whatever waits.
+TEST(Interval, OfARecordedClusterIsWhatTheRecordingLeavesOpen) {
+  spec::Job job = one_node();
+  const EvidenceKey key = evidence_key(job);
+  spec::ClusterEvidence& told = job.cluster.measured.emplace();
+  told.software = key.software;
+  told.precision = key.precision;
+  told.kind = key.kind;
+  told.nodes = job.nodes();
+  told.form = 0.03;
+  told.step_deviation = 0.04;
+  told.mostly = "rate of attention";
+  const Interval i = step_time_interval(job, ten_seconds(), 0.5, seen(job), kTerms);
+  EXPECT_NEAR(i.sigma, 0.05, 1e-12);
+  ASSERT_EQ(i.reasons.size(), 1u);
+  EXPECT_EQ(i.reasons[0], "the recording leaves 4.0 % open, mostly the rate of attention");
+  job.cluster.measured->precision = "another";
+  EXPECT_NEAR(step_time_interval(job, ten_seconds(), 0, seen(job), kTerms).sigma,
+              std::hypot(0.05, 0.08), 1e-12);
+}
+
 }  // namespace
 }  // namespace ergometer::engine

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/exponential.h"
 #include "base/random.h"
 #include "engine/outcome/evidence_tables.h"
 #include "engine/power/fleet_heat.h"
 #include "engine/power/governed_step.h"
+#include "spec/cluster/cluster_factors.h"
 
 namespace ergometer::engine {
 namespace {
@@ -23,7 +27,9 @@ constexpr double kLargestDraw = 2.5;  ///< standard deviations
 /// One set of factors, drawn when asked for by name.
 class Draw {
  public:
-  Draw(const spec::Job& job, int number) : job_(job), number_(static_cast<uint64_t>(number)) {}
+  Draw(const spec::Job& job, int number) : job_(job), number_(static_cast<uint64_t>(number)) {
+    if (job.cluster.measured) draw_recorded(*job.cluster.measured);
+  }
 
   double normal(const std::string& name) const {
     const base::Random random(job_.conditions.seed, number_, name);
@@ -35,10 +41,27 @@ class Draw {
     if (found == nullptr) return 1;
     return base::exponential(relative_deviation(found->grade) * normal(name));
   }
+  /// Of a number that a recording told of, with those that move with it; else 1.
+  double recorded(std::string_view name) const {
+    for (const auto& [factor, by] : recorded_)
+      if (spec::moves(*factor, name)) return by;
+    return 1;
+  }
+  bool has_recorded(std::string_view name) const {
+    return std::ranges::any_of(recorded_,
+                               [&](const auto& it) { return spec::moves(*it.first, name); });
+  }
+  /// Of all of the work together, beside what its numbers are known to.
+  double work() const {
+    const double sigma =
+        job_.cluster.measured ? job_.cluster.measured->form : catalog_uncertainty().power_work;
+    return base::exponential(sigma * normal("power_work"));
+  }
   double gpu(const std::string& name) const {
-    return factor(job_.cluster.node.gpu.parameters, name);
+    return has_recorded(name) ? recorded(name) : factor(job_.cluster.node.gpu.parameters, name);
   }
   double cooling(const std::string& name) const {
+    if (has_recorded(name)) return recorded(name);
     const char* kind = job_.conditions.cooling == spec::Cooling::kAir      ? "cooling.air."
                        : job_.conditions.cooling == spec::Cooling::kLiquid ? "cooling.liquid."
                                                                            : "cooling.immersion.";
@@ -48,8 +71,27 @@ class Draw {
   bool has_inlet() const { return job_.conditions.has_inlet; }
 
  private:
+  /// Normal with the recording's covariance: independent ones through its Cholesky factor.
+  void draw_recorded(const spec::ClusterEvidence& evidence) {
+    const auto& c = evidence.covariance;
+    std::vector<std::vector<double>> root = c;
+    for (size_t i = 0; i < c.size(); ++i) {
+      double sum = 0;
+      for (size_t j = 0; j <= i; ++j) {
+        double rest = c[i][j];
+        for (size_t k = 0; k < j; ++k) rest -= root[i][k] * root[j][k];
+        if (i == j) root[i][i] = std::sqrt(std::max(0.0, rest));
+        if (i != j) root[i][j] = root[j][j] > 0 ? rest / root[j][j] : 0;
+        sum += root[i][j] * normal("recorded " + evidence.factors[j]);
+      }
+      recorded_.emplace_back(spec::find_cluster_factor(evidence.factors[i]),
+                             base::exponential(sum));
+    }
+  }
+
   const spec::Job& job_;
   uint64_t number_;
+  std::vector<std::pair<const spec::ClusterFactor*, double>> recorded_;
 };
 
 const char* tensor_parameter(spec::Precision precision) {
@@ -62,8 +104,7 @@ const char* tensor_parameter(spec::Precision precision) {
 }
 
 void vary(const Draw& draw, spec::Precision precision, StepActivity& activity) {
-  const double work =
-      base::exponential(catalog_uncertainty().power_work * draw.normal("power_work"));
+  const double work = draw.work();
   const double tensor = work * draw.gpu(tensor_parameter(precision)),
                vector = work * draw.gpu("power.vector"), cache = work * draw.gpu("power.cache"),
                memory = draw.gpu("power.memory"), link = draw.gpu("power.link");
@@ -105,6 +146,10 @@ void vary(const Draw& draw, Fleet& fleet) {
   cooling.film_k_per_w *= draw.cooling("film_resistance");
   cooling.preheat_k_per_w *= draw.cooling("preheat");
   if (draw.has_inlet()) return;
+  if (draw.has_recorded("inlet")) {
+    for (double& inlet_c : fleet.inlet_c) inlet_c *= draw.recorded("inlet");
+    return;
+  }
   for (double& inlet_c : fleet.inlet_c) inlet_c += kInletDeviationK * draw.normal("inlet");
 }
 

@@ -40,7 +40,9 @@ double relative_deviation(base::Grade grade);
 /// Draws every parameter of power, cooling and the node from a normal distribution around its
 /// value, as wide as its grade says, one factor each on all work and on all that nodes draw beside
 /// GPUs (`Uncertainty`), and the step's length as wide as its own interval; settles clocks and heat
-/// for each of 64 draws, and takes the 5th and 95th percentile. Draws depend on the job's seed
+/// for each of 64 draws, and takes the 5th and 95th percentile. Numbers that a recording of the
+/// cluster told of (`Cluster::measured`) are drawn from its covariance instead, and all work by
+/// `form`. Draws depend on the job's seed
 /// alone. Differences between single GPUs are left out: `fleet` is of nominal silicon.
 /// `reference_hz`: the clock at which the activity's length holds; `step_sigma`: deviation of the
 /// step time's logarithm.

@@ -62,7 +62,12 @@ base::Result<StandingPower> standing_power(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Fleet fleet, make_fleet(job));
   FleetHeat heat(fleet, job.cluster.node);
   heat.cool_down(fleet.kind.clocks.highest_hz);
-  return StandingPower{heat.cluster_w(), heat.gpus_w()};
+  double weights = 0, sum_c = 0;
+  for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu) {
+    weights += fleet.weight_of(gpu);
+    sum_c += fleet.weight_of(gpu) * heat.surroundings().die_c[gpu];
+  }
+  return StandingPower{heat.cluster_w(), heat.gpus_w(), sum_c / weights};
 }
 
 }  // namespace ergometer::engine

@@ -29,6 +29,7 @@ spec::Job evaluation_of(const spec::Job& job);
 /// What all nodes of the job draw at their plugs, and of it their GPUs.
 struct StandingPower {
   double cluster_w = 0, gpus_w = 0;
+  double mean_c = 0;  ///< of the dies
 };
 /// In a pause: contexts keep GPUs at their highest clock, no kernel is resident; as cool as that
 /// leaves them.

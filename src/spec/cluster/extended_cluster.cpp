@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 
 #include "base/text.h"
 #include "spec/catalog/read.h"
+#include "spec/cluster/cluster_factors.h"
 #include "spec/cluster/cluster_files.h"
 #include "spec/cluster/cluster_reader.h"
 #include "spec/cluster/measured_gpu.h"
@@ -104,12 +107,41 @@ base::Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
   return {};
 }
 
+void change_host(YamlMap& map, Node& node) {
+  if (!map.has("host_factor")) return;
+  const ParameterInfo& info = *find_parameter(ParameterOwner::kNode, "host.factor");
+  node.parameters.set("host.factor", map.parameter("host_factor", info.unit, info.min, info.max));
+}
+
+/// What was recorded of a cluster says nothing of one with other parts.
+void change_evidence(YamlMap& map, Cluster& cluster) {
+  constexpr std::array kParts = {"gpu",
+                                 "kernels",
+                                 "power",
+                                 "parameters",
+                                 "cooling",
+                                 "coolings",
+                                 "nic_bandwidth",
+                                 "node_bandwidth",
+                                 "intra_bandwidth",
+                                 "fabric",
+                                 "intra_collectives",
+                                 "collectives",
+                                 "oversubscription"};
+  if (std::ranges::any_of(kParts, [&](const char* part) { return map.has(part); }))
+    cluster.measured.reset();
+  if (auto measured = map.map("measured"))
+    cluster.measured = read_evidence(*std::move(measured));
+  else if (map.has("measured"))
+    map.refuse("measured", "found a word; allowed: what calibrate --from writes");
+}
+
 /// What says something of the node says it of no group in particular.
 void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
   if (cluster.groups.empty()) return;
-  for (const char* key :
-       {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters", "cooling", "coolings",
-        "nic_bandwidth", "node_bandwidth", "intra_bandwidth", "intra_collectives"})
+  for (const char* key : {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters",
+                          "cooling", "coolings", "nic_bandwidth", "node_bandwidth",
+                          "intra_bandwidth", "intra_collectives", "host_factor", "measured"})
     if (map.has(key))
       map.refuse(key,
                  fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
@@ -133,9 +165,27 @@ base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
 }  // namespace
 
 base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
-  map.allow({"extends", "name", "aliases", "source", "nodes", "domain_gpus", "gpu", "kernels",
-             "power", "parameters", "cooling", "coolings", "nic_bandwidth", "node_bandwidth",
-             "intra_bandwidth", "intra_collectives", "oversubscription", "fabric", "collectives"});
+  map.allow({"extends",
+             "name",
+             "aliases",
+             "source",
+             "nodes",
+             "domain_gpus",
+             "gpu",
+             "kernels",
+             "power",
+             "parameters",
+             "cooling",
+             "coolings",
+             "nic_bandwidth",
+             "node_bandwidth",
+             "intra_bandwidth",
+             "intra_collectives",
+             "oversubscription",
+             "fabric",
+             "collectives",
+             "host_factor",
+             "measured"});
   if (depth > kDeepestExtension)
     map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepestExtension));
   if (map.error()) return tl::unexpected(*map.error());
@@ -155,6 +205,8 @@ base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
                                           cluster.domain_gpus, cluster.node.gpus));
   change_nics(map, cluster.node);
   change_intra(map, cluster.node);
+  change_host(map, cluster.node);
+  change_evidence(map, cluster);
   change_tiers(map, cluster.fabric);
   if (map.error()) return tl::unexpected(*map.error());
   return cluster;

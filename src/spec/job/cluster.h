@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,22 @@ struct NodeGroup {
   int64_t nodes = 0;
 };
 
+/// What a recording of a job told of a cluster (`ergometer calibrate --from`): how sure its factors
+/// (spec/cluster/cluster_factors.h) are, and of what kind that job was.
+struct ClusterEvidence {
+  std::string job;                        ///< for people
+  std::string software, precision, kind;  ///< as in catalog/tables/evidence.csv
+  int64_t gpus = 0, nodes = 0;
+  double form = 0;  ///< of a step's logarithm: what the model's form leaves on other jobs
+  std::vector<std::string> factors;
+  /// Of the factors' logarithms, the lower triangle: a row a factor.
+  std::vector<std::vector<double>> covariance;
+  /// What that leaves open of one job's step time, found by the engine before it predicts the job:
+  /// one standard deviation of its logarithm, and the factor that most of it comes from.
+  double step_deviation = 0;
+  std::string mostly;
+};
+
 struct Cluster {
   std::string name;
   std::string source;
@@ -99,6 +116,7 @@ struct Cluster {
   int64_t domain_gpus =
       0;  ///< GPUs that share one scale-up network: a node's, or 72 in an NVL72 rack
   Fabric fabric;
+  std::optional<ClusterEvidence> measured;  ///< nothing: the catalog's runs alone tell of it
 };
 
 }  // namespace ergometer::spec

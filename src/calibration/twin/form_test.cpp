@@ -1,0 +1,28 @@
+#include "calibration/twin/form.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ergometer::calibration::twin {
+namespace {
+
+TEST(TwinForm, AFactorForAllIsNoScatter) {
+  EXPECT_NEAR(scatter_of({1, 2, 3, 4}, {2, 4, 6, 8}), 0, 1e-12);
+  EXPECT_EQ(scatter_of({}, {1}), 0);
+}
+
+TEST(TwinForm, ScatterByHand) {
+  // Of 4 s a quarter is below 1 s: 5 of 19 shares are its. Of 7 s a seventh: 2 of 19.
+  // ln(recorded / predicted): 2 of 1 / 1, 3 of 1 / 6, 14 of 3 / 6.
+  const double a = std::log(1.0 / 6), b = std::log(0.5);
+  const double mean = (3 * a + 14 * b) / 19;
+  EXPECT_NEAR(scatter_of({1, 3}, {1, 6}), std::sqrt((3 * a * a + 14 * b * b) / 19 - mean * mean),
+              1e-12);
+  EXPECT_NEAR(form_deviation({{"gemm", {1, 3}}, {"attention", {1}}}, {{"gemm", {1, 6}}},
+                             {{"gemm", 0.5}, {"attention", 0.3}}),
+              0.5 * scatter_of({1, 3}, {1, 6}), 1e-12);
+}
+
+}  // namespace
+}  // namespace ergometer::calibration::twin

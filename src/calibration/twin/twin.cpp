@@ -1,0 +1,240 @@
+#include "calibration/twin/twin.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "analysis/simulated_traces.h"
+#include "base/parallel.h"
+#include "calibration/calibrate.h"
+#include "calibration/least_squares.h"
+#include "engine/outcome/evidence_tables.h"
+#include "engine/outcome/interval.h"
+#include "engine/power/run_phases.h"
+#include "engine/simulate.h"
+#include "spec/job/node_groups.h"
+
+namespace ergometer::calibration::twin {
+namespace {
+
+constexpr int kIterations = 12;
+constexpr double kFreedom = 4;  ///< as the catalog's own fit (catalog/calibration.yaml)
+constexpr double kStep = 0.02;  ///< of differences: well above what contention settles to
+
+spec::Job with_factors(const spec::Job& job, std::span<const double> x) {
+  spec::Job moved = job;
+  const auto factors = spec::cluster_factors();
+  for (size_t j = 0; j < factors.size(); ++j)
+    if (x[j] != 0) spec::scale(moved.cluster, factors[j], std::exp(x[j]));
+  return moved;
+}
+
+struct Predicted {
+  Values values;
+  Durations durations;
+};
+
+/// The same of a prediction as of a recording: kernels of the first rank of every stage as a trace.
+base::Result<Predicted> predict(const spec::Job& job, bool rests) {
+  const spec::Parallelism& p = job.parallelism;
+  engine::SimulateOptions options{.intervals = false};
+  for (int64_t stage = 0; stage < p.pp; ++stage)
+    options.sampled_ranks.push_back(stage * job.stage_ranks());
+  ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
+  const auto traces = analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep});
+  ERGOMETER_ASSIGN(const compare::Measured measured, compare::measure(traces, {}, job.model.name));
+  Predicted predicted{values_of(measured), durations_of(traces)};
+  Values& values = predicted.values;
+  if (run.has_power) {
+    values["power"] = run.power.mean_w_per_gpu;
+    values["die"] = run.thermal.mean_gpu_c;
+  }
+  if (!rests || !run.has_power) return predicted;
+  ERGOMETER_ASSIGN(const engine::StandingPower rest, engine::standing_power(job));
+  values["rest power"] = rest.gpus_w / static_cast<double>(job.nodes() * job.cluster.node.gpus);
+  values["rest die"] = rest.mean_c;
+  return predicted;
+}
+
+/// The rows that both sides have.
+std::vector<Row> rows_of(const Recording& recording, const Values& predicted) {
+  std::vector<Row> rows;
+  for (const Quantity& quantity : quantities()) {
+    const auto a = recording.values.find(quantity.name);
+    const auto b = predicted.find(quantity.name);
+    if (a == recording.values.end() || b == predicted.end()) continue;
+    if (!quantity.absolute && (a->second <= 0 || b->second <= 0)) continue;
+    const bool step = quantity.name == std::string_view("step");
+    rows.push_back(
+        {quantity, a->second, b->second, b->second, step ? recording.step_noise : quantity.noise});
+  }
+  return rows;
+}
+
+/// In units of its noise; a job that cannot be played is as far off as any.
+double residual(const Row& row, const base::Result<Predicted>& predicted) {
+  constexpr double kFarOff = 100;
+  if (!predicted) return kFarOff;
+  const double value = predicted->values.find(row.quantity.name)->second;
+  const double off = row.quantity.absolute ? value - row.recorded : std::log(value / row.recorded);
+  return off / row.noise;
+}
+
+class Objective {
+ public:
+  Objective(const spec::Job& job, const std::vector<Row>& rows, size_t threads)
+      : job_(job), rows_(rows), threads_(threads) {}
+
+  std::vector<double> residuals(std::span<const double> x) const {
+    const auto predicted = predict(with_factors(job_, x), rests());
+    std::vector<double> result;
+    for (const Row& row : rows_) result.push_back(residual(row, predicted));
+    return result;
+  }
+  Linearised linearise(std::span<const double> x) const {
+    Linearised result{{x.begin(), x.end()}, residuals(x), {}};
+    std::vector<std::vector<double>> beside(x.size());
+    base::parallel_for(x.size(), threads_, [&](size_t j) {
+      std::vector<double> moved(x.begin(), x.end());
+      // Down: shares of a peak may stand at 1.
+      moved[j] -= kStep;
+      beside[j] = residuals(moved);
+    });
+    result.slopes.resize(rows_.size());
+    for (size_t i = 0; i < rows_.size(); ++i)
+      for (size_t j = 0; j < x.size(); ++j)
+        if (const double slope = (result.residuals[i] - beside[j][i]) / kStep; slope != 0)
+          result.slopes[i].push_back({j, slope});
+    return result;
+  }
+
+ private:
+  bool rests() const {
+    return std::ranges::any_of(
+        rows_, [](const Row& row) { return std::string_view(row.quantity.name) == "rest power"; });
+  }
+  const spec::Job& job_;
+  const std::vector<Row>& rows_;
+  size_t threads_;
+};
+
+Problem problem_of(const Objective& objective, size_t rows) {
+  Problem problem;
+  problem.weights.assign(rows, 1);
+  problem.noise = 1;
+  problem.freedom = kFreedom;
+  for (const spec::ClusterFactor& factor : spec::cluster_factors())
+    problem.bounds.push_back({factor.sigma, -factor.farthest, factor.farthest});
+  problem.residuals = [&](std::span<const double> x) { return objective.residuals(x); };
+  problem.linearise = [&](std::span<const double> x) { return objective.linearise(x); };
+  return problem;
+}
+
+bool has_row(const std::vector<Row>& rows, std::string_view name) {
+  return std::ranges::any_of(rows, [&](const Row& row) { return name == row.quantity.name; });
+}
+
+/// Why nothing recorded moves with a factor.
+std::string unmoved(const spec::ClusterFactor& factor, const spec::Job& job,
+                    const std::vector<Row>& rows) {
+  if (factor.name == "network") return "the recorded job crosses no link between nodes";
+  if (factor.name == "node links") return "the recorded job crosses no link in the node";
+  if (factor.name == "grouped") return "the recorded job has no grouped products";
+  if (!factor.moves_time && !has_row(rows, "power") && !has_row(rows, "die"))
+    return "no telemetry of the job was recorded";
+  if (factor.place == spec::FactorPlace::kCooling && !has_row(rows, "die"))
+    return "no temperature was recorded";
+  return fmt::format("nothing recorded moves with it{}",
+                     job.conditions.has_inlet ? ": the job says its inlet" : "");
+}
+
+std::string hardly(const std::vector<Row>& rows, const spec::ClusterFactor& factor) {
+  if (factor.moves_time && !has_row(rows, "gemm"))
+    return "without a trace the step's length tells one factor, not which";
+  if (!factor.moves_time && !has_row(rows, "rest power"))
+    return "one mean of power and temperature tells sums: nothing shows GPUs at rest";
+  return "it moves too little of what was recorded";
+}
+
+std::vector<FactorValue> factors_of(const Problem& problem, const Linearised& at,
+                                    std::span<const double> errors, const spec::Job& job,
+                                    const std::vector<Row>& rows) {
+  constexpr double kNear = 1e-3;
+  std::vector<FactorValue> values;
+  const auto factors = spec::cluster_factors();
+  for (size_t j = 0; j < factors.size(); ++j) {
+    FactorValue value{&factors[j], std::exp(at.x[j]), errors[j], "", false};
+    const bool moved = std::ranges::any_of(at.slopes, [&](const std::vector<Slope>& row) {
+      return std::ranges::any_of(row, [&](const Slope& slope) { return slope.parameter == j; });
+    });
+    if (!moved)
+      value.not_told = unmoved(factors[j], job, rows);
+    else if (errors[j] > kUndetermined * factors[j].sigma)
+      value.not_told = hardly(rows, factors[j]);
+    value.at_bound = std::abs(at.x[j]) > problem.bounds[j].upper - kNear;
+    values.push_back(std::move(value));
+  }
+  return values;
+}
+
+spec::ClusterEvidence evidence_of(const spec::Job& job, const Problem& problem,
+                                  const Linearised& at) {
+  const engine::EvidenceKey key = engine::evidence_key(job);
+  spec::ClusterEvidence evidence;
+  evidence.job = fmt::format("{} on {} GPUs", job.model.name, job.gpus);
+  evidence.software = key.software;
+  evidence.precision = key.precision;
+  evidence.kind = key.kind;
+  evidence.gpus = job.gpus;
+  evidence.nodes = job.nodes();
+  for (const spec::ClusterFactor& factor : spec::cluster_factors())
+    evidence.factors.emplace_back(factor.name);
+  evidence.covariance = covariance(problem, at);
+  return evidence;
+}
+
+double form_of(const Recording& recording, const Predicted& predicted) {
+  const engine::Uncertainty& u = engine::catalog_uncertainty();
+  if (!recording.traced) return u.base;
+  Values shares;
+  for (const char* name : {"gemm", "attention", "memory"})
+    if (const auto it = recording.values.find(name); it != recording.values.end())
+      shares[name] = it->second / recording.values.at("step");
+  return u.measured_cluster * form_deviation(recording.durations, predicted.durations, shares);
+}
+
+}  // namespace
+
+base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t threads) {
+  if (spec::is_mixed(given.cluster))
+    return base::input_error(fmt::format(
+        "{} has groups of unlike nodes; calibrate --from fits clusters of one kind of node",
+        given.cluster.name));
+  spec::Job job = given;
+  job.cluster.measured.reset();
+  ERGOMETER_ASSIGN(const Predicted prior, predict(job, recording.values.contains("rest power")));
+  Twin twin;
+  twin.notes = recording.notes;
+  twin.rows = rows_of(recording, prior.values);
+  const Objective objective(job, twin.rows, threads);
+  const Problem problem = problem_of(objective, twin.rows.size());
+  const Fit found = fit(problem, std::vector<double>(problem.bounds.size(), 0), kIterations);
+  const Linearised at = objective.linearise(found.x);
+  twin.factors = factors_of(problem, at, standard_errors(problem, at), job, twin.rows);
+  for (size_t i = 0; i < twin.rows.size(); ++i) {
+    Row& row = twin.rows[i];
+    const double off = at.residuals[i] * row.noise;
+    row.after = row.quantity.absolute ? row.recorded + off : row.recorded * std::exp(off);
+  }
+  const spec::Job told = with_factors(job, found.x);
+  ERGOMETER_ASSIGN(const Predicted after, predict(told, false));
+  twin.form = form_of(recording, after);
+  twin.cluster = told.cluster;
+  twin.cluster.measured = evidence_of(job, problem, at);
+  twin.cluster.measured->form = twin.form;
+  return twin;
+}
+
+}  // namespace ergometer::calibration::twin

@@ -1,0 +1,183 @@
+#include "calibration/twin/twin_output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "base/json_writer.h"
+#include "base/text.h"
+#include "calibration/catalog_writer.h"
+
+namespace ergometer::calibration::twin {
+namespace {
+
+constexpr double kPercent = 100;
+
+std::string value_text(const Row& row, double value) {
+  const std::string_view unit = row.quantity.unit;
+  if (unit == "s") return base::format_seconds(value);
+  return unit.empty() ? fmt::format("{:.1f} %", kPercent * value)
+                      : fmt::format("{:.1f} {}", value, unit);
+}
+
+/// With one digit; what rounds to nothing has no sign of its own.
+double tenths(double value) { return std::round(10 * value) / 10 + 0.0; }
+
+/// "+3.1 %", of an absolute quantity the difference.
+std::string off_text(const Row& row, double value) {
+  const double off = row.quantity.absolute ? value - row.recorded : value / row.recorded - 1;
+  const std::string_view unit = row.quantity.unit;
+  if (row.quantity.absolute && !unit.empty()) return fmt::format("{:+.1f} {}", tenths(off), unit);
+  return fmt::format("{:+.1f} %", tenths(kPercent * off));
+}
+
+std::string source_of(const FactorValue& value, const base::Parameter& before,
+                      std::string_view from) {
+  return fmt::format(
+      "calibrate --from {}: {:.3f} times what was there, standard error {:.1f} %; {}", from,
+      value.factor_of, kPercent * value.standard_error, before.source);
+}
+
+const FactorValue* factor_of(const Twin& twin, std::string_view parameter) {
+  for (const FactorValue& value : twin.factors)
+    if (spec::moves(*value.factor, parameter)) return &value;
+  return nullptr;
+}
+
+/// One number of a file, indented, with `prefix` off its name.
+void add_line(std::string& out, const Twin& twin, const std::string& name,
+              const base::Parameter& parameter, size_t prefix, std::string_view from) {
+  const std::string plain = name.substr(prefix);
+  const FactorValue* value = factor_of(twin, plain);
+  const bool fitted = value != nullptr && value->not_told.empty();
+  const bool moved = value != nullptr && value->factor_of != 1;
+  // Six digits: more would differ from machine to machine and mean nothing.
+  const std::string number =
+      moved ? fmt::format("{:.6g}", parameter.value) : base::shortest(parameter.value);
+  const std::string unit = parameter.unit.empty() ? "" : ' ' + parameter.unit;
+  fmt::format_to(std::back_inserter(out), "    {}: {{value: {}{}, source: {}, grade: {}}}\n", plain,
+                 number, unit,
+                 base::json_quote(fitted ? source_of(*value, parameter, from) : parameter.source),
+                 to_string(fitted ? base::Grade::kFitted : parameter.grade));
+}
+
+/// A whole set, as files of collectives and cooling are; nothing where the cluster has none.
+std::string set_of(const Twin& twin, const base::ParameterSet& set, std::string_view prefix,
+                   std::string_view from) {
+  std::string lines;
+  for (const auto& [name, parameter] : set.all())
+    if (name.starts_with(prefix)) add_line(lines, twin, name, parameter, prefix.size(), from);
+  return lines;
+}
+
+void add_collectives(std::string& out, const char* key, const Twin& twin,
+                     const base::ParameterSet& set, std::string_view from) {
+  const std::string lines = set_of(twin, set, "collective.", from);
+  if (!lines.empty()) out += fmt::format("{}:\n  name: twin\n  parameters:\n{}", key, lines);
+}
+
+void add_gpu(std::string& out, const Twin& twin, std::string_view from) {
+  std::string lines;
+  for (const auto& [name, parameter] : twin.cluster.node.gpu.parameters.all())
+    if (factor_of(twin, name) != nullptr) add_line(lines, twin, name, parameter, 0, from);
+  if (!lines.empty()) out += "parameters:\n" + lines;
+}
+
+void add_coolings(std::string& out, const Twin& twin, std::string_view from) {
+  const base::ParameterSet& set = twin.cluster.node.parameters;
+  std::string ways;
+  for (const char* way : {"air", "liquid", "immersion"}) {
+    const std::string lines = set_of(twin, set, fmt::format("cooling.{}.", way), from);
+    if (!lines.empty()) ways += fmt::format("  {}:\n   name: twin\n   parameters:\n{}", way, lines);
+  }
+  if (!ways.empty()) out += "coolings:\n" + ways;
+}
+
+void add_evidence(std::string& out, const spec::ClusterEvidence& evidence) {
+  fmt::format_to(std::back_inserter(out),
+                 "measured:\n  job: {}\n  software: {}\n  precision: {}\n  kind: {}\n  gpus: {}\n"
+                 "  nodes: {}\n  form: {:.3g}\n  covariance:\n",
+                 base::json_quote(evidence.job), base::json_quote(evidence.software),
+                 evidence.precision, base::json_quote(evidence.kind), evidence.gpus, evidence.nodes,
+                 evidence.form);
+  for (size_t i = 0; i < evidence.factors.size(); ++i) {
+    fmt::format_to(std::back_inserter(out), "    {}: [", base::json_quote(evidence.factors[i]));
+    for (size_t j = 0; j <= i; ++j)
+      fmt::format_to(std::back_inserter(out), "{}{:.3g}", j > 0 ? ", " : "",
+                     evidence.covariance[i][j]);
+    out += "]\n";
+  }
+}
+
+}  // namespace
+
+std::string to_text(const Twin& twin) {
+  std::string out = fmt::format("{:<16}{:>12}{:>12}{:>10}{:>12}{:>10}\n", "of the job", "recorded",
+                                "predicted", "off", "with twin", "off");
+  for (const Row& row : twin.rows)
+    fmt::format_to(std::back_inserter(out), "{:<16}{:>12}{:>12}{:>10}{:>12}{:>10}\n",
+                   row.quantity.name, value_text(row, row.recorded), value_text(row, row.before),
+                   off_text(row, row.before), value_text(row, row.after), off_text(row, row.after));
+  fmt::format_to(std::back_inserter(out), "\n{:<34}{:>16}{:>10}\n", "told", "times catalog's",
+                 "error");
+  for (const FactorValue& value : twin.factors)
+    if (value.not_told.empty())
+      fmt::format_to(std::back_inserter(out), "{:<34}{:>16.3f}{:>8.1f} %{}\n",
+                     value.factor->meaning, value.factor_of, kPercent * value.standard_error,
+                     value.at_bound ? "  at the end of its range" : "");
+  fmt::format_to(std::back_inserter(out), "{:<34}{:>24.1f} %\n", "any other job, besides",
+                 kPercent * twin.form);
+  out += "\nnot told\n";
+  for (const FactorValue& value : twin.factors)
+    if (!value.not_told.empty())
+      fmt::format_to(std::back_inserter(out), "  {} (+-{:.0f} %): {}\n", value.factor->meaning,
+                     kPercent * value.standard_error, value.not_told);
+  out += "  latencies, fan curve, heat capacities, what boards differ by: not fitted\n";
+  for (const std::string& note : twin.notes) out += note + "\n";
+  return out;
+}
+
+std::string to_json(const Twin& twin) {
+  base::JsonWriter json;
+  json.begin_object().member("schema", "ergometer.twin/1");
+  json.key("quantities").begin_array();
+  for (const Row& row : twin.rows) {
+    json.begin_object(base::kOneLine).member("name", row.quantity.name);
+    json.member("unit", row.quantity.unit).member("recorded", row.recorded);
+    json.member("predicted", row.before).member("with_twin", row.after);
+    json.member("noise", row.noise).end_object();
+  }
+  json.end_array().key("factors").begin_array();
+  for (const FactorValue& value : twin.factors) {
+    json.begin_object(base::kOneLine).member("name", value.factor->name);
+    json.member("factor", value.factor_of).member("standard_error_log", value.standard_error);
+    json.member("told", value.not_told.empty()).member("why_not", value.not_told);
+    json.member("at_bound", value.at_bound).end_object();
+  }
+  json.end_array().member("form", twin.form).key("notes").begin_array();
+  for (const std::string& note : twin.notes) json.value(note);
+  json.end_array().end_object();
+  return json.take();
+}
+
+std::string cluster_file(const Twin& twin, std::string_view extends, std::string_view from) {
+  const spec::Node& node = twin.cluster.node;
+  std::string out = fmt::format("# {} as a recording of {} tells it.\nextends: {}\nname: {}\n",
+                                twin.cluster.name, twin.cluster.measured->job, extends,
+                                base::json_quote(twin.cluster.name + " twin"));
+  if (const base::Parameter* host = node.parameters.find("host.factor")) {
+    std::string line;
+    add_line(line, twin, "host.factor", *host, 0, from);
+    out += "host_factor:" + line.substr(line.find(": ") + 1);
+  }
+  add_gpu(out, twin, from);
+  add_collectives(out, "intra_collectives", twin, node.parameters, from);
+  add_collectives(out, "collectives", twin, twin.cluster.fabric.parameters, from);
+  add_coolings(out, twin, from);
+  add_evidence(out, *twin.cluster.measured);
+  return out;
+}
+
+}  // namespace ergometer::calibration::twin

@@ -1,0 +1,93 @@
+#include "cli/predict/calibrate_twin.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/output_file.h"
+#include "base/text.h"
+#include "calibration/twin/twin_output.h"
+#include "cli/console/threads.h"
+#include "cli/job/job_settings.h"
+#include "cli/job/settled_job.h"
+#include "import/import.h"
+#include "run/run.h"
+
+namespace ergometer::cli {
+namespace {
+
+using base::input_error;
+using base::Result;
+using calibration::twin::Recording;
+
+/// A simulated Run's step as a training log of it.
+Result<void> add_simulated_steps(const std::string& path, run::DeviceLog& log) {
+  ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
+  if (!is_run) return {};
+  ERGOMETER_ASSIGN(const run::Run run, run::read_run(path));
+  if (run.source != "simulated" || run.performance.step_time_s <= 0) return {};
+  run::TrainingLog& steps = log.training.emplace_back();
+  steps.file = path;
+  steps.steps = {{.number = 1, .seconds = run.performance.step_time_s}};
+  return {};
+}
+
+Result<Recording> read_recording(const Arguments& arguments, size_t threads) {
+  const std::vector<std::string> paths = base::split(arguments.value("from"), ',');
+  ERGOMETER_ASSIGN(importer::Recorded recorded, importer::read_recorded(paths, {}, threads));
+  for (const std::string& path : paths)
+    ERGOMETER_TRY(add_simulated_steps(path, recorded.telemetry.log));
+  int64_t steps = 0;
+  if (arguments.has("trace-steps")) {
+    const auto number = base::parse_integer(arguments.value("trace-steps"));
+    if (!number || *number < 1)
+      return input_error(fmt::format("--trace-steps: found '{}', allowed: a whole number from 1",
+                                     arguments.value("trace-steps")));
+    steps = *number;
+  }
+  return calibration::twin::recording_of(recorded.traces.ranks, recorded.telemetry.log,
+                                         arguments.value("from"), steps);
+}
+
+Result<void> write_twin(const Arguments& arguments, const calibration::twin::Twin& twin,
+                        const spec::Settings& job, const Console& console) {
+  const std::filesystem::path out = arguments.value("out");
+  std::error_code error;
+  std::filesystem::create_directories(out, error);
+  if (error)
+    return input_error(fmt::format("--out {}: cannot be made: {}", out.string(), error.message()));
+  const std::string cluster = (out / "cluster.yaml").string();
+  ERGOMETER_TRY(base::write_file_atomically(
+      cluster, cluster_file(twin, job.find("cluster")->text,
+                            std::filesystem::path(arguments.value("from")).filename().string())));
+  ERGOMETER_TRY(base::write_file_atomically((out / "twin.json").string(), to_json(twin)));
+  console.note(fmt::format("ergometer simulate {} --cluster {}",
+                           arguments.words.empty() ? "JOB" : arguments.words.front(), cluster));
+  return {};
+}
+
+}  // namespace
+
+Result<int> run_calibrate_twin(const Arguments& arguments, const Console& console) {
+  for (const char* other :
+       {"truth", "device", "catalog", "parameters", "folds", "rounds", "leave-out", "dry-run"})
+    if (arguments.has(other))
+      return input_error(
+          fmt::format("calibrate: --{} stands beside --from; give one of them", other));
+  if (!names_job(arguments))
+    return input_error(
+        "calibrate: --from needs the job that was recorded; usage: ergometer calibrate --from "
+        "recorded.run job.yaml --out twin");
+  ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
+  ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(arguments, console));
+  ERGOMETER_ASSIGN(const spec::Settings settings, settled_job(given));
+  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
+  ERGOMETER_ASSIGN(const Recording recording, read_recording(arguments, threads));
+  ERGOMETER_ASSIGN(const calibration::twin::Twin twin,
+                   calibration::twin::fit_twin(recording, job, threads));
+  console.answer(arguments.has("json") ? to_json(twin) : to_text(twin));
+  if (arguments.has("out")) ERGOMETER_TRY(write_twin(arguments, twin, settings, console));
+  return 0;
+}
+
+}  // namespace ergometer::cli
