@@ -17,7 +17,7 @@ using base::input_error;
 using base::Result;
 
 constexpr size_t kLargestLengths = 64u << 20;
-constexpr int64_t kLongest = 134'217'728;          // as long as a sequence may be
+constexpr int64_t kLongestDocument = 134'217'728;  // as long as a sequence may be
 constexpr int64_t kMostDocuments = 1'000'000'000;  // of a length; all together stay exact
 constexpr double kMostSigma = 4;
 constexpr std::string_view kFile = "file:", kCounts = "counts:", kLognormal = "lognormal:",
@@ -31,7 +31,7 @@ tl::unexpected<base::Error> not_allowed(std::string_view text) {
       fmt::format("found \"{}\"; allowed: even, lognormal:MEDIAN,SIGMA (SIGMA from 0 to {}), "
                   "uniform:SHORTEST-LONGEST, file:LENGTHS.csv, or counts:1024x2,3072x1; lengths "
                   "from 1 to {} tokens",
-                  text.substr(0, kShown), kMostSigma, kLongest));
+                  text.substr(0, kShown), kMostSigma, kLongestDocument));
 }
 
 std::optional<int64_t> whole(std::string_view text, int64_t most) {
@@ -52,7 +52,8 @@ std::optional<SequenceLengths> lognormal(std::string_view text) {
   const auto parts = parts_of(text, ',');
   if (!parts) return std::nullopt;
   const auto median = base::parse_number(parts->first), sigma = base::parse_number(parts->second);
-  if (!median || *median < 1 || *median > static_cast<double>(kLongest)) return std::nullopt;
+  if (!median || *median < 1 || *median > static_cast<double>(kLongestDocument))
+    return std::nullopt;
   if (!sigma || *sigma < 0 || *sigma > kMostSigma) return std::nullopt;
   return SequenceLengths{LengthKind::kLognormal, *median, *sigma, {}, {}};
 }
@@ -60,7 +61,8 @@ std::optional<SequenceLengths> lognormal(std::string_view text) {
 std::optional<SequenceLengths> uniform(std::string_view text) {
   const auto parts = parts_of(text, '-');
   if (!parts) return std::nullopt;
-  const auto shortest = whole(parts->first, kLongest), longest = whole(parts->second, kLongest);
+  const auto shortest = whole(parts->first, kLongestDocument),
+             longest = whole(parts->second, kLongestDocument);
   if (!shortest || !longest || *shortest > *longest) return std::nullopt;
   return SequenceLengths{
       LengthKind::kUniform, static_cast<double>(*shortest), static_cast<double>(*longest), {}, {}};
@@ -70,7 +72,7 @@ std::optional<SequenceLengths> counted(std::string_view text) {
   Counts counts;
   for (const std::string& item : base::split(text, ',')) {
     const auto parts = parts_of(item, 'x');
-    const auto length = whole(parts ? parts->first : item, kLongest);
+    const auto length = whole(parts ? parts->first : item, kLongestDocument);
     const auto documents = parts ? whole(parts->second, kMostDocuments) : std::optional<int64_t>(1);
     if (!length || !documents) return std::nullopt;
     counts[*length] += *documents;
@@ -103,7 +105,7 @@ Result<Counts> counts_of_table(std::string_view text, const std::string& file) {
     const auto number = [&](const char* column, int64_t most) {
       return number_at(file, table.rows[row].line, column, table.cell(row, column), most);
     };
-    ERGOMETER_ASSIGN(const int64_t length, number("length", kLongest));
+    ERGOMETER_ASSIGN(const int64_t length, number("length", kLongestDocument));
     ERGOMETER_ASSIGN(const int64_t documents, number("count", kMostDocuments));
     counts[length] += documents;
   }
@@ -117,7 +119,8 @@ Result<Counts> counts_of_lines(std::string_view text, const std::string& file) {
     ++line;
     const std::string_view number = std::string_view(item).substr(0, item.find('\r'));
     if (number.empty()) continue;
-    ERGOMETER_ASSIGN(const int64_t length, number_at(file, line, "length", number, kLongest));
+    ERGOMETER_ASSIGN(const int64_t length,
+                     number_at(file, line, "length", number, kLongestDocument));
     ++counts[length];
   }
   return counts;
