@@ -445,6 +445,11 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
   if (!options.follow.empty() &&
       std::filesystem::equivalent(options.follow, options.folder, ignored))
     return base::input_error("--follow: is the folder that --out writes to; give it another");
+  // Before the address is taken: what is wrong with a file is said whoever listens there.
+  std::optional<watch::RuleFile> rules;
+  if (!options.rules.empty()) {
+    ERGOMETER_ASSIGN(rules, watch::RuleFile::open(options.rules));
+  }
   ERGOMETER_ASSIGN(record::Listener listener, record::Listener::open(options.listen));
   if (!listener.loopback && options.token.empty())
     return base::input_error(
@@ -459,10 +464,8 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
   state->say = std::move(say);
   state->address = listener.address;
   state->list_folder();
-  if (!options.rules.empty()) {
-    ERGOMETER_ASSIGN(state->rules, watch::RuleFile::open(options.rules));
-    state->actions.emplace(state->say);
-  }
+  state->rules = std::move(rules);
+  if (state->rules) state->actions.emplace(state->say);
   state->http.emplace(std::move(listener), std::move(channels), *state);
   if (!options.follow.empty()) state->follower.emplace(options.follow);
   return Service(std::move(state));

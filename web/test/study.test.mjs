@@ -218,7 +218,8 @@ test('a study: every point opens its job by mark, row and address, and back work
   const address = pageWith(report, 'study');
   const page = await open(browser, address);
   const key = (point) => (point.family ? `${point.family}/${point.id}` : point.id);
-  await page.locator('#at-points tbody a').first().click();
+  // By the keyboard: figures that are drawn meanwhile move what a pointer aims at.
+  await page.locator('#at-points tbody a').first().press('Enter');
   await heading(page, study.points[0].id);
   const value = await page.locator('.tile[data-metric="step_time_s"]').getAttribute('data-value');
   assert.equal(Number(value), study.points[0].summary.performance.step_time_s);
