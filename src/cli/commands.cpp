@@ -66,8 +66,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
      "plan MODEL|FILE... --tokens N --gpus N,N,... [options]",
      "  ergometer plan llama3-8b --tokens 1T --cluster hgx-h100 --gpus 64,128 --tp 4\n"
-     "  ergometer plan job.yaml --tokens 2T --deadline 60d --mtbf 50000h --spares 4\n"
-     "  ergometer plan job.yaml --phases run.yaml --price-kwh 0.1 --carbon 400\n",
+     "  ergometer plan job.yaml --phases run.yaml --mtbf 50000h --price-kwh 0.1\n",
      "MODEL", 0, 16, plan_flags, run_plan, true},
     {"proxy", "Find a small job that keeps what limits a large one, or judge one",
      "proxy MODEL|FILE... --cluster CLUSTER --gpus N [options]",
