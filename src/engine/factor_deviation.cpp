@@ -21,11 +21,13 @@ base::Result<std::vector<double>> step_slopes(const spec::Job& job,
   for (const std::string& name : names) {
     const spec::ClusterFactor* factor = spec::find_cluster_factor(name);
     ERGOMETER_CHECK(factor != nullptr, "the reader knows the factors of a cluster");
+    double& slope = slopes.emplace_back(0);
+    if (!factor->moves_time) continue;
     spec::Job moved = job;
     // Down: shares of a peak may stand at 1.
     spec::scale(moved.cluster, *factor, std::exp(-kStep));
     ERGOMETER_ASSIGN(const double moved_s, prepared.step_time_s(moved, settled));
-    slopes.push_back(factor->moves_time ? std::log(step_s / moved_s) / kStep : 0);
+    slope = std::log(step_s / moved_s) / kStep;
   }
   return slopes;
 }

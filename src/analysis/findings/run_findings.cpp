@@ -189,6 +189,14 @@ Finding uneven_sequences(const run::Run& run) {
       "take {} less.",
       base::format_percent(played.waiting_fraction), played.slowest_load,
       base::format_seconds(f.cost_s));
+  const bool is_balanced = std::none_of(
+      run.sequences.begin(), run.sequences.end(),
+      [](const auto& row) { return row.setting == "--sequence-order length-balanced"; });
+  if (is_balanced) {
+    f.try_next = "more micro batches a replica, among which lengths even out; fewer replicas.";
+    f.check = "ergometer simulate MODEL --cluster CLUSTER --mbs 1";
+    return f;
+  }
   f.try_next =
       "micro batches that run at a time of documents that cost alike (--sequence-order "
       "length-balanced), over replicas too; fewer replicas.";

@@ -111,6 +111,12 @@ TEST(RunFindings, UnevenDocumentsCostTheDifferenceToEqualWork) {
   ASSERT_NE(f, nullptr);
   EXPECT_DOUBLE_EQ(f->cost_s, 1);
   EXPECT_NE(f->what.find("1.25 times the mean"), std::string::npos);
+  // Balancing is no advice where no row is without it.
+  EXPECT_EQ(f->try_next.find("--sequence-order"), std::string::npos);
+  run.sequences.push_back({.setting = "--sequence-order length-balanced", .step_time_s = 9.5});
+  const std::vector<Finding> unbalanced = run_findings(run);
+  EXPECT_NE(named(unbalanced, "sequence_length_imbalance")->try_next.find("--sequence-order"),
+            std::string::npos);
   EXPECT_EQ(named(run_findings(predicted_run()), "sequence_length_imbalance"), nullptr);
 }
 

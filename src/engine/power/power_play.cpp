@@ -213,6 +213,7 @@ void PowerPlay::limit_heat(double dt_s) {
     const double beyond_w = tick_.watts[gpu] - tick_.burnt_w[gpu] - fleet_.kind.held * cap_w(gpu);
     board.trim_w = std::clamp(board.trim_w + beyond_w * dt_s / kTrimS, 0.0, kMostTrim * cap_w(gpu));
   }
+  if (played_.size() == boards_.size()) return;
   for (size_t gpu = 0; gpu < boards_.size(); ++gpu)
     tick_.reasons[gpu] = tick_.reasons[fleet_.first_like(gpu)];
 }

@@ -127,7 +127,8 @@ void change_evidence(YamlMap& map, Cluster& cluster) {
                                  "fabric",
                                  "intra_collectives",
                                  "collectives",
-                                 "oversubscription"};
+                                 "oversubscription",
+                                 "host_factor"};
   if (std::ranges::any_of(kParts, [&](const char* part) { return map.has(part); }))
     cluster.measured.reset();
   if (auto measured = map.map("measured"))
