@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "study/charllm/as_measured.h"
 #include "study/charllm/charllm.h"
 
 namespace ergometer::study {
@@ -9,7 +10,8 @@ namespace {
 
 /// A row for every study that is more than its file.
 constexpr std::array kCodes = {
-    StudyCode{"charllm", charllm_points, charllm_figures, charllm_findings}};
+    StudyCode{"charllm", charllm_points, charllm_figures, charllm_findings},
+    StudyCode{"charllm-as-measured", as_measured_points, nullptr, as_measured_findings}};
 
 }  // namespace
 

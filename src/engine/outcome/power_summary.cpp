@@ -107,7 +107,7 @@ std::vector<double> sustained_w(const physics::PowerSeries& series, bool repeats
 
 void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                         run::ClusterPower& result, double& peak_w) {
-  const bool steady = context.job.conditions.duration_s <= 0;
+  const bool steady = context.job.conditions.is_steady();
   const physics::PowerSeries series = context.record.cluster();
   const physics::SeriesSummary summary = physics::summarise(series, steady);
   result.interval_s = series.interval_s;

@@ -169,13 +169,16 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     record.add(tick, heat);
     telemetry.add(tick, heat);
   };
-  if (duration_s > 0) {
+  if (!job.conditions.is_steady()) {
     if (job.conditions.start_c > 0)
       scene.heat.start_at(job.conditions.start_c);
     else
       scene.heat.cool_down();
     telemetry.lead_in_idle(heat);
-    loop.run(scene.played(), duration_s, watch);
+    if (duration_s > 0)
+      loop.run(scene.played(), duration_s, watch);
+    else
+      loop.run_to_step(scene.played(), job.conditions.measured_step, lead_in, watch);
   } else {
     if (differs) loop.settle(scene.played());
     if (!loop.steady()) return unsteady();

@@ -142,6 +142,7 @@ double PowerLoop::tick_s(double step_s) const {
 
 void PowerLoop::begin(const Played& played) {
   fleet_ = &played.fleet;
+  followed_hz_.clear();
   play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
                                       played.heat, reference_hz_);
   play_->set_pace(reference_hz_, length_factor_);
@@ -201,9 +202,9 @@ double PowerLoop::missing_of_replay() {
   return timeline_.step_s / play_->marked_step_s() - 1;
 }
 
-/// Plays until so many steps are done, but for half a tick: steps are `step_s` long.
-void PowerLoop::play_until(double steps, double step_s, const Watch& watch) {
-  const double dt_s = tick_s(step_s);
+/// Plays in ticks of `dt_s` until so many steps are done, but for half a tick: steps are `step_s`
+/// long.
+void PowerLoop::play_until(double steps, double step_s, double dt_s, const Watch& watch) {
   while (play_->steps() + dt_s / step_s / 2 < steps) watch(play_->advance(dt_s));
 }
 
@@ -227,7 +228,8 @@ bool PowerLoop::rest(const Played& played, const std::function<double()>& lackin
         std::max(hunting_ && !held ? kHuntedSteps : 1.0, std::ceil(least_s / step_s));
     Means means(played.fleet);
     play_->mark();
-    play_until(last_step += wanted, step_s, [&](const Tick& tick) { means.add(tick, heat); });
+    play_until(last_step += wanted, step_s, tick_s(step_s),
+               [&](const Tick& tick) { means.add(tick, heat); });
     means.finish();
     const double missing = lacking();
     length_factor_ = length.next(length_factor_, missing);
@@ -255,7 +257,7 @@ bool PowerLoop::rest(const Played& played, const std::function<double()>& lackin
 void PowerLoop::show(const Watch& lead_in, const Watch& watch) {
   const double step_s = timeline_.step_s, dt_s = tick_s(step_s);
   const double before = std::max(1.0, std::ceil(kLeadInS / step_s));
-  play_until(std::ceil(play_->steps()) + before, step_s, lead_in);
+  play_until(std::ceil(play_->steps()) + before, step_s, dt_s, lead_in);
   const double least_s = hunting_ || play_->held_by_heat() ? kHuntingShownS : kLeastShownS;
   shown_steps_ = std::max(1.0, std::ceil(least_s / step_s));
   play_->restart();
@@ -263,29 +265,55 @@ void PowerLoop::show(const Watch& lead_in, const Watch& watch) {
   for (int64_t i = 0; i < ticks; ++i) watch(play_->advance(dt_s));
 }
 
+/// The shortest tick of a run that is so long.
+double PowerLoop::shortest_tick_s(double run_s) const {
+  return run_s * static_cast<double>(fleet_->gpus()) / kMostRunTicks;
+}
+
 void PowerLoop::run(const Played& played, double duration_s, const Watch& watch) {
   begin(played);
   const double finest_s =
-      std::max(std::min(kTickS, tick_s(priced_s_)),
-               duration_s * static_cast<double>(played.fleet.gpus()) / kMostRunTicks);
+      std::max(std::min(kTickS, tick_s(priced_s_)), shortest_tick_s(duration_s));
   const auto ticks = static_cast<int64_t>(std::max(1.0, std::ceil(duration_s / finest_s)));
   const double dt_s = duration_s / static_cast<double>(ticks);
-  std::vector<double> played_hz;
   for (int64_t i = 0; i < ticks; ++i) {
     watch(play_->advance(dt_s));
-    const bool last = i + 1 == ticks;
-    if (play_->marked_steps() < 1 && !(last && played_hz.empty())) continue;
-    const std::vector<double> effective_hz = play_->effective_hz();
-    double change = played_hz.empty() ? 1 : 0;
-    for (size_t gpu = 0; gpu < played_hz.size(); ++gpu)
-      change = std::max(change, std::abs(effective_hz[gpu] / played_hz[gpu] - 1));
-    if (change > kPlayAgain) {
-      length_factor_ *= 1 + missing_of_replay();
-      play_->set_pace(reference_hz_, length_factor_);
-      played_hz = effective_hz;
-    }
-    play_->mark();
+    follow(i + 1 == ticks);
   }
+  shown_steps_ = play_->steps();
+}
+
+/// At the end of a step whose clocks are others than in the one that the engine played last, it
+/// plays again; `last`: once at least.
+void PowerLoop::follow(bool last) {
+  if (play_->marked_steps() < 1 && !(last && followed_hz_.empty())) return;
+  const std::vector<double> effective_hz = play_->effective_hz();
+  double change = followed_hz_.empty() ? 1 : 0;
+  for (size_t gpu = 0; gpu < followed_hz_.size(); ++gpu)
+    change = std::max(change, std::abs(effective_hz[gpu] / followed_hz_[gpu] - 1));
+  if (change > kPlayAgain) {
+    length_factor_ *= 1 + missing_of_replay();
+    play_->set_pace(reference_hz_, length_factor_);
+    followed_hz_ = effective_hz;
+  }
+  play_->mark();
+}
+
+void PowerLoop::run_to_step(const Played& played, int64_t step, const Watch& lead_in,
+                            const Watch& watch) {
+  begin(played);
+  const double dt_s = tick_s(priced_s_), before = static_cast<double>(step - 1);
+  const double seen = std::min(before, std::max(1.0, std::ceil(kLeadInS / priced_s_)));
+  const double coarse_s = std::max(
+      {dt_s, priced_s_ / kTicksOfShortSteps, shortest_tick_s((before - seen) * priced_s_)});
+  play_until(before - seen, priced_s_, coarse_s, [&](const Tick&) { follow(false); });
+  play_until(before, priced_s_, dt_s, [&](const Tick& tick) {
+    lead_in(tick);
+    follow(false);
+  });
+  play_->restart();
+  play_until(1, priced_s_, dt_s, watch);
+  missing_of_replay();
   shown_steps_ = play_->steps();
 }
 

@@ -49,6 +49,10 @@ class PowerLoop {
   void show(const Watch& lead_in, const Watch& watch);
   /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
   void run(const Played& played, double duration_s, const Watch& watch);
+  /// Plays from the state of `heat` on and shows `watch` one step, the `step`-th, counted from 1;
+  /// `lead_in` those before time 0, as far as sensors look back. Steps further back are played in
+  /// coarse ticks: only what heat makes of their mean power is left of them.
+  void run_to_step(const Played& played, int64_t step, const Watch& lead_in, const Watch& watch);
 
   /// The clock that nominal conditions settle at, of the ranks that set the pace.
   double reference_hz() const { return reference_hz_; }
@@ -70,12 +74,14 @@ class PowerLoop {
   struct Means;
   void begin(const Played& played);
   void settle_slices(const Played& played) const;
-  void play_until(double steps, double step_s, const Watch& watch);
+  void play_until(double steps, double step_s, double dt_s, const Watch& watch);
+  void follow(bool last);
   bool rest(const Played& played, const std::function<double()>& lacking);
   void take_clocks();
   void find_reference();
   double missing_of_replay();
   double tick_s(double step_s) const;
+  double shortest_tick_s(double run_s) const;
   void play_step();
   EngineInput at_clocks() const;
 
@@ -89,7 +95,8 @@ class PowerLoop {
   bool hunting_ = false;      ///< governors found no step that repeats itself
   bool rests_ = false, steady_ = true;
   double shown_steps_ = 0;
-  std::vector<double> clocks_hz_;  ///< of the last step that the engine played, one a rank
+  std::vector<double> clocks_hz_;    ///< of the last step that the engine played, one a rank
+  std::vector<double> followed_hz_;  ///< the play's clocks then, one a GPU
   Timeline timeline_;
 };
 

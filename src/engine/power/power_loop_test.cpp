@@ -121,7 +121,8 @@ TEST(PowerLoop, IsNominalWhereNothingMovesClocks) {
         Values{{"fan", "60"}}, Values{{"cooling", "liquid"}}, Values{{"seed", "3"}},
         Values{{"operand_activity", "0.5"}}, Values{{"cluster_cap", "15000"}},
         Values{{"power_smoothing", "floor=0.9"}}, Values{{"duration", "60"}},
-        Values{{"override", "node1.inlet=40C"}}, Values{{"rank_map", "8-15,0-7"}}})
+        Values{{"measured_step", "11"}}, Values{{"override", "node1.inlet=40C"}},
+        Values{{"rank_map", "8-15,0-7"}}})
     EXPECT_FALSE(is_nominal(job_with(moves))) << moves.front().first;
 }
 
@@ -236,6 +237,35 @@ TEST(PowerLoop, ALongRunEndsInTheSteadyState) {
   for (size_t i = 0; i < steady.ranks.size(); ++i)
     EXPECT_NEAR(warm.ranks[i].max_gpu_c, steady.ranks[i].max_gpu_c, 1.0) << "rank " << i;
   EXPECT_LT(warm.thermal.mean_gpu_c, steady.thermal.mean_gpu_c) << "it began cold";
+}
+
+// Steps shown one by one are the run that is shown whole: coarse ticks before the one that is
+// measured leave its heat as it is.
+TEST(PowerLoop, MeasuredStepsAddUpToTheRun) {
+  const int steps = 6;
+  double watts = 0, mean_c = 0, seconds = 0, last_c = 0;
+  for (int step = 1; step <= steps; ++step) {
+    const run::Run run = run_of({{"measured_step", std::to_string(step)}});
+    EXPECT_NEAR(run.power.steps, 1, 0.02);
+    watts += run.power.mean_w_per_gpu / steps;
+    mean_c += run.thermal.mean_gpu_c / steps;
+    seconds += run.power.duration_s;
+    EXPECT_GT(run.thermal.mean_gpu_c, last_c) << "step " << step;
+    last_c = run.thermal.mean_gpu_c;
+  }
+  const run::Run whole = run_of({{"duration", std::to_string(seconds)}});
+  EXPECT_NEAR(whole.power.steps, steps, 0.05);
+  EXPECT_NEAR(watts, whole.power.mean_w_per_gpu, 0.005 * watts);
+  EXPECT_NEAR(mean_c, whole.thermal.mean_gpu_c, 0.2);
+}
+
+TEST(PowerLoop, ALateStepIsTheSteadyState) {
+  const run::Run steady = run_of(), late = run_of({{"measured_step", "1500"}});
+  EXPECT_NEAR(late.thermal.mean_gpu_c, steady.thermal.mean_gpu_c, 0.3);
+  EXPECT_NEAR(late.power.mean_w_per_gpu, steady.power.mean_w_per_gpu,
+              0.005 * steady.power.mean_w_per_gpu);
+  EXPECT_NEAR(late.performance.step_time_s, steady.performance.step_time_s,
+              0.005 * steady.performance.step_time_s);
 }
 
 TEST(PowerLoop, EnergyBalancesOverATransient) {

@@ -234,6 +234,7 @@ void write_conditions(JsonWriter& json, const spec::Job& job) {
   write_if(json, "fan", c.fan > 0, c.fan);
   json.member("seed", c.seed).member("operand_activity", c.operand_activity);
   write_if(json, "duration_s", c.duration_s > 0, c.duration_s);
+  write_if(json, "measured_step", c.measured_step > 0, static_cast<double>(c.measured_step));
   write_if(json, "start_c", c.start_c > 0, c.start_c);
   json.member("sensor", to_word(c.sensor));
   write_run_phases(json, c.run);

@@ -58,6 +58,7 @@ std::vector<std::string> conditions_of(const Json& conditions, bool unlike_nodes
   add("lock_clock_mhz", "clock lock ", " MHz");
   add("cluster_cap_w", "cluster cap ", " kW", 1e-3);
   add("duration_s", "", " s from a cold start");
+  add("measured_step", "step ", " from a cold start");
   add("start_c", "GPUs at ", " C at the start");
   if (real(conditions, "seed") != 0) add("seed", "silicon ", "");
   if (member(conditions, "operand_activity").is_number() &&

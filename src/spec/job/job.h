@@ -235,9 +235,11 @@ struct Conditions {
   double fan = 0;               ///< share of full speed; 0: automatic
   uint64_t seed = 0;            ///< silicon; 0: every GPU nominal
   double operand_activity = 1;  ///< 0: zeros, 1: random data or trained weights
-  double duration_s = 0;        ///< from a cold start; 0: straight to the steady state
+  double duration_s = 0;        ///< from a cold start; 0: not so
   Sensor sensor = Sensor::kVendor;
-  double start_c = 0;  ///< of every GPU, with `duration_s`; 0: as idle
+  /// Of a run from a cold start, counted from 1: the step that power and heat are told of; 0: none.
+  int64_t measured_step = 0;
+  double start_c = 0;  ///< of every GPU, at a start; 0: as idle
   RunPhases run;       ///< not given: the step alone
   // The facility.
   double cluster_cap_w = 0;    ///< 0: none; else held by equal power caps
@@ -246,6 +248,7 @@ struct Conditions {
   double smoothing_up_w_per_s = 0, smoothing_down_w_per_s = 0;  ///< a GPU; 0: no limit
   double smoothing_hysteresis_s = 0;
   std::vector<Override> overrides;
+  bool is_steady() const { return duration_s == 0 && measured_step == 0; }
   bool operator==(const Conditions&) const = default;
 };
 

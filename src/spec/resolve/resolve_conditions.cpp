@@ -20,9 +20,9 @@ constexpr std::string_view kCap = "power_cap";
 constexpr std::string_view kLock = "lock_clock";
 
 /// Settings that mean nothing to a GPU whose power nobody knows, or whose clocks are held constant.
-constexpr std::array<std::string_view, 12> kNeedPower = {
-    "power_cap", "lock_clock",  "inlet_c",         "cooling", "fan",    "steady",
-    "duration",  "cluster_cap", "power_smoothing", "start_c", "sensor", "run_phases"};
+constexpr std::array<std::string_view, 13> kNeedPower = {
+    "power_cap",     "lock_clock",  "inlet_c",         "cooling", "fan",    "steady",    "duration",
+    "measured_step", "cluster_cap", "power_smoothing", "start_c", "sensor", "run_phases"};
 
 bool needs_power(OverrideKind kind) {
   return kind != OverrideKind::kSpeed && kind != OverrideKind::kLink && kind != OverrideKind::kNic;
@@ -100,15 +100,19 @@ void read_cooling(SettingReader& read, Job& job) {
 }
 
 void read_time(SettingReader& read, Conditions& c) {
-  const bool steady = read.flag("steady", c.duration_s == 0, "without --duration");
-  if (read.given("steady") && steady && c.duration_s > 0)
-    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("steady"),
-                            read.said("duration")));
-  if (read.given("steady") && !steady && c.duration_s == 0)
-    read.refuse(fmt::format("{} needs --duration", read.said("steady")));
-  if (read.given("start_c") && c.duration_s == 0)
-    read.refuse(
-        fmt::format("{} needs --duration: the steady state has no start", read.said("start_c")));
+  const auto contradict = [&](std::string_view one, std::string_view other) {
+    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(one), read.said(other)));
+  };
+  const std::string_view from_cold = c.duration_s > 0 ? "duration" : "measured_step";
+  if (c.duration_s > 0 && c.measured_step > 0) contradict("measured_step", "duration");
+  const bool steady = read.flag("steady", c.is_steady(), "without --duration and --measured-step");
+  if (read.given("steady") && steady && !c.is_steady()) contradict("steady", from_cold);
+  if (read.given("steady") && !steady && c.is_steady())
+    read.refuse(fmt::format("{} needs --duration or --measured-step", read.said("steady")));
+  if (read.given("start_c") && c.is_steady())
+    read.refuse(fmt::format("{} needs --duration or --measured-step: the steady state has no start",
+                            read.said("start_c")));
+  if (read.given("run_phases") && !c.is_steady()) contradict("run_phases", from_cold);
 }
 
 void read_run_phases(SettingReader& read, Job& job) {
@@ -119,9 +123,6 @@ void read_run_phases(SettingReader& read, Job& job) {
   if (!phases) return read.refuse(fmt::format("{}: {}", read.where(kName), phases.error().message));
   if (!job.trains())
     return read.refuse(fmt::format("{}: the phases are those of a training run", read.said(kName)));
-  if (job.conditions.duration_s > 0)
-    return read.refuse(
-        fmt::format("{} contradicts {}; leave one out", read.said(kName), read.said("duration")));
   job.conditions.run = *phases;
 }
 

@@ -377,9 +377,14 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"duration", "", measure<&Conditions::duration_s>(1e-3, 2.592e6, "s"), kTime,
      "time from a cold start, instead of the steady state: 10min",
      why("straight to the steady state")},
-    {"steady", "", unkept(kSwitch), kTime, "straight to the steady state; on without --duration"},
+    {"measured_step", "", field<&Conditions::measured_step>(1, 1e6), kTime,
+     "power and heat of this step of a run from a cold start: 11 is the one behind ten of warm-up",
+     why("straight to the steady state")},
+    {"steady", "", unkept(kSwitch), kTime,
+     "straight to the steady state; on without --duration and --measured-step"},
     {"start_c", "", measure<&Conditions::start_c>(1, 120, "C"), kTime,
-     "with --duration: every GPU's temperature at the start, instead of the idle one",
+     "with --duration or --measured-step: every GPU's temperature at the start, instead of the "
+     "idle one",
      why("as idle")},
     {"run_phases", "", unkept(kText), kTime,
      "mean power of a whole run beside the step's: "

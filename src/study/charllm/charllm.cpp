@@ -10,11 +10,13 @@ namespace ergometer::study {
 std::vector<run::StudyFinding> charllm_findings(const run::Study& study) {
   charllm::Findings findings(study);
   for (const auto theme :
-       {charllm::clock_findings, charllm::heat_findings, charllm::stage_findings,
-        charllm::testbed_findings, charllm::tuning_findings, charllm::adapter_findings,
-        charllm::neighbour_findings, charllm::open_findings})
+       {charllm::clock_findings, charllm::heat_findings, charllm::liquid_findings,
+        charllm::stage_findings, charllm::testbed_findings, charllm::tuning_findings,
+        charllm::adapter_findings, charllm::neighbour_findings, charllm::open_findings})
     theme(findings);
-  return findings.take();
+  std::vector<run::StudyFinding> all;
+  for (charllm::Found& found : findings.take()) all.push_back(std::move(found.finding));
+  return all;
 }
 
 std::vector<run::Figure> charllm_figures(const run::Study& study) {

@@ -61,6 +61,7 @@ double communication_share(const Seen& seen) {
 }
 
 Seen Basis::operator()(std::string_view family, const std::string& id) {
+  if (asked_ != nullptr) asked_->emplace(family, id);
   for (size_t i = 0; i < study_.points.size(); ++i) {
     const run::StudyPoint& point = study_.points[i];
     if (point.family != family || point.id != id || point.values.empty()) continue;

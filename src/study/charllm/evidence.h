@@ -24,6 +24,9 @@ struct Seen {
   double step_s() const { return at("performance.step_time_s"); }
   double tokens_per_s() const { return at("performance.tokens_per_s"); }
   double tokens_per_j() const { return at("power.tokens_per_j"); }
+  /// The study's own measure, `efficiency` of its vistools.py: throughput over the GPUs' energy of
+  /// the step, the inverse of an energy-delay product. Steps of unlike batches have no ratio of it.
+  double efficiency() const { return tokens_per_s() / at("power.gpu_energy_j_per_step"); }
   double mean_w() const { return at("power.mean_w_per_gpu"); }
   double peak_w() const { return at("power.peak_w_per_gpu"); }
   double max_c() const { return at("thermal.max_gpu_c"); }
@@ -49,10 +52,14 @@ struct Seen {
 /// Share of kernel time that is exposed communication.
 double communication_share(const Seen& seen);
 
+/// Names of points, family and id.
+using Asked = std::set<std::pair<std::string, std::string>>;
+
 /// The points that one finding or figure rests on; knows whether all that was asked for was there.
 class Basis {
  public:
-  explicit Basis(const run::Study& study) : study_(study) {}
+  /// `asked`: takes the names of all points that are asked for, there or not; may be null.
+  explicit Basis(const run::Study& study, Asked* asked = nullptr) : study_(study), asked_(asked) {}
   /// A point that ran, whether it fits in memory or not.
   Seen operator()(std::string_view family, const std::string& id);
   /// The optimization sweep of a testbed, "h200" or "h100"; variant: first digit overlap, second
@@ -64,6 +71,7 @@ class Basis {
 
  private:
   const run::Study& study_;
+  Asked* asked_;
   bool complete_ = true;
   std::set<int64_t> points_;
 };

@@ -19,16 +19,24 @@ std::string slow(const std::vector<std::string>& which, int percent) {
   return text;
 }
 
+/// The front GPUs of all nodes in the first stages, the rear ones in the last.
+constexpr const char* kColdFirst = "0-3,8-11,16-19,24-27,4-7,12-15,20-23,28-31";
+
+/// Even and uneven stages of a row. `placed`: which GPUs the ranks have when uneven stages put the
+/// larger ones on the front GPUs; empty: those that they have anyway.
 void uneven_stages(Jobs& jobs, const std::string& name, const std::string& row,
-                   const std::string& even, const std::string& uneven,
+                   const std::string& even, const std::string& uneven, const std::string& placed,
                    const std::vector<std::string>& hot) {
+  jobs.varied("stages", name + "-even-cold-first", kH200, row + "_01000",
+              with(kRecomputeAll, {{"stage_layers", even}, {"rank_map", kColdFirst}}));
+  if (!placed.empty())
+    jobs.varied("stages", name + "-uneven-placed", kH200, row + "_01000",
+                with(kRecomputeAll, {{"stage_layers", uneven}, {"rank_map", placed}}));
   for (const auto& [id, layers] : {std::pair{"even", even}, {"uneven", uneven}}) {
     const std::string point = name + "-" + id;
     const Values recomputed = with(kRecomputeAll, {{"stage_layers", layers}});
     jobs.varied("stages", point, kH200, row + "_01000", recomputed);
     jobs.varied("stages", point + "-stored", kH200, row + "_00000", {{"stage_layers", layers}});
-    jobs.varied("stages", point + "-liquid", kH200, row + "_01000",
-                with(recomputed, {{"cooling", "liquid"}}));
     for (const int percent : kSpeeds) {
       if (percent == 100) continue;
       jobs.varied("slow-hot", fmt::format("{}-{}", point, percent), kH200, row + "_01000",
@@ -48,9 +56,12 @@ void fault_jobs(Jobs& jobs) {
               {{"override", "node1.fan=40%"}});
   jobs.varied("faults", "llama3-70b_2-nic", kH200, "llama3-70b_2_01000",
               {{"override", "node1.nic=25%"}});
+  // A stage of GPT-3 is four GPUs: the odd ones are rear rows as ranks come. A stage of Llama-3 is
+  // a node: its two replicas have to be the front or the rear rows of two nodes.
   uneven_stages(jobs, "gpt3", "gpt3-175b_2", "12,12,12,12,12,12,12,12", "13,11,13,11,13,11,13,11",
-                {"gpu4", "gpu5", "gpu6", "gpu7"});
-  uneven_stages(jobs, "llama3", "llama3-70b_2", "20,20,20,20", "21,19,21,19", {"node1", "node3"});
+                "", {"gpu4", "gpu5", "gpu6", "gpu7"});
+  uneven_stages(jobs, "llama3", "llama3-70b_2", "20,20,20,20", "21,19,21,19",
+                "0-3,16-19,4-7,20-23,8-11,24-27,12-15,28-31", {"node1", "node3"});
   jobs.varied("stages", "llama3-head", kH200, "llama3-70b_2_01000",
               with(kRecomputeAll, {{"stage_layers", "21,20,20,19"}}));
   for (const char* row : {"gpt3-175b_1", "llama3-70b_2"})

@@ -1,5 +1,5 @@
 // Which clocks GPUs are held to. The study read no throttle reasons: what it calls throttling is
-// the SM clock.
+// the SM clock, of which its figures show the mean over the GPUs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,6 +30,7 @@ void deep_against_tensor(Findings& findings) {
   Basis basis = findings.basis();
   size_t agree = 0, all = 0;
   std::string clocks;
+  std::vector<double> higher;  // the clock of TP 8
   for (const Case& it : cases) {
     const Seen tensor = basis.sweep(it.gpu, it.tensor, "01000");
     clocks += fmt::format("{}{}: ", clocks.empty() ? "" : "; ", it.model);
@@ -37,8 +38,8 @@ void deep_against_tensor(Findings& findings) {
       const Seen deep = basis.sweep(it.gpu, layout, "01000");
       clocks += fmt::format("{} {:.0f} ({:.0f}) MHz, ", deep.layout(), deep.clock_mhz(),
                             deep.lowest_mhz());
-      agree += deep.clock_mhz() < tensor.clock_mhz() && deep.lowest_mhz() < tensor.lowest_mhz() &&
-               deep.throttled() > tensor.throttled();
+      higher.push_back(tensor.clock_mhz() - deep.clock_mhz());
+      agree += higher.back() > 0;
       ++all;
     }
     clocks += fmt::format("{} {:.0f} ({:.0f}) MHz", tensor.layout(), tensor.clock_mhz(),
@@ -48,7 +49,8 @@ void deep_against_tensor(Findings& findings) {
                {"sign.deep-pipelines", "Pipelines of 16 and 32 stages throttle more than TP 8",
                 "PP 16 to 32 worst, TP-heavy less", kPaper, clocks,
                 "mean clock (slowest GPU's); a deep stage computes without pause and the cap holds "
-                "it, collectives of TP 8 keep mean power below the cap"},
+                "it, collectives of TP 8 keep mean power below the cap",
+                Measure{median(higher), " MHz", 0, kAny}},
                of_cases(agree, all));
 }
 
@@ -61,16 +63,18 @@ void depth(Findings& findings) {
     share.push_back(100 * seen.throttled());
     clock.push_back(seen.clock_mhz());
   }
-  const bool deeper = std::is_sorted(slowest.rbegin(), slowest.rend());
-  const bool longer = std::is_sorted(share.begin(), share.end());
+  size_t deeper = 0;
+  for (size_t i = 1; i < clock.size(); ++i) deeper += clock[i] < clock[i - 1];
   findings.add(
       basis,
       {"sign.throttling-by-depth",
        "Throttling grows with depth: GPT3-175B on H200, PP 4, 8, 16, 32", "grows", kPaper,
-       fmt::format("slowest GPU {} MHz; mean {} MHz; {} % of time below the top clock",
-                   text(slowest, "{:.0f}"), text(clock, "{:.0f}"), text(share, "{:.0f}")),
-       "deeper with every doubling, but longest with 8 stages: bubbles are time at the top clock"},
-      of_cases(static_cast<size_t>(deeper) + longer, 2));
+       fmt::format("mean clock {} MHz; slowest GPU {} MHz; {} % of time below the top clock",
+                   text(clock, "{:.0f}"), text(slowest, "{:.0f}"), text(share, "{:.0f}")),
+       "the slowest GPU's clock falls with every doubling; bubbles are time at the top clock, and "
+       "with 32 stages they weigh as much as what the cap takes",
+       Measure{clock.front() - clock.back(), " MHz", 0, kAny}},
+      of_cases(deeper, clock.size() - 1));
 }
 
 void hot_gpus(Findings& findings) {
@@ -84,14 +88,16 @@ void hot_gpus(Findings& findings) {
                 "clocks of hot GPUs lower", kPaper,
                 fmt::format("front row {:.0f}, rear row {:.0f} MHz", front, rear),
                 fmt::format("limit: {}; heat acts by leakage, no thermal limit is reached",
-                            seen.limit().substr(0, seen.limit().find(':')))},
+                            seen.limit().substr(0, seen.limit().find(':'))),
+                Measure{front - rear, " MHz", 0, kAny}},
                rear < front);
   findings.add(basis,
                {"size.hot-clocks", "Clocks of hot GPUs under load: GPT3-175B TP2-PP16, H200",
                 "1980 to about 1700 MHz or lower", kPaper,
                 fmt::format("slowest {:.0f} MHz, {:.0f} MHz with boards that differ",
                             seen.lowest_mhz(), boards.lowest_mhz()),
-                "the power cap; heat alone makes the difference between the rows"},
+                "the power cap; heat alone makes the difference between the rows",
+                Measure{seen.lowest_mhz(), " MHz", 0, 1720}},
                seen.lowest_mhz() < 1780 && boards.lowest_mhz() > 1550);
 }
 
@@ -121,7 +127,8 @@ void overlap(Findings& findings) {
                             slower_mhz.size(), slower, faster, slower_mhz.size() - slower - faster,
                             -mean(slower_mhz)),
                 "communication that no longer interrupts compute leaves the cap less idle time to "
-                "average over; no change where the network holds the Mixtrals up"},
+                "average over; no change where the network holds the Mixtrals up",
+                Measure{mean(slower_mhz), " MHz", 0, kAny}},
                slower > 4 * faster && faster < slower_mhz.size() / 10 ? run::Agreement::kYes
                                                                       : run::Agreement::kInPart);
   findings.add(basis,
@@ -131,7 +138,8 @@ void overlap(Findings& findings) {
                             hotter_c.size(), hotter, most(hotter_c), cooler, -least(hotter_c),
                             hotter_c.size() - hotter - cooler, mean(hotter_c)),
                 "heat follows mean power, which the cap already holds in deep pipelines and the "
-                "network in the Mixtrals: visible with TP 4 and 8"},
+                "network in the Mixtrals: visible with TP 4 and 8",
+                Measure{mean(hotter_c), " C", 0, kAny}},
                cooler == 0 && 2 * hotter > hotter_c.size() ? run::Agreement::kYes
                : mean(hotter_c) > 0                        ? run::Agreement::kInPart
                                                            : run::Agreement::kNo);
@@ -149,17 +157,13 @@ void recomputation(Findings& findings, const std::string& id, const std::string&
       lowest[on].push_back(seen.lowest_mhz());
       mean_mhz[on].push_back(seen.clock_mhz());
     }
-  // Three ways to say "throttles more": a case goes as reported when most of them do.
-  constexpr double kVisibleMhz = 0.5, kVisiblePercent = 0.5;
+  constexpr double kVisibleMhz = 0.5;
+  std::vector<double> lost;
   size_t agree = 0;
   for (size_t i = 0; i < layouts.size(); ++i) {
-    const double sign = raises ? 1 : -1;
-    const int votes = (sign * (lowest[0][i] - lowest[1][i]) > kVisibleMhz) +
-                      (sign * (mean_mhz[0][i] - mean_mhz[1][i]) > kVisibleMhz) +
-                      (sign * (share[1][i] - share[0][i]) > kVisiblePercent);
-    agree += votes >= 2;
+    lost.push_back(mean_mhz[0][i] - mean_mhz[1][i]);
+    agree += (raises ? lost.back() : -lost.back()) > kVisibleMhz;
   }
-  const bool some = raises ? most(share[1]) > most(share[0]) : mean(lowest[1]) > mean(lowest[0]);
   findings.add(
       basis,
       {id, title, raises ? "higher" : "lower", kPaper,
@@ -168,10 +172,8 @@ void recomputation(Findings& findings, const std::string& id, const std::string&
                    text(lowest[0], "{:.0f}"), text(lowest[1], "{:.0f}"),
                    text(mean_mhz[0], "{:.0f}"), text(mean_mhz[1], "{:.0f}"),
                    text(share[0], "{:.0f}"), text(share[1], "{:.0f}")),
-       why},
-      agree == layouts.size() ? run::Agreement::kYes
-      : some                  ? run::Agreement::kInPart
-                              : run::Agreement::kNo);
+       why, Measure{mean(lost), " MHz", raises ? 0 : -kAny, raises ? kAny : 0}},
+      of_cases(agree, layouts.size()));
 }
 
 void locks(Findings& findings) {
@@ -186,7 +188,8 @@ void locks(Findings& findings) {
                 fmt::format("one lock of 1700 MHz, GPT3-175B TP2-PP16, boards that differ: GPU "
                             "energy {:+.1f} %, time {:+.1f} %",
                             energy, time),
-                "GPUs faster than the slowest only wait; locks by stage would save more"},
+                "GPUs faster than the slowest only wait; locks by stage would save more",
+                Measure{-energy, " %", 3, 30}},
                energy < -3 && time < 2 && -energy > 3 * time);
 }
 

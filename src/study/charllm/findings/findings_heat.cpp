@@ -30,7 +30,8 @@ void rear_row(Findings& findings) {
          fmt::format("{:.1f} to {:.1f} %, mean {:.1f} %, {} layouts", least(excess), most(excess),
                      mean(excess), excess.size()),
          "preheat is set to the 18 C of an H100 board (2507.16781); that it scales with load and "
-         "stays in the range (told in whole per cent) from 200 to 680 W is predicted"},
+         "stays in the range (told in whole per cent) from 200 to 680 W is predicted",
+         Measure{mean(excess), " %", 15, 27}},
         least(excess) >= 15 && std::round(most(excess)) <= 27);
   }
   findings.add(
@@ -38,7 +39,7 @@ void rear_row(Findings& findings) {
       {"sign.rear-hotter", "Rear GPUs are hotter than front GPUs, HGX in air", "hotter", kPaper,
        fmt::format("in all {} layouts, by {:.1f} to {:.1f} C", all_gaps.size(), least(all_gaps),
                    most(all_gaps)),
-       "the front row's heat is in the rear row's air"},
+       "the front row's heat is in the rear row's air", Measure{least(all_gaps), " C", 0, kAny}},
       least(all_gaps) > 0);
 }
 
@@ -57,7 +58,8 @@ void no_cool_down(Findings& findings) {
                    "TP8-PP4, TP2-PP16, Llama3-70B TP4-PP4)",
                    text(swing, "{:.1f}")),
        "a heat sink's minute averages over steps of half a minute; what is left is the "
-       "chip itself, and the front row swings as little"},
+       "chip itself, and the front row swings as little",
+       Measure{most(swing), " C", 0, kClearC}},
       most(swing) < kClearC);
 }
 
@@ -77,11 +79,14 @@ void dies_of_a_module(Findings& findings) {
                {"size.mi250-dies", "MI250: dies of one module", "5 to 10 C apart", kPaper,
                 fmt::format("{:.1f} to {:.1f} C, {} modules in 8 jobs", least(gaps), most(gaps),
                             gaps.size()),
-                "preheat is set to it; which die is downstream is assumed"},
+                "preheat is set to it; which die is downstream is assumed",
+                Measure{mean(gaps), " C", 5, 10}},
                least(gaps) >= 5 && most(gaps) <= 10);
 }
 
-void liquid(Findings& findings) {
+}  // namespace
+
+void liquid_findings(Findings& findings) {
   for (const auto& [layout, name] :
        {std::pair{"gpt3-175b_1", "GPT3-175B TP2-PP16"}, {"llama3-70b_2", "Llama3-70B TP4-PP4"}}) {
     Basis basis = findings.basis();
@@ -102,13 +107,10 @@ void liquid(Findings& findings) {
   }
 }
 
-}  // namespace
-
 void heat_findings(Findings& findings) {
   rear_row(findings);
   no_cool_down(findings);
   dies_of_a_module(findings);
-  liquid(findings);
 }
 
 }  // namespace ergometer::study::charllm

@@ -18,7 +18,8 @@ void gpt3(Findings& findings) {
                 "H200 better", kPaper,
                 fmt::format("{:.3f} (without recomputation {:.3f}) against {:.3f}",
                             h200.tokens_per_j(), stored.tokens_per_j(), h100.tokens_per_j()),
-                "half the stages, half the bubble; H100 fits with recomputation only"},
+                "half the stages, half the bubble; H100 fits with recomputation only",
+                Measure{h200.tokens_per_j() / h100.tokens_per_j(), " times", 1, kAny}},
                h200.tokens_per_j() > h100.tokens_per_j());
   const double ratio = stored.tokens_per_s() / h100.tokens_per_s();
   findings.add(basis,
@@ -28,7 +29,8 @@ void gpt3(Findings& findings) {
                             stored.tokens_per_s(), h100.tokens_per_s()),
                 "a GPU of the H200s must then be 2 times as fast as an H100: bubble and "
                 "recomputation give 1.5; no cause in clocks or heat that differs between the "
-                "testbeds"},
+                "testbeds",
+                Measure{ratio, " times", 0.95, kAny}},
                ratio > 0.95);
   const double energy = stored.tokens_per_j() / h100.tokens_per_j();
   findings.add(
@@ -38,12 +40,13 @@ void gpt3(Findings& findings) {
        fmt::format("GPT3-175B TP2: {:.2f} times the tokens per joule at {:.2f} of the "
                    "throughput",
                    energy, ratio),
-       "half the GPUs"},
+       "half the GPUs", Measure{energy, " times", 1, kAny}},
       energy > 1 && ratio < 1);
   findings.add(basis,
                {"size.energy-multiple", "GPT3-175B TP2: H200 over H100 in tokens per joule",
                 "a clear multiple", kPaper, fmt::format("{:.2f} times", energy),
-                "no more than bubble and recomputation take from the H100s"},
+                "no more than bubble and recomputation take from the H100s",
+                Measure{energy, " times", 2, kAny}},
                energy >= 2    ? run::Agreement::kYes
                : energy > 1.2 ? run::Agreement::kInPart
                               : run::Agreement::kNo);
@@ -66,13 +69,14 @@ void other_models(Findings& findings) {
   Basis basis = findings.basis();
   const Seen moe = basis.sweep("h200", "mixtral-8x22b_1", "01000");
   const Seen moe_h100 = fastest(basis, "h100", "mixtral-8x22b");
-  findings.add(basis,
-               {"sign.mixtral-energy", "Mixtral-8x22B EP8-TP1-PP4: H200 more efficient",
-                "H200 better", kPaper,
-                fmt::format("{:.2f} tokens/J against {:.2f} at best ({}) on H100",
-                            moe.tokens_per_j(), moe_h100.tokens_per_j(), moe_h100.layout()),
-                "half the stages"},
-               moe.tokens_per_j() > moe_h100.tokens_per_j());
+  findings.add(
+      basis,
+      {"sign.mixtral-energy", "Mixtral-8x22B EP8-TP1-PP4: H200 more efficient", "H200 better",
+       kPaper,
+       fmt::format("{:.2f} tokens/J against {:.2f} at best ({}) on H100", moe.tokens_per_j(),
+                   moe_h100.tokens_per_j(), moe_h100.layout()),
+       "half the stages", Measure{moe.tokens_per_j() / moe_h100.tokens_per_j(), " times", 1, kAny}},
+      moe.tokens_per_j() > moe_h100.tokens_per_j());
   for (const auto& [model, name] :
        {std::pair{"llama3-70b", "Llama3-70B"}, {"mixtral-8x7b", "Mixtral-8x7B"}}) {
     Basis pair = findings.basis();
@@ -86,7 +90,8 @@ void other_models(Findings& findings) {
          model == std::string("llama3-70b")
              ? "twice the GPUs of the same peak"
              : "twice the network ports, which is what this model waits for, and a layout "
-               "with stages that sends less through them"},
+               "with stages that sends less through them",
+         Measure{factor, " times", 1.3, kAny}},
         factor > 1.3);
   }
 }
@@ -102,7 +107,8 @@ void communication(Findings& findings) {
        "Llama3-70B",
        "above 50 %; below 50 %", kPaper, fmt::format("{:.0f} %; {:.0f} % (TP4-PP4)", moe, dense),
        "experts' tokens cross one port a node; their scripts add overlapped time twice, "
-       "which raises both shares"},
+       "which raises both shares",
+       Measure{moe, " %", 50, 100}},
       moe > 50 && dense < 50);
 }
 
@@ -119,7 +125,8 @@ void sparse_transfers(Findings& findings) {
                             "for transfers",
                             use, waits),
                 "transfers are small and nothing runs beside them (batch_p2p_sync); overlap_p2p "
-                "is what to try"},
+                "is what to try",
+                Measure{use, " %", 0, 20}},
                use < 20 && waits > 1);
   Basis busy = findings.basis();
   const Seen fsdp = busy("microbatch-sweep-h200-fsdp", "gpt3-175b_5_mbs1");
@@ -131,7 +138,8 @@ void sparse_transfers(Findings& findings) {
                             "{:.1f} Gb/s in GPT3-175B TP4-PP8",
                             gbps, 8 * mixed.at("links.nic.mean_gb_per_s")),
                 "their FSDP runs ended in time only with 90 to 120 Gb/s a node; sparse transfers "
-                "use less because they are sparse"},
+                "use less because they are sparse",
+                Measure{gbps, " Gb/s", 30, 30}},
                std::fabs(gbps - 30) < 10);
 }
 

@@ -21,12 +21,12 @@ void fsdp(Findings& findings) {
   const std::string why = "gathers through one port for eight GPUs are all there is";
   findings.add(basis,
                {"sign.fsdp-micro-batch", "GPT3-175B TP8-FSDP: micro batch 4 is faster than 1",
-                "faster", kPaper, said, why},
+                "faster", kPaper, said, why, Measure{factor, " times", 1, kAny}},
                factor > 1);
   findings.add(
       basis,
       {"size.fsdp-micro-batch", "GPT3-175B TP8-FSDP: micro batch 4 against 1, how much faster",
-       "more than 3 times", kPaper, said, why},
+       "more than 3 times", kPaper, said, why, Measure{factor, " times", 3, kAny}},
       factor > 3);
 }
 
@@ -40,7 +40,8 @@ void deep_micro_batch(Findings& findings) {
                {"sign.deep-micro-batch", "TP2-PP16: larger micro batches stop helping or hurt",
                 "stop helping or hurt", kPaper,
                 fmt::format("{} tokens/s with 1, 2, 4, 8 (GPT3-175B)", text(tokens, "{:.0f}")),
-                "the bubble: 128 samples are 128 micro batches of 1 but 16 of 8, for 16 stages"},
+                "the bubble: 128 samples are 128 micro batches of 1 but 16 of 8, for 16 stages",
+                Measure{change(tokens[0], tokens[3]), " %", -kAny, 0}},
                tokens[3] < tokens[0]);
 }
 
@@ -50,22 +51,25 @@ void rises(Findings& findings, const std::string& id, const std::string& title,
            const std::string& why) {
   Basis basis = findings.basis();
   std::string said;
-  size_t rise = 0, fall = 0;
+  std::vector<double> by;
   for (const std::string& layout : layouts_of("h200")) {
     const bool divides = layout != "mixtral-8x7b_1";  // DP 32: a batch of 128 has no 8 for each
     const Seen one = basis("microbatch-sweep-h200", layout + "_mbs1");
     const Seen most = basis("microbatch-sweep-h200", layout + (divides ? "_mbs8" : "_mbs4"));
-    const double by = (most.*value)() - (one.*value)();
-    rise += by > visible;
-    fall += by < -visible;
-    said += fmt::format("{}{} {} {:+.1f} {}", said.empty() ? "" : ", ", model_of(layout),
-                        one.layout(), by, unit);
+    by.push_back((most.*value)() - (one.*value)());
+    said += fmt::format("{}{} {} {:+.1f}{}", said.empty() ? "" : ", ", model_of(layout),
+                        one.layout(), by.back(), unit);
   }
-  const size_t all = layouts_of("h200").size();
+  const auto count = [&](auto&& is) {
+    return static_cast<size_t>(std::count_if(by.begin(), by.end(), is));
+  };
+  const size_t rise = count([&](double it) { return it > visible; });
+  const size_t fall = count([&](double it) { return it < -visible; });
   findings.add(basis,
                {id, title, "rises whatever throughput does", kPaper,
-                fmt::format("rises in {}, falls in {} of {}: {}", rise, fall, all, said), why},
-               of_cases(rise, all));
+                fmt::format("rises in {}, falls in {} of {}: {}", rise, fall, by.size(), said), why,
+                Measure{median(by), unit, 0, kAny}},
+               of_cases(rise, by.size()));
 }
 
 struct Mi250 {
@@ -159,7 +163,8 @@ void recompute(Findings& findings) {
       {"sign.recompute-costs", "Where jobs fit without it, recomputation costs throughput", "costs",
        kPaper,
        fmt::format("{:.0f} to {:.0f} % in {} layouts", most(cost), least(cost), cost.size()),
-       "a third more FLOPs, and more communication of experts"},
+       "a third more FLOPs, and more communication of experts",
+       Measure{median(cost), " %", -kAny, 0}},
       most(cost) < 0);
 }
 
@@ -185,7 +190,8 @@ void overlap_gain(Findings& findings) {
                 "more for wide layouts on average, but neither always nor nothing for deep ones: "
                 "tensor-parallel collectives are what these flags hide, pipeline transfers are "
                 "never hidden in the study. The loss is Llama3-70B TP8-PP4 on H100: its gradients "
-                "then share the port with pipeline transfers"},
+                "then share the port with pipeline transfers",
+                Measure{mean(wide) - mean(deep), " points", 0, kAny}},
                least(wide) > 0 && most(deep) < 1.5 ? run::Agreement::kYes
                : mean(wide) > mean(deep)           ? run::Agreement::kInPart
                                                    : run::Agreement::kNo);
@@ -197,17 +203,15 @@ void tuning_findings(Findings& findings) {
   fsdp(findings);
   deep_micro_batch(findings);
   rises(findings, "sign.micro-batch-peak", "Micro batch 1 to 8: peak power, H200", &Seen::peak_w,
-        "W", 0.5,
+        " W", 0.5,
         "up to 4 stages longer kernels fill more of the 25 ms that count as a peak. In deep "
         "pipelines peaks are weight gradients, which add to FP32 sums in HBM: 0.18 pJ/FLOP at 2048 "
         "tokens a micro batch, 0.02 at 16384; with HBM at a tenth of its energy peaks still fall, "
         "by 1 to 5 %: products of 2048 tokens fill the GPU already");
-  rises(
-      findings, "sign.micro-batch-heat", "Micro batch 1 to 8: peak temperature, H200", &Seen::max_c,
-      "C", 0.05,
-      "a heat sink follows mean power, and mean power falls with the share of time that GPUs "
-      "work: larger micro batches are fewer, and the bubble grows. The study measured the eleventh "
-      "step of a cold job, where longer steps are also warmer ones; that is not tried here");
+  rises(findings, "sign.micro-batch-heat", "Micro batch 1 to 8: peak temperature, H200",
+        &Seen::max_c, " C", 0.05,
+        "a heat sink follows mean power, and mean power falls with the share of time that GPUs "
+        "work: larger micro batches are fewer, and the bubble grows");
   mi250(findings);
   recompute(findings);
   overlap_gain(findings);
