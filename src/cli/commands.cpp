@@ -31,8 +31,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"simulate", "Predict one job: step time, memory, links",
      "simulate MODEL|FILE... --cluster CLUSTER [--gpus N] [options]",
      "  ergometer simulate llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4\n"
-     "  ergometer simulate config.json ds.json --cluster hgx-h100 --report step.html\n"
-     "  ergometer simulate job.yaml --explain memory.peak_bytes\n",
+     "  ergometer simulate config.json ds.json --cluster hgx-h100 --report step.html\n",
      "MODEL", 0, 16, simulate_flags, run_simulate, true},
     {"sweep", "Predict every job of a study: axes, constraints, figures",
      "sweep STUDY|STUDY.yaml|FILE.csv [FILE...] [options]",
@@ -60,8 +59,7 @@ constexpr std::array kCommands = std::to_array<Command>({
     {"optimize", "Place, divide, cap and clock a job better, or say that it is best as it is",
      "optimize MODEL|FILE... --cluster CLUSTER [options]",
      "  ergometer optimize job.yaml --out better\n"
-     "  ergometer optimize job.yaml --objective energy --knobs clocks,caps\n"
-     "  ergometer optimize job.yaml --knobs placement --override node3.inlet=40C\n",
+     "  ergometer optimize job.yaml --objective energy --knobs clocks,caps\n",
      "MODEL", 0, 16, optimize_flags, run_optimize, true},
     {"plan", "Plan a whole training run: days, energy, cost, failures, how many GPUs",
      "plan MODEL|FILE... --tokens N --gpus N,N,... [options]",

@@ -110,6 +110,9 @@ run::StudyFinding spread_of(const std::vector<Found>& found,
                   : contained || 2 * in_part > found.size() ? run::Agreement::kInPart
                                                             : run::Agreement::kNo;
   const size_t yes = agrees_under.size();
+  if (const std::string_view decides = deciding_measurement(result.id);
+      yes < found.size() && !decides.empty())
+    result.why = fmt::format("would be decided by: {}", decides);
   result.predicted = fmt::format(
       "{}as reported under {} of {} conditions{}; {}: {}",
       found.front().measure ? numbers_text(found, order) + ", " : "", yes, found.size(),

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -27,6 +28,9 @@ namespace charllm {
 /// One finding under several conditions, which have names.
 run::StudyFinding spread_of(const std::vector<Found>& found,
                             const std::vector<std::string>& conditions);
+
+/// The measurement that would decide a finding; empty where none is known.
+std::string_view deciding_measurement(std::string_view id);
 
 }  // namespace charllm
 }  // namespace ergometer::study

@@ -22,16 +22,17 @@ std::string slow(const std::vector<std::string>& which, int percent) {
 /// The front GPUs of all nodes in the first stages, the rear ones in the last.
 constexpr const char* kColdFirst = "0-3,8-11,16-19,24-27,4-7,12-15,20-23,28-31";
 
-/// Even and uneven stages of a row. `placed`: which GPUs the ranks have when uneven stages put the
-/// larger ones on the front GPUs; empty: those that they have anyway.
+/// Even and uneven stages of a row. `placed`: which GPUs the ranks have so that every other stage
+/// is on front GPUs; empty: those that they have anyway.
 void uneven_stages(Jobs& jobs, const std::string& name, const std::string& row,
                    const std::string& even, const std::string& uneven, const std::string& placed,
                    const std::vector<std::string>& hot) {
   jobs.varied("stages", name + "-even-cold-first", kH200, row + "_01000",
               with(kRecomputeAll, {{"stage_layers", even}, {"rank_map", kColdFirst}}));
-  if (!placed.empty())
-    jobs.varied("stages", name + "-uneven-placed", kH200, row + "_01000",
-                with(kRecomputeAll, {{"stage_layers", uneven}, {"rank_map", placed}}));
+  for (const auto& [id, layers] : {std::pair{"-even-placed", even}, {"-uneven-placed", uneven}})
+    if (!placed.empty())
+      jobs.varied("stages", name + id, kH200, row + "_01000",
+                  with(kRecomputeAll, {{"stage_layers", layers}, {"rank_map", placed}}));
   for (const auto& [id, layers] : {std::pair{"even", even}, {"uneven", uneven}}) {
     const std::string point = name + "-" + id;
     const Values recomputed = with(kRecomputeAll, {{"stage_layers", layers}});

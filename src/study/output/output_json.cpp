@@ -2,6 +2,7 @@
 
 #include "base/json_writer.h"
 #include "run/study_columns.h"
+#include "study/charllm/charllm.h"
 #include "study/output/output.h"
 #include "study/point_value.h"
 
@@ -106,7 +107,7 @@ void write_figures(JsonWriter& json, const run::Study& study) {
 
 void write_findings(JsonWriter& json, const run::Study& study) {
   if (study.findings.empty()) return;
-  json.key("findings").begin_array();
+  json.member("agreement", agreement_text(study.findings)).key("findings").begin_array();
   for (const run::StudyFinding& finding : study.findings) {
     json.begin_object().member("id", finding.id).member("title", finding.title);
     json.member("reported", finding.reported).member("source", finding.source);

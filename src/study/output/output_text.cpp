@@ -7,6 +7,7 @@
 
 #include "base/table.h"
 #include "base/text.h"
+#include "study/charllm/charllm.h"
 #include "study/output/output.h"
 #include "study/point_value.h"
 
@@ -235,6 +236,12 @@ std::string notes_text(const run::Study& study) {
   return text.empty() ? text : "noted (--json tells each)\n" + text;
 }
 
+std::string findings_text(const run::Study& study) {
+  return study.findings.empty() ? ""
+                                : fmt::format("findings: {} (--report and --json tell each)\n",
+                                              agreement_text(study.findings));
+}
+
 }  // namespace
 
 std::map<std::string, int64_t> refusals(const run::Study& study) {
@@ -282,7 +289,7 @@ std::string points_text(const Definition& definition, const SessionResult& resul
                                             : picked_table(study, columns, style);
   const std::string best = best_text(study, style);
   return table + count_text(study) + '\n' + refusals_text(study) + notes_text(study) +
-         (best.empty() ? "" : '\n' + best);
+         findings_text(study) + (best.empty() ? "" : '\n' + best);
 }
 
 std::string list_text(const Definition& definition, const Expansion& expansion,

@@ -26,7 +26,7 @@ void power_fault(Findings& findings) {
 }
 
 struct Split {
-  const char *id, *uneven, *title, *layers;
+  const char *id, *even, *uneven, *title, *layers;
   double reported_efficiency, reported_gap;
   const char *why_efficiency, *why_gap;
 };
@@ -34,7 +34,7 @@ struct Split {
 void uneven(Findings& findings, const Split& split) {
   Basis basis = findings.basis();
   const std::string id = split.id;
-  const Seen even = basis("stages", id + "-even"), odd = basis("stages", split.uneven);
+  const Seen even = basis("stages", split.even), odd = basis("stages", split.uneven);
   const double efficiency = change(even.efficiency(), odd.efficiency());
   const double gap = change(even.row_gap(), odd.row_gap());
   const std::string said =
@@ -86,14 +86,17 @@ void cold_first(Findings& findings) {
 
 void stage_findings(Findings& findings) {
   power_fault(findings);
-  uneven(findings, {"gpt3", "gpt3-uneven", "GPT3-175B TP4-PP8", "13 and 11 layers", -7, -17,
-                    "the stages of 13 set the pace; the others regain their clock for nothing",
+  uneven(findings, {"gpt3", "gpt3-even", "gpt3-uneven", "GPT3-175B TP4-PP8", "13 and 11 layers", -7,
+                    -17, "the stages of 13 set the pace; the others regain their clock for nothing",
                     "the rear row has the 11"});
-  uneven(findings,
-         {"llama3", "llama3-uneven-placed", "Llama3-70B TP4-PP4", "21 and 19 layers", 4, -8,
-          "the stages of 21 set the pace; placed on the front rows of two nodes their GPUs are "
-          "cooler by more than the layers cost only where the rear row is held by heat",
-          "the rear row has the 19"});
+  uneven(
+      findings,
+      {"llama3", "llama3-even-placed", "llama3-uneven-placed", "Llama3-70B TP4-PP4",
+       "21 and 19 layers", 4, -8,
+       "both on the same GPUs, every other stage on the front rows of two nodes: layers cost less "
+       "than cooler GPUs bring where a warm room or the boards make rear GPUs slower by more than "
+       "5 %. As ranks come a stage fills a node, and no layer moves from hot to cool GPUs",
+       "the rear row has the 19"});
   cold_first(findings);
 }
 
