@@ -12,6 +12,7 @@
 
 #include "analysis/findings/trace_summary.h"
 #include "analysis/ranks/collective_match.h"
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -170,8 +171,8 @@ void Merger::order_parts() {
     numbers.insert(*number);
   }
   if (numbers.size() == parts_.size())
-    std::stable_sort(parts_.begin(), parts_.end(),
-                     [&](const RunPart& a, const RunPart& b) { return *node(a) < *node(b); });
+    std::ranges::stable_sort(
+        parts_, [&](const RunPart& a, const RunPart& b) { return *node(a) < *node(b); });
 }
 
 /// Ranks stay as they are when every GPU has one and no two have the same.
@@ -213,7 +214,7 @@ size_t Merger::clock(const std::string& name, const std::string& file) {
       clock_numbers_.try_emplace(std::string(short_name(name)), clocks_.size());
   if (fresh) clocks_.push_back({name, {}, {}, {}});
   std::vector<std::string>& files = clocks_[entry->second].files;
-  if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  if (!base::contains(files, file)) files.push_back(file);
   return entry->second;
 }
 
@@ -443,13 +444,10 @@ void Merger::join() {
     append(traces, part.run.traces);
     append(dropped, part.run.dropped);
   }
-  std::stable_sort(log.devices.begin(), log.devices.end(),
-                   [](const run::Device& a, const run::Device& b) {
-                     return std::pair(a.kind, a.rank) < std::pair(b.kind, b.rank);
-                   });
-  std::stable_sort(
-      traces.begin(), traces.end(),
-      [](const run::RankTrace& a, const run::RankTrace& b) { return a.rank < b.rank; });
+  std::ranges::stable_sort(log.devices, [](const run::Device& a, const run::Device& b) {
+    return std::pair(a.kind, a.rank) < std::pair(b.kind, b.rank);
+  });
+  std::ranges::stable_sort(traces, {}, &run::RankTrace::rank);
   result_.run = make_run(std::move(traces), std::move(dropped));
   result_.run.source = recorded ? "recorded" : "imported";
   result_.run.log = std::move(log);
@@ -460,7 +458,7 @@ void Merger::join() {
 /// What all parts agree on holds of the whole.
 void Merger::join_facts() {
   for (const auto& [key, value] : parts_.front().run.facts) {
-    const bool agreed = std::all_of(parts_.begin(), parts_.end(), [&](const RunPart& part) {
+    const bool agreed = std::ranges::all_of(parts_, [&](const RunPart& part) {
       const auto found = part.run.facts.find(key);
       return found != part.run.facts.end() && found->second == value;
     });

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -159,7 +158,7 @@ std::vector<run::PipelineTask> TaskCutter::take() {
   const auto weights_alone = [](const Task& t) {
     return t.task.kind == TaskKind::kBackward && t.weights && !t.inputs;
   };
-  const bool apart = std::any_of(tasks_.begin(), tasks_.end(), weights_alone);
+  const bool apart = std::ranges::any_of(tasks_, weights_alone);
   std::vector<run::PipelineTask> all;
   for (Task& task : tasks_) {
     if (apart && weights_alone(task)) task.task.kind = TaskKind::kBackwardWeight;
@@ -194,8 +193,8 @@ std::vector<run::PipelineTask> tasks_of(const std::vector<const run::Kernel*>& k
   }
   std::vector<run::PipelineTask> all = cutter.take();
   all.insert(all.end(), others.begin(), others.end());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(all,
+                           [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   return all;
 }
 
@@ -225,8 +224,8 @@ void add_passes(const std::vector<const run::Kernel*>& kernels, run::RankTrace& 
                             .start_ns = kernel->start_ns,
                             .duration_ns = kernel->duration_ns});
   }
-  std::stable_sort(trace.ranges.begin(), trace.ranges.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(trace.ranges,
+                           [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
 }
 
 run::RankTrace trace_of(int64_t rank, const std::vector<const run::Kernel*>& kernels,
@@ -282,8 +281,7 @@ std::vector<run::RankTrace> simulated_traces(const run::Run& run, const RankLayo
     // A window's kernels are no step's.
     if (window) trace.steps.clear();
     if (layout.pp == 1) continue;
-    const auto known = std::find_if(run.tasks.begin(), run.tasks.end(),
-                                    [&](const run::RankTasks& t) { return t.rank == trace.rank; });
+    const auto known = std::ranges::find(run.tasks, trace.rank, &run::RankTasks::rank);
     if (known != run.tasks.end())
       trace.tasks = known->tasks;
     else if (!window)

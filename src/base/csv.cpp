@@ -81,7 +81,7 @@ Result<void> check_header(const std::vector<std::string>& columns, const std::st
 }  // namespace
 
 size_t CsvTable::index_of(std::string_view column) const {
-  const auto it = std::find(columns.begin(), columns.end(), column);
+  const auto it = std::ranges::find(columns, column);
   return it == columns.end() ? kNone : static_cast<size_t>(it - columns.begin());
 }
 

@@ -14,7 +14,8 @@ namespace ergometer::base {
 ///   JsonWriter json;
 ///   json.begin_object();
 ///   json.member("step_time_s", 1.25);
-///   json.key("links").begin_array(); ... json.end_array();
+///   json.list("notes", notes);
+///   json.rows("links", links, [&](const Link& link) { json.member("kind", link.kind); });
 ///   json.end_object();
 ///   std::string text = json.take();
 ///
@@ -50,6 +51,39 @@ class JsonWriter {
     return key(name).value(content);
   }
 
+  /// An array under a name: of values,
+  template <class Values>
+  JsonWriter& list(std::string_view name, const Values& values, Layout layout = Layout::kLines) {
+    return array(name, layout, values, [this](const auto& each) { value(each); });
+  }
+  /// of what `write(element)`, or `write(*this, element)`, makes of each element,
+  template <class Elements, class Write>
+  JsonWriter& array(std::string_view name, Layout layout, const Elements& elements,
+                    const Write& write) {
+    key(name).begin_array(layout);
+    for (const auto& each : elements) write_element(write, each);
+    return end_array();
+  }
+  template <class Elements, class Write>
+  JsonWriter& array(std::string_view name, const Elements& elements, const Write& write) {
+    return array(name, Layout::kLines, elements, write);
+  }
+  /// of objects whose members `write` writes likewise,
+  template <class Elements, class Write>
+  JsonWriter& objects(std::string_view name, const Elements& elements, const Write& write,
+                      Layout layout = Layout::kLines) {
+    return array(name, elements, [&](const auto& each) {
+      begin_object(layout);
+      write_element(write, each);
+      end_object();
+    });
+  }
+  /// and of such objects on a line each.
+  template <class Rows, class Write>
+  JsonWriter& rows(std::string_view name, const Rows& rows, const Write& write) {
+    return objects(name, rows, write, Layout::kOneLine);
+  }
+
   /// The document, ended by a newline. The writer is empty afterwards.
   std::string take();
 
@@ -59,6 +93,14 @@ class JsonWriter {
     Layout layout;
     bool empty = true;
   };
+  template <class Write, class Element>
+  void write_element(const Write& write, const Element& element) {
+    if constexpr (std::invocable<const Write&, const Element&>) {
+      write(element);
+    } else {
+      write(*this, element);
+    }
+  }
   JsonWriter& begin(char bracket, Layout layout);
   JsonWriter& end(char opening, char closing);
   JsonWriter& literal(std::string_view text);

@@ -32,6 +32,32 @@ TEST(JsonWriter, ObjectsTakeALineAMemberAndOneLineRowsStayOnTheirs) {
             "}\n");
 }
 
+TEST(JsonWriter, ArraysOfValuesElementsAndRows) {
+  const std::vector<int> numbers = {1, 2};
+  JsonWriter json;
+  json.begin_object().list("list", numbers, kOneLine);
+  json.array("array", kOneLine, numbers, [&](int n) { json.value(n * n); });
+  json.objects("objects", numbers, [](JsonWriter& to, int n) { to.member("n", n); });
+  json.rows("rows", numbers, [&](int n) { json.member("n", n); }).end_object();
+  EXPECT_EQ(json.take(),
+            "{\n"
+            "  \"list\": [1, 2],\n"
+            "  \"array\": [1, 4],\n"
+            "  \"objects\": [\n"
+            "    {\n"
+            "      \"n\": 1\n"
+            "    },\n"
+            "    {\n"
+            "      \"n\": 2\n"
+            "    }\n"
+            "  ],\n"
+            "  \"rows\": [\n"
+            "    {\"n\": 1},\n"
+            "    {\"n\": 2}\n"
+            "  ]\n"
+            "}\n");
+}
+
 TEST(JsonWriter, IsAsNewAfterTake) {
   JsonWriter json;
   EXPECT_EQ(json.value(1).take(), "1\n");

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::base {
@@ -77,7 +78,7 @@ bool allowed(const Prefix& prefix, const Unit& unit) {
   // "5 m" or "2 n" as a pure number is more likely a mistake than a thousandth.
   constexpr std::array<std::string_view, 8> kSmall = {"s",   "W",   "J",   "J/FLOP",
                                                       "J/B", "J/K", "K/W", "W/K"};
-  return prefix.exponent > 0 || std::find(kSmall.begin(), kSmall.end(), unit.base) != kSmall.end();
+  return prefix.exponent > 0 || base::contains(kSmall, unit.base);
 }
 
 bool find_scale(std::string_view text, Scale& found) {
@@ -244,7 +245,7 @@ Result<int64_t> parse_count(std::string_view whole) {
     const bool first = digits.empty();
     const bool fits =
         first ? !group.empty() && group.size() <= 3 && group[0] != '0' : group.size() == 3;
-    if (!fits || !std::all_of(group.begin(), group.end(), is_digit))
+    if (!fits || !std::ranges::all_of(group, is_digit))
       return input_error(fmt::format("\"{}\" is not an integer", shown(text)));
     digits += group;
   }

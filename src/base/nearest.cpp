@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/collection.h"
+
 namespace ergometer::base {
 namespace {
 
@@ -29,7 +31,7 @@ std::vector<std::string> meaning(std::string_view name) {
   constexpr std::array<std::string_view, 5> kCounts = {"count", "num", "number", "total", "n"};
   constexpr std::array<std::string_view, 3> kFillers = {"of", "the", "size"};
   const auto is_in = [](const auto& list, std::string_view word) {
-    return std::find(list.begin(), list.end(), word) != list.end();
+    return base::contains(list, word);
   };
   std::vector<std::string> words = {""};
   bool counts = false;
@@ -88,7 +90,7 @@ size_t suggestion_distance(std::string_view word, std::string_view candidate) {
 
 bool has_words(std::string_view name) {
   const std::string folded = fold(name);
-  const auto first = std::find_if_not(folded.begin(), folded.end(), separates);
+  const auto first = std::ranges::find_if_not(folded, separates);
   return std::find_if(first, folded.end(), separates) != folded.end();
 }
 
@@ -99,10 +101,10 @@ std::optional<size_t> distance_in_words(std::string_view word, std::string_view 
   if (asked.empty()) return std::nullopt;
   size_t distance = 0;
   for (const std::string& part : asked) {
-    auto found = std::find(left.begin(), left.end(), part);
+    auto found = std::ranges::find(left, part);
     if (found == left.end()) {
       distance += 1;
-      found = std::find_if(left.begin(), left.end(), [&](const std::string& other) {
+      found = std::ranges::find_if(left, [&](const std::string& other) {
         return begins(other, part) || begins(part, other);
       });
     }

@@ -17,4 +17,14 @@ Result<Function*> load_from_part(const char* part, const char* function) {
   return reinterpret_cast<Function*>(found);
 }
 
+/// What such a function, called with `arguments` and a place for the result, makes.
+template <class Made, class... Arguments>
+Result<Made> make_in_part(const char* part, const char* function, const Arguments&... arguments) {
+  using Make = void(const Arguments&..., Result<Made>&);
+  ERGOMETER_ASSIGN(Make* const make, load_from_part<Make>(part, function));
+  Result<Made> made;
+  make(arguments..., made);
+  return made;
+}
+
 }  // namespace ergometer::base

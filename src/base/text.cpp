@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <iterator>
 #include <span>
 
 namespace ergometer::base {

@@ -6,9 +6,8 @@ namespace ergometer::base {
 
 size_t shown_width(std::string_view text) {
   // Of a character in UTF-8 every byte but the first begins with the bits 10.
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::vector<std::string> wrapped_lines(std::string_view text, size_t width) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "campaign/keeping.h"
 #include "engine/outcome/interval.h"
@@ -78,7 +78,7 @@ Everywhere joules_of(const Times& times, const Work& work, const Training& train
 using Values = std::vector<double>;
 
 Estimate estimate_of(Values values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto at = [&](double share) {
     return values[static_cast<size_t>(
         std::llround(share * static_cast<double>(values.size() - 1)))];
@@ -170,8 +170,7 @@ double mean_by_hour(const std::vector<double>& series, double days) {
 }
 
 double share_within(const Values& values, double limit) {
-  const auto within =
-      std::count_if(values.begin(), values.end(), [&](double value) { return value <= limit; });
+  const auto within = std::ranges::count_if(values, [&](double value) { return value <= limit; });
   return static_cast<double>(within) / static_cast<double>(values.size());
 }
 
@@ -227,9 +226,7 @@ std::string date_after(std::chrono::sys_days start, double days) {
 }
 
 double Campaign::tokens() const {
-  double sum = 0;
-  for (const PlayedPhase& phase : training.phases) sum += phase.tokens;
-  return sum;
+  return base::sum(training.phases, [&](const PlayedPhase& phase) { return phase.tokens; });
 }
 
 Result<Campaign> plan_campaign(const spec::Settings& settings, const Ask& ask) {

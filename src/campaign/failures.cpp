@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
@@ -85,8 +85,7 @@ Result<base::Grade> grade_of(const std::string& word, const std::string& place) 
 }
 
 Result<void> check_shares(const Failures& failures, const std::string& file) {
-  double sum = 0;
-  for (const FailureKind& kind : failures.kinds) sum += kind.share;
+  double sum = base::sum(failures.kinds, [&](const FailureKind& kind) { return kind.share; });
   if (std::abs(sum - 1) < 1e-6) return {};
   return input_error(
       fmt::format("{}: the kinds' shares add up to {:.4g}; they are to add up to 1", file, sum));

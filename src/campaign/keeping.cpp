@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "base/text.h"
 
@@ -65,11 +66,7 @@ std::vector<double> play_interval(const Kept& kept, double work_s, double interv
   return wall_s;
 }
 
-double sum_of(const std::vector<double>& numbers) {
-  double sum = 0;
-  for (const double number : numbers) sum += number;
-  return sum;
-}
+double sum_of(const std::vector<double>& numbers) { return base::sum(numbers); }
 
 Estimate simulated_interval(const Kept& kept, double work_s, const Outages& outages,
                             const Spares& spares) {
@@ -87,9 +84,8 @@ Estimate simulated_interval(const Kept& kept, double work_s, const Outages& outa
     walls.push_back(play_interval(kept, work_s, interval_s, outages, spares, plays));
   }
   if (walls.empty()) return {};
-  const auto best = std::min_element(walls.begin(), walls.end(), [](const auto& a, const auto& b) {
-    return sum_of(a) < sum_of(b);
-  });
+  const auto best = std::ranges::min_element(
+      walls, [](const auto& a, const auto& b) { return sum_of(a) < sum_of(b); });
   const auto at = static_cast<size_t>(best - walls.begin());
   const double most_s = sum_of(*best) * kAlike;
   size_t low = at, high = at;

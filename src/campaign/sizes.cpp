@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/collection.h"
 #include "base/parallel.h"
 
 namespace ergometer::campaign {
@@ -57,21 +58,21 @@ void add_marginals(Sizes& sizes) {
 
 void choose(const Ask& ask, Sizes& sizes) {
   for (const Campaign& campaign : sizes.campaigns) sizes.meets.push_back(meets_all(campaign, ask));
-  auto at = std::find(sizes.meets.begin(), sizes.meets.end(), true) - sizes.meets.begin();
+  auto at = std::ranges::find(sizes.meets, true) - sizes.meets.begin();
   if (!sizes.any_meets())
-    at = std::find_if(sizes.campaigns.begin(), sizes.campaigns.end(),
-                      [](const Campaign& each) { return each.refusal.empty(); }) -
+    at = std::ranges::find_if(sizes.campaigns,
+                              [](const Campaign& each) { return each.refusal.empty(); }) -
          sizes.campaigns.begin();
   sizes.chosen = static_cast<size_t>(at);
 }
 
 }  // namespace
 
-bool Sizes::any_meets() const { return std::find(meets.begin(), meets.end(), true) != meets.end(); }
+bool Sizes::any_meets() const { return base::contains(meets, true); }
 
 Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask, std::vector<int64_t> gpus,
                          size_t threads) {
-  std::sort(gpus.begin(), gpus.end());
+  std::ranges::sort(gpus);
   gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
   Sizes sizes;
   sizes.campaigns.resize(std::max<size_t>(1, gpus.size()));
@@ -84,8 +85,8 @@ Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask, std::ve
     sizes.campaigns[i] =
         campaign ? *std::move(campaign) : refused(given ? gpus[i] : 0, campaign.error().message);
   });
-  const bool none = std::all_of(sizes.campaigns.begin(), sizes.campaigns.end(),
-                                [](const Campaign& each) { return !each.refusal.empty(); });
+  const bool none = std::ranges::all_of(sizes.campaigns,
+                                        [](const Campaign& each) { return !each.refusal.empty(); });
   if (none) return tl::unexpected(errors.front());
   add_marginals(sizes);
   choose(ask, sizes);

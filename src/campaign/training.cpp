@@ -27,7 +27,7 @@ struct Level {
 
 /// The hours' limits as few levels, each hour at the highest that does not exceed it.
 std::vector<Level> levels_of(std::vector<double> limits) {
-  std::sort(limits.begin(), limits.end());
+  std::ranges::sort(limits);
   std::vector<double> distinct = limits;
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   const size_t count = std::min(kMostLevels, distinct.size());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "cli/console/command.h"
 #include "intake/reader/framework_options.h"
@@ -14,6 +15,38 @@
 // up.
 
 namespace ergometer::cli {
+
+Flag option(std::string name, std::string value, std::string group, std::string help) {
+  Flag flag;
+  flag.takes = value.empty() ? Flag::Takes::kNothing : Flag::Takes::kValue;
+  flag.name = std::move(name);
+  flag.value = std::move(value);
+  flag.group = std::move(group);
+  flag.help = std::move(help);
+  return flag;
+}
+
+Flag Flag::shortened(std::string to) && {
+  short_name = std::move(to);
+  return std::move(*this);
+}
+
+Flag Flag::one_of(std::vector<std::string> words) && {
+  choices = std::move(words);
+  checked = true;
+  return std::move(*this);
+}
+
+Flag Flag::with_optional_value() && {
+  takes = Takes::kOptionalValue;
+  return std::move(*this);
+}
+
+Flag Flag::repeated() && {
+  repeats = true;
+  return std::move(*this);
+}
+
 namespace {
 
 bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-' && word != "--"; }
@@ -86,7 +119,7 @@ base::Result<Arguments> unknown_flag(const Command& command, const std::vector<F
   auto guess = base::nearest(double_dash, known);
   if (const spec::SettingInfo* meant = spec::setting_also_called(word)) {
     const std::string flag = with_dashes(fmt::format("--{}", meant->name));
-    const auto offered = std::find(known.begin(), known.end(), flag);
+    const auto offered = std::ranges::find(known, flag);
     if (offered != known.end()) guess = *offered;
   }
   if (guess) message += fmt::format("; did you mean {}?", *guess);
@@ -97,7 +130,7 @@ base::Result<Arguments> unknown_flag(const Command& command, const std::vector<F
 
 base::Result<void> check_choice(const Flag& flag, const std::string& value) {
   if (!flag.checked || (value.empty() && flag.takes == Flag::Takes::kOptionalValue)) return {};
-  if (std::find(flag.choices.begin(), flag.choices.end(), value) != flag.choices.end()) return {};
+  if (base::contains(flag.choices, value)) return {};
   std::string message = fmt::format("--{}: '{}' is not allowed; it is one of {}", flag.name, value,
                                     fmt::join(flag.choices, ", "));
   if (const auto guess = base::nearest(value, flag.choices))
@@ -109,7 +142,7 @@ base::Result<void> check_choice(const Flag& flag, const std::string& value) {
 base::Result<void> check_value(const Command& command, const std::vector<Flag>& flags,
                                const std::string& written, const std::string& value,
                                const std::vector<std::string>& words) {
-  const bool joined = std::find(words.begin(), words.end(), written + '=' + value) != words.end();
+  const bool joined = base::contains(words, written + '=' + value);
   if (joined || !value.starts_with("--")) return {};
   for (const Flag& flag : flags) {
     for (const std::string& spelling : spellings(flag)) {
@@ -126,7 +159,7 @@ std::string spelling_used(const Flag& flag, const std::vector<std::string>& word
   std::string used = all.front();
   for (const std::string& word : words) {
     const std::string name = with_dashes(word).substr(0, word.find('='));
-    if (std::find(all.begin(), all.end(), name) != all.end()) used = name;
+    if (base::contains(all, name)) used = name;
   }
   return used;
 }
@@ -155,8 +188,8 @@ struct Parser {
 bool may_be_named(const Flag& flag, const std::set<std::string>& names) {
   if (flag.short_name.size() == 1) return true;
   const std::vector<std::string> all = spellings(flag);
-  return std::any_of(all.begin(), all.end(),
-                     [&](const std::string& spelling) { return names.contains(spelling); });
+  return std::ranges::any_of(all,
+                             [&](const std::string& spelling) { return names.contains(spelling); });
 }
 
 /// CLI11 compares every option that it is given with every other one, and a command has hundreds:
@@ -193,8 +226,7 @@ base::Result<void> run_parser(Parser& parser, const Command& command,
 base::Result<Arguments> parse_arguments(const Command& command,
                                         const std::vector<std::string>& all_words) {
   const std::vector<Flag> flags = all_flags(command);
-  const auto own_end =
-      command.runs_another ? std::find(all_words.begin(), all_words.end(), "--") : all_words.end();
+  const auto own_end = command.runs_another ? std::ranges::find(all_words, "--") : all_words.end();
   const std::vector<std::string> words(all_words.begin(), own_end);
   Parser parser;
   set_up(parser, flags, words);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/table.h"
@@ -46,8 +47,7 @@ const KindWord* find_kind(std::string_view word) {
 
 base::Result<const KindWord*> kind_of(std::string_view word) {
   if (const KindWord* kind = find_kind(word)) return kind;
-  std::vector<std::string_view> words;
-  for (const KindWord& kind : kKinds) words.push_back(kind.plural);
+  std::vector<std::string_view> words = base::mapped(kKinds, &KindWord::plural);
   std::string message =
       fmt::format("catalog: unknown kind '{}'; it is one of {}", word, fmt::join(words, ", "));
   if (const auto guess = base::nearest(word, words))
@@ -70,7 +70,7 @@ std::string model_line(const CatalogEntry& entry) {
 std::string one_line(const CatalogEntry& entry) {
   if (entry.kind == CatalogKind::kModel) return model_line(entry);
   if (entry.path.ends_with(".csv"))
-    return fmt::format("{} rows", std::count(entry.text.begin(), entry.text.end(), '\n') - 1);
+    return fmt::format("{} rows", std::ranges::count(entry.text, '\n') - 1);
   if (!entry.text.starts_with("# ")) return "";
   const size_t end = entry.text.find('\n');
   std::string_view line = entry.text.substr(2, end - 2);
@@ -107,7 +107,7 @@ std::vector<const CatalogEntry*> entries_of(CatalogKind kind) {
   for (const CatalogEntry& entry : spec::catalog()) {
     if (entry.kind == kind) found.push_back(&entry);
   }
-  std::sort(found.begin(), found.end(), [](const CatalogEntry* a, const CatalogEntry* b) {
+  std::ranges::sort(found, [](const CatalogEntry* a, const CatalogEntry* b) {
     return comes_before(a->name, b->name);
   });
   return found;
@@ -115,23 +115,21 @@ std::vector<const CatalogEntry*> entries_of(CatalogKind kind) {
 
 void write_entry(base::JsonWriter& json, const KindWord& kind, const CatalogEntry& entry) {
   json.member("kind", kind.singular).member("name", entry.name);
-  json.key("aliases").begin_array(base::JsonWriter::Layout::kOneLine);
-  for (const std::string_view alias : spec::aliases_of(entry)) json.value(alias);
-  json.end_array();
+  json.list("aliases", spec::aliases_of(entry), base::kOneLine);
   json.member("description", one_line(entry));
 }
 
 std::string list_json(std::span<const KindWord> kinds) {
   base::JsonWriter json;
-  json.begin_object().member("schema_version", 1).key("entries").begin_array();
-  for (const KindWord& kind : kinds) {
+  json.begin_object().member("schema_version", 1);
+  json.array("entries", kinds, [&](const KindWord& kind) {
     for (const CatalogEntry* entry : entries_of(kind.kind)) {
-      json.begin_object(base::JsonWriter::Layout::kOneLine);
+      json.begin_object(base::kOneLine);
       write_entry(json, kind, *entry);
       json.end_object();
     }
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

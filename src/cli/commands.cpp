@@ -164,26 +164,13 @@ const Command* find_command(std::string_view name) {
 }
 
 std::vector<Flag> all_flags(const Command& command) {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags = command.flags();
-  flags.push_back({"json",
-                   "",
-                   Takes::kNothing,
-                   "",
-                   "output",
-                   "one JSON document on standard output",
-                   {},
-                   false});
-  flags.push_back(
-      {"quiet", "q", Takes::kNothing, "", "output", "no notes on standard error", {}, false});
-  flags.push_back({"help",
-                   "h",
-                   Takes::kOptionalValue,
-                   "all",
-                   "output",
-                   "this text; 'all': every option explained",
-                   {"all"},
-                   true});
+  flags.push_back(option("json", "", "output", "one JSON document on standard output"));
+  flags.push_back(option("quiet", "", "output", "no notes on standard error").shortened("q"));
+  flags.push_back(option("help", "all", "output", "this text; 'all': every option explained")
+                      .shortened("h")
+                      .with_optional_value()
+                      .one_of({"all"}));
   return flags;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/nearest.h"
 
@@ -22,8 +23,7 @@ std::vector<std::string> words_of(const Command& command) {
 }
 
 std::string command_names() {
-  std::vector<std::string_view> names;
-  for (const Command& command : commands()) names.push_back(command.name);
+  const std::vector<std::string_view> names = base::mapped(commands(), &Command::name);
   return fmt::format("{}", fmt::join(names, " "));
 }
 
@@ -58,9 +58,9 @@ std::string bash_values(const Command& command) {
 
 std::string zsh_flag(const Flag& flag) {
   std::string help = flag.help;
-  std::replace(help.begin(), help.end(), '[', '(');
-  std::replace(help.begin(), help.end(), ']', ')');
-  std::replace(help.begin(), help.end(), ':', ';');
+  std::ranges::replace(help, '[', '(');
+  std::ranges::replace(help, ']', ')');
+  std::ranges::replace(help, ':', ';');
   std::string tail;
   if (flag.takes == Flag::Takes::kValue || flag.takes == Flag::Takes::kOptionalValue) {
     const std::string optional = flag.takes == Flag::Takes::kOptionalValue ? ":" : "";

@@ -90,13 +90,11 @@ std::vector<Finding> examine(const Console& console) {
 
 std::string to_json(const std::vector<Finding>& findings) {
   base::JsonWriter json;
-  json.begin_object().member("schema_version", 1).key("findings").begin_array();
-  for (const Finding& finding : findings) {
-    json.begin_object(base::JsonWriter::Layout::kOneLine);
+  json.begin_object().member("schema_version", 1);
+  json.rows("findings", findings, [&](const Finding& finding) {
     json.member("name", finding.name).member("ok", finding.ok).member("text", finding.text);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

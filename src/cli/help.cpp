@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
+
 namespace ergometer::cli {
 namespace {
 
@@ -54,8 +56,7 @@ std::vector<std::string> split_words(const std::string& text) {
 std::vector<std::string> groups_of(const std::vector<Flag>& flags) {
   std::vector<std::string> groups;
   for (const Flag& flag : flags) {
-    if (groups.empty() || std::find(groups.begin(), groups.end(), flag.group) == groups.end())
-      groups.push_back(flag.group);
+    if (groups.empty() || !base::contains(groups, flag.group)) groups.push_back(flag.group);
   }
   return groups;
 }

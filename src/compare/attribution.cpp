@@ -104,7 +104,7 @@ std::vector<Coalition> coalitions(const Unions& unions) {
       for (uint64_t index = 0; index < inner; ++index)
         all.push_back(chosen(outer, masks, own) | chosen(index, unions.members[own], -1));
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }

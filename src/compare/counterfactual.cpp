@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 #include "base/text.h"
 #include "compare/players.h"
@@ -145,10 +146,8 @@ std::vector<std::string> titles_of(const JobPair& pair) {
 }
 
 std::vector<Coalition> wanted_by(const Cast& cast) {
-  std::vector<Coalition> wanted;
-  for (const Coalition players : coalitions(cast.unions))
-    wanted.push_back(factors_of(cast, players));
-  return wanted;
+  return base::mapped(coalitions(cast.unions),
+                      [&](const Coalition players) { return factors_of(cast, players); });
 }
 
 /// Casts until every job that is asked for can be, and simulates all of them.
@@ -260,8 +259,8 @@ void note_work(const Outcome& a, const Outcome& b, Comparison& result) {
 }
 
 void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {
-  if (std::all_of(cast.unions.members.begin(), cast.unions.members.end(),
-                  [](const auto& members) { return members.size() == 1; }))
+  if (std::ranges::all_of(cast.unions.members,
+                          [](const auto& members) { return members.size() == 1; }))
     return;
   std::string groups;
   for (const std::vector<int>& members : cast.unions.members) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "compare/factors.h"
@@ -95,7 +96,7 @@ std::string fault_of(const Cluster& cluster) {
       if (gpu >= node.gpus) return fmt::format("a NIC serves GPU {} of {}", gpu, node.gpus);
       served[static_cast<size_t>(gpu)] = true;
     }
-  if (std::find(served.begin(), served.end(), false) != served.end()) return "a GPU has no NIC";
+  if (base::contains(served, false)) return "a GPU has no NIC";
   return "";
 }
 

@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <type_traits>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "spec/job/job_words.h"
 #include "spec/settings/settings.h"
@@ -83,7 +83,7 @@ std::string text_of(const std::vector<spec::FabricTier>& tiers) {
   }
 
 bool is_any(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return base::contains(names, name);
 }
 
 bool of_memory_size(char owner, std::string_view name) {

@@ -96,10 +96,10 @@ void add_rank(const run::RankTrace& trace, double share, bool marked, Measured& 
 
 void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
   const analysis::TelemetryReport told = analysis::analyze_telemetry(log);
-  const auto gpus = static_cast<double>(std::max<int64_t>(
-      ranks, std::count_if(told.devices.begin(), told.devices.end(), [](const auto& device) {
-        return device.kind == run::DeviceKind::kGpu;
-      })));
+  const auto gpus = static_cast<double>(
+      std::max<int64_t>(ranks, std::ranges::count_if(told.devices, [](const auto& device) {
+                          return device.kind == run::DeviceKind::kGpu;
+                        })));
   const auto fact = [&](const char* name, const char* unit, double value) {
     result.facts.push_back({name, unit, value, 0});
   };

@@ -107,7 +107,7 @@ void add_idle(const Measured& a, const Measured& b, const Quantity& part, Parts&
 
 void add_exposed(const Measured& a, const Measured& b, const Quantity& part, Parts& parts) {
   std::string title = part.name;
-  std::replace(title.begin(), title.end(), '_', ' ');
+  std::ranges::replace(title, '_', ' ');
   std::vector<Difference> differences = {
       {"a step", base::format_seconds(part.a), base::format_seconds(part.b)}};
   const KernelClass &x = of(a.collectives, part.name), &y = of(b.collectives, part.name);

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "spec/job/node_groups.h"
 #include "spec/settings/setting_values.h"
 

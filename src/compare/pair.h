@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"

@@ -17,7 +17,7 @@ Coalition factors_of(const Player& player) {
 void merge(size_t i, size_t j, Cast& cast) {
   std::vector<int>& into = cast.players[i].factors;
   into.insert(into.end(), cast.players[j].factors.begin(), cast.players[j].factors.end());
-  std::sort(into.begin(), into.end());
+  std::ranges::sort(into);
   cast.players.erase(cast.players.begin() + static_cast<std::ptrdiff_t>(j));
   const int left = static_cast<int>(j);
   for (std::vector<int>& members : cast.unions.members) {
@@ -110,9 +110,8 @@ void fit(const std::vector<FactorKind>& kinds, const std::vector<std::string>& t
   if (coalition_count(cast.unions) <= limit) return;
   cast.unions = by_kind(kinds, cast);
   while (coalition_count(cast.unions) > limit && cast.players.size() > 1) {
-    const auto largest =
-        std::max_element(cast.unions.members.begin(), cast.unions.members.end(),
-                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const auto largest = std::ranges::max_element(
+        cast.unions.members, [](const auto& a, const auto& b) { return a.size() < b.size(); });
     const bool alone = largest->size() < 2;
     const auto j = static_cast<size_t>(alone ? cast.players.size() - 1 : largest->back());
     const size_t i = alone ? j - 1 : static_cast<size_t>(*(largest->end() - 2));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/text.h"
+#include "run/row_columns.h"
 
 namespace ergometer::compare {
 namespace {
@@ -14,14 +16,10 @@ constexpr size_t kMostWords = 3;
 /// Of a step; what costs less is not worth a change.
 constexpr double kWorthwhile = 1e-4;
 
-double step_share(const Cause& cause) {
-  const auto it = cause.amount.find("step_time_s");
-  return it == cause.amount.end() ? 0 : it->second;
-}
+double step_share(const Cause& cause) { return base::value_or(cause.amount, "step_time_s", 0); }
 
 const Quantity* find(const std::vector<Quantity>& list, std::string_view name) {
-  const auto it =
-      std::find_if(list.begin(), list.end(), [&](const Quantity& q) { return q.name == name; });
+  const auto it = std::ranges::find(list, name, &Quantity::name);
   return it == list.end() ? nullptr : &*it;
 }
 
@@ -30,7 +28,7 @@ std::vector<const Cause*> to_change(const Comparison& comparison, double sign) {
   std::vector<const Cause*> list;
   for (const Cause& cause : comparison.causes)
     if (sign * step_share(cause) > 0) list.push_back(&cause);
-  std::stable_sort(list.begin(), list.end(), [&](const Cause* x, const Cause* y) {
+  std::ranges::stable_sort(list, [&](const Cause* x, const Cause* y) {
     return sign * step_share(*x) > sign * step_share(*y);
   });
   return list;
@@ -71,14 +69,11 @@ std::string step_text(const Cause& cause) {
 }  // namespace
 
 std::vector<Quantity> parts_of(const run::Breakdown& a, const run::Breakdown& b) {
-  return {{"compute", "s", a.compute, b.compute},
-          {"exposed_all_reduce", "s", a.exposed_all_reduce, b.exposed_all_reduce},
-          {"exposed_all_gather", "s", a.exposed_all_gather, b.exposed_all_gather},
-          {"exposed_reduce_scatter", "s", a.exposed_reduce_scatter, b.exposed_reduce_scatter},
-          {"exposed_all_to_all", "s", a.exposed_all_to_all, b.exposed_all_to_all},
-          {"exposed_send_recv", "s", a.exposed_send_recv, b.exposed_send_recv},
-          {"optimizer", "s", a.optimizer, b.optimizer},
-          {"idle", "s", a.idle, b.idle}};
+  std::vector<Quantity> parts;
+  run::kBreakdownColumns.for_each([&](std::string_view name, auto part) {
+    parts.push_back({std::string(name), "s", a.*part, b.*part});
+  });
+  return parts;
 }
 
 std::string in_words(const std::vector<Difference>& differences) {
@@ -92,10 +87,9 @@ std::string in_words(const std::vector<Difference>& differences) {
 }
 
 void rank_causes(Comparison& comparison) {
-  std::stable_sort(comparison.causes.begin(), comparison.causes.end(),
-                   [](const Cause& x, const Cause& y) {
-                     return std::abs(step_share(x)) > std::abs(step_share(y));
-                   });
+  std::ranges::stable_sort(comparison.causes, [](const Cause& x, const Cause& y) {
+    return std::abs(step_share(x)) > std::abs(step_share(y));
+  });
 }
 
 std::string verdict_of(const Comparison& comparison) {

@@ -70,17 +70,16 @@ Timeline play(const spec::Job& job, const plan::Plan& plan, const cost::CostTabl
 
 /// Whether the host waits for the GPU in micro batches: it then never gets far ahead.
 bool waits_in_micro_batches(const plan::Role& role) {
-  return std::any_of(role.program.begin(), role.program.end(), [](const plan::Instruction& it) {
+  return std::ranges::any_of(role.program, [](const plan::Instruction& it) {
     return it.kind == plan::InstructionKind::kHostSync && it.micro_batch >= 0;
   });
 }
 
 /// The role's first launch for the micro batch.
 size_t first_launch(const plan::Role& role, int64_t micro_batch) {
-  const auto found =
-      std::find_if(role.program.begin(), role.program.end(), [&](const plan::Instruction& it) {
-        return launches(it.kind) && it.micro_batch == micro_batch;
-      });
+  const auto found = std::ranges::find_if(role.program, [&](const plan::Instruction& it) {
+    return launches(it.kind) && it.micro_batch == micro_batch;
+  });
   return static_cast<size_t>(found - role.program.begin());
 }
 

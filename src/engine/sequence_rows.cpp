@@ -46,7 +46,7 @@ class OtherSteps {
 SequenceLoads evened(SequenceLoads loads) {
   for (std::vector<double>& row : loads.loads) {
     const double sum = std::accumulate(row.begin(), row.end(), 0.0);
-    std::fill(row.begin(), row.end(), sum / static_cast<double>(row.size()));
+    std::ranges::fill(row, sum / static_cast<double>(row.size()));
   }
   loads.slowest_load = 1;
   return loads;

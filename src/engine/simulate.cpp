@@ -47,9 +47,8 @@ std::vector<int64_t> played_ranks(const SimulateOptions& options) {
 template <class Row>
 std::vector<Row> of_ranks(const std::vector<Row>& rows, const std::vector<int64_t>& wanted) {
   std::vector<Row> kept;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept), [&](const Row& row) {
-    return std::binary_search(wanted.begin(), wanted.end(), row.rank);
-  });
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept),
+               [&](const Row& row) { return std::ranges::binary_search(wanted, row.rank); });
   return kept;
 }
 

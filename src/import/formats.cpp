@@ -40,7 +40,7 @@ bool is_graph(std::string_view start, std::initializer_list<std::string_view> wo
     return start.substr(0, kNear).find(word) != std::string_view::npos;
   };
   return !has("\"cat\"") && !has("\"schemaVersion\"") && !has("\"deviceProperties\"") &&
-         std::all_of(words.begin(), words.end(), has);
+         std::ranges::all_of(words, has);
 }
 
 bool is_drawn_trace(std::string_view start) {
@@ -123,7 +123,7 @@ const Format* format_of(std::string_view start) {
 
 const Format* format_of(std::string_view start, Form form) {
   start = without_mark(start);
-  const auto* const found = std::find_if(kFormats.begin(), kFormats.end(), [&](const Format& it) {
+  const auto* const found = std::ranges::find_if(kFormats, [&](const Format& it) {
     return (it.form == form || it.form == Form::kAny) && it.recognises(start);
   });
   return found == kFormats.end() ? nullptr : found;

@@ -60,7 +60,7 @@ base::Result<void> list_folder(const std::string& folder, size_t of, std::vector
   if (error)
     return base::input_error(fmt::format("{}: cannot be read: {}", folder, error.message()));
   if (paths.empty()) return base::input_error(fmt::format("{}: the folder holds no files", folder));
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   for (std::string& path : paths) inputs.push_back({std::move(path), of, false});
   return {};
 }
@@ -100,7 +100,7 @@ void number_ranks(std::vector<Of>& ranks) {
 template <class Of>
 void put_in_order(std::vector<Of>& ranks, std::vector<run::Dropped>& dropped) {
   number_ranks(ranks);
-  std::stable_sort(ranks.begin(), ranks.end(), [](const Of& a, const Of& b) {
+  std::ranges::stable_sort(ranks, [](const Of& a, const Of& b) {
     return std::tie(a.rank, a.file) < std::tie(b.rank, b.file);
   });
   for (Of& of : ranks) {

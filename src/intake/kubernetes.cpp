@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/launch_script.h"
 #include "spec/settings/settings.h"
@@ -66,7 +67,7 @@ class Manifest {
     if (word == "TrainJob") set_given_by_trainer(member(spec, "trainer"));
     const int64_t before = gpus_;
     if (is_there(spec)) walk(spec, 1, 0, "", "");
-    if (gpus_ > before && std::find(kWorkloads.begin(), kWorkloads.end(), word) == kWorkloads.end())
+    if (gpus_ > before && !base::contains(kWorkloads, word))
       fail(kind, fmt::format("kind: found \"{}\", whose pods are not counted; allowed: {}", word,
                              fmt::join(kWorkloads, ", ")));
   }
@@ -189,8 +190,7 @@ class Manifest {
                     base::contains(word, " -np ") || word == "-n" ||
                     base::contains(word, "num_machines");
     const auto same = [&](const StartedProgram& other) { return other.words == program.words; };
-    if (std::none_of(programs_.begin(), programs_.end(), same))
-      programs_.push_back(std::move(program));
+    if (std::ranges::none_of(programs_, same)) programs_.push_back(std::move(program));
   }
 
   /// What Kubeflow's trainer sets for torchrun.

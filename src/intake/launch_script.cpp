@@ -32,8 +32,8 @@ bool is_tool(std::string_view program) {
   constexpr std::array kParts = std::to_array<std::string_view>(
       {"preprocess", "convert", "checkpoint_util", "download", "tokeniz", "eval", "inference",
        "server", "generat", "setup.py", "wandb", "monitor", "prepare", "check_", "report"});
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return base::contains(program, part); });
+  return std::ranges::any_of(kParts,
+                             [&](std::string_view part) { return base::contains(program, part); });
 }
 
 std::string joined(const std::vector<ShellText>& words) {
@@ -48,9 +48,9 @@ std::vector<Launch> launches_of(const ShellRun& run) {
   for (const ShellCommand& command : run.commands)
     if (auto launch = launch_of(command, run)) all.push_back(std::move(*launch));
   const auto is_training = [](const Launch& launch) { return !is_tool(launch.program); };
-  if (std::any_of(all.begin(), all.end(), is_training))
+  if (std::ranges::any_of(all, is_training))
     std::erase_if(all, [&](const Launch& launch) { return !is_training(launch); });
-  if (std::any_of(all.begin(), all.end(), trains))
+  if (std::ranges::any_of(all, trains))
     std::erase_if(all, [](const Launch& launch) { return !trains(launch); });
   std::vector<Launch> different;
   std::set<std::string> seen;
@@ -101,7 +101,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
   if (launches.empty())
     return input_error(
         fmt::format("{}: no job is started at line {}", run.session.name, context.line));
-  if (std::all_of(launches.begin(), launches.end(), [&](const Launch& launch) {
+  if (std::ranges::all_of(launches, [&](const Launch& launch) {
         return launch.line == launches.front().line && launch.depends_on.empty();
       }))
     return input_error(fmt::format(
@@ -126,7 +126,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
 std::vector<ShellText> loose_words(const ShellRun& run) {
   std::vector<ShellText> words;
   for (const ShellCommand& command : run.commands)
-    if (std::any_of(command.words.begin(), command.words.end(), is_flag_word))
+    if (std::ranges::any_of(command.words, is_flag_word))
       words.insert(words.end(), command.words.begin(), command.words.end());
   if (!words.empty()) return words;
   for (const auto& [name, variable] : run.state.variables) {
@@ -137,11 +137,11 @@ std::vector<ShellText> loose_words(const ShellRun& run) {
         continue;
       }
       std::string text = item.text;
-      std::replace(text.begin(), text.end(), '\n', ' ');
+      std::ranges::replace(text, '\n', ' ');
       for (const std::string& word : base::split(text, ' '))
         if (!word.empty()) items.push_back({word, item.line});
     }
-    if (std::any_of(items.begin(), items.end(), is_flag_word))
+    if (std::ranges::any_of(items, is_flag_word))
       words.insert(words.end(), items.begin(), items.end());
   }
   return words;
@@ -205,7 +205,7 @@ void add_loose_gpus(const std::vector<Argument>& arguments, Reading& reading) {
 void open_loose_gpus(const ShellRun& run, Reading& reading) {
   if (reading.settings.find("gpus") != nullptr) return;
   for (const ShellCommand& command : run.commands)
-    if (std::any_of(command.words.begin(), command.words.end(), is_flag_word)) {
+    if (std::ranges::any_of(command.words, is_flag_word)) {
       reading.open["gpus"] = fmt::format(
           "{}: how many GPUs are used: {} is no launcher that is known here; give --gpus",
           run.session.where(command.line), command.words.front().text);
@@ -264,8 +264,8 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file,
         "{}: holds no arguments; expected a launch script or --name value pairs", file));
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
   ERGOMETER_TRY(check_once(arguments));
-  if (std::none_of(arguments.begin(), arguments.end(),
-                   [](const Argument& argument) { return megatron_reads(argument.name); }))
+  if (std::ranges::none_of(arguments,
+                           [](const Argument& argument) { return megatron_reads(argument.name); }))
     return input_error(fmt::format("{}: starts no training program that is known here; {} is none",
                                    file, words.front().text));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, file));

@@ -27,14 +27,14 @@ using spec::SettingKind;
 using spec::Settings;
 
 std::string dashed(std::string name) {
-  std::replace(name.begin(), name.end(), '_', '-');
+  std::ranges::replace(name, '_', '-');
   return name;
 }
 
 std::string underscored(std::string_view word) {
   while (word.starts_with('-')) word.remove_prefix(1);
   std::string name(word);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
@@ -170,8 +170,7 @@ class ArgumentReader {
     }
     constexpr std::array<std::string_view, 4> kStrategies = {"no_shard", "optim", "optim_grads",
                                                              "optim_grads_params"};
-    const auto stage = std::find(kStrategies.begin(), kStrategies.end(),
-                                 strategy_ ? strategy_->value : "no_shard");
+    const auto stage = std::ranges::find(kStrategies, strategy_ ? strategy_->value : "no_shard");
     if (stage == kStrategies.end())
       return wrong(*strategy_, "no_shard, optim, optim_grads, optim_grads_params");
     const Origin because =

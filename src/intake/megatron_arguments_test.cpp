@@ -1,9 +1,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "intake/launch_script.h"
 #include "spec/files/test_file.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "spec/job/job_words.h"
 
 namespace ergometer::intake {
@@ -114,16 +115,14 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
 }  // namespace
 
 const MegatronDimension* find_megatron_dimension(std::string_view argument) {
-  const auto it = std::find_if(
-      kDimensions.begin(), kDimensions.end(),
-      [&](const MegatronDimension& known) { return known.name == dimension_name(argument); });
+  const auto it = std::ranges::find_if(kDimensions, [&](const MegatronDimension& known) {
+    return known.name == dimension_name(argument);
+  });
   return it == kDimensions.end() ? nullptr : it;
 }
 
 const MegatronMeaning* find_megatron_meaning(std::string_view argument) {
-  const auto it =
-      std::find_if(meanings().begin(), meanings().end(),
-                   [&](const MegatronMeaning& known) { return known.argument == argument; });
+  const auto it = std::ranges::find(meanings(), argument, &MegatronMeaning::argument);
   return it == meanings().end() ? nullptr : &*it;
 }
 
@@ -141,8 +140,7 @@ const SettingInfo* megatron_setting(std::string_view name) {
 
 const std::vector<std::string>& megatron_names() {
   static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const MegatronMeaning& meaning : meanings()) all.push_back(meaning.argument);
+    std::vector<std::string> all = base::mapped(meanings(), &MegatronMeaning::argument);
     for (const MegatronDimension& dimension : kDimensions) all.emplace_back(dimension.name);
     for (const SettingInfo& info : spec::setting_table())
       if (megatron_setting(info.name) != nullptr) all.emplace_back(info.name);
@@ -153,8 +151,7 @@ const std::vector<std::string>& megatron_names() {
 
 bool megatron_reads(std::string_view name) {
   return find_megatron_meaning(name) != nullptr || find_megatron_dimension(name) != nullptr ||
-         std::find(kSpecial.begin(), kSpecial.end(), name) != kSpecial.end() ||
-         megatron_setting(name) != nullptr;
+         base::contains(kSpecial, name) || megatron_setting(name) != nullptr;
 }
 
 bool megatron_switch(std::string_view name) {

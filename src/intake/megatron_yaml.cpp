@@ -40,7 +40,7 @@ constexpr std::array kOtherNames = std::to_array<Negation>({
 
 std::string with_dashes(std::string_view name) {
   std::string text(name);
-  std::replace(text.begin(), text.end(), '_', '-');
+  std::ranges::replace(text, '_', '-');
   return text;
 }
 
@@ -82,8 +82,8 @@ class ArgumentLines {
     lines_[index] += (lines_[index].empty() ? "" : " ") + argument;
   }
   bool has(std::string_view argument) const {
-    return std::any_of(lines_.begin(), lines_.end(),
-                       [&](const std::string& line) { return base::contains(line, argument); });
+    return std::ranges::any_of(
+        lines_, [&](const std::string& line) { return base::contains(line, argument); });
   }
   /// One command over all lines.
   std::string text() const {
@@ -106,7 +106,7 @@ Result<Reading> read_lines(const ArgumentLines& lines, const std::string& file,
   ERGOMETER_ASSIGN(reading.settings, parse_megatron_arguments(lines.text(), file, ignored));
   for (const std::string& name : ignored) {
     std::string key = name.substr(std::min<size_t>(2, name.size()));
-    std::replace(key.begin(), key.end(), '-', '_');
+    std::ranges::replace(key, '-', '_');
     std::string where = file;
     for (const auto& [path, value] : values)
       if (path == key || path.ends_with('.' + key)) where = fmt::format("{}:{}", file, value.line);

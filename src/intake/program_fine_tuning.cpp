@@ -53,8 +53,8 @@ Result<Reading> ProgramReader::fine_tuning(std::string_view framework) const {
     words[command == "pretrain" ? "model_name" : "checkpoint_dir"] = {
         model.text, -1, run_.session.where(model.line)};
   }
-  const auto file = std::find_if(launch_.arguments.begin(), launch_.arguments.end(),
-                                 [](const ShellText& word) { return is_recipe(word.text); });
+  const auto file = std::ranges::find_if(
+      launch_.arguments, [](const ShellText& word) { return is_recipe(word.text); });
   if (file == launch_.arguments.end())
     return read_fine_tuning(framework, words, run_.session.name, command);
   const std::string path =

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/collection.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/read_user_file.h"
 #include "intake/reader/reading.h"
@@ -30,18 +31,15 @@ class ProgramReader {
   static base::Result<void> check_read(const Reading& reading);
 
  private:
-  bool has(std::string_view name) const {
-    return std::find(names_.begin(), names_.end(), name) != names_.end();
-  }
+  bool has(std::string_view name) const { return base::contains(names_, name); }
   /// Hydra's --config-name has a dash; with an underscore it is the Trainer's word for a model.
   bool names_hydra_file() const {
-    return std::any_of(
-        launch_.arguments.begin(), launch_.arguments.end(),
-        [](const ShellText& word) { return word.text.starts_with("--config-name"); });
+    return std::ranges::any_of(launch_.arguments, [](const ShellText& word) {
+      return word.text.starts_with("--config-name");
+    });
   }
   bool has_any(std::initializer_list<std::string_view> names) const {
-    return std::any_of(names.begin(), names.end(),
-                       [&](std::string_view name) { return has(name); });
+    return std::ranges::any_of(names, [&](std::string_view name) { return has(name); });
   }
   /// Whether the program takes Megatron-LM's arguments: by its name, or by arguments that others do
   /// not have, spelled with dashes as there.

@@ -124,8 +124,8 @@ class SwiftWords {
 std::vector<Argument> megatron_words(const std::vector<Argument>& words) {
   std::vector<Argument> made;
   const auto has = [&](std::string_view name) {
-    return std::any_of(words.begin(), words.end(),
-                       [&](const Argument& argument) { return argument.name == name; });
+    return std::ranges::any_of(words,
+                               [&](const Argument& argument) { return argument.name == name; });
   };
   for (Argument argument : words) {
     const std::string value = base::lower(argument.value);
@@ -155,11 +155,11 @@ std::vector<Argument> megatron_words(const std::vector<Argument>& words) {
   const auto in_16 = [](const Argument& argument) {
     return argument.name == "bf16" || argument.name == "fp16";
   };
-  const bool in_32 = std::any_of(words.begin(), words.end(), [](const Argument& argument) {
+  const bool in_32 = std::ranges::any_of(words, [](const Argument& argument) {
     return (argument.name == "torch_dtype" || argument.name == "dtype") &&
            argument.value == "float32";
   });
-  if (!in_32 && std::none_of(made.begin(), made.end(), in_16))
+  if (!in_32 && std::ranges::none_of(made, in_16))
     made.push_back({"bf16", "", "", "ms-swift's default", ""});
   return made;
 }
@@ -182,8 +182,7 @@ Result<std::vector<Argument>> ProgramReader::swift_arguments() const {
   ERGOMETER_ASSIGN(std::vector<Argument> words,
                    arguments_of(launch_.arguments, run_, kAllMayCount));
   const auto named = [&](std::string_view name) {
-    return std::find_if(words.begin(), words.end(),
-                        [&](const Argument& word) { return word.name == name; });
+    return std::ranges::find(words, name, &Argument::name);
   };
   const auto config = named("config");
   if (config == words.end()) return words;

@@ -1,3 +1,4 @@
+#include "base/collection.h"
 #include "intake/program_reader.h"
 
 #include <fmt/format.h>
@@ -69,9 +70,7 @@ constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switc
 
 }  // namespace
 
-bool trainer_reads(std::string_view name) {
-  return std::find(kTrainerNames.begin(), kTrainerNames.end(), name) != kTrainerNames.end();
-}
+bool trainer_reads(std::string_view name) { return base::contains(kTrainerNames, name); }
 
 Result<Reading> ProgramReader::accelerate() const {
   std::map<std::string, std::string, std::less<>> known;
@@ -189,8 +188,7 @@ TrainerKind ProgramReader::trainer_kind() const {
 Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& arguments,
                                                Reading& files) const {
   const auto find = [&](std::string_view name) {
-    return std::find_if(arguments.begin(), arguments.end(),
-                        [&](const Argument& argument) { return argument.name == name; });
+    return std::ranges::find(arguments, name, &Argument::name);
   };
   const auto stage = find("zero_stage");
   if (stage == arguments.end())

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <initializer_list>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/config/accelerate.h"
@@ -54,17 +55,16 @@ class Keys {
     return it != values_.end() && it->first.starts_with(prefix);
   }
   bool any(std::initializer_list<std::string_view> keys) const {
-    return std::any_of(keys.begin(), keys.end(),
-                       [&](std::string_view key) { return has(key) || under(key); });
+    return std::ranges::any_of(keys, [&](std::string_view key) { return has(key) || under(key); });
   }
   /// Whether a key at the top is a setting or a heading of a job file.
   bool names_setting() const {
-    return std::any_of(values_.begin(), values_.end(), [](const auto& item) {
+    return std::ranges::any_of(values_, [](const auto& item) {
       const std::string top = item.first.substr(0, item.first.find('.'));
       if (spec::find_setting(top) != nullptr) return true;
       const auto table = spec::setting_table();
-      return std::any_of(table.begin(), table.end(),
-                         [&](const spec::SettingInfo& info) { return info.group == top; });
+      return std::ranges::any_of(table,
+                                 [&](const spec::SettingInfo& info) { return info.group == top; });
     });
   }
 
@@ -184,7 +184,7 @@ bool is_torchtitan(std::string_view text) {
       "[experimental]", "[job]"};
   int sections = 0;
   for (const std::string_view line : trimmed_lines(text))
-    sections += std::find(kSections.begin(), kSections.end(), line) != kSections.end() ? 1 : 0;
+    sections += base::contains(kSections, line) ? 1 : 0;
   return sections > 0;
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
@@ -42,7 +43,7 @@ constexpr std::string_view kUnknownNumber = "8765432109876";
 std::string flag_name(const std::string& word) {
   if (!word.starts_with("--")) return "";
   std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
@@ -78,8 +79,8 @@ Result<Reading> ProgramReader::read() {
   if (is_tune(launch_)) return torchtune();
   if (launch_.name == "deepy.py") return neox();
   if (has("job.config_file") || base::contains(launch_.program, "torchtitan")) return torchtitan();
-  const bool hydra = std::any_of(launch_.arguments.begin(), launch_.arguments.end(),
-                                 [](const ShellText& word) { return is_override(word.text); });
+  const bool hydra = std::ranges::any_of(
+      launch_.arguments, [](const ShellText& word) { return is_override(word.text); });
   if (hydra || names_hydra_file()) return nemo();
   FileForm form = FileForm::kNone;
   ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
@@ -95,18 +96,16 @@ Result<Reading> ProgramReader::read() {
   if (file || said || is_trl(launch_.program)) {
     ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form));
     std::string name = launch_.program.substr(launch_.program.rfind('/') + 1);
-    std::replace_if(
-        name.begin(), name.end(), [](char c) { return c == '_' || c == '.' || c == '-'; }, ' ');
+    std::ranges::replace_if(name, [](char c) { return c == '_' || c == '.' || c == '-'; }, ' ');
     const std::vector<std::string> parts = base::split(name, ' ');
-    if (std::any_of(parts.begin(), parts.end(),
-                    [](const std::string& part) { return is_preference_training(part); }))
+    if (std::ranges::any_of(parts,
+                            [](const std::string& part) { return is_preference_training(part); }))
       reading.leftovers.push_back(
           preference_training(launch_.name, run_.session.where(launch_.line)));
     return reading;
   }
-  const auto unknown =
-      std::find_if(launch_.arguments.begin(), launch_.arguments.end(),
-                   [](const ShellText& word) { return ShellUnknowns::in(word.text); });
+  const auto unknown = std::ranges::find_if(
+      launch_.arguments, [](const ShellText& word) { return ShellUnknowns::in(word.text); });
   if (!trains(launch_) && unknown != launch_.arguments.end())
     return input_error(fmt::format("{}: the arguments of {} depend on {}",
                                    run_.session.where(launch_.line), launch_.name,
@@ -146,7 +145,7 @@ bool ProgramReader::is_megatron() const {
        "use_checkpoint_args", "transformer_impl", "deepspeed_config"});
   int own = 0;
   for (size_t i = 0; i < names_.size(); ++i)
-    if (std::find(kOwn.begin(), kOwn.end(), names_[i]) != kOwn.end() &&
+    if (base::contains(kOwn, names_[i]) &&
         launch_.arguments[i].text.substr(0, names_[i].size() + 2).find('_') == std::string::npos)
       ++own;
   return own > 1;

@@ -28,7 +28,7 @@ std::vector<std::string> files_of(const std::string& attempt, std::string_view e
     const std::string name = at->path().filename().string();
     if (name.starts_with("node-") && name.ends_with(ending)) files.push_back(at->path().string());
   }
-  std::sort(files.begin(), files.end(), [](const std::string& a, const std::string& b) {
+  std::ranges::sort(files, [](const std::string& a, const std::string& b) {
     return std::pair(a.size(), a) < std::pair(b.size(), b);
   });
   return files;
@@ -193,8 +193,8 @@ Result<Collection> collect(const std::string& folder, size_t threads) {
   });
   for (const Result<void>& problem : problems) ERGOMETER_TRY(problem);
   for (const RunResult& run : collection.runs) {
-    const auto known = std::any_of(collection.jobs.begin(), collection.jobs.end(),
-                                   [&](const JobResult& job) { return job.job == run.run.job; });
+    const auto known = std::ranges::any_of(
+        collection.jobs, [&](const JobResult& job) { return job.job == run.run.job; });
     if (!known) collection.jobs.push_back(together(run.run.job, collection.runs));
   }
   return collection;

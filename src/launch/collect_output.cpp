@@ -1,8 +1,6 @@
 // What came back, as a table and as JSON.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/json_writer.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -63,7 +61,7 @@ std::string power_table(const Collection& collection) {
 }
 
 void write_run(JsonWriter& json, const RunResult& run) {
-  json.begin_object().member("run", run.run.name).member("job", run.run.job);
+  json.member("run", run.run.name).member("job", run.run.job);
   json.member("repeat", run.run.repeat).member("state", to_word(run.state));
   json.member("attempts", run.attempts).member("recordings", run.recordings);
   json.member("predicted_step_time_s", run.predicted_step_s);
@@ -81,9 +79,7 @@ void write_run(JsonWriter& json, const RunResult& run) {
       json.member("predicted_max_gpu_c", run.predicted_max_gpu_c)
           .member("max_gpu_c", run.max_gpu_c);
   }
-  json.key("notes").begin_array();
-  for (const std::string& note : run.notes) json.value(note);
-  json.end_array().end_object();
+  json.list("notes", run.notes);
 }
 
 }  // namespace
@@ -109,19 +105,16 @@ std::string collection_json(const Collection& collection) {
   json.member("name", collection.manifest.name);
   json.member("framework", collection.manifest.framework);
   json.member("scheduler", collection.manifest.scheduler);
-  json.key("runs").begin_array();
-  for (const RunResult& run : collection.runs) write_run(json, run);
-  json.end_array().key("jobs").begin_array();
-  for (const JobResult& job : collection.jobs) {
-    json.begin_object().member("job", job.job).member("runs", job.runs);
+  json.objects("runs", collection.runs, write_run);
+  json.objects("jobs", collection.jobs, [&](const JobResult& job) {
+    json.member("job", job.job).member("runs", job.runs);
     json.member("measured", job.measured).member("predicted_step_time_s", job.predicted_step_s);
     if (job.measured > 0) {
       json.member("mean_step_time_s", job.mean_step_s).member("error_pct", job.error_pct);
     }
     if (job.measured > 1) json.member("deviation_s", job.deviation_s);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

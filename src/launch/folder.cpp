@@ -7,6 +7,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/output_file.h"
 #include "launch/manifest.h"
@@ -77,7 +78,7 @@ std::vector<std::string> files_in(const std::string& folder) {
        at.increment(error))
     if (std::error_code ignored; at->is_regular_file(ignored))
       files.push_back(at->path().lexically_relative(folder).generic_string());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -90,7 +91,7 @@ Result<Written> same(const std::string& folder, const std::string& draft) {
     ERGOMETER_ASSIGN(const std::string wanted,
                      base::read_file(draft + "/" + file, kLargestTextFile));
     if (there && *there == wanted) continue;
-    if (there && std::find(kUsersFiles.begin(), kUsersFiles.end(), file) != kUsersFiles.end()) {
+    if (there && base::contains(kUsersFiles, file)) {
       written.edited.push_back(file);
       continue;
     }

@@ -1,7 +1,5 @@
 #include "launch/launchable.h"
 
-#include <algorithm>
-
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/torchtitan.h"

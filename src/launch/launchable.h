@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "base/result.h"
 #include "launch/framework.h"
 #include "spec/job/job.h"

@@ -45,16 +45,12 @@ std::string manifest_json(const Plan& plan) {
   json.member("scheduler", to_word(o.site.scheduler));
   json.member("steps", o.steps).member("repeats", o.repeats).member("order_seed", o.order_seed);
   json.member("cooldown_s", o.cooldown_s);
-  json.key("jobs").begin_array();
-  for (const PlannedJob& job : plan.jobs) {
-    json.begin_object().member("job", job.id);
-    json.key("notes").begin_array();
-    for (const std::string& note : job.notes) json.value(note);
-    json.end_array().end_object();
-  }
-  json.end_array().key("runs").begin_array();
-  for (const PlannedRun& run : plan.runs) write_run(json, plan, run);
-  json.end_array().end_object();
+  json.objects("jobs", plan.jobs, [&](const PlannedJob& job) {
+    json.member("job", job.id);
+    json.list("notes", job.notes);
+  });
+  json.array("runs", plan.runs, [&](const PlannedRun& run) { write_run(json, plan, run); });
+  json.end_object();
   return json.take();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "launch/megatron.h"
 #include "spec/job/job_words.h"
 
@@ -38,7 +39,7 @@ Result<void> check_pipeline(const Job& job) {
 
 Result<void> check_recomputation(const spec::Training& t) {
   const auto& modules = t.recompute_modules;
-  if (std::find(modules.begin(), modules.end(), "op") != modules.end())
+  if (base::contains(modules, "op"))
     return megatron_cannot(
         "recomputation by operator; take modules of Megatron-Core, or torchtitan");
   return {};

@@ -16,7 +16,7 @@ tl::unexpected<base::Error> megatron_cannot(const Model& model, std::string_view
 }
 
 bool any_layer(const Model& model, bool (*is)(const spec::Layer&)) {
-  return std::any_of(model.layers.begin(), model.layers.end(), is);
+  return std::ranges::any_of(model.layers, is);
 }
 
 Result<void> check_megatron_model(const Model& model) {

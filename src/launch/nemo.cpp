@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/collection.h"
 #include "spec/job/job_words.h"
 
 namespace ergometer::launch {
@@ -206,9 +207,7 @@ class Writer {
         {"fc2", "mlp_fc2"}};
     std::string targets;
     for (const auto& [ours, theirs] : kTargets) {
-      const bool listed =
-          t.lora_targets.empty() ||
-          std::find(t.lora_targets.begin(), t.lora_targets.end(), ours) != t.lora_targets.end();
+      const bool listed = t.lora_targets.empty() || base::contains(t.lora_targets, ours);
       if (listed) targets += fmt::format("{}{}", targets.empty() ? "" : ", ", theirs);
     }
     open("peft");
@@ -242,7 +241,7 @@ class Writer {
 }  // namespace
 
 Result<void> nemo_check_model(const spec::Model& m) {
-  const auto any = [&](auto is) { return std::any_of(m.layers.begin(), m.layers.end(), is); };
+  const auto any = [&](auto is) { return std::ranges::any_of(m.layers, is); };
   if (m.attention != spec::AttentionKind::kHeads) return nemo_cannot("multi-head latent attention");
   if (m.state_space.heads > 0 || any([](const spec::Layer& l) {
         return l.mixer != spec::Mixer::kAttention || !l.feed_forward;
@@ -277,9 +276,7 @@ Result<void> nemo_check(const Job& job) {
   if (t.optimizer_offload) return nemo_cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return nemo_cannot("activations on the host");
   if (t.fp8_parameters) return nemo_cannot("weights kept in FP8");
-  if (std::find(t.recompute_modules.begin(), t.recompute_modules.end(), "op") !=
-      t.recompute_modules.end())
-    return nemo_cannot("recomputation by operator");
+  if (base::contains(t.recompute_modules, "op")) return nemo_cannot("recomputation by operator");
   if (t.precision == spec::Precision::kNvfp4) return nemo_cannot("NVFP4");
   if (t.moe_dispatcher != spec::MoeDispatcher::kAllToAll &&
       t.moe_dispatcher != spec::MoeDispatcher::kAllGather)

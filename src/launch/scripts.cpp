@@ -140,7 +140,7 @@ mv -- "$GPUS_BEFORE.new" "$GPUS_BEFORE"
 
 /// Of one line, and no option or expansion of the shell's: a comment.
 std::string comment(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' '; }, ' ');
   return text;
 }
 
@@ -264,9 +264,8 @@ std::string filled(std::string_view text,
                    const std::vector<std::pair<std::string_view, std::string>>& values) {
   std::string result;
   for (size_t at = 0; at < text.size();) {
-    const auto value = std::find_if(values.begin(), values.end(), [&](const auto& v) {
-      return text.substr(at).starts_with(v.first);
-    });
+    const auto value = std::ranges::find_if(
+        values, [&](const auto& v) { return text.substr(at).starts_with(v.first); });
     if (value == values.end()) {
       result += text[at++];
     } else {

@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 3> kRuntimes = {"pyxis", "apptainer", "do
 bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
 bool made_of(std::string_view text, std::string_view further) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+  return !text.empty() && std::ranges::all_of(text, [&](char c) {
     return is_letter_or_digit(c) || further.find(c) != std::string_view::npos;
   });
 }
@@ -45,8 +45,7 @@ bool is_label(std::string_view name) {
   constexpr size_t kLongest = 63;
   return name.size() <= kLongest && made_of(name, "-") && is_letter_or_digit(name.front()) &&
          is_letter_or_digit(name.back()) &&
-         std::none_of(name.begin(), name.end(),
-                      [](unsigned char c) { return std::isupper(c) != 0; });
+         std::ranges::none_of(name, [](unsigned char c) { return std::isupper(c) != 0; });
 }
 
 /// "30", "30:00", "2:00:00", "1-12", "1-12:30:00": sbatch's forms.
@@ -57,7 +56,7 @@ bool is_time_limit(std::string_view text) {
   int parts = 1;
   for (const std::string_view part : {days, rest})
     if (!made_of(part, ":") ||
-        std::any_of(part.begin(), part.end(), [](unsigned char c) { return std::isalpha(c) != 0; }))
+        std::ranges::any_of(part, [](unsigned char c) { return std::isalpha(c) != 0; }))
       return false;
   for (size_t at = rest.find(':'); at != std::string_view::npos; at = rest.find(':')) {
     if (at == 0) return false;

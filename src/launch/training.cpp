@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"

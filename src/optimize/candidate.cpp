@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 #include "base/random.h"
 
@@ -22,8 +23,7 @@ constexpr std::array kWork = {&run::Breakdown::compute,
                               &run::Breakdown::optimizer};
 
 double mean_of(const std::vector<Outcome>& outcomes, double Outcome::* member) {
-  double sum = 0;
-  for (const Outcome& outcome : outcomes) sum += outcome.*member;
+  const double sum = base::sum(outcomes, [&](const Outcome& outcome) { return outcome.*member; });
   return sum / static_cast<double>(outcomes.size());
 }
 
@@ -87,9 +87,8 @@ std::vector<run::Rank> mean_ranks(const std::vector<Outcome>& outcomes) {
   const double share = 1.0 / static_cast<double>(outcomes.size());
   for (size_t i = 0; i < mean.size(); ++i) {
     const auto average = [&](auto&& member) {
-      double sum = 0;
-      for (const Outcome& outcome : outcomes) sum += share * member(outcome.ranks[i]);
-      return sum;
+      return base::sum(outcomes,
+                       [&](const Outcome& outcome) { return share * member(outcome.ranks[i]); });
     };
     run::Rank& it = mean[i];
     for (double run::Breakdown::* part : kWork)

@@ -52,8 +52,7 @@ Caps caps_of(const spec::Job& job, const physics::GpuPower& gpu) {
         caps.watts[static_cast<size_t>(rank)] = o.value;
     }
   }
-  caps.limited =
-      std::any_of(caps.watts.begin(), caps.watts.end(), [&](double w) { return w < gpu.cap_w; });
+  caps.limited = std::ranges::any_of(caps.watts, [&](double w) { return w < gpu.cap_w; });
   return caps;
 }
 
@@ -102,7 +101,7 @@ void add_shifts(const spec::Job& job, const std::vector<run::Rank>& ranks, const
     std::vector<double> watts = caps.watts;
     for (size_t i = 0; i < watts.size(); ++i) watts[i] *= 1 + gain * need(i);
     watts = within(std::move(watts), caps, budget_w);
-    const auto [low, high] = std::minmax_element(watts.begin(), watts.end());
+    const auto [low, high] = std::ranges::minmax_element(watts);
     if (watts != caps.watts)
       out.push_back(
           {fmt::format("{}, caps {:.0f} to {:.0f} W", what, *low, *high), with_caps(job, watts)});
@@ -123,7 +122,7 @@ void add_cuts(const spec::Job& job, const std::vector<run::Rank>& ranks, const C
     out.push_back({fmt::format("caps at {:.0f} %", 100 * share), with_caps(job, watts)});
   }
   const std::vector<double> excess = excess_work(ranks);
-  const double most = *std::max_element(excess.begin(), excess.end());
+  const double most = *std::ranges::max_element(excess);
   for (const double gain : {1.0, 2.0, 4.0}) {
     std::vector<double> watts = caps.watts;
     for (size_t i = 0; i < watts.size(); ++i)

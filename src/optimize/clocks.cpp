@@ -44,7 +44,7 @@ ClockPoint clock_point(const PipelineTables& tables, const PipelineFrontier& fro
 }
 
 std::string range_text(const std::vector<double>& clocks_hz) {
-  const auto [low, high] = std::minmax_element(clocks_hz.begin(), clocks_hz.end());
+  const auto [low, high] = std::ranges::minmax_element(clocks_hz);
   return *low == *high ? fmt::format("{:.0f} MHz", *low / kMegahertz)
                        : fmt::format("{:.0f} to {:.0f} MHz", *low / kMegahertz, *high / kMegahertz);
 }
@@ -61,11 +61,10 @@ std::vector<ClockPoint> clock_points(const PipelineTables& tables, const Pipelin
   for (size_t i = 0; i < most; ++i) {
     const double share = most > 1 ? static_cast<double>(i) / static_cast<double>(most - 1) : 0;
     const double wanted_s = quick_s + share * share * (slow_s - quick_s);  // denser where quick
-    const auto nearest =
-        std::min_element(frontier.points.begin(), frontier.points.end(),
-                         [&](const FrontierPoint& a, const FrontierPoint& b) {
-                           return std::abs(a.time_s - wanted_s) < std::abs(b.time_s - wanted_s);
-                         });
+    const auto nearest = std::ranges::min_element(
+        frontier.points, [&](const FrontierPoint& a, const FrontierPoint& b) {
+          return std::abs(a.time_s - wanted_s) < std::abs(b.time_s - wanted_s);
+        });
     if (&*nearest == last) continue;
     last = &*nearest;
     points.push_back(clock_point(tables, frontier, *nearest, gpu->clocks));

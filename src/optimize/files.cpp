@@ -31,8 +31,8 @@ std::vector<GpuSetting> gpu_settings(const spec::Job& unchanged, const spec::Job
   std::map<int64_t, GpuSetting> by_gpu;
   for (const spec::Override& o : chosen.conditions.overrides) {
     const auto& before = unchanged.conditions.overrides;
-    const bool given = std::any_of(before.begin(), before.end(),
-                                   [&](const spec::Override& b) { return same(b, o); });
+    const bool given =
+        std::ranges::any_of(before, [&](const spec::Override& b) { return same(b, o); });
     const bool caps = o.kind == spec::OverrideKind::kPowerCap;
     if (given || o.node < 0 || o.gpu < 0 || (!caps && o.kind != spec::OverrideKind::kLockClock))
       continue;

@@ -33,7 +33,7 @@ std::string slurm_hosts(const spec::Job& job, const std::vector<std::string>& ho
 
 /// Whether every node runs consecutive ranks, in full: what torchrun can do.
 bool torchrun_can(const std::map<int64_t, std::vector<int64_t>>& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [&](const auto& it) {
+  return std::ranges::all_of(nodes, [&](const auto& it) {
     const std::vector<int64_t>& ranks = it.second;
     return ranks.back() - ranks.front() + 1 == std::ssize(ranks) &&
            ranks.size() == nodes.begin()->second.size();
@@ -84,10 +84,10 @@ std::string nvidia_smi(const Settings& settings, const std::vector<std::string>&
 }
 
 std::string restore(const Settings& settings) {
-  const bool locks = std::any_of(settings.gpus.begin(), settings.gpus.end(),
-                                 [](const GpuSetting& gpu) { return gpu.lock_mhz > 0; });
-  const bool caps = std::any_of(settings.gpus.begin(), settings.gpus.end(),
-                                [](const GpuSetting& gpu) { return gpu.cap_w > 0; });
+  const bool locks =
+      std::ranges::any_of(settings.gpus, [](const GpuSetting& gpu) { return gpu.lock_mhz > 0; });
+  const bool caps =
+      std::ranges::any_of(settings.gpus, [](const GpuSetting& gpu) { return gpu.cap_w > 0; });
   std::string text = "#!/bin/sh\n# Run as root on every node.\n";
   if (locks) text += "nvidia-smi -rgc\n";
   if (caps)
@@ -107,7 +107,7 @@ std::string megatron_text(const Settings& settings) {
         "# {} (by chunk and stage). Give the ranks of each stage theirs, or all the largest:\n"
         "--recompute-num-layers {}\n",
         fmt::join(settings.recompute_by_stage, ","),
-        *std::max_element(settings.recompute_by_stage.begin(), settings.recompute_by_stage.end()));
+        *std::ranges::max_element(settings.recompute_by_stage));
   }
   return text;
 }

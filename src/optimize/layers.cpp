@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/collection.h"
 #include "plan/memory.h"
 #include "plan/stages.h"
 #include "workload/workload.h"
@@ -33,9 +34,7 @@ std::vector<double> stage_bytes(const spec::Job& job, double& capacity) {
   const workload::Workload workload = workload::lower(job);
   const plan::MemoryReport report = plan::memory(job, workload, plan::divide(job, workload));
   capacity = report.capacity;
-  std::vector<double> bytes;
-  for (const plan::StageMemory& stage : report.stages) bytes.push_back(stage.total());
-  return bytes;
+  return base::mapped(report.stages, [&](const plan::StageMemory& stage) { return stage.total(); });
 }
 
 /// Layers recomputed of every part of the model when stage s recomputes up to `of_stage[s]` of
@@ -45,13 +44,13 @@ spec::Job with_recomputation(spec::Job job, const std::vector<int64_t>& of_stage
   t.recompute_layers = 0;
   t.recompute_stage_layers.clear();
   t.recompute_method = spec::RecomputeMethod::kUniform;
-  const int64_t most = *std::max_element(of_stage.begin(), of_stage.end());
+  const int64_t most = *std::ranges::max_element(of_stage);
   if (most == 0) {
     t.recompute = spec::Recompute::kNone;
     return job;
   }
   t.recompute_method = spec::RecomputeMethod::kBlock;
-  if (std::all_of(of_stage.begin(), of_stage.end(), [&](int64_t n) { return n == most; }))
+  if (std::ranges::all_of(of_stage, [&](int64_t n) { return n == most; }))
     t.recompute_layers = most;
   else
     for (int64_t chunk = 0; chunk < job.parallelism.vpp; ++chunk)
@@ -63,7 +62,7 @@ spec::Job with_recomputation(spec::Job job, const std::vector<int64_t>& of_stage
 /// The fewest layers of a chunk that each stage has to recompute; empty: not even all suffice.
 std::vector<int64_t> fewest_recomputed(const spec::Job& job) {
   const std::vector<int64_t> layers = plan::layers_per_chunk(job);
-  const int64_t most = *std::max_element(layers.begin(), layers.end());
+  const int64_t most = *std::ranges::max_element(layers);
   std::vector<int64_t> fewest(static_cast<size_t>(job.parallelism.pp), -1);
   for (int64_t n = 0; n <= most; ++n) {
     double capacity = 0;
@@ -71,7 +70,7 @@ std::vector<int64_t> fewest_recomputed(const spec::Job& job) {
         stage_bytes(with_recomputation(job, std::vector<int64_t>(fewest.size(), n)), capacity);
     for (size_t stage = 0; stage < fewest.size(); ++stage)
       if (fewest[stage] < 0 && bytes[stage] <= (1 - kMemoryMargin) * capacity) fewest[stage] = n;
-    if (std::none_of(fewest.begin(), fewest.end(), [](int64_t s) { return s < 0; })) return fewest;
+    if (std::ranges::none_of(fewest, [](int64_t s) { return s < 0; })) return fewest;
   }
   return {};
 }
@@ -121,8 +120,7 @@ void add_split(const spec::Job& job, std::vector<int64_t> layers, bool known,
                std::vector<Candidate>& out) {
   if (layers == plan::layers_per_chunk(job)) return;
   const std::string name = layers_name(layers);
-  if (std::any_of(out.begin(), out.end(), [&](const Candidate& c) { return c.name == name; }))
-    return;
+  if (std::ranges::any_of(out, [&](const Candidate& c) { return c.name == name; })) return;
   if (auto fitted = refitted(with_layers(job, std::move(layers))))
     out.push_back({name, *std::move(fitted), known});
 }
@@ -140,8 +138,7 @@ std::vector<Candidate> propose_layers(const Played& played, bool first) {
   const std::vector<double> work = stage_work_s(mean_ranks(played.outcomes), job.parallelism.pp);
   std::vector<size_t> order(stages);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return work[a] > work[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return work[a] > work[b]; });
   const std::vector<int64_t> layers = plan::layers_per_chunk(job);
   for (size_t donor = 0; donor < std::min(kDonors, stages - 1); ++donor)
     for (size_t receiver = 0; receiver < std::min(kReceivers, stages - 1); ++receiver) {
@@ -160,14 +157,14 @@ std::vector<Candidate> propose_recomputation(const spec::Job& job) {
   if (!trains || job.training.recompute != spec::Recompute::kFull) return candidates;
   const std::vector<int64_t> fewest = fewest_recomputed(job);
   if (fewest.empty()) return candidates;
-  const int64_t most = *std::max_element(fewest.begin(), fewest.end());
+  const int64_t most = *std::ranges::max_element(fewest);
   const auto add = [&](std::string name, const std::vector<int64_t>& of_stage) {
     candidates.push_back({std::move(name), with_recomputation(job, of_stage)});
   };
   add(most == 0 ? std::string("no recomputation")
                 : fmt::format("recompute {} layers a chunk", most),
       std::vector<int64_t>(fewest.size(), most));
-  if (std::any_of(fewest.begin(), fewest.end(), [&](int64_t n) { return n != most; }))
+  if (std::ranges::any_of(fewest, [&](int64_t n) { return n != most; }))
     add(fmt::format("recompute by stage {}", fmt::join(fewest, ",")), fewest);
   return candidates;
 }

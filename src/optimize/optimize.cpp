@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/collection.h"
 #include "optimize/caps.h"
 #include "optimize/layers.h"
 #include "optimize/placement.h"
@@ -47,7 +48,7 @@ spec::Job with_faults_moved(spec::Job job) {
 
 bool has_faults(const spec::Job& job) {
   const auto& all = job.conditions.overrides;
-  return std::any_of(all.begin(), all.end(), [](const spec::Override& o) {
+  return std::ranges::any_of(all, [](const spec::Override& o) {
     return o.kind != spec::OverrideKind::kPowerCap && o.kind != spec::OverrideKind::kLockClock &&
            (o.node >= 0 || o.gpu >= 0);
   });
@@ -69,8 +70,7 @@ class Search {
     add_row("", best_, true);
     for (const Knob knob :
          {Knob::kRecompute, Knob::kLayers, Knob::kPlacement, Knob::kCaps, Knob::kClocks}) {
-      if (std::find(options_.knobs.begin(), options_.knobs.end(), knob) == options_.knobs.end())
-        continue;
+      if (!base::contains(options_.knobs, knob)) continue;
       const double before = best_.value;
       ERGOMETER_TRY(turn(knob));
       if (best_.value < before) finalists_.push_back(best_.candidate);
@@ -80,7 +80,7 @@ class Search {
   }
 
   std::vector<Candidate> finalists() && {
-    std::reverse(finalists_.begin(), finalists_.end());
+    std::ranges::reverse(finalists_);
     if (finalists_.size() > kFinalists) finalists_.resize(kFinalists);
     return std::move(finalists_);
   }
@@ -171,10 +171,10 @@ class Search {
     for (size_t i = 0; i < played.size(); ++i)
       if (i != best && played[i].allowed && played[i].value < best_.value)
         others.push_back(&played[i]);
-    std::stable_sort(others.begin(), others.end(),
-                     [](const Played* a, const Played* b) { return a->value < b->value; });
+    std::ranges::stable_sort(others,
+                             [](const Played* a, const Played* b) { return a->value < b->value; });
     others.resize(std::min(others.size(), kRunnersUp));
-    std::reverse(others.begin(), others.end());
+    std::ranges::reverse(others);
     for (const Played* other : others) finalists_.push_back(other->candidate);
   }
 
@@ -269,8 +269,8 @@ class Decision {
     Robustness& robust = result_.robustness;
     const std::vector<double>& gains = result_.gain.by_seed_pct;
     robust.draws = std::ssize(gains);
-    robust.worst_pct = *std::min_element(gains.begin(), gains.end());
-    robust.better = std::count_if(gains.begin(), gains.end(), [](double pct) { return pct > 0; });
+    robust.worst_pct = *std::ranges::min_element(gains);
+    robust.better = std::ranges::count_if(gains, [](double pct) { return pct > 0; });
     if (!has_faults(job_)) return {};
     Options options = options_;
     Judge judge(options, {seeds_.begin(), seeds_.begin() + kMovedSeeds});

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/collection.h"
+
 namespace ergometer::optimize {
 namespace {
 
@@ -40,9 +42,7 @@ std::vector<PipelinePass> order_of(int64_t stage, int64_t stages, int64_t micro_
 }
 
 double waiting_w(const PipelineTables& tables) {
-  double watts = 0;
-  for (const StageTable& stage : tables.stages) watts += stage.waiting_w;
-  return watts;
+  return base::sum(tables.stages, [&](const StageTable& stage) { return stage.waiting_w; });
 }
 
 std::vector<TradeOff> frontier_of(const PipelineTables& tables, int64_t micro_batches,
@@ -122,9 +122,7 @@ PipelineFrontier pipeline_frontier(const PipelineTables& tables, const TradeOffO
     result.points.push_back({length_s, cost + waiting_w(tables) * length_s, corner.time_s});
   }
   // Slower than the point of least energy only costs: what waits draws power too.
-  const auto least = std::min_element(
-      result.points.begin(), result.points.end(),
-      [](const FrontierPoint& a, const FrontierPoint& b) { return a.energy_j < b.energy_j; });
+  const auto least = std::ranges::min_element(result.points, {}, &FrontierPoint::energy_j);
   result.points.erase(result.points.begin(), least);
   return result;
 }
@@ -185,7 +183,7 @@ Paths paths_of(const TimeCostGraph& graph, const std::vector<int32_t>& rank_of,
     arcs.push_back({graph.work()[i].from, graph.work()[i].to, time_s[i]});
   for (const auto& it : graph.orders()) arcs.push_back({it.from, it.to, it.gap_s});
   const auto by_rank = [&](int32_t event) { return rank_of[static_cast<size_t>(event)]; };
-  std::sort(arcs.begin(), arcs.end(), [&](const Length& a, const Length& b) {
+  std::ranges::sort(arcs, [&](const Length& a, const Length& b) {
     return by_rank(a.from) != by_rank(b.from) ? by_rank(a.from) < by_rank(b.from)
                                               : by_rank(a.to) < by_rank(b.to);
   });
@@ -215,8 +213,7 @@ class LatticeSchedule {
     for (const PipelinePass& pass : passes) {
       std::vector<Choice> all =
           costs_of(choices_of(tables, pass), stage_of(tables, pass).waiting_w);
-      std::sort(all.begin(), all.end(),
-                [](const Choice& a, const Choice& b) { return a.time_s < b.time_s; });
+      std::ranges::sort(all, {}, &Choice::time_s);
       choices_.push_back(std::move(all));
     }
   }

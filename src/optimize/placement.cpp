@@ -23,8 +23,8 @@ std::vector<int64_t> map_of(const spec::Job& job) {
 /// The same map as none at all is written as none.
 Candidate with_map(const spec::Job& job, std::vector<int64_t> map) {
   Candidate candidate{fmt::format("placement {}", spec::rank_map_text(map)), job};
-  const bool identity = std::is_sorted(map.begin(), map.end()) && map.front() == 0 &&
-                        map.back() + 1 == std::ssize(map);
+  const bool identity =
+      std::ranges::is_sorted(map) && map.front() == 0 && map.back() + 1 == std::ssize(map);
   candidate.job.parallelism.rank_map = identity ? std::vector<int64_t>{} : std::move(map);
   return candidate;
 }
@@ -76,16 +76,14 @@ std::vector<Swap> best_swaps(const std::vector<Block>& blocks) {
       const double near = hard.node == light.node ? 1 : 0.25;  // other nodes cost traffic
       swaps.push_back({near * hotter * harder, a, b});
     }
-  std::stable_sort(swaps.begin(), swaps.end(),
-                   [](const Swap& x, const Swap& y) { return x.score > y.score; });
+  std::ranges::stable_sort(swaps, std::ranges::greater{}, &Swap::score);
   if (swaps.size() > kMostSwaps) swaps.resize(kMostSwaps);
   return swaps;
 }
 
 bool nodes_differ(const spec::Job& job) {
   const auto& overrides = job.conditions.overrides;
-  return std::any_of(overrides.begin(), overrides.end(),
-                     [](const spec::Override& o) { return o.node >= 0; });
+  return std::ranges::any_of(overrides, [](const spec::Override& o) { return o.node >= 0; });
 }
 
 /// Swaps of whole nodes that run different stages, one of them named by an override.
@@ -129,7 +127,7 @@ void add_stages_in_rows(const spec::Job& job, const std::vector<int64_t>& map,
     return;
   std::vector<int64_t> cool_first(static_cast<size_t>(per_node));
   std::iota(cool_first.begin(), cool_first.end(), int64_t{0});
-  std::stable_sort(cool_first.begin(), cool_first.end(), [&](int64_t a, int64_t b) {
+  std::ranges::stable_sort(cool_first, [&](int64_t a, int64_t b) {
     return slots[static_cast<size_t>(a)].row < slots[static_cast<size_t>(b)].row;
   });
   std::vector<int64_t> rows = map;

@@ -236,7 +236,7 @@ double quickest_length(const TimeCostGraph& graph) {
 }  // namespace
 
 std::vector<Choice> convex_choices(std::vector<Choice> choices) {
-  std::sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) {
+  std::ranges::sort(choices, [](const Choice& a, const Choice& b) {
     return a.time_s != b.time_s ? a.time_s < b.time_s : a.cost < b.cost;
   });
   std::vector<Choice> hull;  // from the quickest on; slower only if cheaper
@@ -252,7 +252,7 @@ std::vector<Choice> convex_choices(std::vector<Choice> choices) {
     }
     hull.push_back(choice);
   }
-  std::reverse(hull.begin(), hull.end());
+  std::ranges::reverse(hull);
   return hull;
 }
 

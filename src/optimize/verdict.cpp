@@ -1,6 +1,5 @@
 #include "optimize/verdict.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"

@@ -29,8 +29,8 @@ std::vector<run::CollectiveUse> recorded(const RunView& view) {
                     .exposed_s = static_cast<double>(row.exposed_ns) * 1e-9,
                     .bus_gb_per_s = total_s > 0 ? row.bus_bytes / total_s * 1e-9 : 0});
   }
-  std::stable_sort(uses.begin(), uses.end(),
-                   [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
+  std::ranges::stable_sort(uses,
+                           [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
   return uses;
 }
 
@@ -40,25 +40,16 @@ void write_collectives_part(JsonWriter& json, const RunView& view) {
   const std::vector<run::CollectiveUse> uses =
       view.run().collectives.empty() ? recorded(view) : view.run().collectives;
   if (uses.empty()) return;
-  std::vector<std::string> groups, kinds;
-  std::vector<double> calls, bytes, total, exposed, bus;
-  for (const run::CollectiveUse& use : uses) {
-    groups.push_back(use.group);
-    kinds.push_back(use.kind);
-    calls.push_back(use.calls);
-    bytes.push_back(use.bytes);
-    total.push_back(use.total_s);
-    exposed.push_back(use.exposed_s);
-    bus.push_back(use.bus_gb_per_s > 0 ? use.bus_gb_per_s : NAN);
-  }
+  using run::CollectiveUse;
   json.key("collectives").begin_object();
-  column(json, "group", groups);
-  column(json, "kind", kinds);
-  column(json, "calls", calls);
-  column(json, "bytes", bytes);
-  column(json, "total_s", total);
-  column(json, "exposed_s", exposed);
-  column(json, "bus_gb_per_s", bus);
+  column(json, "group", uses, &CollectiveUse::group);
+  column(json, "kind", uses, &CollectiveUse::kind);
+  column(json, "calls", uses, &CollectiveUse::calls);
+  column(json, "bytes", uses, &CollectiveUse::bytes);
+  column(json, "total_s", uses, &CollectiveUse::total_s);
+  column(json, "exposed_s", uses, &CollectiveUse::exposed_s);
+  column(json, "bus_gb_per_s", uses,
+         [](const CollectiveUse& use) { return use.bus_gb_per_s > 0 ? use.bus_gb_per_s : NAN; });
   json.end_object();
 }
 

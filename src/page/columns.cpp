@@ -6,18 +6,6 @@
 #include <cstdlib>
 
 namespace ergometer::page {
-namespace {
-
-template <class Values, class Write>
-void write_column(base::JsonWriter& json, std::string_view name, const Values& values,
-                  const Write& write) {
-  json.key(name).begin_array(base::JsonWriter::Layout::kOneLine);
-  for (const auto& value : values) write(value);
-  json.end_array();
-}
-
-}  // namespace
-
 double rounded(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6g", value);
@@ -25,7 +13,7 @@ double rounded(double value) {
 }
 
 void column(base::JsonWriter& json, std::string_view name, const std::vector<double>& values) {
-  write_column(json, name, values, [&](double value) {
+  json.array(name, base::kOneLine, values, [&](double value) {
     if (std::isfinite(value))
       json.value(rounded(value));
     else
@@ -34,16 +22,17 @@ void column(base::JsonWriter& json, std::string_view name, const std::vector<dou
 }
 
 void column(base::JsonWriter& json, std::string_view name, const std::vector<int64_t>& values) {
-  write_column(json, name, values, [&](int64_t value) { json.value(value); });
+  json.list(name, values, base::kOneLine);
 }
 
 void column(base::JsonWriter& json, std::string_view name, const std::vector<std::string>& values) {
-  write_column(json, name, values, [&](const std::string& value) { json.value(value); });
+  json.list(name, values, base::kOneLine);
 }
 
 void microsecond_column(base::JsonWriter& json, std::string_view name,
                         const std::vector<int64_t>& ns, int64_t zero_ns) {
-  write_column(json, name, ns, [&](int64_t time) { json.value(microseconds(time - zero_ns)); });
+  json.array(name, base::kOneLine, ns,
+             [&](int64_t time) { json.value(microseconds(time - zero_ns)); });
 }
 
 }  // namespace ergometer::page

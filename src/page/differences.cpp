@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
+
 namespace ergometer::page {
 namespace {
 
@@ -35,7 +37,7 @@ std::vector<Difference> differences(const std::vector<std::string>& job_jsons) {
     Flat& job = jobs.emplace_back();
     flatten(Json::parse(text, nullptr, /*allow_exceptions=*/false), "", job);
     for (const std::string& path : job.order)
-      if (std::find(order.begin(), order.end(), path) == order.end()) order.push_back(path);
+      if (!base::contains(order, path)) order.push_back(path);
   }
   std::vector<Difference> all;
   for (const std::string& path : order) {
@@ -45,7 +47,7 @@ std::vector<Difference> differences(const std::vector<std::string>& job_jsons) {
       difference.values.push_back(found == job.values.end() ? "" : found->second);
     }
     const std::vector<std::string>& values = difference.values;
-    if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) != values.end())
+    if (std::ranges::adjacent_find(values, std::not_equal_to<>()) != values.end())
       all.push_back(std::move(difference));
   }
   return all;
@@ -54,14 +56,10 @@ std::vector<Difference> differences(const std::vector<std::string>& job_jsons) {
 void write_differences(base::JsonWriter& json, const std::vector<NamedRun>& runs) {
   std::vector<std::string> jobs;
   for (const NamedRun& run : runs) jobs.push_back(run.run.job_json);
-  json.key("differences").begin_array();
-  for (const Difference& difference : differences(jobs)) {
-    json.begin_object(base::JsonWriter::Layout::kOneLine).member("name", difference.name);
-    json.key("values").begin_array();
-    for (const std::string& value : difference.values) json.value(value);
-    json.end_array().end_object();
-  }
-  json.end_array();
+  json.rows("differences", differences(jobs), [&](const Difference& difference) {
+    json.member("name", difference.name);
+    json.list("values", difference.values);
+  });
 }
 
 }  // namespace ergometer::page

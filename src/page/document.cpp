@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/version.h"
 #include "page/comparison.h"
@@ -34,9 +35,9 @@ base::Result<void> check_ranks(const std::vector<RunView>& views, const Document
       const std::vector<int64_t> ranks = ranks_with_timeline(view);
       known.insert(known.end(), ranks.begin(), ranks.end());
     }
-    std::sort(known.begin(), known.end());
+    std::ranges::sort(known);
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    if (std::binary_search(known.begin(), known.end(), rank)) continue;
+    if (std::ranges::binary_search(known, rank)) continue;
     if (known.empty())
       return base::input_error(
           fmt::format("--ranks: {} has no timeline of any rank", views.front().named->name));
@@ -55,8 +56,7 @@ std::string title_of(const std::vector<NamedRun>& runs, const DocumentOptions& o
   if (!options.title.empty()) return options.title;
   if (runs.size() == 1 && runs[0].run.study && !runs[0].run.study->title.empty())
     return runs[0].run.study->title;
-  std::vector<std::string> names;
-  for (const NamedRun& run : runs) names.push_back(run.name);
+  const std::vector<std::string> names = base::mapped(runs, &NamedRun::name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
@@ -74,10 +74,9 @@ base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOpt
   base::JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("ergometer_version", base::version()).member("title", title_of(runs, options));
-  json.key("runs").begin_array();
-  for (const RunView& view : views)
+  json.array("runs", views, [&](const RunView& view) {
     write_run(json, view, options.all_ranks ? ranks_with_timeline(view) : options.ranks);
-  json.end_array();
+  });
   if (!study && runs.size() > 1) write_differences(json, runs);
   if (comparison) {
     json.key("comparison").begin_object();

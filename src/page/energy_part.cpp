@@ -7,19 +7,13 @@
 namespace ergometer::page {
 
 void write_energy_part(base::JsonWriter& json, const RunView& view) {
-  std::vector<std::string> stacks;
-  std::vector<double> joules, seconds;
-  for (const run::EnergyRow& row : view.run().power.step_energy) {
-    if (row.dimension != run::kStackDimension) continue;
-    stacks.push_back(row.name);
-    joules.push_back(row.joules);
-    seconds.push_back(row.seconds);
-  }
+  std::vector<run::EnergyRow> stacks = view.run().power.step_energy;
+  std::erase_if(stacks, [](const auto& row) { return row.dimension != run::kStackDimension; });
   if (stacks.empty()) return;
   json.key("energy_stacks").begin_object();
-  column(json, "stack", stacks);
-  column(json, "joules", joules);
-  column(json, "seconds", seconds);
+  column(json, "stack", stacks, &run::EnergyRow::name);
+  column(json, "joules", stacks, &run::EnergyRow::joules);
+  column(json, "seconds", stacks, &run::EnergyRow::seconds);
   json.end_object();
 }
 

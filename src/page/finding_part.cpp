@@ -2,17 +2,15 @@
 
 namespace ergometer::page {
 void write_findings_part(base::JsonWriter& json, const RunView& view) {
-  json.key("findings").begin_array();
-  for (const analysis::Finding& f : view.told.summary.findings) {
-    json.begin_object().member("text", f.what);
+  json.objects("findings", view.told.summary.findings, [&](const analysis::Finding& f) {
+    json.member("text", f.what);
     if (!f.try_next.empty()) json.member("advice", f.try_next);
     if (f.step_s && *f.step_s > 0) json.member("cost_s", *f.step_s);
     if (f.step_j && *f.step_j > 0) json.member("cost_j", *f.step_j);
     json.member("name", f.name).member("fraction", f.fraction);
     if (!f.check.empty()) json.member("check", f.check);
-    json.member("confidence", f.confidence).end_object();
-  }
-  json.end_array();
+    json.member("confidence", f.confidence);
+  });
 }
 
 }  // namespace ergometer::page

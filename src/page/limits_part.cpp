@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <string>
 #include <string_view>
 
 #include "base/text.h"
@@ -32,7 +31,7 @@ double recorded_cap_w(const run::DeviceLog& log) {
 
 /// Whether telemetry shows power as it is, through no sensor.
 bool exact(const run::Run& run) {
-  return std::any_of(run.assumptions.begin(), run.assumptions.end(), [](const auto& a) {
+  return std::ranges::any_of(run.assumptions, [](const auto& a) {
     return a.group == "conditions" && a.name == "sensor" && a.value == "none";
   });
 }
@@ -42,7 +41,7 @@ bool exact(const run::Run& run) {
 void write_limits(JsonWriter& json, const RunView& view) {
   const run::Run& run = view.run();
   const double set_w = assumed(run, "conditions", "power_cap", "W");
-  json.key("limits").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("limits").begin_object(base::kOneLine);
   const auto known = [&](const char* name, double value) {
     if (value > 0) json.member(name, value);
   };

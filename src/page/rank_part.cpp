@@ -16,52 +16,18 @@ using base::JsonWriter;
 using run::Breakdown;
 using run::Rank;
 
-template <class Row, class Value>
-auto column_of(const std::vector<Row>& rows, const Value& value) {
-  std::vector<std::decay_t<decltype(value(rows[0]))>> values;
-  values.reserve(rows.size());
-  for (const Row& row : rows) values.push_back(value(row));
-  return values;
+void write_breakdowns(JsonWriter& json, const std::vector<Breakdown>& ranks) {
+  json.key("breakdown_s").begin_object();
+  write_columns(json, ranks, run::kBreakdownColumns);
+  json.end_object();
 }
 
-constexpr std::array kParts = std::to_array<std::pair<const char*, double Breakdown::*>>({
-    {"compute", &Breakdown::compute},
-    {"exposed_all_reduce", &Breakdown::exposed_all_reduce},
-    {"exposed_all_gather", &Breakdown::exposed_all_gather},
-    {"exposed_reduce_scatter", &Breakdown::exposed_reduce_scatter},
-    {"exposed_all_to_all", &Breakdown::exposed_all_to_all},
-    {"exposed_send_recv", &Breakdown::exposed_send_recv},
-    {"optimizer", &Breakdown::optimizer},
-    {"idle", &Breakdown::idle},
-});
-
 void write_simulated(JsonWriter& json, const run::Run& run) {
-  const std::vector<Rank>& ranks = run.ranks;
-  const auto whole = [&](const char* name, int64_t Rank::* member) {
-    column(json, name, column_of(ranks, [&](const Rank& r) { return r.*member; }));
-  };
-  const auto real = [&](const char* name, double Rank::* member) {
-    column(json, name, column_of(ranks, [&](const Rank& r) { return r.*member; }));
-  };
-  const auto part = [&](const char* name, double Breakdown::* member) {
-    column(json, name, column_of(ranks, [&](const Rank& r) { return r.breakdown_s.*member; }));
-  };
   json.key("ranks").begin_object();
-  whole("rank", &Rank::rank);
-  whole("node", &Rank::node);
-  whole("slot", &Rank::slot);
-  whole("stage", &Rank::stage);
-  if (run.has_power) {
-    real("mean_power_w", &Rank::mean_power_w);
-    real("peak_power_w", &Rank::peak_power_w);
-    real("mean_gpu_c", &Rank::mean_gpu_c);
-    real("max_gpu_c", &Rank::max_gpu_c);
-    real("mean_clock_mhz", &Rank::mean_clock_mhz);
-    real("throttled_time_fraction", &Rank::throttled_time_fraction);
-  }
-  json.key("breakdown_s").begin_object();
-  for (const auto& [name, member] : kParts) part(name, member);
-  json.end_object().end_object();
+  write_columns(json, run.ranks, run::kRankColumns);
+  if (run.has_power) write_columns(json, run.ranks, run::kRankPowerColumns);
+  write_breakdowns(json, base::mapped(run.ranks, &Rank::breakdown_s));
+  json.end_object();
 }
 
 /// What a GPU's telemetry says, with its place: hosts and GPUs in the order of ranks.
@@ -94,25 +60,23 @@ void levels(JsonWriter& json, const char* name, const std::vector<Gpu>& gpus,
             std::optional<analysis::Levels> analysis::DeviceReport::* levels,
             double analysis::Levels::* value) {
   const auto known = [&](const Gpu& gpu) { return (gpu.report->*levels).has_value(); };
-  if (!std::any_of(gpus.begin(), gpus.end(), known)) return;
-  column(json, name, column_of(gpus, [&](const Gpu& gpu) {
-           return known(gpu) ? *(gpu.report->*levels).*value : NAN;
-         }));
+  if (!std::ranges::any_of(gpus, known)) return;
+  column(json, name, gpus,
+         [&](const Gpu& gpu) { return known(gpu) ? *(gpu.report->*levels).*value : NAN; });
 }
 
 void write_recorded(JsonWriter& json, const std::vector<Gpu>& gpus) {
   using analysis::DeviceReport;
   using analysis::Levels;
   json.key("ranks").begin_object();
-  column(json, "rank", column_of(gpus, [](const Gpu& g) { return g.rank; }));
-  column(json, "node", column_of(gpus, [](const Gpu& g) { return g.node; }));
-  column(json, "slot", column_of(gpus, [](const Gpu& g) { return g.slot; }));
-  column(json, "stage", column_of(gpus, [](const Gpu& g) { return g.stage; }));
-  if (std::any_of(gpus.begin(), gpus.end(), [](const Gpu& g) { return g.report->has_power; })) {
+  column(json, "rank", gpus, &Gpu::rank);
+  column(json, "node", gpus, &Gpu::node);
+  column(json, "slot", gpus, &Gpu::slot);
+  column(json, "stage", gpus, &Gpu::stage);
+  if (std::ranges::any_of(gpus, [](const Gpu& g) { return g.report->has_power; })) {
     const auto watts = [&](const char* name, double DeviceReport::* member) {
-      column(json, name, column_of(gpus, [&](const Gpu& g) {
-               return g.report->has_power ? g.report->*member : NAN;
-             }));
+      column(json, name, gpus,
+             [&](const Gpu& g) { return g.report->has_power ? g.report->*member : NAN; });
     };
     watts("mean_power_w", &DeviceReport::mean_w);
     watts("peak_power_w", &DeviceReport::peak_w);
@@ -121,10 +85,9 @@ void write_recorded(JsonWriter& json, const std::vector<Gpu>& gpus) {
   levels(json, "max_gpu_c", gpus, &DeviceReport::gpu_c, &Levels::highest);
   levels(json, "mean_clock_mhz", gpus, &DeviceReport::sm_clock_mhz, &Levels::mean);
   const auto throttled = [](const Gpu& g) { return g.report->throttled_fraction.has_value(); };
-  if (std::any_of(gpus.begin(), gpus.end(), throttled))
-    column(json, "throttled_time_fraction", column_of(gpus, [](const Gpu& g) {
-             return g.report->throttled_fraction.value_or(NAN);
-           }));
+  if (std::ranges::any_of(gpus, throttled))
+    column(json, "throttled_time_fraction", gpus,
+           [](const Gpu& g) { return g.report->throttled_fraction.value_or(NAN); });
   json.end_object();
 }
 
@@ -140,8 +103,8 @@ void write_ranks_part(JsonWriter& json, const RunView& view) {
   }
   if (run.slots.empty()) return;
   json.key("chassis").begin_object();
-  column(json, "row", column_of(run.slots, [](const run::Slot& s) { return s.row; }));
-  column(json, "lane", column_of(run.slots, [](const run::Slot& s) { return s.lane; }));
+  column(json, "row", run.slots, &run::Slot::row);
+  column(json, "lane", run.slots, &run::Slot::lane);
   json.member("cooling", view.job.cooling.empty() ? "air" : view.job.cooling).end_object();
 }
 

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "page/run_part.h"
 #include "report/measured/beside_prediction.h"
@@ -30,7 +29,7 @@ void write_cut_trace(JsonWriter& json, const RunView& view) {
   const size_t collectives = cut(summary.collectives, kMostRows);
   const size_t ranks = cut(summary.ranks, kMostRanksTold);
   report::write_trace(json, summary, view.run().dropped);
-  json.key("left_out").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("left_out").begin_object(base::kOneLine);
   json.member("kernels", kernels).member("operators", operators);
   json.member("collectives", collectives).member("ranks", ranks).end_object();
   if (!summary.graphs.empty()) report::write_graphs(json, summary.graphs);
@@ -70,7 +69,7 @@ void write_marks(JsonWriter& json, const run::DeviceLog& log) {
   for (const run::TrainingLog& training : log.training) {
     for (const run::Phase& phase : training.phases) {
       if (++marks > kMostMarks) break;
-      json.begin_object(JsonWriter::Layout::kOneLine).member("log", training.file);
+      json.begin_object(base::kOneLine).member("log", training.file);
       json.member("name", phase.name).member("start_ns", phase.start_ns);
       json.member("end_ns", phase.end_ns).end_object();
     }

@@ -8,14 +8,11 @@ namespace {
 using base::JsonWriter;
 
 void write_assumptions(JsonWriter& json, const std::vector<run::Assumption>& assumptions) {
-  json.key("assumptions").begin_array();
-  for (const run::Assumption& a : assumptions) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("group", a.group);
+  json.rows("assumptions", assumptions, [&](const run::Assumption& a) {
+    json.member("group", a.group);
     json.member("name", a.name).member("value", a.value).member("source", a.source);
     if (!a.grade.empty()) json.member("grade", a.grade);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <set>
 
+#include "base/collection.h"
+
 namespace ergometer::page {
 namespace {
 
@@ -19,167 +21,61 @@ struct Spec {
 };
 
 constexpr Metric kNone = Metric::kCount;
-constexpr std::array kSpecs = std::to_array<Spec>({
-    {"power_w",
-     "Power",
-     "W",
-     DeviceKind::kGpu,
-     {Metric::kInstantPower, Metric::kPower, Metric::kAveragePower}},
-    {"gpu_c", "GPU temperature", "C", DeviceKind::kGpu, {Metric::kGpuTemperature, kNone, kNone}},
-    {"hotspot_c",
-     "Hotspot temperature",
-     "C",
-     DeviceKind::kGpu,
-     {Metric::kHotspotTemperature, kNone, kNone}},
-    {"memory_c",
-     "Memory temperature",
-     "C",
-     DeviceKind::kGpu,
-     {Metric::kMemoryTemperature, kNone, kNone}},
-    {"sm_clock_mhz", "Clock", "MHz", DeviceKind::kGpu, {Metric::kSmClock, kNone, kNone}},
-    {"gpu_utilization_pct",
-     "Utilization",
-     "%",
-     DeviceKind::kGpu,
-     {Metric::kGpuUtilization, kNone, kNone}},
-    {"memory_used_bytes",
-     "Memory used",
-     "bytes",
-     DeviceKind::kGpu,
-     {Metric::kMemoryUsed, kNone, kNone}},
-    {"fan_pct", "Fan", "%", DeviceKind::kGpu, {Metric::kFan, kNone, kNone}},
-    {"nvlink_gb_per_s",
-     "NVLink, sent",
-     "GB/s",
-     DeviceKind::kGpu,
-     {Metric::kNvlinkSent, kNone, kNone},
-     1e-9,
-     true},
-    {"xgmi_gb_per_s",
-     "xGMI, sent",
-     "GB/s",
-     DeviceKind::kGpu,
-     {Metric::kXgmiSent, kNone, kNone},
-     1e-9,
-     true},
-    {"pcie_gb_per_s",
-     "PCIe, sent",
-     "GB/s",
-     DeviceKind::kGpu,
-     {Metric::kPcieSent, kNone, kNone},
-     1e-9,
-     true},
-    {"node_power_w",
-     "Node power",
-     "W",
-     DeviceKind::kNode,
-     {Metric::kPower, Metric::kInstantPower, Metric::kAveragePower}},
-    {"inlet_c",
-     "Inlet temperature",
-     "C",
-     DeviceKind::kNode,
-     {Metric::kInletTemperature, kNone, kNone}},
-    {"cpu_power_w", "CPU power", "W", DeviceKind::kCpu, {Metric::kPower, kNone, kNone}},
-    {"cpu_c", "CPU temperature", "C", DeviceKind::kCpu, {Metric::kCpuTemperature, kNone, kNone}},
-    {"net_gb_per_s",
-     "Network, sent",
-     "GB/s",
-     DeviceKind::kPort,
-     {Metric::kNetSent, kNone, kNone},
-     1e-9,
-     true},
-    {"memory_utilization_pct",
-     "Memory busy",
-     "%",
-     DeviceKind::kGpu,
-     {Metric::kMemoryUtilization, kNone, kNone}},
-    {"memory_clock_mhz",
-     "Memory clock",
-     "MHz",
-     DeviceKind::kGpu,
-     {Metric::kMemoryClock, kNone, kNone}},
-    {"memory_power_w", "Memory power", "W", DeviceKind::kGpu, {Metric::kMemoryPower, kNone, kNone}},
-    {"module_power_w",
-     "Power of GPU and CPU",
-     "W",
-     DeviceKind::kGpu,
-     {Metric::kModulePower, kNone, kNone}},
-    {"power_limit_w", "Power limit", "W", DeviceKind::kGpu, {Metric::kPowerLimit, kNone, kNone}},
-    {"temperature_margin_c",
-     "Margin to slowdown",
-     "C",
-     DeviceKind::kGpu,
-     {Metric::kTemperatureMargin, kNone, kNone}},
-    {"nvlink_received_gb_per_s",
-     "NVLink, received",
-     "GB/s",
-     DeviceKind::kGpu,
-     {Metric::kNvlinkReceived, kNone, kNone},
-     1e-9,
-     true},
-    {"xgmi_received_gb_per_s",
-     "xGMI, received",
-     "GB/s",
-     DeviceKind::kGpu,
-     {Metric::kXgmiReceived, kNone, kNone},
-     1e-9,
-     true},
-    {"pcie_received_gb_per_s",
-     "PCIe, received",
-     "GB/s",
-     DeviceKind::kGpu,
-     {Metric::kPcieReceived, kNone, kNone},
-     1e-9,
-     true},
-    {"node_utilization_pct",
-     "Processors busy",
-     "%",
-     DeviceKind::kNode,
-     {Metric::kCpuUtilization, kNone, kNone}},
-    {"node_memory_used_bytes",
-     "Memory of the node",
-     "bytes",
-     DeviceKind::kNode,
-     {Metric::kMemoryUsed, kNone, kNone}},
-    {"node_load", "Load", "", DeviceKind::kNode, {Metric::kLoad, kNone, kNone}},
-    {"outlet_c",
-     "Outlet temperature",
-     "C",
-     DeviceKind::kNode,
-     {Metric::kOutletTemperature, kNone, kNone}},
-    {"node_cpu_c",
-     "Processor temperature",
-     "C",
-     DeviceKind::kNode,
-     {Metric::kCpuTemperature, kNone, kNone}},
-    {"fan_speed", "Fan speed", "1/min", DeviceKind::kNode, {Metric::kFanSpeed, kNone, kNone}},
-    {"cpu_utilization_pct",
-     "CPU busy",
-     "%",
-     DeviceKind::kCpu,
-     {Metric::kCpuUtilization, kNone, kNone}},
-    {"cpu_energy_rate_w",
-     "CPU power, by its energy counter",
-     "W",
-     DeviceKind::kCpu,
-     {Metric::kEnergy, kNone, kNone},
-     1,
-     true},
-    {"dram_power_w",
-     "DRAM power",
-     "W",
-     DeviceKind::kCpu,
-     {Metric::kMemoryEnergy, kNone, kNone},
-     1,
-     true},
-    {"net_received_gb_per_s",
-     "Network, received",
-     "GB/s",
-     DeviceKind::kPort,
-     {Metric::kNetReceived, kNone, kNone},
-     1e-9,
-     true},
-});
+
+constexpr Spec gauge(DeviceKind kind, const char* name, const char* title, const char* unit,
+                     Metric first, Metric second = kNone, Metric third = kNone) {
+  return {name, title, unit, kind, {first, second, third}};
+}
+/// A counter's, each second.
+constexpr Spec rate(DeviceKind kind, const char* name, const char* title, const char* unit,
+                    Metric counter, double scale = 1) {
+  return {name, title, unit, kind, {counter, kNone, kNone}, scale, true};
+}
+constexpr Spec gigabytes(DeviceKind kind, const char* name, const char* title, Metric counter) {
+  return rate(kind, name, title, "GB/s", counter, 1e-9);
+}
+
+constexpr auto kSpecs = [] {
+  using enum Metric;
+  using enum DeviceKind;
+  return std::to_array<Spec>({
+      gauge(kGpu, "power_w", "Power", "W", kInstantPower, kPower, kAveragePower),
+      gauge(kGpu, "gpu_c", "GPU temperature", "C", kGpuTemperature),
+      gauge(kGpu, "hotspot_c", "Hotspot temperature", "C", kHotspotTemperature),
+      gauge(kGpu, "memory_c", "Memory temperature", "C", kMemoryTemperature),
+      gauge(kGpu, "sm_clock_mhz", "Clock", "MHz", kSmClock),
+      gauge(kGpu, "gpu_utilization_pct", "Utilization", "%", kGpuUtilization),
+      gauge(kGpu, "memory_used_bytes", "Memory used", "bytes", kMemoryUsed),
+      gauge(kGpu, "fan_pct", "Fan", "%", kFan),
+      gigabytes(kGpu, "nvlink_gb_per_s", "NVLink, sent", kNvlinkSent),
+      gigabytes(kGpu, "xgmi_gb_per_s", "xGMI, sent", kXgmiSent),
+      gigabytes(kGpu, "pcie_gb_per_s", "PCIe, sent", kPcieSent),
+      gauge(kNode, "node_power_w", "Node power", "W", kPower, kInstantPower, kAveragePower),
+      gauge(kNode, "inlet_c", "Inlet temperature", "C", kInletTemperature),
+      gauge(kCpu, "cpu_power_w", "CPU power", "W", kPower),
+      gauge(kCpu, "cpu_c", "CPU temperature", "C", kCpuTemperature),
+      gigabytes(kPort, "net_gb_per_s", "Network, sent", kNetSent),
+      gauge(kGpu, "memory_utilization_pct", "Memory busy", "%", kMemoryUtilization),
+      gauge(kGpu, "memory_clock_mhz", "Memory clock", "MHz", kMemoryClock),
+      gauge(kGpu, "memory_power_w", "Memory power", "W", kMemoryPower),
+      gauge(kGpu, "module_power_w", "Power of GPU and CPU", "W", kModulePower),
+      gauge(kGpu, "power_limit_w", "Power limit", "W", kPowerLimit),
+      gauge(kGpu, "temperature_margin_c", "Margin to slowdown", "C", kTemperatureMargin),
+      gigabytes(kGpu, "nvlink_received_gb_per_s", "NVLink, received", kNvlinkReceived),
+      gigabytes(kGpu, "xgmi_received_gb_per_s", "xGMI, received", kXgmiReceived),
+      gigabytes(kGpu, "pcie_received_gb_per_s", "PCIe, received", kPcieReceived),
+      gauge(kNode, "node_utilization_pct", "Processors busy", "%", kCpuUtilization),
+      gauge(kNode, "node_memory_used_bytes", "Memory of the node", "bytes", kMemoryUsed),
+      gauge(kNode, "node_load", "Load", "", kLoad),
+      gauge(kNode, "outlet_c", "Outlet temperature", "C", kOutletTemperature),
+      gauge(kNode, "node_cpu_c", "Processor temperature", "C", kCpuTemperature),
+      gauge(kNode, "fan_speed", "Fan speed", "1/min", kFanSpeed),
+      gauge(kCpu, "cpu_utilization_pct", "CPU busy", "%", kCpuUtilization),
+      rate(kCpu, "cpu_energy_rate_w", "CPU power, by its energy counter", "W", kEnergy),
+      rate(kCpu, "dram_power_w", "DRAM power", "W", kMemoryEnergy),
+      gigabytes(kPort, "net_received_gb_per_s", "Network, received", kNetReceived),
+  });
+}();
 
 /// From one reading to the next; a counter that was reset says nothing.
 Samples rates(const Samples& counter) {
@@ -204,8 +100,7 @@ Samples samples_of(const run::Device& device, const Spec& spec) {
 }
 
 double mean(const Samples& samples) {
-  double sum = 0;
-  for (const run::Sample& sample : samples) sum += sample.value;
+  const double sum = base::sum(samples, [&](const run::Sample& sample) { return sample.value; });
   return samples.empty() ? 0 : sum / static_cast<double>(samples.size());
 }
 
@@ -237,7 +132,7 @@ std::vector<size_t> chosen_lines(const std::vector<Line>& lines, size_t most) {
     const auto less = [&](const Line& a, const Line& b) {
       return measure(a.samples) < measure(b.samples);
     };
-    const auto [lowest, highest] = std::minmax_element(lines.begin(), lines.end(), less);
+    const auto [lowest, highest] = std::ranges::minmax_element(lines, less);
     chosen.insert(static_cast<size_t>(lowest - lines.begin()));
     chosen.insert(static_cast<size_t>(highest - lines.begin()));
   };

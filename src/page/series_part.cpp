@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/collection.h"
 #include "page/columns.h"
 #include "page/run_part.h"
 #include "page/series_lines.h"
@@ -39,7 +40,7 @@ Bands bands_of(const std::vector<std::vector<double>>& lines, size_t times) {
     known.clear();
     for (const std::vector<double>& line : lines)
       if (std::isfinite(line[i])) known.push_back(line[i]);
-    std::sort(known.begin(), known.end());
+    std::ranges::sort(known);
     for (size_t band = 0; band < bands.size(); ++band)
       bands[band].push_back(known.empty() ? NAN : quantile(known, kShares[band]));
   }
@@ -53,8 +54,7 @@ run::Metric band_metric(const std::string& name) {
       {"gpu_c", run::Metric::kGpuTemperature},
       {"memory_c", run::Metric::kMemoryTemperature},
       {"sm_clock_mhz", run::Metric::kSmClock}};
-  const auto found = kMetrics.find(name);
-  return found == kMetrics.end() ? run::Metric::kCount : found->second;
+  return base::value_or(kMetrics, name, run::Metric::kCount);
 }
 
 /// The Run's own bands at the grid's times: a band stands until the next.
@@ -112,10 +112,9 @@ void write_metric(JsonWriter& json, const RunView& view, const MetricLines& metr
   std::vector<std::vector<double>> values;
   for (const Line& line : metric.lines) values.push_back(grid.values(line.samples));
   json.begin_object().member("name", metric.name).member("title", metric.title);
-  json.member("unit", metric.unit).key("gpus").begin_array();
-  for (const size_t i : chosen_lines(metric.lines, many ? kChosenLines : metric.lines.size()))
-    write_line(json, view, *metric.lines[i].device, values[i]);
-  json.end_array();
+  json.member("unit", metric.unit);
+  json.array("gpus", chosen_lines(metric.lines, many ? kChosenLines : metric.lines.size()),
+             [&](size_t i) { write_line(json, view, *metric.lines[i].device, values[i]); });
   const Bands own = bands_of(view.run().bands, band_metric(metric.name), grid.times_ns());
   if (!own[0].empty())
     write_bands(json, own);
@@ -125,9 +124,8 @@ void write_metric(JsonWriter& json, const RunView& view, const MetricLines& metr
 }
 
 std::vector<double> seconds_from(const std::vector<int64_t>& times_ns, int64_t zero_ns) {
-  std::vector<double> times;
-  for (const int64_t time : times_ns) times.push_back(static_cast<double>(time - zero_ns) * 1e-9);
-  return times;
+  return base::mapped(times_ns,
+                      [&](int64_t time) { return static_cast<double>(time - zero_ns) * 1e-9; });
 }
 
 void write_cluster_power(JsonWriter& json, const run::ClusterPower& power) {
@@ -162,9 +160,8 @@ void write_series_part(JsonWriter& json, const RunView& view) {
   if (zero_ns != 0) json.member("epoch_ns", zero_ns);
   column(json, "time_s", seconds_from(grid.times_ns(), zero_ns));
   write_limits(json, view);
-  json.key("metrics").begin_array();
-  for (const MetricLines& metric : metrics) write_metric(json, view, metric, grid);
-  json.end_array();
+  json.array("metrics", metrics,
+             [&](const MetricLines& metric) { write_metric(json, view, metric, grid); });
   if (has_cluster) write_cluster_power(json, view.run().cluster_power);
   json.end_object();
 }

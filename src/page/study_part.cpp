@@ -27,7 +27,7 @@ std::string_view to_word(run::Agreement agreement) {
 
 void write_texts(JsonWriter& json, std::string_view name,
                  const std::map<std::string, std::string>& texts) {
-  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  json.key(name).begin_object(base::kOneLine);
   for (const auto& [key, value] : texts) json.member(key, value);
   json.end_object();
 }
@@ -41,7 +41,7 @@ std::string without_long_arrays(const std::string& summary_json) {
 }
 
 void write_point(JsonWriter& json, const run::StudyPoint& point) {
-  json.begin_object().member("id", point.id);
+  json.member("id", point.id);
   if (!point.family.empty()) json.member("family", point.family);
   write_texts(json, "axes", point.axes);
   json.member("status", to_word(point.status));
@@ -50,11 +50,10 @@ void write_point(JsonWriter& json, const run::StudyPoint& point) {
   write_texts(json, "settings", point.settings);
   if (const std::string summary = without_long_arrays(point.summary_json); !summary.empty())
     json.key("summary").raw(summary);
-  json.end_object();
 }
 
 void write_axis(JsonWriter& json, std::string_view name, const run::FigureAxis& axis) {
-  json.key(name).begin_object(JsonWriter::Layout::kOneLine).member("title", axis.title);
+  json.key(name).begin_object(base::kOneLine).member("title", axis.title);
   if (!axis.unit.empty()) json.member("unit", axis.unit);
   if (axis.logarithmic) json.member("log", true);
   if (!axis.categories.empty()) column(json, "categories", axis.categories);
@@ -62,56 +61,46 @@ void write_axis(JsonWriter& json, std::string_view name, const run::FigureAxis& 
 }
 
 void write_series(JsonWriter& json, const run::FigureSeries& series) {
-  json.begin_object().member("label", series.label);
+  json.member("label", series.label);
   column(json, "x", series.x);
   column(json, "y", series.y);
   if (!series.low.empty()) column(json, "low", series.low);
   if (!series.high.empty()) column(json, "high", series.high);
   if (!series.value.empty()) column(json, "value", series.value);
   if (!series.point.empty()) column(json, "point", series.point);
-  json.end_object();
 }
 
 void write_figure(JsonWriter& json, const run::Figure& figure) {
-  json.begin_object().member("id", figure.id).member("label", figure.label);
+  json.member("id", figure.id).member("label", figure.label);
   json.member("title", figure.title).member("caption", figure.caption);
   json.member("kind", to_word(figure.kind));
   write_axis(json, "x", figure.x);
   write_axis(json, "y", figure.y);
-  json.key("series").begin_array();
-  for (const run::FigureSeries& series : figure.series) write_series(json, series);
-  json.end_array();
+  json.objects("series", figure.series, write_series);
   if (!figure.reported.empty()) json.member("reported", figure.reported);
   if (!figure.panel.empty()) json.member("panel", figure.panel);
-  json.end_object();
 }
 
 void write_finding(JsonWriter& json, const run::StudyFinding& finding) {
-  json.begin_object().member("id", finding.id).member("title", finding.title);
+  json.member("id", finding.id).member("title", finding.title);
   json.member("reported", finding.reported).member("source", finding.source);
   json.member("predicted", finding.predicted).member("agrees", to_word(finding.agrees));
   json.member("why", finding.why);
   if (!finding.points.empty()) column(json, "points", finding.points);
-  json.end_object();
 }
 
 }  // namespace
 
 void write_study(JsonWriter& json, const run::Study& study) {
   json.key("study").begin_object().member("name", study.name).member("title", study.title);
-  json.member("question", study.question).key("axes").begin_array();
-  for (const run::StudyAxis& axis : study.axes) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("name", axis.name);
+  json.member("question", study.question);
+  json.rows("axes", study.axes, [&](const run::StudyAxis& axis) {
+    json.member("name", axis.name);
     column(json, "values", axis.labels);
-    json.end_object();
-  }
-  json.end_array().key("points").begin_array();
-  for (const run::StudyPoint& point : study.points) write_point(json, point);
-  json.end_array().key("figures").begin_array();
-  for (const run::Figure& figure : study.figures) write_figure(json, figure);
-  json.end_array().key("findings").begin_array();
-  for (const run::StudyFinding& finding : study.findings) write_finding(json, finding);
-  json.end_array().end_object();
+  });
+  json.objects("points", study.points, write_point);
+  json.objects("figures", study.figures, write_figure);
+  json.objects("findings", study.findings, write_finding).end_object();
 }
 
 }  // namespace ergometer::page

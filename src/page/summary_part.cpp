@@ -12,18 +12,16 @@ using base::JsonWriter;
 
 void write_recorded_links(JsonWriter& json, const RunView& view, double steps) {
   if (view.told.job.links.empty()) return;
-  json.key("links").begin_array();
-  for (const analysis::LinkUse& link : view.told.job.links) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("kind", link.kind);
+  json.rows("links", view.told.job.links, [&](const analysis::LinkUse& link) {
+    json.member("kind", link.kind);
     json.member("direction", link.direction).member("devices", link.devices);
     json.member("bytes", link.bytes);
     if (steps > 0) json.member("bytes_per_step", link.bytes / steps);
     json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
     if (link.utilization) json.member("utilization", *link.utilization);
     if (link.saturated_fraction) json.member("saturated_fraction", *link.saturated_fraction);
-    json.member("partial", link.partial).end_object();
-  }
-  json.end_array();
+    json.member("partial", link.partial);
+  });
 }
 
 double marked_steps(const analysis::TraceSummary& summary) {
@@ -41,9 +39,7 @@ void write_texts(JsonWriter& json, const RunView& view) {
     json.end_object();
   }
   if (!view.log.notes.empty()) {
-    json.key("notes").begin_array();
-    for (const std::string& note : view.log.notes) json.value(note);
-    json.end_array();
+    json.list("notes", view.log.notes);
   }
 }
 

@@ -32,7 +32,7 @@ TimeGrid::TimeGrid(std::span<const Samples* const> lines, size_t most) {
     for (const Samples* line : lines) {
       if (!common()) break;
       for (const run::Sample& sample : *line) times_ns_.push_back(sample.time_ns);
-      std::sort(times_ns_.begin(), times_ns_.end());
+      std::ranges::sort(times_ns_);
       times_ns_.erase(std::unique(times_ns_.begin(), times_ns_.end()), times_ns_.end());
     }
     if (common()) return;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "page/columns.h"
 #include "page/timeline_rows.h"
@@ -35,58 +36,40 @@ bool is_beside(const run::PipelineTask& task) {
 
 void write_tasks(JsonWriter& json, const std::vector<run::PipelineTask>& tasks, TextTable& names) {
   if (tasks.empty()) return;
-  std::vector<std::string> kinds;
-  std::vector<int64_t> micro_batches, chunks, starts, durations, beside, whats;
-  for (const run::PipelineTask& task : tasks) {
-    kinds.push_back(kind_word(task.kind));
-    micro_batches.push_back(task.micro_batch);
-    chunks.push_back(task.chunk);
-    starts.push_back(task.start_ns);
-    durations.push_back(task.duration_ns);
-    beside.push_back(is_beside(task) ? 1 : 0);
-    whats.push_back(task.what.empty() ? -1 : names.number(task.what));
-  }
+  using run::PipelineTask;
   json.key("tasks").begin_object();
-  column(json, "kind", kinds);
-  column(json, "micro_batch", micro_batches);
-  column(json, "chunk", chunks);
-  microsecond_column(json, "start_us", starts);
-  microsecond_column(json, "duration_us", durations);
-  column(json, "beside", beside);
-  column(json, "what", whats);
+  column(json, "kind", tasks, [](const PipelineTask& task) { return kind_word(task.kind); });
+  column(json, "micro_batch", tasks, &PipelineTask::micro_batch);
+  column(json, "chunk", tasks, &PipelineTask::chunk);
+  microsecond_column(json, "start_us", base::mapped(tasks, &PipelineTask::start_ns));
+  microsecond_column(json, "duration_us", base::mapped(tasks, &PipelineTask::duration_ns));
+  column(json, "beside", tasks, [](const PipelineTask& task) { return int64_t{is_beside(task)}; });
+  column(json, "what", tasks, [&](const PipelineTask& task) {
+    return task.what.empty() ? int64_t{-1} : names.number(task.what);
+  });
   json.end_object();
 }
 
 /// Pairs of where each begins and ends.
 void write_windows(JsonWriter& json, const std::vector<run::StepWindow>& windows) {
-  json.key("windows_us").begin_array(JsonWriter::Layout::kOneLine);
-  for (const run::StepWindow& window : windows) {
-    json.begin_array(JsonWriter::Layout::kOneLine);
+  json.array("windows_us", base::kOneLine, windows, [&](const run::StepWindow& window) {
+    json.begin_array(base::kOneLine);
     json.value(microseconds(window.from_ns)).value(microseconds(window.to_ns));
     json.end_array();
-  }
-  json.end_array();
+  });
 }
 
 void write_kernels(JsonWriter& json, const TimelineRows& rows, const RankRows& rank) {
   if (rank.kernels.empty()) return;
-  const auto whole = [&](const char* name, int64_t KernelRow::* member, bool time) {
-    std::vector<int64_t> values;
-    for (const KernelRow& kernel : rank.kernels) values.push_back(kernel.*member);
-    if (time)
-      microsecond_column(json, name, values);
-    else
-      column(json, name, values);
-  };
   json.key("kernels").begin_object();
   write_windows(json, rows.windows);
-  whole("stream", &KernelRow::stream, false);
-  whole("name", &KernelRow::name, false);
-  whole("category", &KernelRow::category, false);
-  whole("start_us", &KernelRow::start_ns, true);
-  whole("duration_us", &KernelRow::duration_ns, true);
-  whole("micro_batch", &KernelRow::micro_batch, false);
-  whole("layer", &KernelRow::layer, false);
+  column(json, "stream", rank.kernels, &KernelRow::stream);
+  column(json, "name", rank.kernels, &KernelRow::name);
+  column(json, "category", rank.kernels, &KernelRow::category);
+  microsecond_column(json, "start_us", base::mapped(rank.kernels, &KernelRow::start_ns));
+  microsecond_column(json, "duration_us", base::mapped(rank.kernels, &KernelRow::duration_ns));
+  column(json, "micro_batch", rank.kernels, &KernelRow::micro_batch);
+  column(json, "layer", rank.kernels, &KernelRow::layer);
   json.end_object();
 }
 
@@ -152,9 +135,7 @@ std::vector<int64_t> ranks_with_timeline(const RunView& view) {
 void write_timeline(JsonWriter& json, const RunView& view, const std::vector<int64_t>& ranks) {
   std::vector<int64_t> shown = ranks_with_timeline(view);
   if (!ranks.empty())
-    std::erase_if(shown, [&](int64_t rank) {
-      return std::find(ranks.begin(), ranks.end(), rank) == ranks.end();
-    });
+    std::erase_if(shown, [&](int64_t rank) { return !base::contains(ranks, rank); });
   else
     shown = default_ranks(view);
   if (shown.empty()) return;
@@ -162,9 +143,8 @@ void write_timeline(JsonWriter& json, const RunView& view, const std::vector<int
   keep_windows(rows, kMostKernels);
   const double step_s = step_of(view, rows);
   json.key("timeline").begin_object().member("step_s", step_s);
-  json.key("ranks").begin_array();
-  for (const RankRows& rank : rows.ranks) write_rank(json, view, rows, rank);
-  json.end_array();
+  json.array("ranks", rows.ranks,
+             [&](const RankRows& rank) { write_rank(json, view, rows, rank); });
   // Behind the ranks, whose tasks name what they are.
   column(json, "names", rows.names.texts());
   column(json, "categories", rows.categories.texts());

@@ -15,8 +15,7 @@ namespace {
 constexpr int64_t kSameClock = 60'000'000'000;
 
 void sort_by_time(std::vector<KernelRow>& kernels) {
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const KernelRow& a, const KernelRow& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(kernels, {}, &KernelRow::start_ns);
 }
 
 // --- simulated
@@ -123,8 +122,7 @@ TimelineRows recorded_rows(const RunView& view, const std::vector<int64_t>& rank
   std::vector<Span> spans;
   int64_t earliest = INT64_MAX, latest = INT64_MIN;
   for (const int64_t rank : ranks) {
-    const auto trace = std::find_if(view.traces.begin(), view.traces.end(),
-                                    [&](const run::RankTrace& t) { return t.rank == rank; });
+    const auto trace = std::ranges::find(view.traces, rank, &run::RankTrace::rank);
     // Tasks may be known of a rank whose trace is not there.
     if (trace == view.traces.end()) continue;
     const Span span = span_of(*trace);
@@ -150,7 +148,7 @@ TimelineRows recorded_rows(const RunView& view, const std::vector<int64_t>& rank
 using run::StepWindow;
 
 bool within(const KernelRow& kernel, const std::vector<StepWindow>& windows) {
-  return std::any_of(windows.begin(), windows.end(), [&](const StepWindow& window) {
+  return std::ranges::any_of(windows, [&](const StepWindow& window) {
     return kernel.start_ns < window.to_ns && kernel.start_ns + kernel.duration_ns > window.from_ns;
   });
 }
@@ -158,9 +156,8 @@ bool within(const KernelRow& kernel, const std::vector<StepWindow>& windows) {
 size_t count_within(const TimelineRows& rows, const std::vector<StepWindow>& windows) {
   size_t count = 0;
   for (const RankRows& rank : rows.ranks)
-    count += static_cast<size_t>(
-        std::count_if(rank.kernels.begin(), rank.kernels.end(),
-                      [&](const KernelRow& kernel) { return within(kernel, windows); }));
+    count += static_cast<size_t>(std::ranges::count_if(
+        rank.kernels, [&](const KernelRow& kernel) { return within(kernel, windows); }));
   return count;
 }
 

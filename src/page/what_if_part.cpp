@@ -26,26 +26,22 @@ std::string_view unit_of(const spec::SettingInfo& setting) {
 }
 
 void write_ladders(JsonWriter& json, const study::WhatIf& what_if) {
-  json.key("ladders").begin_array();
-  for (const study::Ladder& ladder : what_if.ladders) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("word", ladder.word());
+  json.rows("ladders", what_if.ladders, [&](const study::Ladder& ladder) {
+    json.member("word", ladder.word());
     json.member("name", ladder.setting->name).member("help", ladder.setting->help);
     if (const std::string_view unit = unit_of(*ladder.setting); !unit.empty())
       json.member("unit", unit);
     column(json, "values", ladder.values);
-    json.member("own", ladder.own).end_object();
-  }
-  json.end_array();
+    json.member("own", ladder.own);
+  });
 }
 
 void write_positions(JsonWriter& json, const study::WhatIf& what_if) {
-  json.key("at").begin_array();
-  for (const std::vector<size_t>& at : what_if.at) {
-    json.begin_array(JsonWriter::Layout::kOneLine);
+  json.array("at", what_if.at, [&](const std::vector<size_t>& at) {
+    json.begin_array(base::kOneLine);
     for (const size_t position : at) json.value(position);
     json.end_array();
-  }
-  json.end_array();
+  });
 }
 
 /// Columns of the numbers that are known.
@@ -54,28 +50,25 @@ void write_numbers(JsonWriter& json, const study::WhatIf& what_if) {
   for (const std::string_view shown : kShown) {
     const std::string name(shown);
     if (!what_if.points[what_if.job].values.contains(name)) continue;
-    json.key(name).begin_array(JsonWriter::Layout::kOneLine);
-    for (const run::StudyPoint& point : what_if.points) {
+    json.array(name, base::kOneLine, what_if.points, [&](const run::StudyPoint& point) {
       const auto value = point.values.find(name);
       value == point.values.end() ? json.null() : json.value(value->second);
-    }
-    json.end_array();
+    });
   }
   json.end_object();
 }
 
 void write_comparisons(JsonWriter& json, const study::WhatIf& what_if) {
-  json.key("comparisons").begin_array();
-  for (const std::optional<compare::Comparison>& comparison : what_if.comparisons) {
-    if (!comparison) {
-      json.null();
-      continue;
-    }
-    json.begin_object();
-    report::write_comparison(json, *comparison);
-    json.end_object();
-  }
-  json.end_array();
+  json.array("comparisons", what_if.comparisons,
+             [&](const std::optional<compare::Comparison>& comparison) {
+               if (!comparison) {
+                 json.null();
+                 return;
+               }
+               json.begin_object();
+               report::write_comparison(json, *comparison);
+               json.end_object();
+             });
 }
 
 }  // namespace
@@ -87,12 +80,10 @@ void write_what_if(JsonWriter& json, const study::WhatIf& what_if) {
   json.member("job", what_if.job);
   column(json, "replicas", what_if.replicas);
   std::vector<std::string> advice;
-  json.key("fits").begin_array(JsonWriter::Layout::kOneLine);
-  for (const run::StudyPoint& point : what_if.points) {
+  json.array("fits", base::kOneLine, what_if.points, [&](const run::StudyPoint& point) {
     json.value(point.status == run::PointStatus::kOk);
     advice.push_back(point.reason);
-  }
-  json.end_array();
+  });
   column(json, "advice", advice);
   write_numbers(json, what_if);
   write_comparisons(json, what_if);

@@ -1,7 +1,6 @@
 #include "physics/facility.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "physics/ramps.h"
 #include "physics/series_mean.h"
@@ -18,7 +17,7 @@ double percentile_95(std::vector<double> watts) {
 SeriesSummary summarise(const PowerSeries& series, bool periodic) {
   SeriesSummary result;
   if (series.watts.empty()) return result;
-  const auto [lowest, highest] = std::minmax_element(series.watts.begin(), series.watts.end());
+  const auto [lowest, highest] = std::ranges::minmax_element(series.watts);
   result.mean_w = mean_w(series.watts);
   result.peak_w = *highest;
   result.lowest_w = *lowest;

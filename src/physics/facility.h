@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
-#include <span>
 #include <vector>
 
 namespace ergometer::physics {

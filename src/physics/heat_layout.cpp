@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "physics/propagator.h"
 #include "physics/settled_lane.h"
 
@@ -22,8 +23,8 @@ constexpr int64_t kNodesTogether = 4096;
 std::vector<size_t> first_of_shape(const std::vector<Lane>& lanes) {
   std::vector<size_t> first;
   for (const Lane& lane : lanes) {
-    const auto same = std::find_if(lanes.begin(), lanes.end(),
-                                   [&](const Lane& other) { return other.same_shape(lane); });
+    const auto same =
+        std::ranges::find_if(lanes, [&](const Lane& other) { return other.same_shape(lane); });
     first.push_back(static_cast<size_t>(same - lanes.begin()));
   }
   return first;
@@ -87,9 +88,7 @@ Coupled& HeatLayout::coupled(Kind& kind, int flow_bin) {
 }
 
 std::vector<double> HeatLayout::factors(const Kind& kind) const {
-  std::vector<double> result;
-  for (const int bin : kind.bins) result.push_back(bin / kResistanceBins);
-  return result;
+  return base::mapped(kind.bins, [&](int bin) { return bin / kResistanceBins; });
 }
 
 void HeatLayout::settle(std::span<const double> flow, std::span<const double> die_w,
@@ -123,13 +122,10 @@ void HeatLayout::settle(std::span<const double> flow, std::span<const double> di
 
 double HeatLayout::die_k_per_w(int64_t gpu, double flow) const {
   const auto index = static_cast<int>(gpu % gpus_per_node_);
-  const auto holds = [&](const Lane& lane) {
-    return std::find(lane.gpus.begin(), lane.gpus.end(), index) != lane.gpus.end();
-  };
-  const auto lane = std::find_if(lanes_.begin(), lanes_.end(), holds);
+  const auto holds = [&](const Lane& lane) { return base::contains(lane.gpus, index); };
+  const auto lane = std::ranges::find_if(lanes_, holds);
   ERGOMETER_CHECK(lane != lanes_.end(), "every GPU is in a lane");
-  const auto place = static_cast<size_t>(std::find(lane->gpus.begin(), lane->gpus.end(), index) -
-                                         lane->gpus.begin());
+  const auto place = static_cast<size_t>(std::ranges::find(lane->gpus, index) - lane->gpus.begin());
   const auto number = static_cast<size_t>(gpu / gpus_per_node_) * lanes_.size() +
                       static_cast<size_t>(lane - lanes_.begin());
   std::vector<double> die(lane->gpus.size()), memory(lane->gpus.size());
@@ -154,8 +150,7 @@ void HeatLayout::arrange(Family& family, std::span<const int> flow_bins) {
   const auto before = [&](int64_t a, int64_t b) {
     return std::pair(flow(a), a) < std::pair(flow(b), b);
   };
-  if (!std::is_sorted(family.lanes.begin(), family.lanes.end(), before))
-    std::sort(family.lanes.begin(), family.lanes.end(), before);
+  if (!std::ranges::is_sorted(family.lanes, before)) std::ranges::sort(family.lanes, before);
   const std::span<const int64_t> lanes = family.lanes;
   Kind& kind = kinds_[family.kind];
   for (size_t first = 0; first < lanes.size();) {

@@ -16,7 +16,7 @@ std::vector<int> joined_lanes(const spec::Node& node) {
   if (node.gpu.dies_per_module != 2) return lane;
   for (size_t k = 0; k + 1 < lane.size(); k += 2) {
     const auto [low, high] = std::minmax(lane[k], lane[k + 1]);
-    std::replace(lane.begin(), lane.end(), int{high}, int{low});
+    std::ranges::replace(lane, int{high}, int{low});
   }
   return lane;
 }
@@ -28,7 +28,7 @@ int twin_of(const spec::Node& node, int gpu) {
 
 Lane make_lane(const spec::Node& node, std::vector<int> gpus) {
   const auto slot = [&](int gpu) { return node.slots[static_cast<size_t>(gpu)]; };
-  std::stable_sort(gpus.begin(), gpus.end(), [&](int a, int b) {
+  std::ranges::stable_sort(gpus, [&](int a, int b) {
     return std::tuple(slot(a).lane, slot(a).row) < std::tuple(slot(b).lane, slot(b).row);
   });
   Lane lane;
@@ -37,7 +37,7 @@ Lane make_lane(const spec::Node& node, std::vector<int> gpus) {
     for (const int other : gpus)
       upstream.push_back(slot(other).lane == slot(gpu).lane && slot(other).row < slot(gpu).row);
     lane.upstream.push_back(std::move(upstream));
-    const auto twin = std::find(gpus.begin(), gpus.end(), twin_of(node, gpu));
+    const auto twin = std::ranges::find(gpus, twin_of(node, gpu));
     lane.twin.push_back(twin == gpus.end() ? -1 : static_cast<int>(twin - gpus.begin()));
   }
   lane.gpus = std::move(gpus);
@@ -79,7 +79,7 @@ std::vector<Lane> lanes_of(const spec::Node& node) {
   ERGOMETER_CHECK(static_cast<int>(node.slots.size()) == node.gpus, "a slot for every GPU");
   const std::vector<int> joined = joined_lanes(node);
   std::vector<int> numbers = joined;
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   std::vector<Lane> lanes;
   for (const int number : numbers) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <complex>
-#include <cstddef>
 #include <span>
 #include <vector>
 

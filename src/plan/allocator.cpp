@@ -23,8 +23,8 @@ double allocator_wait_s(const spec::Job& job, const Stage& stage, double peak_by
   if (rate <= 0) return 0;
   double layers = 0;
   for (const Chunk& chunk : stage.chunks)
-    layers += static_cast<double>(
-        std::count_if(chunk.layers.begin(), chunk.layers.end(), [](auto i) { return i >= 0; }));
+    layers +=
+        static_cast<double>(std::ranges::count_if(chunk.layers, [](auto i) { return i >= 0; }));
   const spec::Training& training = job.training;
   const double whole = static_cast<double>(training.micro_batch * training.seq_length) /
                        static_cast<double>(job.parallelism.cp) *

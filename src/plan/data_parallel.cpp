@@ -81,7 +81,7 @@ std::vector<Bucket> gradient_buckets(const workload::Workload& workload, const C
     }
   }
   if (bucket.elements > 0) buckets.push_back(bucket);
-  std::reverse(buckets.begin(), buckets.end());
+  std::ranges::reverse(buckets);
   return buckets;
 }
 
@@ -139,7 +139,7 @@ void DataParallel::make_chain(Kind& kind, const Chunk& chunk) {
     }
     chain.buckets.push_back(bucket);
   }
-  std::reverse(chain.buckets.begin(), chain.buckets.end());
+  std::ranges::reverse(chain.buckets);
   kind.chains.push_back(std::move(chain));
 }
 

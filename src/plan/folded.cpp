@@ -33,12 +33,11 @@ using Places = std::vector<size_t>;
 
 /// Where a forward's own work begins: behind the transfers before it.
 size_t begin_of(const Role& role, const ScheduleSlot& forward) {
-  const auto found =
-      std::find_if(role.program.begin(), role.program.end(), [&](const Instruction& it) {
-        return it.micro_batch == forward.micro_batch && it.chunk == forward.chunk &&
-               it.stream == workload::Stream::kCompute &&
-               (it.kind == InstructionKind::kCompute || it.kind == InstructionKind::kCollective);
-      });
+  const auto found = std::ranges::find_if(role.program, [&](const Instruction& it) {
+    return it.micro_batch == forward.micro_batch && it.chunk == forward.chunk &&
+           it.stream == workload::Stream::kCompute &&
+           (it.kind == InstructionKind::kCompute || it.kind == InstructionKind::kCollective);
+  });
   return static_cast<size_t>(found - role.program.begin());
 }
 
@@ -129,8 +128,8 @@ std::optional<Plan> make_folded_plan(const spec::Job& job, const workload::Workl
     for (size_t role = 0; role < places.size(); ++role)
       plan.roles[role].periods[mark] = places[role];
   }
-  const bool periodic = std::all_of(plan.roles.begin(), plan.roles.end(),
-                                    [&](const Role& role) { return is_periodic(role, period); });
+  const bool periodic =
+      std::ranges::all_of(plan.roles, [&](const Role& role) { return is_periodic(role, period); });
   return periodic ? std::optional(std::move(plan)) : std::nullopt;
 }
 

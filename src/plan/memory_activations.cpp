@@ -165,9 +165,8 @@ struct Peak {
 /// Takes `bytes` off the parts, the largest first.
 void take_off(double bytes, std::vector<std::pair<std::string, double>>& parts) {
   while (bytes > 0 && !parts.empty()) {
-    const auto largest =
-        std::max_element(parts.begin(), parts.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto largest = std::ranges::max_element(
+        parts, [](const auto& a, const auto& b) { return a.second < b.second; });
     const double taken = std::min(bytes, largest->second);
     largest->second -= taken;
     bytes -= taken;

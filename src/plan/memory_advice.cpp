@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/collection.h"
 #include "plan/memory.h"
 #include "plan/memory_parts.h"
 
@@ -67,7 +68,7 @@ void suggest_for_activations(const spec::Job& job, std::vector<std::string>& tri
   if (job.trains() && training.recompute != spec::Recompute::kFull)
     tries.push_back("--recompute full");
   const std::vector<int64_t> layers = layers_per_chunk(job);
-  const int64_t most = *std::max_element(layers.begin(), layers.end());
+  const int64_t most = *std::ranges::max_element(layers);
   if (job.trains() && partial && training.recompute_layers < most)
     tries.push_back(fmt::format("--recompute-num-layers {}", most));
   if (training.micro_batch > 1)
@@ -104,7 +105,7 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   if (!states_fit || largest.bytes != worst.activations) suggest_for_states(job, tries);
   std::vector<std::string> distinct;
   for (const std::string& one : tries)
-    if (std::find(distinct.begin(), distinct.end(), one) == distinct.end()) distinct.push_back(one);
+    if (!base::contains(distinct, one)) distinct.push_back(one);
   constexpr size_t kMost = 4;
   if (distinct.size() > kMost) distinct.resize(kMost);
   if (distinct.empty()) distinct.push_back("more GPUs");

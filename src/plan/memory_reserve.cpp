@@ -12,8 +12,8 @@ constexpr double kHeldPerLayer = 3.25, kMostHeld = 65;
 double layers_of(const Stage& stage) {
   double layers = 0;
   for (const Chunk& chunk : stage.chunks)
-    layers += static_cast<double>(std::count_if(chunk.layers.begin(), chunk.layers.end(),
-                                                [](int64_t layer) { return layer >= 0; }));
+    layers += static_cast<double>(
+        std::ranges::count_if(chunk.layers, [](int64_t layer) { return layer >= 0; }));
   return layers;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/collection.h"
 #include "plan/checkpoint.h"
 #include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
@@ -131,9 +132,8 @@ double distinct_shape_bytes(const spec::Job& job, const workload::Workload& work
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks)
       for (const double size : workload.blocks[static_cast<size_t>(index)].weight_shapes)
-        if (std::find(sizes.begin(), sizes.end(), size) == sizes.end()) sizes.push_back(size);
-  double elements = 0;
-  for (const double size : sizes) elements += size;
+        if (!base::contains(sizes, size)) sizes.push_back(size);
+  const double elements = base::sum(sizes);
   return elements * element_bytes(job);
 }
 

@@ -189,7 +189,7 @@ class Groups {
       const size_t group = group_of(site_.rank(gpu));
       if (groups_[group].domains > 1) owners_.push_back(group);
     }
-    std::sort(owners_.begin(), owners_.end());
+    std::ranges::sort(owners_);
     owners_.erase(std::unique(owners_.begin(), owners_.end()), owners_.end());
     const double share = nic.bytes_per_s / static_cast<double>(std::max<size_t>(owners_.size(), 1));
     for (const size_t group : owners_) groups_[group].in_domain_bytes_per_s += share;

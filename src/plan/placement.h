@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "spec/job/job.h"
 #include "workload/operator.h"

@@ -1,6 +1,5 @@
 #include "plan/placement_cache.h"
 
-#include <algorithm>
 #include <numeric>
 
 #include "spec/job/node_groups.h"

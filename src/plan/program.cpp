@@ -5,7 +5,6 @@
 #include <map>
 #include <string_view>
 #include <tuple>
-#include <utility>
 
 #include "plan/allocator.h"
 #include "plan/data_parallel.h"

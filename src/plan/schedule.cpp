@@ -30,9 +30,8 @@ std::vector<ScheduleSlot> schedule(const spec::Job& job, int64_t stage, int64_t 
 }
 
 InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks) {
-  const bool no_backward = std::all_of(slots.begin(), slots.end(), [](const ScheduleSlot& s) {
-    return s.kind == SlotKind::kForward;
-  });
+  const bool no_backward = std::ranges::all_of(
+      slots, [](const ScheduleSlot& s) { return s.kind == SlotKind::kForward; });
   std::vector<int64_t> alive(static_cast<size_t>(chunks), 0);
   InFlight most{0, alive};
   int64_t total = 0;

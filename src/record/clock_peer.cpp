@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "record/source.h"

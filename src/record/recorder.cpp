@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "base/collection.h"
 #include "record/clock.h"
 #include "record/usage.h"
 
@@ -50,9 +51,8 @@ Recorder::~Recorder() {
 void Recorder::add_devices(Input& input) {
   for (run::Device device : input.source->devices()) {
     if (device.host.empty()) device.host = options_.host;
-    const bool chosen =
-        options_.gpus.empty() || device.kind != run::DeviceKind::kGpu ||
-        std::find(options_.gpus.begin(), options_.gpus.end(), device.index) != options_.gpus.end();
+    const bool chosen = options_.gpus.empty() || device.kind != run::DeviceKind::kGpu ||
+                        base::contains(options_.gpus, device.index);
     if (chosen) {
       snapshot_.add_device(device);
       input.numbers.push_back(static_cast<int64_t>(recording_.add_device(device)));
@@ -139,8 +139,7 @@ void Recorder::read_in_turn(Deadlines deadlines) {
 
 bool Recorder::all_finished() const {
   return !inputs_.empty() && slow_.empty() &&
-         std::all_of(inputs_.begin(), inputs_.end(),
-                     [](const Input& input) { return input.source->finished(); });
+         std::ranges::all_of(inputs_, [](const Input& input) { return input.source->finished(); });
 }
 
 void Recorder::read_slow(Input& input) {

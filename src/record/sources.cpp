@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/collection.h"
+
 namespace ergometer::record {
 namespace {
 
@@ -47,15 +49,15 @@ base::Result<void> Opener::open(const Kind& kind, const SourceOptions& options) 
 }
 
 bool Opener::has(std::string_view name) const {
-  return std::any_of(sources_.open.begin(), sources_.open.end(),
-                     [&](const auto& source) { return source->name() == name; });
+  return std::ranges::any_of(sources_.open,
+                             [&](const auto& source) { return source->name() == name; });
 }
 
 bool Opener::knows_node_power() const {
-  return std::any_of(sources_.open.begin(), sources_.open.end(), [](const auto& source) {
+  return std::ranges::any_of(sources_.open, [](const auto& source) {
     const auto metrics = source->metrics();
     return !source->devices().empty() && source->devices()[0].kind == run::DeviceKind::kNode &&
-           std::find(metrics.begin(), metrics.end(), run::Metric::kPower) != metrics.end();
+           base::contains(metrics, run::Metric::kPower);
   });
 }
 
@@ -84,7 +86,7 @@ int64_t now_ns() {
 }
 
 bool SourceOptions::wants(run::Metric metric) const {
-  return metrics.empty() || std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+  return metrics.empty() || base::contains(metrics, metric);
 }
 
 base::Result<Sources> open_sources(const SourceOptions& options) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/collection.h"
 #include "record/sources.h"
 
 namespace ergometer::record {
@@ -76,13 +77,11 @@ class ReadSource {
     return found;
   }
   std::vector<double> values(run::Metric metric, size_t device = 0) const {
-    std::vector<double> found;
-    for (const run::Sample& sample : samples(metric, device)) found.push_back(sample.value);
-    return found;
+    return base::mapped(samples(metric, device), &run::Sample::value);
   }
   bool gives(run::Metric metric) const {
     const auto all = source_->metrics();
-    return std::find(all.begin(), all.end(), metric) != all.end();
+    return base::contains(all, metric);
   }
   int64_t calls(const std::string& name) const {
     for (const CallCost& cost : source_->costs())

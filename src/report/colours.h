@@ -35,9 +35,7 @@ inline constexpr std::array kColours = std::to_array<Colour>({
 
 /// Of a name that stands in the table.
 constexpr std::string_view sgr_of(std::string_view name) {
-  return std::find_if(kColours.begin(), kColours.end(),
-                      [&](const Colour& colour) { return colour.name == name; })
-      ->sgr;
+  return std::ranges::find(kColours, name, &Colour::name)->sgr;
 }
 
 }  // namespace ergometer::report

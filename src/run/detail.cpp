@@ -32,7 +32,7 @@ std::string_view task_kind_name(PipelineTask::Kind kind) {
 }
 
 std::optional<PipelineTask::Kind> task_kind(std::string_view name) {
-  const auto found = std::find(kTaskKinds.begin(), kTaskKinds.end(), name);
+  const auto found = std::ranges::find(kTaskKinds, name);
   if (found == kTaskKinds.end()) return std::nullopt;
   return static_cast<PipelineTask::Kind>(found - kTaskKinds.begin());
 }

@@ -103,9 +103,10 @@ DeviceLog device_log(const Run& run) {
   }
   std::map<int64_t, std::map<Metric, std::vector<Sample>>> ranks;
   // Imported files may not have had them.
-  const bool reasons = run.source != "imported" ||
-                       std::any_of(run.telemetry.begin(), run.telemetry.end(),
-                                   [](const Telemetry& row) { return row.event_reasons != 0; });
+  const bool reasons =
+      run.source != "imported" || std::ranges::any_of(run.telemetry, [](const Telemetry& row) {
+        return row.event_reasons != 0;
+      });
   for (const Telemetry& row : run.telemetry) {
     auto& series = ranks[row.rank];
     const auto add = [&](Metric metric, double value) {

@@ -35,8 +35,7 @@ constexpr std::array kLabels = std::to_array<Label>({
 });
 
 const Label* find_label(std::string_view name) {
-  return std::find_if(kLabels.begin(), kLabels.end(),
-                      [&](const Label& it) { return it.name == name; });
+  return std::ranges::find(kLabels, name, &Label::name);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ OperatorTree::OperatorTree(const std::vector<Operator>& operators)
     places_.push_back({o.thread, o.start_ns, o.start_ns + o.duration_ns, op});
     if (o.external_id >= 0) by_external_id_.emplace_back(o.external_id, op);
   }
-  std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
+  std::ranges::sort(places_, [](const Place& a, const Place& b) {
     return std::tie(a.thread, a.start_ns, b.end_ns, a.op) <
            std::tie(b.thread, b.start_ns, a.end_ns, b.op);
   });
-  std::sort(by_external_id_.begin(), by_external_id_.end());
+  std::ranges::sort(by_external_id_);
   std::vector<const Place*> open;  ///< each within the one before
   for (const Place& place : places_) {
     while (!open.empty() &&
@@ -43,8 +43,8 @@ uint32_t OperatorTree::at(int64_t thread, int64_t time_ns) const {
 uint32_t OperatorTree::of(const Launch& call) const {
   if (call.external_id >= 0) {
     // Of several with one id the last is the innermost.
-    const auto behind = std::upper_bound(by_external_id_.begin(), by_external_id_.end(),
-                                         std::pair(call.external_id, kNone));
+    const auto behind =
+        std::ranges::upper_bound(by_external_id_, std::pair(call.external_id, kNone));
     if (behind != by_external_id_.begin() && std::prev(behind)->first == call.external_id)
       return std::prev(behind)->second;
   }

@@ -15,15 +15,13 @@ namespace ergometer::search {
 namespace {
 
 bool is_of(std::span<const size_t> piece, const Found& found) {
-  return std::binary_search(piece.begin(), piece.end(),
-                            static_cast<size_t>(found.number / kOptionsOfALayout));
+  return std::ranges::binary_search(piece, static_cast<size_t>(found.number / kOptionsOfALayout));
 }
 
 /// Whether an answer can be this piece's: one that an older program left may be of other layouts.
 bool is_of(std::span<const size_t> piece, const Estimates& part) {
   return part.layouts == static_cast<int64_t>(piece.size()) &&
-         std::all_of(part.kept.begin(), part.kept.end(),
-                     [&](const Found& found) { return is_of(piece, found); });
+         std::ranges::all_of(part.kept, [&](const Found& found) { return is_of(piece, found); });
 }
 
 /// A piece's estimates, by a worker that has seen others: what it knows from them leaves out what
@@ -154,7 +152,7 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   if (!options.play)
     for (const Found& found : kept.to_play()) result.best.push_back({found, {}, {}});
   result.front = kept.front();
-  std::sort(result.front.begin(), result.front.end(), [&](const Found& a, const Found& b) {
+  std::ranges::sort(result.front, [&](const Found& a, const Found& b) {
     const Objective first = options.pareto.empty() ? Objective::kTime : options.pareto.front();
     const double x = value_of(first, a), y = value_of(first, b);
     return x != y ? x < y : a.number < b.number;

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 
 #include "search/space/test_space.h"

@@ -38,7 +38,7 @@ void Best::offer(const Found& found) {
 }
 
 bool Front::beats(const Found& least) const {
-  return std::any_of(values_.begin(), values_.end(), [&](const std::vector<double>& other) {
+  return std::ranges::any_of(values_, [&](const std::vector<double>& other) {
     bool better = false;
     for (size_t i = 0; i < objectives_.size(); ++i) {
       const double value = value_of(objectives_[i], least);

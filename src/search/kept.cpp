@@ -65,8 +65,7 @@ bool Kept::hopeless(const Found& least) const {
 std::vector<Found> Kept::with_pools(std::vector<Found> more) const {
   for (const Pool& pool : pools_)
     more.insert(more.end(), pool.best.found().begin(), pool.best.found().end());
-  std::sort(more.begin(), more.end(),
-            [](const Found& a, const Found& b) { return a.number < b.number; });
+  std::ranges::sort(more, {}, &Found::number);
   const auto same = [](const Found& a, const Found& b) { return a.number == b.number; };
   more.erase(std::unique(more.begin(), more.end(), same), more.end());
   return more;
@@ -76,7 +75,7 @@ std::vector<Found> Kept::all() const { return with_pools(front_.found()); }
 
 std::vector<Found> Kept::to_play() const {
   std::vector<Found> all = with_pools({});
-  std::sort(all.begin(), all.end(), [&](const Found& a, const Found& b) {
+  std::ranges::sort(all, [&](const Found& a, const Found& b) {
     const double x = value_of(objective_, a), y = value_of(objective_, b);
     return x != y ? x < y : a.number < b.number;
   });

@@ -77,7 +77,7 @@ bool Player::keeps_all_but(size_t limit, const Played& played) const {
 }
 
 void Player::sort(std::vector<Played>& played) const {
-  std::sort(played.begin(), played.end(), [&](const Played& a, const Played& b) {
+  std::ranges::sort(played, [&](const Played& a, const Played& b) {
     const double x = value(a), y = value(b);
     return x != y ? x < y : a.found.number < b.found.number;
   });
@@ -95,13 +95,12 @@ int64_t Player::keep_top(std::vector<Played>& best) const {
 int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) const {
   if (options_.simplest && !found.empty())
     for (const Found& simpler : simpler_ones(space_, options_, found.front()))
-      if (std::none_of(found.begin(), found.end(),
-                       [&](const Found& it) { return it.number == simpler.number; }))
+      if (std::ranges::none_of(found, [&](const Found& it) { return it.number == simpler.number; }))
         found.push_back(simpler);
   const bool physics =
-      options_.needs_power() ||
-      !std::all_of(space_.bases().begin(), space_.bases().end(),
-                   [](const Space::Base& base) { return engine::is_nominal(base.megatron); });
+      options_.needs_power() || !std::ranges::all_of(space_.bases(), [](const Space::Base& base) {
+        return engine::is_nominal(base.megatron);
+      });
   best = play_all(found, physics);
   const int64_t tied = keep_top(best);
   if (physics || best.empty()) return tied;
@@ -117,9 +116,8 @@ int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) c
       if (found_best[i].number == played.found.number) played.alike = alike[i];
   sort(best);
   if (!options_.simplest) return tied;
-  const auto first = std::find_if(best.begin(), best.end(), [&](const Played& played) {
-    return played.found.number == found_best.front().number;
-  });
+  const auto first = std::ranges::find_if(
+      best, [&](const Played& played) { return played.found.number == found_best.front().number; });
   if (first != best.end()) std::rotate(best.begin(), first, first + 1);
   return tied;
 }

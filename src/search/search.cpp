@@ -18,7 +18,7 @@ bool is_of_power(Objective objective) {
 }  // namespace
 
 bool Limits::any() const {
-  return std::any_of(most.begin(), most.end(), [](double limit) { return limit > 0; });
+  return std::ranges::any_of(most, [](double limit) { return limit > 0; });
 }
 
 bool Limits::allow(double step_s, double gpu_w, double gpu_c) const {
@@ -44,7 +44,7 @@ bool SearchOptions::needs_power() const {
 }
 
 base::Result<void> check_power(const Space& space, const SearchOptions& options) {
-  const bool front = std::any_of(options.pareto.begin(), options.pareto.end(), is_of_power);
+  const bool front = std::ranges::any_of(options.pareto, is_of_power);
   if (!front && !options.needs_power()) return {};
   for (const Space::Base& base : space.bases()) {
     const spec::Job& job = base.megatron;

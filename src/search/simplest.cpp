@@ -15,9 +15,7 @@ constexpr double kAlwaysAlike = 0.005, kNeverAlike = kMargin;
 /// Two sums of the same numbers in other orders.
 constexpr double kEqual = 1e-9;
 
-int64_t count(std::initializer_list<bool> switches) {
-  return std::count(switches.begin(), switches.end(), true);
-}
+int64_t count(std::initializer_list<bool> switches) { return std::ranges::count(switches, true); }
 
 bool near(double a, double b, double share) { return std::abs(a - b) <= share * std::abs(b); }
 
@@ -135,7 +133,7 @@ std::vector<Found> simpler_ones(const Space& space, const SearchOptions& options
         if (value_of(options.objective, found) <= worst) simpler.push_back(found);
       }
     }
-  std::stable_sort(simpler.begin(), simpler.end(), [&](const Found& a, const Found& b) {
+  std::ranges::stable_sort(simpler, [&](const Found& a, const Found& b) {
     return features(space, a.candidate) < features(space, b.candidate);
   });
   if (simpler.size() > kMost) simpler.resize(kMost);

@@ -32,7 +32,5 @@ base::Result<ChannelMaker> tls_channels(const std::string& certificate, const st
 
 /// What the part "tls" exports under the name kMakeTls: the same.
 inline constexpr const char* kMakeTls = "ergometer_make_tls";
-using MakeTls = void(const std::string& certificate, const std::string& key,
-                     base::Result<ChannelMaker>& made);
 
 }  // namespace ergometer::serve

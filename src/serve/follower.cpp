@@ -74,7 +74,7 @@ std::vector<PushReading> latest_readings(run::Database& db, int64_t first, size_
       readings.push_back({of.first, of.second, sample});
   }
   // Those of one device and time stand side by side, to share a row.
-  std::stable_sort(readings.begin(), readings.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(readings, [](const auto& a, const auto& b) {
     return std::pair(a.device, a.sample.time_ns) < std::pair(b.device, b.sample.time_ns);
   });
   return readings;

@@ -165,7 +165,7 @@ std::vector<HistoryRow> JobRun::history(size_t most) const {
   while (select.step())
     rows.push_back({select.integer(0), select.real(1), select.real(2), select.integer(3),
                     select.integer(4), select.real(5)});
-  std::reverse(rows.begin(), rows.end());
+  std::ranges::reverse(rows);
   return rows;
 }
 

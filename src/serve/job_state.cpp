@@ -1,7 +1,5 @@
 #include "serve/job_state.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -199,8 +197,8 @@ HistoryRow JobState::total(int64_t now_ns) const {
 }
 
 int64_t JobState::gpus() const {
-  return std::count_if(devices_.begin(), devices_.end(),
-                       [](const DeviceState& device) { return device.kind == DeviceKind::kGpu; });
+  return std::ranges::count_if(
+      devices_, [](const DeviceState& device) { return device.kind == DeviceKind::kGpu; });
 }
 
 }  // namespace ergometer::serve

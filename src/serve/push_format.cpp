@@ -43,7 +43,7 @@ base::Result<int64_t> whole_or(const object& from, const char* key, int64_t fall
 /// Letters, digits and ".-_", for it becomes part of a file's name.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= PushLimits::kName && text.front() != '.' &&
-         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+         std::ranges::all_of(text, [](unsigned char c) {
            return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
          });
 }

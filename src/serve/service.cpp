@@ -4,13 +4,13 @@
 #include <time.h>
 
 #include <algorithm>
-#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/collection.h"
 #include "record/clock.h"
 #include "record/source.h"
 #include "serve/follower.h"
@@ -206,7 +206,7 @@ void Service::State::list_folder() {
     if (!file.ends_with(kRunEnding) || listed.size() >= kMostListed) continue;
     listed.push_back(file.substr(0, file.size() - kRunEnding.size()));
   }
-  std::sort(listed.begin(), listed.end());
+  std::ranges::sort(listed);
 }
 
 std::optional<HttpAnswer> Service::State::refuse_push(const HttpRequest& head) {
@@ -320,9 +320,8 @@ std::optional<HttpAnswer> Service::State::take(const Push& push, Ticket ticket) 
 }
 
 std::optional<HttpAnswer> Service::State::store(const Push& push, OpenJob& job, Ticket ticket) {
-  std::vector<size_t> numbers;
-  numbers.reserve(push.devices.size());
-  for (const run::Device& device : push.devices) numbers.push_back(job.run.device(device));
+  const std::vector<size_t> numbers =
+      base::mapped(push.devices, [&](const run::Device& device) { return job.run.device(device); });
   job.state.hear(push, numbers, time_ns());
   job.hear(time_ns());
   if (!push.prediction.empty()) job.run.set_prediction(push.prediction);
@@ -386,15 +385,14 @@ Clock::time_point Service::State::look(Clock::time_point now) {
 std::vector<JobLine> Service::State::lines() const {
   std::vector<JobLine> all;
   for (const auto& [name, job] : jobs) all.push_back(job->line(time_ns()));
-  std::sort(all.begin(), all.end(),
-            [](const JobLine& a, const JobLine& b) { return a.heard_ns > b.heard_ns; });
+  std::ranges::sort(all, std::ranges::greater{}, &JobLine::heard_ns);
   for (const std::string& name : listed) all.push_back({name, 0, 0, 0, false});
   return all;
 }
 
 /// The job that was asked for, from its Run if need be; else the one that was heard last.
 OpenJob* Service::State::shown(const std::string& asked) {
-  if (jobs.count(asked) > 0 || std::find(listed.begin(), listed.end(), asked) != listed.end()) {
+  if (jobs.count(asked) > 0 || base::contains(listed, asked)) {
     const auto job = open(asked);
     return job ? *job : nullptr;
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "run/event_reasons.h"
 #include "run/run.h"
@@ -97,9 +98,8 @@ class Writer {
   /// Of a node's devices of a kind: the sum of what they have.
   static double sum(const std::vector<DeviceState>& devices, const NodeState& node,
                     const std::function<double(const DeviceState&)>& of) {
-    double total = 0;
-    for (const size_t number : node.devices) total += std::max(0.0, of(devices[number]));
-    return total;
+    return base::sum(node.devices,
+                     [&](size_t number) { return std::max(0.0, of(devices[number])); });
   }
 
   void nodes() {

@@ -6,10 +6,7 @@
 namespace ergometer::serve {
 
 base::Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
-  ERGOMETER_ASSIGN(MakeTls* const make, base::load_from_part<MakeTls>("tls", kMakeTls));
-  base::Result<ChannelMaker> made;
-  make(certificate, key, made);
-  return made;
+  return base::make_in_part<ChannelMaker>("tls", kMakeTls, certificate, key);
 }
 
 }  // namespace ergometer::serve

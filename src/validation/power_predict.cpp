@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "engine/outcome/interval.h"
 #include "engine/simulate.h"
@@ -59,8 +60,8 @@ PowerQuantity gpu_quantity(const run::Power& power, bool mean) {
 double run_mean_w(const run::Power& power, double pause_deviation, run::Interval& interval) {
   const std::vector<run::RunPhase>& phases = power.run_phases;
   const double mean_w = run::mean_w(phases), step_w = power.cluster_mean_w;
-  double length_s = 0;
-  for (const run::RunPhase& phase : phases) length_s += phase.seconds;
+  const double length_s =
+      base::sum(phases, [&](const run::RunPhase& phase) { return phase.seconds; });
   // A second more of pauses is one less of training.
   const run::RunPhase& last = phases.back();
   const double pauses_s = last.name == "pauses" ? last.seconds : 0;

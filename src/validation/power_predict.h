@@ -1,7 +1,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "spec/job/job.h"
 #include "validation/predict.h"

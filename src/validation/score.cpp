@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/collection.h"
 #include "validation/power_predict.h"
 
 namespace ergometer::validation {
@@ -22,10 +23,8 @@ struct Weighted {
 /// Where half of the weight lies below; exactly at half, the mean of the two neighbours.
 double weighted_median(std::vector<Weighted> values) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end(),
-            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
-  double total = 0;
-  for (const Weighted& v : values) total += v.weight;
+  std::ranges::sort(values, {}, &Weighted::value);
+  const double total = base::sum(values, [&](const Weighted& v) { return v.weight; });
   // Weights are sums of thirds and sevenths: half is half only within rounding.
   const double tolerance = 1e-9 * total;
   double below = 0;
@@ -140,11 +139,9 @@ ScoreTable table_by(const std::vector<const ScoredRow*>& rows, std::string_view 
   ScoreTable table{dimension, std::string(quantity), {}};
   table.lines = lines_by(
       rows, [&](const ScoredRow& row) { return predictions[row.run].traits.at(dimension); });
-  std::stable_sort(table.lines.begin(), table.lines.end(),
-                   [](const ScoreLine& a, const ScoreLine& b) {
-                     return std::pair(a.errors.groups, a.errors.rows) >
-                            std::pair(b.errors.groups, b.errors.rows);
-                   });
+  std::ranges::stable_sort(table.lines, [](const ScoreLine& a, const ScoreLine& b) {
+    return std::pair(a.errors.groups, a.errors.rows) > std::pair(b.errors.groups, b.errors.rows);
+  });
   return table;
 }
 
@@ -214,9 +211,9 @@ Score score(const std::vector<MeasuredRun>& runs, const std::vector<Prediction>&
       result.tables.push_back(table_by(memories, kMemory, predictions, dimension));
   }
   result.groups = lines_by(times, [](const ScoredRow& row) { return row.group; });
-  std::stable_sort(
-      result.groups.begin(), result.groups.end(),
-      [](const ScoreLine& a, const ScoreLine& b) { return a.errors.mean_pct > b.errors.mean_pct; });
+  std::ranges::stable_sort(result.groups, [](const ScoreLine& a, const ScoreLine& b) {
+    return a.errors.mean_pct > b.errors.mean_pct;
+  });
   return result;
 }
 
@@ -224,7 +221,7 @@ std::vector<const ScoredRow*> worst_rows(const Score& score, size_t count) {
   std::vector<const ScoredRow*> rows;
   for (const ScoredRow& row : score.rows)
     if (row.error_pct && row.quantity == kStepTime) rows.push_back(&row);
-  std::stable_sort(rows.begin(), rows.end(), [](const ScoredRow* a, const ScoredRow* b) {
+  std::ranges::stable_sort(rows, [](const ScoredRow* a, const ScoredRow* b) {
     return std::abs(*a->error_pct) > std::abs(*b->error_pct);
   });
   if (rows.size() > count) rows.resize(count);

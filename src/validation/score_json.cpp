@@ -17,29 +17,22 @@ void write_number(JsonWriter& json, std::string_view name, std::optional<double>
 }
 
 void write_fills(JsonWriter& json, const std::vector<Fill>& fills) {
-  json.key("fills").begin_array();
-  for (const Fill& fill : fills)
-    json.begin_object(JsonWriter::Layout::kOneLine)
-        .member("setting", fill.setting)
-        .member("value", fill.value)
-        .member("reason", fill.reason)
-        .end_object();
-  json.end_array();
+  json.rows("fills", fills, [&](const Fill& fill) {
+    json.member("setting", fill.setting).member("value", fill.value).member("reason", fill.reason);
+  });
 }
 
 void write_row(JsonWriter& json, const ScoredRow& row, const Prediction& prediction,
                const ScoreOutput& output) {
   const bool explains = output.explain && (output.explain->empty() || *output.explain == row.id);
-  json.begin_object(explains ? JsonWriter::Layout::kLines : JsonWriter::Layout::kOneLine);
+  json.begin_object(explains ? JsonWriter::Layout::kLines : base::kOneLine);
   json.member("id", row.id).member("quantity", row.quantity);
   write_number(json, "measured", row.measured);
   write_number(json, "predicted", row.predicted);
   write_number(json, "low", row.predicted ? std::optional(row.low) : std::nullopt);
   write_number(json, "high", row.predicted ? std::optional(row.high) : std::nullopt);
   if (row.predicted && row.quantity == "step_time_s") {
-    json.key("interval_reasons").begin_array();
-    for (const std::string& reason : prediction.performance.interval_reasons) json.value(reason);
-    json.end_array();
+    json.list("interval_reasons", prediction.performance.interval_reasons);
   }
   write_number(json, "error_pct", row.error_pct);
   json.key("skipped_reason");
@@ -72,7 +65,7 @@ void write_statistics(JsonWriter& json, const ErrorStatistics& e) {
 
 void write_called(JsonWriter& json, std::string_view name, const Called& called,
                   std::string_view share, double percent) {
-  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  json.key(name).begin_object(base::kOneLine);
   json.member("rows", called.rows).member("does_not_fit", called.does_not_fit);
   json.member("at_risk", called.at_risk).member(share, percent).end_object();
 }
@@ -88,19 +81,15 @@ void write_outcomes(JsonWriter& json, const OutcomeScore& outcomes) {
 
 void write_lines(JsonWriter& json, std::string_view name, std::string_view key,
                  const std::vector<ScoreLine>& lines) {
-  json.key(name).begin_array();
-  for (const ScoreLine& line : lines) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member(key, line.value);
+  json.rows(name, lines, [&](const ScoreLine& line) {
+    json.member(key, line.value);
     write_statistics(json, line.errors);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_table(JsonWriter& json, const ScoreTable& table) {
-  json.begin_object().member("by", table.dimension).member("quantity", table.quantity);
+  json.member("by", table.dimension).member("quantity", table.quantity);
   write_lines(json, "lines", "value", table.lines);
-  json.end_object();
 }
 
 }  // namespace
@@ -109,30 +98,27 @@ std::string to_json(const Score& score, const std::vector<Prediction>& predictio
                     const ScoreOutput& output) {
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
-  json.key("rows").begin_array();
-  for (const ScoredRow& row : score.rows) write_row(json, row, predictions[row.run], output);
-  json.end_array();
+  json.array("rows", score.rows,
+             [&](const ScoredRow& row) { write_row(json, row, predictions[row.run], output); });
   const ErrorStatistics& time = score.step_time;
   json.member("mape_pct", time.mean_pct)
       .member("group_mape_pct", time.group_mean_pct)
       .member("median_ape_pct", time.median_pct);
   json.member("accepted", score.accepted).member("total", score.total);
-  json.key("step_time_s").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("step_time_s").begin_object(base::kOneLine);
   write_statistics(json, time);
   json.end_object();
-  json.key("memory_bytes").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("memory_bytes").begin_object(base::kOneLine);
   write_statistics(json, score.memory);
   json.end_object();
-  json.key("power_w").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("power_w").begin_object(base::kOneLine);
   write_statistics(json, score.power);
   json.end_object();
-  json.key("fits").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("fits").begin_object(base::kOneLine);
   json.member("known", score.fits_known).member("right", score.fits_right).end_object();
   write_outcomes(json, score.outcomes);
   write_lines(json, "groups", "group", score.groups);
-  json.key("tables").begin_array();
-  for (const ScoreTable& table : score.tables) write_table(json, table);
-  json.end_array();
+  json.objects("tables", score.tables, write_table);
   json.end_object();
   return json.take();
 }

@@ -61,8 +61,8 @@ double kendall_tau_b(const std::vector<SeriesLayout>& layouts) {
 void name_layouts(const Layouts& found, std::map<Cells, std::string>& words) {
   for (size_t c = 0; c < kLayoutColumns.size(); ++c) {
     const std::string& first = found.begin()->first[c];
-    const bool differs = std::any_of(found.begin(), found.end(),
-                                     [&](const auto& it) { return it.first[c] != first; });
+    const bool differs =
+        std::ranges::any_of(found, [&](const auto& it) { return it.first[c] != first; });
     if (!differs) continue;
     for (const auto& [cells, layout] : found) {
       std::string& text = words[cells];
@@ -74,16 +74,14 @@ void name_layouts(const Layouts& found, std::map<Cells, std::string>& words) {
 
 void rank(Series& series) {
   std::vector<SeriesLayout>& all = series.layouts;
-  std::stable_sort(all.begin(), all.end(), [](const SeriesLayout& a, const SeriesLayout& b) {
+  std::ranges::stable_sort(all, [](const SeriesLayout& a, const SeriesLayout& b) {
     return a.predicted_s != b.predicted_s ? a.predicted_s < b.predicted_s
                                           : a.runs.front() < b.runs.front();
   });
-  const auto fitting = std::find_if(all.begin(), all.end(), [](const auto& it) { return it.fits; });
+  const auto fitting = std::ranges::find_if(all, [](const auto& it) { return it.fits; });
   const size_t chosen = (fitting == all.end() ? all.front() : *fitting).runs.front();
   for (size_t i = 0; i < all.size(); ++i) all[i].predicted_rank = static_cast<int64_t>(i) + 1;
-  std::stable_sort(all.begin(), all.end(), [](const SeriesLayout& a, const SeriesLayout& b) {
-    return a.measured_s < b.measured_s;
-  });
+  std::ranges::stable_sort(all, {}, &SeriesLayout::measured_s);
   const double least_s = all.front().measured_s;
   for (size_t i = 0; i < all.size(); ++i) {
     const double loss_pct = 100 * (all[i].measured_s / least_s - 1);
@@ -106,7 +104,7 @@ Series make_series(const Layouts& found, const std::vector<Prediction>& predicti
     next.words = words[cells];
     std::vector<double> times;
     for (const size_t run : next.runs) times.push_back(*predictions[run].measured.step_time_s);
-    std::sort(times.begin(), times.end());
+    std::ranges::sort(times);
     next.measured_s = times[times.size() / 2];
     next.predicted_s = predictions[next.runs.front()].performance.step_time_s;
     next.fits = predictions[next.runs.front()].memory.fits;
@@ -147,8 +145,7 @@ SeriesReport find_series(const std::vector<MeasuredRun>& runs,
     if (layouts->size() > 1)
       report.series.push_back(
           make_series(*layouts, predictions, runs[layouts->begin()->second.runs.front()]));
-  std::stable_sort(report.series.begin(), report.series.end(),
-                   [](const Series& a, const Series& b) { return a.loss_pct > b.loss_pct; });
+  std::ranges::stable_sort(report.series, std::ranges::greater{}, &Series::loss_pct);
   const auto count = static_cast<double>(report.series.size());
   for (const Series& series : report.series) {
     report.right += series.loss_pct <= kSeriesLossPct ? 1 : 0;

@@ -63,24 +63,21 @@ std::string series_json(const SeriesReport& report, const std::vector<MeasuredRu
   json.member("mean_loss_pct", report.mean_loss_pct);
   json.member("mean_blind_loss_pct", report.mean_blind_loss_pct);
   json.member("mean_order", report.mean_order);
-  json.key("series").begin_array();
-  for (const Series& series : report.series) {
+  json.array("series", report.series, [&](const Series& series) {
     const MeasuredRun& any = runs[series.layouts.front().runs.front()];
     json.begin_object().member("name", series.name).member("source", any.cell("source"));
     json.member("loss_pct", series.loss_pct).member("blind_loss_pct", series.blind_loss_pct);
     json.member("order", series.order);
     json.member("chosen", id_of(runs[series.layouts[series.chosen].runs.front()]));
-    json.key("layouts").begin_array();
-    for (const SeriesLayout& layout : series.layouts) {
-      json.begin_object(base::JsonWriter::Layout::kOneLine);
+    json.rows("layouts", series.layouts, [&](const SeriesLayout& layout) {
       json.member("id", id_of(runs[layout.runs.front()])).member("layout", layout.words);
       json.member("measured_s", layout.measured_s).member("predicted_s", layout.predicted_s);
       json.member("predicted_rank", layout.predicted_rank).member("fits", layout.fits);
-      json.member("rows", static_cast<int64_t>(layout.runs.size())).end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array().end_object();
+      json.member("rows", static_cast<int64_t>(layout.runs.size()));
+    });
+    json.end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

@@ -86,17 +86,16 @@ std::string commands_text(const std::vector<MeasuredRun>& rows) {
 std::string commands_json(const std::vector<MeasuredRun>& rows) {
   base::JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
-  json.key("commands").begin_array();
-  for (const MeasuredRun& row : rows) {
+  json.array("commands", rows, [&](const MeasuredRun& row) {
     const auto command = typed_command(row);
-    json.begin_object(base::JsonWriter::Layout::kOneLine).member("id", id_of(row));
+    json.begin_object(base::kOneLine).member("id", id_of(row));
     json.key("command");
     command ? json.value(*command) : json.null();
     json.key("reason");
     command ? json.null() : json.value(command.error().message);
     json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

@@ -43,9 +43,9 @@ base::Result<void> post(const Action& action, const std::string& json) {
   }
   constexpr int kOk = 200, kElsewhere = 300;
   const std::string whose = action.url_file.empty() ? action.target : action.url_file;
-  auto client = record::PushClient::make(target);
+  const auto client = record::push_client(target);
   if (!client) return base::input_error(fmt::format("webhook {}: is no address", whose));
-  const auto answer = client->post(json);
+  const auto answer = (*client)->post(json);
   if (!answer) return base::missing_error(fmt::format("webhook {}: no answer", whose));
   if (answer->status >= kOk && answer->status < kElsewhere) return {};
   return base::missing_error(fmt::format("webhook {}: status {}", whose, answer->status));

@@ -83,8 +83,7 @@ std::optional<double> Window::take(Rule::Take how, int64_t time_ns, int64_t wind
 void Alerts::replace(const std::vector<Rule>& rules, int64_t time_ns) {
   std::vector<Track> before = std::exchange(tracks_, {});
   for (const Rule& rule : rules) {
-    const auto same = std::find_if(before.begin(), before.end(),
-                                   [&](const Track& track) { return track.rule == rule; });
+    const auto same = std::ranges::find(before, rule, &Track::rule);
     if (same == before.end()) {
       tracks_.push_back({rule, {}, {}, {}, 0});
     } else {
@@ -99,8 +98,8 @@ void Alerts::replace(const std::vector<Rule>& rules, int64_t time_ns) {
 void Alerts::resume(std::vector<Alert> open, int64_t time_ns) {
   constexpr int64_t kSettleNs = 10'000'000'000;
   for (Alert& alert : open) {
-    const auto track = std::find_if(tracks_.begin(), tracks_.end(),
-                                    [&](const Track& one) { return one.rule.name == alert.rule; });
+    const auto track = std::ranges::find_if(
+        tracks_, [&](const Track& one) { return one.rule.name == alert.rule; });
     if (track == tracks_.end()) {
       alert.resolved_ns = time_ns;
       changes_.push_back({std::move(alert), {}});

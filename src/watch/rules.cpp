@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/nearest.h"
@@ -59,8 +59,7 @@ std::optional<double> read_bound(spec::YamlMap& map, const char* key, std::strin
 
 void read_metric(spec::YamlMap& map, Rule& rule) {
   rule.reading = reading_named(rule.metric);
-  const bool of_steps =
-      std::find(kStepMetrics.begin(), kStepMetrics.end(), rule.metric) != kStepMetrics.end();
+  const bool of_steps = base::contains(kStepMetrics, rule.metric);
   if (!rule.reading && !of_steps) {
     std::vector<std::string> known = kStepMetrics;
     for (int m = 0; m < static_cast<int>(run::Metric::kCount); ++m)
@@ -184,8 +183,7 @@ Rule read_rule(spec::YamlMap map, const Action& otherwise) {
 
 /// A rule of the same name takes the place of the one before.
 void add_rule(std::vector<Rule>& rules, Rule rule) {
-  const auto same = std::find_if(rules.begin(), rules.end(),
-                                 [&](const Rule& one) { return one.name == rule.name; });
+  const auto same = std::ranges::find(rules, rule.name, &Rule::name);
   same == rules.end() ? rules.push_back(std::move(rule)) : void(*same = std::move(rule));
 }
 
@@ -251,7 +249,7 @@ base::Result<std::vector<Rule>> parse_rules(std::string_view text, const std::st
   std::vector<std::string> names;
   for (spec::YamlMap& map : top.maps("rules")) {
     Rule rule = read_rule(map, otherwise);
-    if (std::find(names.begin(), names.end(), rule.name) != names.end())
+    if (base::contains(names, rule.name))
       map.refuse("name", fmt::format("found \"{}\" a second time; allowed: once", rule.name));
     names.push_back(rule.name);
     add_rule(rules, std::move(rule));

@@ -5,7 +5,6 @@
 #include "watch/rule_file.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 
 namespace ergometer::watch {

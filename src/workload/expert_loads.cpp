@@ -19,7 +19,6 @@
 #include "workload/expert_loads.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -44,8 +43,8 @@ void limit(Shares& shares, double most) {
   for (;;) {
     double above = 0, below = 0;
     for (const double share : shares) (share >= most ? above : below) += share;
-    const auto full = static_cast<double>(
-        std::count_if(shares.begin(), shares.end(), [&](double it) { return it >= most; }));
+    const auto full =
+        static_cast<double>(std::ranges::count_if(shares, [&](double it) { return it >= most; }));
     const double surplus = above - full * most;
     if (surplus <= 1e-12) return;
     // Fewer than k experts are wanted at all: the rest share what is left.
@@ -120,7 +119,7 @@ std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {
 
 /// `before`: the loads of the layers before, added up.
 std::vector<double> loads_by_load(Shares shares, const std::vector<double>& before) {
-  std::sort(shares.begin(), shares.end(), std::greater<>());
+  std::ranges::sort(shares, std::greater<>());
   const size_t ranks = before.size(), room = shares.size() / ranks;
   std::vector<double> loads(ranks);
   std::vector<size_t> held(ranks);
@@ -144,14 +143,14 @@ bool has_uneven_experts(const spec::Job& job) {
 double ExpertLoads::fullest(int64_t layer) const {
   if (layer < 0 || layer >= std::ssize(by_layer)) return 1;
   const std::vector<double>& loads = by_layer[static_cast<size_t>(layer)];
-  return loads.empty() ? 1 : *std::max_element(loads.begin(), loads.end());
+  return loads.empty() ? 1 : *std::ranges::max_element(loads);
 }
 
 double ExpertLoads::mean_fullest() const {
   double sum = 0, layers = 0;
   for (const std::vector<double>& loads : by_layer) {
     if (loads.empty()) continue;
-    sum += *std::max_element(loads.begin(), loads.end());
+    sum += *std::ranges::max_element(loads);
     layers += 1;
   }
   return layers > 0 ? sum / layers : 1;
@@ -182,7 +181,7 @@ ExpertLoads expert_loads(const spec::Job& job) {
     const Shares shares = expert_shares(job, moe_layer++);
     of_layer = by_load ? loads_by_load(shares, before) : loads_in_order(shares, ranks);
     for (size_t rank = 0; rank < ranks; ++rank) before[rank] += of_layer[rank];
-    loads.most = std::max(loads.most, *std::max_element(of_layer.begin(), of_layer.end()));
+    loads.most = std::max(loads.most, *std::ranges::max_element(of_layer));
   }
   // Nearer to even than a row: nothing to tell.
   if (loads.most < 1 + 1e-9) return {};

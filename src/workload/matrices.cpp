@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
+
 namespace ergometer::workload {
 
 std::vector<Matrix> mixer_matrices(const spec::Model& model, const spec::Layer& layer) {
@@ -55,8 +57,7 @@ bool lora_adapts(const spec::Job& job, std::string_view matrix) {
   if (matrix.ends_with("fc2")) target = "fc2";
   const auto& targets = job.training.lora_targets;
   const bool adaptable = target == "qkv" || target == "proj" || target == "fc1" || target == "fc2";
-  return adaptable &&
-         (targets.empty() || std::find(targets.begin(), targets.end(), target) != targets.end());
+  return adaptable && (targets.empty() || base::contains(targets, target));
 }
 
 }  // namespace ergometer::workload

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "spec/catalog/read.h"
 

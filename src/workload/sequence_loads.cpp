@@ -16,6 +16,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "workload/sequences.h"
 
 namespace ergometer::workload {
@@ -87,8 +88,7 @@ void set_windows(const spec::Job& job, SequenceLoads& loads) {
   const int64_t keys = shapes_of_batch(job, loads.base).key_length;
   for (const spec::Layer& layer : job.model.layers) {
     const int64_t window = spec::Model::window(layer, keys);
-    if (std::find(loads.windows.begin(), loads.windows.end(), window) == loads.windows.end())
-      loads.windows.push_back(window);
+    if (!base::contains(loads.windows, window)) loads.windows.push_back(window);
   }
   const Shapes base = shapes_of_batch(job, loads.base), most = shapes_of_batch(job, loads.most);
   loads.full = {static_cast<double>(loads.most.tokens) / static_cast<double>(loads.base.tokens)};
@@ -117,12 +117,12 @@ std::vector<double> work_of_replicas(const spec::Job& job, const Batches& batche
 
 double most_work(const spec::Job& job, const Batches& batches) {
   const std::vector<double> work = work_of_replicas(job, batches);
-  return *std::max_element(work.begin(), work.end());
+  return *std::ranges::max_element(work);
 }
 
 void set_totals(const spec::Job& job, const Batches& batches, SequenceLoads& loads) {
   const std::vector<double> work = work_of_replicas(job, batches);
-  const auto slowest = std::max_element(work.begin(), work.end());
+  const auto slowest = std::ranges::max_element(work);
   loads.slowest = slowest - work.begin();
   loads.slowest_load =
       *slowest * static_cast<double>(work.size()) / std::accumulate(work.begin(), work.end(), 0.0);
@@ -135,7 +135,7 @@ void set_totals(const spec::Job& job, const Batches& batches, SequenceLoads& loa
 Batches typical_step(const spec::Job& job) {
   std::vector<Batches> steps;
   for (int64_t step = 0; step < kDrawnSteps; ++step) steps.push_back(draw_step(job, step));
-  std::stable_sort(steps.begin(), steps.end(), [&](const Batches& a, const Batches& b) {
+  std::ranges::stable_sort(steps, [&](const Batches& a, const Batches& b) {
     return most_work(job, a) < most_work(job, b);
   });
   return std::move(steps[kDrawnSteps / 2]);
@@ -152,7 +152,7 @@ SequenceLoads empty_loads(const spec::Job& job) {
 
 size_t SequenceLoads::measure(const Operator& op) const {
   if (op.kind != OperatorKind::kAttention) return 0;
-  const auto found = std::find(windows.begin(), windows.end(), op.attention.window);
+  const auto found = std::ranges::find(windows, op.attention.window);
   ERGOMETER_CHECK(found != windows.end(), "a window of no layer");
   return static_cast<size_t>(found - windows.begin()) + 1;
 }

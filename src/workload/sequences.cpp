@@ -12,6 +12,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "base/random.h"
 #include "workload/parameters.h"
@@ -48,7 +49,7 @@ class DocumentDraw {
       }
       case LengthKind::kCounted: {
         const int64_t which = random_.below(n, up_to_.back());
-        const auto at = std::upper_bound(up_to_.begin(), up_to_.end(), which);
+        const auto at = std::ranges::upper_bound(up_to_, which);
         return lengths_.counts[static_cast<size_t>(at - up_to_.begin())].first;
       }
     }
@@ -100,10 +101,9 @@ int64_t rounded_up(int64_t tokens, int64_t multiple) {
 }
 
 double squares(const Documents& documents) {
-  double sum = 0;
-  for (const int64_t length : documents)
-    sum += static_cast<double>(length) * static_cast<double>(length);
-  return sum;
+  return base::sum(documents, [&](int64_t length) {
+    return static_cast<double>(length) * static_cast<double>(length);
+  });
 }
 
 MicroBatch micro_batch(const spec::Job& job, Documents documents) {
@@ -112,13 +112,13 @@ MicroBatch micro_batch(const spec::Job& job, Documents documents) {
   batch.real_tokens = std::accumulate(documents.begin(), documents.end(), int64_t{0});
   batch.real_pairs = squares(documents) / 2;
   const auto pad_to = [&](int64_t length) {
-    std::fill(documents.begin(), documents.end(), length);
+    std::ranges::fill(documents, length);
     batch.tokens = length * std::ssize(documents);
   };
   switch (t.sequence_batching) {
     case SequenceBatching::kPacked: batch.tokens = batch.real_tokens; break;
     case SequenceBatching::kPadded:
-      pad_to(rounded_up(*std::max_element(documents.begin(), documents.end()), alignment(job)));
+      pad_to(rounded_up(*std::ranges::max_element(documents), alignment(job)));
       break;
     case SequenceBatching::kPaddedToSeq: pad_to(t.seq_length); break;
     case SequenceBatching::kVariable:
@@ -141,8 +141,7 @@ void deal(const spec::Model& model, size_t replicas, std::vector<MicroBatch>& ba
                      });
     std::vector<size_t> order(replicas);
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return had[a] < had[b]; });
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return had[a] < had[b]; });
     std::vector<MicroBatch> dealt(replicas);
     for (size_t i = 0; i < replicas; ++i) {
       dealt[order[i]] = std::move(batches[first + i]);
@@ -169,9 +168,8 @@ std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step) {
   std::vector<Documents> samples = samples_of(job, step);
   const bool balanced = job.training.sequence_order == spec::SequenceOrder::kLengthBalanced;
   if (balanced)
-    std::stable_sort(samples.begin(), samples.end(), [](const Documents& a, const Documents& b) {
-      return squares(a) > squares(b);
-    });
+    std::ranges::stable_sort(
+        samples, [](const Documents& a, const Documents& b) { return squares(a) > squares(b); });
   const auto size = static_cast<size_t>(job.training.micro_batch);
   std::vector<MicroBatch> batches;
   for (size_t first = 0; first < samples.size(); first += size) {

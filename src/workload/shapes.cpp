@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
+
 namespace ergometer::workload {
 namespace {
 
@@ -126,8 +128,7 @@ bool recomputes(const spec::Job& job, std::string_view module) {
   const spec::Training& training = job.training;
   if (training.recompute != spec::Recompute::kSelective) return false;
   if (training.recompute_modules.empty()) return module == "core_attn";
-  return std::find(training.recompute_modules.begin(), training.recompute_modules.end(), module) !=
-         training.recompute_modules.end();
+  return base::contains(training.recompute_modules, module);
 }
 
 bool recomputes_by_operator(const spec::Job& job) { return recomputes(job, "op"); }

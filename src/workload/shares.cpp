@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/collection.h"
 #include "workload/parameters.h"
 
 namespace ergometer::workload {
@@ -126,7 +127,7 @@ void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
     (is_expert(op) ? block.parameters.trainable_expert : block.parameters.trainable_dense) += all;
   if (trained && is_engine_module(op)) {
     std::vector<double>& sizes = block.weight_shapes;
-    if (std::find(sizes.begin(), sizes.end(), elements) == sizes.end()) sizes.push_back(elements);
+    if (!base::contains(sizes, elements)) sizes.push_back(elements);
   }
 }
 

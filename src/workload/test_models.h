@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/collection.h"
 #include "spec/job/job.h"
 #include "workload/workload.h"
 
@@ -97,9 +98,7 @@ inline std::string word(const Workload& workload, const Item& item) {
 }
 
 inline std::vector<std::string> words(const Workload& workload, const std::vector<Item>& items) {
-  std::vector<std::string> result;
-  for (const Item& item : items) result.push_back(word(workload, item));
-  return result;
+  return base::mapped(items, [&](const Item& item) { return word(workload, item); });
 }
 
 /// The first operator of that name in a list.

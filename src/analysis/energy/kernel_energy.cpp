@@ -69,8 +69,7 @@ std::string name_of(const std::vector<size_t>& group, const WorkShares& work) {
 }
 
 void sort_energy_rows(std::vector<EnergyRow>& rows) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const EnergyRow& a, const EnergyRow& b) { return a.joules > b.joules; });
+  std::ranges::stable_sort(rows, std::ranges::greater{}, &EnergyRow::joules);
 }
 
 /// A phase draws what its classes draw.

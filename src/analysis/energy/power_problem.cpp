@@ -74,7 +74,7 @@ PowerProblem separable(const WorkShares& work, const std::vector<PowerWindow>& w
     problem.fractions = grouped(fractions, problem.groups);
     if (problem.groups.size() < 2) return problem;
     const std::vector<double> inflation = variance_inflation(problem.fractions);
-    const auto worst = std::max_element(inflation.begin(), inflation.end());
+    const auto worst = std::ranges::max_element(inflation);
     if (*worst <= kMostInflation) return problem;
     const auto joined = static_cast<size_t>(worst - inflation.begin());
     size_t partner = joined == 0 ? 1 : 0;

@@ -53,8 +53,7 @@ std::vector<ShapePower> power_by_shape(const run::RankTrace& trace, const Attrib
                     static_cast<int64_t>(watts.size()), sum / count,
                     std::sqrt(squares / (count - 1) / count)});
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const ShapePower& a, const ShapePower& b) { return a.windows > b.windows; });
+  std::ranges::stable_sort(rows, std::ranges::greater{}, &ShapePower::windows);
   return rows;
 }
 

@@ -89,9 +89,8 @@ Finding arrival(const TraceSummary& summary) {
   for (const RankSummary& rank : summary.ranks)
     span += static_cast<double>(rank.breakdown.span_ns) * 1e-9;
   if (span > 0) f.fraction = waiting / span;
-  const auto latest =
-      std::max_element(table.ranks.begin(), table.ranks.end(),
-                       [](const auto& a, const auto& b) { return a.lateness_ns < b.lateness_ns; });
+  const auto latest = std::ranges::max_element(
+      table.ranks, [](const auto& a, const auto& b) { return a.lateness_ns < b.lateness_ns; });
   const double matched = static_cast<double>(table.matched);
   f.what = fmt::format(
       "Ranks wait {} of the span in collectives for the last one to arrive: {} of {} matched "
@@ -139,8 +138,7 @@ std::vector<Finding> find(const TraceSummary& summary) {
       exposed_memory(summary), arrival(summary),     device_communication(summary)};
   for (Finding& finding : find_in_work(summary)) findings.push_back(std::move(finding));
   std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.cost_s > b.cost_s; });
+  std::ranges::stable_sort(findings, std::ranges::greater{}, &Finding::cost_s);
   return findings;
 }
 

@@ -19,8 +19,8 @@ std::string by_host(const std::vector<std::string>& hosts) {
   constexpr size_t kHostsNamed = 12;
   std::vector<std::pair<std::string, size_t>> counts;
   for (const std::string& host : hosts) {
-    const auto at = std::find_if(counts.begin(), counts.end(),
-                                 [&](const auto& count) { return count.first == host; });
+    const auto at =
+        std::ranges::find_if(counts, [&](const auto& count) { return count.first == host; });
     if (at == counts.end())
       counts.emplace_back(host, 1);
     else
@@ -145,7 +145,7 @@ void add_deviations_of(PeerDeviation::Kind kind, const std::vector<GpuDeviation>
 bool told_by_throttling(const JobReport& report, const PeerDeviation& deviation) {
   const bool hotter = deviation.kind == PeerDeviation::Kind::kDrift && deviation.moved > 0 &&
                       deviation.what.ends_with("temperature");
-  return !hotter && std::any_of(report.heat.begin(), report.heat.end(), [&](const HeatCost& cost) {
+  return !hotter && std::ranges::any_of(report.heat, [&](const HeatCost& cost) {
     return cost.rank == deviation.rank && cost.host == deviation.host &&
            cost.lost_fraction >= kWorthTelling;
   });

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include "analysis/findings/gpu_findings.h"
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/throttling.h"
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -287,8 +287,7 @@ std::string_view class_of(const Finding& f) {
       {"moving_straggler", "collective"},
       {"congested_link", "collective"},
       {"memory_round_trips", "elementwise"}};
-  const auto found = kClasses.find(f.name);
-  return found == kClasses.end() ? "" : found->second;
+  return base::value_or(kClasses, f.name, "");
 }
 
 /// What a GPU draws at work of a class, mean over the ranks of which watts are stated.
@@ -367,8 +366,7 @@ void add_job_findings(const JobReport& report, const TelemetryReport& power,
     return f.fraction < kWorthTelling && f.name != "gpu_drifts" && f.name != "gpu_deviates";
   });
   findings.insert(findings.end(), more.begin(), more.end());
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.fraction > b.fraction; });
+  std::ranges::stable_sort(findings, std::ranges::greater{}, &Finding::fraction);
   price_steps(summary, findings);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "analysis/findings/job_report.h"
 #include "analysis/findings/trace_summary.h"

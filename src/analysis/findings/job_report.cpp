@@ -26,8 +26,8 @@ void price_stragglers(const std::vector<run::RankTrace>& ranks, const EventGraph
     Replay replay;
     replay.faster_by =
         static_cast<double>(skew.peers_compute_ns) / static_cast<double>(skew.compute_ns);
-    const auto trace = std::find_if(ranks.begin(), ranks.end(),
-                                    [&](const auto& rank) { return rank.rank == skew.rank; });
+    const auto trace =
+        std::ranges::find_if(ranks, [&](const auto& rank) { return rank.rank == skew.rank; });
     replay.faster_rank = static_cast<size_t>(trace - ranks.begin());
     skew.saved_if_equal_ns = report.path.span_ns - replayed_span(graph, replay);
   }

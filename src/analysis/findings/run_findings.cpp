@@ -158,9 +158,8 @@ Finding recomputation(const run::Run& run, const Drawn& drawn) {
 
 /// The row of even routing; null: nothing is uneven.
 const run::ExpertRow* even_routing(const run::Run& run) {
-  const auto found = std::find_if(run.experts.begin(), run.experts.end(), [](const auto& row) {
-    return row.setting == "--moe-routing even";
-  });
+  const auto found = std::ranges::find_if(
+      run.experts, [](const auto& row) { return row.setting == "--moe-routing even"; });
   return found == run.experts.end() ? nullptr : &*found;
 }
 
@@ -189,9 +188,9 @@ Finding uneven_sequences(const run::Run& run) {
       "take {} less.",
       base::format_percent(played.waiting_fraction), played.slowest_load,
       base::format_seconds(f.cost_s));
-  const bool is_balanced = std::none_of(
-      run.sequences.begin(), run.sequences.end(),
-      [](const auto& row) { return row.setting == "--sequence-order length-balanced"; });
+  const bool is_balanced = std::ranges::none_of(run.sequences, [](const auto& row) {
+    return row.setting == "--sequence-order length-balanced";
+  });
   if (is_balanced) {
     f.try_next = "more micro batches a replica, among which lengths even out; fewer replicas.";
     f.check = "ergometer simulate MODEL --cluster CLUSTER --mbs 1";
@@ -228,9 +227,8 @@ Finding throttling(const run::Run& run) {
 
 Finding straggler(const run::Run& run) {
   Finding f = predicted(run, "straggler", run.thermal.straggler_cost_s, std::nullopt);
-  const auto slowest = std::min_element(
-      run.ranks.begin(), run.ranks.end(),
-      [](const auto& a, const auto& b) { return a.mean_clock_mhz < b.mean_clock_mhz; });
+  const auto slowest = std::ranges::min_element(
+      run.ranks, [](const auto& a, const auto& b) { return a.mean_clock_mhz < b.mean_clock_mhz; });
   if (slowest == run.ranks.end()) return f;
   f.what = fmt::format(
       "Ranks wait for those with slower GPUs, the slowest rank {} (node {}, slot {}) at {:.0f} MHz "
@@ -261,8 +259,7 @@ std::vector<Finding> run_findings(const run::Run& run) {
     findings.push_back(straggler(run));
   }
   std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.cost_s > b.cost_s; });
+  std::ranges::stable_sort(findings, std::ranges::greater{}, &Finding::cost_s);
   return findings;
 }
 

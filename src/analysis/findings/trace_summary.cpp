@@ -7,16 +7,16 @@
 #include "analysis/ranks/pipeline.h"
 #include "analysis/trace/step_breakdown.h"
 #include "analysis/work/kernel_class.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 
 namespace ergometer::analysis {
 namespace {
 
 std::vector<std::string_view> classes_of_names(const run::RankTrace& trace) {
-  std::vector<std::string_view> classes;
-  for (const std::string& name : trace.names)
-    classes.push_back(kernel_class(name, run::GpuClass::kCompute));
-  return classes;
+  return base::mapped(trace.names, [&](const std::string& name) {
+    return kernel_class(name, run::GpuClass::kCompute);
+  });
 }
 
 /// What is told of one rank without the others.

@@ -25,8 +25,7 @@ Intervals join(std::vector<Interval> pieces) {
 }  // namespace
 
 Intervals unite(std::vector<Interval> pieces) {
-  if (!std::is_sorted(pieces.begin(), pieces.end(), starts_before))
-    std::sort(pieces.begin(), pieces.end(), starts_before);
+  if (!std::ranges::is_sorted(pieces, starts_before)) std::ranges::sort(pieces, starts_before);
   return join(std::move(pieces));
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "base/collection.h"
+
 namespace ergometer::analysis {
 namespace {
 
@@ -88,11 +90,11 @@ class ActiveSets {
   /// The column that would lower the residual most; false when none would.
   bool add_steepest() {
     constexpr double kFlat = 1e-12;
-    const double scale = *std::max_element(h_.begin(), h_.end());
+    const double scale = *std::ranges::max_element(h_);
     size_t best = h_.size();
     double steepest = kFlat * std::abs(scale);
     for (size_t i = 0; i < h_.size(); ++i) {
-      if (std::find(passive_.begin(), passive_.end(), i) != passive_.end()) continue;
+      if (base::contains(passive_, i)) continue;
       double slope = h_[i];
       for (size_t j = 0; j < h_.size(); ++j) slope -= g_.at(i, j) * x_[j];
       if (slope > steepest) {
@@ -112,8 +114,7 @@ class ActiveSets {
       passive_.pop_back();
       return true;
     }
-    std::vector<double> h;
-    for (const size_t i : passive_) h.push_back(h_[i]);
+    std::vector<double> h = base::mapped(passive_, [&](size_t i) { return h_[i]; });
     const std::vector<double> wanted = solve(*l, std::move(h));
     double reach = 1;
     for (size_t i = 0; i < passive_.size(); ++i)

@@ -95,7 +95,7 @@ void Segmentation::split(size_t from, size_t to) {
 std::vector<LevelChange> Segmentation::take() {
   const size_t count = sums_.size() - 1;
   split(0, count);
-  std::sort(cuts_.begin(), cuts_.end(), [](const Cut& a, const Cut& b) { return a.at < b.at; });
+  std::ranges::sort(cuts_, {}, &Cut::at);
   std::vector<LevelChange> changes;
   double level = 0;
   bool known = false;

@@ -119,8 +119,7 @@ BatchVariation batch_variation(const OperationTimeline& timeline,
     off.push_back({{o.step, o.replica, o.lane, o.chunk, o.micro_batch},
                    even_us[i] > 1e-6 ? o.duration_us / even_us[i] - 1 : 0});
   }
-  std::stable_sort(off.begin(), off.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(off, [](const auto& a, const auto& b) { return a.first < b.first; });
   Moments moments;
   for (size_t begin = 0, end = 0; begin < off.size(); begin = end) {
     std::vector<double> one;

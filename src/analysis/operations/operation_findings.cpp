@@ -124,8 +124,7 @@ void tell_operations(OperationSlowdown& of) {
   mend("micro batches of unequal length", of.even_batches_step_s);
   mend("transfers slower than their median", of.transfer_step_s);
   mend("everything that is slower than its mean", of.ideal_step_s);
-  std::stable_sort(of.mendings.begin(), of.mendings.end(),
-                   [](const Mending& a, const Mending& b) { return a.saved_s > b.saved_s; });
+  std::ranges::stable_sort(of.mendings, std::ranges::greater{}, &Mending::saved_s);
   if (of.slowdown >= kStraggling) {
     tell_workers(of);
     tell_last_stage(of);
@@ -133,8 +132,7 @@ void tell_operations(OperationSlowdown& of) {
   tell_batches(of);
   tell_transfers(of);
   tell_launches(of);
-  std::stable_sort(of.findings.begin(), of.findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.cost_s > b.cost_s; });
+  std::ranges::stable_sort(of.findings, std::ranges::greater{}, &Finding::cost_s);
 }
 
 }  // namespace ergometer::analysis

@@ -92,7 +92,7 @@ MeetingKey StepCompiler::key_of(uint32_t local) const {
 
 /// The n-th send meets the n-th receive; where there are not as many, those of one number.
 void StepCompiler::meet_link(std::span<MeetingSide> link) {
-  const auto sends = std::count_if(link.begin(), link.end(), [](auto& m) { return m.sends; });
+  const auto sends = std::ranges::count_if(link, [](auto& m) { return m.sends; });
   const bool by_turn = 2 * sends == std::ssize(link);
   int32_t turn[2] = {0, 0};
   for (MeetingSide& meeting : link) {
@@ -119,13 +119,13 @@ void StepCompiler::meet() {
     if (is_transfer(step_.role(local)))
       meetings_.push_back({key_of(local), local, is_send(step_.role(local))});
   const auto by_key = [](const MeetingSide& a, const MeetingSide& b) { return a.key < b.key; };
-  std::stable_sort(meetings_.begin(), meetings_.end(), by_key);
+  std::ranges::stable_sort(meetings_, by_key);
   for (size_t begin = 0, end = 0; begin < meetings_.size(); begin = end) {
     for (end = begin; end < meetings_.size() && meetings_[end].key == meetings_[begin].key;) ++end;
     const auto meetings = std::span(meetings_).subspan(begin, end - begin);
     meetings.front().key.kind < 0 ? meet_link(meetings) : meet_collectives(meetings);
   }
-  std::stable_sort(meetings_.begin(), meetings_.end(), by_key);
+  std::ranges::stable_sort(meetings_, by_key);
   group_of_.assign(step_.size(), UINT32_MAX);
   for (size_t i = 0; i < meetings_.size(); ++i) {
     if (i == 0 || meetings_[i].key != meetings_[i - 1].key) groups_.emplace_back();
@@ -164,7 +164,7 @@ StepCompiler::Followers StepCompiler::followers() const {
 std::vector<uint32_t> StepCompiler::groups_by_start() const {
   std::vector<uint32_t> order(groups_.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+  std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) {
     return at(groups_[a].front()).start_us < at(groups_[b].front()).start_us;
   });
   return order;
@@ -259,8 +259,7 @@ std::vector<StepGraph> operation_graphs(const OperationTimeline& timeline, size_
       const Operation& o = timeline.operations[i];
       return std::tie(o.stage, o.replica, o.lane, o.start_us);
     };
-    std::stable_sort(steps[step].begin(), steps[step].end(),
-                     [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
+    std::ranges::stable_sort(steps[step], [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
     graphs[step] = StepCompiler(StepOperations(timeline, steps[step])).compile();
   });
   return graphs;

@@ -9,6 +9,7 @@
 #include "analysis/operations/operation_batches.h"
 #include "analysis/operations/operation_findings.h"
 #include "analysis/operations/operation_graph.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 
 namespace ergometer::analysis {
@@ -31,8 +32,7 @@ double middle(std::vector<double>& values) {
 }
 
 double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
+  const double sum = base::sum(values);
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
@@ -90,15 +90,14 @@ void WhatIfs::number_workers() {
     const Worker worker{o.stage, o.replica};
     if (workers_.empty() || workers_.back() != worker) workers_.push_back(worker);
   }
-  std::sort(workers_.begin(), workers_.end());
+  std::ranges::sort(workers_);
   workers_.erase(std::unique(workers_.begin(), workers_.end()), workers_.end());
   class_of_.reserve(timeline_.operations.size());
   uint32_t number = 0;
   for (const Operation& o : timeline_.operations) {
     const Worker worker{o.stage, o.replica};
     if (workers_[number] != worker)
-      number = static_cast<uint32_t>(std::lower_bound(workers_.begin(), workers_.end(), worker) -
-                                     workers_.begin());
+      number = static_cast<uint32_t>(std::ranges::lower_bound(workers_, worker) - workers_.begin());
     class_of_.push_back(static_cast<uint32_t>(o.kind * workers_.size()) + number);
   }
 }
@@ -156,8 +155,8 @@ std::vector<double> WhatIfs::step_s(const std::vector<Keeps>& what_ifs) const {
 }
 
 double WhatIfs::recorded_step_s() const {
-  double sum_us = 0;
-  for (const StepGraph& graph : graphs_) sum_us += graph.recorded_us;
+  const double sum_us =
+      base::sum(graphs_, [&](const StepGraph& graph) { return graph.recorded_us; });
   return sum_us * 1e-6 / static_cast<double>(graphs_.size());
 }
 
@@ -178,8 +177,8 @@ double WhatIfs::even_batches_step_s(const std::vector<double>& even_us) const {
 /// The larger first; of equal ones the order stays.
 template <class Parts>
 void sort_by_slowdown(Parts& parts) {
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& a, const auto& b) { return a.slowdown > b.slowdown; });
+  std::ranges::stable_sort(parts,
+                           [](const auto& a, const auto& b) { return a.slowdown > b.slowdown; });
 }
 
 /// The what-ifs that do not depend on what others say: own, ideal, every part by itself.

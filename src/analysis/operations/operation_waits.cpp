@@ -62,7 +62,7 @@ RankWaits::Pairs RankWaits::pair_up(const StepNumbers& work, const StepNumbers& 
   };
   std::vector<std::pair<int32_t, uint32_t>> by_number;
   for (const uint32_t local : work) by_number.emplace_back(number(local), local);
-  std::sort(by_number.begin(), by_number.end());
+  std::ranges::sort(by_number);
   for (const uint32_t transfer : transfers) {
     const auto found = std::lower_bound(by_number.begin(), by_number.end(),
                                         std::pair(number(transfer), uint32_t{0}));

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analysis/math/median.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -80,10 +81,9 @@ void leave_out_strangers(std::vector<ClockDifference>& points) {
   if (points.size() < kFewest) return;
   const Line line = median_line(points);
   const int64_t first = points.front().own_ns;
-  std::vector<double> distances;
-  for (const ClockDifference& d : points)
-    distances.push_back(
-        std::abs(d.offset_ns - line.height - line.slope * static_cast<double>(d.own_ns - first)));
+  const std::vector<double> distances = base::mapped(points, [&](const ClockDifference& d) {
+    return std::abs(d.offset_ns - line.height - line.slope * static_cast<double>(d.own_ns - first));
+  });
   const double typical = median(distances);
   size_t i = 0;
   std::erase_if(points, [&](const ClockDifference& d) {
@@ -157,8 +157,8 @@ int64_t ClockModel::offset_at(int64_t own_ns) const {
 
 std::optional<ClockModel> fit_clock(std::vector<ClockDifference> differences) {
   if (differences.empty()) return std::nullopt;
-  std::stable_sort(differences.begin(), differences.end(),
-                   [](const auto& a, const auto& b) { return a.own_ns < b.own_ns; });
+  std::ranges::stable_sort(differences,
+                           [](const auto& a, const auto& b) { return a.own_ns < b.own_ns; });
   if (!difference(differences.back().own_ns, differences.front().own_ns)) return std::nullopt;
   std::vector<ClockDifference> points = tightest(differences);
   leave_out_strangers(points);

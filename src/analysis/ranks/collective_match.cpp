@@ -66,7 +66,7 @@ void Matcher::add_calls(size_t trace) {
         .push_back(i);
   }
   for (auto& [key, events] : of_rank) {
-    std::stable_sort(events.begin(), events.end(), [&](size_t a, size_t b) {
+    std::ranges::stable_sort(events, [&](size_t a, size_t b) {
       return rank.events[a].start_ns < rank.events[b].start_ns;
     });
     sides_[key].push_back({trace, std::move(events)});
@@ -78,8 +78,7 @@ void Matcher::leave(const std::vector<Side>& sides) {
 }
 
 void Matcher::add(const CallKey& key, std::vector<CollectiveCall> calls) {
-  std::sort(calls.begin(), calls.end(),
-            [](const auto& a, const auto& b) { return a.trace < b.trace; });
+  std::ranges::sort(calls, [](const auto& a, const auto& b) { return a.trace < b.trace; });
   found_.instances.push_back({key.kind, key.group, key.message, std::move(calls)});
 }
 
@@ -107,8 +106,7 @@ bool Matcher::match_by_sequence(const CallKey& key, const std::vector<Side>& sid
 
 void Matcher::match_by_order(const CallKey& key, const std::vector<Side>& sides) {
   const size_t count = sides.front().events.size();
-  if (std::any_of(sides.begin(), sides.end(),
-                  [&](const Side& side) { return side.events.size() != count; }))
+  if (std::ranges::any_of(sides, [&](const Side& side) { return side.events.size() != count; }))
     return leave(sides);
   for (size_t i = 0; i < count; ++i) {
     std::vector<CollectiveCall> calls;
@@ -124,7 +122,7 @@ void Matcher::match_messages(const CallKey& key, const std::vector<Side>& sends)
   std::vector<Side> receives = found == sides_.end() ? std::vector<Side>() : found->second;
   const bool pair = !key.group.empty() && group_size(sends) == 2;
   for (const Side& send : sends) {
-    const auto partner = std::find_if(receives.begin(), receives.end(), [&](const Side& side) {
+    const auto partner = std::ranges::find_if(receives, [&](const Side& side) {
       return side.trace != send.trace && side.events.size() == send.events.size();
     });
     if (!pair || sends.size() > 2 || partner == receives.end()) {

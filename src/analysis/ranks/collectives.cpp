@@ -70,8 +70,8 @@ std::vector<CollectiveRow> collective_table(const std::vector<run::RankTrace>& r
       sum.row.mean_bus_gb_per_s = sum.bus_bytes / static_cast<double>(sum.known_ns);
     table.push_back(std::move(sum.row));
   }
-  std::stable_sort(table.begin(), table.end(),
-                   [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
+  std::ranges::stable_sort(table,
+                           [](const auto& a, const auto& b) { return a.total_ns > b.total_ns; });
   return table;
 }
 

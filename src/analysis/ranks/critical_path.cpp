@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 namespace ergometer::analysis {
 namespace {
@@ -97,7 +96,7 @@ CriticalPath PathWalk::take() {
   do {
     index = through(index);
   } while (step_back(index));
-  std::reverse(path_.segments.begin(), path_.segments.end());
+  std::ranges::reverse(path_.segments);
   return std::move(path_);
 }
 
@@ -111,8 +110,7 @@ auto totals(const std::vector<PathSegment>& segments, Key key) {
 
 template <class Row>
 void sort_rows(std::vector<Row>& rows) {
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.on_path_ns > b.on_path_ns; });
+  std::ranges::stable_sort(rows, std::ranges::greater{}, &Row::on_path_ns);
 }
 
 /// Replays what takes most of the path; each costs a pass over all events.
@@ -120,7 +118,7 @@ void add_counterfactuals(const EventGraph& graph, CriticalPath& path) {
   constexpr size_t kMost = 8;
   for (size_t i = 0; i < std::min(path.kinds.size(), kMost); ++i) {
     PathShare& share = path.kinds[i];
-    const auto known = std::find(graph.kinds.begin(), graph.kinds.end(), share.kind);
+    const auto known = std::ranges::find(graph.kinds, share.kind);
     if (known != graph.kinds.end()) {
       const auto kind = static_cast<uint32_t>(known - graph.kinds.begin());
       share.saved_if_free_ns = path.span_ns - replayed_span(graph, {.free_kind = kind});

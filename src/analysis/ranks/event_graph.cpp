@@ -63,7 +63,7 @@ void GraphBuilder::add_nodes() {
     for (size_t i = 0; i < ranks_[rank].events.size(); ++i)
       order.emplace_back(clocks_.common_ns(rank, ranks_[rank].events[i].start_ns), rank, i);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   for (const auto& [start, rank, i] : order) {
     node_of_[rank][i] = graph_.nodes.size();
     event_of_.push_back(i);
@@ -147,7 +147,7 @@ std::vector<Synchronization> GraphBuilder::add_launches(size_t rank) {
 /// The rank's nodes in order of their ends.
 std::vector<size_t> GraphBuilder::by_end(size_t rank) const {
   std::vector<size_t> nodes = node_of_[rank];
-  std::sort(nodes.begin(), nodes.end(), [&](size_t a, size_t b) {
+  std::ranges::sort(nodes, [&](size_t a, size_t b) {
     return std::tie(graph_.nodes[a].end_ns, a) < std::tie(graph_.nodes[b].end_ns, b);
   });
   return nodes;
@@ -173,7 +173,7 @@ void GraphBuilder::add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
 }
 
 void GraphBuilder::add_synchronizations(size_t rank, std::vector<Synchronization> sorted) {
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) {
     return std::tie(a.cpu_ns, a.node) < std::tie(b.cpu_ns, b.node);
   });
   for (const size_t node : node_of_[rank]) {

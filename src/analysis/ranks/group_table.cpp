@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "analysis/math/intervals.h"
 #include "analysis/math/sum.h"
 #include "analysis/ranks/arrivals.h"
 #include "analysis/ranks/collectives.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -67,14 +67,13 @@ template <class Key>
 std::vector<GroupRow> sorted(Rows<Key>& table) {
   std::vector<GroupRow> rows;
   for (auto& [key, row] : table.rows) rows.push_back(std::move(row));
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.exposed_ns > b.exposed_ns; });
+  std::ranges::stable_sort(
+      rows, [](const auto& a, const auto& b) { return a.exposed_ns > b.exposed_ns; });
   return rows;
 }
 
 Parallelism parallelism_of_group(const GroupLabels& labels, const run::Collective& known) {
-  const auto found = labels.find({known.group, known.description});
-  return found == labels.end() ? Parallelism() : found->second;
+  return base::value_or(labels, std::pair(known.group, known.description), Parallelism());
 }
 
 }  // namespace

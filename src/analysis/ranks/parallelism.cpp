@@ -53,7 +53,7 @@ GroupLabels label_groups(const std::vector<run::RankTrace>& ranks) {
   int64_t world = static_cast<int64_t>(ranks.size());
   for (const run::RankTrace& trace : ranks) world = std::max(world, trace.world_size);
   const std::map<GroupKey, GroupFacts> groups = gather(ranks);
-  const bool any_stated = std::any_of(groups.begin(), groups.end(), [](const auto& group) {
+  const bool any_stated = std::ranges::any_of(groups, [](const auto& group) {
     return !is_default(group.first) && !parallelism_of(group.first.second).empty();
   });
   GroupLabels labels;

@@ -1,7 +1,6 @@
 #include "analysis/ranks/pipeline.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -44,8 +43,8 @@ std::vector<PipelineRank> ranks_with_tasks(std::span<const run::RankTrace> trace
     PipelineRank rank;
     for (const Task& task : trace.tasks) rank.steps[task.step].tasks.push_back(&task);
     std::erase_if(rank.steps, [](const auto& step) {
-      return std::none_of(step.second.tasks.begin(), step.second.tasks.end(),
-                          [](const Task* task) { return is_compute(task->kind); });
+      return std::ranges::none_of(step.second.tasks,
+                                  [](const Task* task) { return is_compute(task->kind); });
     });
     if (rank.steps.empty()) continue;
     rank.stage = trace.stage >= 0 ? trace.stage : static_cast<int64_t>(ranks.size());
@@ -276,9 +275,8 @@ void add_micro_batches(const MicroBatchTimes& times, PipelineReport& report) {
       ++slowest_times[slowest->first];
       ++row_of.at(slowest->first)->slowest;
     }
-    const auto most =
-        std::max_element(slowest_times.begin(), slowest_times.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto most = std::ranges::max_element(
+        slowest_times, [](const auto& a, const auto& b) { return a.second < b.second; });
     report.micro_batch_rows.push_back(
         {micro_batch, most->first, slowest_s.get().value_or(0), mean_s.get().value_or(0)});
   }

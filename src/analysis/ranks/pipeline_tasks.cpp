@@ -1,7 +1,6 @@
 #include "analysis/ranks/pipeline_tasks.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -65,8 +64,8 @@ class Launches {
       if (launch != nullptr && event.kind != run::GpuClass::kCommunication)
         events_.emplace_back(launch->start_ns, &event);
     }
-    std::stable_sort(events_.begin(), events_.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::ranges::stable_sort(events_,
+                             [](const auto& a, const auto& b) { return a.first < b.first; });
   }
   /// From the first start to the last end of what was launched within a range of the CPU; nothing
   /// was: no duration.
@@ -150,8 +149,8 @@ std::vector<WorkPhase> work_phases_of(const run::RankTrace& trace, const GroupLa
     const bool compute = event.kind == run::GpuClass::kCompute && !optimizer[event.name];
     if (compute || is_message(trace, event, labels)) events.push_back(&event);
   }
-  std::stable_sort(events.begin(), events.end(),
-                   [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
+  std::ranges::stable_sort(events,
+                           [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; });
   std::vector<WorkPhase> phases;
   bool cut = true, any_message = false;
   for (const run::GpuEvent* event : events) {
@@ -311,8 +310,8 @@ std::vector<std::vector<size_t>> pipelines(const std::vector<run::RankTrace>& ra
   for (const auto& [key, members] : groups) {
     std::set<size_t> all = members;
     std::erase_if(joined, [&](const std::set<size_t>& other) {
-      const bool meets = std::any_of(other.begin(), other.end(),
-                                     [&](size_t trace) { return all.count(trace) > 0; });
+      const bool meets =
+          std::ranges::any_of(other, [&](size_t trace) { return all.count(trace) > 0; });
       if (meets) all.insert(other.begin(), other.end());
       return meets;
     });
@@ -326,8 +325,8 @@ std::vector<std::vector<size_t>> pipelines(const std::vector<run::RankTrace>& ra
 
 /// Puts tasks in order; those without a number are counted, forwards and backwards by themselves.
 void number_tasks(run::RankTrace& trace) {
-  std::stable_sort(trace.tasks.begin(), trace.tasks.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(trace.tasks,
+                           [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   std::map<std::pair<int64_t, TaskKind>, int64_t> counts;
   for (PipelineTask& t : trace.tasks) {
     if (t.step < 0) t.step = step_at(trace, t.start_ns);
@@ -368,8 +367,7 @@ void find_pipeline_tasks(std::vector<run::RankTrace>& ranks, const GroupLabels& 
   for (run::RankTrace& trace : ranks)
     if (trace.tasks.empty()) trace.tasks = tasks_of_ranges(trace);
   for (const std::vector<size_t>& members : pipelines(ranks, labels)) {
-    const bool stated =
-        std::any_of(members.begin(), members.end(), [&](size_t i) { return ranks[i].stage >= 0; });
+    const bool stated = std::ranges::any_of(members, [&](size_t i) { return ranks[i].stage >= 0; });
     if (!stated) find_in_pipeline(ranks, members, labels);
   }
   for (run::RankTrace& trace : ranks) number_tasks(trace);

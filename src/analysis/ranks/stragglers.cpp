@@ -57,7 +57,7 @@ std::vector<RankActivity> activities(const std::vector<run::RankTrace>& ranks,
   for (const CollectiveInstance& one : collectives.instances)
     for (const auto& [trace, event] : one.calls)
       all[trace].ends.push_back(ranks[trace].events[event].end_ns());
-  for (RankActivity& activity : all) std::sort(activity.ends.begin(), activity.ends.end());
+  for (RankActivity& activity : all) std::ranges::sort(activity.ends);
   return all;
 }
 
@@ -161,7 +161,7 @@ void GroupStudy::find_latecomer(GroupSkew& skew) {
 std::optional<Approach> GroupStudy::approach(const CollectiveCall& call) const {
   const RankActivity& activity = activity_[call.trace];
   const int64_t start = event(call).start_ns;
-  const auto after = std::upper_bound(activity.ends.begin(), activity.ends.end(), start);
+  const auto after = std::ranges::upper_bound(activity.ends, start);
   if (after == activity.ends.begin()) return std::nullopt;
   const int64_t since = *(after - 1);
   return Approach{clocks_.common_ns(call.trace, since), activity.compute.within(since, start),
@@ -236,7 +236,7 @@ void GroupStudy::compare_transfers(GroupSkew& skew) const {
   double taken = 0, best = 0;
   for (auto& [key, transfers] : alike) {
     if (transfers.size() < kFewest) continue;
-    std::sort(transfers.begin(), transfers.end());
+    std::ranges::sort(transfers);
     const auto fast = static_cast<double>(transfers[transfers.size() / kFastest]);
     for (const int64_t transfer : transfers) taken += static_cast<double>(transfer);
     best += fast * static_cast<double>(transfers.size());
@@ -298,9 +298,8 @@ std::map<GroupKey, std::vector<Met>> by_group(const std::vector<run::RankTrace>&
         {&one, meeting_of(ranks, one, clocks), false});
   }
   for (auto& [key, met] : groups) {
-    std::stable_sort(met.begin(), met.end(), [](const Met& a, const Met& b) {
-      return a.meeting.last_ns < b.meeting.last_ns;
-    });
+    std::ranges::stable_sort(
+        met, [](const Met& a, const Met& b) { return a.meeting.last_ns < b.meeting.last_ns; });
     mark_skewed(ranks, clocks, met);
   }
   return groups;
@@ -367,7 +366,7 @@ std::vector<GroupSkew> find_stragglers(const std::vector<run::RankTrace>& ranks,
       add_condition(ranks[study.straggler()], log, skew);
     skews.push_back(std::move(skew));
   }
-  std::stable_sort(skews.begin(), skews.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(skews, [](const auto& a, const auto& b) {
     return a.waiting_ns + a.transfer_ns > b.waiting_ns + b.transfer_ns;
   });
   return skews;

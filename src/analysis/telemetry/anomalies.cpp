@@ -10,6 +10,7 @@
 #include "analysis/math/level_changes.h"
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/telemetry_updates.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -83,7 +84,7 @@ double period_of(const std::vector<size_t>& spikes) {
   for (size_t i = 1; i < spikes.size(); ++i)
     gaps.push_back(static_cast<double>(spikes[i] - spikes[i - 1]));
   const double typical = median_of(gaps);
-  const auto alike = static_cast<double>(std::count_if(gaps.begin(), gaps.end(), [&](double gap) {
+  const auto alike = static_cast<double>(std::ranges::count_if(gaps, [&](double gap) {
     return std::abs(gap - typical) <= std::max(1.0, kTolerance * typical);
   }));
   return typical > 1 && alike >= kMost * static_cast<double>(gaps.size()) ? typical : 0;
@@ -232,8 +233,7 @@ std::optional<Peers> peers_of(const std::vector<const run::Device*>& all, Metric
 }
 
 double mean(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
+  const double sum = base::sum(values);
   return sum / static_cast<double>(values.size());
 }
 
@@ -258,8 +258,7 @@ void look_for_outliers(const Peers& peers, const Watched& watched, const GpuName
 
 /// The median of all but one of some values in order.
 double median_without(const std::vector<double>& sorted, double own) {
-  const auto at =
-      static_cast<size_t>(std::lower_bound(sorted.begin(), sorted.end(), own) - sorted.begin());
+  const auto at = static_cast<size_t>(std::ranges::lower_bound(sorted, own) - sorted.begin());
   const auto other = [&](size_t i) { return sorted[i < at ? i : i + 1]; };
   const size_t count = sorted.size() - 1;
   return 0.5 * (other((count - 1) / 2) + other(count / 2));
@@ -278,7 +277,7 @@ std::vector<std::vector<double>> moves_of_others(const Peers& peers) {
   };
   for (size_t bin = 0; bin < bins; ++bin) {
     for (size_t i = 0; i < sorted.size(); ++i) sorted[i] = move(i, bin);
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     for (size_t i = 0; i < moves.size(); ++i) moves[i][bin] = median_without(sorted, move(i, bin));
   }
   return moves;
@@ -296,9 +295,8 @@ double level_of_others(const Peers& peers, size_t gpu, size_t bin) {
 int64_t time_of_move(const run::Device& device, Metric metric, const Binned& series,
                      const std::vector<LevelChange>& changes) {
   const auto move = [](const LevelChange& c) { return std::abs(c.after - c.before); };
-  const auto largest =
-      std::max_element(changes.begin(), changes.end(),
-                       [&](const auto& a, const auto& b) { return move(a) < move(b); });
+  const auto largest = std::ranges::max_element(
+      changes, [&](const auto& a, const auto& b) { return move(a) < move(b); });
   const size_t bin = largest->at, begin = largest == changes.begin() ? 0 : (largest - 1)->at,
                end = largest + 1 == changes.end() ? series.values.size() : (largest + 1)->at;
   const std::span<const double> own = series.values;

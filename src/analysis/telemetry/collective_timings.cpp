@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "analysis/math/median.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -40,8 +41,8 @@ void add_sizes(const run::DeviceLog& log, std::vector<CollectiveSize>& rows) {
   for (auto& [key, times] : all) {
     CollectiveSize& row = rows[times.row];
     row.timings = static_cast<int64_t>(times.seconds.size());
-    row.lowest_s = *std::min_element(times.seconds.begin(), times.seconds.end());
-    row.highest_s = *std::max_element(times.seconds.begin(), times.seconds.end());
+    row.lowest_s = *std::ranges::min_element(times.seconds);
+    row.highest_s = *std::ranges::max_element(times.seconds);
     row.median_s = median(std::move(times.seconds));
     row.algorithm_gb_per_s = median(std::move(times.algorithm));
     row.bus_gb_per_s = median(std::move(times.bus));
@@ -58,9 +59,8 @@ using Matched = std::map<std::pair<std::string, int64_t>, std::vector<RankTime>>
 void add_collective(const std::vector<RankTime>& times, std::map<int64_t, CommunicatorRank>& ranks,
                     int64_t& apart, double& all_s) {
   const auto shorter = [](const RankTime& a, const RankTime& b) { return a.seconds < b.seconds; };
-  const auto [last, first] = std::minmax_element(times.begin(), times.end(), shorter);
-  double sum = 0;
-  for (const RankTime& time : times) sum += time.seconds;
+  const auto [last, first] = std::ranges::minmax_element(times, shorter);
+  const double sum = base::sum(times, [&](const RankTime& time) { return time.seconds; });
   all_s += sum;
   constexpr double kApart = 20e-6, kPart = 0.05;
   if (first->seconds - last->seconds < std::max(kApart, kPart * last->seconds)) return;
@@ -108,9 +108,7 @@ CollectiveTimings collective_timings(const run::DeviceLog& log) {
   add_sizes(log, result.sizes);
   std::vector<std::string> communicators;
   for (const run::CollectiveLog& c : log.collectives)
-    if (std::find(communicators.begin(), communicators.end(), c.communicator) ==
-        communicators.end())
-      communicators.push_back(c.communicator);
+    if (!base::contains(communicators, c.communicator)) communicators.push_back(c.communicator);
   for (const std::string& communicator : communicators)
     add_ranks_of(communicator, log, result.ranks);
   return result;

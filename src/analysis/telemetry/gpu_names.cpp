@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/collection.h"
+
 namespace ergometer::analysis {
 namespace {
 
@@ -21,8 +23,7 @@ GpuNames::GpuNames(const run::DeviceLog& log, bool beside_traces) : beside_trace
 }
 
 std::string GpuNames::host_of(const run::Device& gpu) const {
-  const auto at = hosts_.find(gpu.host);
-  return at == hosts_.end() ? gpu.host : at->second;
+  return base::value_or(hosts_, gpu.host, gpu.host);
 }
 
 std::string GpuNames::of(const run::Device& gpu) const {

@@ -85,8 +85,8 @@ std::vector<HeatCost> heat_costs(const run::DeviceLog& log, bool beside_traces) 
       cost.lost_fraction =
           cost.throttled_fraction * (1 - cost.throttled_clock_mhz / cost.free_clock_mhz);
   }
-  std::stable_sort(costs.begin(), costs.end(),
-                   [](const auto& a, const auto& b) { return a.lost_fraction > b.lost_fraction; });
+  std::ranges::stable_sort(
+      costs, [](const auto& a, const auto& b) { return a.lost_fraction > b.lost_fraction; });
   return costs;
 }
 

@@ -87,15 +87,14 @@ std::vector<LinkUse> link_use(const run::DeviceLog& log) {
       if (series != nullptr) add(device, *series, counted.rate, seconds, use);
     }
     // A rate is asked only where there is no counter: it is the mean of a short window.
-    const bool known = std::any_of(all.begin(), all.end(), [&](const LinkUse& other) {
+    const bool known = std::ranges::any_of(all, [&](const LinkUse& other) {
       return other.kind == use.kind && other.direction == use.direction;
     });
     if (use.devices == 0 || known) continue;
     use.mean_gb_per_s = use.bytes / seconds * 1e-9;
     all.push_back(std::move(use));
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return all;
 }
 

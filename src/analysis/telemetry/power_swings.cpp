@@ -1,7 +1,6 @@
 #include "analysis/telemetry/power_swings.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 

@@ -7,6 +7,7 @@
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/gpu_names.h"
+#include "base/collection.h"
 #include "base/mean.h"
 #include "run/event_reasons.h"
 
@@ -175,9 +176,8 @@ void report_energies(const std::vector<KnownWay>& ways, double efficiency, Devic
 
 /// The values of a sensor's updates, each once.
 std::vector<double> update_values(const SensorUpdates& updates, double efficiency) {
-  std::vector<double> values;
-  for (const run::Sample& point : updates.points) values.push_back(point.value / efficiency);
-  return values;
+  return base::mapped(updates.points,
+                      [&](const run::Sample& point) { return point.value / efficiency; });
 }
 
 /// The strongest changes of a tenth or more, in order of time.
@@ -186,11 +186,10 @@ std::vector<ChangePoint> power_changes(Samples samples) {
   constexpr size_t kMost = 16;
   std::vector<ChangePoint> changes = reading_changes(samples, {.least_part = kTenth});
   const auto move = [](const ChangePoint& c) { return std::abs(c.after - c.before); };
-  std::stable_sort(changes.begin(), changes.end(),
-                   [&](const auto& a, const auto& b) { return move(a) > move(b); });
+  std::ranges::stable_sort(changes,
+                           [&](const auto& a, const auto& b) { return move(a) > move(b); });
   changes.resize(std::min(changes.size(), kMost));
-  std::sort(changes.begin(), changes.end(),
-            [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  std::ranges::sort(changes, [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
   return changes;
 }
 
@@ -209,8 +208,8 @@ void leave_out_beats(DeviceReport& report) {
     if (stretch.to_ns < points.back().time_ns)
       report.changes.push_back({stretch.to_ns, stretch.mean_w, after});
   }
-  std::sort(report.changes.begin(), report.changes.end(),
-            [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
+  std::ranges::sort(report.changes,
+                    [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
 }
 
 void report_power(const run::Device& device, DeviceReport& report) {
@@ -397,9 +396,8 @@ void summarize_heat(TelemetryReport& report) {
     if (device.throttled_fraction) throttled.add(*device.throttled_fraction);
     for (const ReasonShare& share : device.reasons) shares[share.reason] += share.fraction;
   }
-  const auto gpus = static_cast<double>(
-      std::count_if(report.devices.begin(), report.devices.end(),
-                    [](const DeviceReport& d) { return d.kind == run::DeviceKind::kGpu; }));
+  const auto gpus = static_cast<double>(std::ranges::count_if(
+      report.devices, [](const DeviceReport& d) { return d.kind == run::DeviceKind::kGpu; }));
   for (const auto& [reason, sum] : shares) thermal.event_shares.push_back({reason, sum / gpus});
   thermal.known = gpu.count > 0 || clock.count > 0 || throttled.count > 0;
   thermal.mean_gpu_c = gpu.get().value_or(0);

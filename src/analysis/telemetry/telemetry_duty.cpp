@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "analysis/telemetry/telemetry_updates.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -132,8 +133,7 @@ std::vector<RepeatingStretch> repeating_stretches(std::span<const run::Sample> p
   for (const Stretch& stretch : busy_stretches(points, quiet_stretches(points, period_s))) {
     const auto within = points.subspan(stretch.first, stretch.behind - stretch.first);
     if (within.size() < kFewest || within.size() > kMostPoints) continue;
-    std::vector<double> values;
-    for (const run::Sample& point : within) values.push_back(point.value);
+    const std::vector<double> values = base::mapped(within, &run::Sample::value);
     const auto lag = beat(values);
     if (!lag) continue;
     RepeatingStretch found{stretch.from_ns, stretch.to_ns, 0, 0, 0};

@@ -95,12 +95,12 @@ LoggedSteps logged_steps(const run::TrainingLog& training) {
     result.start_ns = start;
     result.end_ns = last.end_ns;
   }
-  std::sort(late.begin(), late.end());
+  std::ranges::sort(late);
   result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
   result.low_s = percentile(late, 0.1);
   result.high_s = percentile(late, 0.9);
   result.p95_s = percentile(late, 0.95);
-  std::sort(rates.begin(), rates.end());
+  std::ranges::sort(rates);
   result.tokens_per_s_per_gpu = percentile(rates, 0.5);
   return result;
 }
@@ -118,8 +118,8 @@ TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog
   report.benchmark = training.benchmark;
   report.platform = training.platform;
   report.logged = logged_steps(training);
-  const auto run = std::find_if(training.phases.begin(), training.phases.end(),
-                                [](const run::Phase& p) { return p.name == "run"; });
+  const auto run =
+      std::ranges::find_if(training.phases, [](const run::Phase& p) { return p.name == "run"; });
   if (run == training.phases.end() || run->end_ns <= run->start_ns) return report;
   report.run_s = seconds(run->end_ns - run->start_ns);
   for (const run::Device& device : log.devices) {

@@ -114,7 +114,7 @@ double counted(std::span<const run::Sample> samples, int64_t start_ns, int64_t e
 
 double percentile(std::vector<double>& values, double fraction) {
   if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const double rank = std::ceil(fraction * static_cast<double>(values.size()));
   return values[static_cast<size_t>(std::max(rank, 1.0)) - 1];
 }

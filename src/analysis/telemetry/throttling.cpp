@@ -22,9 +22,9 @@ int64_t causes(int64_t bits) {
 
 /// Severe reasons stand behind harmless ones in NVML's list.
 void sort_longest_first(std::vector<ReasonShare>& reasons) {
-  std::reverse(reasons.begin(), reasons.end());
-  std::stable_sort(reasons.begin(), reasons.end(),
-                   [](const auto& a, const auto& b) { return a.fraction > b.fraction; });
+  std::ranges::reverse(reasons);
+  std::ranges::stable_sort(reasons,
+                           [](const auto& a, const auto& b) { return a.fraction > b.fraction; });
 }
 
 constexpr std::array kAdvice = std::to_array<ReasonAdvice>({
@@ -112,8 +112,7 @@ std::optional<Throttling> throttling_of(const run::Device& gpu) {
 }
 
 const ReasonAdvice& advice_for(std::string_view reason) {
-  const auto at = std::find_if(kAdvice.begin(), kAdvice.end(),
-                               [&](const ReasonAdvice& advice) { return advice.reason == reason; });
+  const auto at = std::ranges::find(kAdvice, reason, &ReasonAdvice::reason);
   return at == kAdvice.end() ? kAdvice.back() : *at;
 }
 

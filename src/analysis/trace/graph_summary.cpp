@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/math/sum.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -25,8 +26,7 @@ class IdIndex {
   explicit IdIndex(const std::vector<WorkNode>& nodes) {
     entries_.reserve(nodes.size());
     for (uint32_t i = 0; i < nodes.size(); ++i) entries_.push_back({nodes[i].id, i});
-    if (!std::is_sorted(entries_.begin(), entries_.end()))
-      std::sort(entries_.begin(), entries_.end());
+    if (!std::ranges::is_sorted(entries_)) std::ranges::sort(entries_);
   }
   uint32_t find(uint64_t id) const {
     const auto found =
@@ -111,11 +111,11 @@ Edges turned(const Edges& edges) {
 std::vector<uint64_t> find_cycle(const run::WorkGraph& graph, const Edges& edges,
                                  const std::vector<uint32_t>& waiting) {
   constexpr size_t kMostShown = 8;
-  const auto stuck = std::find_if(waiting.begin(), waiting.end(), [](uint32_t n) { return n > 0; });
+  const auto stuck = std::ranges::find_if(waiting, [](uint32_t n) { return n > 0; });
   if (stuck == waiting.end()) return {};
   const auto next = [&](uint32_t node) {
     const auto of = edges.of(node);
-    return *std::find_if(of.begin(), of.end(), [&](uint32_t to) { return waiting[to] > 0; });
+    return *std::ranges::find_if(of, [&](uint32_t to) { return waiting[to] > 0; });
   };
   // As many steps as there are nodes end within a cycle.
   auto at = static_cast<uint32_t>(stuck - waiting.begin());
@@ -237,8 +237,7 @@ std::vector<GraphCollectiveRow> collective_rows(const run::WorkGraph& graph) {
     row.group = key.second;
     sorted.push_back(std::move(row));
   }
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
   return sorted;
 }
 
@@ -253,7 +252,7 @@ std::vector<GraphNameRow> name_rows(const run::WorkGraph& graph) {
   }
   for (size_t i = 0; i < rows.size(); ++i) rows[i].name = graph.names[i];
   std::erase_if(rows, [](const GraphNameRow& row) { return row.count == 0; });
-  std::sort(rows.begin(), rows.end(), [](const GraphNameRow& a, const GraphNameRow& b) {
+  std::ranges::sort(rows, [](const GraphNameRow& a, const GraphNameRow& b) {
     return std::tie(b.operations, b.count, a.name) < std::tie(a.operations, a.count, b.name);
   });
   return rows;
@@ -301,9 +300,7 @@ GraphSummary summarize_graph(const run::WorkGraph& graph) {
 }
 
 std::vector<GraphSummary> summarize_graphs(const std::vector<run::WorkGraph>& graphs) {
-  std::vector<GraphSummary> summaries;
-  for (const run::WorkGraph& graph : graphs) summaries.push_back(summarize_graph(graph));
-  return summaries;
+  return base::mapped(graphs, [&](const run::WorkGraph& graph) { return summarize_graph(graph); });
 }
 
 }  // namespace ergometer::analysis

@@ -49,8 +49,7 @@ IdleCauses idle_causes(const run::RankTrace& trace) {
   std::vector<const run::GpuEvent*> events;
   for (const run::GpuEvent& event : trace.events) events.push_back(&event);
   const auto earlier = [](const auto* a, const auto* b) { return a->start_ns < b->start_ns; };
-  if (!std::is_sorted(events.begin(), events.end(), earlier))
-    std::stable_sort(events.begin(), events.end(), earlier);
+  if (!std::ranges::is_sorted(events, earlier)) std::ranges::stable_sort(events, earlier);
   const Waits waits(trace);
   IdleCauses causes;
   int64_t busy_until = events.empty() ? 0 : events.front()->start_ns;

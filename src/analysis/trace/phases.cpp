@@ -12,8 +12,8 @@ namespace ergometer::analysis {
 namespace {
 
 bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 /// "AddmmBackward0", "CheckpointFunctionBackward", "torch::autograd::AccumulateGrad".
@@ -210,9 +210,9 @@ void add_phases(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& ph
     add_time(rows[i].busy_ns, length(unite(std::move(pieces[i]))));
   table.rows.assign(rows.begin(), rows.end());
   std::erase_if(table.rows, [](const PhaseRow& row) { return row.count == 0; });
-  const bool recorded = std::any_of(
-      trace.operators.begin(), trace.operators.end(),
-      [](const run::Operator& op) { return op.sequence >= 0 || op.forward_thread > 0; });
+  const bool recorded = std::ranges::any_of(trace.operators, [](const run::Operator& op) {
+    return op.sequence >= 0 || op.forward_thread > 0;
+  });
   table.without_autograd = !trace.operators.empty() && !recorded;
 }
 

@@ -8,6 +8,8 @@
 #include "analysis/trace/steps.h"
 #include "analysis/work/collective_kind.h"
 #include "analysis/work/kernel_class.h"
+#include "base/collection.h"
+#include "run/row_columns.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -60,16 +62,12 @@ void add(run::Breakdown& sum, const std::array<double, kParts>& seconds, double 
   sum.exposed_reduce_scatter += seconds[kReduceScatter];
   sum.exposed_all_to_all += seconds[kAllToAll];
   sum.exposed_send_recv += seconds[kSendRecv];
-  double busy = 0;
-  for (const double part : seconds) busy += part;
+  const double busy = base::sum(seconds);
   sum.idle += std::max(step_s - busy, 0.0);
 }
 
 void scale(run::Breakdown& b, double factor) {
-  for (double* value :
-       {&b.compute, &b.optimizer, &b.exposed_all_reduce, &b.exposed_all_gather,
-        &b.exposed_reduce_scatter, &b.exposed_all_to_all, &b.exposed_send_recv, &b.idle})
-    *value *= factor;
+  run::kBreakdownColumns.for_each([&](std::string_view, auto part) { b.*part *= factor; });
 }
 
 /// Seconds a step that each part has to itself.

@@ -48,8 +48,8 @@ base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const Ste
   std::erase_if(chosen.events, [&](const run::GpuEvent& event) {
     const run::Launch* launch = run::launch_of(trace, event);
     const int64_t time = launch != nullptr ? launch->start_ns : event.start_ns;
-    return std::none_of(wanted.begin(), wanted.end(),
-                        [&](const run::StepMark& step) { return is_in(step, time); });
+    return std::ranges::none_of(wanted,
+                                [&](const run::StepMark& step) { return is_in(step, time); });
   });
   std::erase_if(chosen.tasks, [&](const run::PipelineTask& task) {
     return task.step < range.first || task.step > range.last;
@@ -61,8 +61,7 @@ StepTimes step_times(const run::RankTrace& trace) {
   StepTimes times;
   if (trace.steps.empty()) return times;
   const auto by_number = [](const auto& a, const auto& b) { return a.number < b.number; };
-  const auto [lowest, highest] =
-      std::minmax_element(trace.steps.begin(), trace.steps.end(), by_number);
+  const auto [lowest, highest] = std::ranges::minmax_element(trace.steps, by_number);
   times.count = static_cast<int64_t>(trace.steps.size());
   times.first = lowest->number;
   times.last = highest->number;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "run/gpu_trace.h"

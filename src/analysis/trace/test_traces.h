@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "run/gpu_trace.h"
 
 namespace ergometer::analysis {

@@ -21,7 +21,7 @@ std::vector<LabelEdge> edges_of(const std::vector<run::GpuEvent>& events,
     edges.push_back({events[i].start_ns, labels[i], 1});
     edges.push_back({events[i].end_ns(), labels[i], -1});
   }
-  std::sort(edges.begin(), edges.end(), [](const LabelEdge& a, const LabelEdge& b) {
+  std::ranges::sort(edges, [](const LabelEdge& a, const LabelEdge& b) {
     return std::tie(a.time_ns, a.label, a.change) < std::tie(b.time_ns, b.label, b.change);
   });
   return edges;

@@ -1,7 +1,6 @@
 #include "analysis/work/kernel_table.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
 
@@ -37,7 +36,7 @@ template <class Rows>
 std::vector<KernelRow> sorted(Rows&& by_key) {
   std::vector<KernelRow> table;
   for (auto& [key, row] : by_key) table.push_back(std::move(row));
-  std::sort(table.begin(), table.end(), [](const KernelRow& a, const KernelRow& b) {
+  std::ranges::sort(table, [](const KernelRow& a, const KernelRow& b) {
     return std::tie(b.total_ns, a.name, a.kind) < std::tie(a.total_ns, b.name, b.kind);
   });
   return table;

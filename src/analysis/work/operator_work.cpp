@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -20,7 +21,7 @@ double input_bytes(const Inputs& inputs) {
 }
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return base::contains(names, name);
 }
 
 /// The name without its library and the underscore of in-place forms: "aten::add_" is "add".
@@ -62,7 +63,7 @@ std::optional<OperatorWork> multiply_in_any_layout(const Inputs& inputs) {
   const Dims &a = matrices[0]->dims, &b = matrices[1]->dims;
   OperatorWork::Flops flops{INFINITY, 0};
   for (const int64_t k : a) {
-    if (k <= 0 || std::find(b.begin(), b.end(), k) == b.end()) continue;
+    if (k <= 0 || !base::contains(b, k)) continue;
     const double work = 2 * product(a) * product(b) / static_cast<double>(k);
     flops = {std::min(flops.low, work), std::max(flops.high, work)};
   }
@@ -295,7 +296,7 @@ Dims broadcast(const Inputs& inputs) {
 
 /// Reads all inputs, writes `output` in the type of the first tensor.
 std::optional<OperatorWork> stream(const Inputs& inputs, Dims output) {
-  const auto tensor = std::find_if(inputs.begin(), inputs.end(), [](const OperatorInput& input) {
+  const auto tensor = std::ranges::find_if(inputs, [](const OperatorInput& input) {
     return input.element_bytes > 0 && !input.dims.empty();
   });
   if (tensor == inputs.end()) return std::nullopt;
@@ -311,8 +312,7 @@ std::optional<OperatorWork> stream(const Inputs& inputs, Dims output) {
 std::optional<OperatorWork> bytes_only(std::string_view name, const Inputs& inputs) {
   if (inputs.empty()) return std::nullopt;
   const OperatorInput& first = inputs[0];
-  if (std::binary_search(kPointwise.begin(), kPointwise.end(), name))
-    return stream(inputs, broadcast(inputs));
+  if (std::ranges::binary_search(kPointwise, name)) return stream(inputs, broadcast(inputs));
   const bool of_first = is_one_of(
       name, {"native_layer_norm", "native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm",
              "native_group_norm", "_fused_rms_norm", "_softmax", "_log_softmax"});

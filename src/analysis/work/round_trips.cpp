@@ -10,6 +10,7 @@
 #include "analysis/math/sum.h"
 #include "analysis/work/kernel_class.h"
 #include "analysis/work/operator_work.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 bool is_memory_bound(std::string_view kernel_class) {
   constexpr std::array kClasses =
       std::to_array<std::string_view>({"elementwise", "norm", "softmax", "reduction", "copy"});
-  return std::find(kClasses.begin(), kClasses.end(), kernel_class) != kClasses.end();
+  return base::contains(kClasses, kernel_class);
 }
 
 /// An operator of given shapes, looked at once.
@@ -49,7 +50,7 @@ class Operators {
 bool hands_over(const KnownOperator& earlier, const KnownOperator& later) {
   if (!earlier.work.memory_bound || !later.work.memory_bound || earlier.work.output_bytes <= 0)
     return false;
-  return std::any_of(later.inputs.begin(), later.inputs.end(), [&](const OperatorInput& input) {
+  return std::ranges::any_of(later.inputs, [&](const OperatorInput& input) {
     return input.dims == earlier.work.output && input.bytes() == earlier.work.output_bytes;
   });
 }
@@ -64,7 +65,7 @@ std::vector<size_t> in_stream_order(const run::RankTrace& trace) {
   std::vector<size_t> order;
   for (size_t i = 0; i < trace.events.size(); ++i)
     if (trace.events[i].kind == run::GpuClass::kCompute) order.push_back(i);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
     const run::GpuEvent &x = trace.events[a], &y = trace.events[b];
     return std::tie(x.device, x.stream, x.start_ns) < std::tie(y.device, y.stream, y.start_ns);
   });

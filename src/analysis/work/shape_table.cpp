@@ -104,8 +104,7 @@ ShapeTable shape_table(const std::vector<run::RankTrace>& ranks,
     std::tie(row.name, row.shapes, row.dtypes, row.values) = key;
     table.rows.push_back(std::move(row));
   }
-  std::stable_sort(table.rows.begin(), table.rows.end(),
-                   [](const ShapeRow& a, const ShapeRow& b) { return a.total_ns > b.total_ns; });
+  std::ranges::stable_sort(table.rows, std::ranges::greater{}, &ShapeRow::total_ns);
   return table;
 }
 

@@ -239,25 +239,16 @@ Flag files_at_a_time() {
 }
 
 Flag repair_flag() {
-  Flag flag;
-  flag.name = "repair";
-  flag.group = "input";
-  flag.help =
-      "put right what CharLLM-PPT's files are known to have wrong: counters of which 32 bits "
-      "were kept, memory in use, swapped labels";
-  return flag;
+  return option("repair", "", "input",
+                "put right what CharLLM-PPT's files are known to have wrong: counters of which 32 "
+                "bits were kept, memory in use, swapped labels");
 }
 
 Flag sample_period_flag() {
-  Flag flag;
-  flag.name = "sample-period";
-  flag.takes = Flag::Takes::kValue;
-  flag.value = "TIME";
-  flag.group = "input";
-  flag.help =
-      "how far rows are apart where a file does not say when they were read (dmon without -o DT); "
-      "by default 1 s, as dmon's";
-  return flag;
+  return option(
+      "sample-period", "TIME", "input",
+      "how far rows are apart where a file does not say when they were read (dmon without "
+      "-o DT); by default 1 s, as dmon's");
 }
 
 base::Result<void> read_sample_period(const Arguments& arguments,
@@ -303,59 +294,27 @@ base::Result<importer::Recorded> read_files(const std::vector<std::string>& path
 }  // namespace
 
 std::vector<Flag> analyze_flags() {
-  using Takes = Flag::Takes;
   return {
-      {"steps",
-       "",
-       Takes::kValue,
-       "all|N..M",
-       "input",
-       "only what was launched in these training steps (ProfilerStep#N), both ends among them; by "
-       "default whole files",
-       {}},
-      {"classes",
-       "",
-       Takes::kValue,
-       "name|study",
-       "output",
-       "how kernels are put into classes: by what their names tell, or as the CharLLM-PPT study "
-       "did",
-       {"name", "study"},
-       true},
+      option("steps", "all|N..M", "input",
+             "only what was launched in these training steps (ProfilerStep#N), both ends among "
+             "them; by default whole files"),
+      option("classes", "name|study", "output",
+             "how kernels are put into classes: by what their names tell, or as the CharLLM-PPT "
+             "study did")
+          .one_of({"name", "study"}),
       repair_flag(),
-      {"nvlink-links",
-       "",
-       Takes::kValue,
-       "N",
-       "input",
-       "estimate NVLink traffic as N times that of link 0, where a file has no more "
-       "(CharLLM-PPT; 18 on H100 and H200)",
-       {}},
+      option("nvlink-links", "N", "input",
+             "estimate NVLink traffic as N times that of link 0, where a file has no more "
+             "(CharLLM-PPT; 18 on H100 and H200)"),
       sample_period_flag(),
-      {"groups",
-       "",
-       Takes::kValue,
-       "FILE.yaml",
-       "input",
-       "sizes of the parallel groups of a timeline of operations (dp_size, pp_size, tp_size, "
-       "vpp_size); by default the file of its name beside it",
-       {}},
+      option("groups", "FILE.yaml", "input",
+             "sizes of the parallel groups of a timeline of operations (dp_size, pp_size, tp_size, "
+             "vpp_size); by default the file of its name beside it"),
       files_at_a_time(),
-      {"against",
-       "",
-       Takes::kValue,
-       "JOB",
-       "output",
-       "hold what was recorded to what is predicted of this job file or simulated Run, as compare "
-       "--predicted does",
-       {}},
-      {"report",
-       "",
-       Takes::kValue,
-       "FILE.html",
-       "output",
-       "write it as a page that needs no network",
-       {}},
+      option("against", "JOB", "output",
+             "hold what was recorded to what is predicted of this job file or simulated Run, as "
+             "compare --predicted does"),
+      option("report", "FILE.html", "output", "write it as a page that needs no network"),
   };
 }
 
@@ -390,11 +349,8 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
 }
 
 std::vector<Flag> import_flags() {
-  using Takes = Flag::Takes;
-  return {{"out", "o", Takes::kValue, "FILE", "output", "the Run file to write", {}},
-          repair_flag(),
-          sample_period_flag(),
-          files_at_a_time()};
+  return {option("out", "FILE", "output", "the Run file to write").shortened("o"), repair_flag(),
+          sample_period_flag(), files_at_a_time()};
 }
 
 base::Result<run::Run> read_recorded(const std::vector<std::string>& paths,

@@ -22,8 +22,8 @@ bool is_ambiguous(std::string_view name) {
 std::optional<analysis::DevicePeak> peak_of(const std::vector<run::RankTrace>& ranks) {
   if (ranks.empty()) return std::nullopt;
   const std::string& gpu = ranks.front().gpu;
-  const bool same = std::all_of(ranks.begin(), ranks.end(),
-                                [&](const run::RankTrace& trace) { return trace.gpu == gpu; });
+  const bool same =
+      std::ranges::all_of(ranks, [&](const run::RankTrace& trace) { return trace.gpu == gpu; });
   if (!same || is_ambiguous(gpu)) return std::nullopt;
   const auto node = validation::node_of_gpu(gpu);
   if (!node) return std::nullopt;

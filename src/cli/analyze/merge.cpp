@@ -33,7 +33,7 @@ base::Result<analysis::RunPart> read_part(const std::string& path, const Argumen
 /// Shards of a study become the study; nothing when no file is a study's.
 base::Result<std::optional<run::Run>> merged_study(const std::vector<analysis::RunPart>& parts) {
   const auto is_study = [](const analysis::RunPart& part) { return part.run.study.has_value(); };
-  if (std::none_of(parts.begin(), parts.end(), is_study)) return std::nullopt;
+  if (std::ranges::none_of(parts, is_study)) return std::nullopt;
   std::vector<run::Run> shards;
   std::vector<std::string> files;
   for (const analysis::RunPart& part : parts) {
@@ -56,21 +56,10 @@ std::string study_answer(const run::Run& run, const std::string& out, bool as_js
 }  // namespace
 
 std::vector<Flag> merge_flags() {
-  using Takes = Flag::Takes;
-  return {{"out",
-           "o",
-           Takes::kValue,
-           "FILE",
-           "output",
-           "the Run file to write, of searches their estimates",
-           {}},
-          {"reference",
-           "",
-           Takes::kValue,
-           "HOST",
-           "clocks",
-           "the host whose clock counts; by default the first node's",
-           {}}};
+  return {option("out", "FILE", "output", "the Run file to write, of searches their estimates")
+              .shortened("o"),
+          option("reference", "HOST", "clocks",
+                 "the host whose clock counts; by default the first node's")};
 }
 
 base::Result<int> run_merge(const Arguments& arguments, const Console& console) {

@@ -55,33 +55,18 @@ base::Result<std::vector<page::NamedRun>> runs_of(const Arguments& arguments,
 }  // namespace
 
 std::vector<Flag> report_flags() {
-  using Takes = Flag::Takes;
   Flag threads = threads_flag();
   threads.help = "jobs simulated at a time, of two Runs or --what-if; by default one a processor";
-  return {{"out", "o", Takes::kValue, "FILE.html", "output", "the page to write", {}},
-          {"title",
-           "",
-           Takes::kValue,
-           "TEXT",
-           "output",
-           "what the page is called; by default the Runs' names",
-           {}},
-          {"ranks",
-           "",
-           Takes::kValue,
-           "LIST",
-           "output",
-           "whose timelines: 0,8-11 or all; by default the first of every stage that the Run has",
-           {}},
-          {"what-if",
-           "",
-           Takes::kValue,
-           "LIST",
-           "output",
-           "of a job file: plays jobs with other values of these settings into the page, some 60; "
-           "names as in a job file, and cap, clock, inlet: tp,pp,mbs,cap",
-           {}},
-          threads};
+  return {
+      option("out", "FILE.html", "output", "the page to write").shortened("o"),
+      option("title", "TEXT", "output", "what the page is called; by default the Runs' names"),
+      option(
+          "ranks", "LIST", "output",
+          "whose timelines: 0,8-11 or all; by default the first of every stage that the Run has"),
+      option("what-if", "LIST", "output",
+             "of a job file: plays jobs with other values of these settings into the page, some "
+             "60; names as in a job file, and cap, clock, inlet: tp,pp,mbs,cap"),
+      threads};
 }
 
 base::Result<int> run_report(const Arguments& arguments, const Console& console) {

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "cli/console/progress.h"
 #include "cli/console/threads.h"
 #include "cli/job/settled_job.h"

@@ -2,12 +2,12 @@
 
 #include <cstdio>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/result.h"
 
 namespace ergometer::cli {
@@ -44,7 +44,15 @@ struct Flag {
   bool checked =
       false;  ///< whether only the choices are allowed; a setting is checked by its reader
   bool repeats = false;  ///< given several times, the values are joined by commas
+
+  Flag shortened(std::string to) &&;
+  Flag one_of(std::vector<std::string> words) &&;  ///< nothing else is allowed
+  Flag with_optional_value() &&;
+  Flag repeated() &&;
 };
+
+/// An option as most are: it takes a value, or nothing where `value` is empty.
+Flag option(std::string name, std::string value, std::string group, std::string help);
 
 /// What the user wrote after the command, checked against its flags; nothing about the values'
 /// meaning is.
@@ -58,8 +66,7 @@ struct Arguments {
 
   bool has(std::string_view name) const { return flags.find(name) != flags.end(); }
   std::string value(std::string_view name, std::string_view fallback = "") const {
-    const auto found = flags.find(name);
-    return found == flags.end() ? std::string(fallback) : found->second;
+    return base::value_or(flags, name, std::string(fallback));
   }
 };
 

@@ -33,9 +33,7 @@ base::Result<int> run_as_rank(const spread::Launched& launched, const Console& c
 }  // namespace
 
 Flag shard_flag() {
-  return {"shard", "",        Flag::Takes::kValue,
-          "I/N",   "running", "the I-th of N parts, which ergometer merge joins",
-          {}};
+  return option("shard", "I/N", "running", "the I-th of N parts, which ergometer merge joins");
 }
 
 base::Result<spread::Shard> shard_of(const Arguments& arguments) {
@@ -44,9 +42,8 @@ base::Result<spread::Shard> shard_of(const Arguments& arguments) {
 }
 
 bool is_spoken_for(const std::vector<std::string>& words) {
-  const bool own_shard = std::any_of(words.begin(), words.end(), [](const std::string& word) {
-    return word.starts_with("--shard");
-  });
+  const bool own_shard = std::ranges::any_of(
+      words, [](const std::string& word) { return word.starts_with("--shard"); });
   return !own_shard && spread::launched().rank > 0;
 }
 

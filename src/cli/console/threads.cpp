@@ -12,9 +12,7 @@
 namespace ergometer::cli {
 
 Flag threads_flag() {
-  return {"threads", "",        Flag::Takes::kValue,
-          "N",       "running", "rows at a time; by default one a processor",
-          {}};
+  return option("threads", "N", "running", "rows at a time; by default one a processor");
 }
 
 namespace {

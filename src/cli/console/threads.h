@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include "base/result.h"
 #include "cli/console/command.h"

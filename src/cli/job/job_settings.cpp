@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/text.h"
 #include "cli/job/script_run.h"
@@ -15,7 +14,7 @@ namespace {
 
 std::string dashed(std::string_view name) {
   std::string text(name);
-  std::replace(text.begin(), text.end(), '_', '-');
+  std::ranges::replace(text, '_', '-');
   return text;
 }
 
@@ -77,11 +76,9 @@ std::vector<Flag> setting_flags() {
   std::vector<Flag> flags;
   for (const spec::SettingInfo& setting : spec::setting_table())
     flags.push_back(setting_flag(setting));
-  const auto add = [&](const char* name, const char* help) {
-    flags.push_back({name, "", Flag::Takes::kValue, "FILE", "job", help, {}, false});
-  };
-  add("megatron-args", "Megatron-LM's arguments: a launch script or an argument file");
-  add("nemo", "a NeMo YAML file");
+  flags.push_back(option("megatron-args", "FILE", "job",
+                         "Megatron-LM's arguments: a launch script or an argument file"));
+  flags.push_back(option("nemo", "FILE", "job", "a NeMo YAML file"));
   add_script_flags(flags);
   add_run_flag(flags);
   return flags;

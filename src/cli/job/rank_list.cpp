@@ -32,7 +32,7 @@ base::Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const st
                       part, ranks - 1));
     for (int64_t rank = first; rank <= last; ++rank) list.push_back(rank);
   }
-  std::sort(list.begin(), list.end());
+  std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
   if (list.empty()) return base::input_error(flag + ": no rank is named; like 0,8-11 or all");
   return list;

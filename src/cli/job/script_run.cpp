@@ -93,7 +93,7 @@ std::vector<intake::StartedProgram> started_programs(const std::filesystem::path
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".words") files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   std::vector<intake::StartedProgram> programs;
   for (std::filesystem::path& file : files) {
     intake::StartedProgram program;
@@ -110,7 +110,7 @@ std::vector<intake::StartedProgram> started_programs(const std::filesystem::path
 
 bool is_variable_name(std::string_view text) {
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::all_of(text.begin(), text.end(), [](char c) {
+         std::ranges::all_of(text, [](char c) {
            return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
          });
 }
@@ -119,7 +119,7 @@ bool is_variable_name(std::string_view text) {
 
 void add_script_flags(std::vector<Flag>& flags) {
   const auto add = [&](const char* name, const char* value, const char* help) {
-    flags.push_back({name, "", Flag::Takes::kValue, value, "job", help, {}, false});
+    flags.push_back(option(name, value, "job", help));
   };
   add("env", "NAME=VALUE", "a variable that the launch script finds set, as often as needed");
   flags.back().repeats = true;
@@ -131,15 +131,9 @@ void add_script_flags(std::vector<Flag>& flags) {
 
 void add_run_flag(std::vector<Flag>& flags) {
   flags.push_back(
-      {"megatron-run",
-       "",
-       Flag::Takes::kNothing,
-       "",
-       "job",
-       "run the command behind -- with stand-ins for torchrun, python, srun, ..., which "
-       "only report how they were started, and read the job from that",
-       {},
-       false});
+      option("megatron-run", "", "job",
+             "run the command behind -- with stand-ins for torchrun, python, srun, ..., which only "
+             "report how they were started, and read the job from that"));
 }
 
 base::Result<intake::ScriptContext> script_context(const Arguments& arguments) {

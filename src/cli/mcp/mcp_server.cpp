@@ -43,7 +43,7 @@ Json initialize(const Json& params) {
       params.contains("protocolVersion") && params.at("protocolVersion").is_string()
           ? params.at("protocolVersion").get<std::string>()
           : "";
-  const auto known = std::find(kVersions.begin(), kVersions.end(), asked);
+  const auto known = std::ranges::find(kVersions, asked);
   return {{"protocolVersion", known == kVersions.end() ? kVersions.front() : *known},
           {"capabilities", {{"tools", Json::object()}}},
           {"serverInfo", {{"name", "ergometer"}, {"version", base::version()}}},

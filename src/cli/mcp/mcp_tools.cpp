@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
 #include "cli/console/memory_stream.h"
 
 namespace ergometer::cli {
@@ -45,18 +46,15 @@ constexpr std::array<std::string_view, 12> kNotOffered = {
     "schedule-save", "run",          "report", "trace", "telemetry", "out",
     "save",          "megatron-run", "shard",  "json",  "quiet",     "help"};
 
-bool is_offered(const Flag& flag) {
-  return std::find(kNotOffered.begin(), kNotOffered.end(), flag.name) == kNotOffered.end();
-}
+bool is_offered(const Flag& flag) { return !base::contains(kNotOffered, flag.name); }
 
 const Tool* find_tool(const std::string& name) {
-  const auto tool = std::find_if(kTools.begin(), kTools.end(),
-                                 [&](const Tool& each) { return each.name == name; });
+  const auto tool = std::ranges::find(kTools, name, &Tool::name);
   return tool == kTools.end() ? nullptr : &*tool;
 }
 
 std::string with_underscores(std::string name) {
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 

@@ -121,65 +121,43 @@ base::Result<void> write_results(const Arguments& arguments, const std::string& 
 }  // namespace
 
 std::vector<Flag> calibrate_flags() {
-  using Takes = Flag::Takes;
   const auto flag = [](const char* name, const char* value, const char* help) {
-    return Flag{name, "", Takes::kValue, value, "calibration", help, {}};
+    return option(name, value, "calibration", help);
   };
   const auto of_job = [](const char* name, const char* value, const char* help) {
-    return Flag{name, "", Takes::kValue, value, "recording", help, {}};
+    return option(name, value, "recording", help);
   };
-  return {
-      flag("truth", "FILE[,FILE]", "measured runs, in the columns of training_runs.csv"),
-      flag("parameters", "FILE",
-           "what is fitted, with priors and bounds; by default catalog/calibration.yaml"),
-      flag("out", "DIR",
-           "where to write the fitted catalog files, cross-validation.csv and "
-           "calibration.json"),
-      flag("catalog", "DIR", "a catalog folder whose files are changed in place"),
-      flag("folds", "N", "parts of the cross-validation; by default 10"),
-      flag("rounds", "N", "steps of the fit at most; by default 8"),
-      {"leave-out",
-       "",
-       Takes::kValue,
-       "source",
-       "calibration",
-       "also predict each source by a fit that has not seen it, nor what was settled on its "
-       "runs: left-out.csv",
-       {"source"},
-       true},
-      {"device",
-       "",
-       Takes::kOptionalValue,
-       "GPU",
-       "measurement",
-       "measure one GPU for eight minutes and fit its power and heat: the number of an NVIDIA "
-       "GPU, by default 0, or simulated:NAME",
-       {}},
-      {"cooling",
-       "",
-       Takes::kValue,
-       "WORD",
-       "measurement",
-       "how the measured GPU is cooled, where not as the catalog's node is built: what the fit of "
-       "its heat starts from",
-       {"air", "liquid", "immersion"},
-       true},
-      {"dry-run", "", Takes::kNothing, "", "measurement", "print what --device would do", {}},
-      {"from",
-       "",
-       Takes::kValue,
-       "FILE",
-       "recording",
-       "fit the numbers of JOB's cluster to a recording of JOB: a Run, a profiler's trace, "
-       "telemetry; several with commas",
-       {},
-       false,
-       true},
-      of_job("trace-steps", "N", "steps in a trace that marks none"),
-      of_job("model", "MODEL", "of the recorded job, where its file does not say it"),
-      of_job("cluster", "CLUSTER", "the same"),
-      of_job("gpus", "N", "the same"),
-      threads_flag()};
+  return {flag("truth", "FILE[,FILE]", "measured runs, in the columns of training_runs.csv"),
+          flag("parameters", "FILE",
+               "what is fitted, with priors and bounds; by default catalog/calibration.yaml"),
+          flag("out", "DIR",
+               "where to write the fitted catalog files, cross-validation.csv and "
+               "calibration.json"),
+          flag("catalog", "DIR", "a catalog folder whose files are changed in place"),
+          flag("folds", "N", "parts of the cross-validation; by default 10"),
+          flag("rounds", "N", "steps of the fit at most; by default 8"),
+          option("leave-out", "source", "calibration",
+                 "also predict each source by a fit that has not seen it, nor what was settled on "
+                 "its runs: left-out.csv")
+              .one_of({"source"}),
+          option("device", "GPU", "measurement",
+                 "measure one GPU for eight minutes and fit its power and heat: the number of an "
+                 "NVIDIA GPU, by default 0, or simulated:NAME")
+              .with_optional_value(),
+          option("cooling", "WORD", "measurement",
+                 "how the measured GPU is cooled, where not as the catalog's node is built: what "
+                 "the fit of its heat starts from")
+              .one_of({"air", "liquid", "immersion"}),
+          option("dry-run", "", "measurement", "print what --device would do"),
+          option("from", "FILE", "recording",
+                 "fit the numbers of JOB's cluster to a recording of JOB: a Run, a profiler's "
+                 "trace, telemetry; several with commas")
+              .repeated(),
+          of_job("trace-steps", "N", "steps in a trace that marks none"),
+          of_job("model", "MODEL", "of the recorded job, where its file does not say it"),
+          of_job("cluster", "CLUSTER", "the same"),
+          of_job("gpus", "N", "the same"),
+          threads_flag()};
 }
 
 base::Result<int> run_calibrate(const Arguments& arguments, const Console& console) {

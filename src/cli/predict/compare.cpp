@@ -208,43 +208,23 @@ base::Result<int64_t> most_simulations(const Arguments& arguments) {
 }  // namespace
 
 std::vector<Flag> compare_flags() {
-  using Takes = Flag::Takes;
   Flag threads = threads_flag();
   threads.help = "simulations at a time; by default one a processor";
-  Flag with{
-      "with", "", Takes::kValue, "SETTING=VALUE", "input", "B is A with these settings: tp=8,pp=2",
-      {}};
-  with.repeats = true;
   const auto of_job = [](const char* name, const char* value, const char* help) {
-    return Flag{name, "", Takes::kValue, value, "input", help, {}};
+    return option(name, value, "input", help);
   };
   std::vector<Flag> flags = {
       of_job("model", "MODEL", "of every job given as a file"),
       of_job("cluster", "CLUSTER", "of every job given as a file"),
       of_job("gpus", "N", "of every job given as a file"),
-      with,
-      {"predicted",
-       "",
-       Takes::kValue,
-       "JOB",
-       "input",
-       "beside a recorded Run: what is predicted of this job file or simulated Run",
-       {}},
-      {"parts",
-       "",
-       Takes::kNothing,
-       "",
-       "input",
-       "two jobs by the parts of their steps, as recorded ones: nothing between them is "
-       "simulated",
-       {}},
-      {"max-simulations",
-       "",
-       Takes::kValue,
-       "N",
-       "running",
-       "most jobs to simulate; more causes than that allows are grouped (default 1024)",
-       {}},
+      option("with", "SETTING=VALUE", "input", "B is A with these settings: tp=8,pp=2").repeated(),
+      option("predicted", "JOB", "input",
+             "beside a recorded Run: what is predicted of this job file or simulated Run"),
+      option("parts", "", "input",
+             "two jobs by the parts of their steps, as recorded ones: nothing between them is "
+             "simulated"),
+      option("max-simulations", "N", "running",
+             "most jobs to simulate; more causes than that allows are grouped (default 1024)"),
       threads};
   add_script_flags(flags);
   return flags;

@@ -28,7 +28,7 @@ Result<std::vector<Knob>> knobs_of(const std::string& text) {
   std::vector<std::string_view> words;
   for (const Knob knob : optimize::all_knobs()) words.push_back(to_word(knob));
   for (const std::string& word : base::split(text, ',')) {
-    const auto found = std::find(words.begin(), words.end(), word);
+    const auto found = std::ranges::find(words, word);
     if (found == words.end()) {
       const auto guess = base::nearest(word, words);
       return input_error(fmt::format("--knobs: '{}' is not one of {}{}", word,
@@ -97,17 +97,14 @@ Result<void> write_files(const std::string& folder, const std::vector<optimize::
 }  // namespace
 
 std::vector<Flag> optimize_flags() {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags = setting_flags();
-  const auto add = [&](const char* name, const char* value, const char* help,
-                       std::vector<std::string> choices = {}) {
-    const bool checked = !choices.empty();
-    flags.push_back(
-        {name, "", Takes::kValue, value, "optimization", help, std::move(choices), checked});
+  const auto add = [&](const char* name, const char* value, const char* help) {
+    flags.push_back(option(name, value, "optimization", help));
   };
   add("knobs", "LIST", "what may change: placement,layers,recompute,caps,clocks; all by default");
-  add("objective", "time|energy|peak-power|temperature", "what there shall be less of; time",
-      {"time", "energy", "peak-power", "temperature"});
+  flags.push_back(option("objective", "time|energy|peak-power|temperature", "optimization",
+                         "what there shall be less of; time")
+                      .one_of({"time", "energy", "peak-power", "temperature"}));
   add("noise-floor", "PCT",
       "how far two runs of the same job differ: a gain has to exceed it; 0.5");
   add("max-slowdown", "PCT", "how much longer a step may take for less energy, power or heat; 1");

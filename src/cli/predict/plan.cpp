@@ -1,7 +1,5 @@
 #include "cli/predict/plan.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <iterator>
 

@@ -160,11 +160,9 @@ Result<std::optional<std::chrono::sys_days>> start_of(const Arguments& arguments
 }  // namespace
 
 std::vector<Flag> campaign_flags() {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags;
-  const auto add = [&](const char* name, const char* value, const char* help,
-                       Takes takes = Takes::kValue) {
-    flags.push_back({name, "", takes, value, "campaign", help, {}, false});
+  const auto add = [&](const char* name, const char* value, const char* help) {
+    flags.push_back(option(name, value, "campaign", help));
   };
   add("tokens", "N", "tokens that the model is trained on: 15T");
   add("phases", "FILE.yaml", "the run by phases: `run`, a list of {tokens, seq, gbs, ...}");
@@ -176,7 +174,7 @@ std::vector<Flag> campaign_flags() {
   add("spares", "N", "nodes that stand by; by default one is always there");
   add("storage", "B/s", "what storage takes from all nodes together: 500 GB/s; 1 GB/s a node");
   add("checkpoint-every", "TIME|N", "a time, or a number of steps; by default what is best");
-  add("hidden-checkpoints", "", "training stands for a copy to the hosts alone", Takes::kNothing);
+  add("hidden-checkpoints", "", "training stands for a copy to the hosts alone");
   add("snapshot", "B/s", "of that copy, a GPU; 10 GB/s");
   add("evaluate-every", "N", "steps from one evaluation to the next");
   add("evaluate-batches", "N", "global batches of each");

@@ -60,23 +60,12 @@ Result<Proxy> found_proxy(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 std::vector<Flag> proxy_flags() {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags = {
-      {"job-gpus",
-       "",
-       Takes::kValue,
-       "N",
-       "proxy",
-       "GPUs of the large job, where neither its file nor --dp says it",
-       {}},
-      {"judge",
-       "",
-       Takes::kValue,
-       "JOB.yaml",
-       "proxy",
-       "set this smaller job beside the large one instead of looking for one",
-       {}},
-      {"save", "", Takes::kValue, "FILE.yaml", "proxy", "write the smaller job as a job file", {}}};
+      option("job-gpus", "N", "proxy",
+             "GPUs of the large job, where neither its file nor --dp says it"),
+      option("judge", "JOB.yaml", "proxy",
+             "set this smaller job beside the large one instead of looking for one"),
+      option("save", "FILE.yaml", "proxy", "write the smaller job as a job file")};
   for (Flag& flag : setting_flags()) {
     // A step has no phases.
     if (flag.name == "run-phases") continue;

@@ -163,32 +163,29 @@ tl::unexpected<base::Error> model_is_missing(const Arguments& arguments) {
 }  // namespace
 
 std::vector<Flag> simulate_flags() {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags = setting_flags();
-  const auto add = [&](const char* name, Takes takes, const char* value, const char* group,
-                       const char* help, std::vector<std::string> choices = {}) {
-    const bool checked = !choices.empty();
-    flags.push_back({name, "", takes, value, group, help, std::move(choices), checked});
+  const auto add = [&](const char* name, const char* value, const char* help) {
+    flags.push_back(option(name, value, "output", help));
   };
-  add("engine", Takes::kValue, "sweep|event", "output",
-      "the sweep, or the slow event engine that checks it", {"sweep", "event"});
-  add("run", Takes::kValue, "FILE", "output", "write the whole Run as an SQLite file");
-  add("report", Takes::kValue, "FILE.html", "output",
-      "write the Run as a page that needs no network");
-  add("trace", Takes::kValue, "FILE", "output",
+  flags.push_back(option("engine", "sweep|event", "output",
+                         "the sweep, or the slow event engine that checks it")
+                      .one_of({"sweep", "event"}));
+  add("run", "FILE", "write the whole Run as an SQLite file");
+  add("report", "FILE.html", "write the Run as a page that needs no network");
+  add("trace", "FILE",
       "write a timeline for ui.perfetto.dev, of one rank a stage; packed as FILE.gz; in PyTorch's "
       "terms, a file a rank, as FILE.kineto.json");
-  add("telemetry", Takes::kValue, "FILE", "output",
-      "write what power, temperature and clock sensors show as CSV");
-  add("schedule-save", Takes::kValue, "FILE", "output",
+  add("telemetry", "FILE", "write what power, temperature and clock sensors show as CSV");
+  add("schedule-save", "FILE",
       "write the order of work of every pipeline stage, for --schedule-file");
-  add("trace-ranks", Takes::kValue, "LIST", "output",
+  add("trace-ranks", "LIST",
       "whose timeline and telemetry: 0,8-11 or all; by default the first of every stage");
-  add("ranks", Takes::kNothing, "", "output", "a line for every rank");
-  add("explain", Takes::kOptionalValue, "NAME", "output",
-      "where a number comes from: mfu, memory.peak_bytes, op:qkv, energy, ...; without NAME every "
-      "setting");
-  add("settings", Takes::kNothing, "", "output",
+  add("ranks", "", "a line for every rank");
+  flags.push_back(option("explain", "NAME", "output",
+                         "where a number comes from: mfu, memory.peak_bytes, op:qkv, energy, ...; "
+                         "without NAME every setting")
+                      .with_optional_value());
+  add("settings", "",
       "what the files and options say, each with where it stands; nothing is simulated");
   return flags;
 }

@@ -134,8 +134,7 @@ void note_empty_columns(const run::Study& study, const std::vector<run::StudyCol
     const auto has = [&](const run::StudyPoint& point) {
       return point.values.count(column.key) > 0;
     };
-    if (column.kind == run::StudyColumn::Kind::kValue &&
-        std::none_of(study.points.begin(), study.points.end(), has))
+    if (column.kind == run::StudyColumn::Kind::kValue && std::ranges::none_of(study.points, has))
       console.note(fmt::format("--columns: no row has {}", column.name));
   }
 }
@@ -194,26 +193,17 @@ base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Co
 }  // namespace
 
 std::vector<Flag> sweep_flags() {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags = {
       threads_flag(),
-      {"out",
-       "o",
-       Takes::kValue,
-       "FILE",
-       "output",
-       "the Run file to write; what is finished is kept beside it as it goes",
-       {}},
+      option("out", "FILE", "output",
+             "the Run file to write; what is finished is kept beside it as it goes")
+          .shortened("o"),
       shard_flag(),
-      {"csv", "", Takes::kValue, "FILE", "output", "every row as CSV; -: on standard output", {}},
-      {"columns",
-       "",
-       Takes::kValue,
-       "LIST",
-       "output",
-       "the columns of the table and of --csv: id,tp,thermal.max_gpu_c; all are in docs/json.md",
-       {}},
-      {"list", "", Takes::kNothing, "", "output", "show the points, run nothing", {}}};
+      option("csv", "FILE", "output", "every row as CSV; -: on standard output"),
+      option("columns", "LIST", "output",
+             "the columns of the table and of --csv: id,tp,thermal.max_gpu_c; all are in "
+             "docs/json.md"),
+      option("list", "", "output", "show the points, run nothing")};
   add_script_flags(flags);
   return flags;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "base/text.h"
@@ -47,7 +48,7 @@ base::Result<std::vector<std::string>> dimensions(const Arguments& arguments) {
   std::vector<std::string> names = words_of(arguments.value("by", kDefaultDimensions));
   const auto known = validation::trait_names();
   for (const std::string& name : names) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (base::contains(known, name)) continue;
     std::string message =
         fmt::format("--by: '{}' is not allowed; it is one of {}", name, fmt::join(known, ", "));
     if (const auto guess = base::nearest(name, known))
@@ -84,9 +85,8 @@ base::Result<std::vector<MeasuredRun>> select_tiers(std::vector<MeasuredRun> run
     return base::input_error(fmt::format("--tier: {}: no row of tier '{}'; {}",
                                          fmt::join(arguments.words, ", "), tier, there));
   }
-  std::erase_if(runs, [&](const MeasuredRun& run) {
-    return std::find(tiers.begin(), tiers.end(), run.cell("tier")) == tiers.end();
-  });
+  std::erase_if(runs,
+                [&](const MeasuredRun& run) { return !base::contains(tiers, run.cell("tier")); });
   return runs;
 }
 
@@ -100,7 +100,7 @@ base::Result<validation::ScoreOutput> output_of(const Arguments& arguments,
   if (output.explain->empty()) return output;
   std::vector<std::string> ids;
   for (const MeasuredRun& run : runs) ids.push_back(validation::id_of(run));
-  if (std::find(ids.begin(), ids.end(), *output.explain) != ids.end()) return output;
+  if (base::contains(ids, *output.explain)) return output;
   std::string message = fmt::format("--explain: {}: no row '{}' among those selected",
                                     fmt::join(arguments.words, ", "), *output.explain);
   if (const auto guess = base::nearest(*output.explain, ids))
@@ -148,63 +148,29 @@ base::Result<int> run_microbench(const Arguments& arguments, const Console& cons
 }  // namespace
 
 std::vector<Flag> validate_flags() {
-  using Takes = Flag::Takes;
   return {
-      {"tier", "", Takes::kValue, "A,B", "rows", "only rows of these tiers", {}},
-      {"by",
-       "",
-       Takes::kValue,
-       "LIST",
-       "output",
-       "a table for each of gpu, source, parallelism, scale, model, precision, framework, tier; by "
-       "default the first four",
-       {}},
-      {"limit",
-       "",
-       Takes::kValue,
-       "PCT",
-       "output",
-       "end with status 1 when the mean absolute error of step time, weighted by group, is above "
-       "PCT %",
-       {}},
-      {"explain",
-       "",
-       Takes::kOptionalValue,
-       "ID",
-       "output",
-       "what was filled in where a row is blank, and why; without ID for every row",
-       {}},
-      {"evidence",
-       "",
-       Takes::kValue,
-       "FILE",
-       "output",
-       "write how many runs of which kind there are, in the form of catalog/tables/evidence.csv",
-       {}},
-      {"series",
-       "",
-       Takes::kNothing,
-       "",
-       "output",
-       "instead of errors, jobs measured with several layouts: which one the prediction chooses, "
-       "and what that costs",
-       {}},
-      {"commands",
-       "",
-       Takes::kNothing,
-       "",
-       "output",
-       "instead of errors, the simulate command that says what each row says, and nothing more",
-       {}},
-      {"microbench",
-       "",
-       Takes::kValue,
-       "FILE.csv",
-       "rows",
-       "instead of runs, GEMMs, attention, collectives and copies measured by themselves; with "
-       "columns "
-       "latency_ms and power_w, what kernels draw",
-       {}},
+      option("tier", "A,B", "rows", "only rows of these tiers"),
+      option("by", "LIST", "output",
+             "a table for each of gpu, source, parallelism, scale, model, precision, framework, "
+             "tier; by default the first four"),
+      option("limit", "PCT", "output",
+             "end with status 1 when the mean absolute error of step time, weighted by group, is "
+             "above PCT %"),
+      option("explain", "ID", "output",
+             "what was filled in where a row is blank, and why; without ID for every row")
+          .with_optional_value(),
+      option("evidence", "FILE", "output",
+             "write how many runs of which kind there are, in the form of "
+             "catalog/tables/evidence.csv"),
+      option("series", "", "output",
+             "instead of errors, jobs measured with several layouts: which one the prediction "
+             "chooses, and what that costs"),
+      option(
+          "commands", "", "output",
+          "instead of errors, the simulate command that says what each row says, and nothing more"),
+      option("microbench", "FILE.csv", "rows",
+             "instead of runs, GEMMs, attention, collectives and copies measured by themselves; "
+             "with columns latency_ms and power_w, what kernels draw"),
       threads_flag(),
   };
 }

@@ -59,10 +59,10 @@ std::string written_json(const launch::Plan& plan, const std::string& folder,
   json.begin_object().member("schema_version", run::kSchemaVersion).member("out", folder);
   json.member("existed", written.existed).member("jobs", plan.jobs.size());
   json.member("runs", plan.runs.size());
-  json.key("submitted").begin_array();
-  for (const Submitted& one : submitted)
-    json.begin_object().member("file", one.file).member("job_id", one.id).end_object();
-  json.end_array().end_object();
+  json.objects("submitted", submitted, [&](const Submitted& one) {
+    json.member("file", one.file).member("job_id", one.id);
+  });
+  json.end_object();
   return json.take();
 }
 
@@ -107,8 +107,8 @@ Result<int> collect_folder(const Arguments& arguments, const Console& console) {
                    launch::collect(arguments.value("collect"), threads));
   console.answer(arguments.has("json") ? launch::collection_json(collection)
                                        : launch::collection_text(collection));
-  const bool all = std::all_of(collection.runs.begin(), collection.runs.end(),
-                               [](const launch::RunResult& run) { return run.measured_in_full(); });
+  const bool all = std::ranges::all_of(
+      collection.runs, [](const launch::RunResult& run) { return run.measured_in_full(); });
   return all ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/console/threads.h"
@@ -124,7 +125,7 @@ bool is_study_file(const std::string& path) {
 
 bool is_study(const std::string& word) {
   const auto names = spec::catalog_names(spec::CatalogKind::kStudy);
-  return std::find(names.begin(), names.end(), word) != names.end() ||
+  return base::contains(names, word) ||
          ((word.ends_with(".yaml") || word.ends_with(".yml")) && is_study_file(word));
 }
 
@@ -163,42 +164,30 @@ std::string name_of(const Arguments& arguments) {
 
 std::vector<Flag> launch_option_flags() {
   std::vector<Flag> flags;
-  const auto add = [&](const char* name, const char* short_name, Flag::Takes takes,
-                       const char* value, const char* group, const char* help) {
-    Flag flag;
-    flag.name = name;
-    flag.short_name = short_name;
-    flag.takes = takes;
-    flag.value = value;
-    flag.group = group;
-    flag.help = help;
-    flags.push_back(std::move(flag));
+  const auto add = [&](const char* name, const char* value, const char* group, const char* help) {
+    flags.push_back(option(name, value, group, help));
   };
-  using Takes = Flag::Takes;
-  add("for", "", Takes::kValue, "megatron|nemo|torchtitan", "launch", "the training program");
+  add("for", "megatron|nemo|torchtitan", "launch", "the training program");
   flags.back().choices = {"megatron", "nemo", "torchtitan"};
-  add("scheduler", "", Takes::kValue, "slurm|ssh|k8s", "launch", "who starts it on nodes");
+  add("scheduler", "slurm|ssh|k8s", "launch", "who starts it on nodes");
   flags.back().choices = {"slurm", "ssh", "k8s"};
-  add("out", "o", Takes::kValue, "FOLDER", "launch", "the folder to write");
-  add("steps", "", Takes::kValue, "N", "launch", "training steps of a run; 50");
-  add("repeats", "", Takes::kValue, "N", "launch", "runs of every job; 1");
-  add("order-seed", "", Takes::kValue, "N", "launch",
-      "of the random order of runs; 1; 0: as the jobs are written");
-  add("cooldown", "", Takes::kValue, "TIME", "launch",
-      "rest between the end of a run and the next: 120s, 5m");
-  add("submit", "", Takes::kNothing, "", "launch", "Slurm: submit the runs that are not finished");
-  add("collect", "", Takes::kValue, "FOLDER", "launch",
-      "show what came back, beside what was predicted");
-  add("site", "", Takes::kValue, "FILE", "site", "a YAML file with what is the same for all jobs");
-  add("name", "", Takes::kValue, "NAME", "site", "of the scheduler's jobs; ergometer");
-  add("account", "", Takes::kValue, "NAME", "site", "Slurm's account");
-  add("partition", "", Takes::kValue, "NAME", "site", "Slurm's partition");
-  add("hosts", "", Takes::kValue, "FILE", "site", "ssh: a host a line, or HOST,HOST");
-  add("time-limit", "", Takes::kValue, "TIME", "site", "of a run, as Slurm takes it: 30, 2:00:00");
-  add("container", "", Takes::kValue, "IMAGE", "site", "the container that trains");
-  add("env", "", Takes::kValue, "NAME=VALUE", "site", "an environment variable; repeats");
+  flags.push_back(option("out", "FOLDER", "launch", "the folder to write").shortened("o"));
+  add("steps", "N", "launch", "training steps of a run; 50");
+  add("repeats", "N", "launch", "runs of every job; 1");
+  add("order-seed", "N", "launch", "of the random order of runs; 1; 0: as the jobs are written");
+  add("cooldown", "TIME", "launch", "rest between the end of a run and the next: 120s, 5m");
+  add("submit", "", "launch", "Slurm: submit the runs that are not finished");
+  add("collect", "FOLDER", "launch", "show what came back, beside what was predicted");
+  add("site", "FILE", "site", "a YAML file with what is the same for all jobs");
+  add("name", "NAME", "site", "of the scheduler's jobs; ergometer");
+  add("account", "NAME", "site", "Slurm's account");
+  add("partition", "NAME", "site", "Slurm's partition");
+  add("hosts", "FILE", "site", "ssh: a host a line, or HOST,HOST");
+  add("time-limit", "TIME", "site", "of a run, as Slurm takes it: 30, 2:00:00");
+  add("container", "IMAGE", "site", "the container that trains");
+  add("env", "NAME=VALUE", "site", "an environment variable; repeats");
   flags.back().repeats = true;
-  add("secret", "", Takes::kValue, "NAME", "site",
+  add("secret", "NAME", "site",
       "a variable that comes from the environment, never from a file; k8s: NAME=SECRET/KEY");
   flags.back().repeats = true;
   flags.push_back(threads_flag());

@@ -61,8 +61,8 @@ std::string row(const Latest& l) {
 
 std::string live_table(const std::vector<Latest>& latest) {
   constexpr size_t kMostRows = 32;
-  const bool gpus = std::any_of(latest.begin(), latest.end(),
-                                [](const Latest& l) { return l.device.kind == DeviceKind::kGpu; });
+  const bool gpus = std::ranges::any_of(
+      latest, [](const Latest& l) { return l.device.kind == DeviceKind::kGpu; });
   std::string out = fmt::format("{:<8}{:>9}{:>8}{:>10}{:>8}  {}\n", "", "power", "temp", "clock",
                                 "busy", "clock event reasons");
   size_t rows = 0;
@@ -91,7 +91,7 @@ void LiveTable::draw(const std::string& below) {
   go_up();
   say(stream_, table);
   std::fflush(stream_);
-  lines_ = static_cast<size_t>(std::count(table.begin(), table.end(), '\n'));
+  lines_ = static_cast<size_t>(std::ranges::count(table, '\n'));
 }
 
 void LiveTable::finish() {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "cli/record/record_report.h"
 #include "record/usage.h"
@@ -169,11 +170,8 @@ std::string to_json(const SelfTestResult& r) {
   if (!r.with_s.empty()) {
     const Change change = change_of(r.without_s, r.with_s);
     json.key("command").begin_object();
-    json.key("without_s").begin_array(base::JsonWriter::Layout::kOneLine);
-    for (const double s : r.without_s) json.value(s);
-    json.end_array().key("with_s").begin_array(base::JsonWriter::Layout::kOneLine);
-    for (const double s : r.with_s) json.value(s);
-    json.end_array().member("change_pct", change.percent);
+    json.list("without_s", r.without_s, base::kOneLine);
+    json.list("with_s", r.with_s, base::kOneLine).member("change_pct", change.percent);
     json.member("change_low_pct", change.low_percent);
     json.member("change_high_pct", change.high_percent).end_object();
   }
@@ -190,8 +188,7 @@ Change change_of(const std::vector<double>& without_s, const std::vector<double>
   std::vector<double> differences;
   for (size_t i = 0; i < with_s.size(); ++i) differences.push_back(with_s[i] - without_s[i]);
   const double mean = mean_of(differences);
-  double squares = 0;
-  for (const double d : differences) squares += (d - mean) * (d - mean);
+  const double squares = base::sum(differences, [&](double d) { return (d - mean) * (d - mean); });
   const auto n = static_cast<double>(differences.size());
   const double half = t_quantile(differences.size() - 1) * std::sqrt(squares / (n - 1) / n);
   const double scale = kPercent / change.mean_without_s;

@@ -37,8 +37,8 @@ std::string device_counts(const std::vector<run::Device>& devices) {
                                                      {DeviceKind::kMeter, "meter", "meters"}});
   std::string text;
   for (const Word& word : kWords) {
-    const auto count = std::count_if(devices.begin(), devices.end(),
-                                     [&](const auto& d) { return d.kind == word.kind; });
+    const auto count =
+        std::ranges::count_if(devices, [&](const auto& d) { return d.kind == word.kind; });
     if (count > 0) text += (text.empty() ? "" : ", ") + number_of(count, word.one, word.many);
   }
   return text.empty() ? "no device" : text;
@@ -84,21 +84,18 @@ void write_session(base::JsonWriter& json, const Session& session) {
     json.member("command_s", session.command_s);
     json.member("exit_code", session.command->code).member("exit_signal", session.command->signal);
   }
-  json.key("missing").begin_array();
-  for (const record::Sources::Missing& missing : session.missing) {
-    json.begin_object(base::JsonWriter::Layout::kOneLine);
-    json.member("source", missing.name).member("why", missing.why).end_object();
-  }
-  json.end_array().key("calls").begin_array();
-  for (const record::SourceCosts& costs : r.costs) {
+  json.rows("missing", session.missing, [&](const record::Sources::Missing& missing) {
+    json.member("source", missing.name).member("why", missing.why);
+  });
+  json.array("calls", r.costs, [&](const record::SourceCosts& costs) {
     for (const record::CallCost& call : costs.calls) {
-      json.begin_object(base::JsonWriter::Layout::kOneLine);
+      json.begin_object(base::kOneLine);
       json.member("source", costs.source).member("call", call.call).member("count", call.count);
       json.member("total_ns", call.total_ns).member("longest_ns", call.longest_ns);
       json.member("failed", call.failed).end_object();
     }
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 std::string recording_json(const Session& session, const Recorded& recorded) {

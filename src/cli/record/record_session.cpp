@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <new>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cli/console/terminal.h"
@@ -36,14 +36,13 @@ std::string why_missing(const record::Sources& sources, const std::string& name)
 base::Result<record::Sources> open_wanted(const RecordOptions& options) {
   ERGOMETER_ASSIGN(record::Sources sources, record::open_sources(options.sources));
   for (const std::string& name : options.wanted) {
-    const bool open = std::any_of(sources.open.begin(), sources.open.end(),
-                                  [&](const auto& source) { return source->name() == name; });
+    const bool open = std::ranges::any_of(
+        sources.open, [&](const auto& source) { return source->name() == name; });
     if (!open)
       return base::missing_error(fmt::format("--source {}: {}", name, why_missing(sources, name)));
   }
   const auto unwanted = [&](std::string_view name) {
-    return !options.wanted.empty() &&
-           std::find(options.wanted.begin(), options.wanted.end(), name) == options.wanted.end();
+    return !options.wanted.empty() && !base::contains(options.wanted, name);
   };
   std::erase_if(sources.open, [&](const auto& source) { return unwanted(source->name()); });
   std::erase_if(sources.missing, [&](const auto& missing) { return unwanted(missing.name); });

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "cli/record/record_live.h"
 #include "cli/record/record_options.h"
 #include "cli/record/record_overhead.h"

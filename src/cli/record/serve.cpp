@@ -99,70 +99,26 @@ base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
 }  // namespace
 
 std::vector<Flag> serve_flags() {
-  using Takes = Flag::Takes;
-  return {
-      {"out",
-       "o",
-       Takes::kValue,
-       "DIR",
-       "what is kept",
-       "the folder of Runs, one a job: JOB.run, which `analyze` reads at any time. Made where it "
-       "is missing",
-       {}},
-      {"follow",
-       "",
-       Takes::kValue,
-       "DIR",
-       "who may come",
-       "also watch the Runs that recorders write into this folder, which nodes share that may not "
-       "open connections",
-       {}},
-      {"listen",
-       "",
-       Takes::kValue,
-       "ADDRESS:PORT",
-       "who may come",
-       "where to serve the page and take readings; by default 127.0.0.1:9500, which this machine "
-       "alone reaches. :9500 is for all, and then wants a token",
-       {}},
-      {"token-file",
-       "",
-       Takes::kValue,
-       "FILE",
-       "who may come",
-       "what recorders have to say before readings are taken: the file's first line, which you "
-       "alone may read",
-       {}},
-      {"tls-cert",
-       "",
-       Takes::kValue,
-       "FILE",
-       "who may come",
-       "encrypt: a certificate in PEM form, with its chain",
-       {}},
-      {"tls-key",
-       "",
-       Takes::kValue,
-       "FILE",
-       "who may come",
-       "its key, which you alone may read",
-       {}},
-      {"rules",
-       "",
-       Takes::kValue,
-       "FILE",
-       "alerts",
-       "a YAML file of rules, what to do when one holds among it; read again when it changes and "
-       "at "
-       "SIGHUP. `standard`: the set that the program holds",
-       {}},
-      {"check",
-       "",
-       Takes::kNothing,
-       "",
-       "alerts",
-       "of --rules: say what each rule means, and end",
-       {}}};
+  return {option("out", "DIR", "what is kept",
+                 "the folder of Runs, one a job: JOB.run, which `analyze` reads at any time. Made "
+                 "where it is missing")
+              .shortened("o"),
+          option("follow", "DIR", "who may come",
+                 "also watch the Runs that recorders write into this folder, which nodes share "
+                 "that may not open connections"),
+          option("listen", "ADDRESS:PORT", "who may come",
+                 "where to serve the page and take readings; by default 127.0.0.1:9500, which this "
+                 "machine alone reaches. :9500 is for all, and then wants a token"),
+          option("token-file", "FILE", "who may come",
+                 "what recorders have to say before readings are taken: the file's first line, "
+                 "which you alone may read"),
+          option("tls-cert", "FILE", "who may come",
+                 "encrypt: a certificate in PEM form, with its chain"),
+          option("tls-key", "FILE", "who may come", "its key, which you alone may read"),
+          option("rules", "FILE", "alerts",
+                 "a YAML file of rules, what to do when one holds among it; read again when it "
+                 "changes and at SIGHUP. `standard`: the set that the program holds"),
+          option("check", "", "alerts", "of --rules: say what each rule means, and end")};
 }
 
 base::Result<int> run_serve(const Arguments& arguments, const Console& console) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <optional>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "cli/console/crew.h"
 #include "cli/console/threads.h"
@@ -50,7 +51,7 @@ Result<double> positive(const Arguments& arguments, const char* name, const char
 /// In their order, each once: what is named twice is tried once.
 template <class T>
 void add_once(const T& value, std::vector<T>& values) {
-  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+  if (!base::contains(values, value)) values.push_back(value);
 }
 
 Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Settings& settings) {
@@ -114,7 +115,7 @@ Result<std::optional<launch::Framework>> framework_flag(const Arguments& argumen
 bool says_how(std::string_view flag) {
   constexpr std::array<std::string_view, 6> kHow = {"json", "out",   "quiet",
                                                     "save", "shard", "threads"};
-  return std::find(kHow.begin(), kHow.end(), flag) != kHow.end();
+  return base::contains(kHow, flag);
 }
 
 std::vector<std::string> words_of(const Arguments& arguments) {
@@ -137,49 +138,43 @@ std::string identity_of(const Arguments& arguments, const SearchSettings& settin
 }  // namespace
 
 std::vector<Flag> search_flags() {
-  using Takes = Flag::Takes;
   std::vector<Flag> flags;
-  const auto add = [&](const char* name, const char* short_name, const char* value,
-                       const char* group, const char* help) {
-    Flag flag;
-    flag.name = name;
-    flag.short_name = short_name;
-    flag.takes = Takes::kValue;
-    flag.value = value;
-    flag.group = group;
-    flag.help = help;
-    flags.push_back(std::move(flag));
+  const auto add = [&](const char* name, const char* value, const char* group, const char* help) {
+    flags.push_back(option(name, value, group, help));
   };
-  add("model", "", "MODEL", "job", "catalog name, config.json, or a folder that holds one");
-  add("cluster", "", "CLUSTER", "job", "catalog name of a cluster or node kind, or a YAML file");
-  add("gpus", "", "N,N,...", "job", "GPUs of the job; several numbers are all tried");
-  add("global-batch-size", "gbs", "N", "job", "sequences of one step");
-  add("seq-length", "seq", "N", "job", "tokens of a sequence");
-  add("software", "", "NAME", "job", "framework and release, as simulate takes it");
-  add("fix", "", "KEY=VALUE", "space",
+  add("model", "MODEL", "job", "catalog name, config.json, or a folder that holds one");
+  add("cluster", "CLUSTER", "job", "catalog name of a cluster or node kind, or a YAML file");
+  add("gpus", "N,N,...", "job", "GPUs of the job; several numbers are all tried");
+  flags.push_back(
+      option("global-batch-size", "N", "job", "sequences of one step").shortened("gbs"));
+  flags.push_back(option("seq-length", "N", "job", "tokens of a sequence").shortened("seq"));
+  add("software", "NAME", "job", "framework and release, as simulate takes it");
+  add("fix", "KEY=VALUE", "space",
       "a setting that is given, not searched: tp=8, precision=fp8, recompute=none; of a job file's "
       "layout: tp");
   flags.back().repeats = true;
-  add("precisions", "", "LIST", "space", "number formats to try: bf16,fp8");
-  add("lock-clocks", "", "MHz,...", "space", "GPU clocks to try");
-  add("objective", "", "time|energy|energy-delay|cost|tokens-per-joule", "answer",
+  add("precisions", "LIST", "space", "number formats to try: bf16,fp8");
+  add("lock-clocks", "MHz,...", "space", "GPU clocks to try");
+  add("objective", "time|energy|energy-delay|cost|tokens-per-joule", "answer",
       "what the best has least of (tokens per joule: most); cost: GPU time");
   for (const auto& [name, objective] : kObjectives) flags.back().choices.emplace_back(name);
-  add("max-power-w", "", "W", "answer", "a GPU's mean power may not be more");
-  add("max-gpu-c", "", "C", "answer", "the hottest GPU may not be hotter");
-  add("max-step-time", "", "S", "answer", "a step may not take longer");
-  add("pareto", "", "LIST", "answer", "also what no other candidate beats in all: time,energy");
-  add("top", "", "N", "answer", "how many of the best are played and shown; 10");
+  add("max-power-w", "W", "answer", "a GPU's mean power may not be more");
+  add("max-gpu-c", "C", "answer", "the hottest GPU may not be hotter");
+  add("max-step-time", "S", "answer", "a step may not take longer");
+  add("pareto", "LIST", "answer", "also what no other candidate beats in all: time,energy");
+  add("top", "N", "answer", "how many of the best are played and shown; 10");
   flags.push_back(threads_flag());
   flags.back().help = "threads; by default one a processor";
-  add("settings", "", "megatron|nemo|torchtitan", "answer",
+  add("settings", "megatron|nemo|torchtitan", "answer",
       "whose settings for the first are shown; by default those of --launchable, else of "
       "--software");
-  add("launchable", "", "megatron|nemo|torchtitan", "space",
+  add("launchable", "megatron|nemo|torchtitan", "space",
       "only what `launch` writes for this framework and it runs as predicted");
-  add("save", "", "FILE.yaml", "answer", "writes the first as a job file for simulate and launch");
+  add("save", "FILE.yaml", "answer", "writes the first as a job file for simulate and launch");
   flags.push_back(shard_flag());
-  add("out", "o", "FILE", "running", "keeps estimates here as they come; the same command goes on");
+  flags.push_back(option("out", "FILE", "running",
+                         "keeps estimates here as they come; the same command goes on")
+                      .shortened("o"));
   add_script_flags(flags);
   add_run_flag(flags);
   return flags;

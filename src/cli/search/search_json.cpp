@@ -73,9 +73,8 @@ void write_played(base::JsonWriter& json, const Played& played) {
 }
 
 void write_limits(base::JsonWriter& json, const SearchAnswer& answer) {
-  json.key("limits").begin_array();
-  for (const search::LimitAnswer& limit : answer.result.limits) {
-    json.begin_object().member("limit", kLimitWords[limit.limit].option);
+  json.objects("limits", answer.result.limits, [&](const search::LimitAnswer& limit) {
+    json.member("limit", kLimitWords[limit.limit].option);
     json.member("most", answer.options.limits.most[limit.limit]);
     json.member("unit", kLimitWords[limit.limit].unit);
     json.member("binds", limit.without.has_value());
@@ -83,34 +82,27 @@ void write_limits(base::JsonWriter& json, const SearchAnswer& answer) {
       json.key("without");
       write_played(json, *limit.without);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_what_if(base::JsonWriter& json, const std::vector<search::WhatIf>& all) {
-  json.key("what_if").begin_array();
-  for (const search::WhatIf& it : all) {
-    json.begin_object().member("more", it.more);
+  json.objects("what_if", all, [&](const search::WhatIf& it) {
+    json.member("more", it.more);
     if (!it.impossible.empty()) json.member("impossible", it.impossible);
     if (it.better) {
       json.key("better");
       write_played(json, *it.better);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_none(base::JsonWriter& json, const SearchAnswer& answer) {
   json.key("nothing_fits").begin_object().member("divisions", answer.none->divisions);
   json.member("too_large", answer.none->legal);
-  json.key("ruled_out").begin_array();
-  for (const search::RuledOut& reason : answer.none->ruled_out) {
-    json.begin_object().member("divisions", reason.divisions);
-    json.member("why", reason.why).end_object();
-  }
-  json.end_array();
+  json.objects("ruled_out", answer.none->ruled_out, [&](const search::RuledOut& reason) {
+    json.member("divisions", reason.divisions);
+    json.member("why", reason.why);
+  });
   if (const auto& nearest = answer.result.nearest) {
     json.key("nearest").begin_object().member("needed_bytes", nearest->needed);
     json.member("capacity_bytes", nearest->capacity);
@@ -141,22 +133,15 @@ std::string search_json(const SearchAnswer& answer) {
   } else if (answer.own) {
     json.member("own_layout_refused", answer.own->refused);
   }
-  json.key("front").begin_array();
-  for (const search::Found& found : result.front) {
-    json.begin_object();
+  json.objects("front", result.front, [&](const search::Found& found) {
     write_estimate(json, found.estimate);
     json.key("job").raw(report::job_json(answer.space.job(found.candidate)));
-    json.end_object();
-  }
-  json.end_array();
-  json.key("knobs").begin_array();
-  for (const search::Turned& turned : answer.knobs.turned) {
-    json.begin_object(base::JsonWriter::Layout::kOneLine);
+  });
+  json.rows("knobs", answer.knobs.turned, [&](const search::Turned& turned) {
     json.member("knob", turned.knob).member("value", turned.value).member("fits", turned.fits);
     write_estimate(json, turned.estimate);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "cli/search/search_words.h"
 #include "launch/launchable.h"
@@ -42,8 +43,8 @@ void append(const std::vector<std::string>& cells, Row& row) {
 std::string best_table(const SearchAnswer& answer, const TextStyle& style) {
   const SearchResult& result = answer.result;
   const Named named = named_in(answer);
-  const bool power = std::any_of(result.best.begin(), result.best.end(),
-                                 [](const Played& played) { return played.run.has_power; });
+  const bool power =
+      std::ranges::any_of(result.best, [](const Played& played) { return played.run.has_power; });
   std::vector<Row> rows = {{{"rank", "layout", "recompute", "sharding", "overlap", "step",
                              "90 % interval", "MFU", "memory"}}};
   append(named_titles(named), rows[0]);
@@ -95,8 +96,8 @@ std::string loss_line(const SearchAnswer& answer, const Played& other) {
   const auto a = parts_of(best.run.performance), b = parts_of(other.run.performance);
   std::vector<std::pair<double, const char*>> changes;
   for (size_t i = 0; i < a.size(); ++i) changes.emplace_back(b[i].second - a[i].second, a[i].first);
-  std::sort(changes.begin(), changes.end(),
-            [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
+  std::ranges::sort(
+      changes, [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
   const double step_s = best.run.performance.step_time_s;
   std::string text = change_word(answer, best, other);
   if (answer.options.objective != search::Objective::kTime)
@@ -116,8 +117,7 @@ std::string loss_line(const SearchAnswer& answer, const Played& other) {
 std::string knob_lines(const SearchAnswer& answer, size_t width) {
   std::vector<std::string> names;
   for (const search::Turned& turned : answer.knobs.turned)
-    if (std::find(names.begin(), names.end(), turned.knob) == names.end())
-      names.push_back(turned.knob);
+    if (!base::contains(names, turned.knob)) names.push_back(turned.knob);
   const search::Found& first = answer.result.best.front().found;
   const auto value = [&](const search::Estimate& estimate) {
     search::Found turned = first;
@@ -134,7 +134,7 @@ std::string knob_lines(const SearchAnswer& answer, size_t width) {
     std::vector<const search::Turned*> all;
     for (const search::Turned& turned : answer.knobs.turned)
       if (turned.knob == name) all.push_back(&turned);
-    std::sort(all.begin(), all.end(), [&](const auto* a, const auto* b) {
+    std::ranges::sort(all, [&](const auto* a, const auto* b) {
       return a->fits != b->fits ? a->fits : value(a->estimate) < value(b->estimate);
     });
     Line line{INFINITY, name, ""};
@@ -150,8 +150,7 @@ std::string knob_lines(const SearchAnswer& answer, size_t width) {
     }
     lines.push_back(std::move(line));
   }
-  std::stable_sort(lines.begin(), lines.end(),
-                   [](const Line& a, const Line& b) { return a.loss > b.loss; });
+  std::ranges::stable_sort(lines, std::ranges::greater{}, &Line::loss);
   std::string text;
   for (const Line& line : lines)
     text += hanging(fmt::format("  {:<34}", line.name), line.text, width);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "cli/job/script_run.h"
 #include "cli/job/user_files.h"
@@ -50,9 +51,8 @@ std::vector<std::pair<std::string_view, std::string>> recomputation_of(const std
   std::string list = word;
   std::ranges::replace(list, '+', ',');
   const std::vector<std::string> known = base::split(modules, '|'), parts = base::split(list, ',');
-  const bool all_known = std::ranges::all_of(parts, [&](const std::string& part) {
-    return std::ranges::find(known, part) != known.end();
-  });
+  const bool all_known = std::ranges::all_of(
+      parts, [&](const std::string& part) { return base::contains(known, part); });
   if (!all_known) return {{search::kRecompute, word}};
   return {{search::kRecompute, "selective"}, {search::kModules, list}};
 }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/table.h"
 #include "plan/stages.h"
@@ -44,8 +43,7 @@ std::string stages_word(const spec::Job& job) {
   const auto count = static_cast<size_t>(job.parallelism.pp);
   std::vector<int64_t> stages(count);
   for (size_t i = 0; i < chunks.size(); ++i) stages[i % count] += chunks[i];
-  if (std::adjacent_find(stages.begin(), stages.end(), std::not_equal_to<>()) == stages.end())
-    return {};
+  if (std::ranges::adjacent_find(stages, std::not_equal_to<>()) == stages.end()) return {};
   std::string text;
   for (size_t i = 0, next = 0; i < count; i = next) {
     while (next < count && stages[next] == stages[i]) ++next;

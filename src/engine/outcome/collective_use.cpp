@@ -2,7 +2,6 @@
 #include <array>
 #include <map>
 #include <set>
-#include <string>
 #include <utility>
 
 #include "engine/views/step_tasks.h"
@@ -106,8 +105,7 @@ std::vector<run::CollectiveUse> collective_use(const EngineInput& input,
                    .exposed_s = use.exposed_s / count,
                    .bus_gb_per_s = use.transfer_s > 0 ? use.bus_bytes / use.transfer_s * 1e-9 : 0});
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
   return all;
 }
 

@@ -167,7 +167,7 @@ int coarsening(int slices, int most) {
 }
 
 Percentiles percentiles(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
+  std::ranges::sort(values);
   const auto at = [&](double share) {
     return values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
   };

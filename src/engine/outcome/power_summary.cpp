@@ -33,8 +33,7 @@ double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>
 /// Of a stage's ranks, those that run a role.
 double share_of_stage(const Fleet& fleet, size_t role) {
   if (fleet.classes == 1) return 1;
-  const int32_t stages =
-      *std::max_element(fleet.role.begin(), fleet.role.end()) / fleet.classes + 1;
+  const int32_t stages = *std::ranges::max_element(fleet.role) / fleet.classes + 1;
   double ranks = 0;
   for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu)
     if (fleet.role[gpu] == static_cast<int32_t>(role)) ranks += fleet.weight_of(gpu);
@@ -113,9 +112,9 @@ void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord
   result.interval_s = series.interval_s;
   result.watts = series.watts;
   const std::vector<double> means_w = sustained_w(series, steady);
-  result.lowest_w = *std::min_element(means_w.begin(), means_w.end());
+  result.lowest_w = *std::ranges::min_element(means_w);
   result.p95_w = physics::percentile_95(means_w);
-  peak_w = *std::max_element(means_w.begin(), means_w.end());
+  peak_w = *std::ranges::max_element(means_w);
   for (const physics::Ramp& ramp : summary.ramps)
     result.ramps.push_back({ramp.over_s, ramp.up_w_per_s, ramp.down_w_per_s});
   for (const physics::Band& band : summary.bands)

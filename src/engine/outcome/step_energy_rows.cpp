@@ -67,9 +67,8 @@ class Table {
   void by_name(std::string_view dimension, const std::vector<std::string>& names,
                const EnergyTotals& totals) {
     std::vector<std::pair<std::string, EnergyUse>> sums = sums_of(names, totals.operators);
-    std::stable_sort(sums.begin(), sums.end(), [](const auto& a, const auto& b) {
-      return a.second.joules() > b.second.joules();
-    });
+    std::ranges::stable_sort(
+        sums, [](const auto& a, const auto& b) { return a.second.joules() > b.second.joules(); });
     for (const auto& [name, use] : sums)
       if (use.joules() > 0) row(dimension, name, use);
     idle(dimension, totals.idle);

@@ -101,7 +101,7 @@ void find_like(const std::vector<physics::Lane>& lanes, size_t first, Fleet& fle
     return first + static_cast<size_t>(lane.gpus[i]);
   };
   for (const physics::Lane& lane : lanes) {
-    const auto same = std::find_if(lanes.begin(), lanes.end(), [&](const physics::Lane& other) {
+    const auto same = std::ranges::find_if(lanes, [&](const physics::Lane& other) {
       bool alike = other.same_shape(lane);
       for (size_t i = 0; alike && i < lane.gpus.size(); ++i)
         alike = are_alike(fleet, gpu(lane, i), gpu(other, i));

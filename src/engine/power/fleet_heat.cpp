@@ -64,7 +64,7 @@ double FleetHeat::gpus_w() const {
 }
 
 void FleetHeat::take_power(const FleetStep& step, double weight) {
-  std::fill(node_gpus_w_.begin(), node_gpus_w_.end(), 0.0);
+  std::ranges::fill(node_gpus_w_, 0.0);
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
   for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
     const double die_w = step.gpus[gpu].mean_w - step.gpus[gpu].memory_w;
@@ -75,7 +75,7 @@ void FleetHeat::take_power(const FleetStep& step, double weight) {
 }
 
 void FleetHeat::take_power(std::span<const double> watts, std::span<const double> memory_w) {
-  std::fill(node_gpus_w_.begin(), node_gpus_w_.end(), 0.0);
+  std::ranges::fill(node_gpus_w_, 0.0);
   const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
   for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
     die_w_[gpu] = watts[gpu] - memory_w[gpu];

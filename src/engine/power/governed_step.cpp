@@ -1,7 +1,6 @@
 #include "engine/power/governed_step.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace ergometer::engine {
 

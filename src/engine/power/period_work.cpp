@@ -18,8 +18,7 @@ void PeriodWork::add(double begin_s, double end_s, const SliceWork& work) {
 }
 
 void PeriodWork::close() {
-  std::stable_sort(corners_.begin(), corners_.end(),
-                   [](const Corner& a, const Corner& b) { return a.at_s < b.at_s; });
+  std::ranges::stable_sort(corners_, {}, &Corner::at_s);
   for (size_t i = 1; i < corners_.size(); ++i) {
     const Corner& before = corners_[i - 1];
     Corner& corner = corners_[i];

@@ -160,7 +160,7 @@ void PowerLoop::take_clocks() {
 /// step. Where it does not, the step would come out shorter than its prices say: the reference is
 /// the clock at which it comes out as long.
 void PowerLoop::find_reference() {
-  const auto [slowest, fastest] = std::minmax_element(clocks_hz_.begin(), clocks_hz_.end());
+  const auto [slowest, fastest] = std::ranges::minmax_element(clocks_hz_);
   if (s_per_hz_ <= 0) s_per_hz_ = priced_s_ / *slowest;
   reference_hz_ = std::clamp(reference_hz_, *slowest, *fastest);
   double last_hz = 0, last_s = 0;  // of the round before

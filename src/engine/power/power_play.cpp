@@ -88,7 +88,7 @@ PowerPlay::Seen PowerPlay::expected(size_t gpu) const {
 }
 
 void PowerPlay::decide() {
-  std::fill(slowest_hz_.begin(), slowest_hz_.end(), INFINITY);
+  std::ranges::fill(slowest_hz_, INFINITY);
   const Surroundings surroundings = heat_.surroundings();
   for (const size_t gpu : played_) {
     Board& board = boards_[gpu];
@@ -128,7 +128,7 @@ double PowerPlay::pace(size_t slice) const {
 
 /// Does as much of the step, and of those that follow, as fits into the tick.
 void PowerPlay::work_on(double dt_s) {
-  std::fill(done_.begin(), done_.end(), Work{});
+  std::ranges::fill(done_, Work{});
   done_s_ = 0;
   for (double left_s = dt_s; left_s > 0;) {
     const double slice_s = work_.slice_s() * pace(slice_);
@@ -317,8 +317,8 @@ std::vector<double> PowerPlay::effective_hz() const {
 }
 
 bool PowerPlay::held_by_heat() const {
-  return std::any_of(played_.begin(), played_.end(),
-                     [&](size_t gpu) { return boards_[gpu].thermal.reasons() != 0; });
+  return std::ranges::any_of(played_,
+                             [&](size_t gpu) { return boards_[gpu].thermal.reasons() != 0; });
 }
 
 double PowerPlay::shut_down() const {

@@ -1,7 +1,5 @@
 #include "engine/time/compile.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 
 namespace ergometer::engine {

@@ -194,15 +194,14 @@ void Contention::run(const Stretch& stretch) {
 double Contention::end_s() const {
   double end_s = 0;
   for (const Activities& times : times_)
-    if (!times.end_s.empty())
-      end_s = std::max(end_s, *std::max_element(times.end_s.begin(), times.end_s.end()));
+    if (!times.end_s.empty()) end_s = std::max(end_s, *std::ranges::max_element(times.end_s));
   return end_s + left_out_.period_s * static_cast<double>(plan_.periods_left_out);
 }
 
 void Contention::look_at(Stretch& found) {
   for (size_t role = 0; role < plan_.roles.size(); ++role) {
     group_ = group_of(role);
-    std::fill(found[role].begin(), found[role].end(), 1.0f);
+    std::ranges::fill(found[role], 1.0f);
     fill_lanes(role, times_[role]);
     share_time();
     for (const Lane& lane : lanes_)
@@ -233,7 +232,7 @@ std::vector<std::pair<double, double>> side_work(const plan::Role& role, const A
   for (size_t i = 0; i < role.program.size(); ++i)
     if (launches(role.program[i].kind) && role.program[i].stream != workload::Stream::kCompute)
       periods.emplace_back(times.begin_s[i], times.end_s[i]);
-  std::sort(periods.begin(), periods.end());
+  std::ranges::sort(periods);
   size_t kept = 0;
   for (const auto& period : periods) {
     if (kept > 0 && period.first <= periods[kept - 1].second)

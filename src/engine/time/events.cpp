@@ -387,8 +387,7 @@ Timeline EventEngine::collect() const {
   }
   for (const int64_t wanted : input_.sampled_ranks) {
     std::vector<Span> spans = ranks_[static_cast<size_t>(wanted)].spans;
-    std::sort(spans.begin(), spans.end(),
-              [](const Span& a, const Span& b) { return a.instruction < b.instruction; });
+    std::ranges::sort(spans, {}, &Span::instruction);
     timeline.spans.insert(timeline.spans.end(), spans.begin(), spans.end());
   }
   return timeline;

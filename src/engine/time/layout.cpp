@@ -70,7 +70,7 @@ bool nodes_repeat(const spec::Job& job, int64_t ranks_per_role, int64_t period) 
 }  // namespace
 
 bool RankLayout::accept_boundary(int64_t boundary) {
-  const auto above = std::lower_bound(boundaries_.begin(), boundaries_.end(), boundary);
+  const auto above = std::ranges::lower_bound(boundaries_, boundary);
   if (above != boundaries_.end() && *above == boundary) return true;
   if (above == boundaries_.end() || *above % boundary != 0 || boundary % *(above - 1) != 0)
     return false;
@@ -80,8 +80,8 @@ bool RankLayout::accept_boundary(int64_t boundary) {
 
 void RankLayout::place_group(GroupKind kind, int64_t stride, int64_t size) {
   GroupShape& shape = groups_[static_cast<size_t>(kind)];
-  const bool aligned = std::binary_search(boundaries_.begin(), boundaries_.end(), stride) &&
-                       std::binary_search(boundaries_.begin(), boundaries_.end(), stride * size);
+  const bool aligned = std::ranges::binary_search(boundaries_, stride) &&
+                       std::ranges::binary_search(boundaries_, stride * size);
   if (size == 1) {
     shape = {.outer = 1, .size = 1, .inner = ranks_, .gather = {}};
   } else if (aligned) {

@@ -100,8 +100,7 @@ LoadClasses::LoadClasses(const spec::Job& job, const workload::ExpertLoads& load
   if (known.size() > kMostClasses) {
     std::vector<size_t> order(members);
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return sums[a] > sums[b]; });
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return sums[a] > sums[b]; });
     for (size_t place = 0; place < members; ++place)
       class_of_[order[place]] = static_cast<int32_t>(place * kMostClasses / members);
   }

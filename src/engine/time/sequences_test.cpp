@@ -1,7 +1,6 @@
 // Jobs whose documents are of unlike length.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <numeric>
 #include <string>
 #include <vector>

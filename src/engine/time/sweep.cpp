@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "engine/time/compile.h"
 #include "engine/time/kernels.h"
 #include "engine/time/message_buffers.h"
@@ -243,8 +244,7 @@ void Sweep::set_roles() {
       const double clock = clocks.size() == 1 ? clocks[0] : clocks[r * all + i];
       role.inverse_clock[position_[i]] = input_.costs.reference_clock_hz / clock;
     }
-    const auto [low, high] =
-        std::minmax_element(role.inverse_clock.begin(), role.inverse_clock.end());
+    const auto [low, high] = std::ranges::minmax_element(role.inverse_clock);
     if (RankGroups(input_.job, static_cast<int64_t>(r)).mixed())
       role.own = std::make_unique<const PricedOperators>(input_, r);
     role.compiled = compile_role(input_, r, {.low = *low, .high = *high});
@@ -422,7 +422,7 @@ bool Sweep::meet(size_t role_index, const Step& step) {
   const size_t expected = world ? roles_.size() : std::min<size_t>(roles_.size(), 2);
   if (here.arrived < expected) return false;
   if (world)
-    std::fill(t.begin(), t.end(), here.latest_s);
+    std::ranges::fill(t, here.latest_s);
   else
     std::copy(here.latest_at_s.begin(), here.latest_at_s.end(), t.begin());
   spend(role, step, charged(role, step));
@@ -461,8 +461,7 @@ Timeline Sweep::collect() const {
   for (const RankTimes& rank : timeline.ranks)
     timeline.step_s = std::max(timeline.step_s, rank.end_s);
   for (RankTimes& rank : timeline.ranks) {
-    double busy_s = 0;
-    for (const double part_s : rank.parts_s) busy_s += part_s;
+    const double busy_s = base::sum(rank.parts_s);
     // A rank that is never idle may have parts that add up to a rounding error more than the step.
     rank.parts_s[static_cast<size_t>(Part::kIdle)] = std::max(0.0, timeline.step_s - busy_s);
   }
@@ -473,8 +472,7 @@ Timeline Sweep::collect() const {
   timeline.steady = is_steady_;
   for (const int64_t wanted : input_.sampled_ranks) {
     const RoleState& role = roles_[static_cast<size_t>(wanted / all_)];
-    const auto sample = std::find_if(role.samples.begin(), role.samples.end(),
-                                     [&](const Sample& it) { return it.rank == wanted; });
+    const auto sample = std::ranges::find(role.samples, wanted, &Sample::rank);
     const auto spans = replay(input_, static_cast<size_t>(wanted / all_), wanted,
                               role.inverse_clock[sample->position], sample->ends_s);
     timeline.spans.insert(timeline.spans.end(), spans.begin(), spans.end());

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "engine/time/timeline.h"
 
 /// Hand-made plans for the engine's tests: programs written instruction by instruction, prices

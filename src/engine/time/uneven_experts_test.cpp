@@ -1,8 +1,6 @@
 // Jobs whose tokens do not choose experts evenly.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>

@@ -29,9 +29,8 @@ bool within(const run::Kernel& kernel, const StepWindow& window) {
 }
 
 size_t count(const run::Run& run, const StepWindow& window) {
-  return static_cast<size_t>(
-      std::count_if(run.kernels.begin(), run.kernels.end(),
-                    [&](const run::Kernel& kernel) { return within(kernel, window); }));
+  return static_cast<size_t>(std::ranges::count_if(
+      run.kernels, [&](const run::Kernel& kernel) { return within(kernel, window); }));
 }
 
 /// The longest of the windows `of(0)` to `of(longest_ns)` with `most` kernels at most.
@@ -50,8 +49,7 @@ StepWindow largest(const run::Run& run, size_t most, int64_t longest_ns, Of of) 
 
 /// The three in order; those that meet are one.
 std::vector<StepWindow> joined(std::vector<StepWindow> windows) {
-  std::sort(windows.begin(), windows.end(),
-            [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
+  std::ranges::sort(windows, [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
   std::vector<StepWindow> apart;
   for (const StepWindow& window : windows) {
     if (!apart.empty() && window.from_ns <= apart.back().to_ns)
@@ -82,8 +80,8 @@ void keep_windows(run::Run& run, size_t most) {
   });
   run.kernel_windows = joined({start, steady, end});
   std::erase_if(run.kernels, [&](const run::Kernel& kernel) {
-    return std::none_of(run.kernel_windows.begin(), run.kernel_windows.end(),
-                        [&](const StepWindow& window) { return within(kernel, window); });
+    return std::ranges::none_of(run.kernel_windows,
+                                [&](const StepWindow& window) { return within(kernel, window); });
   });
   run.kernels_from_ns = steady.from_ns;
   run.kernels_to_ns = steady.to_ns;

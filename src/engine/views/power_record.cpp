@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -69,8 +71,7 @@ void PowerRecord::add_peaks(const Tick& tick) {
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
     const std::vector<double>& ring = last_w_[gpu];
     if (ring_filled_ < ring.size() || fleet_.role[gpu] < 0) continue;
-    double watts = 0;
-    for (const double w : ring) watts += w / static_cast<double>(ring.size());
+    double watts = base::sum(ring, [&](double w) { return w / static_cast<double>(ring.size()); });
     sums_[gpu].peak_w = std::max(sums_[gpu].peak_w, watts);
     const auto bin = static_cast<size_t>(std::max(0.0, watts) / kBinW);
     if (bin >= histogram_.size()) histogram_.resize(bin + 1);

@@ -101,8 +101,8 @@ class TaskList {
     fill_gaps(waits_, step_ns_, work_);
     result_.tasks = std::move(work_);
     result_.tasks.insert(result_.tasks.end(), beside_.begin(), beside_.end());
-    std::stable_sort(result_.tasks.begin(), result_.tasks.end(),
-                     [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+    std::ranges::stable_sort(result_.tasks,
+                             [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
     return std::move(result_);
   }
 

@@ -14,8 +14,8 @@ using Kind = run::PipelineTask::Kind;
 class GapFiller {
  public:
   explicit GapFiller(const std::vector<NamedWait>& waits) : waits_(waits) {
-    std::stable_sort(waits_.begin(), waits_.end(),
-                     [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
+    std::ranges::stable_sort(waits_,
+                             [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
   }
 
   void up_to(int64_t time_ns, const char* rest) {

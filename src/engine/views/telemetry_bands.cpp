@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "base/collection.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -12,10 +14,8 @@ struct Weighted {
 };
 
 run::TelemetryBand band(run::Metric metric, int64_t time_ns, std::vector<Weighted>& values) {
-  std::sort(values.begin(), values.end(),
-            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
-  double all = 0;
-  for (const Weighted& v : values) all += v.weight;
+  std::ranges::sort(values, {}, &Weighted::value);
+  const double all = base::sum(values, [&](const Weighted& v) { return v.weight; });
   constexpr std::array kShares = {0.05, 0.5, 0.95};
   std::array<double, kShares.size()> found{};
   found.fill(values.back().value);
@@ -47,7 +47,7 @@ void add_bands(std::span<const run::Telemetry> readings, std::span<const size_t>
 }
 
 void sort_bands(std::vector<run::TelemetryBand>& bands) {
-  std::stable_sort(bands.begin(), bands.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(bands, [](const auto& a, const auto& b) {
     return std::pair(a.metric, a.time_ns) < std::pair(b.metric, b.time_ns);
   });
 }

@@ -112,14 +112,14 @@ void TelemetryView::add(const Tick& tick, const FleetHeat& heat) {
 void TelemetryView::add_ranks(std::span<const int64_t> ranks) {
   ERGOMETER_CHECK(bands_ && !ranks_.empty(), "readings of all GPUs are kept");
   ranks_.insert(ranks_.end(), ranks.begin(), ranks.end());
-  std::sort(ranks_.begin(), ranks_.end());
+  std::ranges::sort(ranks_);
   ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
 }
 
 std::vector<run::Telemetry> TelemetryView::rows() const {
   std::vector<run::Telemetry> rows;
   for (const int64_t rank : ranks_) {
-    const auto found = std::lower_bound(gpus_.begin(), gpus_.end(), fleet_.gpu_of(rank));
+    const auto found = std::ranges::lower_bound(gpus_, fleet_.gpu_of(rank));
     for (run::Telemetry row : readings_[static_cast<size_t>(found - gpus_.begin())]) {
       row.rank = rank;
       rows.push_back(row);

@@ -41,8 +41,8 @@ std::vector<int64_t> telling_ranks(const spec::Job& job, const Fleet& fleet,
     slow.push_back({gpu.clock_hz, rank});
     mean.push_back({gpu.mean_c, rank});
   }
-  std::set<int64_t> chosen = {std::min_element(hot.begin(), hot.end())->second,
-                              std::min_element(slow.begin(), slow.end())->second, median(mean)};
+  std::set<int64_t> chosen = {std::ranges::min_element(hot)->second,
+                              std::ranges::min_element(slow)->second, median(mean)};
   const auto stages = std::max<int64_t>(1, kMostGroups / std::ssize(rows));
   const int64_t every = (job.parallelism.pp + stages - 1) / stages;
   for (auto& [group, ranks] : groups)

@@ -129,8 +129,7 @@ base::Result<std::optional<std::string>> TarReader::next() {
     ERGOMETER_TRY(skip_rest());
     ERGOMETER_ASSIGN(const bool more, read_block(block.data()));
     const std::string_view header(block.data(), kBlock);
-    if (!more || std::all_of(header.begin(), header.end(), [](char c) { return c == 0; }))
-      return std::nullopt;
+    if (!more || std::ranges::all_of(header, [](char c) { return c == 0; })) return std::nullopt;
     const auto size = header_number(header.substr(kSizeAt, kSizeBytes));
     if (!checksum_holds(header) || !size || *size > kLargestFile)
       return base::input_error(fmt::format("{}: the tar archive is damaged", name_));

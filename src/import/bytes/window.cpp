@@ -1,6 +1,5 @@
 #include "import/bytes/window.h"
 
-#include <algorithm>
 #include <cstring>
 
 namespace ergometer::importer {

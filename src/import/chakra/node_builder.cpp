@@ -47,7 +47,7 @@ NodeKind chakra_kind(int64_t number) {
 }
 
 NodeKind chakra_kind(std::string_view word) {
-  const auto found = std::find(kKinds.begin(), kKinds.end(), word);
+  const auto found = std::ranges::find(kKinds, word);
   return found == kKinds.end() ? NodeKind::kUnknown : chakra_kind(found - kKinds.begin());
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <tuple>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "import/text/decimal.h"
 #include "import/text/json_text.h"
@@ -263,8 +264,7 @@ void Collector::add_range(const EventText& event, bool gpu) {
 /// RCCL's kernels, and NCCL's in older traces, do not carry what they move: the call that launched
 /// them leads to the operator that does.
 void Collector::join_collectives() {
-  std::stable_sort(comm_ops_.begin(), comm_ops_.end(),
-                   [](const CommOp& a, const CommOp& b) { return a.external_id < b.external_id; });
+  std::ranges::stable_sort(comm_ops_, {}, &CommOp::external_id);
   const auto op_of = [&](int64_t external_id) {
     const auto found =
         std::lower_bound(comm_ops_.begin(), comm_ops_.end(), external_id,
@@ -283,18 +283,16 @@ void Collector::join_collectives() {
 
 /// Calls that put nothing on a GPU (synchronisation, queries) are no launches.
 void Collector::keep_launches_of_events() {
-  std::vector<int64_t> wanted;
-  wanted.reserve(trace_.events.size());
-  for (const run::GpuEvent& event : trace_.events) wanted.push_back(event.correlation);
-  std::sort(wanted.begin(), wanted.end());
+  std::vector<int64_t> wanted = base::mapped(trace_.events, &run::GpuEvent::correlation);
+  std::ranges::sort(wanted);
   std::erase_if(trace_.launches, [&](const run::Launch& launch) {
-    return !std::binary_search(wanted.begin(), wanted.end(), launch.correlation);
+    return !std::ranges::binary_search(wanted, launch.correlation);
   });
 }
 
 /// An operator that launched nothing, neither itself nor within, tells nothing of the GPU.
 void Collector::keep_operators_of_launches() {
-  std::sort(trace_.operators.begin(), trace_.operators.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(trace_.operators, [](const auto& a, const auto& b) {
     return std::tie(a.start_ns, b.duration_ns, a.thread, a.external_id) <
            std::tie(b.start_ns, a.duration_ns, b.thread, b.external_id);
   });
@@ -342,14 +340,14 @@ int64_t Collector::entries() const {
 
 run::RankTrace Collector::finish(const std::string& file) {
   // Not a stable sort: that takes as much memory again as the launches have.
-  std::sort(trace_.launches.begin(), trace_.launches.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(trace_.launches, [](const auto& a, const auto& b) {
     return std::tie(a.correlation, a.start_ns, a.duration_ns, a.external_id) <
            std::tie(b.correlation, b.start_ns, b.duration_ns, b.external_id);
   });
   const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
-  std::stable_sort(trace_.steps.begin(), trace_.steps.end(), earlier);
-  std::stable_sort(trace_.ranges.begin(), trace_.ranges.end(), earlier);
-  std::stable_sort(trace_.waits.begin(), trace_.waits.end(), earlier);
+  std::ranges::stable_sort(trace_.steps, earlier);
+  std::ranges::stable_sort(trace_.ranges, earlier);
+  std::ranges::stable_sort(trace_.waits, earlier);
   join_collectives();
   keep_launches_of_events();
   keep_operators_of_launches();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "import/kineto/event_parser.h"
 #include "import/kineto/metadata.h"
 #include "import/text/json_cursor.h"
@@ -124,9 +125,7 @@ base::Result<void> KinetoReader::read_events() {
 }
 
 std::string_view kind_of(const std::vector<std::string>& keys) {
-  const auto has = [&](std::string_view key) {
-    return std::find(keys.begin(), keys.end(), key) != keys.end();
-  };
+  const auto has = [&](std::string_view key) { return base::contains(keys, key); };
   if (has("nodes") && (has("schema") || has("start_ts"))) return "a PyTorch execution trace";
   if (has("rocprofiler-sdk-tool")) return "a rocprofv3 result";
   if (has("nodes")) return "a graph";

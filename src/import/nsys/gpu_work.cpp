@@ -94,7 +94,7 @@ std::map<int64_t, Wanted> wanted_launches(NsysExport& from) {
     Wanted& list = wanted[key.first];
     for (const int64_t correlation : gpu.correlations()) list.push_back({correlation, &gpu});
   }
-  for (auto& [process, list] : wanted) std::stable_sort(list.begin(), list.end(), by_correlation);
+  for (auto& [process, list] : wanted) std::ranges::stable_sort(list, by_correlation);
   return wanted;
 }
 
@@ -140,7 +140,7 @@ base::Result<void> read_nsys_launches(NsysExport& from) {
   const std::map<int64_t, Wanted> wanted = wanted_launches(from);
   const Wanted none;
   const bool has_processes =
-      std::any_of(wanted.begin(), wanted.end(), [](const auto& list) { return list.first != 0; });
+      std::ranges::any_of(wanted, [](const auto& list) { return list.first != 0; });
   NsysTable rows(from.db, from.file, "CUPTI_ACTIVITY_KIND_RUNTIME",
                  {{"start", true}, {"end", true}, {"correlationId"}, {"globalTid"}});
   while (rows.next()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "import/nsys/export.h"
 #include "import/nsys/table.h"
 #include "import/text/rank_name.h"
@@ -50,9 +51,9 @@ void count_other_tables(NsysExport& from) {
     while (names.step()) others.push_back(names.text(0));
   }
   for (const std::string& table : others) {
-    if (std::find(kTables.begin(), kTables.end(), table) != kTables.end()) continue;
+    if (base::contains(kTables, table)) continue;
     const std::vector<std::string> columns = from.db.columns(table);
-    const bool events = std::any_of(columns.begin(), columns.end(), [](const std::string& c) {
+    const bool events = std::ranges::any_of(columns, [](const std::string& c) {
       return c == "start" || c == "timestamp" || c == "rawTimestamp";
     });
     if (events) from.dropped.add(table + ": not a GPU event", nsys_rows(from.db, table));
@@ -92,8 +93,7 @@ std::vector<run::RankTrace> finish(NsysExport& from, int64_t epoch) {
 }  // namespace
 
 bool is_nsys(run::Database& db) {
-  return std::any_of(kTables.begin(), kTables.end(),
-                     [&](const char* table) { return db.has_table(table); });
+  return std::ranges::any_of(kTables, [&](const char* table) { return db.has_table(table); });
 }
 
 base::Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "import/text/decimal.h"
 
 namespace ergometer::importer {
@@ -30,7 +31,7 @@ NsysTable::NsysTable(run::Database& db, const std::string& file, const char* tab
   const std::vector<std::string> there = db.columns(table);
   std::vector<std::string> wanted;
   for (const NsysColumn& column : columns) {
-    const bool found = std::find(there.begin(), there.end(), column.name) != there.end();
+    const bool found = base::contains(there, column.name);
     if (!found && column.required && problem_.empty())
       problem_ = fmt::format("{}: table {}: column '{}' is missing; found: {}", file_, table_,
                              column.name, fmt::join(there, ", "));

@@ -225,7 +225,7 @@ base::Result<void> OperationsReader::add(const OperationEvent& event) {
 /// Five threads a rank, counted through, and the process is the rank's replica.
 bool OperationsReader::threads_tell_ranks() const {
   constexpr int64_t kThreads = 5;
-  return std::all_of(raw_.begin(), raw_.end(), [&](const RawOperation& raw) {
+  return std::ranges::all_of(raw_, [&](const RawOperation& raw) {
     const int64_t rank = raw.thread / kThreads;
     return raw.thread >= 0 && rank < groups_.ranks() && raw.process < groups_.replicas &&
            rank / groups_.lanes % groups_.replicas == raw.process;
@@ -269,7 +269,7 @@ base::Result<void> OperationsReader::place(RawOperation& raw) const {
 
 base::Result<void> OperationsReader::number_steps(run::OperationTimeline& timeline) {
   for (const RawOperation& raw : raw_) timeline.steps.push_back(raw.step);
-  std::sort(timeline.steps.begin(), timeline.steps.end());
+  std::ranges::sort(timeline.steps);
   timeline.steps.erase(std::unique(timeline.steps.begin(), timeline.steps.end()),
                        timeline.steps.end());
   std::unordered_map<int64_t, int32_t> numbers;
@@ -298,9 +298,9 @@ base::Result<void> OperationsReader::check_twice(const run::OperationTimeline& t
   std::vector<const run::Operation*> order;
   order.reserve(timeline.operations.size());
   for (const run::Operation& operation : timeline.operations) order.push_back(&operation);
-  std::sort(order.begin(), order.end(), [&](auto* a, auto* b) { return key(*a) < key(*b); });
-  const auto twice = std::adjacent_find(order.begin(), order.end(),
-                                        [&](auto* a, auto* b) { return key(*a) == key(*b); });
+  std::ranges::sort(order, [&](auto* a, auto* b) { return key(*a) < key(*b); });
+  const auto twice =
+      std::ranges::adjacent_find(order, [&](auto* a, auto* b) { return key(*a) == key(*b); });
   if (twice == order.end()) return {};
   const run::Operation& o = **twice;
   return base::input_error(fmt::format(
@@ -311,7 +311,7 @@ base::Result<void> OperationsReader::check_twice(const run::OperationTimeline& t
 base::Result<run::OperationTimeline> OperationsReader::finish() {
   if (raw_.empty()) return base::input_error(fmt::format("{}: holds no operation", file_));
   by_thread_ = places_.empty() && threads_tell_ranks();
-  process_is_rank_ = std::any_of(raw_.begin(), raw_.end(), [&](const RawOperation& raw) {
+  process_is_rank_ = std::ranges::any_of(raw_, [&](const RawOperation& raw) {
     return raw.process >= groups_.replicas && raw.process < groups_.ranks();
   });
   run::OperationTimeline timeline{file_, groups_, kinds_, {}, {}};

@@ -2,7 +2,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
 #include "import/pipeline/pipeline_files.h"
@@ -121,8 +120,8 @@ void Timeline::mark(const TimelineEvent& event) {
 run::RankTrace Timeline::finish(int64_t rank, const std::string& file) {
   trace_.rank = rank;
   trace_.file = file;
-  std::stable_sort(trace_.tasks.begin(), trace_.tasks.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(trace_.tasks,
+                           [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   for (const auto& [number, step] : steps_)
     if (step.end_ns >= step.start_ns) trace_.steps.push_back(step);
   const auto drop = [&](int64_t count, const char* reason) {

@@ -154,9 +154,9 @@ base::Result<void> PrimusReader::read(ondemand::document& document) {
 base::Result<run::RankTrace> PrimusReader::finish() {
   if (trace_.tasks.empty())
     return base::input_error(fmt::format("{}: holds no forward and no backward", file_));
-  std::stable_sort(trace_.steps.begin(), trace_.steps.end(),
-                   [](const auto& a, const auto& b) { return a.number < b.number; });
-  std::stable_sort(trace_.tasks.begin(), trace_.tasks.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(trace_.steps,
+                           [](const auto& a, const auto& b) { return a.number < b.number; });
+  std::ranges::stable_sort(trace_.tasks, [](const auto& a, const auto& b) {
     return std::tie(a.step, a.start_ns) < std::tie(b.step, b.start_ns);
   });
   if (memory_ > 0)
@@ -169,8 +169,8 @@ base::Result<run::RankTrace> PrimusReader::finish() {
 /// Whether a trace's steps all begin at the zero of their own clocks.
 bool has_step_clocks(const run::RankTrace& trace) {
   return !trace.tasks.empty() && trace.steps.size() > 1 &&
-         std::all_of(trace.steps.begin(), trace.steps.end(),
-                     [](const run::StepMark& step) { return step.start_ns == 0; });
+         std::ranges::all_of(trace.steps,
+                             [](const run::StepMark& step) { return step.start_ns == 0; });
 }
 
 void move_by(run::RankTrace& trace, const std::map<int64_t, int64_t>& offset_of) {
@@ -179,8 +179,8 @@ void move_by(run::RankTrace& trace, const std::map<int64_t, int64_t>& offset_of)
     step.end_ns += offset_of.at(step.number);
   }
   for (run::PipelineTask& task : trace.tasks) task.start_ns += offset_of.at(task.step);
-  std::stable_sort(trace.tasks.begin(), trace.tasks.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(trace.tasks,
+                           [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
 }
 
 }  // namespace

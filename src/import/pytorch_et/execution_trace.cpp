@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "import/pytorch_et/tensors.h"
 #include "import/text/decimal.h"
 #include "import/text/json_text.h"
@@ -187,11 +188,10 @@ void ExecutionTraceReader::add_collective(const TraceNode& from, run::WorkNode& 
   std::string name = from.collective;
   if (name.empty()) {
     const auto text =
-        std::find_if(from.inputs.values.begin(), from.inputs.values.end(),
-                     [](const TraceValue& v) { return v.kind == TraceValue::Kind::kText; });
+        std::ranges::find(from.inputs.values, TraceValue::Kind::kText, &TraceValue::kind);
     if (text != from.inputs.values.end()) name = text->text;
   }
-  if (std::find(kNotCalls.begin(), kNotCalls.end(), name) != kNotCalls.end()) return;
+  if (base::contains(kNotCalls, name)) return;
   node.kind = name == "send"                        ? NodeKind::kSend
               : name == "recv" || name == "receive" ? NodeKind::kReceive
                                                     : NodeKind::kCollective;

@@ -31,7 +31,7 @@ bool is_shape(const TraceValue& value) {
 }
 
 bool holds_shape(const TraceValue& value) {
-  return is_shape(value) || std::any_of(value.list.begin(), value.list.end(), is_shape);
+  return is_shape(value) || std::ranges::any_of(value.list, is_shape);
 }
 
 std::string shape_text(const TraceValue& value) {
@@ -115,8 +115,7 @@ std::string types_text(const std::vector<TraceValue>& types) {
 }
 
 int64_t matrix_operations(std::string_view name, const std::vector<TraceValue>& shapes) {
-  const auto found = std::find_if(kProducts.begin(), kProducts.end(),
-                                  [&](const Product& p) { return p.name == name; });
+  const auto found = std::ranges::find(kProducts, name, &Product::name);
   if (found == kProducts.end() || shapes.size() < found->first + 2) return -1;
   const std::vector<TraceValue>& a = shapes[found->first].list;
   const std::vector<TraceValue>& b = shapes[found->first + 1].list;

@@ -101,7 +101,7 @@ std::map<int64_t, TraceBuilder> RocprofProcess::place_work() {
 void RocprofProcess::add_launches(TraceBuilder& gpu) const {
   const std::vector<int64_t> wanted = gpu.correlations();
   for (const Call& call : launches_)
-    if (std::binary_search(wanted.begin(), wanted.end(), call.correlation))
+    if (std::ranges::binary_search(wanted, call.correlation))
       gpu.add_launch(call.correlation, call.thread, call.span);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "base/collection.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 #include "import/text/decimal.h"
@@ -69,8 +70,7 @@ constexpr std::array kDmonColumns = std::to_array<DmonColumn>({
 });
 
 const DmonColumn* known_column(std::string_view name) {
-  const auto at = std::find_if(kDmonColumns.begin(), kDmonColumns.end(),
-                               [&](const DmonColumn& column) { return column.name == name; });
+  const auto at = std::ranges::find(kDmonColumns, name, &DmonColumn::name);
   return at == kDmonColumns.end() ? nullptr : &*at;
 }
 
@@ -92,9 +92,8 @@ std::vector<std::string_view> head_columns(std::string_view line) {
   if (!line.starts_with('#')) return {};
   std::vector<std::string_view> words;
   split_words(line.substr(1), words);
-  const bool any =
-      std::any_of(words.begin(), words.end(), [](auto w) { return known_column(w) != nullptr; });
-  const bool gpu = std::find(words.begin(), words.end(), "gpu") != words.end();
+  const bool any = std::ranges::any_of(words, [](auto w) { return known_column(w) != nullptr; });
+  const bool gpu = base::contains(words, "gpu");
   if (words.empty() || !(words.front() == "Entity" || (gpu && any))) return {};
   return words;
 }
@@ -126,7 +125,7 @@ class DmonReader {
                                          line, title, found, allowed));
   }
   std::optional<size_t> column(std::string_view title) const {
-    const auto at = std::find(titles_.begin(), titles_.end(), title);
+    const auto at = std::ranges::find(titles_, title);
     if (at == titles_.end()) return std::nullopt;
     return static_cast<size_t>(at - titles_.begin());
   }

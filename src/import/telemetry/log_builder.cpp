@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "base/collection.h"
 #include "base/file.h"
 
 namespace ergometer::importer {
@@ -69,7 +70,7 @@ void LogBuilder::add(size_t device, run::Metric metric, int64_t time_ns, double 
     return drop(fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name, info.lowest,
                             info.highest, info.unit));
   std::vector<run::Series>& all = log_.devices[device].series;
-  auto at = std::find_if(all.begin(), all.end(), [&](const auto& s) { return s.metric == metric; });
+  auto at = std::ranges::find_if(all, [&](const auto& s) { return s.metric == metric; });
   if (at == all.end()) {
     all.push_back({metric, partial, {}});
     at = all.end() - 1;
@@ -104,7 +105,7 @@ void LogBuilder::drop(std::string_view reason, int64_t count) {
 
 void LogBuilder::note(std::string text) {
   auto& notes = log_.notes;
-  if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(std::move(text));
+  if (!base::contains(notes, text)) notes.push_back(std::move(text));
 }
 
 void LogBuilder::sort_samples() {
@@ -113,13 +114,13 @@ void LogBuilder::sort_samples() {
   };
   for (run::Device& device : log_.devices) {
     for (run::Series& series : device.series) {
-      if (std::is_sorted(series.samples.begin(), series.samples.end(), earlier)) continue;
-      std::stable_sort(series.samples.begin(), series.samples.end(), earlier);
+      if (std::ranges::is_sorted(series.samples, earlier)) continue;
+      std::ranges::stable_sort(series.samples, earlier);
       note(fmt::format("{}: readings of {} are not in order of time; they are sorted", device.file,
                        run::metric_info(series.metric).name));
     }
-    std::sort(device.series.begin(), device.series.end(),
-              [](const auto& a, const auto& b) { return a.metric < b.metric; });
+    std::ranges::sort(device.series,
+                      [](const auto& a, const auto& b) { return a.metric < b.metric; });
   }
 }
 
@@ -171,10 +172,10 @@ run::DeviceLog LogBuilder::finish() {
   turns_.clear();
   for (std::string& text : twins_) note(std::move(text));
   sort_samples();
-  std::stable_sort(log_.devices.begin(), log_.devices.end(),
-                   [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  std::ranges::stable_sort(log_.devices,
+                           [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
   number_ranks();
-  std::stable_sort(log_.devices.begin(), log_.devices.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(log_.devices, [](const auto& a, const auto& b) {
     return std::tie(a.kind, a.rank) < std::tie(b.kind, b.rank);
   });
   devices_.clear();

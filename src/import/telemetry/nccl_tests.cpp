@@ -79,17 +79,17 @@ void NcclTestsReader::read_comment(std::string_view line) {
     hosts_.clear();
   }
   if (line.find("Collective test starting") != std::string_view::npos) program_ = program_in(line);
-  if (std::find(words.begin(), words.end(), "(ms)") != words.end()) time_unit_s_ = 1e-3;
+  if (std::ranges::find(words, "(ms)") != words.end()) time_unit_s_ = 1e-3;
   if (words.size() > 2 && words[1] == "Rank") {
     ++ranks_;
-    const auto on = std::find(words.begin(), words.end(), "on");
+    const auto on = std::ranges::find(words, "on");
     if (on != words.end() && on + 1 != words.end()) hosts_.emplace(*(on + 1));
   }
 }
 
 void NcclTestsReader::begin_table(std::string_view line, std::vector<std::string_view> titles) {
   columns_ = titles.size();
-  halves_ = static_cast<size_t>(std::count(titles.begin(), titles.end(), kTimeTitle));
+  halves_ = static_cast<size_t>(std::ranges::count(titles, kTimeTitle));
   prefix_ = line.substr(0, line.find('#'));
   time_unit_s_ = 1e-6;
   run::CollectiveLog log;
@@ -194,7 +194,7 @@ std::vector<std::string_view> nccl_tests_head(std::string_view line) {
   const size_t hash = line.find('#');
   if (hash == std::string_view::npos) return {};
   std::vector<std::string_view> titles = words_of(line.substr(hash + 1));
-  const auto first = std::find(titles.begin(), titles.end(), kTimeTitle);
+  const auto first = std::ranges::find(titles, kTimeTitle);
   const auto left = static_cast<size_t>(titles.end() - first);
   const bool halves = left == kHalf || left == 2 * kHalf;
   if (titles.empty() || titles.front() != "size" || !halves) return {};

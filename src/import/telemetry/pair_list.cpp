@@ -39,8 +39,7 @@ base::Result<Pairs> read_pairs(std::string_view text, LogBuilder& log) {
   }
   const auto failed = std::erase_if(pairs, [](const Pair& pair) { return pair.value == -1; });
   log.drop("a failed reading (-1)", static_cast<int64_t>(failed));
-  std::stable_sort(pairs.begin(), pairs.end(),
-                   [](const Pair& a, const Pair& b) { return a.time_ns < b.time_ns; });
+  std::ranges::stable_sort(pairs, {}, &Pair::time_ns);
   return pairs;
 }
 

@@ -333,7 +333,7 @@ base::Result<void> TableReader::read_row(std::string_view line, int64_t number, 
 }
 
 bool TableReader::names_gpus() const {
-  return std::any_of(header_.columns.begin(), header_.columns.end(), [](const Column& c) {
+  return std::ranges::any_of(header_.columns, [](const Column& c) {
     return c.role == Role::kIndex || c.role == Role::kUuid || c.role == Role::kRank ||
            c.role == Role::kHost;
   });
@@ -382,8 +382,8 @@ base::Result<void> TableReader::finish() {
   if (rows_.empty())
     return base::input_error(
         fmt::format("{}:1: found a header, allowed: a header and rows below it", log_.file()));
-  const bool by_column = std::any_of(values_.begin(), values_.end(),
-                                     [](const Value& value) { return value.gpu >= 0; });
+  const bool by_column =
+      std::ranges::any_of(values_, [](const Value& value) { return value.gpu >= 0; });
   const size_t length = names_gpus_ || by_column ? 1 : loop_length();
   if (length > 1)
     log_.note(
@@ -410,7 +410,7 @@ base::Result<void> TableReader::finish() {
 bool is_headerless_table(std::string_view text) {
   std::vector<std::string_view> cells;
   split_cells(first_line(text), cells);
-  return cells.size() > 1 && std::any_of(cells.begin(), cells.end(), [](std::string_view cell) {
+  return cells.size() > 1 && std::ranges::any_of(cells, [](std::string_view cell) {
            return cell.find(':') != std::string_view::npos && time_to_ns(cell).has_value();
          });
 }

@@ -90,11 +90,10 @@ bool is_shunt_meter(std::string_view bytes) {
       if (record.word[1 + 2 * k] < kLowest || record.word[1 + 2 * k] > kHighest) return false;
     if (i > 0) steps.push_back(step(record_at(bytes, i - 1), record));
   }
-  std::sort(steps.begin(), steps.end());
+  std::ranges::sort(steps);
   const int32_t middle = steps[steps.size() / 2];
-  const auto regular = std::count_if(steps.begin(), steps.end(), [&](int32_t s) {
-    return s > middle - middle / 4 && s < middle + middle / 4;
-  });
+  const auto regular = std::ranges::count_if(
+      steps, [&](int32_t s) { return s > middle - middle / 4 && s < middle + middle / 4; });
   return regular * 10 > static_cast<std::ptrdiff_t>(steps.size()) * 9;
 }
 

@@ -1,6 +1,5 @@
 #include "import/text/rank_name.h"
 
-#include <array>
 #include <cctype>
 #include <charconv>
 #include <string>

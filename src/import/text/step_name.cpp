@@ -7,6 +7,8 @@
 #include <string>
 #include <tuple>
 
+#include "base/collection.h"
+
 namespace ergometer::importer {
 namespace {
 
@@ -31,8 +33,7 @@ std::optional<int64_t> step_in_name(std::string_view name) {
     between = is_between ? between + 1 : 0;
     if (!is_between) word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
-  if (between > 2 || std::find(kStepWords.begin(), kStepWords.end(), word) == kStepWords.end())
-    return std::nullopt;
+  if (between > 2 || !base::contains(kStepWords, word)) return std::nullopt;
   int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
@@ -45,7 +46,7 @@ std::vector<run::StepMark> steps_of_ranges(const run::RankTrace& trace) {
   for (const run::Range& range : trace.ranges)
     if (const auto number = step_of_name[range.name])
       all.push_back({*number, range.start_ns, range.start_ns + range.duration_ns});
-  std::sort(all.begin(), all.end(), [](const run::StepMark& a, const run::StepMark& b) {
+  std::ranges::sort(all, [](const run::StepMark& a, const run::StepMark& b) {
     return std::tie(a.start_ns, b.end_ns, a.number) < std::tie(b.start_ns, a.end_ns, b.number);
   });
   for (const run::StepMark& mark : all)

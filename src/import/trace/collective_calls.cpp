@@ -93,11 +93,11 @@ const run::Collective* collective_of_group(const Calls& calls, Calls::const_iter
 void join_collective_calls(Calls calls, std::vector<LaunchingThread> launches,
                            run::RankTrace& trace) {
   if (calls.empty()) return;
-  std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(calls, [](const auto& a, const auto& b) {
     return std::tie(a.thread, a.start_ns) < std::tie(b.thread, b.start_ns);
   });
-  std::stable_sort(launches.begin(), launches.end(),
-                   [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
+  std::ranges::stable_sort(
+      launches, [](const auto& a, const auto& b) { return a.correlation < b.correlation; });
   for (run::GpuEvent& event : trace.events) {
     if (event.kind != run::GpuClass::kCommunication || event.correlation < 0) continue;
     const auto launch = std::lower_bound(

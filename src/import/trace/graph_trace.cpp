@@ -60,8 +60,8 @@ std::optional<run::RankTrace> trace_of(const run::WorkGraph& graph) {
     }
   }
   if (trace.events.empty()) return std::nullopt;
-  std::stable_sort(trace.operators.begin(), trace.operators.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::ranges::stable_sort(trace.operators,
+                           [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
   trace.rank = graph.rank;
   trace.file = graph.file;
   trace.truncated = graph.truncated;

@@ -53,7 +53,7 @@ std::map<std::string_view, std::vector<uint32_t>> by_name(
     const std::vector<run::Operator>& operators, const std::vector<std::string>& names) {
   std::vector<uint32_t> order(operators.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+  std::ranges::stable_sort(order, [&](uint32_t a, uint32_t b) {
     const run::Operator &x = operators[a], &y = operators[b];
     return std::tie(x.start_ns, x.record_function_id) < std::tie(y.start_ns, y.record_function_id);
   });
@@ -75,8 +75,8 @@ Match match_order(const run::RankTrace& trace, const run::WorkGraph& graph) {
 
 Match match(const run::RankTrace& trace, const run::WorkGraph& graph) {
   Match found = match_ids(trace, graph);
-  const bool any = std::any_of(found.begin(), found.end(),
-                               [](uint32_t position) { return position != kUnlinked; });
+  const bool any =
+      std::ranges::any_of(found, [](uint32_t position) { return position != kUnlinked; });
   return any ? found : match_order(trace, graph);
 }
 

@@ -13,8 +13,7 @@ namespace ergometer::importer {
 
 void DropCounts::add(std::string_view reason, int64_t count) {
   if (count <= 0) return;
-  const auto found = std::find_if(counts_.begin(), counts_.end(),
-                                  [&](const run::Dropped& d) { return d.reason == reason; });
+  const auto found = std::ranges::find(counts_, reason, &run::Dropped::reason);
   if (found != counts_.end()) {
     found->count += count;
   } else {
@@ -77,20 +76,20 @@ std::vector<int64_t> TraceBuilder::correlations() {
     all.push_back(event.correlation);
     if (event.kind == run::GpuClass::kCommunication) communication_.push_back(event.correlation);
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  std::sort(communication_.begin(), communication_.end());
+  std::ranges::sort(communication_);
   return all;
 }
 
 void TraceBuilder::add_launch(int64_t correlation, int64_t thread, const Span& span) {
   trace.launches.push_back({correlation, -1, span.start_ns, span.duration_ns});
-  if (std::binary_search(communication_.begin(), communication_.end(), correlation))
+  if (std::ranges::binary_search(communication_, correlation))
     threads_.push_back({correlation, thread, span.start_ns});
 }
 
 run::RankTrace TraceBuilder::finish() {
-  std::sort(trace.launches.begin(), trace.launches.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(trace.launches, [](const auto& a, const auto& b) {
     return std::tie(a.correlation, a.start_ns, a.duration_ns) <
            std::tie(b.correlation, b.start_ns, b.duration_ns);
   });
@@ -100,7 +99,7 @@ run::RankTrace TraceBuilder::finish() {
                                      return x.correlation == y.correlation;
                                    }),
                        trace.launches.end());
-  std::stable_sort(trace.ranges.begin(), trace.ranges.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(trace.ranges, [](const auto& a, const auto& b) {
     return std::tie(a.start_ns, b.duration_ns) < std::tie(b.start_ns, a.duration_ns);
   });
   trace.steps = steps_of_ranges(trace);

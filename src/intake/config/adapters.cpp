@@ -78,14 +78,12 @@ std::optional<std::string> lora_targets(std::string_view targets, std::string& u
       chosen[1] = chosen[3] = true;
       continue;
     }
-    const auto* it = std::find_if(kTargetWords.begin(), kTargetWords.end(),
-                                  [&](const TargetWord& t) { return t.word == last; });
+    const auto* it = std::ranges::find(kTargetWords, last, &TargetWord::word);
     if (it == kTargetWords.end()) {
       unknown = word;
       return std::nullopt;
     }
-    chosen[static_cast<size_t>(std::find(kOrder.begin(), kOrder.end(), it->setting) -
-                               kOrder.begin())] = true;
+    chosen[static_cast<size_t>(std::ranges::find(kOrder, it->setting) - kOrder.begin())] = true;
   }
   std::string text;
   for (size_t i = 0; i < kOrder.size(); ++i)

@@ -48,7 +48,7 @@ class FineTuningReader {
  private:
   static std::string options_of(std::string_view framework) {
     std::string name = base::lower(framework);
-    std::replace(name.begin(), name.end(), ' ', '-');
+    std::ranges::replace(name, ' ', '-');
     return name;
   }
 
@@ -137,7 +137,7 @@ class FineTuningReader {
     }
     read_.copy_count(rank, "lora");
     std::string unknown, listed = read_.text(targets, fallback);
-    std::replace(listed.begin(), listed.end(), ' ', ',');
+    std::ranges::replace(listed, ' ', ',');
     const auto words = lora_targets(listed, unknown);
     if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
     read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/fine_tuning.h"
 
@@ -139,13 +140,12 @@ std::string_view fine_tuning_framework(std::string_view foreign, std::string_vie
 }
 
 bool fine_tuning_reads(std::string_view word) {
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const FineTuningWord& it) { return it.word == word; }) ||
-         std::find(kOthers.begin(), kOthers.end(), word) != kOthers.end();
+  return std::ranges::any_of(kWords, [&](const FineTuningWord& it) { return it.word == word; }) ||
+         base::contains(kOthers, word);
 }
 
 bool fine_tuning_switch(std::string_view word) {
-  return std::any_of(kWords.begin(), kWords.end(), [&](const FineTuningWord& it) {
+  return std::ranges::any_of(kWords, [&](const FineTuningWord& it) {
     return it.word == word && it.takes == Takes::kSwitch;
   });
 }

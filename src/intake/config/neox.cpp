@@ -226,7 +226,7 @@ base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
     ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(it.text, it.file));
     for (const auto& [key, value] : written) {
       std::string name = key;
-      std::replace(name.begin(), name.end(), '-', '_');
+      std::ranges::replace(name, '-', '_');
       if (name == "gas") name = "gradient_accumulation_steps";  // its other spelling
       if (name == "attention_config") list = kinds_of_layers(it.text, value.line);
       values[name] = {value.text, value.line, fmt::format("{}:{}", it.file, value.line)};

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -211,7 +210,7 @@ class TitanReader {
   }
 
   void set_stage_layers(const std::vector<int64_t>& list, const std::string& key) {
-    if (std::adjacent_find(list.begin(), list.end(), std::not_equal_to<>()) != list.end())
+    if (std::ranges::adjacent_find(list, std::not_equal_to<>()) != list.end())
       read_.set("stage_layers", fmt::format("{}", fmt::join(list, ",")), key);
   }
 

@@ -23,9 +23,9 @@ std::string model_of(std::string_view component) {
     if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
   // llama3_1_8b and qwen2_5_7b: a release, then a size.
   for (const std::string_view family : {"llama3_", "qwen2_"})
-    if (name.starts_with(family) && std::count(name.begin(), name.end(), '_') > 1)
+    if (name.starts_with(family) && std::ranges::count(name, '_') > 1)
       name[family.size() - 1] = '.';
-  std::replace(name.begin(), name.end(), '_', '-');
+  std::ranges::replace(name, '_', '-');
   return name;
 }
 

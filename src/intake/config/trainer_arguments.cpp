@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/config/adapters.h"
@@ -210,7 +211,7 @@ class TrainerReader {
                          "the loss are predicted as fused, these are not");
     }
     const std::string optimizer = base::lower(read_.text("optim"));
-    if (!optimizer.empty() && std::find(kAdam.begin(), kAdam.end(), optimizer) == kAdam.end())
+    if (!optimizer.empty() && !base::contains(kAdam, optimizer))
       read_.not_modelled(
           "optim", "memory and time: another optimizer's states; predicted as Adam's in FP32");
   }
@@ -346,7 +347,7 @@ class TrainerReader {
 
   void read_fsdp(const std::string& words) {
     std::string spaced = words;
-    std::replace(spaced.begin(), spaced.end(), ',', ' ');
+    std::ranges::replace(spaced, ',', ' ');
     bool known = false;
     for (const std::string& word : base::split(spaced, ' ')) {
       if (word.empty() || word == "auto_wrap") continue;
@@ -421,7 +422,7 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
     std::string_view name = argument.name;
     while (name.starts_with('-')) name.remove_prefix(1);
     std::string key(name);
-    std::replace(key.begin(), key.end(), '-', '_');
+    std::ranges::replace(key, '-', '_');
     values[key] = {argument.value.empty() ? "true" : argument.value, argument.line};
   }
   return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values, false) : kind);

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <set>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 
@@ -227,7 +227,7 @@ class PythonReader {
 
   Result<void> read_argument(Callee callee, PythonArgument argument, int line) {
     const auto is = [&](std::initializer_list<std::string_view> names) {
-      return std::find(names.begin(), names.end(), argument.name) != names.end();
+      return base::contains(names, argument.name);
     };
     const bool loads = callee == Callee::kLoads, trains = callee == Callee::kTrains;
     if ((loads && is({"", "model_name", "pretrained_model_name_or_path"})) ||
@@ -248,7 +248,7 @@ class PythonReader {
 
   /// What a name stands for that is given a value once, at the start of a line; else the text.
   std::string constant(const std::string& name) const {
-    if (name.empty() || !std::all_of(name.begin(), name.end(), is_word)) return name;
+    if (name.empty() || !std::ranges::all_of(name, is_word)) return name;
     std::string value;
     int uses = 0;
     for (size_t at = text_.find(name); at != text_.npos; at = text_.find(name, at + 1)) {
@@ -312,7 +312,7 @@ class PythonReader {
     const bool asks_hardware = argument.value.find("bf16_supported") != std::string::npos ||
                                argument.value.find("bfloat16_supported") != std::string::npos;
     if (asks_hardware) return add(argument.name, "auto", argument.line);
-    if (std::find(kMatters.begin(), kMatters.end(), argument.name) == kMatters.end()) {
+    if (!base::contains(kMatters, argument.name)) {
       return {};
     }
     return input_error(fmt::format(
@@ -322,7 +322,7 @@ class PythonReader {
 
   Result<void> add(const std::string& name, const std::string& value, int line) {
     const auto found = values_.find(name);
-    const bool matters = std::find(kMatters.begin(), kMatters.end(), name) != kMatters.end();
+    const bool matters = base::contains(kMatters, name);
     if (found != values_.end() && found->second.text != value && matters)
       return input_error(
           fmt::format("{}:{}: {}: found {}, but line {} says {}; which one is meant?", file_, line,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::intake {
@@ -30,8 +31,7 @@ constexpr std::array kSwitches = std::to_array<Switch>({
     {"enable_cpu_affinity", "", ""},
 });
 const Switch* find_switch(std::string_view name) {
-  const auto it = std::find_if(kSwitches.begin(), kSwitches.end(),
-                               [&](const Switch& known) { return known.name == name; });
+  const auto it = std::ranges::find(kSwitches, name, &Switch::name);
   return it == kSwitches.end() ? nullptr : it;
 }
 
@@ -69,8 +69,7 @@ std::pair<std::string, std::string> accelerate_value(const std::string& name,
                                                      const std::string& value) {
   if (const Switch* known = find_switch(name))
     return {std::string(known->key), std::string(known->value)};
-  if (std::find(kOfDeepSpeed.begin(), kOfDeepSpeed.end(), name) != kOfDeepSpeed.end())
-    return {"deepspeed_config." + name, value};
+  if (base::contains(kOfDeepSpeed, name)) return {"deepspeed_config." + name, value};
   for (const char* section : {"fsdp", "megatron_lm", "parallelism_config", "fp8"})
     if (name.starts_with(fmt::format("{}_", section)))
       return {

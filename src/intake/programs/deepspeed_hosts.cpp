@@ -59,7 +59,7 @@ Result<std::map<std::string, std::set<int64_t>>> filter_of(std::string_view opti
 
 /// Of a filter's slots those that the host has.
 int64_t named(const std::set<int64_t>& slots, int64_t all) {
-  return std::count_if(slots.begin(), slots.end(), [&](int64_t slot) { return slot < all; });
+  return std::ranges::count_if(slots, [&](int64_t slot) { return slot < all; });
 }
 
 }  // namespace
@@ -84,8 +84,7 @@ Result<int64_t> deepspeed_gpus(const DeepSpeedHosts& said) {
   }
   for (const auto* filter : {&include, &exclude})
     for (const auto& [name, slots] : *filter)
-      if (std::none_of(hosts.begin(), hosts.end(),
-                       [&](const Host& host) { return host.name == name; }))
+      if (std::ranges::none_of(hosts, [&](const Host& host) { return host.name == name; }))
         return input_error(fmt::format("{}: the hostfile has no host \"{}\"",
                                        filter == &include ? "--include" : "--exclude",
                                        name.substr(0, 60)));

@@ -33,7 +33,7 @@ std::optional<std::string> option_value(const std::vector<ShellText>& words, siz
   const size_t equals = word.find('=');
   std::string key = word.substr(0, equals);
   const bool is_long = key.starts_with("--");
-  std::replace(key.begin(), key.end(), '_', '-');
+  std::ranges::replace(key, '_', '-');
   if (key == name) {
     if (equals != word.npos)
       return equals + 1 < word.size() ? word.substr(equals + 1) : "(nothing)";

@@ -84,7 +84,7 @@ void BatchHosts::set(ShellSession& session, ShellState& state) const {
 }
 
 bool are_host_names(const std::vector<std::string>& lines, const ShellUnknowns& unknowns) {
-  return std::all_of(lines.begin(), lines.end(), [&](const std::string& line) {
+  return std::ranges::all_of(lines, [&](const std::string& line) {
     return line.starts_with('\x01') && line.find('\x02') + 1 == line.size() &&
            unknowns.entry(line).reason == kHostName;
   });

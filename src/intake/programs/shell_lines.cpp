@@ -85,20 +85,19 @@ LinesOutput sorted(const std::vector<ShellText>& words, const std::string& input
   const bool hosts = !numbers && !lines.empty() && are_host_names(lines, unknowns);
   if (ShellUnknowns::in(input) && !hosts) return std::nullopt;
   if (hosts) {
-    if (words[0].text == "sort") std::sort(lines.begin(), lines.end());
+    if (words[0].text == "sort") std::ranges::sort(lines);
   } else if (words[0].text == "sort") {
     std::vector<std::pair<int64_t, std::string>> keyed;
     for (std::string& line : lines) {
       const auto number = numbers ? base::parse_integer(line) : base::Result<int64_t>(0);
       // The order of letters and signs is the locale's.
-      const bool plain = std::all_of(line.begin(), line.end(), [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
-      });
+      const bool plain = std::ranges::all_of(
+          line, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); });
       if (!number || (!numbers && !plain)) return std::nullopt;
       keyed.emplace_back(*number, std::move(line));
     }
-    std::sort(keyed.begin(), keyed.end());
-    if (reversed) std::reverse(keyed.begin(), keyed.end());
+    std::ranges::sort(keyed);
+    if (reversed) std::ranges::reverse(keyed);
     for (size_t i = 0; i < lines.size(); ++i) lines[i] = std::move(keyed[i].second);
   }
   if (unique) lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
@@ -185,7 +184,7 @@ LinesOutput shell_around_lines(
   const auto one_word = [](const std::string& line) {
     return !line.empty() && !ShellUnknowns::in(line) && line.find_first_of(" \t") == line.npos;
   };
-  if (!are_host_names(lines, unknowns) && !std::all_of(lines.begin(), lines.end(), one_word))
+  if (!are_host_names(lines, unknowns) && !std::ranges::all_of(lines, one_word))
     return std::nullopt;
   for (std::string& line : lines) line = around->before + line + around->behind;
   return UtilityResult{join_shell_lines(lines), 0};

@@ -25,9 +25,8 @@ Queried path_of(std::string filter) {
     for (size_t at = filter.find(from); at != filter.npos; at = filter.find(from))
       filter.replace(at, std::string_view(from).size(), to);
   std::erase(filter, '"');
-  const bool plain = std::all_of(filter.begin(), filter.end(), [&](char c) {
-    return is_shell_name_char(c) || c == '.' || (quoted && c == '-');
-  });
+  const bool plain = std::ranges::all_of(
+      filter, [&](char c) { return is_shell_name_char(c) || c == '.' || (quoted && c == '-'); });
   if (!plain || filter.size() < 2 || filter[0] != '.' || base::contains(filter, "..") ||
       filter.back() == '.')
     return std::nullopt;
@@ -38,7 +37,7 @@ Queried path_of(std::string filter) {
 bool prints_as_it_stands(const std::string& text, bool raw) {
   const bool number = base::parse_integer(text).has_value();
   if (number || text == "true" || text == "false") return true;
-  const bool word = std::all_of(text.begin(), text.end(), [](char c) {
+  const bool word = std::ranges::all_of(text, [](char c) {
     return is_shell_name_char(c) || c == '.' || c == '-' || c == '/' || c == ':';
   });
   return raw && word && !text.empty() && !base::parse_number(text).has_value();

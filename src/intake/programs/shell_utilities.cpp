@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
-#include <utility>
 
 #include "base/text.h"
 #include "intake/shell/shell_arithmetic.h"
@@ -233,7 +231,7 @@ Output counted(const Words& words, const std::string& input, const ShellUnknowns
       return std::nullopt;
   }
   if (words[1].text == "-l")
-    return UtilityResult{fmt::format("{}\n", std::count(input.begin(), input.end(), '\n')), 0};
+    return UtilityResult{fmt::format("{}\n", std::ranges::count(input, '\n')), 0};
   if (words[1].text != "-w") return std::nullopt;
   std::istringstream stream(input);
   int64_t count = 0;

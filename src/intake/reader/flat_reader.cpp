@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "intake/reader/framework_options.h"
@@ -45,8 +46,7 @@ constexpr int64_t kLargestNumber = 1'000'000'000'000;
 
 bool divides_job(std::string_view key) {
   const std::string_view last = key.substr(key.rfind('.') + 1);
-  return std::find(kParallelismWords.begin(), kParallelismWords.end(), last) !=
-         kParallelismWords.end();
+  return base::contains(kParallelismWords, last);
 }
 
 std::optional<bool> yes_or_no(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/csv.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -35,7 +36,7 @@ constexpr std::array kRelatives = std::to_array<Relative>({
 std::string option_key(std::string_view name) {
   while (name.starts_with('-')) name.remove_prefix(1);
   std::string key = base::lower(name);
-  std::replace(key.begin(), key.end(), '-', '_');
+  std::ranges::replace(key, '-', '_');
   return key;
 }
 
@@ -51,7 +52,7 @@ bool matches(std::string_view pattern, std::string_view key) {
 
 bool takes_options_of(std::string_view framework, std::string_view other) {
   if (framework == other) return true;
-  return std::any_of(kRelatives.begin(), kRelatives.end(), [&](const Relative& it) {
+  return std::ranges::any_of(kRelatives, [&](const Relative& it) {
     return it.framework == framework && takes_options_of(it.other, other);
   });
 }
@@ -94,7 +95,7 @@ bool is_effect(std::string_view word) {
                                                         "time and memory",
                                                         "time and power",
                                                         "memory, time and power"};
-  return std::find(kEffects.begin(), kEffects.end(), word) != kEffects.end();
+  return base::contains(kEffects, word);
 }
 
 }  // namespace
@@ -152,7 +153,7 @@ Leftover classify(std::string_view framework, std::string_view name, std::string
     leftover.says = *near;
     // As options are written: with dashes in front and between words.
     if (name.starts_with("--")) {
-      std::replace(leftover.says.begin(), leftover.says.end(), '_', '-');
+      std::ranges::replace(leftover.says, '_', '-');
       leftover.says = "--" + leftover.says;
     }
   }

@@ -19,8 +19,8 @@ inline std::string said(const Reading& reading, std::string_view name) {
 
 /// Whether a leftover of this kind has the name.
 inline bool left(const Reading& reading, Leftover::Kind kind, std::string_view name) {
-  return std::any_of(reading.leftovers.begin(), reading.leftovers.end(),
-                     [&](const Leftover& it) { return it.kind == kind && it.name == name; });
+  return std::ranges::any_of(
+      reading.leftovers, [&](const Leftover& it) { return it.kind == kind && it.name == name; });
 }
 
 }  // namespace ergometer::intake

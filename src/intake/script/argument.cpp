@@ -19,7 +19,7 @@ bool is_flag(std::string_view word) {
 std::string underscored_name(std::string_view word) {
   while (word.starts_with('-')) word.remove_prefix(1);
   std::string name(word.substr(0, word.find('=')));
-  std::replace(name.begin(), name.end(), '-', '_');
+  std::ranges::replace(name, '-', '_');
   return name;
 }
 
@@ -29,8 +29,8 @@ bool names_something(std::string_view name) {
       {"path",       "dir",   "save",  "load",    "file",     "name",  "project", "data", "addr",
        "port",       "split", "token", "prefix",  "log",      "cache", "url",     "_id",  "model",
        "checkpoint", "rank",  "iters", "samples", "interval", "steps", "seed",    "mins"});
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](std::string_view part) { return base::contains(name, part); });
+  return std::ranges::any_of(kParts,
+                             [&](std::string_view part) { return base::contains(name, part); });
 }
 
 class ArgumentList {
@@ -103,7 +103,7 @@ class ArgumentList {
       const auto is_one_word = [](const std::string& choice) {
         return !choice.empty() && choice.find(' ') == choice.npos && !is_flag(choice);
       };
-      return first && std::all_of(unknown.choices.begin(), unknown.choices.end(), is_one_word);
+      return first && std::ranges::all_of(unknown.choices, is_one_word);
     }
     if (!unknown.any_words) return true;
     if (!first || argument.name.starts_with("no_") || argument.name.starts_with("mock_"))

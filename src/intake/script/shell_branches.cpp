@@ -66,9 +66,7 @@ Flow ScriptRunner::branches(int line, std::string_view because,
 void ScriptRunner::go_on_from(const std::vector<ShellState>& ends, const std::string& reason,
                               const std::string& why) {
   const ShellState& first = ends.front();
-  const auto all = [&](const auto& is_same) {
-    return std::all_of(ends.begin(), ends.end(), is_same);
-  };
+  const auto all = [&](const auto& is_same) { return std::ranges::all_of(ends, is_same); };
   const bool same = all([&](const ShellState& end) { return end.status == first.status; });
   const bool same_trap =
       all([&](const ShellState& end) { return end.exit_trap == first.exit_trap; });
@@ -127,7 +125,7 @@ void ScriptRunner::print_one_of(std::vector<std::string> printed, const std::str
                                 Streams streams) {
   if (printed.empty()) return;
   const auto same = [&](const std::string& text) { return text == printed.front(); };
-  if (std::all_of(printed.begin(), printed.end(), same)) {
+  if (std::ranges::all_of(printed, same)) {
     *streams.output += printed.front();
     return;
   }

@@ -209,8 +209,7 @@ void ScriptRunner::declare(const Words& words, const std::vector<ShellAssignment
 void ScriptRunner::refer(const std::string& name) {
   ShellVariable& variable = state_.variables[name];
   const std::string target = variable.items.empty() ? "" : variable.items.front().text;
-  const bool plain =
-      !target.empty() && std::all_of(target.begin(), target.end(), is_shell_name_char);
+  const bool plain = !target.empty() && std::ranges::all_of(target, is_shell_name_char);
   if (!plain || target == name)
     session_.fail(fmt::format("declare -n {}: found \"{}\"; allowed: another variable's name", name,
                               target.substr(0, 60)));

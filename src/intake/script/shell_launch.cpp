@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
@@ -32,7 +33,7 @@ bool is_wrapper(std::string_view word) {
        "flux",   "horovodrun", "time",     "kubectl",   "dlprof",     "shifter",     "prun",
        "nice",   "env",        "torchrun", "deepspeed", "accelerate", "blaunch"});
   const std::string_view name = file_name(word);
-  return std::find(kWrappers.begin(), kWrappers.end(), name) != kWrappers.end();
+  return base::contains(kWrappers, name);
 }
 
 /// NAME=VALUE, as behind `env`.
@@ -152,7 +153,7 @@ class LaunchReader {
                                                                {"litgpt", "finetune_adapter_v2"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
-    return std::any_of(kFrontEnds.begin(), kFrontEnds.end(), [&](const FrontEnd& it) {
+    return std::ranges::any_of(kFrontEnds, [&](const FrontEnd& it) {
       return file_name(words_[at].text) == it.program && words_[at + 1].text == it.command;
     });
   }
@@ -214,11 +215,11 @@ class LaunchReader {
     const std::string& word = words_[at].text;
     if (!word.starts_with("--")) return;
     std::string name = word.substr(2, word.find('=') == word.npos ? word.npos : word.find('=') - 2);
-    std::replace(name.begin(), name.end(), '-', '_');
+    std::ranges::replace(name, '-', '_');
     ShellText value{"", words_[at].line};
     if (!is_accelerate_switch(name)) {
       std::string dashed = "--" + name;
-      std::replace(dashed.begin(), dashed.end(), '_', '-');
+      std::ranges::replace(dashed, '_', '-');
       const bool alone = word.find('=') == word.npos && at + 1 < words_.size() &&
                          words_[at + 1].text.starts_with('-');
       value.text = alone ? "(nothing)" : option_value(words_, at, dashed).value_or("(nothing)");
@@ -374,8 +375,7 @@ class LaunchReader {
   }
   /// A variable of the program; empty: not set.
   std::string said(std::string_view name) const {
-    const auto it = launch_.environment.find(name);
-    return it == launch_.environment.end() ? std::string() : it->second;
+    return base::value_or(launch_.environment, name, std::string());
   }
   /// As many ranks as it is told of, or a node's own.
   int64_t of_composer(int64_t on_node) {

@@ -1,3 +1,4 @@
+#include "base/collection.h"
 #include "intake/script/shell_runner.h"
 
 #include <fmt/format.h>
@@ -21,9 +22,7 @@ constexpr size_t kMostCommands = 2'000;
 std::string file_of_filter(const std::vector<ShellText>& words) {
   constexpr std::array kFilters =
       std::to_array<std::string_view>({"head", "tail", "cut", "sort", "uniq"});
-  if (words.size() < 2 ||
-      std::find(kFilters.begin(), kFilters.end(), words.front().text) == kFilters.end())
-    return "";
+  if (words.size() < 2 || !base::contains(kFilters, words.front().text)) return "";
   const std::string& last = words.back().text;
   const std::string& before = words[words.size() - 2].text;
   const bool value = before.size() == 2 && base::contains("-n -d -f -c -k -t", before);
@@ -151,7 +150,7 @@ bool ScriptRunner::prints_one_word(std::string_view program) {
       {"bc",       "awk",  "python", "python3",  "wc",    "nproc", "expr", "nvidia-smi",
        "rocm-smi", "head", "tail",   "hostname", "uname", "id",    "git",  "stat",
        "du",       "sort", "srun",   "ip",       "shuf",  "cut"});
-  return std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end();
+  return base::contains(kPrograms, program);
 }
 
 std::string ScriptRunner::host_names() {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "base/text.h"
 #include "intake/shell/shell_condition.h"
@@ -349,9 +348,9 @@ base::Result<ShellRun> run_shell(const std::string& script, const std::string& f
   for (size_t i = 0; i < script.size(); ++i)
     if (script[i] != '\r' || i + 1 >= script.size() || script[i + 1] != '\n') text += script[i];
   // The marks' own characters have no place in a script.
-  std::replace(text.begin(), text.end(), '\x01', ' ');
-  std::replace(text.begin(), text.end(), '\x02', ' ');
-  std::replace(text.begin(), text.end(), '\0', ' ');
+  std::ranges::replace(text, '\x01', ' ');
+  std::ranges::replace(text, '\x02', ' ');
+  std::ranges::replace(text, '\0', ' ');
   for (const auto& [name, value] : context.environment) export_variable(name, value, run.state);
   for (const std::string& argument : context.arguments)
     run.state.arguments.push_back({argument, 0});

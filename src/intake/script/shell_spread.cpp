@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/programs/launcher_options.h"
 #include "intake/script/shell_launch.h"
@@ -42,8 +43,7 @@ std::optional<InnerShell> parallel_shell(const SpreadWords& words) {
        "--halt", "--delay", "--joblog", "--results", "--env", "--workdir", "--wd", "--timeout"});
   size_t at = 1;
   while (at < words.size() && words[at].text.starts_with('-'))
-    at +=
-        std::find(kWithValue.begin(), kWithValue.end(), words[at].text) != kWithValue.end() ? 2 : 1;
+    at += base::contains(kWithValue, words[at].text) ? 2 : 1;
   const auto begin = words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size()));
   const auto end = std::find_if(begin, words.end(),
                                 [](const ShellText& word) { return word.text.starts_with(":::"); });

@@ -5,7 +5,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <limits>
 
 #include "intake/shell/shell_state.h"
 

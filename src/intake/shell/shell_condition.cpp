@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::intake {
@@ -90,8 +91,7 @@ class TestReader {
       if (is(")")) ++at_;
       return answer;
     }
-    if (at_ + 2 < words_.size() &&
-        std::find(kBinary.begin(), kBinary.end(), words_[at_ + 1].raw) != kBinary.end()) {
+    if (at_ + 2 < words_.size() && base::contains(kBinary, words_[at_ + 1].raw)) {
       const TestWord& left = words_[at_];
       const std::string op = words_[at_ + 1].raw;
       const TestWord& right = words_[at_ + 2];

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <map>
 
 #include "base/text.h"
@@ -241,7 +239,7 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
       const bool list = inner == "$@" || (inner.starts_with("${") && inner.ends_with("[@]}"));
       if (!list) out.mark_quoted();
       expand(inner, current, Quoting::kDouble, out);
-      current += static_cast<int>(std::count(inner.begin(), inner.end(), '\n'));
+      current += static_cast<int>(std::ranges::count(inner, '\n'));
       at = end;
     } else if (c == '"' && quoting == Quoting::kDouble && out.in_braces > 0) {
       ++at;  // "${NAME:-"WORD"}"

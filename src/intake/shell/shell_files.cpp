@@ -48,7 +48,7 @@ std::vector<std::string> matches_from(const fs::path& root, const std::vector<st
     found = std::move(next);
     if (found.empty() || found.size() > kMostNames) return {};
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

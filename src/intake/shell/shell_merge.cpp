@@ -97,7 +97,7 @@ ShellState merge_states(const std::vector<ShellState>& ends, const std::string& 
     const auto is_list = [](const ShellVariable* v) {
       return v->kind != ShellVariable::Kind::kText;
     };
-    if (std::any_of(all.begin(), all.end(), is_list)) {
+    if (std::ranges::any_of(all, is_list)) {
       std::vector<const Texts*> items;
       for (const ShellVariable* v : all) items.push_back(&v->items);
       variable.kind = ShellVariable::Kind::kList;
@@ -108,8 +108,7 @@ ShellState merge_states(const std::vector<ShellState>& ends, const std::string& 
         texts.push_back(v->items.empty() ? ShellText{} : v->items.front());
       variable.items = {merged_text(texts, reason, unknowns)};
     }
-    variable.exported =
-        std::any_of(all.begin(), all.end(), [](const auto* v) { return v->exported; });
+    variable.exported = std::ranges::any_of(all, [](const auto* v) { return v->exported; });
   }
   for (const ShellState& end : ends)
     if (!equal(end.arguments, merged.arguments)) {

@@ -75,7 +75,7 @@ std::string quoted_word(std::string_view text) {
     return is_shell_name_char(c) ||
            std::string_view("%+,-./:=@^\x01\x02").find(c) != std::string_view::npos;
   };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
+  if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

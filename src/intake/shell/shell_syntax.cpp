@@ -6,6 +6,8 @@
 #include <array>
 #include <cctype>
 
+#include "base/collection.h"
+
 namespace ergometer::intake {
 namespace {
 
@@ -171,7 +173,7 @@ class ShellParser {
       skip_newlines();
       if (at_ >= text_.size()) break;
       const std::string_view next = peek_word();
-      if (std::find(ends.begin(), ends.end(), next) != ends.end()) break;
+      if (base::contains(ends, next)) break;
       if (here() == ';' && !starts(";;")) {
         ++at_;
         continue;
@@ -431,8 +433,8 @@ class ShellParser {
                                                               ">|",  "&>>", "&>", "<",  ">"};
     const std::string_view rest = text_.substr(end);
     if (rest.starts_with("<(") || rest.starts_with(">(")) return false;
-    const auto* found = std::find_if(kOperations.begin(), kOperations.end(),
-                                     [&](std::string_view o) { return rest.starts_with(o); });
+    const auto* found =
+        std::ranges::find_if(kOperations, [&](std::string_view o) { return rest.starts_with(o); });
     if (found == kOperations.end() || (found->front() == '&' && end != at_)) return false;
     ShellRedirection made;
     made.operation = *found;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/shell/shell_arithmetic.h"
 #include "intake/shell/shell_expand.h"
@@ -38,7 +39,7 @@ bool is_of_machine(std::string_view name) {
                                                                  "BASH_VERSION",
                                                                  "BASH_VERSINFO",
                                                                  "FUNCNAME"});
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+  return base::contains(kNames, name);
 }
 
 }  // namespace

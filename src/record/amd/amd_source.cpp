@@ -131,7 +131,7 @@ class AmdSource : public Source {
 
   base::Result<void> open() {
     ERGOMETER_ASSIGN(std::vector<Gpu> gpus, find_gpus());
-    std::sort(gpus.begin(), gpus.end(), [](const Gpu& a, const Gpu& b) { return a.pci < b.pci; });
+    std::ranges::sort(gpus, {}, &Gpu::pci);
     for (Gpu& gpu : gpus) add(std::move(gpu));
     metrics_.assign(given_.begin(), given_.end());
     if (!refused_.empty()) {

@@ -1,7 +1,6 @@
 #include "record/amd/sysfs_gpu.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -112,8 +111,7 @@ class SysfsSensors : public Sensors {
       }
       std::error_code error;
       if (!fs::exists(path, error)) continue;
-      if (std::none_of(ways_.begin(), ways_.end(),
-                       [&](const Way& it) { return it.way->metric == way.metric; }))
+      if (std::ranges::none_of(ways_, [&](const Way& it) { return it.way->metric == way.metric; }))
         ways_.emplace_back(&way, DriverFile(path.string(), costs.slot(name)));
     }
   }

@@ -34,8 +34,8 @@ std::string words(std::string_view name) {
 }
 
 bool any_of(const std::string& text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](std::string_view part) { return text.find(part) != std::string::npos; });
+  return std::ranges::any_of(
+      parts, [&](std::string_view part) { return text.find(part) != std::string::npos; });
 }
 
 /// "PSU1 Input Power", "PS1 Input Power", "PSU1_PIN", "Pwr Supply 1 In"; not what it puts out.

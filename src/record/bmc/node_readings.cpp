@@ -1,7 +1,5 @@
 #include "record/bmc/node_readings.h"
 
-#include <algorithm>
-
 namespace ergometer::record {
 
 using run::Metric;

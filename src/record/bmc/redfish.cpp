@@ -114,7 +114,7 @@ base::Result<std::vector<std::string>> Discovery::documents() {
 
 class RedfishSource : public Source {
  public:
-  explicit RedfishSource(RedfishClient client) : client_(std::move(client)) {
+  explicit RedfishSource(std::unique_ptr<RedfishClient> client) : client_(std::move(client)) {
     costs_.push_back({.call = "GET"});
   }
   std::string_view name() const override { return "redfish"; }
@@ -129,7 +129,7 @@ class RedfishSource : public Source {
  private:
   base::Result<void> ask(NodeReadings& readings);
 
-  RedfishClient client_;
+  std::unique_ptr<RedfishClient> client_;
   run::Device node_ = make_device(run::DeviceKind::kNode, "redfish");
   std::vector<std::string> documents_;
   std::vector<Metric> metrics_;
@@ -140,7 +140,7 @@ class RedfishSource : public Source {
 base::Result<void> RedfishSource::ask(NodeReadings& readings) {
   for (const std::string& path : documents_) {
     CallTimer timer(costs_[0]);
-    const auto document = client_.get(path);
+    const auto document = client_->get(path);
     if (document && read_redfish(*document, readings)) continue;
     timer.failed();
     if (!document) return tl::unexpected(document.error());
@@ -150,7 +150,7 @@ base::Result<void> RedfishSource::ask(NodeReadings& readings) {
 }
 
 base::Result<void> RedfishSource::find(const SourceOptions& options) {
-  Discovery discovery(client_);
+  Discovery discovery(*client_);
   ERGOMETER_ASSIGN(documents_, discovery.documents());
   NodeReadings readings;
   ERGOMETER_TRY(ask(readings));
@@ -179,11 +179,11 @@ void RedfishSource::read(Batch& batch) {
 }  // namespace
 
 Opened open_redfish(const SourceOptions& options) {
-  ERGOMETER_ASSIGN(RedfishClient client,
-                   RedfishClient::make({.url = options.redfish,
-                                        .credentials = options.redfish_credentials,
-                                        .certificate = options.redfish_certificate,
-                                        .insecure = options.redfish_insecure}));
+  ERGOMETER_ASSIGN(std::unique_ptr<RedfishClient> client,
+                   redfish_client({.url = options.redfish,
+                                   .credentials = options.redfish_credentials,
+                                   .certificate = options.redfish_certificate,
+                                   .insecure = options.redfish_insecure}));
   auto source = std::make_unique<RedfishSource>(std::move(client));
   ERGOMETER_TRY(source->find(options));
   return source;

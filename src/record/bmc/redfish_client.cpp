@@ -13,19 +13,27 @@
 
 namespace ergometer::record {
 
-struct RedfishClient::State {
-  explicit State(const std::string& origin) : url(origin), http(origin) {}
+namespace {
+
+class RedfishConnection : public RedfishClient {
+ public:
+  explicit RedfishConnection(const std::string& origin) : url(origin), http(origin) {}
+  RedfishConnection(const RedfishConnection&) = delete;
+  RedfishConnection& operator=(const RedfishConnection&) = delete;
+  ~RedfishConnection() override;
+  base::Result<std::string> get(const std::string& path) override;
+
   std::string url;
   httplib::Client http;
   std::string user, password;
-  httplib::Headers login;  ///< what every request carries
-  std::string session;     ///< where it is ended
-  bool logged_in = false;
 
+ private:
   base::Result<void> log_in();
-};
 
-namespace {
+  httplib::Headers login_;  ///< what every request carries
+  std::string session_;     ///< where it is ended
+  bool logged_in_ = false;
+};
 
 constexpr const char* kSessions = "/redfish/v1/SessionService/Sessions";
 constexpr int kUnauthorized = 401, kForbidden = 403;
@@ -92,84 +100,79 @@ std::string login_body(const std::string& user, const std::string& password) {
   return json.take();
 }
 
-}  // namespace
-
-RedfishClient::RedfishClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
-RedfishClient::RedfishClient(RedfishClient&&) noexcept = default;
-
-base::Result<RedfishClient> RedfishClient::make(const RedfishOptions& options) {
-  ERGOMETER_ASSIGN(const std::string origin, origin_of(options.url));
-  auto state = std::make_unique<State>(origin);
-  if (!state->http.is_valid())
-    return base::input_error(fmt::format("Redfish URL '{}': not understood", options.url));
-  if (!options.credentials.empty()) {
-    ERGOMETER_ASSIGN(const auto login, read_credentials(options.credentials));
-    std::tie(state->user, state->password) = login;
-  }
-  if (!options.certificate.empty()) {
-    constexpr size_t kMostBytes = 1 << 20;
-    ERGOMETER_TRY(base::read_file(options.certificate, kMostBytes));
-    state->http.set_ca_cert_path(options.certificate);
-  }
-  state->http.enable_server_certificate_verification(!options.insecure);
-  state->http.set_connection_timeout(limit(options.connect_limit_s));
-  state->http.set_read_timeout(limit(options.answer_limit_s));
-  state->http.set_write_timeout(limit(options.answer_limit_s));
-  state->http.set_keep_alive(true);
-  return RedfishClient(std::move(state));
-}
-
-RedfishClient::~RedfishClient() {
+RedfishConnection::~RedfishConnection() {
   // Controllers keep few sessions: one left open is missed by the next who logs in. One that does
   // not answer is not waited for.
-  if (!state_ || state_->session.empty()) return;
+  if (session_.empty()) return;
   constexpr time_t kLimitS = 2;
   const NoBrokenPipeSignal no_signal;
-  state_->http.set_connection_timeout(kLimitS);
-  state_->http.set_read_timeout(kLimitS);
-  state_->http.Delete(state_->session, state_->login);
+  http.set_connection_timeout(kLimitS);
+  http.set_read_timeout(kLimitS);
+  http.Delete(session_, login_);
 }
 
 /// Opens a session; without a session service every request carries the password.
-base::Result<void> RedfishClient::State::log_in() {
-  login.clear();
-  session.clear();
+base::Result<void> RedfishConnection::log_in() {
+  login_.clear();
+  session_.clear();
   const auto answer =
       http.Post(kSessions, httplib::Headers{}, login_body(user, password), "application/json");
   if (!answer) return base::missing_error(fmt::format("{}: {}", url, why(answer.error())));
   if (answer->status == kUnauthorized || answer->status == kForbidden)
     return base::missing_error(fmt::format("{}: user '{}' is not let in", url, user));
   if (is_success(answer->status) && answer->has_header("X-Auth-Token")) {
-    login = {{"X-Auth-Token", answer->get_header_value("X-Auth-Token")}};
-    session = answer->get_header_value("Location");
+    login_ = {{"X-Auth-Token", answer->get_header_value("X-Auth-Token")}};
+    session_ = answer->get_header_value("Location");
     // A whole URL or its path.
-    if (const size_t path = session.find("/redfish/"); path != std::string::npos)
-      session.erase(0, path);
+    if (const size_t path = session_.find("/redfish/"); path != std::string::npos)
+      session_.erase(0, path);
   } else {
-    login = {httplib::make_basic_authentication_header(user, password)};
+    login_ = {httplib::make_basic_authentication_header(user, password)};
   }
-  logged_in = true;
+  logged_in_ = true;
   return {};
 }
 
-base::Result<std::string> RedfishClient::get(const std::string& path) {
-  State& state = *state_;
+base::Result<std::string> RedfishConnection::get(const std::string& path) {
   const NoBrokenPipeSignal no_signal;
   for (bool again : {false, true}) {
-    if (!state.user.empty() && !state.logged_in) ERGOMETER_TRY(state.log_in());
-    const auto answer = state.http.Get(path, state.login);
+    if (!user.empty() && !logged_in_) ERGOMETER_TRY(log_in());
+    const auto answer = http.Get(path, login_);
     if (!answer)
-      return base::missing_error(fmt::format("{}{}: {}", state.url, path, why(answer.error())));
+      return base::missing_error(fmt::format("{}{}: {}", url, path, why(answer.error())));
     if (is_success(answer->status)) return answer->body;
-    if (answer->status == kUnauthorized && state.user.empty())
-      return base::missing_error(fmt::format("{}{}: wants a user and a password", state.url, path));
+    if (answer->status == kUnauthorized && user.empty())
+      return base::missing_error(fmt::format("{}{}: wants a user and a password", url, path));
     // A session ends after some minutes without a request.
     if (answer->status != kUnauthorized || again)
-      return base::missing_error(
-          fmt::format("{}{}: HTTP status {}", state.url, path, answer->status));
-    state.logged_in = false;
+      return base::missing_error(fmt::format("{}{}: HTTP status {}", url, path, answer->status));
+    logged_in_ = false;
   }
-  return base::missing_error(fmt::format("{}{}: not let in", state.url, path));
+  return base::missing_error(fmt::format("{}{}: not let in", url, path));
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options) {
+  ERGOMETER_ASSIGN(const std::string origin, origin_of(options.url));
+  auto client = std::make_unique<RedfishConnection>(origin);
+  if (!client->http.is_valid())
+    return base::input_error(fmt::format("Redfish URL '{}': not understood", options.url));
+  if (!options.credentials.empty()) {
+    ERGOMETER_ASSIGN(const auto login, read_credentials(options.credentials));
+    std::tie(client->user, client->password) = login;
+  }
+  if (!options.certificate.empty()) {
+    constexpr size_t kMostBytes = 1 << 20;
+    ERGOMETER_TRY(base::read_file(options.certificate, kMostBytes));
+    client->http.set_ca_cert_path(options.certificate);
+  }
+  client->http.enable_server_certificate_verification(!options.insecure);
+  client->http.set_connection_timeout(limit(options.connect_limit_s));
+  client->http.set_read_timeout(limit(options.answer_limit_s));
+  client->http.set_write_timeout(limit(options.answer_limit_s));
+  client->http.set_keep_alive(true);
+  return client;
 }
 
 }  // namespace ergometer::record

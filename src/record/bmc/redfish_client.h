@@ -19,19 +19,16 @@ struct RedfishOptions {
 /// the password crosses the network once, else by basic authentication; logs out at its end.
 class RedfishClient {
  public:
-  /// Asks nothing yet. Input errors: a URL or a file of credentials that cannot be used; plain HTTP
-  /// to another machine, which would show the password.
-  static base::Result<RedfishClient> make(const RedfishOptions& options);
-  RedfishClient(RedfishClient&&) noexcept;
-  ~RedfishClient();
-
+  virtual ~RedfishClient() = default;
   /// The answer to a GET. An error of kind kMissing when there is none, or one that is no success.
-  base::Result<std::string> get(const std::string& path);
-
- private:
-  struct State;
-  explicit RedfishClient(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  virtual base::Result<std::string> get(const std::string& path) = 0;
 };
+
+/// Asks nothing yet. Input errors: a URL or a file of credentials that cannot be used; plain HTTP
+/// to another machine, which would show the password.
+base::Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options);
+
+/// What the part "redfish" exports under the name kMakeRedfish: the same.
+inline constexpr const char* kMakeRedfish = "ergometer_make_redfish";
 
 }  // namespace ergometer::record

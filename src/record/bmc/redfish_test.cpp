@@ -276,7 +276,7 @@ TEST_F(Redfish, ASelfSignedCertificateIsTrustedByNameOnly) {
 
 TEST_F(Redfish, WhatCannotBeUsedIsAnInputError) {
   const auto kind = [](const RedfishOptions& options) {
-    const auto client = RedfishClient::make(options);
+    const auto client = redfish_client(options);
     return client ? base::ErrorKind::kNo : client.error().kind;
   };
   for (const char* url : {"bmc", "https://", "ftp://bmc", "https://user:word@bmc", "http://bmc"})

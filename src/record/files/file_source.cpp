@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <filesystem>
 
+#include "base/collection.h"
 #include "record/files/call_timer.h"
 
 namespace ergometer::record {
@@ -110,8 +110,7 @@ class FileSource : public Source {
 
 void FileSource::add(FileSensor sensor) {
   const std::string call = fmt::format("read {}", run::metric_info(sensor.metric).name);
-  const auto known =
-      std::find_if(costs_.begin(), costs_.end(), [&](const CallCost& c) { return c.call == call; });
+  const auto known = std::ranges::find(costs_, call, &CallCost::call);
   const auto cost = static_cast<size_t>(known - costs_.begin());
   if (known == costs_.end()) costs_.push_back({.call = call});
   sensors_.emplace_back(std::move(sensor), cost);
@@ -154,8 +153,7 @@ void FileSource::drop_silent_devices(std::vector<run::Device> devices) {
     }
     sensor.begin(at);
     const run::Metric metric = sensor.what().metric;
-    if (std::find(metrics_.begin(), metrics_.end(), metric) == metrics_.end())
-      metrics_.push_back(metric);
+    if (!base::contains(metrics_, metric)) metrics_.push_back(metric);
   }
   troubled_.assign(devices_.size(), false);
 }
@@ -173,10 +171,9 @@ void FileSource::read(Batch& batch) {
 /// Says once that a device has a sensor that does not answer, and once that all do again.
 void FileSource::note_changes(Batch& batch) {
   for (size_t device = 0; device < devices_.size(); ++device) {
-    const auto failing =
-        std::find_if(sensors_.begin(), sensors_.end(), [&](const OpenSensor& sensor) {
-          return sensor.what().device == device && sensor.failing();
-        });
+    const auto failing = std::ranges::find_if(sensors_, [&](const OpenSensor& sensor) {
+      return sensor.what().device == device && sensor.failing();
+    });
     const bool trouble = failing != sensors_.end();
     if (trouble == troubled_[device]) continue;
     troubled_[device] = trouble;
@@ -201,7 +198,7 @@ std::vector<std::string> entries(const std::string& folder) {
   std::filesystem::directory_iterator at(folder, error);
   for (; !error && at != std::filesystem::directory_iterator(); at.increment(error))
     names.push_back(at->path().filename().string());
-  std::sort(names.begin(), names.end(), [](const std::string& a, const std::string& b) {
+  std::ranges::sort(names, [](const std::string& a, const std::string& b) {
     return ::strverscmp(a.c_str(), b.c_str()) < 0;
   });
   return names;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/collection.h"
 #include "record/factors.h"
 #include "record/files/file_source.h"
 #include "record/files/make_device.h"
@@ -37,7 +38,7 @@ constexpr auto kParts = std::to_array<std::string_view>(
 
 template <class Names>
 bool among(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return base::contains(names, name);
 }
 
 std::string lower(std::string text) {
@@ -47,8 +48,8 @@ std::string lower(std::string text) {
 }
 
 bool has_word(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string::npos; });
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
 /// "temp1" of "temp1_input", for inputs of one type.

@@ -150,8 +150,8 @@ class Loop {
   }
 
   bool answering() const {
-    return std::any_of(connections_.begin(), connections_.end(),
-                       [](const Connection& connection) { return connection.answering(); });
+    return std::ranges::any_of(connections_,
+                               [](const Connection& connection) { return connection.answering(); });
   }
 
   void wait() {
@@ -191,8 +191,8 @@ class Loop {
 
   /// The oldest of those that are not being answered, or the oldest.
   void make_room() {
-    const auto idle = std::find_if(connections_.begin(), connections_.end(),
-                                   [](const Connection& c) { return !c.answering(); });
+    const auto idle =
+        std::ranges::find_if(connections_, [](const Connection& c) { return !c.answering(); });
     connections_.erase(idle == connections_.end() ? connections_.begin() : idle);
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/collection.h"
 #include "record/files/file_source.h"
 
 namespace ergometer::record {
@@ -56,7 +57,7 @@ std::vector<std::string> ethernet_interfaces(const std::string& sys) {
     constexpr const char* kEthernet = "1";  // ARPHRD_ETHER
     return !exists(folder + "/device") || exists(folder + "/phy80211") ||
            read_line(folder + "/type") != kEthernet || read_line(folder + "/operstate") == "down" ||
-           std::find(taken.begin(), taken.end(), name) != taken.end();
+           base::contains(taken, name);
   });
   return names;
 }

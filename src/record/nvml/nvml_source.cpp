@@ -145,7 +145,7 @@ class NvmlSource : public Source {
     Gpu& gpu = gpus_[i];
     gpu.retry = Clock::now() + retry_;
     const bool all_lost =
-        std::none_of(gpus_.begin(), gpus_.end(), [](const Gpu& it) { return it.reader; });
+        std::ranges::none_of(gpus_, [](const Gpu& it) { return it.reader.has_value(); });
     if (all_lost) {
       // A driver that was loaded anew knows none of the old handles.
       free_events();
@@ -191,8 +191,7 @@ class NvmlSource : public Source {
         return status == nvml::kTimeout ? nvml::kSuccess : status;
       });
       if (!there) return;
-      const auto gpu = std::find_if(gpus_.begin(), gpus_.end(),
-                                    [&](const Gpu& it) { return it.handle == event.device; });
+      const auto gpu = std::ranges::find(gpus_, event.device, &Gpu::handle);
       if (gpu == gpus_.end() || event.type != nvml::kXidEvent) continue;
       const auto device = static_cast<size_t>(gpu - gpus_.begin());
       batch.add(device, Metric::kXid, now_ns(), static_cast<double>(event.data));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "base/collection.h"
 #include "record/factors.h"
 
 namespace ergometer::record::nvml {
@@ -226,9 +227,7 @@ class Planner {
   }
 
  private:
-  bool given(Metric metric) const {
-    return std::find(plan_.metrics.begin(), plan_.metrics.end(), metric) != plan_.metrics.end();
-  }
+  bool given(Metric metric) const { return base::contains(plan_.metrics, metric); }
   void provide(Metric metric) {
     if (!given(metric)) plan_.metrics.push_back(metric);
   }
@@ -241,9 +240,7 @@ class Planner {
   void note_failure(int status, Metric metric) {
     if (gone(status)) plan_.status = status;
     auto& refused = plan_.refused;
-    if (status == kNoPermission &&
-        std::find(refused.begin(), refused.end(), metric) == refused.end())
-      refused.push_back(metric);
+    if (status == kNoPermission && !base::contains(refused, metric)) refused.push_back(metric);
   }
 
   void find_limits() {

@@ -8,18 +8,35 @@
 
 namespace ergometer::record {
 
-struct PushClient::State {
-  explicit State(const std::string& origin) : url(origin), http(origin) {}
+namespace {
+
+class PushConnection : public PushClient {
+ public:
+  explicit PushConnection(const std::string& origin) : url(origin), http(origin) {}
+  base::Result<PushAnswer> post(const std::string& lines) override;
+
   std::string url, path, type;
   httplib::Client http;
   httplib::Headers headers;
 };
 
-PushClient::PushClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
-PushClient::PushClient(PushClient&&) noexcept = default;
-PushClient::~PushClient() = default;
+base::Result<PushAnswer> PushConnection::post(const std::string& lines) {
+  const NoBrokenPipeSignal no_signal;
+  const auto answer = http.Post(path, headers, lines, type);
+  if (answer.error() == httplib::Error::SSLServerVerification)
+    return base::missing_error(
+        fmt::format("{}: its certificate is signed by nobody whom this machine trusts; "
+                    "--push-certificate FILE names one to trust",
+                    url));
+  if (!answer)
+    return base::missing_error(
+        fmt::format("{}: no answer ({})", url, httplib::to_string(answer.error())));
+  return PushAnswer{answer->status, answer->body};
+}
 
-base::Result<PushClient> PushClient::make(const PushTarget& target) {
+}  // namespace
+
+base::Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
   const std::string& url = target.url;
   const bool tls = url.starts_with("https://");
   const size_t host = tls ? 8 : 7;
@@ -32,45 +49,30 @@ base::Result<PushClient> PushClient::make(const PushTarget& target) {
   const std::string origin = url.substr(0, end);
   if (origin.size() == host) return wrong("names no host");
   if (origin.find('@') != std::string::npos) return wrong("a token belongs into --token-file");
-  auto state = std::make_unique<State>(origin);
-  if (!state->http.is_valid()) return wrong("is not understood");
-  state->path = url.substr(end);
-  state->type = target.type;
+  auto client = std::make_unique<PushConnection>(origin);
+  if (!client->http.is_valid()) return wrong("is not understood");
+  client->path = url.substr(end);
+  client->type = target.type;
   if (!target.whole_url) {
-    while (state->path.ends_with('/')) state->path.pop_back();
-    state->path += "/push";
-  } else if (state->path.empty()) {
-    state->path = "/";
+    while (client->path.ends_with('/')) client->path.pop_back();
+    client->path += "/push";
+  } else if (client->path.empty()) {
+    client->path = "/";
   }
-  if (!target.token.empty()) state->headers = {{"Authorization", "Bearer " + target.token}};
+  if (!target.token.empty()) client->headers = {{"Authorization", "Bearer " + target.token}};
   if (!target.certificate.empty()) {
     constexpr size_t kMostBytes = 1 << 20;
     ERGOMETER_TRY(base::read_file(target.certificate, kMostBytes));
-    state->http.set_ca_cert_path(target.certificate);
+    client->http.set_ca_cert_path(target.certificate);
   }
-  state->http.enable_server_certificate_verification(true);
+  client->http.enable_server_certificate_verification(true);
   constexpr time_t kConnectS = 1, kAnswerS = 5;
-  state->http.set_connection_timeout(kConnectS);
-  state->http.set_read_timeout(kAnswerS);
-  state->http.set_write_timeout(kAnswerS);
-  state->http.set_keep_alive(true);
-  state->http.set_tcp_nodelay(true);
-  return PushClient(std::move(state));
-}
-
-base::Result<PushAnswer> PushClient::post(const std::string& lines) {
-  State& state = *state_;
-  const NoBrokenPipeSignal no_signal;
-  const auto answer = state.http.Post(state.path, state.headers, lines, state.type);
-  if (answer.error() == httplib::Error::SSLServerVerification)
-    return base::missing_error(
-        fmt::format("{}: its certificate is signed by nobody whom this machine trusts; "
-                    "--push-certificate FILE names one to trust",
-                    state.url));
-  if (!answer)
-    return base::missing_error(
-        fmt::format("{}: no answer ({})", state.url, httplib::to_string(answer.error())));
-  return PushAnswer{answer->status, answer->body};
+  client->http.set_connection_timeout(kConnectS);
+  client->http.set_read_timeout(kAnswerS);
+  client->http.set_write_timeout(kAnswerS);
+  client->http.set_keep_alive(true);
+  client->http.set_tcp_nodelay(true);
+  return client;
 }
 
 }  // namespace ergometer::record

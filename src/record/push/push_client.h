@@ -24,18 +24,15 @@ struct PushAnswer {
 /// A connection to `ergometer serve`, or to a proxy before it: http:// or https://.
 class PushClient {
  public:
-  /// Connects to nobody yet. Input errors: no such URL; a file that cannot be read.
-  static base::Result<PushClient> make(const PushTarget& target);
-  PushClient(PushClient&&) noexcept;
-  ~PushClient();
-
+  virtual ~PushClient() = default;
   /// Sends lines of docs/push-format.md. An error of kind kMissing when no answer came in time.
-  base::Result<PushAnswer> post(const std::string& lines);
-
- private:
-  struct State;
-  explicit PushClient(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  virtual base::Result<PushAnswer> post(const std::string& lines) = 0;
 };
+
+/// Connects to nobody yet. Input errors: no such URL; a file that cannot be read.
+base::Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target);
+
+/// What the part "push" exports under the name kMakePush: the same.
+inline constexpr const char* kMakePush = "ergometer_make_push";
 
 }  // namespace ergometer::record

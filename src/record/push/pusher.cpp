@@ -88,9 +88,8 @@ std::string PushWriter::head(const std::vector<Snapshot::Latest>& latest) const 
   json.begin_object(base::kOneLine).member("ergometer_push", 1).member("recorder", recorder_);
   json.member("host", host_).member("job", job_).member("started_ns", started_ns_);
   if (!prediction_.empty()) json.key("prediction").raw(prediction_);
-  json.key("devices").begin_array();
-  for (const Snapshot::Latest& l : latest) write_device(json, l.device);
-  json.end_array().end_object();
+  json.array("devices", latest, [&](const Snapshot::Latest& l) { write_device(json, l.device); });
+  json.end_object();
   return json.take();
 }
 
@@ -115,8 +114,8 @@ std::string PushWriter::batch(const std::vector<Snapshot::Latest>& latest,
         names += fmt::format("{}\"{}\"", names.empty() ? "" : ",",
                              run::metric_info(static_cast<run::Metric>(m)).name);
       }
-      auto at = std::find_if(times.begin(), times.end(),
-                             [&](const auto& t) { return t.first == sample->time_ns; });
+      auto at =
+          std::ranges::find_if(times, [&](const auto& t) { return t.first == sample->time_ns; });
       if (at == times.end()) at = times.insert(at, {sample->time_ns, {}});
       at->second += fmt::format(",{},{}", place[m], base::shortest(sample->value));
     }
@@ -251,7 +250,7 @@ Pusher::Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox,
 Pusher::Pusher(Pusher&&) noexcept = default;
 
 base::Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapshot, Say say) {
-  ERGOMETER_ASSIGN(PushClient client, PushClient::make(options.target));
+  ERGOMETER_ASSIGN(std::unique_ptr<PushClient> client, push_client(options.target));
   auto outbox = std::make_shared<Outbox>();
   PushWriter writer(options, random_name(), now_ns());
   outbox->head = writer.head(snapshot.look());
@@ -273,7 +272,7 @@ base::Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& s
     }
   });
   std::thread sender(
-      [outbox, client = std::move(client)]() mutable { outbox->keep_sending(client); });
+      [outbox, client = std::move(client)]() mutable { outbox->keep_sending(*client); });
   return Pusher(std::move(stop), std::move(outbox), std::move(collector), std::move(sender));
 }
 

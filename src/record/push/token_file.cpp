@@ -17,8 +17,7 @@ base::Result<std::string> read_token(const std::string& path) {
     return base::input_error(fmt::format(
         "{}: others may read the token that it holds; 'chmod 600 {}' changes that", path, path));
   text.resize(std::min(text.size(), text.find_first_of("\r\n")));
-  const bool printable =
-      std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+  const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
   if (!printable || text.size() < kShortest || text.size() > kLongest)
     return base::input_error(
         fmt::format("{}:1: a token of {} to {} printable characters without spaces is expected",

@@ -7,6 +7,7 @@
 #include <queue>
 #include <tuple>
 
+#include "base/collection.h"
 #include "import/import.h"
 #include "record/files/call_timer.h"
 #include "record/sources.h"
@@ -71,8 +72,7 @@ void ReplaySource::add(run::Device device, const SourceOptions& options) {
   if (series.empty()) return;
   for (size_t i = 0; i < series.size(); ++i) {
     next_.push({series[i].samples.front().time_ns, devices_.size(), i, 0});
-    if (std::find(metrics_.begin(), metrics_.end(), series[i].metric) == metrics_.end())
-      metrics_.push_back(series[i].metric);
+    if (!base::contains(metrics_, series[i].metric)) metrics_.push_back(series[i].metric);
   }
   device.series.clear();
   devices_.push_back(std::move(device));

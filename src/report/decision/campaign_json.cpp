@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "base/json_writer.h"
 #include "report/decision/campaign_output.h"
@@ -63,22 +62,19 @@ void write_answer(JsonWriter& json, const Campaign& campaign, const campaign::As
 }
 
 void write_parts(JsonWriter& json, const Campaign& campaign) {
-  json.key("wall_days").begin_array();
-  for (const campaign::Part& part : campaign.parts)
-    json.begin_object(kOneLine).member("name", part.name).member("days", part.days).end_object();
-  json.end_array();
+  json.rows("wall_days", campaign.parts, [&](const campaign::Part& part) {
+    json.member("name", part.name).member("days", part.days);
+  });
 }
 
 void write_phases(JsonWriter& json, const Campaign& campaign) {
-  json.key("phases").begin_array();
-  for (const campaign::PlayedPhase& phase : campaign.training.phases) {
-    json.begin_object().member("name", phase.name).member("tokens", phase.tokens);
+  json.objects("phases", campaign.training.phases, [&](const campaign::PlayedPhase& phase) {
+    json.member("name", phase.name).member("tokens", phase.tokens);
     json.member("seq_length", phase.seq_length).member("global_batch_size", phase.global_batch);
     json.member("steps", phase.steps).member("step_time_s", phase.step_s);
     json.member("evaluations", phase.evaluations).member("evaluation_s", phase.evaluation_s);
-    json.member("cluster_mean_w", phase.draw.cluster_w).end_object();
-  }
-  json.end_array();
+    json.member("cluster_mean_w", phase.draw.cluster_w);
+  });
 }
 
 void write_checkpoints(JsonWriter& json, const campaign::Kept& kept) {
@@ -137,15 +133,12 @@ void write_sizes(JsonWriter& json, const campaign::Sizes& sizes, const campaign:
 }
 
 void write_marginals(JsonWriter& json, const campaign::Sizes& sizes) {
-  json.key("marginals").begin_array();
-  for (const campaign::Marginal& one : sizes.marginals) {
-    json.begin_object().member("from_gpus", one.from).member("to_gpus", one.to);
+  json.objects("marginals", sizes.marginals, [&](const campaign::Marginal& one) {
+    json.member("from_gpus", one.from).member("to_gpus", one.to);
     json.member("days_saved", one.days).member("days_saved_by_next_1000", one.days_by_next_1000);
     json.member("tokens_per_s_per_gpu", one.tokens_per_s_per_gpu);
     json.member("tokens_per_j", one.tokens_per_j).member("cost_per_day_saved", one.cost_per_day);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace

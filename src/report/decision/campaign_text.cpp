@@ -104,7 +104,7 @@ std::string limits(const Campaign& campaign, const campaign::Ask& ask) {
     text += fact("Budget", fmt::format("{}: met in {} of the draws", amount(ask.budget),
                                        base::format_percent(campaign.budget_share)));
   if (!ask.limit_w.empty()) {
-    const auto [low, high] = std::minmax_element(ask.limit_w.begin(), ask.limit_w.end());
+    const auto [low, high] = std::ranges::minmax_element(ask.limit_w);
     const std::string range = *low == *high ? base::format_si(*low, "W")
                                             : fmt::format("{} to {}", base::format_si(*low, "W"),
                                                           base::format_si(*high, "W"));

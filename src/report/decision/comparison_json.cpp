@@ -11,17 +11,14 @@ using base::kOneLine;
 
 void write_quantities(JsonWriter& json, const char* name,
                       const std::vector<compare::Quantity>& quantities) {
-  json.key(name).begin_array();
-  for (const compare::Quantity& quantity : quantities) {
-    json.begin_object(kOneLine).member("name", quantity.name).member("unit", quantity.unit);
+  json.rows(name, quantities, [&](const compare::Quantity& quantity) {
+    json.member("name", quantity.name).member("unit", quantity.unit);
     json.member("a", quantity.a).member("b", quantity.b);
     if (quantity.a_range.known())
       json.member("a_low", quantity.a_range.low).member("a_high", quantity.a_range.high);
     if (quantity.b_range.known())
       json.member("b_low", quantity.b_range.low).member("b_high", quantity.b_range.high);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_named_numbers(JsonWriter& json, const char* name,
@@ -33,23 +30,16 @@ void write_named_numbers(JsonWriter& json, const char* name,
 
 void write_differences(JsonWriter& json, const char* name,
                        const std::vector<compare::Difference>& differences) {
-  json.key(name).begin_array();
-  for (const compare::Difference& it : differences)
-    json.begin_object(kOneLine)
-        .member("name", it.name)
-        .member("a", it.a)
-        .member("b", it.b)
-        .end_object();
-  json.end_array();
+  json.rows(name, differences, [&](const compare::Difference& it) {
+    json.member("name", it.name).member("a", it.a).member("b", it.b);
+  });
 }
 
 void write_cause(JsonWriter& json, const compare::Cause& cause) {
-  json.begin_object();
   json.member("id", cause.id).member("title", cause.title).member("detail", cause.detail);
   write_named_numbers(json, "amount", cause.amount);
   if (!cause.parts.empty()) write_named_numbers(json, "parts", cause.parts);
   write_differences(json, "differences", cause.differences);
-  json.end_object();
 }
 
 }  // namespace
@@ -62,19 +52,13 @@ void write_comparison(JsonWriter& json, const compare::Comparison& comparison) {
   write_quantities(json, "quantities", comparison.quantities);
   write_quantities(json, "parts", comparison.parts);
   if (!comparison.facts.empty()) write_quantities(json, "facts", comparison.facts);
-  json.key("outside").begin_array(kOneLine);
-  for (const std::string& name : comparison.outside) json.value(name);
-  json.end_array();
-  json.key("causes").begin_array();
-  for (const compare::Cause& cause : comparison.causes) write_cause(json, cause);
-  json.end_array();
+  json.list("outside", comparison.outside, kOneLine);
+  json.objects("causes", comparison.causes, write_cause);
   write_named_numbers(json, "residual", comparison.residual);
   write_named_numbers(json, "parts_residual", comparison.parts_residual);
   write_differences(json, "differences", comparison.differences);
   write_differences(json, "derived", comparison.derived);
-  json.key("notes").begin_array();
-  for (const std::string& note : comparison.notes) json.value(note);
-  json.end_array();
+  json.list("notes", comparison.notes);
 }
 
 std::string comparison_json(const std::vector<compare::Comparison>& comparisons) {
@@ -83,13 +67,9 @@ std::string comparison_json(const std::vector<compare::Comparison>& comparisons)
   if (comparisons.size() == 1) {
     write_comparison(json, comparisons.front());
   } else {
-    json.key("comparisons").begin_array();
-    for (const compare::Comparison& comparison : comparisons) {
-      json.begin_object();
+    json.objects("comparisons", comparisons, [&](const compare::Comparison& comparison) {
       write_comparison(json, comparison);
-      json.end_object();
-    }
-    json.end_array();
+    });
   }
   json.end_object();
   return json.take();

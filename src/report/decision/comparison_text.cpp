@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
@@ -50,8 +51,7 @@ std::string signed_text(double value, const std::string& unit) {
 }
 
 double value_of(const std::map<std::string, double>& numbers, const std::string& name) {
-  const auto it = numbers.find(name);
-  return it == numbers.end() ? 0 : it->second;
+  return base::value_or(numbers, name, 0);
 }
 
 const Quantity* find(const Comparison& comparison, std::string_view name) {
@@ -99,11 +99,10 @@ std::string sides(const Comparison& comparison, const TextStyle& style) {
   std::vector<const Quantity*> numbers;
   for (const Quantity& quantity : comparison.quantities) numbers.push_back(&quantity);
   for (const Quantity& fact : comparison.facts) numbers.push_back(&fact);
-  std::stable_sort(numbers.begin(), numbers.end(), [](const Quantity* x, const Quantity* y) {
+  std::ranges::stable_sort(numbers, [](const Quantity* x, const Quantity* y) {
     return run::place_of(x->name) < run::place_of(y->name);
   });
-  if (std::any_of(numbers.begin(), numbers.end(),
-                  [](const Quantity* q) { return q->is_held_to_prediction(); }))
+  if (std::ranges::any_of(numbers, [](const Quantity* q) { return q->is_held_to_prediction(); }))
     return held_to_prediction(numbers, style);
   base::Table table("<22 >14 >14 >15 >11");
   table.row("", "A", "B", "B - A", "of A");
@@ -232,8 +231,8 @@ std::string comparison_text(const Comparison& comparison, const TextStyle& style
   if (comparison.causes.empty()) return out + notes();
   out += '\n' + heading(style, "What makes the difference") + '\n' +
          CauseLines(comparison, style).text(comparison) + derived_line(comparison, width);
-  const bool by_part = std::any_of(comparison.causes.begin(), comparison.causes.end(),
-                                   [](const Cause& cause) { return !cause.parts.empty(); });
+  const bool by_part = std::ranges::any_of(comparison.causes,
+                                           [](const Cause& cause) { return !cause.parts.empty(); });
   if (by_part && !comparison.parts.empty())
     out += '\n' + heading(style, "By part of the step, exposed communication by kind") + '\n' +
            matrix(comparison, style);

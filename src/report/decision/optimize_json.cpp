@@ -1,4 +1,3 @@
-#include <cmath>
 
 #include "base/json_writer.h"
 #include "plan/stages.h"
@@ -14,9 +13,7 @@ using optimize::Outcome;
 using optimize::Result;
 
 void write_clocks(JsonWriter& json, const char* name, const std::vector<double>& clocks_hz) {
-  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
-  for (const double hz : clocks_hz) json.value(hz / 1e6);
-  json.end_array();
+  json.array(name, base::kOneLine, clocks_hz, [&](double hz) { json.value(hz / 1e6); });
 }
 
 void write_outcome(JsonWriter& json, const char* name, const Outcome& outcome) {
@@ -42,9 +39,7 @@ void write_gain(JsonWriter& json, const Result& result) {
   json.key("gain").begin_object();
   json.member("candidate", result.best_name).member("value_pct", gain.value_pct);
   json.member("low", gain.low_pct).member("high", gain.high_pct).member("certain", gain.certain());
-  json.key("by_seed_pct").begin_array(JsonWriter::Layout::kOneLine);
-  for (const double pct : gain.by_seed_pct) json.value(pct);
-  json.end_array().end_object();
+  json.list("by_seed_pct", gain.by_seed_pct, base::kOneLine).end_object();
   if (result.keeps) return;
   json.key("robustness").begin_object();
   json.member("worst_pct", result.robustness.worst_pct);
@@ -55,55 +50,43 @@ void write_gain(JsonWriter& json, const Result& result) {
 }
 
 void write_rows(JsonWriter& json, const Result& result) {
-  json.key("candidates").begin_array();
-  for (const optimize::Row& row : result.rows) {
-    json.begin_object().member("knob", row.knob).member("name", row.name);
+  json.objects("candidates", result.rows, [&](const optimize::Row& row) {
+    json.member("knob", row.knob).member("name", row.name);
     json.member("step_time_s", row.step_s).member("energy_j_per_step", row.energy_j);
     json.member("cluster_peak_w", row.peak_w).member("max_gpu_c", row.max_c);
     json.member("gain_pct", row.gain_pct).member("allowed", row.allowed);
     json.member("taken", row.taken).member("known_split", row.known);
     if (!row.refusal.empty()) json.member("refusal", row.refusal);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_frontier(JsonWriter& json, const Result& result) {
   if (!result.no_frontier.empty()) json.member("no_frontier", result.no_frontier);
-  json.key("frontier").begin_array();
-  for (const optimize::FrontierRow& row : result.frontier) {
-    json.begin_object().member("passes_s", row.clocks.point.time_s);
+  json.objects("frontier", result.frontier, [&](const optimize::FrontierRow& row) {
+    json.member("passes_s", row.clocks.point.time_s);
     json.member("gpu_energy_j", row.clocks.point.energy_j);
     json.member("played_step_time_s", row.played_step_s);
     json.member("played_gpu_energy_j", row.played_gpu_energy_j);
     write_clocks(json, "forward_mhz", row.clocks.forward_hz);
     write_clocks(json, "backward_mhz", row.clocks.backward_hz);
     write_clocks(json, "lock_mhz", row.clocks.lock_hz);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_settings(JsonWriter& json, const Result& result) {
   const optimize::Settings settings = optimize::settings_of(result);
   json.key("settings").begin_object();
-  json.key("changes").begin_array();
-  for (const std::string& line : settings.lines) json.value(line);
-  json.end_array();
-  json.key("megatron_lm").begin_array();
-  for (const std::string& argument : settings.megatron) json.value(argument);
-  json.end_array();
+  json.list("changes", settings.lines);
+  json.list("megatron_lm", settings.megatron);
   write_numbers(json, "rank_map", settings.rank_map);
   write_numbers(json, "recompute_by_stage", settings.recompute_by_stage);
-  json.key("gpus").begin_array();
-  for (const optimize::GpuSetting& gpu : settings.gpus) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("node", gpu.node);
+  json.rows("gpus", settings.gpus, [&](const optimize::GpuSetting& gpu) {
+    json.member("node", gpu.node);
     json.member("gpu", gpu.gpu).member("rank", gpu.rank);
     if (gpu.cap_w > 0) json.member("power_cap_w", gpu.cap_w);
     if (gpu.lock_mhz > 0) json.member("lock_clock_mhz", gpu.lock_mhz);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 }  // namespace
@@ -113,9 +96,8 @@ std::string optimize_json(const Result& result, const optimize::Options& options
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("objective", optimize::to_word(options.objective));
-  json.key("knobs").begin_array(JsonWriter::Layout::kOneLine);
-  for (const optimize::Knob knob : options.knobs) json.value(optimize::to_word(knob));
-  json.end_array();
+  json.array("knobs", base::kOneLine, options.knobs,
+             [&](optimize::Knob knob) { json.value(optimize::to_word(knob)); });
   json.member("noise_floor_pct", options.noise_floor_pct);
   json.member("max_slowdown_pct", options.most_slowdown_pct);
   json.member("draws", static_cast<int64_t>(options.judges)).member("keeps", result.keeps);
@@ -125,9 +107,8 @@ std::string optimize_json(const Result& result, const optimize::Options& options
   write_rows(json, result);
   write_frontier(json, result);
   write_settings(json, result);
-  json.key("files").begin_array();
-  for (const optimize::File& file : files) json.value(file.name);
-  json.end_array().end_object();
+  json.array("files", files, [&](const optimize::File& file) { json.value(file.name); });
+  json.end_object();
   return json.take();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "report/decision/optimize_output.h"
 #include "report/format.h"
@@ -102,15 +103,14 @@ std::vector<const Row*> rows_to_show(const Result& result) {
   std::vector<const Row*> rest, shown;
   for (const Row& row : result.rows)
     if (!row.taken && !row.known && row.allowed) rest.push_back(&row);
-  std::stable_sort(rest.begin(), rest.end(),
-                   [](const Row* a, const Row* b) { return a->gain_pct > b->gain_pct; });
-  const auto fixed = std::count_if(result.rows.begin(), result.rows.end(),
-                                   [](const Row& row) { return row.taken || row.known; });
+  std::ranges::stable_sort(rest,
+                           [](const Row* a, const Row* b) { return a->gain_pct > b->gain_pct; });
+  const auto fixed =
+      std::ranges::count_if(result.rows, [](const Row& row) { return row.taken || row.known; });
   const size_t room = kProposalsShown - std::min(kProposalsShown, static_cast<size_t>(fixed));
   rest.resize(std::min(rest.size(), room));
   for (const Row& row : result.rows)
-    if (row.taken || row.known || std::find(rest.begin(), rest.end(), &row) != rest.end())
-      shown.push_back(&row);
+    if (row.taken || row.known || base::contains(rest, &row)) shown.push_back(&row);
   return shown;
 }
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "report/explain/explain.h"
 #include "report/format.h"

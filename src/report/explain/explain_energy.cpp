@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "report/explain/explain.h"
@@ -52,8 +53,7 @@ std::vector<double> joules_of(const std::vector<run::EnergyRow>& rows) {
 std::vector<size_t> dearest_first(const std::vector<double>& values) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return values[a] > values[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return values[a] > values[b]; });
   return order;
 }
 
@@ -92,7 +92,7 @@ std::vector<run::EnergyRow> dearest_rows(const std::vector<run::EnergyRow>& rows
   std::vector<run::EnergyRow> kept;
   run::EnergyRow others;
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (std::find(order.begin(), order.end(), i) != order.end())
+    if (base::contains(order, i))
       kept.push_back(rows[i]);
     else
       add(rows[i], others);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "report/explain/explain.h"
 
 namespace ergometer::report {
@@ -53,11 +54,9 @@ base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job
   const std::string_view kind = rest.substr(0, dot);
   const std::string_view field =
       dot == std::string_view::npos ? "bytes_per_step" : rest.substr(dot + 1);
-  const auto link = std::find_if(run.links.begin(), run.links.end(),
-                                 [&](const run::Link& l) { return l.kind == kind; });
+  const auto link = std::ranges::find(run.links, kind, &run::Link::kind);
   if (link == run.links.end()) {
-    std::vector<std::string> kinds;
-    for (const run::Link& l : run.links) kinds.push_back(l.kind);
+    const std::vector<std::string> kinds = base::mapped(run.links, &run::Link::kind);
     return base::input_error(
         fmt::format("--explain {}: this job uses no such link; it uses {}", name,
                     kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", "))));

@@ -74,8 +74,7 @@ base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) 
   const plan::Plan plan = plan::make_plan(job, workload::lower(job));
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
   std::vector<Total> totals = compute_totals(plan, cost::price_plan(model, plan, job));
-  std::stable_sort(totals.begin(), totals.end(),
-                   [](const Total& a, const Total& b) { return a.seconds > b.seconds; });
+  std::ranges::stable_sort(totals, std::ranges::greater{}, &Total::seconds);
   if (totals.size() > kShown) totals.resize(kShown);
   std::vector<Explanation> nodes;
   for (const Total& total : totals) {
@@ -99,9 +98,8 @@ base::Result<Explanation> explain_operator(const spec::Job& job, const std::stri
     names.insert(op.name);
     if (op.name == name && told.insert(signature(op)).second) chosen.push_back(i);
   }
-  std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) {
-    return plan.operators[a].pass < plan.operators[b].pass;
-  });
+  std::ranges::stable_sort(
+      chosen, [&](size_t a, size_t b) { return plan.operators[a].pass < plan.operators[b].pass; });
   for (const size_t i : chosen)
     root.inputs.push_back(explain_one(job, plan.operators[i], plan.placements.front()[i], model,
                                       root.inputs.empty()));

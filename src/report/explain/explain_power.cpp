@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/collection.h"
 #include "report/explain/explain.h"
 #include "run/summary_fields.h"
 
@@ -88,9 +89,8 @@ Explanation power_node(std::string_view name, double value, std::string_view uni
 }
 
 std::vector<Explanation> parts_of(const std::vector<run::PowerPart>& parts) {
-  std::vector<Explanation> list;
-  for (const run::PowerPart& part : parts) list.push_back(number_node(part.name, part.watts, "W"));
-  return list;
+  return base::mapped(
+      parts, [&](const run::PowerPart& part) { return number_node(part.name, part.watts, "W"); });
 }
 
 std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,

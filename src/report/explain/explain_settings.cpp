@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "report/explain/explain.h"
 #include "spec/settings/schedule_file.h"
 #include "spec/settings/setting_values.h"
@@ -53,9 +54,7 @@ std::string run_phases(const spec::RunPhases& run) {
   return text + fmt::format(", pauses of {:g} s", run.pause_s);
 }
 std::vector<std::string> overrides(const spec::Conditions& c) {
-  std::vector<std::string> texts;
-  for (const spec::Override& o : c.overrides) texts.push_back(o.text);
-  return texts;
+  return base::mapped(c.overrides, &spec::Override::text);
 }
 
 /// Settings that people are told otherwise than `spec::setting_value` says them.
@@ -98,8 +97,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
 #undef ERGOMETER_ENTRY
 
 std::string value_of(const Job& job, std::string_view name) {
-  const auto entry = std::find_if(kEntries.begin(), kEntries.end(),
-                                  [&](const Entry& e) { return e.name == name; });
+  const auto entry = std::ranges::find(kEntries, name, &Entry::name);
   return entry == kEntries.end() ? spec::setting_value(name, job) : entry->value(job);
 }
 

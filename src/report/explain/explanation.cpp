@@ -44,9 +44,7 @@ void write(base::JsonWriter& json, const Explanation& node) {
   if (!node.formula.empty()) json.member("formula", node.formula);
   if (!node.source.empty()) json.member("source", node.source);
   if (!node.inputs.empty()) {
-    json.key("inputs").begin_array();
-    for (const Explanation& input : node.inputs) write(json, input);
-    json.end_array();
+    json.array("inputs", node.inputs, write);
   }
   json.end_object();
 }

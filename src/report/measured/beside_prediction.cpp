@@ -60,15 +60,15 @@ std::string beside_prediction_text(const BesidePrediction& beside, const TextSty
 void write_beside_prediction(base::JsonWriter& json, const BesidePrediction& beside) {
   const auto& [prediction, measured] = beside;
   json.key("prediction").begin_object().member("job", prediction.job);
-  json.member("gpus", prediction.gpus).key("quantities").begin_array();
-  for (const run::Predicted& p : prediction.quantities) {
+  json.member("gpus", prediction.gpus);
+  json.array("quantities", prediction.quantities, [&](const run::Predicted& p) {
     const auto value = measured_of(measured, p.name);
     json.begin_object(base::kOneLine).member("name", p.name).member("unit", p.unit);
     json.member("value", p.value).member("low", p.low).member("high", p.high).key("measured");
     value ? json.value(*value) : json.null();
     json.member("state", verdict(p, value)).end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 }  // namespace ergometer::report

@@ -35,17 +35,13 @@ std::string findings_text(const std::vector<analysis::Finding>& findings, const 
 }
 
 void write_findings(base::JsonWriter& json, const std::vector<analysis::Finding>& findings) {
-  json.key("findings").begin_array();
-  for (const analysis::Finding& f : findings) {
-    json.begin_object();
+  json.objects("findings", findings, [&](const analysis::Finding& f) {
     json.member("name", f.name).member("cost_s", f.cost_s).member("fraction", f.fraction);
     if (f.step_s) json.member("cost_per_step_s", *f.step_s);
     if (f.step_j) json.member("cost_per_step_j", *f.step_j);
     json.member("what", f.what).member("confidence", f.confidence);
     json.member("try", f.try_next).member("check", f.check);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 }  // namespace ergometer::report

@@ -37,8 +37,7 @@ std::string time(int64_t nanoseconds, int64_t timed) {
 }
 
 bool is_timed(const GraphSummary& graph) {
-  return std::any_of(graph.kinds.begin(), graph.kinds.end(),
-                     [](const auto& row) { return row.timed > 0; });
+  return std::ranges::any_of(graph.kinds, [](const auto& row) { return row.timed > 0; });
 }
 
 std::string graphs_table(const std::vector<GraphSummary>& graphs, const TextStyle& style) {
@@ -132,40 +131,31 @@ std::string names_table(const GraphSummary& graph, const TextStyle& style) {
 }
 
 void write_kinds(JsonWriter& json, const GraphSummary& graph) {
-  json.key("kinds").begin_array();
-  for (const analysis::GraphKindRow& row : graph.kinds) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("kinds", graph.kinds, [&](const analysis::GraphKindRow& row) {
     json.member("kind", analysis::to_word(row.kind)).member("cpu", row.cpu);
     json.member("count", row.count).member("timed", row.timed);
     json.member("duration_ns", row.duration_ns).member("operations", row.operations);
-    json.member("tensor_bytes", row.tensor_bytes).end_object();
-  }
-  json.end_array();
+    json.member("tensor_bytes", row.tensor_bytes);
+  });
 }
 
 void write_collectives(JsonWriter& json, const GraphSummary& graph) {
-  json.key("collectives").begin_array();
-  for (const analysis::GraphCollectiveRow& row : graph.collectives) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("collectives", graph.collectives, [&](const analysis::GraphCollectiveRow& row) {
     json.member("name", row.name).member("group", row.group).member("count", row.count);
     json.member("known", row.known).member("bytes", row.bytes).member("timed", row.timed);
-    json.member("duration_ns", row.duration_ns).end_object();
-  }
-  json.end_array();
+    json.member("duration_ns", row.duration_ns);
+  });
 }
 
 void write_names(JsonWriter& json, const GraphSummary& graph) {
-  json.key("names").begin_array();
-  for (const analysis::GraphNameRow& row : graph.names) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("name", row.name);
+  json.rows("names", graph.names, [&](const analysis::GraphNameRow& row) {
+    json.member("name", row.name);
     json.member("count", row.count).member("operations", row.operations);
-    json.member("tensor_bytes", row.tensor_bytes).end_object();
-  }
-  json.end_array();
+    json.member("tensor_bytes", row.tensor_bytes);
+  });
 }
 
 void write_graph(JsonWriter& json, const GraphSummary& g) {
-  json.begin_object();
   json.member("rank", g.rank).member("file", g.file).member("format", g.format);
   json.member("truncated", g.truncated).member("nodes", g.nodes);
   json.member("control_dependencies_are_calls", g.calls);
@@ -178,15 +168,12 @@ void write_graph(JsonWriter& json, const GraphSummary& g) {
   json.member("nodes_in_cycles_with_control", g.in_cycles_with_control);
   json.member("duplicate_ids", g.duplicate_ids);
   json.member("unused_gpu_nodes", g.unused_gpu).member("nodes_in_cycles", g.in_cycles);
-  json.key("cycle").begin_array(JsonWriter::Layout::kOneLine);
-  for (const uint64_t id : g.cycle) json.value(id);
-  json.end_array();
+  json.list("cycle", g.cycle, base::kOneLine);
   if (g.storages >= 0) json.member("storages", g.storages).member("storage_bytes", g.storage_bytes);
   if (g.linked >= 0) json.member("linked_operators", g.linked);
   write_kinds(json, g);
   write_collectives(json, g);
   write_names(json, g);
-  json.end_object();
 }
 
 }  // namespace
@@ -202,9 +189,7 @@ std::string graphs_text(const std::vector<GraphSummary>& graphs, const TextStyle
 }
 
 void write_graphs(JsonWriter& json, const std::vector<GraphSummary>& graphs) {
-  json.key("graphs").begin_array();
-  for (const GraphSummary& graph : graphs) write_graph(json, graph);
-  json.end_array();
+  json.objects("graphs", graphs, write_graph);
 }
 
 }  // namespace ergometer::report

@@ -10,48 +10,41 @@ using base::kOneLine;
 void write_clocks(JsonWriter& json, const analysis::ClockTable& table) {
   if (table.ranks.size() < 2) return;
   json.key("clock_offsets").begin_object();
-  json.member("reference_rank", table.reference).key("ranks").begin_array();
-  for (const analysis::RankClock& clock : table.ranks) {
-    json.begin_object(kOneLine).member("rank", clock.rank).member("known", clock.known);
+  json.member("reference_rank", table.reference);
+  json.rows("ranks", table.ranks, [&](const analysis::RankClock& clock) {
+    json.member("rank", clock.rank).member("known", clock.known);
     json.member("applied", clock.applied);
     if (clock.known) {
       json.member("offset_ns", clock.model.offset_ns).member("drift_ppm", clock.model.drift_ppm);
       json.member("uncertainty_ns", clock.model.uncertainty_ns);
       json.member("samples", clock.model.samples);
     }
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 void write_segments(JsonWriter& json, const std::vector<analysis::PathSegment>& segments) {
   // The longest tell most; a path of a whole job has hundreds of thousands.
   constexpr size_t kMost = 10'000;
   if (segments.size() > kMost) return;
-  json.key("segments").begin_array();
-  for (const analysis::PathSegment& s : segments) {
-    json.begin_object(kOneLine).member("rank", s.rank).member("kind", s.kind);
-    json.member("start_ns", s.start_ns).member("end_ns", s.end_ns).end_object();
-  }
-  json.end_array();
+  json.rows("segments", segments, [&](const analysis::PathSegment& s) {
+    json.member("rank", s.rank).member("kind", s.kind);
+    json.member("start_ns", s.start_ns).member("end_ns", s.end_ns);
+  });
 }
 
 void write_path(JsonWriter& json, const analysis::CriticalPath& path, PathSegments segments) {
   if (path.segments.empty()) return;
   json.key("critical_path").begin_object();
   json.member("span_ns", path.span_ns).member("inferred_waits", path.inferred_waits);
-  json.key("kinds").begin_array();
-  for (const analysis::PathShare& kind : path.kinds) {
-    json.begin_object(kOneLine).member("kind", kind.kind).member("on_path_ns", kind.on_path_ns);
+  json.rows("kinds", path.kinds, [&](const analysis::PathShare& kind) {
+    json.member("kind", kind.kind).member("on_path_ns", kind.on_path_ns);
     if (kind.saved_if_free_ns >= 0) json.member("saved_if_free_ns", kind.saved_if_free_ns);
-    json.end_object();
-  }
-  json.end_array().key("ranks").begin_array();
-  for (const analysis::PathRank& rank : path.ranks) {
-    json.begin_object(kOneLine).member("rank", rank.rank);
-    json.member("on_path_ns", rank.on_path_ns).end_object();
-  }
-  json.end_array();
+  });
+  json.rows("ranks", path.ranks, [&](const analysis::PathRank& rank) {
+    json.member("rank", rank.rank);
+    json.member("on_path_ns", rank.on_path_ns);
+  });
   json.member("segment_count", path.segments.size());
   if (segments == PathSegments::kWrite) write_segments(json, path.segments);
   json.end_object();
@@ -94,9 +87,9 @@ void write_straggler(JsonWriter& json, const analysis::GroupSkew& skew) {
 }
 
 void write_skew(JsonWriter& json, const analysis::GroupSkew& skew) {
-  json.key("members").begin_array(kOneLine);
-  for (const int64_t rank : skew.members) json.value(rank);
-  json.end_array().member("verdict", to_word(skew.verdict)).member("skewed", skew.skewed);
+  json.list("members", skew.members, kOneLine)
+      .member("verdict", to_word(skew.verdict))
+      .member("skewed", skew.skewed);
   json.member("first_end_transfer_ns", skew.transfer_ns).member("slowdown", skew.slowdown);
   if (skew.mean_bus_gb_per_s > 0) {
     json.member("mean_bus_gb_per_s", skew.mean_bus_gb_per_s);
@@ -107,110 +100,88 @@ void write_skew(JsonWriter& json, const analysis::GroupSkew& skew) {
 
 void write_groups(JsonWriter& json, const analysis::JobReport& report) {
   if (report.groups.groups.empty()) return;
-  json.key("parallelisms").begin_array();
-  for (const analysis::GroupRow& row : report.groups.parallelisms) {
-    json.begin_object(kOneLine);
-    write_row(json, row);
-    json.end_object();
-  }
-  json.end_array().key("process_groups").begin_array();
-  for (const analysis::GroupRow& row : report.groups.groups) {
-    json.begin_object().member("group", row.group).member("description", row.description);
+  json.rows("parallelisms", report.groups.parallelisms,
+            [&](const analysis::GroupRow& row) { write_row(json, row); });
+  json.objects("process_groups", report.groups.groups, [&](const analysis::GroupRow& row) {
+    json.member("group", row.group).member("description", row.description);
     write_row(json, row);
     for (const analysis::GroupSkew& skew : report.skews)
       if (skew.group == row.group && skew.description == row.description) write_skew(json, skew);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_links(JsonWriter& json, const std::vector<analysis::LinkUse>& links) {
   if (links.empty()) return;
-  json.key("links").begin_array();
-  for (const analysis::LinkUse& link : links) {
-    json.begin_object(kOneLine).member("kind", link.kind).member("direction", link.direction);
+  json.rows("links", links, [&](const analysis::LinkUse& link) {
+    json.member("kind", link.kind).member("direction", link.direction);
     json.member("devices", link.devices).member("bytes", link.bytes);
     json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
     json.member("busiest", link.busiest).member("busiest_host", link.busiest_host);
     json.member("partial", link.partial);
     if (link.utilization) json.member("utilization", *link.utilization);
     if (link.saturated_fraction) json.member("saturated_fraction", *link.saturated_fraction);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_swings(JsonWriter& json, const std::vector<analysis::PowerSwings>& all) {
   if (all.empty()) return;
-  json.key("power_swings").begin_array();
-  for (const analysis::PowerSwings& s : all) {
-    json.begin_object(kOneLine).member("kind", run::kind_name(s.kind)).member("rank", s.rank);
+  json.rows("power_swings", all, [&](const analysis::PowerSwings& s) {
+    json.member("kind", run::kind_name(s.kind)).member("rank", s.rank);
     json.member("host", s.host).member("name", s.name).member("mean_w", s.mean_w);
     json.member("peak_w", s.peak_w).member("deviation_w", s.deviation_w);
-    json.member("resolution_s", s.resolution_s).key("swings").begin_array();
-    for (const analysis::Swing& swing : s.swings) {
-      json.begin_object().member("over_s", swing.over_s).member("rise_w", swing.rise_w);
+    json.member("resolution_s", s.resolution_s);
+    json.objects("swings", s.swings, [&](const analysis::Swing& swing) {
+      json.member("over_s", swing.over_s).member("rise_w", swing.rise_w);
       json.member("fall_w", swing.fall_w);
       if (swing.rise_w > 0) json.member("rise_at_ns", swing.rise_at_ns);
       if (swing.fall_w > 0) json.member("fall_at_ns", swing.fall_at_ns);
-      json.end_object();
-    }
-    json.end_array().end_object();
-  }
-  json.end_array();
+    });
+  });
 }
 
 void write_step_energy(JsonWriter& json, const std::vector<analysis::StepEnergy>& all) {
   if (all.empty()) return;
-  json.key("step_energy").begin_array();
-  for (const analysis::StepEnergy& energy : all) {
-    json.begin_object(kOneLine).member("rank", energy.rank).member("steps", energy.steps);
+  json.rows("step_energy", all, [&](const analysis::StepEnergy& energy) {
+    json.member("rank", energy.rank).member("steps", energy.steps);
     json.member("mean_j", energy.mean_j).member("lowest_j", energy.lowest_j);
-    json.member("highest_j", energy.highest_j).end_object();
-  }
-  json.end_array();
+    json.member("highest_j", energy.highest_j);
+  });
 }
 
 void write_heat(JsonWriter& json, const std::vector<analysis::HeatCost>& heat) {
   if (heat.empty()) return;
-  json.key("throttling").begin_array();
-  for (const analysis::HeatCost& cost : heat) {
-    json.begin_object(kOneLine).member("rank", cost.rank).member("host", cost.host);
+  json.rows("throttling", heat, [&](const analysis::HeatCost& cost) {
+    json.member("rank", cost.rank).member("host", cost.host);
     json.member("gpu", cost.gpu);
     json.member("throttled_fraction", cost.throttled_fraction).member("reason", cost.reason);
     json.member("throttled_clock_mhz", cost.throttled_clock_mhz);
     json.member("free_clock_mhz", cost.free_clock_mhz);
     json.member("free_clock_is_peers", cost.free_clock_is_peers);
-    json.member("lost_fraction_at_most", cost.lost_fraction).end_object();
-  }
-  json.end_array();
+    json.member("lost_fraction_at_most", cost.lost_fraction);
+  });
 }
 
 void write_shifts(JsonWriter& json, const std::vector<analysis::LevelShift>& shifts) {
-  json.key("shifts").begin_array();
-  for (const analysis::LevelShift& shift : shifts) {
-    json.begin_object(kOneLine).member("what", shift.what).member("rank", shift.rank);
+  json.rows("shifts", shifts, [&](const analysis::LevelShift& shift) {
+    json.member("what", shift.what).member("rank", shift.rank);
     if (!shift.host.empty()) json.member("host", shift.host);
     if (!shift.gpu.empty()) json.member("gpu", shift.gpu);
     if (shift.step >= 0) json.member("step", shift.step);
     if (shift.step < 0) json.member("time_ns", shift.time_ns);
-    json.member("before", shift.before).member("after", shift.after).end_object();
-  }
-  json.end_array();
+    json.member("before", shift.before).member("after", shift.after);
+  });
 }
 
 void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
   if (anomalies.series == 0) return;
   json.key("anomalies").begin_object().member("series", anomalies.series);
   write_shifts(json, anomalies.shifts);
-  json.key("slow_steps").begin_array();
-  for (const analysis::StepSpikes& s : anomalies.spikes) {
-    json.begin_object(kOneLine).member("rank", s.rank).member("count", s.count);
+  json.rows("slow_steps", anomalies.spikes, [&](const analysis::StepSpikes& s) {
+    json.member("rank", s.rank).member("count", s.count);
     json.member("steps", s.steps).member("every_steps", s.every_steps);
-    json.member("extra_s", s.extra_s).end_object();
-  }
-  json.end_array().key("deviations").begin_array();
-  for (const analysis::PeerDeviation& d : anomalies.deviations) {
+    json.member("extra_s", s.extra_s);
+  });
+  json.array("deviations", anomalies.deviations, [&](const analysis::PeerDeviation& d) {
     const bool drift = d.kind == analysis::PeerDeviation::Kind::kDrift;
     json.begin_object(kOneLine).member("kind", drift ? "drift" : "outlier");
     json.member("what", d.what).member("rank", d.rank);
@@ -219,8 +190,8 @@ void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
     json.member("own", d.own).member("peers", d.peers);
     if (drift) json.member("moved", d.moved).member("time_ns", d.time_ns);
     json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 }  // namespace

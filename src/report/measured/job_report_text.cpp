@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/moment.h"
@@ -68,8 +67,8 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
 // --- communication
 
 std::string parallelisms(const analysis::GroupTables& tables, const TextStyle& style) {
-  const bool known = std::any_of(tables.parallelisms.begin(), tables.parallelisms.end(),
-                                 [](const auto& row) { return row.parallelism.name != "?"; });
+  const bool known = std::ranges::any_of(
+      tables.parallelisms, [](const auto& row) { return row.parallelism.name != "?"; });
   if (!known) return "";
   base::Table table("<20 >7 >10 >10 >10 >11 >11");
   table.row("Communication by", "kernels", "time", "hidden", "exposed", "waiting", "transfer");
@@ -152,7 +151,7 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
   std::string rows;
   size_t count = 0;
   for (const analysis::PowerSwings& s : all) {
-    const bool moves = std::any_of(s.swings.begin(), s.swings.end(), [&](const auto& swing) {
+    const bool moves = std::ranges::any_of(s.swings, [&](const auto& swing) {
       return std::max(swing.rise_w, swing.fall_w) > kTold * s.mean_w;
     });
     if (!moves || ++count > kJobRowsShown) continue;

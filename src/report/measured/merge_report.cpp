@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/json_writer.h"
 #include "base/table.h"
 #include "base/text.h"
@@ -70,29 +68,21 @@ std::string merge_json(const analysis::MergedRun& merged, const std::string& pat
   base::JsonWriter json;
   json.begin_object();
   json.member("schema_version", run::kSchemaVersion).member("file", path);
-  json.key("hosts").begin_array();
-  for (const analysis::HostClockReport& host : merged.hosts) {
-    json.begin_object();
+  json.objects("hosts", merged.hosts, [&](const analysis::HostClockReport& host) {
     json.member("host", host.host);
-    json.key("files").begin_array(base::JsonWriter::Layout::kOneLine);
-    for (const std::string& file : host.files) json.value(file);
-    json.end_array();
+    json.list("files", host.files, base::kOneLine);
     json.member("method", host.method).member("against", host.against);
     json.member("offset_s", host.model.offset_ns * kNano);
     json.member("drift_ppm", host.model.drift_ppm);
     json.key("uncertainty_s");
     host.bounded ? json.value(host.model.uncertainty_ns * kNano) : json.null();
-    json.end_object();
-  }
-  json.end_array();
+  });
   const Counts counts = count(merged.run.log);
   json.member("gpus", static_cast<int64_t>(counts.gpus));
   json.member("devices", static_cast<int64_t>(counts.devices));
   json.member("readings", static_cast<int64_t>(counts.readings));
   json.member("traces", static_cast<int64_t>(merged.run.traces.size()));
-  json.key("notes").begin_array();
-  for (const std::string& note : merged.notes) json.value(note);
-  json.end_array().end_object();
+  json.list("notes", merged.notes).end_object();
   return json.take();
 }
 

@@ -146,14 +146,11 @@ void write_parts(JsonWriter& json, std::string_view name,
 }
 
 void write_workers(JsonWriter& json, const OperationSlowdown& of) {
-  json.key("slowdown_by_worker").begin_array();
-  for (const auto& worker : of.by_worker)
-    json.begin_object(kOneLine)
-        .member("stage", worker.stage)
+  json.rows("slowdown_by_worker", of.by_worker, [&](const auto& worker) {
+    json.member("stage", worker.stage)
         .member("replica", worker.replica)
-        .member("slowdown", worker.slowdown)
-        .end_object();
-  json.end_array();
+        .member("slowdown", worker.slowdown);
+  });
 }
 
 void write_mended(JsonWriter& json, std::string_view name, const analysis::MendedWorkers& mended) {
@@ -202,14 +199,12 @@ std::string operations_json(const OperationSlowdown& of, const std::string& file
   write_mended(json, "last_stage", of.last_stage);
   json.member("micro_batch_correlation", of.micro_batch_correlation);
   json.member("micro_batch_spread", of.micro_batch_spread).member("pause_s", of.pause_s);
-  json.key("what_if_mended").begin_array();
-  for (const analysis::Mending& mending : of.mendings)
-    json.begin_object(kOneLine)
-        .member("what", mending.what)
+  json.rows("what_if_mended", of.mendings, [&](const analysis::Mending& mending) {
+    json.member("what", mending.what)
         .member("step_s", mending.step_s)
-        .member("saved_s", mending.saved_s)
-        .end_object();
-  json.end_array().member("waits_left_out", of.waits_left_out).end_object();
+        .member("saved_s", mending.saved_s);
+  });
+  json.member("waits_left_out", of.waits_left_out).end_object();
   write_findings(json, of.findings);
   json.end_object();
   return json.take();

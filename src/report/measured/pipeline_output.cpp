@@ -15,8 +15,8 @@ using base::JsonWriter;
 
 std::string counted_steps(const analysis::PipelineReport& pipeline) {
   const auto all = pipeline.steps.size();
-  const auto counted = static_cast<size_t>(std::count_if(
-      pipeline.steps.begin(), pipeline.steps.end(), [](const auto& step) { return step.counted; }));
+  const auto counted = static_cast<size_t>(
+      std::ranges::count_if(pipeline.steps, [](const auto& step) { return step.counted; }));
   if (all == 1) return fmt::format("a step of {}", base::format_seconds(pipeline.step_s));
   return fmt::format(
       "{} steps of {}{}", counted, base::format_seconds(pipeline.step_s),
@@ -37,9 +37,8 @@ std::string bubble_line(const analysis::PipelineReport& p) {
 
 std::string imbalance_line(const analysis::PipelineReport& p) {
   if (p.micro_batch_rows.empty()) return "";
-  const auto slowest =
-      std::max_element(p.rows.begin(), p.rows.end(),
-                       [](const auto& a, const auto& b) { return a.slowest < b.slowest; });
+  const auto slowest = std::ranges::max_element(
+      p.rows, [](const auto& a, const auto& b) { return a.slowest < b.slowest; });
   return fmt::format(
       "of a micro batch, the slowest stage (mostly {}) needs {} longer than the mean",
       slowest->stage, format_share(p.imbalance));
@@ -95,30 +94,27 @@ void write_pipeline(JsonWriter& json, const analysis::PipelineReport& p) {
   json.member("bubble_fraction", p.bubble_fraction);
   json.member("ideal_bubble_fraction", p.ideal_bubble_fraction);
   json.member("imbalance_fraction", p.imbalance);
-  json.key("steps").begin_array();
-  for (const analysis::PipelineStep& step : p.steps) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("number", step.number);
+  json.rows("steps", p.steps, [&](const analysis::PipelineStep& step) {
+    json.member("number", step.number);
     json.member("span_ns", step.span_ns).member("bubble_fraction", step.bubble_fraction);
-    json.member("counted", step.counted).end_object();
-  }
-  json.end_array().key("stages").begin_array();
-  for (const analysis::PipelineStage& row : p.rows) {
-    json.begin_object().member("stage", row.stage).member("ranks", row.ranks);
+    json.member("counted", step.counted);
+  });
+  json.objects("stages", p.rows, [&](const analysis::PipelineStage& row) {
+    json.member("stage", row.stage).member("ranks", row.ranks);
     json.member("forward_s", row.forward_s).member("backward_s", row.backward_s);
     json.member("bubble_fraction", row.bubble_fraction).member("warm_up_s", row.warm_up_s);
     json.member("steady_s", row.steady_s).member("drain_s", row.drain_s);
     json.member("receive_wait_s", row.wait_s).member("other_s", row.other_s);
     json.member("forward_task_s", row.forward_task_s);
     json.member("backward_task_s", row.backward_task_s);
-    json.member("slowest_of_micro_batches", row.slowest).end_object();
-  }
-  json.end_array().key("micro_batches").begin_array();
-  for (const analysis::PipelineMicroBatch& row : p.micro_batch_rows) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("micro_batch", row.micro_batch);
+    json.member("slowest_of_micro_batches", row.slowest);
+  });
+  json.rows("micro_batches", p.micro_batch_rows, [&](const analysis::PipelineMicroBatch& row) {
+    json.member("micro_batch", row.micro_batch);
     json.member("slowest_stage", row.slowest_stage).member("slowest_s", row.slowest_s);
-    json.member("mean_s", row.mean_s).end_object();
-  }
-  json.end_array().end_object();
+    json.member("mean_s", row.mean_s);
+  });
+  json.end_object();
 }
 
 }  // namespace ergometer::report

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "run/run.h"
+#include "report/summary/summary_members.h"
 
 namespace ergometer::report {
 namespace {
@@ -16,7 +16,7 @@ void optional_member(JsonWriter& json, std::string_view name, const std::optiona
 
 void write_shares(JsonWriter& json, std::string_view name,
                   const std::vector<analysis::ReasonShare>& shares) {
-  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  json.key(name).begin_object(base::kOneLine);
   for (const analysis::ReasonShare& share : shares) json.member(share.reason, share.fraction);
   json.end_object();
 }
@@ -60,7 +60,7 @@ void write_thermal(JsonWriter& json, const analysis::ThermalSummary& thermal,
 void write_levels(JsonWriter& json, std::string_view name,
                   const std::optional<analysis::Levels>& levels) {
   if (!levels) return;
-  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  json.key(name).begin_object(base::kOneLine);
   json.member("mean", levels->mean).member("lowest", levels->lowest);
   json.member("highest", levels->highest).end_object();
 }
@@ -84,35 +84,29 @@ void write_power_of(JsonWriter& json, const DeviceReport& device) {
 void write_energies(JsonWriter& json, const DeviceReport& device) {
   if (device.energies.empty()) return;
   json.member("energy_j", device.energy_j);
-  json.key("energy_by_way_j").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("energy_by_way_j").begin_object(base::kOneLine);
   for (const analysis::EnergyWay& way : device.energies) json.member(way.way, way.energy_j);
   json.end_object().member("energy_disagreement_pct", device.disagreement_pct);
 }
 
 void write_traffic(JsonWriter& json, const DeviceReport& device) {
   if (device.traffic.empty()) return;
-  json.key("traffic").begin_array();
-  for (const DeviceReport::Traffic& traffic : device.traffic) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("traffic", device.traffic, [&](const DeviceReport::Traffic& traffic) {
     json.member("counter", traffic.metric).member("bytes", traffic.bytes);
     if (traffic.partial) json.member("link_0_only", true);
     if (traffic.links > 0)
       json.member("estimated_bytes_of_all_links",
                   traffic.bytes * static_cast<double>(traffic.links))
           .member("links_assumed", traffic.links);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_changes(JsonWriter& json, const DeviceReport& device) {
   if (device.changes.empty()) return;
-  json.key("power_changes").begin_array();
-  for (const analysis::ChangePoint& change : device.changes) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("time_ns", change.time_ns);
-    json.member("before_w", change.before).member("after_w", change.after).end_object();
-  }
-  json.end_array();
+  json.rows("power_changes", device.changes, [&](const analysis::ChangePoint& change) {
+    json.member("time_ns", change.time_ns);
+    json.member("before_w", change.before).member("after_w", change.after);
+  });
 }
 
 void write_device(JsonWriter& json, const DeviceReport& device) {
@@ -147,22 +141,19 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
 
 void write_devices(JsonWriter& json, const char* name, run::DeviceKind kind,
                    const std::vector<DeviceReport>& devices) {
-  json.key(name).begin_array();
-  for (const DeviceReport& device : devices)
+  json.array(name, devices, [&](const DeviceReport& device) {
     if (device.kind == kind) write_device(json, device);
-  json.end_array();
+  });
 }
 
 void write_devices_if_any(JsonWriter& json, const char* name, run::DeviceKind kind,
                           const std::vector<DeviceReport>& devices) {
-  if (std::any_of(devices.begin(), devices.end(), [&](const auto& d) { return d.kind == kind; }))
+  if (std::ranges::any_of(devices, [&](const auto& d) { return d.kind == kind; }))
     write_devices(json, name, kind, devices);
 }
 
 void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport>& all) {
-  json.key("training").begin_array();
-  for (const analysis::TrainingReport& t : all) {
-    json.begin_object();
+  json.objects("training", all, [&](const analysis::TrainingReport& t) {
     json.member("file", t.file).member("benchmark", t.benchmark).member("platform", t.platform);
     json.member("run_s", t.run_s).member("nodes", t.nodes);
     json.member("node_energy_j", t.node_energy_j);
@@ -182,25 +173,19 @@ void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport
       if (t.logged.tokens_per_s_per_gpu > 0)
         json.member("tokens_per_s_per_gpu", t.logged.tokens_per_s_per_gpu);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_gauges(JsonWriter& json, const std::vector<analysis::GaugeReport>& gauges) {
-  json.key("metrics").begin_array();
-  for (const analysis::GaugeReport& gauge : gauges) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("name", gauge.name);
+  json.rows("metrics", gauges, [&](const analysis::GaugeReport& gauge) {
+    json.member("name", gauge.name);
     json.member("count", gauge.count).member("lowest", gauge.lowest).member("mean", gauge.mean);
-    json.member("highest", gauge.highest).member("highest_rank", gauge.highest_rank).end_object();
-  }
-  json.end_array();
+    json.member("highest", gauge.highest).member("highest_rank", gauge.highest_rank);
+  });
 }
 
 void write_meters(JsonWriter& json, const std::vector<analysis::MeterReport>& meters) {
-  json.key("meters").begin_array();
-  for (const analysis::MeterReport& m : meters) {
-    json.begin_object();
+  json.objects("meters", meters, [&](const analysis::MeterReport& m) {
     json.member("meter", m.meter).member("rank", m.rank).member("file", m.gpu_file);
     json.member("clock_offset_s", m.clock_offset_s).member("start_s", m.start_s);
     json.member("common_s", m.common_s).member("meter_energy_j", m.meter_energy_j);
@@ -210,65 +195,41 @@ void write_meters(JsonWriter& json, const std::vector<analysis::MeterReport>& me
       json.member("gain", m.gain).member("corrected_energy_j", m.corrected_energy_j);
       json.member("corrected_error_pct", m.corrected_error_pct);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_windows(JsonWriter& json, const run::DeviceLog& log) {
-  json.key("windows").begin_array();
-  for (const run::Device& device : log.devices) {
+  json.array("windows", log.devices, [&](const run::Device& device) {
     for (const run::EnergyWindow& window : device.windows) {
-      json.begin_object(JsonWriter::Layout::kOneLine).member("rank", device.rank);
+      json.begin_object(base::kOneLine).member("rank", device.rank);
       json.member("name", window.name).member("start_ns", window.start_ns);
       json.member("duration_ns", window.duration_ns).member("energy_j", window.energy_j);
       json.end_object();
     }
-  }
-  json.end_array();
-}
-
-void write_limits(JsonWriter& json, const run::DeviceLog& log) {
-  json.key("power_limits").begin_array();
-  for (const run::PowerLimitRow& row : log.power_limits) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("job", row.job);
-    json.member("limit_w", row.limit_w).member("time_s", row.time_s);
-    json.member("mean_w", row.mean_w).member("energy_j", row.energy_j).end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_collectives(JsonWriter& json, const analysis::CollectiveTimings& timings) {
   if (timings.sizes.empty()) return;
-  json.key("collectives").begin_array();
-  for (const analysis::CollectiveSize& s : timings.sizes) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("source", s.source);
+  json.rows("collectives", timings.sizes, [&](const analysis::CollectiveSize& s) {
+    json.member("source", s.source);
     json.member("communicator", s.communicator).member("kind", s.kind).member("bytes", s.bytes);
     json.member("ranks", s.ranks).member("nodes", s.nodes).member("timings", s.timings);
     json.member("median_s", s.median_s).member("lowest_s", s.lowest_s);
     json.member("highest_s", s.highest_s).member("algorithm_gb_per_s", s.algorithm_gb_per_s);
-    json.member("bus_gb_per_s", s.bus_gb_per_s).end_object();
-  }
-  json.end_array().key("communicator_ranks").begin_array();
-  for (const analysis::CommunicatorRank& r : timings.ranks) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("communicator", r.communicator);
+    json.member("bus_gb_per_s", s.bus_gb_per_s);
+  });
+  json.rows("communicator_ranks", timings.ranks, [&](const analysis::CommunicatorRank& r) {
+    json.member("communicator", r.communicator);
     json.member("rank", r.rank).member("host", r.host).member("apart", r.apart);
     json.member("last", r.last).member("others_waited_s", r.others_waited_s);
-    json.member("late", r.late).end_object();
-  }
-  json.end_array();
+    json.member("late", r.late);
+  });
 }
 
 void write_read(JsonWriter& json, const run::DeviceLog& log) {
-  json.key("notes").begin_array();
-  for (const std::string& note : log.notes) json.value(note);
-  json.end_array();
-  json.key("dropped").begin_array();
-  for (const run::Dropped& d : log.dropped) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("file", d.file);
-    json.member("reason", d.reason).member("count", d.count).end_object();
-  }
-  json.end_array();
+  json.list("notes", log.notes);
+  write_records(json, "dropped", log.dropped, run::kDroppedColumns);
 }
 
 }  // namespace
@@ -294,7 +255,7 @@ void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
   write_meters(json, report.meters);
   write_training(json, report.training);
   write_windows(json, log);
-  write_limits(json, log);
+  write_records(json, "power_limits", log.power_limits, run::kPowerLimitColumns);
   write_gauges(json, report.gauges);
   write_collectives(json, report.collectives);
   write_read(json, log);

@@ -5,7 +5,7 @@
 #include "report/measured/graph_output.h"
 #include "report/measured/work_report.h"
 #include "report/summary/summary_json.h"
-#include "run/run.h"
+#include "report/summary/summary_members.h"
 
 namespace ergometer::report {
 namespace {
@@ -21,11 +21,11 @@ void write_rank(JsonWriter& json, const analysis::RankSummary& rank) {
   json.member("memory_ns", b.memory_ns).member("overlap_ns", b.overlap_ns);
   json.member("exposed_communication_ns", b.exposed_communication_ns);
   json.member("exposed_memory_ns", b.exposed_memory_ns);
-  json.key("idle_cause_ns").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("idle_cause_ns").begin_object(base::kOneLine);
   json.member("late_launch", rank.idle.launch_ns).member("queued", rank.idle.queued_ns);
   json.member("unknown", rank.idle.unknown_ns).end_object();
   if (rank.steps.count > 0) {
-    json.key("steps").begin_object(JsonWriter::Layout::kOneLine);
+    json.key("steps").begin_object(base::kOneLine);
     json.member("count", rank.steps.count).member("first", rank.steps.first);
     json.member("last", rank.steps.last).member("mean_s", rank.steps.mean_s).end_object();
   }
@@ -45,21 +45,16 @@ std::string_view gpu_class_word(run::GpuClass kind) {
 }
 
 void write_kernels(JsonWriter& json, const std::vector<analysis::KernelRow>& rows) {
-  json.key("kernels").begin_array();
-  for (const analysis::KernelRow& row : rows) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("kernels", rows, [&](const analysis::KernelRow& row) {
     json.member("name", row.name).member("class", row.kernel_class);
     json.member("kind", gpu_class_word(row.kind)).member("count", row.count);
     json.member("total_ns", row.total_ns).member("shortest_ns", row.shortest_ns);
-    json.member("longest_ns", row.longest_ns).end_object();
-  }
-  json.end_array();
+    json.member("longest_ns", row.longest_ns);
+  });
 }
 
 void write_collectives(JsonWriter& json, const std::vector<analysis::CollectiveRow>& rows) {
-  json.key("collectives").begin_array();
-  for (const analysis::CollectiveRow& row : rows) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("collectives", rows, [&](const analysis::CollectiveRow& row) {
     json.member("name", analysis::to_word(row.kind)).member("group", row.group);
     json.member("description", row.description);
     json.member("parallelism", analysis::parallelism_of(row.description))
@@ -71,9 +66,7 @@ void write_collectives(JsonWriter& json, const std::vector<analysis::CollectiveR
       json.member("mean_bus_gb_per_s", row.mean_bus_gb_per_s);
       json.member("best_bus_gb_per_s", row.best_bus_gb_per_s);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_arrivals(JsonWriter& json, const analysis::ArrivalTable& table) {
@@ -81,49 +74,28 @@ void write_arrivals(JsonWriter& json, const analysis::ArrivalTable& table) {
   json.key("arrivals").begin_object();
   json.member("matched", table.matched).member("unmatched", table.unmatched);
   json.member("skew_ns", table.skew_ns).member("transfer_ns", table.transfer_ns);
-  json.key("ranks").begin_array();
-  for (const analysis::Arrival& rank : table.ranks) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("ranks", table.ranks, [&](const analysis::Arrival& rank) {
     json.member("rank", rank.rank).member("last", rank.last);
     json.member("lateness_ns", rank.lateness_ns).member("waiting_ns", rank.waiting_ns);
-    json.end_object();
-  }
-  json.end_array().end_object();
-}
-
-void write_dropped(JsonWriter& json, const std::vector<run::Dropped>& dropped) {
-  json.key("dropped").begin_array();
-  for (const run::Dropped& d : dropped) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
-    json.member("file", d.file).member("reason", d.reason).member("count", d.count);
-    json.end_object();
-  }
-  json.end_array();
+  });
+  json.end_object();
 }
 
 }  // namespace
 
 void write_trace_performance(JsonWriter& json, const run::Performance& performance) {
-  const run::Breakdown& b = performance.breakdown_s;
   json.key("performance").begin_object();
   json.member("step_time_s", performance.step_time_s);
   json.key("breakdown_s").begin_object();
-  json.member("compute", b.compute).member("exposed_all_reduce", b.exposed_all_reduce);
-  json.member("exposed_all_gather", b.exposed_all_gather);
-  json.member("exposed_reduce_scatter", b.exposed_reduce_scatter);
-  json.member("exposed_all_to_all", b.exposed_all_to_all);
-  json.member("exposed_send_recv", b.exposed_send_recv);
-  json.member("optimizer", b.optimizer).member("idle", b.idle);
+  write_members(json, performance.breakdown_s, run::kBreakdownColumns);
   json.end_object().end_object();
 }
 
 void write_trace(JsonWriter& json, const analysis::TraceSummary& summary,
                  const std::vector<run::Dropped>& dropped) {
   json.key("trace").begin_object();
-  json.key("ranks").begin_array();
-  for (const analysis::RankSummary& rank : summary.ranks) write_rank(json, rank);
-  json.end_array();
-  write_dropped(json, dropped);
+  json.array("ranks", summary.ranks, write_rank);
+  write_records(json, "dropped", dropped, run::kDroppedColumns);
   write_kernels(json, summary.kernels);
   write_collectives(json, summary.collectives);
   write_arrivals(json, summary.arrivals);
@@ -156,27 +128,26 @@ std::string import_json(const run::Run& run, const std::string& path) {
   json.member("schema_version", run::kSchemaVersion).member("source", run.source);
   json.member("run", path).key("files").begin_array();
   for (const run::RankTrace& trace : run.traces) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("rank", trace.rank);
+    json.begin_object(base::kOneLine).member("rank", trace.rank);
     json.member("file", trace.file).member("gpu_events", trace.events.size());
     json.member("truncated", trace.truncated).end_object();
   }
   for (const run::WorkGraph& graph : run.graphs) {
-    json.begin_object(JsonWriter::Layout::kOneLine).member("rank", graph.rank);
+    json.begin_object(base::kOneLine).member("rank", graph.rank);
     json.member("file", graph.file).member("graph_nodes", graph.nodes.size());
     json.member("truncated", graph.truncated).end_object();
   }
-  json.end_array().key("devices").begin_array();
-  for (const run::Device& device : run.log.devices) {
+  json.end_array();
+  json.array("devices", run.log.devices, [&](const run::Device& device) {
     size_t readings = 0;
     for (const run::Series& series : device.series) readings += series.samples.size();
-    json.begin_object(JsonWriter::Layout::kOneLine).member("kind", run::kind_name(device.kind));
+    json.begin_object(base::kOneLine).member("kind", run::kind_name(device.kind));
     json.member("rank", device.rank).member("host", device.host).member("file", device.file);
     json.member("readings", readings).end_object();
-  }
-  json.end_array();
+  });
   std::vector<run::Dropped> dropped = run.dropped;
   dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
-  write_dropped(json, dropped);
+  write_records(json, "dropped", dropped, run::kDroppedColumns);
   json.end_object();
   return json.take();
 }

@@ -38,8 +38,8 @@ std::string header(const analysis::TraceSummary& summary, const TextStyle& style
 /// Whether there is something else to show where ranks have no GPU events.
 bool is_without_events(const analysis::TraceSummary& summary, bool more) {
   return (more || !summary.graphs.empty()) &&
-         std::all_of(summary.ranks.begin(), summary.ranks.end(),
-                     [](const auto& rank) { return rank.breakdown.gpu_events == 0; });
+         std::ranges::all_of(summary.ranks,
+                             [](const auto& rank) { return rank.breakdown.gpu_events == 0; });
 }
 
 std::string ranks_table(const analysis::TraceSummary& summary, bool more, const TextStyle& style) {

@@ -12,12 +12,10 @@ double fraction(int64_t part, int64_t whole) {
 
 void write_classes(JsonWriter& json, const analysis::TraceSummary& summary) {
   json.member("class_scheme", summary.study_classes ? "study" : "name");
-  json.key("classes").begin_array();
-  for (const analysis::KernelRow& row : summary.classes) {
-    json.begin_object(kOneLine).member("class", row.name).member("count", row.count);
-    json.member("total_ns", row.total_ns).end_object();
-  }
-  json.end_array();
+  json.rows("classes", summary.classes, [&](const analysis::KernelRow& row) {
+    json.member("class", row.name).member("count", row.count);
+    json.member("total_ns", row.total_ns);
+  });
 }
 
 void write_phases(JsonWriter& json, const analysis::PhaseTable& table) {
@@ -29,14 +27,13 @@ void write_phases(JsonWriter& json, const analysis::PhaseTable& table) {
     json.member(to_word(static_cast<analysis::Evidence>(i)), table.by_evidence_ns[i]);
   json.end_object();
   json.member("without_autograd", table.without_autograd);
-  json.key("rows").begin_array();
-  for (const analysis::PhaseRow& row : table.rows) {
-    json.begin_object(kOneLine).member("phase", to_word(row.phase)).member("count", row.count);
+  json.rows("rows", table.rows, [&](const analysis::PhaseRow& row) {
+    json.member("phase", to_word(row.phase)).member("count", row.count);
     json.member("total_ns", row.total_ns).member("busy_ns", row.busy_ns);
     json.member("compute_ns", row.compute_ns).member("communication_ns", row.communication_ns);
-    json.member("memory_ns", row.memory_ns).end_object();
-  }
-  json.end_array().end_object();
+    json.member("memory_ns", row.memory_ns);
+  });
+  json.end_object();
 }
 
 void write_row(JsonWriter& json, const analysis::ShapeRow& row, const analysis::DevicePeak* peak) {
@@ -71,10 +68,10 @@ void write_operators(JsonWriter& json, const analysis::TraceSummary& summary) {
     json.member("bf16_flops", peak.bf16_flops).member("fp8_flops", peak.fp8_flops);
     json.member("bytes_per_s", peak.bytes_per_s).end_object();
   }
-  json.key("rows").begin_array();
-  for (const analysis::ShapeRow& row : table.rows)
+  json.array("rows", table.rows, [&](const analysis::ShapeRow& row) {
     write_row(json, row, summary.peak ? &*summary.peak : nullptr);
-  json.end_array().end_object();
+  });
+  json.end_object();
 }
 
 void write_taxes(JsonWriter& json, const analysis::Taxes& taxes) {
@@ -98,17 +95,15 @@ void write_taxes(JsonWriter& json, const analysis::Taxes& taxes) {
 
 void write_rows(JsonWriter& json, std::string_view key,
                 const std::vector<analysis::EnergyRow>& rows) {
-  json.key(key).begin_array();
-  for (const analysis::EnergyRow& row : rows) {
-    json.begin_object(kOneLine).member("name", row.name).member("seconds", row.seconds);
+  json.rows(key, rows, [&](const analysis::EnergyRow& row) {
+    json.member("name", row.name).member("seconds", row.seconds);
     json.member("watts", row.watts).member("watts_error", row.watts_error);
-    json.member("joules", row.joules).member("joules_error", row.joules_error).end_object();
-  }
-  json.end_array();
+    json.member("joules", row.joules).member("joules_error", row.joules_error);
+  });
 }
 
 void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
-  json.begin_object().member("rank", energy.rank);
+  json.member("rank", energy.rank);
   if (!energy.device.empty()) json.member("device", energy.device);
   if (!energy.matched_by.empty()) json.member("matched_by", energy.matched_by);
   if (!energy.metric.empty()) {
@@ -126,15 +121,12 @@ void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
     write_rows(json, "phases", energy.phases);
   }
   if (!energy.shapes.empty()) {
-    json.key("operators").begin_array();
-    for (const analysis::ShapePower& row : energy.shapes) {
-      json.begin_object(kOneLine).member("operator", row.name).member("shapes", row.shapes);
+    json.rows("operators", energy.shapes, [&](const analysis::ShapePower& row) {
+      json.member("operator", row.name).member("shapes", row.shapes);
       json.member("windows", row.windows).member("watts", row.watts);
-      json.member("watts_error", row.watts_error).end_object();
-    }
-    json.end_array();
+      json.member("watts_error", row.watts_error);
+    });
   }
-  json.end_object();
 }
 
 }  // namespace
@@ -160,9 +152,7 @@ void write_work(JsonWriter& json, const analysis::TraceSummary& summary) {
   write_operators(json, summary);
   write_taxes(json, summary.taxes);
   if (summary.energy.empty()) return;
-  json.key("energy").begin_array();
-  for (const analysis::RankEnergy& energy : summary.energy) write_energy(json, energy);
-  json.end_array();
+  json.objects("energy", summary.energy, write_energy);
 }
 
 }  // namespace ergometer::report

@@ -83,8 +83,8 @@ std::string launches_line(const analysis::TraceSummary& summary) {
     delay.push_back(rank.launches.median_delay_ns);
   }
   if (calls + graphs == 0) return "";
-  std::sort(call.begin(), call.end());
-  std::sort(delay.begin(), delay.end());
+  std::ranges::sort(call);
+  std::ranges::sort(delay);
   std::string text = fmt::format("{} launches", base::format_count(calls));
   if (!call.empty())
     text += fmt::format(": a call takes {} (median), its kernel starts {} after it began",

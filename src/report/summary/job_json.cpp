@@ -15,14 +15,11 @@ namespace {
 using base::JsonWriter;
 
 int64_t moe_layers(const spec::Model& model) {
-  return std::count_if(model.layers.begin(), model.layers.end(),
-                       [](const spec::Layer& l) { return l.moe; });
+  return std::ranges::count_if(model.layers, [](const spec::Layer& l) { return l.moe; });
 }
 
 void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
-  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
-  for (const std::string& text : texts) json.value(text);
-  json.end_array();
+  json.list(name, texts, base::kOneLine);
 }
 
 void write_experts(JsonWriter& json, const spec::Model& model) {
@@ -75,15 +72,11 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
   json.member("fabric", to_word(cluster.fabric.kind));
   if (!cluster.groups.empty()) {
-    json.key("groups").begin_array();
-    for (const spec::NodeGroup& group : cluster.groups) {
-      json.begin_object(JsonWriter::Layout::kOneLine);
+    json.rows("groups", cluster.groups, [&](const spec::NodeGroup& group) {
       json.member("node", group.node.name).member("nodes", group.nodes);
       json.member("gpu", group.node.gpu.name)
           .member("gpu_memory_bytes", group.node.gpu.memory_bytes);
-      json.end_object();
-    }
-    json.end_array();
+    });
   }
   json.end_object();
 }
@@ -189,17 +182,13 @@ void write_if(JsonWriter& json, const char* name, bool given, double value) {
 }
 
 void write_overrides(JsonWriter& json, const std::vector<spec::Override>& overrides) {
-  json.key("overrides").begin_array();
-  for (const spec::Override& o : overrides) {
-    json.begin_object(JsonWriter::Layout::kOneLine);
+  json.rows("overrides", overrides, [&](const spec::Override& o) {
     json.key("node");
     o.node < 0 ? json.null() : json.value(o.node);
     json.key("gpu");
     o.gpu < 0 ? json.null() : json.value(o.gpu);
     json.member("what", spec::to_word(o.kind)).member("value", o.value).member("text", o.text);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 void write_smoothing(JsonWriter& json, const spec::Conditions& c) {
@@ -248,9 +237,7 @@ void write_conditions(JsonWriter& json, const spec::Job& job) {
 }  // namespace
 
 void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
-  json.key(name).begin_array(JsonWriter::Layout::kOneLine);
-  for (const int64_t number : numbers) json.value(number);
-  json.end_array();
+  json.list(name, numbers, base::kOneLine);
 }
 
 std::string job_json(const spec::Job& job) {
@@ -260,7 +247,7 @@ std::string job_json(const spec::Job& job) {
   write_cluster(json, job);
   write_parallelism(json, job);
   write_training(json, job);
-  json.key("recipe").begin_object(JsonWriter::Layout::kOneLine);
+  json.key("recipe").begin_object(base::kOneLine);
   json.member("name", job.recipe.name).member("title", job.recipe.title);
   json.member("source", job.recipe.source).end_object();
   write_conditions(json, job);

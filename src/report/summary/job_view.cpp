@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
+
 namespace ergometer::report {
 namespace {
 
@@ -78,8 +80,7 @@ std::string gpus_text(const Json& cluster) {
   if (!groups.is_array()) return text(cluster, "gpu");
   std::vector<std::string> kinds;
   for (const Json& group : groups)
-    if (const std::string gpu = text(group, "gpu");
-        std::find(kinds.begin(), kinds.end(), gpu) == kinds.end())
+    if (const std::string gpu = text(group, "gpu"); !base::contains(kinds, gpu))
       kinds.push_back(gpu);
   return fmt::format("{}", fmt::join(kinds, " and "));
 }

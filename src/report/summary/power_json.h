@@ -14,7 +14,4 @@ enum class PowerOverTime : uint8_t { kWrite, kLeaveOut };
 /// the Run knows nothing of power. The samples of `cluster_power.watts` are left out when there are
 /// more than 4096: the Run file has them.
 void write_power(base::JsonWriter& json, const run::Run& run, PowerOverTime power);
-/// Further members of a rank's object.
-void write_rank_power(base::JsonWriter& json, const run::Rank& rank);
-
 }  // namespace ergometer::report

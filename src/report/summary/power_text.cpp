@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
@@ -47,8 +48,8 @@ std::string cluster_line(const run::Power& power, int64_t nodes) {
 /// "2.05 MW over the run: training 56 % of it at 2.3 MW, evaluation 24 % at 2 MW, ..."
 std::string run_line(const std::vector<run::RunPhase>& phases, int64_t nodes) {
   const double mean_w = run::mean_w(phases);
-  double length_s = 0;
-  for (const run::RunPhase& phase : phases) length_s += phase.seconds;
+  const double length_s =
+      base::sum(phases, [&](const run::RunPhase& phase) { return phase.seconds; });
   std::string line =
       nodes > 0 ? fmt::format("{} a node, ", power_quantity(mean_w / static_cast<double>(nodes)))
                 : "";

@@ -80,7 +80,7 @@ class KinetoFile {
                range.duration_ns, "");
     std::vector<size_t> order(trace.events.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](size_t x, size_t y) {
+    std::ranges::stable_sort(order, [&](size_t x, size_t y) {
       return trace.events[x].start_ns < trace.events[y].start_ns;
     });
     for (size_t i = 0; i < order.size(); ++i) add_event(trace, trace.events[order[i]], i);

@@ -128,8 +128,8 @@ KernelIndex index_of(const KernelSource& kernels, const JobView& job) {
     index.parents.add(kernel);
     if (has_messages) note_message(kernel, job, index);
   });
-  std::stable_sort(index.sends.begin(), index.sends.end(),
-                   [](const auto& a, const auto& b) { return a.message < b.message; });
+  std::ranges::stable_sort(index.sends,
+                           [](const auto& a, const auto& b) { return a.message < b.message; });
   return index;
 }
 

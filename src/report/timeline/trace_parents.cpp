@@ -48,7 +48,7 @@ std::vector<ParentSlice> ParentSlices::of_rank(int64_t rank, int64_t step_ns) co
   const auto found = ranks_.find(rank);
   if (found == ranks_.end()) return {};
   std::vector<Open> all = found->second.slices;
-  std::stable_sort(all.begin(), all.end(), [](const Open& x, const Open& y) {
+  std::ranges::stable_sort(all, [](const Open& x, const Open& y) {
     return x.slice.start_ns != y.slice.start_ns ? x.slice.start_ns < y.slice.start_ns
                                                 : x.level < y.level;
   });

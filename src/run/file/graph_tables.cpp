@@ -56,12 +56,6 @@ void insert_operators(Database& db, int64_t graph, const WorkGraph& from) {
                known(o.record_function_id), known(o.sequence), known(o.forward_thread));
 }
 
-WorkGraph* graph_of(const Statement& row, Run& run) {
-  const int64_t graph = row.integer(0);
-  const bool exists = graph >= 0 && graph < static_cast<int64_t>(run.graphs.size());
-  return exists ? &run.graphs[static_cast<size_t>(graph)] : nullptr;
-}
-
 /// The index of a name in column `column`; false when there is no such name.
 bool take_name(const Statement& row, int column, const WorkGraph& graph, uint32_t& name) {
   if (row.is_null(column)) return true;
@@ -90,7 +84,7 @@ void select_graph_files(Database& db, Run& run) {
 bool select_names(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graph_names ORDER BY graph, position");
   while (select.step()) {
-    WorkGraph* graph = graph_of(select, run);
+    WorkGraph* graph = owner_of(select, run.graphs);
     if (graph == nullptr) return false;
     graph->names.push_back(select.text(2));
   }
@@ -100,8 +94,8 @@ bool select_names(Database& db, Run& run) {
 bool select_nodes(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graph_nodes ORDER BY graph, position");
   while (select.step()) {
-    WorkGraph* graph = graph_of(select, run);
-    const auto kind = std::find(kNodeKinds.begin(), kNodeKinds.end(), select.text(4));
+    WorkGraph* graph = owner_of(select, run.graphs);
+    const auto kind = std::ranges::find(kNodeKinds, select.text(4));
     if (graph == nullptr || kind == kNodeKinds.end() || select.is_null(3)) return false;
     WorkNode node;
     node.id = static_cast<uint64_t>(select.integer(2));
@@ -125,7 +119,7 @@ bool select_nodes(Database& db, Run& run) {
 bool select_dependencies(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graph_dependencies ORDER BY graph, node, data, rowid");
   while (select.step()) {
-    WorkGraph* graph = graph_of(select, run);
+    WorkGraph* graph = owner_of(select, run.graphs);
     const int64_t position = select.integer(1);
     if (graph == nullptr || position < 0 || position >= static_cast<int64_t>(graph->nodes.size()))
       return false;
@@ -141,7 +135,7 @@ bool select_dependencies(Database& db, Run& run) {
 bool select_graph_operators(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM graph_operators ORDER BY graph, node");
   while (select.step()) {
-    WorkGraph* graph = graph_of(select, run);
+    WorkGraph* graph = owner_of(select, run.graphs);
     if (graph == nullptr || graph->operators.size() >= graph->nodes.size()) return false;
     const WorkNode& node = graph->nodes[graph->operators.size()];
     Operator op{.name = node.name,
@@ -153,7 +147,7 @@ bool select_graph_operators(Database& db, Run& run) {
       return false;
     graph->operators.push_back(op);
   }
-  return std::all_of(run.graphs.begin(), run.graphs.end(), [](const WorkGraph& graph) {
+  return std::ranges::all_of(run.graphs, [](const WorkGraph& graph) {
     return graph.operators.empty() || graph.operators.size() == graph.nodes.size();
   });
 }

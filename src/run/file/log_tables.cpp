@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 
+#include "base/collection.h"
 #include "run/file/reading_rows.h"
+#include "run/file/row_table.h"
 #include "run/file/table_rows.h"
 
 namespace ergometer::run {
@@ -53,9 +55,7 @@ std::vector<ReadingCell> cells_of(size_t number, const Device& device) {
   for (const Series& series : device.series)
     for (const Sample& sample : series.samples)
       cells.push_back({sample.time_ns, number, series.metric, sample.value});
-  std::stable_sort(cells.begin(), cells.end(), [](const ReadingCell& a, const ReadingCell& b) {
-    return a.time_ns < b.time_ns;
-  });
+  std::ranges::stable_sort(cells, {}, &ReadingCell::time_ns);
   return cells;
 }
 
@@ -102,14 +102,14 @@ void insert_collectives(Database& db, const std::vector<CollectiveLog>& logs) {
   }
 }
 
+constexpr RowTable kPowerLimitTable("power_limits", "rowid", kPowerLimitColumns);
+constexpr RowTable kDroppedTable("log_dropped", "rowid", kDroppedColumns);
+
 void insert_rest(Database& db, const DeviceLog& log) {
-  Statement limit(db, "INSERT INTO power_limits VALUES (?, ?, ?, ?, ?)");
-  for (const PowerLimitRow& row : log.power_limits)
-    limit.run(row.job, row.limit_w, row.time_s, row.mean_w, row.energy_j);
+  kPowerLimitTable.insert(db, log.power_limits);
   Statement gauge(db, "INSERT INTO gauges VALUES (?, ?, ?, ?)");
   for (const Gauge& g : log.gauges) gauge.run(g.name, g.labels, known(g.rank), g.value);
-  Statement dropped(db, "INSERT INTO log_dropped VALUES (?, ?, ?)");
-  for (const Dropped& d : log.dropped) dropped.run(d.file, d.reason, d.count);
+  kDroppedTable.insert(db, log.dropped);
   Statement note(db, "INSERT INTO notes VALUES (?, ?)");
   for (const std::string& text : log.notes) note.run(Nullable{}, text);
 }
@@ -128,9 +128,9 @@ void insert_clocks(Database& db, const std::vector<HostClock>& clocks) {
 bool select_partial(Database& db, std::vector<Device>& devices) {
   Statement select(db, "SELECT device, metric FROM partial_metrics ORDER BY rowid");
   while (select.step()) {
-    const int64_t number = select.integer(0);
-    if (number < 0 || number >= static_cast<int64_t>(devices.size())) return false;
-    for (Series& series : devices[static_cast<size_t>(number)].series)
+    Device* device = owner_of(select, devices);
+    if (device == nullptr) return false;
+    for (Series& series : device->series)
       if (select.text(1) == metric_info(series.metric).name) series.partial = true;
   }
   return true;
@@ -141,9 +141,9 @@ bool select_windows(Database& db, std::vector<Device>& devices) {
       db,
       "SELECT device, name, start_ns, duration_ns, energy_j FROM energy_windows ORDER BY rowid");
   while (select.step()) {
-    const int64_t number = select.integer(0);
-    if (number < 0 || number >= static_cast<int64_t>(devices.size())) return false;
-    devices[static_cast<size_t>(number)].windows.push_back(
+    Device* device = owner_of(select, devices);
+    if (device == nullptr) return false;
+    device->windows.push_back(
         {select.text(1), select.integer(2), select.integer(3), select.real(4)});
   }
   return true;
@@ -174,31 +174,22 @@ bool select_steps(Database& db, std::vector<TrainingLog>& logs) {
   if (columns.empty()) return true;
   std::string sql = "SELECT log, step, seconds";
   for (const char* later : {"end_ns", "tokens_per_s_per_gpu"})
-    sql += std::find(columns.begin(), columns.end(), later) == columns.end()
-               ? ", 0"
-               : std::string(", ") + later;
+    sql += !base::contains(columns, later) ? ", 0" : std::string(", ") + later;
   Statement select(db, (sql + " FROM training_steps ORDER BY rowid").c_str());
   while (select.step()) {
-    const int64_t log = select.integer(0);
-    if (log < 0 || log >= static_cast<int64_t>(logs.size())) return false;
-    logs[static_cast<size_t>(log)].steps.push_back(
-        {select.integer(1), select.real(2), select.integer(3), select.real(4)});
+    TrainingLog* log = owner_of(select, logs);
+    if (log == nullptr) return false;
+    log->steps.push_back({select.integer(1), select.real(2), select.integer(3), select.real(4)});
   }
   return true;
 }
 
 void select_rest(Database& db, DeviceLog& log) {
-  Statement limits(
-      db, "SELECT job, limit_w, time_s, mean_w, energy_j FROM power_limits ORDER BY rowid");
-  while (limits.step())
-    log.power_limits.push_back(
-        {limits.text(0), limits.real(1), limits.real(2), limits.real(3), limits.real(4)});
+  kPowerLimitTable.select(db, log.power_limits);
   Statement gauges(db, "SELECT name, labels, rank, value FROM gauges ORDER BY rowid");
   while (gauges.step())
     log.gauges.push_back({gauges.text(0), gauges.text(1), known(gauges, 2), gauges.real(3)});
-  Statement dropped(db, "SELECT file, reason, count FROM log_dropped ORDER BY rowid");
-  while (dropped.step())
-    log.dropped.push_back({dropped.text(0), dropped.text(1), dropped.integer(2)});
+  kDroppedTable.select(db, log.dropped);
   Statement notes(db, "SELECT text FROM notes ORDER BY rowid");
   while (notes.step()) log.notes.push_back(notes.text(0));
 }
@@ -222,11 +213,10 @@ bool select_collectives(Database& db, std::vector<CollectiveLog>& logs) {
                     "SELECT log, kind, sequence, bytes, seconds, algorithm_gb_per_s, bus_gb_per_s "
                     "FROM collective_timings ORDER BY rowid");
   while (timings.step()) {
-    const int64_t number = timings.integer(0);
-    if (number < 0 || number >= static_cast<int64_t>(logs.size())) return false;
-    logs[static_cast<size_t>(number)].timings.push_back({timings.text(1), known(timings, 2),
-                                                         timings.real(3), timings.real(4),
-                                                         timings.real(5), timings.real(6)});
+    CollectiveLog* log = owner_of(timings, logs);
+    if (log == nullptr) return false;
+    log->timings.push_back({timings.text(1), known(timings, 2), timings.real(3), timings.real(4),
+                            timings.real(5), timings.real(6)});
   }
   return true;
 }

@@ -77,7 +77,7 @@ uint32_t number_of(const Statement& row, int column) {
 bool select_operator_rows(Database& db, Run& run) {
   Statement op(db, "SELECT * FROM trace_operators ORDER BY file, rowid");
   while (op.step()) {
-    RankTrace* trace = trace_of(op, run);
+    RankTrace* trace = owner_of(op, run.traces);
     if (trace == nullptr) return false;
     trace->operators.push_back({.name = number_of(op, 1),
                                 .shapes = number_of(op, 2),
@@ -93,7 +93,7 @@ bool select_operator_rows(Database& db, Run& run) {
   }
   Statement range(db, "SELECT * FROM trace_ranges ORDER BY file, rowid");
   while (range.step()) {
-    RankTrace* trace = trace_of(range, run);
+    RankTrace* trace = owner_of(range, run.traces);
     if (trace == nullptr) return false;
     trace->ranges.push_back({number_of(range, 1), range.integer(2) != 0, known(range, 3),
                              range.integer(4), range.integer(5)});
@@ -104,7 +104,7 @@ bool select_operator_rows(Database& db, Run& run) {
 bool select_calls(Database& db, Run& run) {
   Statement call(db, "SELECT * FROM trace_calls ORDER BY file, rowid");
   while (call.step()) {
-    RankTrace* trace = trace_of(call, run);
+    RankTrace* trace = owner_of(call, run.traces);
     if (trace == nullptr) return false;
     if (call.is_null(1)) {
       trace->waits.push_back(
@@ -124,7 +124,7 @@ bool resolve(Database& db, Run& run) {
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> places(run.traces.size());
   Statement text(db, "SELECT * FROM trace_texts ORDER BY file, number");
   while (text.step()) {
-    RankTrace* trace = trace_of(text, run);
+    RankTrace* trace = owner_of(text, run.traces);
     if (trace == nullptr) return false;
     places[static_cast<size_t>(text.integer(0))].emplace_back(
         number_of(text, 1), static_cast<uint32_t>(trace->names.size()));
@@ -134,16 +134,15 @@ bool resolve(Database& db, Run& run) {
   for (size_t file = 0; file < run.traces.size(); ++file)
     for_each_text(run.traces[file], [&](uint32_t& name) {
       if (name == kNoText) return;
-      const auto found =
-          std::lower_bound(places[file].begin(), places[file].end(), std::pair(name, uint32_t{0}));
+      const auto found = std::ranges::lower_bound(places[file], std::pair(name, uint32_t{0}));
       const bool exists = found != places[file].end() && found->first == name;
       complete = complete && exists;
       name = exists ? found->second : kNoText;
     });
-  return complete && std::all_of(run.traces.begin(), run.traces.end(), [](const RankTrace& trace) {
+  return complete && std::ranges::all_of(run.traces, [](const RankTrace& trace) {
            const auto named = [](const auto& it) { return it.name != kNoText; };
-           return std::all_of(trace.operators.begin(), trace.operators.end(), named) &&
-                  std::all_of(trace.ranges.begin(), trace.ranges.end(), named);
+           return std::ranges::all_of(trace.operators, named) &&
+                  std::ranges::all_of(trace.ranges, named);
          });
 }
 

@@ -104,12 +104,11 @@ std::string predicted_text(double value, std::string_view unit) {
 std::string prediction_json(const Prediction& prediction) {
   base::JsonWriter json;
   json.begin_object(base::kOneLine).member("job", prediction.job).member("gpus", prediction.gpus);
-  json.key("quantities").begin_array();
-  for (const Predicted& q : prediction.quantities) {
-    json.begin_object().member("name", q.name).member("unit", q.unit).member("value", q.value);
-    json.member("low", q.low).member("high", q.high).end_object();
-  }
-  json.end_array().end_object();
+  json.objects("quantities", prediction.quantities, [&](const Predicted& q) {
+    json.member("name", q.name).member("unit", q.unit).member("value", q.value);
+    json.member("low", q.low).member("high", q.high);
+  });
+  json.end_object();
   std::string text = json.take();
   text.pop_back();  // the document's newline
   return text;

@@ -41,10 +41,9 @@ std::vector<std::optional<Metric>> metrics_of(const Statement& select) {
 void put_in_order(Device& device) {
   const auto earlier = [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; };
   for (Series& series : device.series)
-    if (!std::is_sorted(series.samples.begin(), series.samples.end(), earlier))
-      std::stable_sort(series.samples.begin(), series.samples.end(), earlier);
-  std::sort(device.series.begin(), device.series.end(),
-            [](const Series& a, const Series& b) { return a.metric < b.metric; });
+    if (!std::ranges::is_sorted(series.samples, earlier))
+      std::ranges::stable_sort(series.samples, earlier);
+  std::ranges::sort(device.series, {}, &Series::metric);
 }
 
 /// Where the series of each metric stands in its device; made when it is first asked for.

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <deque>
 #include <map>
 #include <new>
@@ -134,7 +133,7 @@ void Recording::State::write(size_t cells) {
     insert_device(*db, devices - pending.devices.size() + i, pending.devices[i]);
   std::vector<ReadingCell> chunk(pending.cells.begin(),
                                  pending.cells.begin() + static_cast<std::ptrdiff_t>(cells));
-  std::stable_sort(chunk.begin(), chunk.end(), [](const ReadingCell& a, const ReadingCell& b) {
+  std::ranges::stable_sort(chunk, [](const ReadingCell& a, const ReadingCell& b) {
     return std::tie(a.time_ns, a.device) < std::tie(b.time_ns, b.device);
   });
   insert_readings(*db, chunk);

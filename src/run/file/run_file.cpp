@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/output_file.h"
+#include "run/file/row_table.h"
 #include "run/file/sqlite.h"
 #include "run/file/study_tables.h"
 #include "run/file/task_tables.h"
@@ -109,25 +110,7 @@ CREATE TABLE experts (
   most_load REAL NOT NULL, dropped_fraction REAL NOT NULL, peak_memory_bytes REAL NOT NULL);
 )sql";
 
-void insert_experts(Database& db, const std::vector<ExpertRow>& rows) {
-  if (rows.empty()) return;
-  db.execute(kExpertsSchema);
-  Statement insert(db, "INSERT INTO experts VALUES (?, ?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const ExpertRow& it : rows)
-    insert.run(position++, it.setting, it.step_time_s, it.mean_load, it.most_load,
-               it.dropped_fraction, it.peak_memory_bytes);
-}
-
-void select_experts(Database& db, std::vector<ExpertRow>& rows) {
-  if (!db.has_table("experts")) return;
-  Statement select(db,
-                   "SELECT setting, step_time_s, mean_load, most_load, dropped_fraction, "
-                   "peak_memory_bytes FROM experts ORDER BY position");
-  while (select.step())
-    rows.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4),
-                    select.real(5)});
-}
+constexpr RowTable kExpertTable("experts", "position", kExpertColumns);
 
 constexpr const char* kSequencesSchema = R"sql(
 CREATE TABLE sequences (
@@ -137,28 +120,7 @@ CREATE TABLE sequences (
   peak_memory_bytes REAL NOT NULL);
 )sql";
 
-void insert_sequences(Database& db, const std::vector<SequenceRow>& rows) {
-  if (rows.empty()) return;
-  db.execute(kSequencesSchema);
-  Statement insert(db, "INSERT INTO sequences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const SequenceRow& it : rows)
-    insert.run(position++, it.setting, it.step_time_s, it.step_time_s_low, it.step_time_s_high,
-               it.tokens_per_s, it.padding_fraction, it.attention_fraction, it.waiting_fraction,
-               it.slowest_load, it.peak_memory_bytes);
-}
-
-void select_sequences(Database& db, std::vector<SequenceRow>& rows) {
-  if (!db.has_table("sequences")) return;
-  Statement select(db,
-                   "SELECT setting, step_time_s, step_time_s_low, step_time_s_high, tokens_per_s, "
-                   "padding_fraction, attention_fraction, waiting_fraction, slowest_load, "
-                   "peak_memory_bytes FROM sequences ORDER BY position");
-  while (select.step())
-    rows.push_back({select.text(0), select.real(1), select.real(2), select.real(3), select.real(4),
-                    select.real(5), select.real(6), select.real(7), select.real(8),
-                    select.real(9)});
-}
+constexpr RowTable kSequenceTable("sequences", "position", kSequenceColumns);
 
 constexpr const char* kGpuKindsSchema = R"sql(
 CREATE TABLE gpu_kinds (
@@ -166,33 +128,9 @@ CREATE TABLE gpu_kinds (
   stages TEXT NOT NULL, compute_s REAL NOT NULL, communication_s REAL NOT NULL, idle_s REAL NOT NULL);
 )sql";
 
-void insert_gpu_kinds(Database& db, const std::vector<GpuKind>& rows) {
-  if (rows.empty()) return;
-  db.execute(kGpuKindsSchema);
-  Statement insert(db, "INSERT INTO gpu_kinds VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const GpuKind& it : rows)
-    insert.run(position++, it.gpu, it.node, it.gpus, it.ranks, it.stages, it.compute_s,
-               it.communication_s, it.idle_s);
-}
+constexpr RowTable kGpuKindTable("gpu_kinds", "position", kGpuKindColumns);
 
-void select_gpu_kinds(Database& db, std::vector<GpuKind>& rows) {
-  if (!db.has_table("gpu_kinds")) return;
-  Statement select(db,
-                   "SELECT gpu, node, gpus, ranks, stages, compute_s, communication_s, idle_s "
-                   "FROM gpu_kinds ORDER BY position");
-  while (select.step())
-    rows.push_back({select.text(0), select.text(1), select.integer(2), select.text(3),
-                    select.text(4), select.real(5), select.real(6), select.real(7)});
-}
-
-void insert_links(Database& db, const Run& run) {
-  Statement insert(db, "INSERT INTO links VALUES (?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const Link& l : run.links)
-    insert.run(position++, l.kind, l.bytes_per_step, l.mean_gb_per_s, l.peak_gb_per_s,
-               l.utilization);
-}
+constexpr RowTable kLinkTable("links", "position", kLinkColumns);
 
 void insert_ranks(Database& db, const Run& run) {
   Statement insert(
@@ -240,10 +178,10 @@ void fill(Database& db, const Run& run) {
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
-  insert_experts(db, run.experts);
-  insert_sequences(db, run.sequences);
-  insert_gpu_kinds(db, run.gpu_kinds);
-  insert_links(db, run);
+  kExpertTable.insert_if_any(db, kExpertsSchema, run.experts);
+  kSequenceTable.insert_if_any(db, kSequencesSchema, run.sequences);
+  kGpuKindTable.insert_if_any(db, kGpuKindsSchema, run.gpu_kinds);
+  kLinkTable.insert(db, run.links);
   insert_ranks(db, run);
   insert_kernels(db, run);
   insert_power(db, run);
@@ -367,44 +305,22 @@ void select_stages(Database& db, Run& run) {
   Statement parts(db, "SELECT name, bytes FROM stage_parts WHERE stage = ? ORDER BY position");
   while (select.step()) {
     StageMemory s;
-    s.stage = select.integer(0);
-    s.weights_bytes = select.real(1);
-    s.gradients_bytes = select.real(2);
-    s.optimizer_bytes = select.real(3);
-    s.activations_bytes = select.real(4);
-    s.other_bytes = select.real(5);
+    take_row(select, kStageColumns, s);
     parts.bind_all(s.stage);
     while (parts.step()) s.parts.push_back({parts.text(0), parts.real(1)});
     run.memory.stages.push_back(std::move(s));
   }
 }
 
-void select_links(Database& db, Run& run) {
-  Statement select(
-      db,
-      "SELECT kind, bytes_per_step, mean_gb_per_s, peak_gb_per_s, utilization FROM links "
-      "ORDER BY position");
-  while (select.step())
-    run.links.push_back(
-        {select.text(0), select.real(1), select.real(2), select.real(3), select.real(4)});
-}
-
 void select_ranks(Database& db, Run& run) {
+  constexpr int kEnd = 4, kBreakdown = 5, kPower = 13;  // where these columns begin
   Statement select(db, "SELECT * FROM ranks ORDER BY rank");
   while (select.step()) {
-    Rank r{select.integer(0), select.integer(1), select.integer(2),
-           select.integer(3), select.real(4),    {}};
-    if (run.has_power) {
-      r.mean_power_w = select.real(13);
-      r.peak_power_w = select.real(14);
-      r.mean_gpu_c = select.real(15);
-      r.max_gpu_c = select.real(16);
-      r.mean_clock_mhz = select.real(17);
-      r.throttled_time_fraction = select.real(18);
-    }
-    r.breakdown_s = {select.real(5), select.real(6),  select.real(7),  select.real(8),
-                     select.real(9), select.real(10), select.real(11), select.real(12)};
-    run.ranks.push_back(r);
+    Rank& rank = run.ranks.emplace_back();
+    take_row(select, kRankColumns, rank);
+    rank.end_s = select.real(kEnd);
+    take_row(select, kBreakdownColumns, rank.breakdown_s, kBreakdown);
+    if (run.has_power) take_row(select, kRankPowerColumns, rank, kPower);
   }
 }
 
@@ -492,10 +408,10 @@ base::Result<Run> read_run(const std::string& path) {
   if (Performance& p = run.performance; p.step_time_s_high < p.step_time_s)
     p.step_time_s_low = p.step_time_s_high = p.step_time_s;
   select_stages(db, run);
-  select_experts(db, run.experts);
-  select_sequences(db, run.sequences);
-  select_gpu_kinds(db, run.gpu_kinds);
-  select_links(db, run);
+  kExpertTable.select_if_there(db, run.experts);
+  kSequenceTable.select_if_there(db, run.sequences);
+  kGpuKindTable.select_if_there(db, run.gpu_kinds);
+  kLinkTable.select(db, run.links);
   select_power(db, run);
   select_ranks(db, run);
   select_kernels(db, run);

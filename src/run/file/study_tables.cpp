@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 3> kAgreements = {"yes", "in part", "no"}
 
 template <class Enum, size_t N>
 bool read_word(const std::array<std::string_view, N>& words, const std::string& word, Enum& value) {
-  const auto found = std::find(words.begin(), words.end(), word);
+  const auto found = std::ranges::find(words, word);
   if (found == words.end()) return false;
   value = static_cast<Enum>(found - words.begin());
   return true;
@@ -188,7 +188,7 @@ bool select_points(Database& db, Study& study) {
 }
 
 bool refers_to_points(const std::vector<int64_t>& points, const Study& study) {
-  return std::all_of(points.begin(), points.end(), [&](int64_t point) {
+  return std::ranges::all_of(points, [&](int64_t point) {
     return point >= -1 && point < static_cast<int64_t>(study.points.size());
   });
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <iterator>
+#include <vector>
+
 #include "run/file/sqlite.h"
 #include "run/run.h"
 
@@ -18,12 +21,11 @@ inline Nullable name_or_null(uint32_t name) {
   return name == GpuEvent::kNone ? Nullable{} : Nullable{name};
 }
 
-/// The trace that a row belongs to, its file in the first column; null when there is none.
-inline RankTrace* trace_of(const Statement& row, Run& run) {
-  const int64_t file = row.integer(0);
-  return file >= 0 && file < static_cast<int64_t>(run.traces.size())
-             ? &run.traces[static_cast<size_t>(file)]
-             : nullptr;
+/// Which of `owners` a row belongs to, by its first column; null when there is none.
+template <class Owner>
+Owner* owner_of(const Statement& row, std::vector<Owner>& owners) {
+  const int64_t at = row.integer(0);
+  return at >= 0 && at < std::ssize(owners) ? &owners[static_cast<size_t>(at)] : nullptr;
 }
 
 }  // namespace ergometer::run

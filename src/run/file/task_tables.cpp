@@ -17,7 +17,7 @@ constexpr int64_t kLargestStage = 100'000'000;
 bool select_task_rows(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_tasks ORDER BY file, rowid");
   while (select.step()) {
-    RankTrace* trace = trace_of(select, run);
+    RankTrace* trace = owner_of(select, run.traces);
     const auto kind = task_kind(select.text(1));
     const PipelineTask task{.kind = kind.value_or(PipelineTask::Kind::kOther),
                             .step = known(select, 2),
@@ -34,7 +34,7 @@ bool select_task_rows(Database& db, Run& run) {
 bool select_trace_stages(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_stages");
   while (select.step()) {
-    RankTrace* trace = trace_of(select, run);
+    RankTrace* trace = owner_of(select, run.traces);
     const int64_t stage = known(select, 1), stages = known(select, 2);
     if (trace == nullptr || stage > kLargestStage || stages > kLargestStage) return false;
     trace->stage = stage;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "run/file/operator_tables.h"
+#include "run/file/row_table.h"
 #include "run/file/table_rows.h"
 
 namespace ergometer::run {
@@ -87,7 +88,7 @@ void select_trace_files(Database& db, Run& run) {
 bool select_trace_collectives(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_collectives ORDER BY file, position");
   while (select.step()) {
-    RankTrace* trace = trace_of(select, run);
+    RankTrace* trace = owner_of(select, run.traces);
     if (trace == nullptr) return false;
     trace->collectives.push_back({select.text(2), select.text(3), select.text(4), select.text(5),
                                   known(select, 6), known(select, 7), known(select, 8),
@@ -99,7 +100,7 @@ bool select_trace_collectives(Database& db, Run& run) {
 bool select_launches(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_launches ORDER BY file, correlation, rowid");
   while (select.step()) {
-    RankTrace* trace = trace_of(select, run);
+    RankTrace* trace = owner_of(select, run.traces);
     if (trace == nullptr) return false;
     trace->launches.push_back({.correlation = select.integer(1),
                                .external_id = known(select, 2),
@@ -112,7 +113,7 @@ bool select_launches(Database& db, Run& run) {
 bool select_trace_steps(Database& db, Run& run) {
   Statement select(db, "SELECT * FROM trace_steps ORDER BY file, rowid");
   while (select.step()) {
-    RankTrace* trace = trace_of(select, run);
+    RankTrace* trace = owner_of(select, run.traces);
     if (trace == nullptr) return false;
     trace->steps.push_back({select.integer(1), select.integer(2), select.integer(3)});
   }
@@ -125,7 +126,7 @@ bool select_events(Database& db, Run& run) {
                    "SELECT file, kernel, kind, correlation, device, collective FROM trace_events "
                    "ORDER BY kernel");
   while (select.step()) {
-    RankTrace* trace = trace_of(select, run);
+    RankTrace* trace = owner_of(select, run.traces);
     const int64_t number = select.integer(1), kind = select.integer(2);
     const bool exists = number >= 1 && number <= static_cast<int64_t>(run.kernels.size());
     if (trace == nullptr || !exists || kind < 0 || kind > 2) return false;
@@ -149,10 +150,7 @@ bool select_events(Database& db, Run& run) {
   return true;
 }
 
-void select_dropped(Database& db, Run& run) {
-  Statement select(db, "SELECT file, reason, count FROM trace_dropped ORDER BY position");
-  while (select.step()) run.dropped.push_back({select.text(0), select.text(1), select.integer(2)});
-}
+constexpr RowTable kTraceDroppedTable("trace_dropped", "position", kDroppedColumns);
 
 }  // namespace
 
@@ -172,9 +170,7 @@ void insert_traces(Database& db, const Run& run) {
   insert_launches(db, run);
   insert_steps(db, run);
   insert_operators(db, run);
-  Statement dropped(db, "INSERT INTO trace_dropped VALUES (?, ?, ?, ?)");
-  position = 0;
-  for (const Dropped& d : run.dropped) dropped.run(position++, d.file, d.reason, d.count);
+  kTraceDroppedTable.insert(db, run.dropped);
 }
 
 bool select_traces(Database& db, Run& run) {
@@ -183,7 +179,7 @@ bool select_traces(Database& db, Run& run) {
        {"trace_events", "trace_collectives", "trace_launches", "trace_steps", "trace_dropped"})
     if (!db.has_table(table)) return false;
   select_trace_files(db, run);
-  select_dropped(db, run);
+  kTraceDroppedTable.select(db, run.dropped);
   return select_trace_collectives(db, run) && select_launches(db, run) &&
          select_trace_steps(db, run) && select_events(db, run) && select_operators(db, run);
 }

@@ -23,7 +23,7 @@ void choose(std::span<const CurvePoint> points, std::span<const int32_t> sorted,
   } else {
     for (int32_t k = 0; k < most; ++k) {
       const double wanted = from + length * k / (most - 1);
-      add(*std::min_element(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) {
+      add(*std::ranges::min_element(sorted, [&](int32_t a, int32_t b) {
         return std::abs(x(a) - wanted) < std::abs(x(b) - wanted);
       }));
     }
@@ -57,7 +57,7 @@ void choose_anchors(std::span<const CurvePoint> points, Anchors& anchors) {
     anchors.places[i] = {at, at, 0};
     anchors.points.push_back(point);
   }
-  std::sort(sorted.begin(), sorted.end(), [&](int32_t a, int32_t b) {
+  std::ranges::sort(sorted, [&](int32_t a, int32_t b) {
     const CurvePoint &p = points[static_cast<size_t>(a)], &q = points[static_cast<size_t>(b)];
     if (p.curve != q.curve) return p.curve < q.curve;
     return p.x != q.x ? p.x < q.x : a < b;

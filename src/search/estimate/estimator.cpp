@@ -1,7 +1,6 @@
 #include "search/estimate/estimator.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "plan/allocator.h"
 #include "search/overlap/link_demand.h"
@@ -69,7 +68,7 @@ base::Result<void> Estimator::set_layout(const Layout& layout) {
 
 bool Estimator::blocks_stay_in_domain() const {
   const auto stays = [](const Ranks& ranks) {
-    return std::all_of(kBlockGroups.begin(), kBlockGroups.end(), [&](workload::GroupKind kind) {
+    return std::ranges::all_of(kBlockGroups, [&](workload::GroupKind kind) {
       return ranks.placements[static_cast<size_t>(kind)].nodes <= 1;
     });
   };

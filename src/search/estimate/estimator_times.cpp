@@ -68,7 +68,7 @@ void Estimator::play_group(Family family, size_t number) {
     quiet[lane] = !is_crowded(of_pass);
     set_costs(lane, of_pass, family, group);
   }
-  if (std::none_of(quiet.begin(), quiet.end(), [](bool each) { return each; })) return;
+  if (std::ranges::none_of(quiet, [](bool each) { return each; })) return;
   play(family, group, nullptr, 0);
   for (size_t lane = 0; lane < count; ++lane)
     if (quiet[lane]) keep_ends(lane, times.played[first + lane]);

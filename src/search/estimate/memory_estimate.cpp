@@ -31,8 +31,7 @@ int64_t decisive_micro_batches(const spec::Job& job) {
 
 std::vector<Holding> find(spec::Job job, int64_t stage, const std::vector<int>& chunk_kinds) {
   const spec::Parallelism& p = job.parallelism;
-  const auto kinds =
-      static_cast<size_t>(*std::max_element(chunk_kinds.begin(), chunk_kinds.end())) + 1;
+  const auto kinds = static_cast<size_t>(*std::ranges::max_element(chunk_kinds)) + 1;
   Holding now{std::vector<int32_t>(kinds), -1};
   // All of GPipe's forwards come before its first backward.
   if (p.schedule == spec::Schedule::kGpipe) {

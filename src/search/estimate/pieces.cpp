@@ -22,7 +22,7 @@ bool have_same_blocks(const Layout& a, const Layout& b) { return blocks_of(a) ==
 
 Pieces::Pieces(const std::vector<Layout>& layouts) : order_(layouts.size()) {
   std::iota(order_.begin(), order_.end(), size_t{0});
-  std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+  std::ranges::sort(order_, [&](size_t a, size_t b) {
     const auto x = blocks_of(layouts[a]), y = blocks_of(layouts[b]);
     return x != y ? x < y : a < b;
   });

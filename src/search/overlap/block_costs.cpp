@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "engine/time/timeline.h"
 #include "plan/plan.h"
 #include "plan/program.h"
@@ -27,7 +28,7 @@ spec::Job smallest(const spec::Job& job) {
   spec::Job small = job;
   std::vector<spec::Layer> kinds;
   for (const spec::Layer& layer : job.model.layers)
-    if (std::find(kinds.begin(), kinds.end(), layer) == kinds.end()) kinds.push_back(layer);
+    if (!base::contains(kinds, layer)) kinds.push_back(layer);
   // Two of each: what runs beside what at a block's border shows.
   small.model.layers.clear();
   for (const spec::Layer& layer : kinds)

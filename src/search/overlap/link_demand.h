@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "cost/cost.h"
 #include "engine/time/fair_share.h"
 #include "spec/job/job.h"
@@ -19,8 +20,7 @@ inline LinkDemand link_demand(const spec::Node& node, const workload::Operator& 
                               const plan::GroupPlacement& where, double alone_s) {
   LinkDemand demand;
   if (op.kind != workload::OperatorKind::kCollective || alone_s <= 0) return demand;
-  double nics = 0;
-  for (const spec::Nic& nic : node.nics) nics += nic.bytes_per_s;
+  const double nics = base::sum(node.nics, [&](const spec::Nic& nic) { return nic.bytes_per_s; });
   const double nic = nics / std::max<double>(1, static_cast<double>(node.gpus));
   const cost::Traffic traffic = cost::traffic(op, where);
   const auto share = [&](double bytes, double capacity) {

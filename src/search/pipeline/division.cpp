@@ -27,8 +27,8 @@ Division make_division(const spec::Job& job, const workload::Workload& workload)
   for (const plan::Stage& stage : division.stages) {
     std::vector<int>& kinds = division.chunk_kinds.emplace_back();
     for (const plan::Chunk& chunk : stage.chunks) {
-      const auto found = std::find_if(division.chunks.begin(), division.chunks.end(),
-                                      [&](const plan::Chunk& other) { return same(chunk, other); });
+      const auto found = std::ranges::find_if(
+          division.chunks, [&](const plan::Chunk& other) { return same(chunk, other); });
       kinds.push_back(static_cast<int>(found - division.chunks.begin()));
       if (found != division.chunks.end()) continue;
       division.chunks.push_back(chunk);

@@ -27,14 +27,14 @@ bool alike_inside(std::span<const TransferCost> next) {
 
 /// Whether all chunks but the first and the last of a stage are of one kind.
 bool chunks_alike_inside(const Division& division) {
-  return std::all_of(division.chunk_kinds.begin(), division.chunk_kinds.end(), [](const auto& of) {
+  return std::ranges::all_of(division.chunk_kinds, [](const auto& of) {
     return std::all_of(of.begin() + 1, of.end() - 1, [&](int kind) { return kind == of[1]; });
   });
 }
 
 /// Whether launching some chunk takes longer than its kernels.
 bool waits_for_host(std::span<const ChunkCosts> chunks, size_t lane) {
-  return std::any_of(chunks.begin(), chunks.end(), [&](const ChunkCosts& chunk) {
+  return std::ranges::any_of(chunks, [&](const ChunkCosts& chunk) {
     const BatchCost& forward = chunk[static_cast<size_t>(Slot::kForward)];
     const BatchCost& backward = chunk[static_cast<size_t>(Slot::kBackward)];
     return forward.hh[lane] + backward.hh[lane] > forward.tt[lane] + backward.tt[lane];
@@ -44,7 +44,7 @@ bool waits_for_host(std::span<const ChunkCosts> chunks, size_t lane) {
 /// Whether the messages of some chunk's slots, one in and one out each, take longer than these.
 bool waits_for_transfers(std::span<const ChunkCosts> chunks, std::span<const TransferCost> next,
                          size_t lane) {
-  return std::any_of(chunks.begin(), chunks.end(), [&](const ChunkCosts& chunk) {
+  return std::ranges::any_of(chunks, [&](const ChunkCosts& chunk) {
     return 4 * next.front().send_s > chunk[static_cast<size_t>(Slot::kForward)].tt[lane] +
                                          chunk[static_cast<size_t>(Slot::kBackward)].tt[lane];
   });

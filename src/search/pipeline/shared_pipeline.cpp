@@ -97,7 +97,7 @@ class SharedPlayer {
   void run(std::vector<double>& ends) {
     const std::vector<double>& next = room_.next;
     for (;;) {
-      const auto first = std::min_element(next.begin(), next.end());
+      const auto first = std::ranges::min_element(next);
       if (*first == kNever) break;
       advance(static_cast<size_t>(first - next.begin()), *first);
     }

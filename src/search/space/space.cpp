@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "search/space/axes.h"
 #include "spec/job/node_groups.h"
@@ -43,9 +44,7 @@ int64_t replicas(const Layout& layout) {
 /// Of the other schedules nothing is estimated.
 Result<void> check_schedule_word(const spec::Settings& settings) {
   const auto* value = settings.find(kSchedule);
-  if (value == nullptr ||
-      std::find(kSchedules.begin(), kSchedules.end(), value->text) != kSchedules.end())
-    return {};
+  if (value == nullptr || base::contains(kSchedules, value->text)) return {};
   return base::input_error(
       fmt::format("search: {}: found \"{}\"; allowed: {}; simulate such a job by itself", kSchedule,
                   value->text, fmt::join(kSchedules, ", ")));
@@ -64,8 +63,7 @@ Result<void> check_documents(const spec::Settings& settings) {
 }  // namespace
 
 bool is_of_layout(std::string_view setting) {
-  return std::find(kAxes.begin(), kAxes.end(), setting) != kAxes.end() ||
-         std::find(kOfOneLayout.begin(), kOfOneLayout.end(), setting) != kOfOneLayout.end();
+  return base::contains(kAxes, setting) || base::contains(kOfOneLayout, setting);
 }
 
 Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& options) {
@@ -165,7 +163,7 @@ void Space::find_recomputations() {
   std::vector<Modules> sets = {
       {"core_attn"}, {"layernorm"}, {"mlp"}, {"core_attn", "layernorm"}, {"layernorm", "mlp"}};
   const auto is_dense = [](const spec::Layer& layer) { return layer.feed_forward && !layer.moe; };
-  if (std::none_of(model.layers.begin(), model.layers.end(), is_dense))
+  if (std::ranges::none_of(model.layers, is_dense))
     std::erase_if(sets, [](const Modules& set) { return set.back() == "mlp"; });
   if (model.experts.count > 0) {
     sets.push_back({"moe_act"});
@@ -354,9 +352,9 @@ void Space::keep_accepted(const Layout& layout, LegalityCheck& legal, Options& o
                       [&](const Overlap& it) { return !accepted(recomputation, it, data); });
         // A sharding that does not go with every overlap is left out: candidates are a product.
         std::erase_if(options.data, [&](const DataOption& it) {
-          return std::any_of(
-              options.overlaps.begin(), options.overlaps.end(),
-              [&](const Overlap& beside) { return !accepted(recomputation, beside, it); });
+          return std::ranges::any_of(options.overlaps, [&](const Overlap& beside) {
+            return !accepted(recomputation, beside, it);
+          });
         });
         return;
       }

@@ -69,7 +69,7 @@ int64_t LegalityCheck::longest_chunk(const Layout& layout) {
   Candidate candidate;
   candidate.layout = layout;
   const std::vector<int64_t> layers = plan::layers_per_chunk(job_of(candidate));
-  return *std::max_element(layers.begin(), layers.end());
+  return *std::ranges::max_element(layers);
 }
 
 void Space::apply(const Candidate& candidate, spec::Job& job) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/collection.h"
 #include "plan/stages.h"
 #include "spec/resolve/stage_division.h"
 
@@ -103,7 +104,7 @@ std::vector<Split> splits_of(const spec::Job& job, int64_t pp, int64_t vpp) {
   std::vector<std::vector<int64_t>> seen;
   for (const Split split : megatron_splits(job, pp, vpp)) {
     std::vector<int64_t> list = chunk_layers(split, job, pp, vpp);
-    if (std::find(seen.begin(), seen.end(), list) != seen.end()) continue;
+    if (base::contains(seen, list)) continue;
     seen.push_back(std::move(list));
     different.push_back(split);
   }

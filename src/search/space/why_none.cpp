@@ -34,8 +34,7 @@ WhyNone why_none(const Space& space) {
     if (reason.why.empty()) reason.why = why.substr(0, why.find(';'));
   });
   for (auto& [text, reason] : reasons) answer.ruled_out.push_back(std::move(reason));
-  std::stable_sort(answer.ruled_out.begin(), answer.ruled_out.end(),
-                   [](const RuledOut& a, const RuledOut& b) { return a.divisions > b.divisions; });
+  std::ranges::stable_sort(answer.ruled_out, std::ranges::greater{}, &RuledOut::divisions);
   return answer;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <iterator>
 #include <span>
 
 #include "spec/catalog/read.h"

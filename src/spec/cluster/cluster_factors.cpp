@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "spec/cluster/cluster_reader.h"
 #include "spec/cluster/parameter_table.h"
@@ -12,76 +12,48 @@
 namespace ergometer::spec {
 namespace {
 
+using FactorParameters = std::array<std::string_view, 6>;
+
+constexpr ClusterFactor time_factor(FactorPlace place, std::string_view name,
+                                    std::string_view meaning, double sigma, double farthest,
+                                    const FactorParameters& parameters) {
+  return {name, meaning, place, true, sigma, farthest, parameters};
+}
+constexpr ClusterFactor power_factor(FactorPlace place, std::string_view name,
+                                     std::string_view meaning, double sigma, double farthest,
+                                     const FactorParameters& parameters) {
+  return {name, meaning, place, false, sigma, farthest, parameters};
+}
+
 // Deviations and bounds are assumed: about what the catalog's fits leave of rates (+-4 to 14 %),
 // what hosts differ by (a factor of two), what boards draw and coolers carry more or less.
 constexpr std::array kFactors = std::to_array<ClusterFactor>({
-    {"gemm",
-     "rate of matrix products",
-     FactorPlace::kGpu,
-     true,
-     0.10,
-     0.7,
-     {"gemm.efficiency", "gemm.fp8_efficiency", "gemm.fp4_efficiency", "gemm.memory_efficiency"}},
-    {"grouped",
-     "rate of grouped products",
-     FactorPlace::kGpu,
-     true,
-     0.15,
-     0.7,
-     {"grouped.efficiency"}},
-    {"attention",
-     "rate of attention",
-     FactorPlace::kGpu,
-     true,
-     0.15,
-     0.7,
-     {"attention.forward", "attention.backward"}},
-    {"memory",
-     "rate of memory-bound kernels",
-     FactorPlace::kGpu,
-     true,
-     0.15,
-     0.9,
-     {"memory.efficiency", "memory.cross_entropy", "memory.permute"}},
-    {"host", "time of the host to launch", FactorPlace::kNode, true, 0.40, 1.4, {"host.factor"}},
-    {"node links",
-     "rate of the links in the node",
-     FactorPlace::kNode,
-     true,
-     0.10,
-     0.7,
-     {"ring_bandwidth", "half_ring_bandwidth", "pair_ring_bandwidth", "pair_bandwidth",
-      "all_to_all_bandwidth", "in_switch_bandwidth"}},
-    {"network",
-     "rate of the links between nodes",
-     FactorPlace::kFabric,
-     true,
-     0.15,
-     0.7,
-     {"line_efficiency", "all_to_all_line_efficiency"}},
-    {"work energy",
-     "energy of the work",
-     FactorPlace::kGpu,
-     false,
-     0.10,
-     0.7,
-     {"power.tensor_fp16", "power.tensor_fp8", "power.vector", "power.cache", "power.memory",
-      "power.link"}},
-    {"idle power",
-     "power without work",
-     FactorPlace::kGpu,
-     false,
-     0.15,
-     0.7,
-     {"power.constant", "power.constant_memory", "power.leakage", "power.active"}},
-    {"heat resistance",
-     "resistance from die to coolant",
-     FactorPlace::kCooling,
-     false,
-     0.25,
-     1.4,
-     {"die_resistance", "spreader_resistance", "sink_resistance", "film_resistance"}},
-    {"coolant", "temperature of the coolant", FactorPlace::kCooling, false, 0.20, 0.7, {"inlet"}},
+    time_factor(FactorPlace::kGpu, "gemm", "rate of matrix products", 0.10, 0.7,
+                {"gemm.efficiency", "gemm.fp8_efficiency", "gemm.fp4_efficiency",
+                 "gemm.memory_efficiency"}),
+    time_factor(FactorPlace::kGpu, "grouped", "rate of grouped products", 0.15, 0.7,
+                {"grouped.efficiency"}),
+    time_factor(FactorPlace::kGpu, "attention", "rate of attention", 0.15, 0.7,
+                {"attention.forward", "attention.backward"}),
+    time_factor(FactorPlace::kGpu, "memory", "rate of memory-bound kernels", 0.15, 0.9,
+                {"memory.efficiency", "memory.cross_entropy", "memory.permute"}),
+    time_factor(FactorPlace::kNode, "host", "time of the host to launch", 0.40, 1.4,
+                {"host.factor"}),
+    time_factor(FactorPlace::kNode, "node links", "rate of the links in the node", 0.10, 0.7,
+                {"ring_bandwidth", "half_ring_bandwidth", "pair_ring_bandwidth", "pair_bandwidth",
+                 "all_to_all_bandwidth", "in_switch_bandwidth"}),
+    time_factor(FactorPlace::kFabric, "network", "rate of the links between nodes", 0.15, 0.7,
+                {"line_efficiency", "all_to_all_line_efficiency"}),
+    power_factor(FactorPlace::kGpu, "work energy", "energy of the work", 0.10, 0.7,
+                 {"power.tensor_fp16", "power.tensor_fp8", "power.vector", "power.cache",
+                  "power.memory", "power.link"}),
+    power_factor(FactorPlace::kGpu, "idle power", "power without work", 0.15, 0.7,
+                 {"power.constant", "power.constant_memory", "power.leakage", "power.active"}),
+    power_factor(FactorPlace::kCooling, "heat resistance", "resistance from die to coolant", 0.25,
+                 1.4,
+                 {"die_resistance", "spreader_resistance", "sink_resistance", "film_resistance"}),
+    power_factor(FactorPlace::kCooling, "coolant", "temperature of the coolant", 0.20, 0.7,
+                 {"inlet"}),
 });
 
 const ParameterInfo* info_of(std::string_view name) {
@@ -137,8 +109,7 @@ const ClusterFactor* find_cluster_factor(std::string_view name) {
 }
 
 bool moves(const ClusterFactor& factor, std::string_view parameter) {
-  return !parameter.empty() &&
-         std::ranges::find(factor.parameters, parameter) != factor.parameters.end();
+  return !parameter.empty() && base::contains(factor.parameters, parameter);
 }
 
 void scale(Cluster& cluster, const ClusterFactor& factor, double by) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
@@ -26,8 +27,7 @@ const ParameterInfo* find_in(Owners owners, std::string_view name) {
 void refuse_unknown(YamlMap& parameters, Owners owners, const std::string& name) {
   std::vector<std::string_view> known;
   for (const ParameterInfo& info : parameter_table())
-    if (std::find(owners.begin(), owners.end(), info.owner) != owners.end())
-      known.push_back(info.name);
+    if (base::contains(owners, info.owner)) known.push_back(info.name);
   const auto near = base::nearest(name, known);
   parameters.refuse(name, fmt::format("is not a known parameter{}",
                                       near ? fmt::format("; did you mean {}?", *near) : ""));

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_factors.h"
@@ -41,8 +41,7 @@ void change_nics(YamlMap& map, Node& node) {
   if (!map.has(key)) return;
   if (node.nics.empty()) return map.refuse(key, "the cluster's nodes have no NIC");
   base::Parameter bandwidth = map.parameter(key, "B/s", kSlowestLink, kFastestLink);
-  double before = 0;
-  for (const Nic& nic : node.nics) before += nic.bytes_per_s;
+  const double before = base::sum(node.nics, [&](const Nic& nic) { return nic.bytes_per_s; });
   const double total = bandwidth.value;
   for (size_t i = 0; i < node.nics.size(); ++i) {
     if (all) bandwidth.value = total * node.nics[i].bytes_per_s / before;
@@ -113,23 +112,16 @@ void change_host(YamlMap& map, Node& node) {
   node.parameters.set("host.factor", map.parameter("host_factor", info.unit, info.min, info.max));
 }
 
+constexpr std::array kNodeParts = std::to_array<const char*>(
+    {"gpu", "kernels", "power", "parameters", "cooling", "coolings", "nic_bandwidth",
+     "node_bandwidth", "intra_bandwidth", "intra_collectives", "host_factor"});
+constexpr std::array kFabricParts =
+    std::to_array<const char*>({"fabric", "collectives", "oversubscription"});
+
 /// What was recorded of a cluster says nothing of one with other parts.
 void change_evidence(YamlMap& map, Cluster& cluster) {
-  constexpr std::array kParts = {"gpu",
-                                 "kernels",
-                                 "power",
-                                 "parameters",
-                                 "cooling",
-                                 "coolings",
-                                 "nic_bandwidth",
-                                 "node_bandwidth",
-                                 "intra_bandwidth",
-                                 "fabric",
-                                 "intra_collectives",
-                                 "collectives",
-                                 "oversubscription",
-                                 "host_factor"};
-  if (std::ranges::any_of(kParts, [&](const char* part) { return map.has(part); }))
+  const auto is_said = [&](const char* part) { return map.has(part); };
+  if (std::ranges::any_of(kNodeParts, is_said) || std::ranges::any_of(kFabricParts, is_said))
     cluster.measured.reset();
   if (auto measured = map.map("measured"))
     cluster.measured = read_evidence(*std::move(measured));
@@ -140,12 +132,15 @@ void change_evidence(YamlMap& map, Cluster& cluster) {
 /// What says something of the node says it of no group in particular.
 void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
   if (cluster.groups.empty()) return;
-  for (const char* key : {"nodes", "domain_gpus", "gpu", "kernels", "power", "parameters",
-                          "cooling", "coolings", "nic_bandwidth", "node_bandwidth",
-                          "intra_bandwidth", "intra_collectives", "host_factor", "measured"})
+  const auto refuse = [&](const char* key) {
     if (map.has(key))
       map.refuse(key,
                  fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
+  };
+  refuse("nodes");
+  refuse("domain_gpus");
+  for (const char* key : kNodeParts) refuse(key);
+  refuse("measured");
 }
 
 base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {

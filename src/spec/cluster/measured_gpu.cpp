@@ -16,7 +16,7 @@ bool decides_times(const ParameterInfo& info) {
   if (info.owner != ParameterOwner::kGpu) return false;
   constexpr std::array<std::string_view, 6> kOthers = {"memory",     "tdp",          "clock_",
                                                        "power_cap_", "temperature_", "idle_power"};
-  return std::none_of(kOthers.begin(), kOthers.end(), [&](std::string_view other) {
+  return std::ranges::none_of(kOthers, [&](std::string_view other) {
     return other.ends_with('_') ? info.name.starts_with(other) : info.name == other;
   });
 }
@@ -24,7 +24,7 @@ bool decides_times(const ParameterInfo& info) {
 bool same_times(const Gpu& a, const Gpu& b) {
   if (a.architecture != b.architecture) return false;
   const auto table = parameter_table();
-  return std::all_of(table.begin(), table.end(), [&](const ParameterInfo& info) {
+  return std::ranges::all_of(table, [&](const ParameterInfo& info) {
     if (!decides_times(info)) return true;
     const base::Parameter* of_a = a.parameters.find(info.name);
     const base::Parameter* of_b = b.parameters.find(info.name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
@@ -41,7 +42,7 @@ class JobFileReader {
 
   void read(YamlMap& map, const std::string& prefix) {
     for (const YamlMap::Item& item : map.items()) {
-      if (std::find(skip_.begin(), skip_.end(), item.key) != skip_.end()) continue;
+      if (base::contains(skip_, item.key)) continue;
       if (prefix.empty() && item.is_map && is_group(item.key)) {
         if (auto inner = map.map(item.key)) read(*inner, item.key + ".");
       } else {
@@ -73,8 +74,7 @@ class JobFileReader {
   void refuse_unknown(YamlMap& map, const YamlMap::Item& item, bool at_top) {
     auto near = nearest_setting(item.key);
     if (!near && at_top) {
-      std::vector<std::string_view> groups;
-      for (const SettingInfo& info : setting_table()) groups.push_back(info.group);
+      std::vector<std::string_view> groups = base::mapped(setting_table(), &SettingInfo::group);
       near = base::nearest(item.key, groups);
     }
     map.refuse_at(item.line, item.key,

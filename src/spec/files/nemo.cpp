@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
@@ -165,14 +166,14 @@ class NemoReader {
     std::string targets;
     std::string_view last;
     for (const Direct& target : kTargets) {
-      if (std::find(listed.begin(), listed.end(), target.key) == listed.end()) continue;
+      if (!base::contains(listed, target.key)) continue;
       if (target.setting != last)
         targets += (targets.empty() ? "" : ",") + std::string(target.setting);
       last = target.setting;
     }
-    const bool known = std::all_of(listed.begin(), listed.end(), [](const std::string& word) {
-      return std::any_of(kTargets.begin(), kTargets.end(),
-                         [&](const Direct& target) { return target.key == word; });
+    const bool known = std::ranges::all_of(listed, [](const std::string& word) {
+      return std::ranges::any_of(kTargets,
+                                 [&](const Direct& target) { return target.key == word; });
     });
     if (!known || targets.empty())
       return wrong(kKey, "attention_qkv, attention_dense, mlp_fc1, mlp_fc2, attention, mlp, all");

@@ -92,7 +92,7 @@ std::string settings_json(const Settings& settings) {
   base::JsonWriter json;
   json.begin_object();
   for (const auto& [name, value] : settings.all()) {
-    json.key(name).begin_object(base::JsonWriter::Layout::kOneLine);
+    json.key(name).begin_object(base::kOneLine);
     json.member("text", value.text).member("origin", value.origin.text);
     if (!value.origin.key.empty()) json.member("key", value.origin.key);
     json.end_object();

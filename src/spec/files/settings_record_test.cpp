@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "spec/files/test_file.h"
 
 namespace ergometer::spec {

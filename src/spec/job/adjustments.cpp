@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
+
 namespace ergometer::spec {
 
 std::vector<std::string> adjustments(const Job& job) {
@@ -10,8 +12,7 @@ std::vector<std::string> adjustments(const Job& job) {
     const size_t at = origin.text.find(kAdjusted);
     if (at == std::string::npos) continue;
     std::string reason = origin.text.substr(at + kAdjusted.size());
-    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
-      reasons.push_back(std::move(reason));
+    if (!base::contains(reasons, reason)) reasons.push_back(std::move(reason));
   }
   return reasons;
 }

@@ -52,7 +52,7 @@ tl::unexpected<base::Error> not_allowed(std::string_view text) {
 
 /// A layer without tokens says nothing about who takes them.
 bool has_tokens(const std::vector<double>& counts) {
-  return std::any_of(counts.begin(), counts.end(), [](double tokens) { return tokens > 0; });
+  return std::ranges::any_of(counts, [](double tokens) { return tokens > 0; });
 }
 
 std::optional<double> count_of(std::string_view text) {

@@ -50,7 +50,7 @@ std::vector<size_t> groups_of_stage(const Job& job, int64_t stage) {
   std::vector<size_t> groups;
   for (int64_t i = 0; i < job.stage_ranks(); ++i)
     groups.push_back(group_of_rank(job, stage * job.stage_ranks() + i));
-  std::sort(groups.begin(), groups.end());
+  std::ranges::sort(groups);
   groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
   return groups;
 }
@@ -84,7 +84,7 @@ std::vector<double> stage_seconds_per_layer(const Job& job) {
     }
     seconds.push_back(slowest);
   }
-  const double quickest = *std::min_element(seconds.begin(), seconds.end());
+  const double quickest = *std::ranges::min_element(seconds);
   for (double& it : seconds) it /= quickest;
   return seconds;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "spec/job/measure_range.h"
@@ -38,11 +39,7 @@ constexpr std::array kOverrideWords = std::to_array<Word>({
     {"nic", OverrideKind::kNic, false, {"", 0.01, 1}},
 });
 
-std::vector<std::string_view> known_words() {
-  std::vector<std::string_view> words;
-  for (const Word& word : kOverrideWords) words.push_back(word.text);
-  return words;
-}
+std::vector<std::string_view> known_words() { return base::mapped(kOverrideWords, &Word::text); }
 
 /// Takes "node3." off the front of `text` and returns 3; -1 when `text` begins otherwise.
 int64_t take_index(std::string_view& text, std::string_view what) {

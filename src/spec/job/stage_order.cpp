@@ -78,13 +78,10 @@ class TwoChunks {
   }
   /// The weight gradient that waits longest, of any chunk or of this one.
   void weight() { weight(waiting_.begin()); }
-  void weight(int chunk) {
-    weight(std::find_if(waiting_.begin(), waiting_.end(),
-                        [chunk](const ScheduleSlot& slot) { return slot.chunk == chunk; }));
-  }
+  void weight(int chunk) { weight(std::ranges::find(waiting_, chunk, &ScheduleSlot::chunk)); }
   bool waits(int chunk) const {
-    return std::any_of(waiting_.begin(), waiting_.end(),
-                       [chunk](const ScheduleSlot& slot) { return slot.chunk == chunk; });
+    return std::ranges::any_of(waiting_,
+                               [chunk](const ScheduleSlot& slot) { return slot.chunk == chunk; });
   }
   int64_t forwards(int chunk) const { return forwards_[static_cast<size_t>(chunk)]; }
 
@@ -195,8 +192,8 @@ Slots repeated(const BuildingBlock& block, int64_t stages, int64_t stage, int64_
       {back + stage * block.backward[1], {SlotKind::kBackwardInput, 0, 1}},
       {again + up * block.backward[0], {SlotKind::kBackwardInput, 0, 0}}};
   const auto is_free = [&](int64_t moment) {
-    return std::none_of(moments.begin(), moments.end(),
-                        [=](const auto& taken) { return (taken.first - moment) % kInterval == 0; });
+    return std::ranges::none_of(
+        moments, [=](const auto& taken) { return (taken.first - moment) % kInterval == 0; });
   };
   for (const size_t input : {2, 3}) {
     int64_t moment = moments[input].first + 1;
@@ -210,16 +207,15 @@ Slots repeated(const BuildingBlock& block, int64_t stages, int64_t stage, int64_
       moments.back().first += i * kInterval;
       moments.back().second.micro_batch = static_cast<int32_t>(i);
     }
-  std::sort(moments.begin(), moments.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(moments, [](const auto& a, const auto& b) { return a.first < b.first; });
   Slots slots;
   for (const auto& [moment, slot] : moments) slots.push_back(slot);
   return slots;
 }
 
 int64_t leading_forwards(const Slots& slots) {
-  return std::find_if(slots.begin(), slots.end(),
-                      [](const ScheduleSlot& s) { return s.kind != SlotKind::kForward; }) -
+  return std::ranges::find_if(slots,
+                              [](const ScheduleSlot& s) { return s.kind != SlotKind::kForward; }) -
          slots.begin();
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
+
 namespace ergometer::spec {
 namespace {
 
@@ -193,14 +195,12 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
 std::span<const std::string_view> config_spellings(const std::string_view& key) {
   for (const auto& row : kAliases) {
     if (row[0] != key) continue;
-    const auto end = std::find(row.begin(), row.end(), std::string_view());
+    const auto end = std::ranges::find(row, std::string_view());
     return {row.data(), static_cast<size_t>(end - row.begin())};
   }
   return {&key, 1};
 }
 
-bool is_harmless_config_key(std::string_view key) {
-  return std::find(kHarmless.begin(), kHarmless.end(), key) != kHarmless.end();
-}
+bool is_harmless_config_key(std::string_view key) { return base::contains(kHarmless, key); }
 
 }  // namespace ergometer::spec

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
 #include "spec/model/config_keys.h"
 
 namespace ergometer::spec {
@@ -225,7 +225,7 @@ void ConfigReader::refuse_value(std::string_view spelling, const nlohmann::json&
 std::vector<std::string> ConfigReader::unknown_keys() const {
   std::vector<std::string> unknown;
   for (const auto& [key, value] : object_.items()) {
-    const bool used = std::find(used_.begin(), used_.end(), key) != used_.end();
+    const bool used = base::contains(used_, key);
     if (!used && !is_harmless_config_key(key)) unknown.push_back(prefix_ + key);
   }
   for (const auto& [name, reader] : children_) {

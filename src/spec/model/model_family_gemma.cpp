@@ -1,5 +1,4 @@
 // Gemma and GLM: gated MLPs with norms before and after each half of a layer.
-#include <array>
 
 #include "spec/model/model_families.h"
 

@@ -1,5 +1,4 @@
 // LayerNorm, biases and an ungated MLP: GPT-2 and the families around it.
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,5 @@
 #include "spec/model/model_names.h"
 
-#include <algorithm>
 #include <array>
 #include <cctype>
 #include <string>

@@ -2,12 +2,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
@@ -25,7 +25,7 @@ constexpr size_t kLargestConfig = 16 << 20;
 /// `file:line:column` of a byte, counted from one.
 std::string position(const std::string& file, std::string_view text, size_t byte) {
   const std::string_view before = text.substr(0, std::min(byte, text.size()));
-  const auto lines = std::count(before.begin(), before.end(), '\n');
+  const auto lines = std::ranges::count(before, '\n');
   const size_t start = before.rfind('\n') + 1;  // npos + 1 is 0: the first line
   return fmt::format("{}:{}:{}", file, lines + 1, before.size() - start + 1);
 }
@@ -95,9 +95,7 @@ Result<nlohmann::json> parse_object(std::string_view text, const std::string& fi
 }
 
 std::vector<std::string_view> supported_types() {
-  std::vector<std::string_view> names;
-  for (const ModelFamily& family : model_families()) names.push_back(family.model_type);
-  return names;
+  return base::mapped(model_families(), &ModelFamily::model_type);
 }
 
 /// The family that a stranger's keys look most like.

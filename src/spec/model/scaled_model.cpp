@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "spec/catalog/read.h"
 #include "spec/model/config_keys.h"
@@ -28,8 +29,7 @@ void set_size(json& object, std::string_view key, int64_t size) {
   const auto spellings = config_spellings(key);
   for (auto& [name, value] : object.items()) {
     if (value.is_object() && name != "_ergometer") set_size(value, key, size);
-    const bool is_it =
-        name == key || std::find(spellings.begin(), spellings.end(), name) != spellings.end();
+    const bool is_it = name == key || base::contains(spellings, name);
     if (is_it && value.is_number_integer()) value = size;
   }
 }

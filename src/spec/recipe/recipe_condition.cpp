@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "spec/recipe/recipe_draft.h"
 #include "spec/settings/settings.h"
@@ -76,7 +77,7 @@ base::Result<RecipeCondition::Term> RecipeCondition::parse_term(std::string_view
     break;
   }
   const SettingInfo* setting = find_setting(name);
-  const bool fact = std::find(kFacts.begin(), kFacts.end(), name) != kFacts.end();
+  const bool fact = base::contains(kFacts, name);
   if (!fact && setting == nullptr)
     return base::input_error(fmt::format("{} is neither a setting nor a fact of a job", name));
   term.name = fact ? name : setting->name;
@@ -103,8 +104,8 @@ bool RecipeCondition::holds(const Term& term, const RecipeDraft& draft) {
   if (term.comparison == Comparison::kAbsent) return !draft.has(term.name);
   const std::string text = draft.text(term.name);
   if (term.comparison == Comparison::kEqual || term.comparison == Comparison::kUnequal) {
-    const bool equal = std::any_of(term.values.begin(), term.values.end(),
-                                   [&](const std::string& v) { return matches(v, text); });
+    const bool equal =
+        std::ranges::any_of(term.values, [&](const std::string& v) { return matches(v, text); });
     return equal == (term.comparison == Comparison::kEqual);
   }
   const auto ours = number_of(term.name, text), theirs = number_of(term.name, term.values[0]);
@@ -118,8 +119,7 @@ bool RecipeCondition::holds(const Term& term, const RecipeDraft& draft) {
 }
 
 bool RecipeCondition::holds(const RecipeDraft& draft) const {
-  return std::all_of(terms_.begin(), terms_.end(),
-                     [&](const Term& term) { return holds(term, draft); });
+  return std::ranges::all_of(terms_, [&](const Term& term) { return holds(term, draft); });
 }
 
 }  // namespace ergometer::spec

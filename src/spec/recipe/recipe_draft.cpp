@@ -48,8 +48,8 @@ const std::string& RecipeDraft::model_name() const {
 bool RecipeDraft::said(std::string_view name) const {
   if (said_.find(name) != nullptr) return true;
   if (name != "precision") return false;
-  return std::any_of(kPrecisions.begin(), kPrecisions.end(),
-                     [&](const auto& it) { return said_.find(it.first) != nullptr; });
+  return std::ranges::any_of(kPrecisions,
+                             [&](const auto& it) { return said_.find(it.first) != nullptr; });
 }
 
 bool RecipeDraft::has(std::string_view name) const {

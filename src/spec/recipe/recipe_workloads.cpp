@@ -137,15 +137,14 @@ std::optional<Candidate> nearest(const base::CsvTable& table, const RecipeDraft&
 /// Who says one of these says the layout: the others are one.
 bool gives_layout(const RecipeDraft& draft) {
   constexpr std::array kGivesLayout = std::to_array<std::string_view>({kTp, kPp, kCp, kEp});
-  return std::any_of(kGivesLayout.begin(), kGivesLayout.end(),
-                     [&](std::string_view size) { return draft.said(size); });
+  return std::ranges::any_of(kGivesLayout, [&](std::string_view size) { return draft.said(size); });
 }
 
 /// The sizes that the job leaves open: all of them where the recipe's are those of the job in all
 /// that it says, but no layout beside one that is given; else the virtual stages of the same
 /// stages.
 void fill_layout(std::string_view layout, const std::string& origin, RecipeDraft& draft) {
-  const bool agrees = std::all_of(kLayout.begin(), kLayout.end(), [&](const LayoutKey& key) {
+  const bool agrees = std::ranges::all_of(kLayout, [&](const LayoutKey& key) {
     const int64_t theirs = noted(layout, key.note);
     const bool batch = key.note == "mbs" || key.note == "gbs";
     return batch || theirs == 0 || !draft.said(key.setting) ||

@@ -1,9 +1,6 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
-
 #include "spec/files/test_file.h"
 #include "spec/job/pipeline_layout.h"
 #include "spec/model/layer_pattern.h"

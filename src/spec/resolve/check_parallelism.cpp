@@ -31,9 +31,9 @@ void check_tensor(SettingReader& read, const Job& job) {
                                    read.said(kTp, tp), model.kv_heads,
                                    divisors_text(std::gcd(model.heads, model.kv_heads), tp)));
   const bool has_dense =
-      model.experts.count == 0 ||
-      std::any_of(model.layers.begin(), model.layers.end(),
-                  [](const Layer& layer) { return layer.feed_forward && !layer.moe; });
+      model.experts.count == 0 || std::ranges::any_of(model.layers, [](const Layer& layer) {
+        return layer.feed_forward && !layer.moe;
+      });
   if (has_dense && model.ffn % tp != 0)
     return read.refuse(fmt::format("{} does not divide the feed-forward width {}; try {}",
                                    read.said(kTp, tp), model.ffn,

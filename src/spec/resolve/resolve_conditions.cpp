@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/collection.h"
 #include "spec/job/job_words.h"
 #include "spec/job/measure_range.h"
 #include "spec/job/node_groups.h"
@@ -91,8 +92,7 @@ void read_cooling(SettingReader& read, Job& job) {
   const Node& node = job.cluster.node;
   c.cooling = read.choice("cooling", node.cooling, "as built");
   const std::vector<std::string_view> ways = known_ways(node);
-  if (read.given("cooling") && !ways.empty() &&
-      std::find(ways.begin(), ways.end(), to_word(c.cooling)) == ways.end())
+  if (read.given("cooling") && !ways.empty() && !base::contains(ways, to_word(c.cooling)))
     read.refuse(fmt::format("{}: {} is cooled by {}", read.said("cooling"), node.name,
                             fmt::join(ways, " or ")));
   c.has_inlet = read.given("inlet_c");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "spec/job/expert_routing.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/stage_order.h"
@@ -374,9 +375,7 @@ void check_recomputation(SettingReader& read, const Job& job) {
     return read.refuse(
         fmt::format("{} needs --recompute selective", read.said("recompute_modules")));
   const auto& modules = t.recompute_modules;
-  const auto uses = [&](const char* name) {
-    return std::find(modules.begin(), modules.end(), name) != modules.end();
-  };
+  const auto uses = [&](const char* name) { return base::contains(modules, name); };
   if (uses("op") && modules.size() > 1)
     return read.refuse(fmt::format("{}: op chooses by operator, and no module beside it",
                                    read.said("recompute_modules")));

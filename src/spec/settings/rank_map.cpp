@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -37,8 +36,8 @@ Result<void> add_item(std::string_view item, std::vector<int64_t>& gpus) {
 }
 
 bool is_list(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return separates(c) || c == '-' || (c >= '0' && c <= '9'); });
+  return std::ranges::all_of(
+      text, [](char c) { return separates(c) || c == '-' || (c >= '0' && c <= '9'); });
 }
 
 }  // namespace

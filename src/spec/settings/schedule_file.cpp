@@ -143,7 +143,7 @@ class ScheduleReader {
         found.push_back((int64_t{slot.chunk} * file_.micro_batches + slot.micro_batch) * kPasses +
                         pass);
     }
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     const int64_t all = file_.chunks * file_.micro_batches * kPasses;
     for (int64_t i = 0; i < std::max(all, std::ssize(found)); ++i) {
       const int64_t here = i < std::ssize(found) ? found[static_cast<size_t>(i)] : -1;
@@ -259,7 +259,7 @@ std::string schedule_text(const PipelineOrder& order, std::string_view name) {
 
 int64_t micro_batches_of(const PipelineOrder& order) {
   if (order.stages.empty()) return 0;
-  return std::count_if(order.stages[0].begin(), order.stages[0].end(), [](const ScheduleSlot& s) {
+  return std::ranges::count_if(order.stages[0], [](const ScheduleSlot& s) {
     return s.kind == SlotKind::kForward && s.chunk == 0;
   });
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "spec/job/adjustments.h"
@@ -73,7 +74,7 @@ std::string divisors_text(int64_t number, int64_t near) {
   small.insert(small.end(), large.rbegin(), large.rend());
   constexpr std::ptrdiff_t kShown = 10;
   const auto size = static_cast<std::ptrdiff_t>(small.size());
-  const auto centre = std::lower_bound(small.begin(), small.end(), near) - small.begin();
+  const auto centre = std::ranges::lower_bound(small, near) - small.begin();
   const auto first = std::clamp<std::ptrdiff_t>(centre - kShown / 2, 0,
                                                 std::max<std::ptrdiff_t>(0, size - kShown));
   return either({small.begin() + first, small.begin() + std::min(size, first + kShown)});
@@ -220,7 +221,7 @@ int SettingReader::choice(std::string_view name, int fallback, std::string_view 
   const Settings::Value* found = value(name, reason);
   if (found == nullptr) return fallback;
   const std::vector<std::string_view> words = split(info_of(name).choices, '|');
-  const auto it = std::find(words.begin(), words.end(), found->text);
+  const auto it = std::ranges::find(words, found->text);
   if (it != words.end()) return static_cast<int>(it - words.begin());
   const auto near = base::nearest(found->text, words);
   refuse_value(name, fmt::format("{}{}", join_words(words),
@@ -234,7 +235,7 @@ std::vector<std::string> SettingReader::list(std::string_view name, std::string_
   if (found == nullptr || found->text.empty()) return items;
   const std::vector<std::string_view> words = split(info_of(name).choices, '|');
   for (const std::string_view item : split(found->text, ',')) {
-    if (std::find(words.begin(), words.end(), item) == words.end())
+    if (!base::contains(words, item))
       refuse_value(name, fmt::format("a list of {}", join_words(words)));
     items.emplace_back(item);
   }

@@ -420,7 +420,7 @@ std::string normal(std::string_view word) {
 
 template <class Is>
 const SettingInfo* first_that(Is is) {
-  const auto it = std::find_if(kSettingTable.begin(), kSettingTable.end(), is);
+  const auto it = std::ranges::find_if(kSettingTable, is);
   return it == kSettingTable.end() ? nullptr : &*it;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::spec {
@@ -39,7 +40,7 @@ class Flattener {
       const auto before = values.find(path);
       const bool same = before != values.end() && pair.second.IsScalar() &&
                         before->second.text == pair.second.Scalar();
-      if (!same && std::find(seen.begin(), seen.end(), key) != seen.end())
+      if (!same && base::contains(seen, key))
         return base::input_error(
             fmt::format("{}:{}: {}: stands here a second time", file_, line_of(pair.first), path));
       seen.push_back(key);

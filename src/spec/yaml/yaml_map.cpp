@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "spec/yaml/yaml_document.h"
@@ -55,9 +56,9 @@ nlohmann::json to_json(const YamlValue& node, int depth, int& budget) {
 /// A scalar as it stands, scalars joined by commas, anything else as inline JSON.
 std::string value_text(const YamlValue& node) {
   if (node.is_scalar()) return std::string(node.scalar);
-  const bool words =
-      node.is_list() && std::all_of(node.items.begin(), node.items.end(),
-                                    [](const YamlValue* item) { return item->is_scalar(); });
+  const bool words = node.is_list() && std::ranges::all_of(node.items, [](const YamlValue* item) {
+                       return item->is_scalar();
+                     });
   if (words) {
     std::string text;
     for (const YamlValue* item : node.items)
@@ -152,7 +153,7 @@ void YamlMap::refuse(std::string_view key, const std::string& message) {
 
 void YamlMap::allow(std::initializer_list<std::string_view> keys) {
   for (const Entry& entry : *entries_) {
-    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
+    if (base::contains(keys, entry.key)) continue;
     const auto near = base::nearest(entry.key, keys);
     refuse(entry.key, fmt::format("is not a known key{}; allowed: {}",
                                   near ? fmt::format("; did you mean {}?", *near) : "",
@@ -212,7 +213,7 @@ std::vector<int64_t> YamlMap::integers(std::string_view key, int64_t min, int64_
 int YamlMap::choice(std::string_view key, const std::vector<std::string>& words, int fallback) {
   if (!has(key)) return fallback;
   const std::string word = text(key);
-  const auto at = std::find(words.begin(), words.end(), word);
+  const auto at = std::ranges::find(words, word);
   if (at != words.end()) return static_cast<int>(at - words.begin());
   const auto near = base::nearest(word, words);
   refuse(key,

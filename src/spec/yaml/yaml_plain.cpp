@@ -32,7 +32,7 @@ class PlainReader {
   PlainReader(std::string_view text, YamlDocument& document) : text_(text), document_(document) {}
 
   bool read() {
-    if (!std::all_of(text_.begin(), text_.end(), is_printable)) return false;
+    if (!std::ranges::all_of(text_, is_printable)) return false;
     if (!next_line() || indent_ != 0) return false;
     const YamlValue* root = block(0, 0);
     if (root == nullptr || at_ < text_.size()) return false;

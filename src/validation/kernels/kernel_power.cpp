@@ -16,12 +16,9 @@
 // eight rows are alike, none is settled. The prediction has no part in it.
 #include "validation/kernels/kernel_power.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -118,7 +115,7 @@ std::map<Rates, double> upper_readings(const Likes& likes) {
     if (rows.size() < kFewestAlike) continue;
     std::vector<double> readings;
     for (const KernelPowerRow* row : rows) readings.push_back(row->measured_w);
-    std::sort(readings.begin(), readings.end());
+    std::ranges::sort(readings);
     upper[rates] = readings[static_cast<size_t>(
         std::lround(kUpperReading * static_cast<double>(rows.size() - 1)))];
   }

@@ -17,7 +17,7 @@ std::string one_digit_or_none(const KernelPowerError& error, double number, bool
 }
 
 void error_member(JsonWriter& json, std::string_view name, const KernelPowerError& error) {
-  json.key(name).begin_object(JsonWriter::Layout::kOneLine);
+  json.key(name).begin_object(base::kOneLine);
   json.member("rows", error.rows).member("mean_pct", error.mean_pct);
   json.member("bias_pct", error.bias_pct);
   json.end_object();
@@ -65,26 +65,19 @@ std::string kernel_power_text(const KernelPowerReport& report) {
 }
 
 std::string kernel_power_json(const KernelPowerReport& report) {
-  using Layout = JsonWriter::Layout;
   JsonWriter json;
   json.begin_object();
   json.member("scored_rows", report.scored).member("short_rows", report.short_ones);
   json.member("skipped", report.skipped);
-  json.key("summary").begin_array();
-  for (const KernelPowerLine& line : report.lines) {
-    json.begin_object(Layout::kOneLine);
+  json.rows("summary", report.lines, [&](const KernelPowerLine& line) {
     json.member("kind", line.kind).member("precision", line.precision);
     json.member("platform", line.platform).member("framework", line.framework);
     error_member(json, "power", line.every);
     error_member(json, "settled_power", line.settled);
     error_member(json, "settled_power_from_shape", line.alone);
     error_member(json, "time", line.time);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("rows").begin_array();
-  for (const KernelPowerRow& row : report.rows) {
-    json.begin_object(Layout::kOneLine);
+  });
+  json.rows("rows", report.rows, [&](const KernelPowerRow& row) {
     json.member("line", row.line).member("kind", row.kind).member("precision", row.precision);
     json.member("device", row.device).member("platform", row.platform);
     json.member("framework", row.framework);
@@ -98,9 +91,7 @@ std::string kernel_power_json(const KernelPowerReport& report) {
     } else {
       json.member("skipped_reason", row.skipped_reason);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.end_object();
   return json.take();
 }

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "base/json_writer.h"
@@ -55,22 +53,15 @@ std::string microbench_text(const MicrobenchReport& report, bool rows) {
 }
 
 std::string microbench_json(const MicrobenchReport& report) {
-  using Layout = base::JsonWriter::Layout;
   base::JsonWriter json;
   json.begin_object();
   json.member("predicted", report.predicted).member("skipped", report.skipped);
-  json.key("summary").begin_array();
-  for (const MicrobenchLine& line : report.lines) {
-    json.begin_object(Layout::kOneLine);
+  json.rows("summary", report.lines, [&](const MicrobenchLine& line) {
     json.member("kind", line.kind).member("platform", line.platform).member("rows", line.rows);
     json.member("median_pct", line.median_pct).member("mean_pct", line.mean_pct);
     json.member("max_pct", line.max_pct).member("bias_pct", line.bias_pct);
-    json.end_object();
-  }
-  json.end_array();
-  json.key("rows").begin_array();
-  for (const MicrobenchRow& row : report.rows) {
-    json.begin_object(Layout::kOneLine);
+  });
+  json.rows("rows", report.rows, [&](const MicrobenchRow& row) {
     json.member("line", row.line).member("id", row.id).member("kind", row.kind);
     json.member("device", row.device).member("platform", row.platform);
     json.member("measured", row.measured).member("unit", row.unit);
@@ -80,9 +71,7 @@ std::string microbench_json(const MicrobenchReport& report) {
     } else {
       json.member("skipped_reason", row.skipped_reason);
     }
-    json.end_object();
-  }
-  json.end_array();
+  });
   json.end_object();
   return json.take();
 }

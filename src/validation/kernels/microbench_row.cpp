@@ -277,9 +277,8 @@ base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
   const std::string device = base::lower(cells.device);
   MicrobenchSubject subject;
   for (const KnownMachine& machine : kMachines) {
-    const bool fits = std::all_of(machine.words.begin(), machine.words.end(), [&](auto word) {
-      return device.find(word) != std::string::npos;
-    });
+    const bool fits = std::ranges::all_of(
+        machine.words, [&](auto word) { return device.find(word) != std::string::npos; });
     if (!fits) continue;
     subject.cluster = machine.cluster;
     break;

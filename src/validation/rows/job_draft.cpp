@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::validation {
@@ -17,7 +18,7 @@ std::optional<std::string> known_part(std::string_view setting, const std::strin
   const auto choices = alternatives(info->choices);
   std::string known;
   for (const std::string_view word : alternatives(value, ',')) {
-    if (std::find(choices.begin(), choices.end(), word) == choices.end()) continue;
+    if (!base::contains(choices, word)) continue;
     if (!known.empty()) known += ',';
     known += word;
   }

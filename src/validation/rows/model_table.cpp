@@ -57,8 +57,8 @@ constexpr std::array kFamilies = std::to_array<Family>({
 });
 
 const Family* family_of(const std::string& key) {
-  const auto it = std::find_if(kFamilies.begin(), kFamilies.end(),
-                               [&](const Family& family) { return key.starts_with(family.key); });
+  const auto it = std::ranges::find_if(
+      kFamilies, [&](const Family& family) { return key.starts_with(family.key); });
   return it == kFamilies.end() || it->type.empty() ? nullptr : &*it;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::validation {
@@ -26,9 +27,7 @@ constexpr std::array kNoise = std::to_array<std::string_view>(
      "mxfp8",      "nvfp4",    "proxy",      "llm",      "ai",     "mistralai", "qwenlm",
      "deepseekai", "thinking"});
 
-bool is_noise(std::string_view word) {
-  return std::find(kNoise.begin(), kNoise.end(), word) != kNoise.end();
-}
+bool is_noise(std::string_view word) { return base::contains(kNoise, word); }
 
 /// "reduced to 12 layers", "2-node": the text behind which nothing names the model.
 std::optional<long> reduced_layers(std::string& name) {
@@ -233,8 +232,7 @@ ModelName parse_model_name(std::string_view text) {
 std::vector<std::string> spellings(const std::string& key) {
   std::vector<std::string> result = {key};
   const auto add = [&](std::string spelling) {
-    if (std::find(result.begin(), result.end(), spelling) == result.end() &&
-        result.size() < kMostSpellings)
+    if (!base::contains(result, spelling) && result.size() < kMostSpellings)
       result.push_back(std::move(spelling));
   };
   // NeMo's classes spell 1.5 B "1P5B".

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "run/run.h"
 #include "validation/rows/measured_run.h"

@@ -1,7 +1,5 @@
 #include "workload/block/attention.h"
 
-#include <vector>
-
 #include "workload/block/linear.h"
 #include "workload/matrices.h"
 

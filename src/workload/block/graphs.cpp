@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/collection.h"
+
 namespace ergometer::workload {
 namespace {
 
 bool has(const spec::Training& training, std::string_view scope) {
   const auto& scopes = training.cuda_graph_scope;
-  return std::find(scopes.begin(), scopes.end(), scope) != scopes.end();
+  return base::contains(scopes, scope);
 }
 
 /// Router, its scores and the shared expert in front of the dispatch.

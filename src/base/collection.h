@@ -1,0 +1,46 @@
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <functional>
+#include <iterator>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace ergometer::base {
+
+/// Of text, `contains` in text.h.
+template <class Values, class Value>
+  requires(!std::convertible_to<const Values&, std::string_view>)
+bool contains(const Values& values, const Value& value) {
+  return std::ranges::find(values, value) != std::ranges::end(values);
+}
+
+/// What a map holds for a key, or `otherwise`.
+template <class Map, class Key>
+typename Map::mapped_type value_or(const Map& map, const Key& key,
+                                   typename Map::mapped_type otherwise) {
+  const auto found = map.find(key);
+  return found == map.end() ? std::move(otherwise) : found->second;
+}
+
+/// What `of`, a function or a pointer to a member, makes of each value.
+template <class Values, class Of>
+auto mapped(const Values& values, const Of& of) {
+  std::vector<std::decay_t<decltype(std::invoke(of, *std::begin(values)))>> results;
+  results.reserve(std::size(values));
+  for (const auto& value : values) results.push_back(std::invoke(of, value));
+  return results;
+}
+
+/// Of the values, or of what `of` makes of each, from the first to the last.
+template <class Values, class Of = std::identity>
+double sum(const Values& values, const Of& of = {}) {
+  double total = 0;
+  for (const auto& value : values) total += std::invoke(of, value);
+  return total;
+}
+
+}  // namespace ergometer::base
