@@ -541,10 +541,10 @@ high in power by the log, and a run of given length then holds more evaluations 
 
 ONE_GPU = """Measured for this project on one H200 ([tests/data/h200](../tests/data/h200/README.md)) and one H100
 ([tests/data/h100](../tests/data/h100/README.md)), by `tests/data/h200/training.py`; this table by `score.py` beside it. Nothing was
-fitted to step times, but four things seen there were taken into the catalog, so the tables are not blind to them: that PyTorch of
-2026 takes cuDNN for attention on Hopper, how long a loop stands still between steps and how fast products run inside an eager step
-(from the trace of the first job), and what a waiting GPU draws. `--software "torchtitan 2026"` or `"torchtitan-eager 2026"`; beside
-it with no software said. Memory: peak of PyTorch's allocator. Llama 160M with 4 sequences waits for its host, which took 1.5
+fitted to step times, but some things seen there were taken into the catalog, so the tables are not blind to them: that PyTorch of
+2026 takes cuDNN for attention on Hopper, what a waiting GPU draws, and from the trace of the first job how long a loop stands still
+between steps, which copies FSDP 2 makes, and how fast products, element-wise kernels of an eager step and AdamW run.
+`--software "torchtitan 2026"` or `"torchtitan-eager 2026"`; beside it with no software said. Memory: peak of PyTorch's allocator. Llama 160M with 4 sequences waits for its host, which took 1.5
 times as long beside the H100 as beside the H200.
 
 """

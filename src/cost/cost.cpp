@@ -34,9 +34,10 @@ double copies_s(const CostModel::Parameters& p, const workload::Operator& op) {
 
 double software_factor(const SoftwareParameters& software, const workload::Operator& op) {
   const bool gemm = op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm;
-  // The loss is written kernel by kernel where it is not one.
+  // The loss is written kernel by kernel where it is not one; copies of parameters and gradients
+  // are what they are.
   const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer &&
-                       op.module != workload::Module::kLoss;
+                       op.module != workload::Module::kLoss && op.module != workload::Module::kData;
   const bool casts = op.name.ends_with("_fp8_cast");
   return (gemm      ? 1 / software.gemm_factor
           : fusable ? software.memory_factor * (casts ? software.cast_factor : 1)

@@ -198,6 +198,8 @@ TEST(CostModel, SoftwareChangesWhatKernelsTake) {
   op.pass = workload::Pass::kForward;
   op.module = workload::Module::kLoss;
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
+  op.module = workload::Module::kData;  // a copy of parameters
+  EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
 }
 
 // 1 GB at 0.5 of 1 TB/s, by kernels that take 1.5 times as long: 3 ms behind the transfer.

@@ -74,8 +74,7 @@ class RoleProgram {
   void write() {
     const bool training = is_training(job_);
     if (training) {
-      const auto zero = workload::zero_gradients(job_, stage_share(workload_, stage_));
-      writer_.op(Stream::kCompute, operators_.add(zero));
+      write_step_begin(job_, workload_, stage_, operators_, writer_);
       data_.begin_step();
     }
     size_t forwards_done = 0;

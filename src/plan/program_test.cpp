@@ -111,6 +111,15 @@ TEST(Program, OneGpuRunsItsBlocksAndTheOptimizer) {
   EXPECT_EQ(layer.layer, 0);
 }
 
+TEST(Program, PyTorchFreesGradientsAndClipsInAKernelOfItsOwn) {
+  spec::Job job = make_job({.micro_batches = 1, .layers = 1});
+  job.training.framework = spec::Framework::kTorchFsdp;
+  job.software.parameters.set("optimizer.clip_copies", {2, "", "", {}});
+  const std::string step = text(plan_of(job), 0);
+  EXPECT_TRUE(step.starts_with("fc1 fc1")) << step;
+  EXPECT_TRUE(step.ends_with(" gradient_norm sync gradient_clip adam")) << step;
+}
+
 TEST(Program, BatchedExchangesAreInLine) {
   spec::Job job = make_job({.pp = 2, .micro_batches = 2, .layers = 2});
   job.cluster.domain_gpus = 8;

@@ -10,6 +10,10 @@ using workload::CollectiveKind;
 using workload::GroupKind;
 using workload::Stream;
 
+namespace {
+constexpr double kWide = 4;  ///< bytes of a parameter in FP32
+}
+
 ShardedUnits::ShardedUnits(const spec::Job& job, const workload::Workload& workload,
                            const Stage& stage, OperatorTable& operators, ProgramWriter& writer)
     : job_(job), operators_(operators), writer_(writer) {
@@ -36,6 +40,20 @@ int32_t ShardedUnits::make_copy(const char* name, workload::Pass pass, double by
   return operators_.add(op);
 }
 
+/// That a unit's parameters are divided over.
+int64_t ShardedUnits::ranks(bool expert) const {
+  return rank_group(job_, expert ? GroupKind::kExpertData : GroupKind::kShard).size;
+}
+
+/// Of a rank's shard before a gather: the cast of what is trained from FP32 (frozen parameters are
+/// kept as they are sent), and copies. Nothing where the optimizer writes what is sent.
+double ShardedUnits::shard_bytes(double elements, double trainable) const {
+  const base::Parameter* copies = job_.software.parameters.find("fsdp.shard_copies");
+  if (copies == nullptr) return 0;
+  const double sent = parameter_bytes(job_.training);
+  return (sent < kWide ? trainable * (kWide + sent) : 0) + copies->value * sent * elements;
+}
+
 double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) const {
   constexpr double kQuantizing = 4;  // reads 16 bit, writes both orientations in 8 bit
   const spec::Training& training = job_.training;
@@ -44,9 +62,25 @@ double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) con
                       training.precision != spec::Precision::kBf16;
   const bool quantizes =
       narrow && !workload::sends_fp8_parameters(training) && training.mode != spec::Mode::kLora;
-  const double passes = job_.software.parameters.value_or("fsdp.gather_copies", 0);
-  return (share.dense + share.expert) *
-         (passes * parameter_bytes(training) + (quantizes ? kQuantizing : 0));
+  const double copies = job_.software.parameters.value_or("fsdp.gather_copies", 0);
+  double bytes = (quantizes ? kQuantizing : 0) * (share.dense + share.expert);
+  for (const bool expert : {false, true}) {
+    const double elements = expert ? share.expert : share.dense;
+    const double trainable = expert ? share.trainable_expert : share.trainable_dense;
+    const auto n = static_cast<double>(ranks(expert));
+    if (n > 1) bytes += copies * parameter_bytes(training) * elements;
+    bytes += shard_bytes(elements / n, trainable / n);
+  }
+  return bytes;
+}
+
+double ShardedUnits::copied_in_bytes(const workload::ParameterShare& share) const {
+  constexpr double kToSums = 2;  // read and written once more
+  const double copies = job_.software.parameters.value_or("fsdp.scatter_copies", 0);
+  if (copies == 0) return 0;
+  const auto passes = [&](bool expert) { return copies + (ranks(expert) == 1 ? kToSums : 0); };
+  return gradient_bytes(job_.training) *
+         (passes(false) * share.trainable_dense + passes(true) * share.trainable_expert);
 }
 
 ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share) {
@@ -68,12 +102,10 @@ ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share
       CollectiveKind::kReduceScatter, GroupKind::kShard, share.trainable_dense, gradient);
   add(unit.scatters, whole ? "fsdp_expert_reduce_scatter" : "expert_grad_reduce_scatter",
       CollectiveKind::kReduceScatter, GroupKind::kExpertData, share.trainable_expert, gradient);
-  if (!unit.gathers.empty())
+  if (whole)
     unit.copy_out = make_copy("fsdp_copy_out", workload::Pass::kForward, copied_out_bytes(share));
-  if (!unit.scatters.empty())
-    unit.copy_in = make_copy("fsdp_copy_in", workload::Pass::kBackward,
-                             job_.software.parameters.value_or("fsdp.scatter_copies", 0) *
-                                 gradient * (share.trainable_dense + share.trainable_expert));
+  if (whole || !unit.scatters.empty())
+    unit.copy_in = make_copy("fsdp_copy_in", workload::Pass::kBackward, copied_in_bytes(share));
   const auto shards = static_cast<double>(rank_group(job_, GroupKind::kShard).size);
   add(unit.replica_sums, "fsdp_replica_all_reduce", CollectiveKind::kAllReduce, GroupKind::kReplica,
       share.trainable_dense / shards, gradient);
@@ -94,9 +126,10 @@ void ShardedUnits::gather(size_t chunk, size_t index) {
 }
 
 void ShardedUnits::wait(size_t chunk, size_t index) {
-  if (!reduces_ || unit(chunk, index).gathers.empty()) return;
-  writer_.wait(Stream::kCompute, unit(chunk, index).event, unit(chunk, index).gathers.back());
-  if (unit(chunk, index).copy_out >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_out);
+  if (!reduces_) return;
+  const Unit& it = unit(chunk, index);
+  if (!it.gathers.empty()) writer_.wait(Stream::kCompute, it.event, it.gathers.back());
+  if (it.copy_out >= 0) writer_.op(Stream::kCompute, it.copy_out);
 }
 
 void ShardedUnits::reduce(size_t chunk, size_t index, bool last) {

@@ -15,10 +15,14 @@ namespace ergometer::plan {
 /// batch, sums the shards over the replicas. Expert parameters are sharded over their own replicas.
 /// ZeRO-2 scatters in the same way, under Megatron's names, and gathers nothing here.
 ///
-/// Gathered parameters are copied out of the buffer they arrived in and gradients into the one they
-/// leave from, beside other kernels' traffic on the compute stream: `fsdp.gather_copies` and
-/// `fsdp.scatter_copies` bytes for every byte gathered or scattered, by the framework. FP8 weights
-/// that are not gathered in FP8 are quantized behind every gather.
+/// Copies, by the framework, as kernels of the compute stream. Before a gather a rank's shard,
+/// which PyTorch keeps in FP32, is cast to what is sent and copied into the gather's buffer
+/// (`fsdp.shard_copies`); behind it parameters are copied out of that buffer
+/// (`fsdp.gather_copies`). Gradients are copied into the buffer they leave from
+/// (`fsdp.scatter_copies`). A single rank sends nothing: its shard is copied to where parameters
+/// are used, and gradients once more to where the sums would arrive (tests/data/h100, kernel by
+/// kernel). FP8 weights that are not gathered in FP8 are quantized behind every gather. Not
+/// counted: adding the sums of later micro batches to the shard, 12 bytes a parameter of it.
 class ShardedUnits {
  public:
   ShardedUnits(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
@@ -41,7 +45,10 @@ class ShardedUnits {
   };
   Unit make_unit(const workload::ParameterShare& share);
   int32_t make_copy(const char* name, workload::Pass pass, double bytes);
+  int64_t ranks(bool expert) const;
+  double shard_bytes(double elements, double trainable) const;
   double copied_out_bytes(const workload::ParameterShare& share) const;
+  double copied_in_bytes(const workload::ParameterShare& share) const;
   void issue(const std::vector<int32_t>& collectives);
   Unit& unit(size_t chunk, size_t index) { return units_[chunk][index]; }
 

@@ -42,6 +42,32 @@ TEST(ShardedUnits, CopiesAreSoManyBytesForEveryByteSent) {
   EXPECT_DOUBLE_EQ(largest(job, "fsdp_copy_in").bytes, 1.5 * 4 * kUnit);
 }
 
+TEST(ShardedUnits, WideShardsAreCastAndCopiedBeforeEveryGather) {
+  spec::Job job = sharded_job();
+  job.software.parameters.set("fsdp.shard_copies", {2, "", "", {}});
+  // Half a unit a rank: 4 read and 2 written by the cast, 2 and 2 by the copy.
+  EXPECT_DOUBLE_EQ(largest(job, "fsdp_copy_out").bytes, 10 * kUnit / 2);
+  job.software.parameters.set("fsdp.gather_copies", {2, "", "", {}});
+  EXPECT_DOUBLE_EQ(largest(job, "fsdp_copy_out").bytes, 10 * kUnit / 2 + 4 * kUnit);
+  job.training.precision = spec::Precision::kFp32;  // sent as they are kept
+  EXPECT_DOUBLE_EQ(largest(job, "fsdp_copy_out").bytes, 8 * kUnit / 2 + 8 * kUnit);
+}
+
+// As one H100 does, whose kernels tests/data/h100/trace.json.gz has: a layer of 60.8 million
+// parameters is cast and copied twice a step, 10 bytes each, then its gradients are joined (2 read,
+// 4 written) and copied in FP32.
+TEST(ShardedUnits, OneRankCopiesInsteadOfSending) {
+  spec::Job job = test::make_job({.micro_batches = 1, .layers = 1});
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  job.software.parameters.set("fsdp.shard_copies", {2, "", "", {}});
+  job.software.parameters.set("fsdp.gather_copies", {2, "", "", {}});
+  job.software.parameters.set("fsdp.scatter_copies", {1.5, "", "", {}});
+  EXPECT_DOUBLE_EQ(largest(job, "fsdp_copy_out").bytes, 10 * kUnit);
+  EXPECT_DOUBLE_EQ(largest(job, "fsdp_copy_in").bytes, (6 + 8) * kUnit);
+  EXPECT_EQ(largest(job, "fsdp_all_gather").name, "");
+}
+
 TEST(ShardedUnits, Fp8WeightsAreQuantizedBehindEveryGather) {
   spec::Job job = sharded_job();
   job.training.precision = spec::Precision::kFp8;

@@ -99,6 +99,13 @@ workload::ParameterShare stage_share(const workload::Workload& workload, const S
   return sum;
 }
 
+void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                      OperatorTable& operators, ProgramWriter& writer) {
+  if (!workload::keeps_gradient_buffers(job.training)) return;
+  const auto zero = workload::zero_gradients(job, stage_share(workload, stage));
+  writer.op(Stream::kCompute, operators.add(zero));
+}
+
 double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload,
                                   const Stage& stage) {
   const spec::Model& model = job.model;
@@ -149,6 +156,8 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   if (job.gpus > 1)
     writer.world(operators.add(step_sum("grad_norm_all_reduce", GroupKind::kWorld, 1, 4)));
   writer.host_sync();
+  const workload::Operator clip = workload::clip_gradients(job, share);
+  if (clip.bytes > 0) writer.op(Stream::kCompute, operators.add(clip));
   writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
   data.gather_parameters();
   const double host_s = job.software.parameters.value_or("step.fixed", 0);

@@ -10,6 +10,10 @@ namespace ergometer::plan {
 /// Parameters that one rank of the stage holds.
 workload::ParameterShare stage_share(const workload::Workload& workload, const Stage& stage);
 
+/// Zeroes the gradients, where the software keeps them.
+void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                      OperatorTable& operators, ProgramWriter& writer);
+
 /// Elements per rank whose gradients every tensor-parallel rank computes on its own part of the
 /// sequence and which are summed over tensor parallelism once a step: norms, routers, MLA's
 /// undivided projections and the biases behind row-parallel products.

@@ -101,9 +101,14 @@ struct Workload {
 Workload lower(const spec::Job& job);
 
 /// Once per step and stage, for the parameters a stage holds: what the optimizer reads and writes,
-/// the local part of the gradient norm, zeroing the gradients.
+/// the local part of the gradient norm, scaling the gradients to clip them (no bytes where that is
+/// part of the optimizer's kernel), zeroing the gradients.
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage);
 Operator gradient_norm(const spec::Job& job, const ParameterShare& stage);
+Operator clip_gradients(const spec::Job& job, const ParameterShare& stage);
 Operator zero_gradients(const spec::Job& job, const ParameterShare& stage);
+/// Whether gradients have buffers of their own, which every step zeroes: Megatron's and nanotron's.
+/// PyTorch's `zero_grad` frees gradients, and backward makes new ones.
+bool keeps_gradient_buffers(const spec::Training& training);
 
 }  // namespace ergometer::workload

@@ -171,8 +171,8 @@ class Reader {
 
   /// Plays the end of the step on one rank, from where its last backward ends.
   void read_step_end() {
-    const auto zero = workload::zero_gradients(job_, plan::stage_share(workload_, stage_));
-    const Sum begin = written([&] { writer_.op(Stream::kCompute, operators_.add(zero)); });
+    const Sum begin =
+        written([&] { plan::write_step_begin(job_, workload_, stage_, operators_, writer_); });
     costs_.begin_s = begin.compute_s;
     const size_t first = writer_.position();
     plan::write_step_end(job_, workload_, stage_, stage_index_, operators_, writer_, data_, units_);

@@ -196,6 +196,13 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kSoftware, "optimizer.factor", "", 0.3, 10, false,
      "bytes that the optimizer and gradient clipping move relative to one fused kernel; without "
      "it, 1"},
+    {kSoftware, "optimizer.clip_copies", "", 0, 10, false,
+     "bytes read and written by kernels that scale gradients to clip them for every byte of a "
+     "rank's gradients; without it, 0: within the optimizer"},
+    {kSoftware, "fsdp.shard_copies", "", 0, 10, false,
+     "fully sharded with shards in FP32, cast before every gather: bytes read and written by "
+     "copies of a rank's shard behind its cast, for every byte of it sent; without it, the "
+     "optimizer writes what is sent"},
     {kSoftware, "fsdp.gather_copies", "", 0, 10, false,
      "fully sharded: bytes read and written by copies for every byte gathered"},
     {kSoftware, "fsdp.scatter_copies", "", 0, 10, false,

@@ -358,6 +358,23 @@ TEST(Optimizer, ReadsAndWritesThirtyBytesAParameter) {
   EXPECT_EQ(optimizer_step(job, share).bytes, 36 * 4e6);
 }
 
+TEST(Optimizer, ShardsInFp32AreTheMaster) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
+  job.parallelism.fsdp = true;
+  const ParameterShare share{4e6, 0, 4e6, 0};
+  EXPECT_EQ(optimizer_step(job, share).bytes, 30 * 1e6);
+  job.software.parameters.set("fsdp.shard_copies", {2, "", "", {}});
+  EXPECT_EQ(optimizer_step(job, share).bytes, 28 * 1e6);  // no parameter in 16 bit is written
+}
+
+TEST(Optimizer, ClippingIsAKernelOfItsOwnWhereTheSoftwareSaysSo) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
+  const ParameterShare share{4e6, 0, 4e6, 0};
+  EXPECT_EQ(clip_gradients(job, share).bytes, 0);
+  job.software.parameters.set("optimizer.clip_copies", {2, "", "", {}});
+  EXPECT_EQ(clip_gradients(job, share).bytes, 8 * 1e6);  // 4 read, 4 written, of a quarter
+}
+
 TEST(Optimizer, OnTheHostTheStepWaitsForItsProcessors) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
   job.cluster.node.gpus = 2;

@@ -7,7 +7,8 @@
 // Adam over the parameters whose states a rank holds, in one fused kernel per chunk of tensors. Per
 // parameter it reads the gradient (4 or 2 bytes), reads and writes FP32 master, first and second
 // moment (8 each) and writes the 16-bit parameter (2): 30 bytes with FP32 gradients. Gradients in
-// 16 bit are first copied to FP32 (read 2, write 4) and that copy is read: 36.
+// 16 bit are first copied to FP32 (read 2, write 4) and that copy is read: 36. Where shards are
+// kept in FP32 and cast before every gather (plan/sharded_units.h), they are the master: 28.
 namespace ergometer::workload {
 namespace {
 
@@ -72,13 +73,19 @@ Operator host_step(const spec::Job& job, double elements) {
   return op;
 }
 
+/// Whether the optimizer also writes parameters in 16 bit.
+bool writes_narrow_parameters(const spec::Job& job) {
+  return job.training.precision != spec::Precision::kFp32 &&
+         !(gathers_weights(job) && job.software.parameters.has("fsdp.shard_copies"));
+}
+
 }  // namespace
 
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   const double gradient = job.training.gradients_fp32 ? 4 : 2 + 4 + 4;
-  const double parameter = job.training.precision == spec::Precision::kFp32 ? 0
-                           : sends_fp8_parameters(job.training)             ? 1
-                                                                            : 2;
+  const double parameter = !writes_narrow_parameters(job)       ? 0
+                           : sends_fp8_parameters(job.training) ? 1
+                                                                : 2;
   const double elements = owned(job, stage);
   const double passes = job.software.parameters.value_or("optimizer.factor", 1);
   double bytes = elements * passes * (kMasterAndMoments + gradient + parameter);
@@ -97,6 +104,17 @@ Operator gradient_norm(const spec::Job& job, const ParameterShare& stage) {
   const double elements = owned(job, stage);
   return memory_operator(job, "gradient_norm", elements * (job.training.gradients_fp32 ? 4 : 2),
                          elements);
+}
+
+Operator clip_gradients(const spec::Job& job, const ParameterShare& stage) {
+  const double passes = job.software.parameters.value_or("optimizer.clip_copies", 0);
+  const double elements = owned(job, stage);
+  return memory_operator(job, "gradient_clip",
+                         passes * elements * (job.training.gradients_fp32 ? 4 : 2), elements);
+}
+
+bool keeps_gradient_buffers(const spec::Training& training) {
+  return training.framework != spec::Framework::kTorchFsdp;
 }
 
 Operator zero_gradients(const spec::Job& job, const ParameterShare& stage) {
