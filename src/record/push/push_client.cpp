@@ -3,14 +3,40 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
 #include "base/file.h"
 #include "record/push/broken_pipe.h"
 
 namespace ergometer::record {
+namespace {
+
+/// Ends a request that takes too long, as of a server that answers byte by byte: the client's own
+/// limits are those of one read or write.
+class TimeLimit {
+ public:
+  TimeLimit(httplib::Client& http, int most_s)
+      : thread_([&http, most_s](const std::stop_token& over) {
+          std::mutex mutex;
+          std::condition_variable_any ends;
+          std::unique_lock lock(mutex);
+          ends.wait_for(lock, over, std::chrono::seconds(most_s), [] { return false; });
+          if (!over.stop_requested()) http.stop();
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+}  // namespace
 
 struct PushClient::State {
   explicit State(const std::string& origin) : url(origin), http(origin) {}
   std::string url, path, type;
+  int most_s = 0;
   httplib::Client http;
   httplib::Headers headers;
 };
@@ -36,6 +62,7 @@ base::Result<PushClient> PushClient::make(const PushTarget& target) {
   if (!state->http.is_valid()) return wrong("is not understood");
   state->path = url.substr(end);
   state->type = target.type;
+  state->most_s = target.most_s;
   if (!target.whole_url) {
     while (state->path.ends_with('/')) state->path.pop_back();
     state->path += "/push";
@@ -61,6 +88,7 @@ base::Result<PushClient> PushClient::make(const PushTarget& target) {
 base::Result<PushAnswer> PushClient::post(const std::string& lines) {
   State& state = *state_;
   const NoBrokenPipeSignal no_signal;
+  const TimeLimit limit(state.http, state.most_s);
   const auto answer = state.http.Post(state.path, state.headers, lines, state.type);
   if (answer.error() == httplib::Error::SSLServerVerification)
     return base::missing_error(
