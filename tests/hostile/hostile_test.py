@@ -174,7 +174,7 @@ def stand_in(arguments):
             path = copy
             arguments[index] = f"{before}={copy}" if before else str(copy)
         if scratch in path.parents:
-            os.chmod(path, 0o600)
+            os.chmod(path, path.stat().st_mode | 0o600)  # who else may read it decides what is said of it
             damage(path, draw)
             damaged = str(path)
 
