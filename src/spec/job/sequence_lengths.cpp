@@ -112,8 +112,8 @@ Result<Counts> counts_of_table(std::string_view text, const std::string& file) {
     ERGOMETER_ASSIGN(const int64_t length, number("length", kLongestDocument));
     ERGOMETER_ASSIGN(const int64_t documents, number("count", kMostDocuments));
     if (!add(counts, length, documents))
-      return input_error(fmt::format("{}:{}: count: found more than {} documents of {} tokens", file,
-                                     table.rows[row].line, kMostDocuments, length));
+      return input_error(fmt::format("{}:{}: count: found more than {} documents of {} tokens",
+                                     file, table.rows[row].line, kMostDocuments, length));
   }
   return counts;
 }
