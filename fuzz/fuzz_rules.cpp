@@ -21,6 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   Alerts alerts(*read);
   for (int64_t second = 1; second < 4; ++second)
-    alerts.look({second * 1'000'000'000, {}, {{second, 1.5, 0, 0}}, {{"silent", "bad", "a", {"b"}, 0}}});
+    alerts.look(
+        {second * 1'000'000'000, {}, {{second, 1.5, 0, 0}}, {{"silent", "bad", "a", {"b"}, 0}}});
   return 0;
 }

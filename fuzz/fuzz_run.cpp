@@ -1,5 +1,6 @@
 // A Run file of any bytes, through everything that takes one: read whole and as telemetry,
-// analyzed, merged with itself, compared by what was measured, played back, and made into a report.
+// analyzed, merged with itself, compared by what was measured, played back, followed as it grows,
+// and made into a report.
 // Whatever it holds, the answer is a result or an error with a message.
 
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "page/document.h"
 #include "record/sources.h"
 #include "run/run.h"
+#include "serve/follower.h"
 
 namespace {
 
@@ -34,6 +36,18 @@ void play_back() {
   options.replay = path();
   options.replay_speed = 0;
   check_told(record::open_replay(options));
+}
+
+void follow() {
+  constexpr int64_t kLatest = serve::PushLimits::kLatestNs;
+  const auto is_time = [](int64_t ns) { return ns >= 0 && ns <= kLatest; };
+  const serve::Push push = serve::read_growth(path(), 0);
+  for (const serve::PushBatch& batch : push.batches) {
+    if (batch.sequence < 1 || batch.sequence > kLatest || batch.lost_behind(0) < 0) std::abort();
+    if (!is_time(batch.clock.time_ns) || !is_time(batch.clock.monotonic_ns)) std::abort();
+    for (const serve::PushReading& reading : batch.readings)
+      if (reading.device >= push.devices.size() || !is_time(reading.sample.time_ns)) std::abort();
+  }
 }
 
 void use(const run::Run& run) {
@@ -62,6 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (log) (void)analysis::analyze_telemetry(*log);
   (void)run::has_traces(path());
   play_back();
+  follow();
   std::remove(path().c_str());
   return 0;
 }

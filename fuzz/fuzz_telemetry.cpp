@@ -1,13 +1,10 @@
 // A file of telemetry of any kind, and what is said of it.
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
-#include "analysis/telemetry/anomalies.h"
-#include "analysis/telemetry/heat_cost.h"
-#include "analysis/telemetry/telemetry.h"
+#include "check_telemetry.h"
 #include "file_input.h"
 #include "import/import.h"
 #include "import/telemetry/telemetry.h"
@@ -17,36 +14,6 @@ namespace {
 using namespace ergometer;
 
 constexpr uint8_t kAsFile = 31;
-
-void check(double value) {
-  if (!std::isfinite(value)) std::abort();
-}
-
-void check(const analysis::TelemetryReport& report) {
-  for (const analysis::DeviceReport& device : report.devices) {
-    for (const double value : {device.mean_w, device.p95_w, device.peak_w, device.energy_j,
-                               device.disagreement_pct, device.updates.period_s})
-      check(value);
-    for (const analysis::EnergyWay& way : device.energies) check(way.energy_j);
-    for (const analysis::ChangePoint& change : device.changes) check(change.before + change.after);
-  }
-  for (const analysis::TrainingReport& training : report.training)
-    check(training.node_energy_j + training.energy_per_sample_j + training.disagreement_pct +
-          training.logged.median_s + training.logged.high_s);
-  for (const analysis::GaugeReport& gauge : report.gauges) check(gauge.mean);
-  for (const analysis::CollectiveSize& size : report.collectives.sizes)
-    check(size.median_s + size.bus_gb_per_s);
-  for (const analysis::CommunicatorRank& rank : report.collectives.ranks)
-    check(rank.others_waited_s);
-  check(report.power.mean_w_per_gpu + report.cluster.mean_w + report.thermal.mean_gpu_c);
-}
-
-/// What is told of GPUs beside each other and over time.
-void check_changes(const run::DeviceLog& log) {
-  for (const analysis::LevelShift& shift : analysis::find_anomalies({}, log).shifts)
-    check(shift.before + shift.after);
-  for (const analysis::HeatCost& cost : analysis::heat_costs(log)) check(cost.lost_fraction);
-}
 
 }  // namespace
 

@@ -28,6 +28,7 @@ seeds() {
   case "$1" in
     fuzz_model) folders=(catalog/models) ;;
     fuzz_study) folders=(catalog/studies) ;;
+    fuzz_software) folders=(catalog/software catalog/recipes) ;;
     fuzz_cluster) folders=(catalog/clusters catalog/nodes) ;;
   esac
   if [ -d "fuzz/corpus/$1" ]; then folders+=("fuzz/corpus/$1"); fi

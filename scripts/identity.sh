@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The same job gives the same bytes from every build: g++ without optimisation, the release build and clang. Compares
-# JSON and trace of three jobs, and the study's whole matrix with one and two threads; ends with status 1 on a difference.
+# The same job gives the same bytes from every build: g++ without optimisation, the release build and clang. Compares JSON
+# and trace of jobs, what a twin is fitted to, and the study's whole matrix with one and two threads; ends with status 1
+# on a difference.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,6 +9,8 @@ jobs=(
   "llama3-70b --cluster charllm-h200 --gpus 32 --tp 4 --pp 4 --mbs 1 --gbs 128 --seq-length 8192"
   "mixtral-8x7b --cluster hgx-h100 --gpus 64 --tp 2 --pp 2 --ep 8 --mbs 1 --gbs 64 --seq-length 4096 --sequence-parallel --overlap-grad-reduce"
   "gpt3-175b --cluster dgx-a100 --gpus 128 --tp 8 --pp 8 --vpp 2 --mbs 1 --gbs 128 --seq-length 2048 --recompute full"
+  "llama3-8b --cluster hgx-h100 --gpus 32 --tp 2 --pp 2 --mbs 1 --gbs 64 --seq-length 8192 --sequence-lengths lognormal:2000,1.2 --sequence-batching packed --shuffle 3 --duration 60 --seed 7"
+  "llama3-8b --cluster hgx-h100 --gpus 16 --tp 2 --cp 2 --mbs 1 --gbs 64 --seq-length 8192 --sequence-lengths uniform:100-8000 --sequence-batching padded --sequence-order length-balanced"
 )
 
 ./scripts/install-dependencies.sh --developers
@@ -31,6 +34,10 @@ job() {  # build, job
   cat "$scratch/trace"
 }
 
+# What one build fits to a Run that the release build simulated of a cluster whose numbers are others.
+twin_files=tests/golden/calibrate/twin
+twin() { "build/$1/ergometer" calibrate --from "$scratch/recorded.run" $twin_files/job.yaml --json --quiet; }  # build
+
 matrix() { "build/$1/ergometer" sweep charllm --threads "$2" --json --quiet; }  # build, threads
 
 status=0
@@ -50,6 +57,13 @@ for words in "${jobs[@]}"; do
     job "$build" "$words" >"$scratch/found"
     compare "$build: $words"
   done
+done
+build/release/ergometer simulate $twin_files/job.yaml --cluster $twin_files/hidden.yaml --run "$scratch/recorded.run" \
+  --quiet >/dev/null
+twin release >"$scratch/wanted"
+for build in "${builds[@]:1}"; do
+  twin "$build" >"$scratch/found"
+  compare "$build: a twin"
 done
 matrix release 1 >"$scratch/wanted"
 for build in "${builds[@]}"; do

@@ -156,6 +156,23 @@ TEST(Trainer, RefusesWhatIsNoLiteral) {
     (void)parse_trainer_python(torn, "t.py");
 }
 
+/// Whatever a name stands for is looked up in all of the text.
+TEST(Trainer, ReadsNoMoreCallsThanAHandWrites) {
+  std::string calls, arguments, factors = "SFTConfig(gradient_accumulation_steps=1";
+  for (int i = 0; i < 1000; ++i) {
+    calls += "SFTConfig(packing=True)\n";
+    arguments += 'a' + std::to_string(i) + "=1,";
+    factors += " * 1";
+  }
+  for (const std::string& text :
+       {calls, "SFTConfig(" + arguments + ")", "SFTConfig(fsdp_config={" + arguments + "})"})
+    EXPECT_NE(error_of(parse_trainer_python(text, "t.py")).find("found more than 100 calls"),
+              std::string::npos)
+        << text.substr(0, 40);
+  EXPECT_NE(error_of(parse_trainer_python(factors + ")", "t.py")).find("a literal can be read"),
+            std::string::npos);
+}
+
 TEST(Trainer, AxolotlNeedsAnAdapter) {
   const auto full =
       parse_axolotl("base_model: Qwen/Qwen3-8B\nlora_r: 8\nmicro_batch_size: 2\n", "a.yml");

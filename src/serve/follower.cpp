@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/entries.h"
 #include "record/clock.h"
 #include "record/push/pusher.h"
 #include "record/source.h"
@@ -26,6 +27,9 @@ using std::chrono::seconds;
 constexpr int64_t kRowsAtFirst = 4096;  ///< of a file that is new here
 constexpr int64_t kLatelyS = 30;
 constexpr int kFirstMetric = 2;  ///< column behind time and device
+
+/// A file holds any number.
+bool is_time(int64_t time_ns) { return time_ns >= 0 && time_ns <= PushLimits::kLatestNs; }
 
 std::string fact(run::Database& db, const char* key) {
   run::Statement select(db, "SELECT value FROM run WHERE key = ?");
@@ -70,7 +74,7 @@ std::vector<PushReading> latest_readings(run::Database& db, int64_t first, size_
   std::vector<PushReading> readings;
   for (const auto& [of, sample] : latest) {
     const run::MetricInfo& info = run::metric_info(of.second);
-    if (sample.value >= info.lowest && sample.value <= info.highest && sample.time_ns >= 0)
+    if (sample.value >= info.lowest && sample.value <= info.highest && is_time(sample.time_ns))
       readings.push_back({of.first, of.second, sample});
   }
   // Those of one device and time stand side by side, to share a row.
@@ -85,7 +89,9 @@ run::ClockReading latest_clock(run::Database& db) {
                         "SELECT time_ns, monotonic_ns, max_error_ns FROM clock_readings "
                         "ORDER BY rowid DESC LIMIT 1");
   if (!select.step()) return {};
-  return {select.integer(0), select.integer(1), select.integer(2)};
+  const run::ClockReading read{select.integer(0), select.integer(1), select.integer(2)};
+  const bool times = is_time(read.time_ns) && is_time(read.monotonic_ns);
+  return times && is_time(read.max_error_ns) ? read : run::ClockReading{};
 }
 
 bool same(const timespec& a, const timespec& b) {
@@ -109,11 +115,12 @@ Push read_growth(const std::string& path, int64_t after) {
   if (!run::parse_prediction(push.prediction)) push.prediction.clear();
   PushBatch batch;
   batch.sequence = db.number("SELECT max(rowid) FROM readings");
+  if (batch.sequence <= after || batch.sequence > PushLimits::kLatestNs) return push;
   batch.first = std::max(after + 1, after == 0 ? batch.sequence - kRowsAtFirst : 1);
   batch.readings = latest_readings(db, batch.first, push.devices.size());
   batch.clock = latest_clock(db);
   batch.end = !fact(db, "ended_ns").empty();
-  if (db.ok() && batch.sequence > after) push.batches.push_back(std::move(batch));
+  if (db.ok()) push.batches.push_back(std::move(batch));
   return push;
 }
 
@@ -154,9 +161,9 @@ void Follower::Shared::look_at(const std::string& path) {
 }
 
 void Follower::Shared::look() {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
-    if (entry.path().extension() == ".run") look_at(entry.path().string());
+  base::for_each_entry(folder, [&](const std::filesystem::path& path) {
+    if (path.extension() == ".run") look_at(path.string());
+  });
 }
 
 Follower::Follower(const std::string& folder) : shared_(std::make_unique<Shared>()) {

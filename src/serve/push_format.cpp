@@ -18,8 +18,7 @@ using simdjson::dom::element;
 using simdjson::dom::object;
 
 constexpr size_t kDepth = 8;
-/// 1970 to 2116, as in Runs: differences stay within 64 bits.
-constexpr int64_t kLatestNs = int64_t{1} << 62;
+constexpr int64_t kLatestNs = PushLimits::kLatestNs;
 
 tl::unexpected<base::Error> wrong(const char* key, const std::string& expected) {
   return base::input_error(fmt::format("\"{}\": {} is expected", key, expected));

@@ -17,6 +17,8 @@ namespace ergometer::serve {
 struct PushLimits {
   static constexpr size_t kBytes = size_t{1} << 20, kName = 64, kText = 128;
   static constexpr size_t kDevices = 512, kBatches = 1024, kCells = 65536, kSteps = 1024;
+  /// 1970 to 2116, as in Runs: differences stay within 64 bits.
+  static constexpr int64_t kLatestNs = int64_t{1} << 62;
 };
 
 struct PushReading {

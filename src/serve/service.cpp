@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "base/entries.h"
 #include "record/clock.h"
 #include "record/source.h"
 #include "serve/follower.h"
@@ -192,7 +193,8 @@ struct Service::State : HttpHandler {
   HttpAnswer refused(const std::string& job, const base::Error& error);
   std::string problem() const;
   void commit();
-  void commit(OpenJob& job);
+  using Answers = std::vector<std::pair<Ticket, HttpAnswer>>;
+  void commit(OpenJob& job, Answers& answers);
   void tell(const std::string& job, const std::string& what);
   HttpAnswer state(const std::string& asked);
   OpenJob* shown(const std::string& asked);
@@ -200,12 +202,11 @@ struct Service::State : HttpHandler {
 };
 
 void Service::State::list_folder() {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(options.folder, ignored)) {
-    const std::string file = entry.path().filename().string();
-    if (!file.ends_with(kRunEnding) || listed.size() >= kMostListed) continue;
+  base::for_each_entry(options.folder, [&](const std::filesystem::path& path) {
+    const std::string file = path.filename().string();
+    if (!file.ends_with(kRunEnding) || listed.size() >= kMostListed) return;
     listed.push_back(file.substr(0, file.size() - kRunEnding.size()));
-  }
+  });
   std::ranges::sort(listed);
 }
 
@@ -339,13 +340,13 @@ std::optional<HttpAnswer> Service::State::store(const Push& push, OpenJob& job, 
   return std::nullopt;
 }
 
-void Service::State::commit(OpenJob& job) {
+void Service::State::commit(OpenJob& job, Answers& answers) {
   job.add_point(time_ns());
   const auto written = job.run.commit();
   const auto waiting = std::exchange(job.waiting, {});
   if (written) tell(job.name, {});
   for (const OpenJob::Waiting& one : waiting)
-    http->answer(
+    answers.emplace_back(
         one.ticket,
         written ? HttpAnswer{200,
                              "application/json",
@@ -356,8 +357,11 @@ void Service::State::commit(OpenJob& job) {
 
 void Service::State::commit() {
   commit_at.reset();
+  Answers answers;
   for (auto& [name, job] : jobs)
-    if (job->run.waits()) commit(*job);
+    if (job->run.waits()) commit(*job, answers);
+  // Whoever is answered may have sent another push already, which opens and closes jobs.
+  for (const auto& [ticket, answer] : answers) http->answer(ticket, answer);
 }
 
 void Service::State::look_at_rules() {

@@ -29,8 +29,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-base::Result<void> post(const Action& action, const std::string& json) {
+base::Result<void> post(const Action& action, const std::string& json, int most_s) {
   record::PushTarget target;
+  target.most_s = most_s;
   target.url = action.target;
   target.named = "webhook";
   target.type = "application/json";
@@ -144,7 +145,7 @@ base::Result<void> run_command(const Action& action, const std::string& json, in
 
 base::Result<void> perform(const Action& action, const std::string& json, int most_s) {
   switch (action.kind) {
-    case Action::Kind::kWebhook: return post(action, json);
+    case Action::Kind::kWebhook: return post(action, json, most_s);
     case Action::Kind::kCommand: return run_command(action, json, most_s);
     case Action::Kind::kFile: return add_line(action.target, json);
     default: return {};

@@ -1,11 +1,18 @@
 #include "watch/actions.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <thread>
+
+#include "record/metrics/listener.h"
 
 namespace ergometer::watch {
 namespace {
@@ -41,6 +48,31 @@ TEST(Actions, ACommandThatDoesNotEndIsEnded) {
   const auto done = perform(command({"sleep", "1000"}), "{}", 0);
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().message.find("was ended"), std::string::npos);
+}
+
+/// Answers every tenth of a second by a byte, for as long as its client listens.
+void answer_byte_by_byte(int listener) {
+  const int client = ::accept(listener, nullptr, nullptr);
+  const std::string head = "HTTP/1.1 200 OK\r\nX-Long: ";
+  bool heard = ::send(client, head.data(), head.size(), MSG_NOSIGNAL) > 0;
+  for (int i = 0; heard && i < 100; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    heard = ::send(client, "a", 1, MSG_NOSIGNAL) > 0;
+  }
+  ::close(client);
+}
+
+TEST(Actions, AServerThatNeverComesToAnEndIsLeft) {
+  const auto listener = record::Listener::open("127.0.0.1:0");
+  ASSERT_TRUE(listener);
+  const int socket = listener->socket.get();
+  ::fcntl(socket, F_SETFL, 0);  // accept waits
+  std::thread server(answer_byte_by_byte, socket);
+  const auto start = std::chrono::steady_clock::now();
+  const std::string url = "http://" + listener->address + "/x";
+  EXPECT_FALSE(perform({Action::Kind::kWebhook, url, {}, {}, {}}, "{}", 1));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  server.join();
 }
 
 TEST(Actions, NobodyWaitsForThem) {

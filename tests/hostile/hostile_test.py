@@ -174,7 +174,7 @@ def stand_in(arguments):
             path = copy
             arguments[index] = f"{before}={copy}" if before else str(copy)
         if scratch in path.parents:
-            os.chmod(path, 0o600)
+            os.chmod(path, path.stat().st_mode | 0o600)  # who else may read it decides what is said of it
             damage(path, draw)
             damaged = str(path)
 
@@ -233,6 +233,7 @@ def main(arguments):
     parser = argparse.ArgumentParser(description="Hostile input through the whole program.")
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the first round's number: every number damages otherwise")
     parser.add_argument("--every", type=int, default=1, help="only every K-th case")
     parser.add_argument("--keep", type=pathlib.Path, help="folder that keeps what a finding needs")
     parser.add_argument("cases", nargs="*", metavar="AREA[/CASE]")
@@ -240,7 +241,8 @@ def main(arguments):
     cases = sorted(path.parent for path in GOLDEN.glob("*/*/cmd"))
     if options.cases:
         cases = [case for case in cases if {case.parent.name, f"{case.parent.name}/{case.name}"} & set(options.cases)]
-    jobs = [(case, number) for number in range(options.rounds) for case in cases[number % options.every::options.every]]
+    rounds = range(options.first, options.first + options.rounds)
+    jobs = [(case, number) for number in rounds for case in cases[number % options.every::options.every]]
     damaged = failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda job: (job, run_case(job[0], options.program.resolve(), job[1], options.keep)), jobs)

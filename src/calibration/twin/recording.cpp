@@ -45,6 +45,8 @@ Values share_of(const compare::Measured& whole, const std::vector<run::RankTrace
 base::Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t steps,
                              const std::string& name, Recording& recording) {
   ERGOMETER_ASSIGN(const compare::Measured traced, compare::measure(ranks, {}, name));
+  if (!(traced.performance.step_time_s > 0))
+    return base::input_error(fmt::format("{}: the trace's kernels take no time", name));
   recording.traced = true;
   recording.durations = durations_of(ranks);
   recording.step_noise = kTracedStepNoise;
@@ -58,6 +60,11 @@ base::Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t s
         "{}: the trace marks neither steps (torch.profiler's step()) nor an optimizer's; "
         "--trace-steps N says how many it holds",
         name));
+  if (const int64_t most = std::ssize(ranks.front().events); steps > most)
+    return base::input_error(
+        fmt::format("{}: the trace of a rank holds {} kernels; --trace-steps N is at most as many, "
+                    "found {}",
+                    name, most, steps));
   recording.values = share_of(traced, ranks, steps);
   recording.notes.push_back(fmt::format("the trace marks no steps: it is taken for {}", steps));
   return {};

@@ -62,6 +62,16 @@ TEST(TwinRecording, ATraceWithoutMarksIsAsManyStepsAsOptimizersSay) {
   EXPECT_EQ(recording->notes.size(), 1u);
 }
 
+TEST(TwinRecording, ATraceThatTellsNoStepIsRefused) {
+  analysis::TestTrace instant;
+  instant.kernel(5, 5, 7, "sm90_xmma_gemm_bf16");
+  EXPECT_EQ(recording_of({instant.trace}, {}, "trace.json", 1).error().message,
+            "trace.json: the trace's kernels take no time");
+  EXPECT_EQ(recording_of({two_steps().trace}, {}, "trace.json", 7).error().message,
+            "trace.json: the trace of a rank holds 6 kernels; --trace-steps N is at most as many, "
+            "found 7");
+}
+
 TEST(TwinRecording, TheLogsStepCountsBesideATrace) {
   analysis::TestTrace test = two_steps();
   test.step(1, 0, 50 * kMs).step(2, 50 * kMs, 100 * kMs);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/entries.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "intake/launch_script.h"
@@ -91,8 +92,9 @@ std::vector<std::string> texts_of(const std::filesystem::path& path) {
 /// The programs in the order in which they were started.
 std::vector<intake::StartedProgram> started_programs(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".words") files.push_back(entry.path());
+  base::for_each_entry(folder.string(), [&](const std::filesystem::path& path) {
+    if (path.extension() == ".words") files.push_back(path);
+  });
   std::ranges::sort(files);
   std::vector<intake::StartedProgram> programs;
   for (std::filesystem::path& file : files) {

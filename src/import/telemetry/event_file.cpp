@@ -158,10 +158,11 @@ struct StepOf {
 /// the times at which each step's first scalar was written.
 class EventSteps {
  public:
-  /// False: no time that a clock shows.
+  /// False: no time that a clock shows, or no step that a program counts.
   bool add(const ScalarEvent& event) {
     if (event.scalars.empty()) return true;
-    if (!(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
+    if (event.step < 0 ||
+        !(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
       return false;
     StepOf& step = steps_.try_emplace(event.step).first->second;
     if (step.first_ns == 0) step.first_ns = std::llround(event.wall_s * kNsPerSecond);
@@ -218,7 +219,7 @@ base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
       return damaged(at, "found a record that fails its check");
     const auto event = parse_event(data);
     if (!event) return damaged(at, "found a record that is no event of TensorBoard's");
-    if (!steps.add(*event)) log.drop("an event without a time");
+    if (!steps.add(*event)) log.drop("an event without a time or a step");
     at += kHeadOfRecord + *length + kCheckBytes;
   }
   run::TrainingLog training;

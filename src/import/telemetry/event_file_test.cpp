@@ -90,6 +90,21 @@ TEST(EventFile, WhatAProgramSaysAStepTookCounts) {
   EXPECT_EQ(titan.steps.at(0).tokens_per_s_per_gpu, 6012);
 }
 
+/// A program counts from 0 on; the difference of two steps is one of 64 bits then.
+TEST(EventFile, AStepBelowZeroIsNone) {
+  const std::string negative =
+      record('\x09' + little_endian(std::bit_cast<uint64_t>(1.7e9 - 60), 8) + '\x10' +
+             std::string(9, '\xff') + '\x01' +
+             within('\x2a', within('\x0a', within('\x0a', "loss") + '\x15' + little_endian(0, 4))));
+  const auto log = parse_telemetry(
+      first_record() + negative + event(1.7e9, 1, "loss", 2) + event(1.7e9 + 3, 2, "loss", 2), "a",
+      {});
+  ASSERT_TRUE(log);
+  EXPECT_EQ(steps_of(log->training.at(0)), (Steps{{2, 3.0}}));
+  ASSERT_EQ(log->dropped.size(), 1U);
+  EXPECT_EQ(log->dropped[0].reason, "an event without a time or a step");
+}
+
 /// A file that still grows may end anywhere.
 TEST(EventFile, EndsAnywhere) {
   const std::string whole = first_record() + event(1.7e9, 1, "loss", 2) +

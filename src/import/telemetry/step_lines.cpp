@@ -121,7 +121,9 @@ std::optional<StepLine> with_stamp(std::string_view line) {
   const std::string text = uncoloured(line);
   const auto number = value_behind(text, "step:");
   const auto stamp = stamp_in(text);
-  if (!number || !stamp || text.find("loss:") == std::string::npos) return std::nullopt;
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  // What stood inside an escape is gone.
+  if (!number || !stamp || !has("loss:") || !has("tps:")) return std::nullopt;
   return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp, rate_in(text)};
 }
 

@@ -36,6 +36,10 @@ constexpr std::array<std::string_view, 19> kMatters = {"fsdp_config",
                                                        "load_in_8bit",
                                                        "attn_implementation"};
 
+/// Of a file: whoever writes by hand stays below, and what is read of a name is looked up in all of
+/// the text.
+constexpr size_t kMostCalls = 100, kMostArguments = 500;
+
 int line_at(const std::string& text, size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
 }
@@ -104,7 +108,8 @@ PythonArgument argument_of(const std::string& text, size_t begin, size_t end) {
   return argument;
 }
 
-/// The arguments of the call whose parenthesis opens at `open`.
+/// The arguments of the call whose parenthesis opens at `open`; one beyond the most, where there
+/// are more.
 std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t open) {
   std::vector<PythonArgument> arguments;
   int depth = 0;
@@ -123,7 +128,7 @@ std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t op
       if (!argument.value.empty()) arguments.push_back(std::move(argument));
       begin = i + 1;
     }
-    if (ends) break;
+    if (ends || arguments.size() > kMostArguments) break;
     ++i;
   }
   return arguments;
@@ -148,7 +153,9 @@ std::optional<std::string> literal(const std::string& text) {
                                          (text[0] == '(' && text.back() == ')'));
   if (!list) return scalar(text);
   std::string joined;
-  for (const PythonArgument& item : arguments_of_call(text, 0)) {
+  const std::vector<PythonArgument> items = arguments_of_call(text, 0);
+  if (items.size() > kMostArguments) return std::nullopt;
+  for (const PythonArgument& item : items) {
     const auto value = item.name.empty() ? scalar(item.value) : std::nullopt;
     if (!value) return std::nullopt;
     joined += (joined.empty() ? "" : ",") + *value;
@@ -203,8 +210,7 @@ class PythonReader {
         trl_ = trl_ || it.callee == Callee::kTrlArguments;
         if (it.callee == Callee::kTrlArguments && it.name != "SFTConfig")
           other_ = preference_training(it.name, file_);
-        for (const PythonArgument& argument : arguments_of_call(text_, open))
-          ERGOMETER_TRY(read_argument(it.callee, argument, argument.line));
+        ERGOMETER_TRY(read_call(it.callee, arguments_of_call(text_, open)));
       }
     if (values_.empty())
       return input_error(fmt::format(
@@ -223,6 +229,22 @@ class PythonReader {
     const std::string before = trimmed(std::string_view(text_).substr(line, at - line));
     return before == "class" || before == "def" || before.ends_with("Tokenizer.") ||
            before.ends_with("Processor.") || before.ends_with("Config.");
+  }
+
+  Result<void> read_call(Callee callee, const std::vector<PythonArgument>& arguments) {
+    ++calls_;
+    ERGOMETER_TRY(count(arguments));
+    for (const PythonArgument& argument : arguments)
+      ERGOMETER_TRY(read_argument(callee, argument, argument.line));
+    return {};
+  }
+  Result<void> count(const std::vector<PythonArgument>& arguments) {
+    arguments_ += arguments.size();
+    if (calls_ <= kMostCalls && arguments_ <= kMostArguments) return {};
+    return input_error(fmt::format(
+        "{}: found more than {} calls that configure training, or more than {} arguments of them; "
+        "allowed: as many as a script has that is written by hand",
+        file_, kMostCalls, kMostArguments));
   }
 
   Result<void> read_argument(Callee callee, PythonArgument argument, int line) {
@@ -270,7 +292,9 @@ class PythonReader {
 
   /// fsdp_config={"activation_checkpointing": True}
   Result<void> add_dictionary(const PythonArgument& argument) {
-    for (const PythonArgument& item : arguments_of_call(argument.value, 0)) {
+    const std::vector<PythonArgument> items = arguments_of_call(argument.value, 0);
+    ERGOMETER_TRY(count(items));
+    for (const PythonArgument& item : items) {
       const std::string& text = item.value;
       if (text[0] != '"' && text[0] != '\'') continue;
       const size_t key_end = behind_string(text, 0);
@@ -286,9 +310,10 @@ class PythonReader {
   /// 64 // BATCH, MBS * 4: whole numbers and names of such, from left to right.
   std::optional<int64_t> product(std::string_view text) const {
     constexpr int64_t kMost = 1'000'000;
+    constexpr int kMostFactors = 8;
     std::optional<int64_t> made;
     bool divides = false;
-    while (true) {
+    for (int i = 0; i < kMostFactors; ++i) {
       const size_t end = std::min(text.find_first_of("*/"), text.size());
       const auto value = literal(constant(trimmed(text.substr(0, end))));
       const auto number = base::parse_integer(value.value_or(""));
@@ -301,6 +326,7 @@ class PythonReader {
       if (!divides && (text[end] == '/' || text.substr(end, 2) == "**")) return std::nullopt;
       text.remove_prefix(end + (divides ? 2 : 1));
     }
+    return std::nullopt;
   }
 
   Result<void> add_argument(const PythonArgument& argument) {
@@ -335,6 +361,7 @@ class PythonReader {
   const std::string& file_;
   spec::FlatYaml values_;
   bool trl_ = false;
+  size_t calls_ = 0, arguments_ = 0;
   std::optional<Leftover> other_;  ///< what it trains is no fine-tuning on texts
 };
 

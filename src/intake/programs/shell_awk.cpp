@@ -65,7 +65,8 @@ bool read_columns(const std::string& list, AwkProgram& program) {
     if (!number) return false;
     program.columns.push_back(*number);
   }
-  return !program.sums || program.columns.size() == 1;
+  constexpr size_t kMostColumns = 100;
+  return program.columns.size() <= (program.sums ? 1 : kMostColumns);
 }
 
 std::optional<AwkProgram> awk_program(std::string text, const AwkTexts& variables) {

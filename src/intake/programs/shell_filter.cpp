@@ -158,7 +158,9 @@ bool substitute_in(std::string& line, const SedCommand& command) {
   std::array<regmatch_t, 10> found{};
   size_t at = 0;
   bool changed = false;
-  while (at <= line.size() && command.pattern->find(line.c_str() + at, at == 0, found)) {
+  // A line that grows beyond what is followed is left as it is by then.
+  while (at <= line.size() && made.size() <= kLongestFiltered &&
+         command.pattern->find(line.c_str() + at, at == 0, found)) {
     changed = true;
     made.append(line, at, static_cast<size_t>(found[0].rm_so));
     made += replacement(command.to, line.c_str() + at, found);
@@ -241,6 +243,7 @@ Filtered sed_by_patterns(const SedWords& read, const std::string& text) {
       const bool meant = command.kind == 's' ? substitute_in(line, command)
                          : command.line > 0  ? number == command.line
                                              : command.pattern->matches(line);
+      if (line.size() > kLongestFiltered) return std::nullopt;
       deleted = meant && command.kind == 'd';
       if (meant && (command.prints || command.kind == 'p')) made.push_back(line);
     }
@@ -266,9 +269,11 @@ Filtered sed(const UtilityWords& words, const std::string& input,
   constexpr size_t kLongestLine = 100'000;
   for (std::string& line : lines)
     for (const Substitution& one : plain)
-      for (size_t at = line.find(one.from); at != line.npos && line.size() < kLongestLine;
-           at = one.everywhere ? line.find(one.from, at + one.to.size()) : line.npos)
+      for (size_t at = line.find(one.from); at != line.npos;
+           at = one.everywhere ? line.find(one.from, at + one.to.size()) : line.npos) {
         line.replace(at, one.from.size(), one.to);
+        if (line.size() > kLongestLine) return std::nullopt;
+      }
   return UtilityResult{join_shell_lines(lines), 0};
 }
 

@@ -14,6 +14,19 @@ std::string filtered(const std::vector<std::string>& words, const std::string& i
   return result ? result->output : "-";
 }
 
+/// A script of a few hundred bytes may not ask for gigabytes, nor for minutes.
+TEST(ShellFilter, WhatGrowsWithoutEndIsNotFollowed) {
+  std::string words, places, columns = "$0";
+  for (int i = 0; i < 9; ++i) words += "s/[a]/aaaaaaaaaa/g;";
+  EXPECT_EQ(filtered({"sed", words}, "a\n"), "-");
+  EXPECT_EQ(filtered({"sed", "s/[a]/aa/g"}, "a\na\n"), "aa\naa\n");
+  EXPECT_EQ(filtered({"sed", "s/a/" + std::string(100, 'a') + "/g"}, std::string(2000, 'a')), "-");
+  for (int i = 0; i < 200; ++i) places += i == 0 ? "1" : ",1", columns += ",$0";
+  EXPECT_EQ(filtered({"awk", "{print " + columns + "}"}, "a\n"), "-");
+  const auto cut = shell_lines_of({{"cut", 1}, {"-c" + places, 1}}, "abc\n", {});
+  EXPECT_FALSE(cut.has_value());
+}
+
 TEST(ShellFilter, AwkLooksUp) {
   const std::string sizes = "7b 32 4096\n13b 40 5120\n";
   EXPECT_EQ(filtered({"awk", "$1==\"13b\" {print $2, $3}"}, sizes), "40 5120\n");

@@ -13,8 +13,11 @@ using LinesOutput = std::optional<UtilityResult>;
 
 /// "2", "2-", "-3", "1,3-4": which of `count` fields or characters, in their own order.
 std::optional<std::vector<bool>> chosen_of(const std::string& list, size_t count) {
+  constexpr size_t kMostParts = 100;
   std::vector<bool> chosen(count, false);
-  for (const std::string& part : base::split(list, ',')) {
+  const std::vector<std::string> parts = base::split(list, ',');
+  if (parts.size() > kMostParts) return std::nullopt;
+  for (const std::string& part : parts) {
     const size_t dash = part.find('-');
     const std::string low = part.substr(0, dash),
                       high = dash == part.npos ? low : part.substr(dash + 1);

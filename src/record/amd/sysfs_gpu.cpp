@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "base/entries.h"
 #include "record/factors.h"
 
 namespace ergometer::record::amd {
@@ -138,15 +139,15 @@ class SysfsSensors : public Sensors {
   /// The hwmon folder's files by name, and inputs of temperature and clock by label as well.
   static std::map<std::string, fs::path> hwmon_files(const std::string& folder) {
     std::map<std::string, fs::path> files;
-    std::error_code error;
-    for (const auto& hwmon : fs::directory_iterator(fs::path(folder) / "hwmon", error))
-      for (const auto& file : fs::directory_iterator(hwmon.path(), error)) {
-        const std::string name = file.path().filename().string();
-        files[name] = file.path();
+    base::for_each_entry(folder + "/hwmon", [&](const fs::path& hwmon) {
+      base::for_each_entry(hwmon.string(), [&](const fs::path& file) {
+        const std::string name = file.filename().string();
+        files[name] = file;
         const size_t label = name.find("_label");
-        if (label == std::string::npos) continue;
-        files[line_of(file.path())] = hwmon.path() / (name.substr(0, label) + "_input");
-      }
+        if (label == std::string::npos) return;
+        files[line_of(file)] = hwmon / (name.substr(0, label) + "_input");
+      });
+    });
     return files;
   }
 
@@ -203,13 +204,13 @@ std::unique_ptr<Sensors> sysfs_sensors(const std::string& folder, CallCosts& cos
 
 std::vector<Gpu> find_sysfs_gpus(const std::string& sys, CallCosts& costs) {
   std::map<std::string, fs::path> folders;  // by PCI address; a card has several nodes
-  std::error_code error;
-  for (const auto& card : fs::directory_iterator(sys + "/class/drm", error)) {
-    const std::string name = card.path().filename().string();
-    if (name.rfind("card", 0) != 0 || name.find('-') != std::string::npos) continue;
-    const fs::path device = fs::canonical(card.path() / "device", error);
+  base::for_each_entry(sys + "/class/drm", [&](const fs::path& card) {
+    const std::string name = card.filename().string();
+    if (name.rfind("card", 0) != 0 || name.find('-') != std::string::npos) return;
+    std::error_code error;
+    const fs::path device = fs::canonical(card / "device", error);
     if (!error && line_of(device / "vendor") == "0x1002") folders[device.filename()] = device;
-  }
+  });
   std::vector<Gpu> gpus;
   for (const auto& [pci, folder] : folders)
     gpus.push_back({pci, name_of(folder), line_of(folder / "unique_id"),

@@ -3,12 +3,33 @@
 #include <fmt/format.h>
 #include <httplib.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
 #include "base/file.h"
 #include "record/push/broken_pipe.h"
 
 namespace ergometer::record {
-
 namespace {
+
+/// Ends a request that takes too long, as of a server that answers byte by byte: the client's own
+/// limits are those of one read or write.
+class TimeLimit {
+ public:
+  TimeLimit(httplib::Client& http, int most_s)
+      : thread_([&http, most_s](const std::stop_token& over) {
+          std::mutex mutex;
+          std::condition_variable_any ends;
+          std::unique_lock lock(mutex);
+          ends.wait_for(lock, over, std::chrono::seconds(most_s), [] { return false; });
+          if (!over.stop_requested()) http.stop();
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
 
 class PushConnection : public PushClient {
  public:
@@ -16,12 +37,14 @@ class PushConnection : public PushClient {
   base::Result<PushAnswer> post(const std::string& lines) override;
 
   std::string url, path, type;
+  int most_s = 0;
   httplib::Client http;
   httplib::Headers headers;
 };
 
 base::Result<PushAnswer> PushConnection::post(const std::string& lines) {
   const NoBrokenPipeSignal no_signal;
+  const TimeLimit limit(http, most_s);
   const auto answer = http.Post(path, headers, lines, type);
   if (answer.error() == httplib::Error::SSLServerVerification)
     return base::missing_error(
@@ -53,6 +76,7 @@ base::Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) 
   if (!client->http.is_valid()) return wrong("is not understood");
   client->path = url.substr(end);
   client->type = target.type;
+  client->most_s = target.most_s;
   if (!target.whole_url) {
     while (client->path.ends_with('/')) client->path.pop_back();
     client->path += "/push";

@@ -14,6 +14,7 @@ struct PushTarget {
   std::string named = "--push";  ///< what errors call it
   std::string type = "application/x-ndjson";  ///< of what is posted
   bool whole_url = false;                     ///< else it is posted to the URL's /push
+  int most_s = 10;  ///< seconds that a request takes, to its answer's last byte
 };
 
 struct PushAnswer {

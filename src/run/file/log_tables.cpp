@@ -168,6 +168,14 @@ void select_training(Database& db, std::vector<TrainingLog>& logs) {
   }
 }
 
+/// What readers of logs take for a step.
+bool is_step(const TrainingStep& step) {
+  constexpr double kMostSeconds = 1e6;
+  constexpr int64_t kFarOff_ns = INT64_MAX / 2;
+  return step.number >= 0 && step.seconds > 0 && step.seconds <= kMostSeconds &&
+         step.tokens_per_s_per_gpu >= 0 && step.end_ns > -kFarOff_ns;
+}
+
 /// Files of versions that read no steps have no such table, or lack its last columns.
 bool select_steps(Database& db, std::vector<TrainingLog>& logs) {
   const std::vector<std::string> columns = db.columns("training_steps");
@@ -178,8 +186,9 @@ bool select_steps(Database& db, std::vector<TrainingLog>& logs) {
   Statement select(db, (sql + " FROM training_steps ORDER BY rowid").c_str());
   while (select.step()) {
     TrainingLog* log = owner_of(select, logs);
-    if (log == nullptr) return false;
-    log->steps.push_back({select.integer(1), select.real(2), select.integer(3), select.real(4)});
+    const TrainingStep step{select.integer(1), select.real(2), select.integer(3), select.real(4)};
+    if (log == nullptr || !is_step(step)) return false;
+    log->steps.push_back(step);
   }
   return true;
 }

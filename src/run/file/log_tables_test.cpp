@@ -210,7 +210,10 @@ TEST_F(LogTables, DamagedRowsAreAnError) {
        {"UPDATE readings SET device = 9", "UPDATE readings SET time_ns = 9223372036854775807",
         "UPDATE devices SET device = 7 WHERE device = 1", "UPDATE devices SET kind = 'toaster'",
         "UPDATE devices SET conversion_efficiency = 0", "UPDATE energy_windows SET device = -1",
-        "UPDATE partial_metrics SET device = 99"})
+        "UPDATE partial_metrics SET device = 99", "UPDATE training_steps SET log = 9",
+        "UPDATE training_steps SET seconds = 0", "UPDATE training_steps SET seconds = 9e9",
+        "UPDATE training_steps SET end_ns = -9223372036854775807",
+        "UPDATE training_steps SET tokens_per_s_per_gpu = -1"})
     EXPECT_NE(error_after(damage).find("the Run is damaged"), std::string::npos) << damage;
   for (const char* damage : {"UPDATE readings SET power = 9e99", "UPDATE gauges SET value = 9e999"})
     EXPECT_NE(error_after(damage).find("allowed: a number up to 1e60"), std::string::npos)

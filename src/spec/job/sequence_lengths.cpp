@@ -68,14 +68,18 @@ std::optional<SequenceLengths> uniform(std::string_view text) {
       LengthKind::kUniform, static_cast<double>(*shortest), static_cast<double>(*longest), {}, {}};
 }
 
+/// False: more documents of a length than may be.
+bool add(Counts& counts, int64_t length, int64_t documents) {
+  return (counts[length] += documents) <= kMostDocuments;
+}
+
 std::optional<SequenceLengths> counted(std::string_view text) {
   Counts counts;
   for (const std::string& item : base::split(text, ',')) {
     const auto parts = parts_of(item, 'x');
     const auto length = whole(parts ? parts->first : item, kLongestDocument);
     const auto documents = parts ? whole(parts->second, kMostDocuments) : std::optional<int64_t>(1);
-    if (!length || !documents) return std::nullopt;
-    counts[*length] += *documents;
+    if (!length || !documents || !add(counts, *length, *documents)) return std::nullopt;
   }
   if (counts.empty()) return std::nullopt;
   return SequenceLengths{LengthKind::kCounted, 0, 0, {}, {counts.begin(), counts.end()}};
@@ -107,7 +111,9 @@ Result<Counts> counts_of_table(std::string_view text, const std::string& file) {
     };
     ERGOMETER_ASSIGN(const int64_t length, number("length", kLongestDocument));
     ERGOMETER_ASSIGN(const int64_t documents, number("count", kMostDocuments));
-    counts[length] += documents;
+    if (!add(counts, length, documents))
+      return input_error(fmt::format("{}:{}: count: found more than {} documents of {} tokens",
+                                     file, table.rows[row].line, kMostDocuments, length));
   }
   return counts;
 }

@@ -54,6 +54,10 @@ TEST(SequenceLengths, SaysWhatIsWrong) {
   EXPECT_EQ(error("700\n12 tokens\n"),
             "a.csv:2: length: found \"12 tokens\"; allowed: a whole number from 1 to 134217728");
   EXPECT_EQ(error("\n\n"), "a.csv: holds no lengths");
+  // As many of one length as are read again from the job that is written.
+  EXPECT_EQ(error("length,count\n8,1000000000\n8,1\n"),
+            "a.csv:3: count: found more than 1000000000 documents of 8 tokens");
+  EXPECT_FALSE(parse_sequence_lengths("counts:8x1000000000,8"));
   EXPECT_NE(error("length,documents\n1,2\n"), "");
 }
 
