@@ -82,9 +82,12 @@ Order order_of(const std::vector<Found>& found) {
 }
 
 std::string numbers_text(const std::vector<Found>& found, const Order& order) {
-  const auto value = [&](size_t i) { return found[i].measure->value; };
-  return fmt::format("{:+.3g}{} ({:+.3g} to {:+.3g})", value(order.middle),
-                     found.front().measure->unit, value(order.low), value(order.high));
+  const auto text = [&](size_t i) {
+    const double value = found[i].measure->value;
+    return std::fabs(value) < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+  };
+  return fmt::format("{}{} ({} to {})", text(order.middle), found.front().measure->unit,
+                     text(order.low), text(order.high));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ TEST(AsMeasured, ASpreadTellsItsMiddleAndWhereItAgrees) {
                           found(-1.9, Agreement::kInPart, 7, 0, charllm::kAny)},
                          kThree);
   EXPECT_EQ(spread.predicted,
-            "-1.9 % (-3.9 to +1.5), as reported under 1 of 3 conditions (boards 2, 20 C); "
+            "-1.9 % (-3.9 to 1.5), as reported under 1 of 3 conditions (boards 2, 20 C); "
             "boards 1, 40 C: text of -1.9");
   EXPECT_EQ(spread.agrees, Agreement::kInPart);
   EXPECT_EQ(spread.points, (std::vector<int64_t>{1, 4, 7}));

@@ -116,6 +116,18 @@ TEST(StudyOutput, ARefusedRowHasNoNumbers) {
   EXPECT_TRUE(result.run.study->points[0].values.empty());
 }
 
+TEST(StudyOutput, FindingsAreCountedOnTheTerminalAndInJson) {
+  const Definition definition = *parse_definition(kTwoRows, "s.yaml");
+  SessionResult result = two_rows();
+  EXPECT_EQ(points_text(definition, result, {}, {}).find("findings"), std::string::npos);
+  EXPECT_FALSE(nlohmann::json::parse(points_json(result)).contains("agreement"));
+  result.run.study->findings.push_back({.id = "sign.warm", .agrees = run::Agreement::kYes});
+  const std::string count =
+      "1 of 1 signs and rank orders agree, 0 in part; 0 of 0 sizes agree, 0 in part";
+  EXPECT_NE(points_text(definition, result, {}, {}).find("findings: " + count), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(points_json(result)).at("agreement"), count);
+}
+
 TEST(StudyOutput, ColumnsArePickedByName) {
   const SessionResult result = two_rows();
   const run::Study& study = *result.run.study;
