@@ -121,7 +121,9 @@ TEST(StudyOutput, FindingsAreCountedOnTheTerminalAndInJson) {
   SessionResult result = two_rows();
   EXPECT_EQ(points_text(definition, result, {}, {}).find("findings"), std::string::npos);
   EXPECT_FALSE(nlohmann::json::parse(points_json(result)).contains("agreement"));
-  result.run.study->findings.push_back({.id = "sign.warm", .agrees = run::Agreement::kYes});
+  run::StudyFinding& finding = result.run.study->findings.emplace_back();
+  finding.id = "sign.warm";
+  finding.agrees = run::Agreement::kYes;
   const std::string count =
       "1 of 1 signs and rank orders agree, 0 in part; 0 of 0 sizes agree, 0 in part";
   EXPECT_NE(points_text(definition, result, {}, {}).find("findings: " + count), std::string::npos);
