@@ -138,9 +138,12 @@ TEST(Conditions, LimitsAreTheGpus) {
 TEST(Conditions, Contradictions) {
   EXPECT_EQ(conditions_error({{"steady", "true"}, {"duration", "10min"}}),
             "--steady contradicts --duration 10min; leave one out");
-  EXPECT_EQ(conditions_error({{"steady", "false"}}), "--steady false needs --duration");
+  EXPECT_EQ(conditions_error({{"measured-step", "11"}, {"duration", "10min"}}),
+            "--measured-step 11 contradicts --duration 10min; leave one out");
+  EXPECT_EQ(conditions_error({{"steady", "false"}}),
+            "--steady false needs --duration or --measured-step");
   EXPECT_EQ(conditions_error({{"start-c", "30"}}),
-            "--start-c 30 needs --duration: the steady state has no start");
+            "--start-c 30 needs --duration or --measured-step: the steady state has no start");
   EXPECT_EQ(conditions_error({{"clocks", "constant"}, {"power-cap", "400"}}),
             "--power-cap 400 contradicts --clocks constant; leave one out");
   EXPECT_EQ(conditions_error({{"clocks", "constant"}, {"override", "node0.fan=50%"}}),
