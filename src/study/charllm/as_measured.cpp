@@ -137,7 +137,7 @@ base::Result<std::vector<Point>> as_measured_points() {
       if (!asked.contains({plain.family, plain.id})) continue;
       Point point = plain;
       point.id = charllm::id_under(plain.id, condition);
-      point.axes["boards"] = condition.boards;
+      point.axes["seed"] = condition.boards;
       point.axes["room"] = condition.room_c + " C";
       const auto set = [&](const char* name, const std::string& value) {
         point.settings.set(spec::find_setting(name)->name, value, spec::Origin{"the study", {}});

@@ -59,10 +59,10 @@ TEST(AsMeasured, EveryJobIsPlayedUnderEveryCondition) {
   std::map<std::pair<std::string, std::string>, size_t> in_condition;
   for (const Point& point : *points) {
     EXPECT_TRUE(names.emplace(point.family, point.id).second) << point.family << "/" << point.id;
-    ++in_condition[{point.axes.at("boards"), point.axes.at("room")}];
+    ++in_condition[{point.axes.at("seed"), point.axes.at("room")}];
     const auto& all = point.settings.all();
     EXPECT_EQ(all.at("measured_step").text, "11");
-    EXPECT_EQ(all.at("seed").text, point.axes.at("boards"));
+    EXPECT_EQ(all.at("seed").text, point.axes.at("seed"));
     EXPECT_EQ(all.at("inlet_c").text + " C", point.axes.at("room"));
   }
   ASSERT_EQ(in_condition.size(), 9u);
