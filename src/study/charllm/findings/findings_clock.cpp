@@ -83,12 +83,15 @@ void hot_gpus(Findings& findings) {
   const Seen boards = basis("boards", "gpt3-175b_1-base");
   const double front = seen.row(0, &run::SlotRow::mean_clock_mhz),
                rear = seen.row(1, &run::SlotRow::mean_clock_mhz);
+  const std::string limit = seen.limit().substr(0, seen.limit().find(':'));
   findings.add(basis,
                {"sign.rear-clocks", "Hot GPUs lose clock: GPT3-175B TP2-PP16, H200",
                 "clocks of hot GPUs lower", kPaper,
                 fmt::format("front row {:.0f}, rear row {:.0f} MHz", front, rear),
-                fmt::format("limit: {}; heat acts by leakage, no thermal limit is reached",
-                            seen.limit().substr(0, seen.limit().find(':'))),
+                fmt::format("limit: {}; {}", limit,
+                            limit == "temperature" ? "GPUs are held at their limit"
+                                                   : "heat acts by leakage, no thermal limit is "
+                                                     "reached"),
                 Measure{front - rear, " MHz", 0, kAny}},
                rear < front);
   findings.add(basis,
