@@ -278,6 +278,25 @@ test('the frontier holds exactly the points that no other beats, of one model an
   }
 });
 
+test('of a study that repeats its jobs under many conditions all groups but the first are folded', async () => {
+  const report = fixture('study');
+  const rooms = Array.from({ length: 10 }, (_, i) => 20 + i);
+  report.study.points = rooms.flatMap((inlet_c) => report.study.points.map((point) => {
+    const summary = structuredClone(point.summary);
+    if (summary?.job) summary.job.conditions = { ...summary.job.conditions, inlet_c };
+    return { ...point, id: `${point.id}, ${inlet_c} C`, summary };
+  }));
+  report.study.figures = [];
+  report.study.findings = [];
+  const page = await open(browser, pageWith(report, 'many-groups'));
+  const answer = page.locator('main > section').first();
+  assert.equal(await answer.locator('.answer').count(), 20, 'two machines in ten rooms');
+  assert.equal(await answer.locator('.answer:visible').count(), 16);
+  await answer.getByText('4 groups more').click();
+  assert.equal(await answer.locator('.answer:visible').count(), 20);
+  assert.deepEqual(page.problems, []);
+});
+
 test('a study opens with the best job of every machine for speed, energy and heat, and what it costs to choose another', async () => {
   const { study } = fixture('study');
   const page = await open(browser, pageWith(fixture('study'), 'answer'));

@@ -18,6 +18,8 @@ const kHeat: Aim = { title: "coolest", metric: metricOf("max_gpu_c")!, heading: 
 const kAims = [kSpeed, kEnergy, kHeat];
 /** A job that waits for most of its step is cool: of those that lose no more speed than this, the coolest is told besides. */
 const kNear = 0.1;
+/** So many groups are seen at once; those of a study that repeats its jobs under many conditions fill pages. */
+const kUnfolded = 16;
 
 interface Best {
   title: string;
@@ -113,7 +115,10 @@ export function answerView(study: StudyDocument, groups: Group[]): HTMLElement |
   const answers = groups.map((group) => answerOf(study, group)).filter(({ best }) => best.length > 0);
   if (answers.length === 0) return null;
   const verdict = verdictOf(study, answers);
+  const cards = answers.map((answer) => card(study, answer));
+  const folded = cards.slice(kUnfolded);
   return h("div", {}, verdict ? h("p", { class: "verdict" }, verdict) : null,
     h("p", { class: "note" }, "Beside a number stands how far it is from the best of its column: what it costs to choose this one."),
-    h("div", { class: "answers" }, ...answers.map((answer) => card(study, answer))));
+    h("div", { class: "answers" }, ...cards.slice(0, kUnfolded)),
+    folded.length > 0 ? h("details", {}, h("summary", {}, `${plural(folded.length, "group")} more`), h("div", { class: "answers" }, ...folded)) : null);
 }
