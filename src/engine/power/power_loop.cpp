@@ -29,6 +29,9 @@ constexpr double kWanderingK = 1, kWandering = 0.01;
 constexpr double kLeastShownS = 0.05, kHuntingShownS = 20;
 constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second
 
+/// From idle GPUs to rest: twenty times what a heat sink takes to follow, some minute.
+constexpr double kWarmS = 1200;
+
 /// Ticks are as long as a power sensor's window, shorter where a step is, down to a millisecond.
 constexpr double kTickS = 0.025, kShortestTickS = 0.001;
 constexpr double kTicksOfShortSteps = 64;
@@ -302,7 +305,8 @@ void PowerLoop::follow(bool last) {
 void PowerLoop::run_to_step(const Played& played, int64_t step, const Watch& lead_in,
                             const Watch& watch) {
   begin(played);
-  const double dt_s = tick_s(priced_s_), before = static_cast<double>(step - 1);
+  const double dt_s = tick_s(priced_s_);
+  const double before = std::min(static_cast<double>(step - 1), std::ceil(kWarmS / priced_s_));
   const double seen = std::min(before, std::max(1.0, std::ceil(kLeadInS / priced_s_)));
   const double coarse_s = std::max(
       {dt_s, priced_s_ / kTicksOfShortSteps, shortest_tick_s((before - seen) * priced_s_)});

@@ -51,7 +51,8 @@ class PowerLoop {
   void run(const Played& played, double duration_s, const Watch& watch);
   /// Plays from the state of `heat` on and shows `watch` one step, the `step`-th, counted from 1;
   /// `lead_in` those before time 0, as far as sensors look back. Steps further back are played in
-  /// coarse ticks: only what heat makes of their mean power is left of them.
+  /// coarse ticks: only what heat makes of their mean power is left of them. After as many as fill
+  /// twenty minutes the job is at rest, and no more are played.
   void run_to_step(const Played& played, int64_t step, const Watch& lead_in, const Watch& watch);
 
   /// The clock that nominal conditions settle at, of the ranks that set the pace.

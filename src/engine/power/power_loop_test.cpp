@@ -268,6 +268,12 @@ TEST(PowerLoop, ALateStepIsTheSteadyState) {
               0.005 * steady.performance.step_time_s);
 }
 
+TEST(PowerLoop, AStepAfterItsRestIsNotWaitedFor) {
+  const run::Run late = run_of({{"measured_step", "5000"}}),
+                 latest = run_of({{"measured_step", "1000000"}});
+  EXPECT_EQ(late.power.mean_w_per_gpu, latest.power.mean_w_per_gpu);
+}
+
 TEST(PowerLoop, EnergyBalancesOverATransient) {
   const Loop loop(Values{{"fan", "70"}});
   FleetHeat heat(loop.fleet, loop.job.cluster.node);
