@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kHelpWidth = 80;
 constexpr size_t kFewFlags = 16;    ///< so many fit a screen with a line each
 constexpr size_t kShortValue = 14;  ///< a longer list of choices is left to the full help
+constexpr size_t kLongName = 30;    ///< so are longer names, Megatron-LM's, which take a line each
 
 std::string flag_text(const Flag& flag, bool long_name) {
   const bool has_short = !flag.short_name.empty();
@@ -84,12 +85,18 @@ std::string full_list(const std::vector<Flag>& flags) {
 }
 
 std::string short_list(const Command& command, const std::vector<Flag>& flags) {
-  std::string out =
-      fmt::format("\nOptions (what each of them does: ergometer {} --help all):\n", command.name);
+  const auto is_long = [](const Flag& flag) {
+    return flag.short_name.empty() && flag.name.size() > kLongName;
+  };
+  const auto left = std::ranges::count_if(flags, is_long);
+  std::string out = fmt::format(
+      "\nOptions ({}: ergometer {} --help all):\n",
+      left > 0 ? fmt::format("each explained, and {} with long names", left) : "each explained",
+      command.name);
   for (const std::string& group : groups_of(flags)) {
     std::vector<std::string> names;
     for (const Flag& flag : flags) {
-      if (flag.group == group) names.push_back(flag_text(flag, false));
+      if (flag.group == group && !is_long(flag)) names.push_back(flag_text(flag, false));
     }
     const std::string head = fmt::format("  {}: ", group);
     out += head + fill(names, head.size(), 6, "  ") + '\n';

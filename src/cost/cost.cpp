@@ -39,7 +39,8 @@ double software_factor(const SoftwareParameters& software, const workload::Opera
   const bool fusable = op.kind == OperatorKind::kMemory && op.pass != workload::Pass::kOptimizer &&
                        op.module != workload::Module::kLoss && op.module != workload::Module::kData;
   const bool casts = op.name.ends_with("_fp8_cast");
-  return (gemm      ? 1 / software.gemm_factor
+  return (gemm                           ? 1 / software.gemm_factor
+          : op.name.ends_with("_unpack") ? software.unpack_factor
           : fusable ? software.memory_factor * (casts ? software.cast_factor : 1)
                     : 1) *
          software.straggling;

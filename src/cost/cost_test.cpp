@@ -188,11 +188,14 @@ TEST(CostModel, FurtherKernelsCostALaunchUnlessSaid) {
 // Memory-bound kernels 1.5 times as long, but not the optimizer's and the loss's; GEMMs at 0.8 of
 // the rate; 8 nodes are three doublings of 1 %.
 TEST(CostModel, SoftwareChangesWhatKernelsTake) {
-  const SoftwareParameters software{1.5, 0.8, 0, 1, 1.03};
+  const SoftwareParameters software{1.5, 0.8, 0, 1, 3, 1.03};
   workload::Operator op = gemm_operator(256, 128, 64);
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.25 * 1.03);
   op.kind = workload::OperatorKind::kMemory;
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.5 * 1.03);
+  op.name = "qkv_unpack";  // of weights in 4 bit: three times as long
+  EXPECT_DOUBLE_EQ(software_factor(software, op), 3 * 1.03);
+  op.name = "norm";
   op.pass = workload::Pass::kOptimizer;
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
   op.pass = workload::Pass::kForward;

@@ -59,6 +59,7 @@ struct SoftwareParameters {
   double gemm_factor = 1;    ///< rate of GEMMs
   double send_s = 0;         ///< every pipeline transfer, on top
   double cast_factor = 1;    ///< time of casts to FP8, on top
+  double unpack_factor = 1;  ///< time of unpacking weights of 4 bit
   double straggling = 1;     ///< time of everything: 1 + jitter x doublings of the nodes
 };
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "plan/plan.h"
-#include "plan/step_end.h"
 #include "plan/test_job.h"
 
 // Bytes of every kind of traffic in whole programs against the closed forms of parallel training.
@@ -148,7 +147,7 @@ TEST(Bytes, PipelineStagesPassTheStreamOn) {
 }
 
 double dense(const Plan& plan, const workload::Workload& workload, size_t role) {
-  return stage_share(workload, plan.stages[role]).dense;
+  return stage_parameters(workload, plan.stages[role]).dense;
 }
 
 TEST(Bytes, DataParallelismByZeroStage) {
@@ -219,7 +218,7 @@ TEST(Bytes, LoraMovesAdaptersOnly) {
   job.training.lora_rank = 4;
   const workload::Workload workload = workload::lower(job);
   const Plan plan = make_plan(job, workload);
-  const workload::ParameterShare share = stage_share(workload, plan.stages[0]);
+  const workload::ParameterShare share = stage_parameters(workload, plan.stages[0]);
   EXPECT_GT(share.trainable_dense, 0);
   EXPECT_LT(share.trainable_dense, share.dense / 2);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kData, CollectiveKind::kReduceScatter),
@@ -239,7 +238,7 @@ TEST(Bytes, CombinedParallelismsKeepTheirForms) {
   const Plan plan = make_plan(job, workload);
   const double stream = kStream / 2;  // half of the tokens on a context-parallel rank
   for (size_t role = 0; role < 2; ++role) {
-    const workload::ParameterShare share = stage_share(workload, plan.stages[role]);
+    const workload::ParameterShare share = stage_parameters(workload, plan.stages[role]);
     std::map<std::string, double> bytes = bytes_by_name(plan, role);
     // Attention's half of the dense layer's tensor-parallel traffic, on four layers and four micro
     // batches.

@@ -7,9 +7,6 @@
 // The pieces of `memory()`, one file each. All in bytes on one rank.
 namespace ergometer::plan {
 
-/// Parameters of all blocks of a stage.
-workload::ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage);
-
 /// Ranks over which sharded states of dense and of expert parameters are divided; 1 without
 /// sharding.
 struct Shards {

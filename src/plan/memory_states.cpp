@@ -7,6 +7,7 @@
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
 #include "workload/shapes.h"
+#include "workload/storage.h"
 
 // Model states, bytes per parameter of a rank (D: ranks the state is sharded over):
 //
@@ -20,8 +21,9 @@
 //   nanotron, ZeRO 1                  2          4 + 2      12 / D, and 2 + 2 / D of gather buffers
 //   optimizer on the host             2, or 2/D  as above,  0
 //                                                0 from ZeRO 2 on
-//   LoRA                              2 frozen (FP8: 1 with FP8 parameters), an adapter's
-//                                     parameters as above
+//   LoRA                              2 frozen (FP8: 1 with FP8 parameters; quantized:
+//                                     workload/storage.h), an adapter's parameters as above
+//   without master weights            2          2          two moments
 //
 // 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate
 // master. PyTorch FSDP has no gradients before the backward of a step's only micro batch
@@ -43,7 +45,6 @@ constexpr double kWorkspaceBytes = 0.5 * 1024 * 1024 * 1024;
 // The same for nanotron, which has no Transformer Engine: what its allocations have in common
 // whatever the model.
 constexpr double kNanotronWorkspaceBytes = 0.07 * 1024 * 1024 * 1024;
-constexpr double kMoments = 8, kMaster = 4;
 constexpr double kMxfp8Scale = 1 + 1.0 / 32;    // one 8-bit scale per block of 32
 constexpr double kNvfp4Bytes = 0.5 + 1.0 / 16;  // two to a byte, an FP8 scale for every 16
 
@@ -55,6 +56,21 @@ bool nanotron(const spec::Job& job) { return job.training.framework == spec::Fra
 
 bool torch_fsdp(const spec::Job& job) {
   return job.training.framework == spec::Framework::kTorchFsdp && fully_sharded(job);
+}
+
+/// PyTorch FSDP's shards of trained parameters are the master weights.
+bool shards_are_masters(const spec::Job& job) {
+  return torch_fsdp(job) && job.training.master_weights;
+}
+
+double trained_weight_bytes(const spec::Job& job) {
+  return shards_are_masters(job) ? 4 : element_bytes(job);
+}
+
+/// Of a trained parameter: both moments, and its master where no shard is one.
+double optimizer_bytes(const spec::Job& job) {
+  return 2 * workload::moment_bytes(job.training.moments) +
+         (shards_are_masters(job) ? 0 : workload::master_bytes(job.training));
 }
 
 Shards shards_from(const spec::Job& job, bool sharded) {
@@ -69,6 +85,15 @@ double all(const ParameterShare& share, const Shards& shards) {
 }
 double trainable(const ParameterShare& share, const Shards& shards) {
   return share.trainable_dense / shards.dense + share.trainable_expert / shards.expert;
+}
+double quantized(const ParameterShare& share, const Shards& shards) {
+  return share.quantized_dense / shards.dense + share.quantized_expert / shards.expert;
+}
+
+/// What quantization saves of weights in 16 bit.
+double saved_bytes(const spec::Job& job, const ParameterShare& share, const Shards& shards) {
+  return (element_bytes(job) - workload::frozen_weight_bytes(job.training.quantize)) *
+         quantized(share, shards);
 }
 
 /// Elements of the weights that multiply in FP8, found by the precision of the forward GEMMs.
@@ -117,12 +142,6 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
   state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);
 }
 
-/// Bytes per parameter that a master copy takes: none in FP32, where the parameter is its own
-/// master.
-double master_bytes(const spec::Job& job) {
-  return job.training.precision == spec::Precision::kFp32 ? 0 : kMaster;
-}
-
 double distinct_shape_bytes(const spec::Job& job, const workload::Workload& workload,
                             const Stage& stage) {
   if (!job.training.grad_accumulation_fusion ||
@@ -144,21 +163,32 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
                       const Stage& stage) {
   if (!reduces_every_micro_batch(job)) return 0;
   constexpr Shards kWhole;
-  double layer = 0, layer_gradient = 0, outside = 0;
+  double layer = 0, layer_gradient = 0, outside = 0;  // bytes, elements, bytes
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks) {
       const workload::Block& block = workload.blocks[static_cast<size_t>(index)];
-      const double elements = all(block.parameters, kWhole);
+      const double bytes = element_bytes(job) * all(block.parameters, kWhole) -
+                           saved_bytes(job, block.parameters, kWhole);
       if (block.kind != workload::BlockKind::kLayer && block.kind != workload::BlockKind::kMtp) {
-        outside += elements;
+        outside += bytes;
         continue;
       }
-      layer = std::max(layer, elements);
+      layer = std::max(layer, bytes);
       layer_gradient = std::max(layer_gradient, trainable(block.parameters, kWhole));
     }
   const double gradient = torch_fsdp(job) || !job.training.gradients_fp32 ? element_bytes(job) : 4;
-  const double gathered = fully_sharded(job) ? element_bytes(job) * (2 * layer + outside) : 0;
+  const double gathered = fully_sharded(job) ? 2 * layer + outside : 0;
   return gathered + gradient * layer_gradient;
+}
+
+/// The largest of the matrices that are unpacked before a product, one at a time.
+double unpacked_bytes(const spec::Job& job, const workload::Workload& workload) {
+  double most = 0;
+  for (const workload::Operator& op : workload.operators)
+    if (op.layout == workload::GemmLayout::kTn && op.n > 0 &&
+        workload::keeps_quantized(job.training, op.name))
+      most = std::max(most, static_cast<double>(op.n) * static_cast<double>(op.k));
+  return element_bytes(job) * most;
 }
 
 /// Key-value cache of every sequence a replica serves, over the layers of the stage.
@@ -210,7 +240,7 @@ double nanotron_gather_bytes(const spec::Job& job, const ParameterShare& share) 
 
 /// Whether gradients have four bytes.
 bool wide_gradients(const spec::Job& job) {
-  return job.training.gradients_fp32 || torch_fsdp(job) || nanotron(job) ||
+  return job.training.gradients_fp32 || shards_are_masters(job) || nanotron(job) ||
          job.training.precision == spec::Precision::kFp32;
 }
 
@@ -221,19 +251,6 @@ double nanotron_bucket_bytes(const spec::Job& job, const ParameterShare& share) 
 }
 
 }  // namespace
-
-ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage) {
-  ParameterShare sum;
-  for (const Chunk& chunk : stage.chunks)
-    for (const int index : chunk.blocks) {
-      const ParameterShare& share = workload.blocks[static_cast<size_t>(index)].parameters;
-      sum.dense += share.dense;
-      sum.expert += share.expert;
-      sum.trainable_dense += share.trainable_dense;
-      sum.trainable_expert += share.trainable_expert;
-    }
-  return sum;
-}
 
 bool gradients_appear_in_backward(const spec::Job& job) {
   return torch_fsdp(job) && job.trains() && !job.training.optimizer_offload &&
@@ -255,26 +272,27 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   const ParameterShare share = stage_parameters(workload, stage);
   const int zero = job.parallelism.fsdp ? 3 : job.parallelism.zero_stage;
   const Shards optimizer = shards_from(job, zero >= 1);
-  const bool torch = torch_fsdp(job);
   StateMemory state;
   const bool on_host = job.training.optimizer_offload && job.trains();
-  const double weight = torch && !on_host ? 4 : element_bytes(job);
-  state.weights = weight * all(share, shards_from(job, zero >= 3));
+  const Shards kept = shards_from(job, zero >= 3);
+  const double trained = on_host ? element_bytes(job) : trained_weight_bytes(job);
+  state.weights = element_bytes(job) * (all(share, kept) - trainable(share, kept)) +
+                  trained * trainable(share, kept) - saved_bytes(job, share, kept);
   add_fp8(job, workload, stage, state);
   if (!job.trains()) return state;
   // Sharded gradients go to the host as they are reduced.
   if (on_host && zero >= 2) return state;
   if (!gradients_appear_in_backward(job)) state.gradients = gradient_bytes(job, share);
   if (on_host) return state;
-  state.optimizer = (kMoments + (torch ? 0 : master_bytes(job))) * trainable(share, optimizer);
+  state.optimizer = optimizer_bytes(job) * trainable(share, optimizer);
   state.after_step = nanotron_gather_bytes(job, share);
-  state.step = state.after_step + (wide_gradients(job) ? 0 : 4 * trainable(share, optimizer));
+  const bool copied = !wide_gradients(job) && job.training.master_weights;
+  state.step = state.after_step + (copied ? 4 * trainable(share, optimizer) : 0);
   return state;
 }
 
 double checkpoint_bytes(const spec::Job& job, const workload::Workload& workload) {
-  const bool torch = torch_fsdp(job);
-  const double each = (torch ? 4 : element_bytes(job)) + kMoments + (torch ? 0 : master_bytes(job));
+  const double each = trained_weight_bytes(job) + optimizer_bytes(job);
   const double expert_replicas =
       static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size);
   double elements = 0;
@@ -292,7 +310,7 @@ BufferMemory buffer_memory(const spec::Job& job, const workload::Workload& workl
   buffers.workspace = job.software.parameters.value_or(
       "memory.workspace", nanotron(job) ? kNanotronWorkspaceBytes : kWorkspaceBytes);
   buffers.dummy_gradients = job.trains() ? distinct_shape_bytes(job, workload, stage) : 0;
-  buffers.gathered = gathered_bytes(job, workload, stage);
+  buffers.gathered = gathered_bytes(job, workload, stage) + unpacked_bytes(job, workload);
   buffers.tensor = tensor_buffer_bytes(job, workload);
   buffers.kv_cache = kv_cache_bytes(job, workload, stage);
   return buffers;

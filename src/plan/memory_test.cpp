@@ -296,6 +296,60 @@ TEST(Memory, FrozenFp8WeightsAreKeptOnce) {
   EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all - linear + 2 * 8 * 4 * (64 + 64.0));
 }
 
+// Four matrices of 64 x 64 and three of 64 x 256 a layer in 0.5625 bytes an element instead of two,
+// all else as before; the largest of them, gate and up, is unpacked beside them. Every linear layer
+// keeps its input: beside what LoRA keeps, QKV's 2h, FC1's 2h and FC2's 2f.
+TEST(Memory, FrozenWeightsWaitInFourBits) {
+  spec::Job job = job_with({});
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"proj"};
+  const StageMemory wide = test::memory_of(job).worst();
+  job.training.quantize = spec::FrozenWeights::kNf4;
+  const StageMemory narrow = test::memory_of(job).worst();
+  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
+  EXPECT_EQ(wide.weights - narrow.weights, linear * (2 - 0.5625));
+  EXPECT_EQ(part(narrow, "unsharded_layers") - part(wide, "unsharded_layers"), 2 * 64 * 512);
+  EXPECT_EQ(narrow.activations - wide.activations, 128 * 8 * (2 * 64 + 2 * 64 + 2 * 256.0));
+  job.training.quantize = spec::FrozenWeights::kNf4Double;
+  EXPECT_EQ(wide.weights - test::memory_of(job).worst().weights,
+            linear * (2 - 0.5 - 1 / 64.0 - 4 / 16384.0));
+}
+
+// Frozen parameters are sharded and gathered as they are; the adapters' shards are in FP32.
+TEST(Memory, PytorchFsdpShardsFrozenWeightsAsTheyAre) {
+  spec::Job job = torch_fsdp_job();
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"proj"};
+  const double all = 8 * kLayer + 2 * kTable + kNorm, adapters = 8 * 4 * (64 + 64.0);
+  EXPECT_EQ(test::memory_of(job).worst().weights, (2 * all + 4 * adapters) / 4);
+  job.training.quantize = spec::FrozenWeights::kNf4;
+  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
+  EXPECT_EQ(test::memory_of(job).worst().weights,
+            (2 * all - (2 - 0.5625) * linear + 4 * adapters) / 4);
+}
+
+// 2 of the parameter, 2 of its gradient, and two moments of 2, or of 1 and a scale for every 256.
+TEST(Memory, WithoutMasterWeightsAllIsInSixteenBits) {
+  spec::Job job = torch_fsdp_job();
+  job.training.global_batch = 8;
+  job.training.master_weights = job.training.gradients_fp32 = false;
+  job.training.moments = spec::Moments::kBf16;
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  const StageMemory stage = test::memory_of(job).worst();
+  EXPECT_EQ(stage.weights, 2 * all / 4);
+  EXPECT_EQ(stage.gradients, 2 * all / 4);
+  EXPECT_EQ(stage.optimizer, 4 * all / 4);
+  job.training.moments = spec::Moments::k8Bit;
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, 2 * (1 + 4 / 256.0) * all / 4);
+  job.training.master_weights = true;  // its shards are the master
+  EXPECT_EQ(test::memory_of(job).worst().weights, all);
+  job.parallelism.fsdp = false;  // beside the parameter, divided over four replicas
+  job.training.framework = spec::Framework::kMegatron;
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, (4 + 2 * (1 + 4 / 256.0)) * all / 4);
+}
+
 // Three of eight layers wait on the host when the loss, the fullest moment, runs.
 TEST(Memory, OffloadedLayersAreNotThereAtThePeak) {
   spec::Job job = job_with({});

@@ -3,6 +3,7 @@
 #include "plan/data_parallel.h"
 #include "plan/placement.h"
 #include "workload/shapes.h"
+#include "workload/storage.h"
 
 namespace ergometer::plan {
 
@@ -47,11 +48,21 @@ int64_t ShardedUnits::ranks(bool expert) const {
 
 /// Of a rank's shard before a gather: the cast of what is trained from FP32 (frozen parameters are
 /// kept as they are sent), and copies. Nothing where the optimizer writes what is sent.
-double ShardedUnits::shard_bytes(double elements, double trainable) const {
+double ShardedUnits::shard_bytes(double bytes, double trainable) const {
   const base::Parameter* copies = job_.software.parameters.find("fsdp.shard_copies");
   if (copies == nullptr) return 0;
   const double sent = parameter_bytes(job_.training);
-  return (sent < kWide ? trainable * (kWide + sent) : 0) + copies->value * sent * elements;
+  const bool casts = sent < kWide && job_.training.master_weights;
+  return (casts ? trainable * (kWide + sent) : 0) + copies->value * bytes;
+}
+
+/// Of a unit's parameters as they are sent: quantized ones as they are kept.
+double ShardedUnits::sent_bytes(const workload::ParameterShare& share, bool expert) const {
+  const double sent = parameter_bytes(job_.training);
+  const double elements = expert ? share.expert : share.dense;
+  const double quantized = expert ? share.quantized_expert : share.quantized_dense;
+  return sent * elements -
+         (sent - workload::frozen_weight_bytes(job_.training.quantize)) * quantized;
 }
 
 double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) const {
@@ -65,11 +76,11 @@ double ShardedUnits::copied_out_bytes(const workload::ParameterShare& share) con
   const double copies = job_.software.parameters.value_or("fsdp.gather_copies", 0);
   double bytes = (quantizes ? kQuantizing : 0) * (share.dense + share.expert);
   for (const bool expert : {false, true}) {
-    const double elements = expert ? share.expert : share.dense;
+    const double sent = sent_bytes(share, expert);
     const double trainable = expert ? share.trainable_expert : share.trainable_dense;
     const auto n = static_cast<double>(ranks(expert));
-    if (n > 1) bytes += copies * parameter_bytes(training) * elements;
-    bytes += shard_bytes(elements / n, trainable / n);
+    if (n > 1) bytes += copies * sent;
+    bytes += shard_bytes(sent / n, trainable / n);
   }
   return bytes;
 }
@@ -85,7 +96,7 @@ double ShardedUnits::copied_in_bytes(const workload::ParameterShare& share) cons
 
 ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share) {
   Unit unit;
-  const double gradient = gradient_bytes(job_.training), parameter = parameter_bytes(job_.training);
+  const double gradient = gradient_bytes(job_.training);
   const auto add = [&](std::vector<int32_t>& to, const char* name, CollectiveKind kind,
                        GroupKind group, double elements, double bytes) {
     if (elements == 0 || rank_group(job_, group).size == 1) return;
@@ -93,9 +104,9 @@ ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share
   };
   if (fully_sharded(job_)) {
     add(unit.gathers, "fsdp_all_gather", CollectiveKind::kAllGather, GroupKind::kShard, share.dense,
-        parameter);
+        sent_bytes(share, false) / share.dense);
     add(unit.gathers, "fsdp_expert_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertData,
-        share.expert, parameter);
+        share.expert, sent_bytes(share, true) / share.expert);
   }
   const bool whole = fully_sharded(job_);
   add(unit.scatters, whole ? "fsdp_reduce_scatter" : "grad_reduce_scatter",

@@ -101,6 +101,14 @@ std::vector<Stage> divide(const spec::Job& job, const workload::Workload& worklo
   return divided;
 }
 
+workload::ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage) {
+  workload::ParameterShare sum;
+  for (const Chunk& chunk : stage.chunks)
+    for (const int index : chunk.blocks)
+      sum += workload.blocks[static_cast<size_t>(index)].parameters;
+  return sum;
+}
+
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index) {
   const auto is_layer = [&](size_t i) {
     return !workload.blocks[static_cast<size_t>(chunk.blocks[i])].recompute.empty();

@@ -28,6 +28,9 @@ struct Stage {
 /// part, whose stage is the last, or the first where the model turns there.
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload);
 
+/// Parameters that one rank of the stage holds.
+workload::ParameterShare stage_parameters(const workload::Workload& workload, const Stage& stage);
+
 /// Whether entry `index` of the chunk is recomputed in full before its backward: one of the first
 /// so many blocks that have a `recompute` list.
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index);

@@ -84,25 +84,10 @@ bool embedding_on_both_ends(const spec::Job& job) {
 
 }  // namespace
 
-workload::ParameterShare stage_share(const workload::Workload& workload, const Stage& stage) {
-  workload::ParameterShare sum;
-  for (const Chunk& chunk : stage.chunks) {
-    for (const int block : chunk.blocks) {
-      const workload::ParameterShare& share =
-          workload.blocks[static_cast<size_t>(block)].parameters;
-      sum.dense += share.dense;
-      sum.expert += share.expert;
-      sum.trainable_dense += share.trainable_dense;
-      sum.trainable_expert += share.trainable_expert;
-    }
-  }
-  return sum;
-}
-
 void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                       OperatorTable& operators, ProgramWriter& writer) {
   if (!workload::keeps_gradient_buffers(job.training)) return;
-  const auto zero = workload::zero_gradients(job, stage_share(workload, stage));
+  const auto zero = workload::zero_gradients(job, stage_parameters(workload, stage));
   writer.op(Stream::kCompute, operators.add(zero));
 }
 
@@ -151,7 +136,7 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
     writer.world(operators.add(
         step_sum("embedding_grad_all_reduce", GroupKind::kEmbedding, elements, bytes)));
   }
-  const workload::ParameterShare share = stage_share(workload, stage);
+  const workload::ParameterShare share = stage_parameters(workload, stage);
   writer.op(Stream::kCompute, operators.add(workload::gradient_norm(job, share)));
   if (job.gpus > 1)
     writer.world(operators.add(step_sum("grad_norm_all_reduce", GroupKind::kWorld, 1, 4)));

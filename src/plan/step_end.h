@@ -7,9 +7,6 @@
 
 namespace ergometer::plan {
 
-/// Parameters that one rank of the stage holds.
-workload::ParameterShare stage_share(const workload::Workload& workload, const Stage& stage);
-
 /// Zeroes the gradients, where the software keeps them.
 void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                       OperatorTable& operators, ProgramWriter& writer);

@@ -63,12 +63,10 @@ std::string precision_of(const spec::Job& job, const std::string& written) {
   }
 }
 
-/// Why the memory of a row with an outcome cannot be told: weights of four bits and adapters other
-/// than LoRA are not modelled.
+/// Why the memory of a row with an outcome cannot be told: adapters other than LoRA are not
+/// modelled.
 std::string unmodelled(const MeasuredRun& row) {
   if (!outcome_of(row)) return {};
-  if (contains(row.cell("precision"), "bnb"))
-    return "precision: weights quantized by bitsandbytes are not modelled";
   if (row.cell("task") == "adapter") return "task: LLaMA-Adapter is not modelled";
   return {};
 }

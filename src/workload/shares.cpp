@@ -6,6 +6,7 @@
 
 #include "base/collection.h"
 #include "workload/parameters.h"
+#include "workload/storage.h"
 
 namespace ergometer::workload {
 namespace {
@@ -117,12 +118,14 @@ bool borrows_head(const spec::Job& job, BlockKind kind) {
   return kind == BlockKind::kMtp || (job.model.tied_embeddings && !ends_apart(job));
 }
 
-void add_matrix(const Shapes& shapes, const Operator& op, Block& block) {
+void add_matrix(const spec::Job& job, const Shapes& shapes, const Operator& op, Block& block) {
   const double elements = static_cast<double>(op.n) * static_cast<double>(op.k);
   const double all = elements * static_cast<double>(op.groups);
   const bool adapter = is_adapter(op);
   const bool trained = shapes.training && (!shapes.lora || adapter);
   (is_expert(op) ? block.parameters.expert : block.parameters.dense) += all;
+  if (keeps_quantized(job.training, op.name))
+    (is_expert(op) ? block.parameters.quantized_expert : block.parameters.quantized_dense) += all;
   if (trained)
     (is_expert(op) ? block.parameters.trainable_expert : block.parameters.trainable_dense) += all;
   if (trained && is_engine_module(op)) {
@@ -144,7 +147,7 @@ void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& 
     if (item.kind != Item::Kind::kOperator) continue;
     const Operator& op = workload.operators[static_cast<size_t>(item.op)];
     if (is_matrix(op) && !(op.name == "head" && borrows_head(job, block.kind)))
-      add_matrix(shapes, op, block);
+      add_matrix(job, shapes, op, block);
   }
 }
 

@@ -40,6 +40,17 @@ struct Item {
 struct ParameterShare {
   double dense = 0, expert = 0;                      ///< all of them
   double trainable_dense = 0, trainable_expert = 0;  ///< what has gradients and optimizer states
+  double quantized_dense = 0, quantized_expert = 0;  ///< frozen, in fewer bits (workload/storage.h)
+
+  ParameterShare& operator+=(const ParameterShare& other) {
+    dense += other.dense;
+    expert += other.expert;
+    trainable_dense += other.trainable_dense;
+    trainable_expert += other.trainable_expert;
+    quantized_dense += other.quantized_dense;
+    quantized_expert += other.quantized_expert;
+    return *this;
+  }
 };
 
 /// Bytes one micro batch leaves on one rank between forward and backward of a block.

@@ -97,6 +97,16 @@ void note_without_keys(FlatReader& read, std::string_view targets) {
         "adapters of queries and values alone are predicted as those of queries, keys and values");
 }
 
+std::string_view quantized_word(std::string_view kind, bool double_quantized) {
+  const bool four = base::contains(kind, "nf4") || base::contains(kind, "fp4");
+  if (!four) return "";
+  return double_quantized || kind.ends_with("-dq") ? "nf4-dq" : "nf4";
+}
+
+void note_8_bit_weights(FlatReader& read, std::string_view key) {
+  read.not_modelled(key, "memory and time: the model's own weights are in 8 bits; predicted in 16");
+}
+
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets) {
   const auto r = read.integer(rank, 1);
   if (!r) return;
@@ -128,9 +138,9 @@ base::Result<Reading> parse_peft(const std::string& text, const std::string& fil
   const std::string base_model = read.text("base_model_name_or_path");
   if (!base_model.empty())
     read.reading().defaults.set("model", base_model, read.origin("base_model_name_or_path"));
+  // Unsloth's uploads, "...-bnb-4bit", are quantized twice.
   if (base_model.find("4bit") != base_model.npos)
-    read.not_modelled("base_model_name_or_path",
-                      "memory: the model's weights are in 4 bits; predicted in 16");
+    read.set("quantize", "nf4-dq", "base_model_name_or_path");
   if (read.flag("use_dora", false))
     read.not_modelled("use_dora", "time and memory: magnitudes beside the adapters");
   return read.finish("PEFT's configuration of an adapter");

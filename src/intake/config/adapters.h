@@ -21,6 +21,13 @@ std::optional<std::string> lora_targets(std::string_view targets, std::string& u
 /// Says that adapters of queries and values, without those of keys, are predicted as all three's.
 void note_without_keys(FlatReader& read, std::string_view targets);
 
+/// The setting's word for a kind of 4-bit weights in bitsandbytes' or LitGPT's words: "bnb.nf4",
+/// "bnb.nf4-dq", "fp4" (which takes as many bits). Empty: no such kind.
+std::string_view quantized_word(std::string_view kind, bool double_quantized);
+
+/// Says what 8-bit weights under adapters would change.
+void note_8_bit_weights(FlatReader& read, std::string_view key);
+
 /// `lora` and `lora_targets` from two keys of a file. Without targets PEFT adapts queries and
 /// values.
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets);

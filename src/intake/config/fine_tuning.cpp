@@ -114,11 +114,17 @@ class FineTuningReader {
       read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
   }
   /// Parameters, gradients and states without a copy in 32 bit.
-  void all_in_16_bit(std::string_view key) {
-    read_.set("grad_reduce_in_bf16", "true", key);
-    read_.not_modelled(key,
-                       "memory: parameters and the optimizer's states are in 16 bit; predicted "
-                       "with those of 32 bit");
+  void all_in_16_bit(std::string_view key) { read_.set("master_weights", "false", key); }
+
+  /// The frozen weights under adapters, in words like "bnb.nf4" or "4bit".
+  void quantization(std::string_view key) {
+    const std::string kind = base::lower(read_.text(key));
+    if (kind.empty() || kind == "none" || kind == "null" || kind == "false") return;
+    const std::string_view word = quantized_word(kind == "4bit" ? "nf4" : kind, false);
+    if (word.empty()) return note_8_bit_weights(read_, key);
+    if (read_.said().find("lora") == nullptr)
+      return read_.refuse(key, "none without adapters: weights in 4 bits are not trained");
+    read_.set("quantize", std::string(word), key);
   }
   void unpacked(std::string_view key) {
     read_.not_modelled(key,
@@ -175,15 +181,16 @@ class FineTuningReader {
     read_.set_default("micro_batch_size", pretrains ? "4" : "1", by_default("micro_batch_size"));
     read_.set_default("global_batch_size", pretrains ? "512" : "16",
                       by_default("global_batch_size"));
-    read_.set_default("recompute_granularity", pretrains ? "none" : "full",
-                      "what LitGPT checkpoints");
     if (read_.has("model_config")) read_.refuse("model_config", "none: --model says it");
     read_litgpt_gpus(pretrains);
     if (!pretrains) length_is_open("the data decide how long sequences are");
     if (base::contains(read_.text("precision"), "-true")) all_in_16_bit("precision");
+    // Layers are checkpointed where it fine-tunes on several GPUs.
+    if (!pretrains && read_.text("devices", "1") != "1")
+      read_.set_default("recompute_granularity", "full", "what LitGPT checkpoints");
     if (command_ != "finetune_full" && !pretrains) read_litgpt_lora();
-    // It compiles what it trains from scratch.
-    framework(pretrains ? "pytorch-fsdp" : "torchtitan-eager");
+    quantization("quantize");
+    framework("litgpt");
   }
   /// Nodes hold a copy each while it trains from scratch.
   void read_litgpt_gpus(bool pretrains) {
@@ -284,6 +291,7 @@ class FineTuningReader {
       read_.set_default("lora_targets", "qkv", by_default("lora_config.target_modules"));
       adapters("lora_config.r", "lora_config.target_modules", "q_proj,v_proj");
     }
+    quantization("quantization");
     framework("transformers");
   }
 

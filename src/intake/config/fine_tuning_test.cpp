@@ -52,7 +52,8 @@ TEST(FineTuning, LitGptDependsOnWhatIsDone) {
   EXPECT_EQ(said(*scratch, "gpus"), "8");
   EXPECT_EQ(said(*scratch, "fsdp_shard_size"), "4");
   EXPECT_EQ(said(*scratch, "global_batch_size"), "512");
-  EXPECT_EQ(said(*scratch, "recompute_granularity"), "none");
+  EXPECT_EQ(said(*scratch, "software"), "litgpt");
+  EXPECT_EQ(said(*scratch, "recompute_granularity"), "-");  // left to the recipe
   const auto tuned = read_fine_tuning(
       "LitGPT", words({{"checkpoint_dir", "checkpoints/google/gemma-2b"}}), "a", "finetune_lora");
   ASSERT_TRUE(tuned) << tuned.error().message;
@@ -60,9 +61,18 @@ TEST(FineTuning, LitGptDependsOnWhatIsDone) {
   EXPECT_EQ(said(*tuned, "gpus"), "1");
   EXPECT_EQ(said(*tuned, "lora"), "8");
   EXPECT_EQ(said(*tuned, "lora_targets"), "qkv");
-  EXPECT_EQ(said(*tuned, "recompute_granularity"), "full");
+  EXPECT_EQ(said(*tuned, "recompute_granularity"), "-");
   EXPECT_TRUE(tuned->open.contains("seq_length"));
   EXPECT_FALSE(read_fine_tuning("LitGPT", words({}), "a", "finetune_adapter_v2"));
+  const auto quantized = read_fine_tuning(
+      "LitGPT", words({{"devices", "2"}, {"quantize", "bnb.nf4-dq"}, {"precision", "bf16-true"}}),
+      "a", "finetune_lora");
+  ASSERT_TRUE(quantized) << quantized.error().message;
+  EXPECT_EQ(said(*quantized, "quantize"), "nf4-dq");
+  EXPECT_EQ(said(*quantized, "master_weights"), "false");
+  EXPECT_EQ(said(*quantized, "recompute_granularity"), "full");
+  // Weights of 4 bit are not trained.
+  EXPECT_FALSE(read_fine_tuning("LitGPT", words({{"quantize", "bnb.nf4"}}), "a", "finetune_full"));
 }
 
 TEST(FineTuning, AutoModelShardsInGroups) {

@@ -78,7 +78,7 @@ class TorchtuneReader {
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
       read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
-      read_.not_modelled(kModel, "memory: the base model is kept in 4 bit; predicted in 16 bit");
+      read_.set("quantize", "nf4-dq", kModel);  // torchao's NF4Tensor quantizes its scales
   }
 
   void read_layout() {
@@ -135,15 +135,12 @@ class TorchtuneReader {
       read_.not_modelled("ac_mode",
                          "memory and time: some layers alone are computed again; predicted as all");
     // In 16 bit everything is: parameters have no second copy.
-    if (type == "bf16") {
-      read_.set("grad_reduce_in_bf16", "true", "dtype");
-      read_.not_modelled("dtype",
-                         "memory: parameters and the optimizer's states are in 16 bit; predicted "
-                         "with those of 32 bit");
-    }
+    if (type == "bf16") read_.set("master_weights", "false", "dtype");
     constexpr const char* kOptimizer = "optimizer._component_";
     const std::string optimizer = base::lower(read_.text(kOptimizer, "torch.optim.AdamW"));
-    if (!optimizer.ends_with("adamw") && !optimizer.ends_with(".adam"))
+    if (base::contains(optimizer, "adam") && base::contains(optimizer, "8bit"))
+      read_.set("optimizer_moments", "8-bit", kOptimizer);
+    else if (!optimizer.ends_with("adamw") && !optimizer.ends_with(".adam"))
       read_.not_modelled(kOptimizer,
                          "memory and time: another optimizer's states; predicted as Adam's");
     if (read_.flag("optimizer_in_bwd", false))

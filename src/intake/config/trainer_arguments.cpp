@@ -129,10 +129,9 @@ class TrainerReader {
     if (fp16.value_or(false)) return read_.set("precision", "fp16", "fp16");
     if (read_.flag("pure_bf16", false) || type.ends_with("bfloat16")) {
       const std::string_view because = key.empty() ? "pure_bf16" : key;
+      // Without bf16 = true the only copy of the weights is in 16 bit.
       read_.set("precision", "bf16", because);
-      return read_.not_modelled(because,
-                                "memory: without bf16 = true the optimizer's states and the only "
-                                "copy of the weights are in 16 bit as well; predicted in FP32");
+      return read_.set("master_weights", "false", because);
     }
     if (open) return;
     const bool new_trl = kind_ == TrainerKind::kTrl && !bf16;
@@ -211,7 +210,7 @@ class TrainerReader {
                          "the loss are predicted as fused, these are not");
     }
     const std::string optimizer = base::lower(read_.text("optim"));
-    if (!optimizer.empty() && !base::contains(kAdam, optimizer))
+    if (!optimizer.empty() && !read_adam_in_bits(optimizer) && !base::contains(kAdam, optimizer))
       read_.not_modelled(
           "optim", "memory and time: another optimizer's states; predicted as Adam's in FP32");
   }
@@ -262,15 +261,37 @@ class TrainerReader {
     }
     if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
       read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));
+    read_quantization(adapts);
+  }
+
+  /// LLaMA-Factory quantizes scales too unless it is told not to; Trainer's scripts where they say.
+  void read_quantization(bool adapts) {
+    const bool factory = kind_ == TrainerKind::kLlamaFactory;
+    const auto twice =
+        present({"bnb_4bit_use_double_quant", "use_bnb_nested_quant", "double_quantization"});
+    const bool nested = twice.empty() ? factory : read_.flag(twice, factory);
     for (const char* key : {"load_in_4bit", "load_in_8bit", "quantization_bit"}) {
       const std::string value = read_.text(key);
       if (is_off(value)) continue;
       const bool four = key == std::string_view("load_in_4bit") || value == "4";
-      read_.not_modelled(key,
-                         fmt::format("memory and time: the model's own weights are in {} bits; "
-                                     "predicted in 16",
-                                     four ? 4 : 8));
+      if (four && adapts)
+        read_.set("quantize", nested ? "nf4-dq" : "nf4", key);
+      else if (four)
+        read_.refuse(key, "false without adapters: weights in 4 bits are not trained");
+      else
+        note_8_bit_weights(read_, key);
     }
+  }
+
+  /// Optimizers whose states are Adam's, in bitsandbytes' or torchao's 8 bit or in 32.
+  bool read_adam_in_bits(const std::string& optimizer) {
+    const bool eight = base::contains(optimizer, "8bit");
+    if (!base::contains(optimizer, "adam") || (!eight && !base::contains(optimizer, "32bit")))
+      return false;
+    if (eight) read_.set("optimizer_moments", "8-bit", "optim");
+    if (base::contains(optimizer, "paged"))
+      read_.note("optim: pages of the optimizer's states are taken to stay on the GPU");
+    return true;
   }
 
   /// A switch alone: TRL's --use_peft has a rank by default; every script's own switch has another.

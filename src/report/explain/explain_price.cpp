@@ -78,7 +78,9 @@ class PriceNode {
                                          "stragglers among the nodes"));
       const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
       for (const char* name :
-           {gemm ? "kernels.gemm_factor" : "kernels.memory_factor",
+           {gemm                            ? "kernels.gemm_factor"
+            : op_.name.ends_with("_unpack") ? "kernels.unpack_factor"
+                                            : "kernels.memory_factor",
             op_.name.ends_with("_fp8_cast") ? "kernels.cast_factor" : "", "scale.jitter"})
         parameter(job_.software.parameters, name, job_.software.name + ": ");
     }

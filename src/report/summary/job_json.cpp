@@ -166,6 +166,9 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (job.model.experts.count > 0) write_moe(json, t);
   json.member("lora_rank", t.lora_rank);
   write_texts(json, "lora_targets", t.lora_targets);
+  if (t.quantize != spec::FrozenWeights::k16Bit) json.member("quantize", to_word(t.quantize));
+  if (!t.master_weights) json.member("master_weights", false);
+  if (t.moments != spec::Moments::kFp32) json.member("optimizer_moments", to_word(t.moments));
   json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
   json.member("flops", spec::setting_value("flops", job)).member("cuda_graphs", t.cuda_graphs);
   write_texts(json, "cuda_graph_scope", t.cuda_graph_scope);

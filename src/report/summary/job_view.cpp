@@ -129,6 +129,9 @@ JobView view_job(const std::string& job_json) {
   view.seq_length = integer(training, "seq_length");
   view.generate_tokens = integer(training, "generate_tokens");
   view.lora_rank = integer(training, "lora_rank");
+  view.quantize = text(training, "quantize");
+  view.optimizer_moments = text(training, "optimizer_moments");
+  view.masterless = member(training, "master_weights").is_boolean();
   view.flops_full = text(training, "flops") == "full";
   view.cooling = text(member(job, "conditions"), "cooling");
   view.conditions = conditions_of(member(job, "conditions"), member(cluster, "groups").is_array());

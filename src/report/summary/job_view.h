@@ -11,11 +11,12 @@ namespace ergometer::report {
 struct JobView {
   std::string recipe, recipe_title, recipe_source;  ///< whose defaults hold, and who chose them
   std::string model, cluster, gpu, schedule, precision, recompute, mode, fabric, cooling;
+  std::string quantize, optimizer_moments;  ///< empty: in 16 bit, in FP32
   double parameters = 0, active_parameters = 0;
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0, nics_per_node = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, zero = 0;
   bool sequence_parallel = false, fsdp = false, flops_full = false;
-  bool least_batch = false;
+  bool least_batch = false, masterless = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
           generate_tokens = 0;
   /// What the user said about power, clocks, cooling and faults, a few words each.

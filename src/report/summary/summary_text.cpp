@@ -64,13 +64,17 @@ std::string layout_line(const JobView& job) {
 
 std::string training_line(const JobView& job) {
   std::vector<std::string> words;
-  if (job.mode == "lora") words.push_back(fmt::format("LoRA rank {}", job.lora_rank));
+  if (job.mode == "lora")
+    words.push_back(fmt::format("LoRA rank {}{}", job.lora_rank,
+                                job.quantize.empty() ? "" : " on weights in " + job.quantize));
   if (job.mode == "prefill" || job.mode == "decode") words.push_back(job.mode);
   words.push_back(fmt::format("micro batch {}", job.micro_batch));
   words.push_back(fmt::format("global batch {}", job.global_batch));
   words.push_back(fmt::format("sequence {}", job.seq_length));
   if (job.generate_tokens > 0) words.push_back(fmt::format("generate {}", job.generate_tokens));
-  words.push_back(job.precision);
+  words.push_back(job.precision + (job.masterless ? " throughout" : ""));
+  if (!job.optimizer_moments.empty() && !(job.masterless && job.optimizer_moments == "bf16"))
+    words.push_back(job.optimizer_moments + " moments");
   if (!job.recompute.empty() && job.recompute != "none")
     words.push_back(job.recompute + " recomputation");
   return fmt::format("{}", fmt::join(words, ", "));

@@ -182,6 +182,9 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "time of memory-bound kernels relative to the fused ones the kernel parameters describe"},
     {kSoftware, "kernels.cast_factor", "", 0, 2, false,
      "time of casts to FP8 relative to kernels of their own: a compiler fuses them; without it, 1"},
+    {kSoftware, "kernels.unpack_factor", "", 0.5, 20, false,
+     "time of unpacking 4-bit weights relative to a kernel that only reads and writes as much; "
+     "without it, 3.3"},
     {kSoftware, "optimizer.host_rate", "1/s", 1e6, 1e12, false,
      "parameters a second that a node's processors update, of an offloaded optimizer; without it, "
      "5e9"},

@@ -121,6 +121,12 @@ enum class SequenceBatching { kPacked, kPadded, kPaddedToSeq, kVariable };
 /// Which of a step's samples lie together: as drawn, or those that cost alike.
 enum class SequenceOrder { kRandom, kLengthBalanced };
 
+/// How LoRA keeps the weights that it does not train: in the 16 bits they multiply in, or in four
+/// (NormalFloat4, whose scales may be quantized once more), unpacked before every product.
+enum class FrozenWeights { k16Bit, kNf4, kNf4Double };
+/// What Adam's two moments are kept in; 8 bit: with an FP32 scale for every 256.
+enum class Moments { kFp32, kBf16, k8Bit };
+
 struct Training {
   Mode mode = Mode::kPretrain;
   int64_t micro_batch = 1, global_batch = 0, seq_length = 0;
@@ -172,6 +178,9 @@ struct Training {
   bool overlap_expert_parallel = false;
   int64_t lora_rank = 0;
   std::vector<std::string> lora_targets;  ///< qkv, proj, fc1, fc2; empty: all four
+  FrozenWeights quantize = FrozenWeights::k16Bit;
+  bool master_weights = true;  ///< trained parameters in FP32 beside, or as FSDP, instead of 16 bit
+  Moments moments = Moments::kFp32;
   int64_t generate_tokens = 0;   ///< decode: tokens to generate after a prompt of seq_length
   int64_t vocab_multiple = 128;  ///< the vocabulary is padded to a multiple of this times tp
   bool attention_flops_full =

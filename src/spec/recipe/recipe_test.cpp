@@ -123,7 +123,8 @@ TEST(Recipe, IsInferredWhereNobodyNamesOne) {
   EXPECT_EQ(plain->software.name, "megatron-lm");
   const auto sharded = resolve(recipe_settings({{"fsdp", "true"}}));
   ASSERT_TRUE(sharded) << sharded.error().message;
-  EXPECT_EQ(sharded->recipe.name, "pytorch-fsdp");
+  EXPECT_EQ(sharded->recipe.name, "pytorch-fsdp 2026");
+  EXPECT_EQ(sharded->software.name, "pytorch-fsdp");
 }
 
 // Every layout of a few sizes under every recipe: what a recipe leaves open never contradicts what

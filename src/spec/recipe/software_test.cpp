@@ -30,7 +30,7 @@ TEST(Software, EveryProfileOfTheCatalogReads) {
 
 TEST(Software, FollowsTheFramework) {
   EXPECT_EQ(resolve(software_settings({}))->software.name, "megatron-lm");
-  EXPECT_EQ(resolve(software_settings({{"fsdp", "true"}}))->software.name, "torchtitan");
+  EXPECT_EQ(resolve(software_settings({{"fsdp", "true"}}))->software.name, "pytorch-fsdp");
   EXPECT_EQ(resolve(software_settings({{"framework", "nanotron"}}))->software.name, "nanotron");
 }
 

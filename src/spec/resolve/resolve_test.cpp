@@ -452,6 +452,11 @@ TEST(ResolveMessages, Tasks) {
             "--recompute full: inference has no backward");
   EXPECT_EQ(dense({{"lora", "9000"}}),
             "--lora 9000 is more than the narrowest matrix is wide (8192)");
+  EXPECT_EQ(dense({{"quantize", "nf4"}}), "--quantize nf4 needs --lora RANK");
+  EXPECT_EQ(dense({{"master_weights", "false"}, {"precision", "fp32"}}),
+            "--master_weights false: parameters in FP32 have no other copy");
+  EXPECT_EQ(dense({{"optimizer_moments", "bf16"}, {"software", "nanotron"}}),
+            "--optimizer_moments bf16: nanotron keeps both in FP32");
 }
 
 TEST(ResolveMessages, WhatIsMissingOrUnknown) {

@@ -59,12 +59,27 @@ void read_precision(SettingReader& read, Job& job) {
   // A software's habit holds for the jobs that it can hold for.
   t.fp8_parameters = t.fp8_parameters && (narrow_products || read.given("fp8_param_gather"));
   // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
-  const bool narrow = t.precision == Precision::kFp16;
-  const bool reduce_narrow = read.flag(
-      "grad_reduce_in_bf16", narrow,
-      narrow ? "fp16 gradients are reduced as they are" : "gradients are reduced in FP32");
+  const bool narrow = t.precision == Precision::kFp16 || !t.master_weights;
+  const bool reduce_narrow =
+      read.flag("grad_reduce_in_bf16", narrow,
+                !t.master_weights ? "gradients are as wide as their parameters"
+                : narrow          ? "fp16 gradients are reduced as they are"
+                                  : "gradients are reduced in FP32");
   // FP32 training has no narrow copy that could be reduced.
   t.gradients_fp32 = !reduce_narrow || t.precision == Precision::kFp32;
+}
+
+/// PyTorch's Adam keeps moments as wide as the parameters that it updates.
+void read_optimizer(SettingReader& read, Training& t) {
+  t.moments = read.choice("optimizer_moments", t.master_weights ? Moments::kFp32 : Moments::kBf16,
+                          t.master_weights ? "in FP32" : "as wide as the parameters");
+  if (!t.master_weights && t.precision == Precision::kFp32)
+    read.refuse(
+        fmt::format("{}: parameters in FP32 have no other copy", read.said("master_weights")));
+  const bool asked = !t.master_weights || t.moments != Moments::kFp32;
+  if (asked && t.framework == Framework::kNanotron)
+    read.refuse(fmt::format("{}: nanotron keeps both in FP32",
+                            read.said(t.master_weights ? "optimizer_moments" : "master_weights")));
 }
 
 /// 4096 tokens where the model has as many positions, in pieces for context parallelism.
@@ -461,6 +476,8 @@ void resolve_mode(SettingReader& read, Job& job) {
     read.refuse(fmt::format("{} contradicts {}", read.said("lora"), read.said("mode")));
   if (!t.lora_targets.empty() && t.lora_rank == 0)
     read.refuse(fmt::format("{} needs --lora RANK", read.said("lora_targets")));
+  if (t.quantize != FrozenWeights::k16Bit && t.lora_rank == 0)
+    read.refuse(fmt::format("{} needs --lora RANK", read.said("quantize")));
   if (generates && t.mode != Mode::kDecode)
     read.refuse(fmt::format("{} needs --mode decode", read.said("generate_tokens")));
   const int64_t widest = std::min(job.model.hidden, job.model.ffn);
@@ -471,6 +488,7 @@ void resolve_mode(SettingReader& read, Job& job) {
 
 void resolve_training(SettingReader& read, Job& job) {
   read_precision(read, job);
+  read_optimizer(read, job.training);
   read_batches(read, job);
   read_recomputation(read, job);
   read_overlap(read, job);

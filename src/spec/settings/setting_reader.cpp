@@ -132,7 +132,7 @@ std::string SettingReader::said(std::string_view name) const {
                             : found->text.size() > 60 ? found->text.substr(0, 57) + "..."
                                                       : found->text;
   if (origin.text.starts_with("--"))
-    return shown == "true" ? origin.text : fmt::format("{} {}", origin.text, shown);
+    return shown == "true" || origin.text.starts_with("--no-") ? origin.text : fmt::format("{} {}", origin.text, shown);
   if (found == nullptr) return key;
   return fmt::format("{}: {} = {}", origin.text, key, shown);
 }

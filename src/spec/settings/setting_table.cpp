@@ -297,6 +297,12 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "gradients are kept and reduced in 16 bit", habit(),
      megatron("accumulate_allreduce_grads_in_fp32=false")},
 
+    {"master_weights", "", field<&Training::master_weights>(), kPrecision,
+     "the optimizer keeps trained parameters in FP32; without, all is in 16 bit (pure BF16)",
+     why("in FP32"), sought("pure_bf16|bf16_true|main_params_dtype")},
+    {"optimizer_moments", "", field<&Training::moments>(), kPrecision,
+     "what Adam's two moments are kept in",
+     sought("optim_bits|exp_avg_dtype|optimizer_dtype|adam8bit")},
     {"moe_token_dispatcher_type", "", told(kChoice, dispatcher_text, kDispatcherWords), kExperts,
      "how tokens reach their experts", habit(), core(), nemo()},
     {"moe_flex_dispatcher_backend", "", told(kChoice, flex_backend_text, kFlexBackendWords),
@@ -349,6 +355,11 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      why("no adapters"), also("lora_rank")},
     {"lora_targets", "", field<&Training::lora_targets>(0, 0, "qkv|proj|fc1|fc2"), kTask,
      "matrices that have adapters; by default all four", why("not given")},
+    {"quantize", "", field<&Training::quantize>(), kTask,
+     "LoRA's frozen weights in 4 bit (QLoRA), unpacked before every product; nf4-dq: their scales "
+     "in 8 bit",
+     why("as they multiply"),
+     sought("quantization|qlora|load_in_4bit|bnb_4bit_quant_type|quantization_bit")},
     {"generate_tokens", "", field<&Training::generate_tokens>(1, kMostTokens), kTask,
      "decode: tokens generated after the prompt"},
 

@@ -275,6 +275,10 @@ std::optional<std::string_view> node_of_gpu(std::string_view gpu) {
   if (has("a800") && !has("pcie")) return "hgx-a800";
   if (has("v100")) return has("32g") ? "dgx2-v100" : "dgx1-v100";
   if (has("l40s")) return "l40s";
+  if (has("a10g")) return "a10g";
+  if (key.starts_with("l4") && !has("l40")) return "l4";
+  for (const std::string_view node : {"rtx-3080", "rtx-3090", "rtx-4090", "rtx-5090"})
+    if (has(squashed(node))) return node;
   if (has("a40") && !has("a400")) return "a40";
   for (const std::string_view kind : {"mi355x", "mi350x", "mi325x", "mi300x", "mi250x", "mi250"})
     if (has(kind)) return kind;

@@ -66,7 +66,7 @@ std::string software_of(const JobDraft& draft) {
   const std::string framework = squashed(draft.cell("framework"));
   const auto has = [&](std::string_view part) { return contains(framework, part); };
   if (has("nanotron")) return std::string(nanotron_profile(draft));
-  if (has("torchtitan")) {
+  if (has("torchtitan") || has("torchtune")) {
     const bool compiled = contains(draft.cell("overlap_notes"), "compile");
     return fmt::format("{} {}", compiled ? "torchtitan" : "torchtitan-eager", draft.cell("year"));
   }
@@ -78,7 +78,10 @@ std::string software_of(const JobDraft& draft) {
   if (has("deepspeed")) return has("megatron") ? "megatron-deepspeed" : "deepspeed";
   const bool nvidia = draft.source_has("NVIDIA") || draft.source_has("Megatron-LM README");
   if (nvidia || has("nemo") || has("bridge")) return nemo_release(draft);
-  return has("megatron") || has("flagscale") ? "megatron-lm" : "";
+  if (has("megatron") || has("flagscale")) return "megatron-lm";
+  if (has("litgpt")) return "litgpt";
+  if (has("transformers") || has("huggingface")) return "transformers";
+  return has("fsdp") ? fmt::format("pytorch-fsdp {}", draft.cell("year")) : "";
 }
 
 }  // namespace

@@ -23,6 +23,12 @@ void take_precision(JobDraft& draft) {
         "precision: found \"{}\"; allowed: FP32, FP16, BF16, FP8 and its recipes, MXFP8, NVFP4",
         cell));
   draft.say("precision", std::string(name.precision), "precision");
+  // Lightning's "bf16-true" and torchtune's BF16 have no copy in 32 bit; weights beside adapters
+  // may be "bnb.nf4".
+  if (contains(cell, "-true") || contains(cell, "optimizer in BF16"))
+    draft.say("master_weights", "false", "precision");
+  if (contains(cell, "nf4"))
+    draft.say("quantize", contains(cell, "nf4-dq") ? "nf4-dq" : "nf4", "precision");
   if (name.precision != "fp8") return;
   if (!name.fp8_recipe.empty()) draft.say("fp8_recipe", std::string(name.fp8_recipe), "precision");
 }
@@ -107,6 +113,7 @@ void take_recomputation(JobDraft& draft) {
     say("recompute_granularity", "selective");
     return;
   }
+  // "activation checkpointing with FSDP (litgpt default), none on 1 GPU": what the recipe says too.
   if (contains(cell, "full") || contains(cell, "=True") || cell == "yes" || cell == "Yes")
     say("recompute_granularity", "full");
 }

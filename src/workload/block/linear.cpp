@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "workload/storage.h"
+
 namespace ergometer::workload {
 namespace {
 
@@ -60,7 +62,17 @@ void add_gemm(BlockWriter& writer, const Linear& linear, Operator op) {
   writer.add(std::move(op), Stream::kCompute, times);
 }
 
+/// bitsandbytes unpacks a matrix into a 16-bit one before every product with it.
+void unpack_weights(BlockWriter& writer, const Linear& linear, Pass pass) {
+  if (!linear.quantized) return;
+  const double bytes =
+      frozen_weight_bytes(writer.job().training.quantize) + writer.shapes().element;
+  writer.memory({linear.module, linear.name + "_unpack", weights(linear) * bytes, 1, 0, true},
+                pass);
+}
+
 void add_forward_gemm(BlockWriter& writer, const Linear& linear) {
+  unpack_weights(writer, linear, writer.pass());
   Operator op = gemm(writer, linear, writer.pass(), GemmLayout::kTn, "");
   op.m = rows_per_group(linear);
   op.n = linear.out;
@@ -72,6 +84,7 @@ void add_forward_gemm(BlockWriter& writer, const Linear& linear) {
 }
 
 void add_dgrad(BlockWriter& writer, const Linear& linear) {
+  unpack_weights(writer, linear, Pass::kBackward);
   Operator op = gemm(writer, linear, Pass::kBackward, GemmLayout::kNn, "_dgrad");
   op.m = rows_per_group(linear);
   op.n = linear.in;
@@ -112,6 +125,7 @@ void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width,
 std::pair<Linear, Linear> adapter(const Linear& linear) {
   Linear down = linear, up = linear;
   down.fp8 = up.fp8 = false;
+  down.quantized = up.quantized = false;
   down.name += "_lora_a";
   down.out = linear.lora_rank;
   down.model_out = static_cast<double>(linear.lora_rank);
@@ -192,6 +206,7 @@ Linear make_linear(const BlockWriter& writer, std::string name, Module module, i
   linear.rows = linear.model_rows = static_cast<double>(writer.shapes().tokens);
   linear.model_out = static_cast<double>(out);
   linear.fp8 = writer.shapes().fp8;
+  linear.quantized = keeps_quantized(writer.job().training, linear.name);
   return linear;
 }
 

@@ -234,6 +234,24 @@ TEST(Accumulation, UnfusedAddsAKernelAndBf16GradientsHalveIt) {
   EXPECT_EQ(add.pass, Pass::kWeight);
 }
 
+// Half of 512 x 256: read in 0.5625 bytes, written in two, before the product of either pass.
+TEST(Lora, WeightsOfFourBitsAreUnpackedBeforeEveryProduct) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 2);
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 16;
+  job.training.quantize = spec::FrozenWeights::kNf4;
+  const Workload workload = lower(job);
+  const Block& layer = layer_block(workload, 0);
+  const Operator& forward = find_op(workload, layer.forward, "fc2_unpack");
+  EXPECT_EQ(forward.bytes, (0.5625 + 2) * 256 * 256);
+  EXPECT_EQ(forward.kind, OperatorKind::kMemory);
+  EXPECT_EQ(find_op(workload, layer.backward, "fc2_unpack").pass, Pass::kBackward);
+  for (const Operator& op : workload.operators) {
+    EXPECT_NE(op.name, "head_unpack");  // stays in 16 bit
+    EXPECT_EQ(op.name.find("_lora_a_unpack"), op.name.npos);
+  }
+}
+
 TEST(Lora, FreezesTheBaseAndTrainsAdapters) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 2);
   job.training.mode = spec::Mode::kLora;
@@ -365,6 +383,17 @@ TEST(Optimizer, ShardsInFp32AreTheMaster) {
   EXPECT_EQ(optimizer_step(job, share).bytes, 30 * 1e6);
   job.software.parameters.set("fsdp.shard_copies", {2, "", "", {}});
   EXPECT_EQ(optimizer_step(job, share).bytes, 28 * 1e6);  // no parameter in 16 bit is written
+}
+
+// Gradient 2, parameter read and written 4, two moments of 2 bytes read and written 8.
+TEST(Optimizer, WithoutAMasterTheParameterIsUpdatedItself) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
+  const ParameterShare share{4e6, 0, 4e6, 0};
+  job.training.master_weights = job.training.gradients_fp32 = false;
+  job.training.moments = spec::Moments::kBf16;
+  EXPECT_EQ(optimizer_step(job, share).bytes, 14 * 1e6);
+  job.training.moments = spec::Moments::k8Bit;
+  EXPECT_EQ(optimizer_step(job, share).bytes, (6 + 4 * (1 + 4 / 256.0)) * 1e6);
 }
 
 TEST(Optimizer, ClippingIsAKernelOfItsOwnWhereTheSoftwareSaysSo) {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "workload/shapes.h"
+#include "workload/storage.h"
 #include "workload/workload.h"
 
 // Adam over the parameters whose states a rank holds, in one fused kernel per chunk of tensors. Per
@@ -9,10 +10,11 @@
 // moment (8 each) and writes the 16-bit parameter (2): 30 bytes with FP32 gradients. Gradients in
 // 16 bit are first copied to FP32 (read 2, write 4) and that copy is read: 36. Where shards are
 // kept in FP32 and cast before every gather (plan/sharded_units.h), they are the master: 28.
+// Without a master the parameter itself is read and written (4) and the gradient read as it is (2);
+// with moments in 16 bit that makes 14.
 namespace ergometer::workload {
 namespace {
 
-constexpr double kMasterAndMoments = 24;
 constexpr double kChunksPerKernel = 320;     // PyTorch's multi-tensor-apply: thread blocks a launch
 constexpr double kElementsPerChunk = 65536;  // and elements each of them handles
 // Parameters a second that the processors of a node update: about 28 bytes each at 140 GB/s.
@@ -79,16 +81,26 @@ bool writes_narrow_parameters(const spec::Job& job) {
          !(gathers_weights(job) && job.software.parameters.has("fsdp.shard_copies"));
 }
 
+/// Bytes of an update that are of a parameter: its master and the copy that computes, or itself.
+double parameter_traffic(const spec::Job& job) {
+  if (!job.training.master_weights) return 2 + 2;
+  const double narrow = sends_fp8_parameters(job.training) ? 1 : 2;
+  return 4 + 4 + (writes_narrow_parameters(job) ? narrow : 0);
+}
+
+double gradient_traffic(const spec::Training& training) {
+  if (training.gradients_fp32) return 4;
+  return training.master_weights ? 2 + 4 + 4 : 2;
+}
+
 }  // namespace
 
 Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
-  const double gradient = job.training.gradients_fp32 ? 4 : 2 + 4 + 4;
-  const double parameter = !writes_narrow_parameters(job)       ? 0
-                           : sends_fp8_parameters(job.training) ? 1
-                                                                : 2;
+  const double moments = 2 * 2 * moment_bytes(job.training.moments);  // two, read and written
   const double elements = owned(job, stage);
   const double passes = job.software.parameters.value_or("optimizer.factor", 1);
-  double bytes = elements * passes * (kMasterAndMoments + gradient + parameter);
+  double bytes =
+      elements * passes * (moments + gradient_traffic(job.training) + parameter_traffic(job));
   // Unless parameters are sent in FP8 the weights are quantized once a step and kept for all micro
   // batches; LoRA's frozen ones never change and its adapters stay in 16 bit.
   const bool narrow = job.training.precision == spec::Precision::kFp8 ||
