@@ -157,6 +157,7 @@ class FineTuningReader {
     set_deepspeed_defaults(stage, read_.file(), read_.reading());
     if (!read_.flag("packing_samples", false)) unpacked("packing_samples");
     adapters("lora_rank", "target_modules", "all-linear");
+    if (read_.flag("load_in_4bit", false)) read_.set("quantize", "nf4-dq", "load_in_4bit");
     framework("deepspeed");
   }
 
@@ -250,6 +251,10 @@ class FineTuningReader {
       adapters("peft.dim", "peft.target_modules", "all-linear");
       if (read_.flag("peft.match_all_linear", false))
         read_.set("lora_targets", "qkv,proj,fc1,fc2", "peft.match_all_linear");
+      if (read_.flag("quantization.load_in_4bit", false))
+        read_.set("quantize",
+                  read_.flag("quantization.bnb_4bit_use_double_quant", true) ? "nf4-dq" : "nf4",
+                  "quantization.load_in_4bit");
     }
     if (read_.text("model.torch_dtype", "bf16") != "float32") all_in_16_bit("model.torch_dtype");
     framework("automodel");

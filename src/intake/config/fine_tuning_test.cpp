@@ -33,6 +33,7 @@ TEST(FineTuning, OpenRlhfByItsWords) {
                                          {"packing_samples", "true"},
                                          {"attn_implementation", "flash_attention_2"},
                                          {"lora_rank", "64"},
+                                         {"load_in_4bit", "true"},
                                          {"target_modules", "q_proj,v_proj,o_proj"}}),
                                   "run.sh");
   ASSERT_TRUE(r) << r.error().message;
@@ -42,6 +43,7 @@ TEST(FineTuning, OpenRlhfByItsWords) {
   EXPECT_EQ(said(*r, "attention_backend"), "fa2");
   EXPECT_EQ(said(*r, "lora"), "64");
   EXPECT_EQ(said(*r, "lora_targets"), "qkv,proj");
+  EXPECT_EQ(said(*r, "quantize"), "nf4-dq");
   EXPECT_FALSE(left(*r, Leftover::Kind::kNotModelled, "packing_samples"));
 }
 
