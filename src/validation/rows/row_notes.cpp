@@ -103,6 +103,11 @@ constexpr Phrase kPhrases[] = {
     {"AdamW offload", "optimizer_cpu_offload", "true"},
     {"AllForwardAllBackward", "schedule", "gpipe"},
     {"accumulate_grad_in_fp32=False", "grad_reduce_in_bf16", "true"},
+    // A table that numbers two methods, of which the first has two barriers and the second one:
+    // by what they hold (tests/validation/vocabulary_test.cpp).
+    {"same, 2 barriers", "vocabulary_parallel", "one-barrier"},
+    {"output layer split over the pipeline, 1 barrier", "vocabulary_parallel", "two-barriers"},
+    {"interlaced pipeline, tensor-parallel vocabulary", "vocabulary_parallel", "interlaced"},
     {"async TP", "tp_comm_overlap", "true"},
     {"MP mode PURE", "grad_reduce_in_bf16", "true"},
     {"MP mode DEFAULT", "grad_reduce_in_bf16", "false"},

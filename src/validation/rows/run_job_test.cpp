@@ -236,6 +236,25 @@ TEST(RunJob, LayersAreMovedAwayFromTheHeadByFlops) {
   EXPECT_EQ(made->job.parallelism.stage_layers, (std::vector<int64_t>{5, 5, 5, 4, 4, 4, 4, 1}));
 }
 
+// The table numbers the paper's methods: its first has two barriers, its second one.
+TEST(RunJob, VocabularyIsDividedAsTheTableSays) {
+  const std::pair<const char*, spec::VocabularyParallel> kNotes[] = {
+      {"1F1B with output layer split over the pipeline, 1 barrier",
+       spec::VocabularyParallel::kTwoBarriers},
+      {"same, 2 barriers", spec::VocabularyParallel::kOneBarrier},
+      {"interlaced pipeline, tensor-parallel vocabulary", spec::VocabularyParallel::kInterlaced}};
+  for (const auto& [notes, vocabulary] : kNotes) {
+    const auto made = make_job(row(
+        "source,framework,model,layers,hidden,ffn,heads,vocab,seq,gpu,gpus,pp,mbs,gbs,"
+        "precision,overlap_notes",
+        std::string("a page,Megatron-LM fork,GPT 4B,32,3072,12288,24,128000,2048,A100-SXM4-80GB,"
+                    "8,8,1,128,BF16,\"") +
+            notes + "\""));
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->job.parallelism.vocabulary, vocabulary) << notes;
+  }
+}
+
 TEST(RunJob, RecipeOfOneReplicaSaysNothingOnItsReduction) {
   const auto made =
       make_job(row("source,release,framework,task,model,seq,gpu,gpus,tp,cp,pp,mbs,gbs,precision",
