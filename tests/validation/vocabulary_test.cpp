@@ -5,7 +5,7 @@
 // The table's "1 barrier" is the paper's first method, with two, and its "2 barriers" the second,
 // with one: the former holds a micro batch more in every pair of rows, as two barriers do.
 //
-// Step times come out 0.4 to 7.0 % too short. Memory is up to 14 % more than the table's GB, as it
+// Step times come out 0.4 to 7.2 % too short. Memory is 2 to 11 % more than the table's GB, as it
 // is in its rows of plain 1F1B; read as GiB, the rows lie within 6 %.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(VocabularyRows, TimeAndMemory) {
     const double memory = error_pct(it.memory_bytes, *it.measured.memory_bytes);
     fmt::print("{} ({}): time {:+.1f} %, memory {:+.1f} %\n", row.id, row.kind, time, memory);
     EXPECT_LT(std::abs(time), 10) << row.id;
-    EXPECT_LT(std::abs(memory), 14) << row.id;
+    EXPECT_LT(std::abs(memory), 12) << row.id;
     EXPECT_LT(std::abs(error_pct(it.memory_bytes, kGibiPerGiga * *it.measured.memory_bytes)), 6)
         << row.id;
   }
