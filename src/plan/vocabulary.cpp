@@ -24,6 +24,11 @@ workload::Operator exchange_of(const char* name, CollectiveKind kind, Module mod
   return op;
 }
 
+/// How many forwards a backward is as long as.
+int64_t forwards_in_backward(const spec::Job& job) {
+  return job.training.recompute == spec::Recompute::kFull ? 3 : 2;
+}
+
 }  // namespace
 
 VocabularyWork::VocabularyWork(const spec::Job& job, const workload::Workload& workload,
@@ -36,7 +41,7 @@ VocabularyWork::VocabularyWork(const spec::Job& job, const workload::Workload& w
       micro_batches_(std::ranges::count(slots, SlotKind::kForward, &ScheduleSlot::kind)),
       writer_(writer) {
   if (!job.parallelism.divides_vocabulary()) return;
-  passes_ = spec::vocabulary_order(job.parallelism, stage, slots);
+  passes_ = spec::vocabulary_order(job.parallelism, stage, slots, forwards_in_backward(job));
   const auto add = [&](Exchange exchange, const char* name, CollectiveKind kind, Module module,
                        Pass pass, double bytes) {
     ops_[exchange] = operators.add(exchange_of(name, kind, module, pass, bytes));

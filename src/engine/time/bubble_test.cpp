@@ -142,6 +142,7 @@ using spec::VocabularyParallel;
 
 struct Lengths {
   double forward_s = 0, backward_s = 0, output_s = 0, gradient_s = 0;
+  spec::Recompute recompute = spec::Recompute::kNone;  ///< what the order is made for
 };
 
 /// With a vocabulary divided over the stages: step time without the work of a stage: operators of
@@ -150,6 +151,7 @@ double vocabulary_bubble_s(VocabularyParallel vocabulary, int64_t p, int64_t m,
                            const Lengths& lengths) {
   spec::Job job = plan::test::make_job({.pp = p, .micro_batches = m, .layers = p});
   job.parallelism.vocabulary = vocabulary;
+  job.training.recompute = lengths.recompute;
   job.parallelism.sequence_parallel = false;
   const workload::Workload workload = plan::test::fake_workload(job);
   const plan::Plan plan = plan::make_plan(job, workload);
@@ -188,6 +190,15 @@ TEST(VocabularyBubble, NoStageWaitsWhereBackwardsAreALittleShorterOrLonger) {
         for (const double pass : {0.02, 0.1, 0.3})
           EXPECT_NEAR(loss_s(vocabulary, p, {1, backward, pass, pass}), 0, 1e-9)
               << "p " << p << " B " << backward << " S " << pass;
+}
+
+TEST(VocabularyBubble, NorWithFullRecomputation) {
+  for (const auto vocabulary : {VocabularyParallel::kOneBarrier, VocabularyParallel::kTwoBarriers})
+    for (const int64_t p : {4, 8})
+      for (const double backward : {2.8, 3.0, 3.2, 3.4}) {
+        const Lengths lengths{1, backward, 0.1, 0.1, spec::Recompute::kFull};
+        EXPECT_NEAR(loss_s(vocabulary, p, lengths), 0, 1e-9) << "p " << p << " B " << backward;
+      }
 }
 
 TEST(VocabularyBubble, PassesAddNone) {

@@ -28,14 +28,15 @@ struct Together {
   int64_t done() const { return missing > 0 ? kNotYet : latest; }
 };
 
-/// A step of F = 1, B = 2 and passes without length: at every moment each idle stage runs all
-/// passes whose input is there, then the next slot of its 1F1B if its is. What a barrier brings is
-/// there 1 later.
+/// A step of F = 1, B = `backward` and passes without length: at every moment each idle stage runs
+/// all passes whose input is there, then the next slot of its 1F1B if its is. What a barrier brings
+/// is there 1 later.
 class UnitStep {
  public:
-  UnitStep(const Parallelism& parallel, int64_t micro_batches)
+  UnitStep(const Parallelism& parallel, int64_t micro_batches, int64_t backward)
       : stages_(parallel.pp),
         micro_batches_(micro_batches),
+        backward_(backward),
         two_barriers_(parallel.vocabulary == VocabularyParallel::kTwoBarriers),
         stage_(static_cast<size_t>(stages_)) {
     const auto batches = static_cast<size_t>(micro_batches);
@@ -100,7 +101,7 @@ class UnitStep {
     const bool forward = slot.kind == SlotKind::kForward;
     const auto j = static_cast<size_t>(slot.micro_batch);
     if ((forward ? forward_input(s, j) : backward_input(s, j)) > now) return false;
-    stage.free = now + (forward ? 1 : 2);
+    stage.free = now + (forward ? 1 : backward_);
     (forward ? stage.forward_end : stage.backward_end)[j] = stage.free;
     ++stage.position;
     return true;
@@ -131,7 +132,7 @@ class UnitStep {
     return all_of(pass, static_cast<int64_t>(j)).done() + 1;
   }
 
-  int64_t stages_, micro_batches_;
+  int64_t stages_, micro_batches_, backward_;
   bool two_barriers_;
   std::vector<Stage> stage_;
   std::vector<std::vector<Together>> passes_;
@@ -174,11 +175,12 @@ int64_t vocabulary_barriers(VocabularyParallel vocabulary) {
 }
 
 std::vector<VocabularySlot> vocabulary_order(const Parallelism& parallel, int64_t stage,
-                                             const std::vector<ScheduleSlot>& slots) {
+                                             const std::vector<ScheduleSlot>& slots,
+                                             int64_t backward) {
   const auto micro_batches = std::ranges::count(slots, SlotKind::kForward, &ScheduleSlot::kind);
   if (parallel.vocabulary == VocabularyParallel::kInterlaced)
     return interlaced(parallel.pp, stage, slots, micro_batches);
-  return UnitStep(parallel, micro_batches).run(stage);
+  return UnitStep(parallel, micro_batches, backward).run(stage);
 }
 
 std::vector<ScheduleSlot> interlaced_order(int64_t stages, int64_t stage, int64_t micro_batches) {

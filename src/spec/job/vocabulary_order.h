@@ -25,11 +25,12 @@ struct VocabularySlot {
 int64_t vocabulary_barriers(VocabularyParallel vocabulary);
 
 /// The passes of a stage in the order in which they run between `slots`, its `stage_order`. With
-/// barriers they stand where a step of F = 1, B = 2 and passes without length has them that runs
-/// them soon after their input is there. Where backwards take between 1.8 F and 2.5 F, no stage
-/// waits in them; beyond that, some may.
+/// barriers they stand where a step of F = 1, B = `backward` and passes without length has them
+/// that runs them soon after their input is there. Where backwards take 0.2 F less or 0.4 F more,
+/// no stage waits in them; beyond that, some may.
 std::vector<VocabularySlot> vocabulary_order(const Parallelism& parallel, int64_t stage,
-                                             const std::vector<ScheduleSlot>& slots);
+                                             const std::vector<ScheduleSlot>& slots,
+                                             int64_t backward = 2);
 
 /// The order of `kInterlaced`, whose vocabulary all stages work on at once between intervals of one
 /// forward and one backward: stages of even number begin with the forward, so that forwards pass
