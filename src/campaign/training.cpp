@@ -10,7 +10,7 @@
 #include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
 #include "engine/simulate.h"
-#include "plan/checkpoint.h"
+#include "plan/memory.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::campaign {

@@ -19,7 +19,7 @@ bool crosses_kinds(const workload::Operator& op) {
 
 /// Whether a collective's members run on all stages.
 bool crosses_stages(GroupKind kind) {
-  return kind == GroupKind::kWorld || kind == GroupKind::kEmbedding;
+  return kind == GroupKind::kWorld || kind == GroupKind::kEmbedding || kind == GroupKind::kStages;
 }
 
 /// Gives every group the price that the slowest of those at hand has for operator `op`.

@@ -29,7 +29,9 @@ std::vector<int64_t> micro_batches_to_play(const spec::Job& job) {
   const int64_t all = job.micro_batches();
   const bool trains =
       job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
-  if (!trains || spec::forwards_first(p.schedule) || !p.order.stages.empty()) return {all};
+  if (!trains || spec::forwards_first(p.schedule) || !p.order.stages.empty() ||
+      p.divides_vocabulary())
+    return {all};
   const bool interleaves = p.schedule == spec::Schedule::kInterleaved;
   const int64_t group = interleaves ? std::max(p.pp, p.microbatch_group) : p.pp;
   // ZB-H2 and the schedules in the form of a V fill the pipeline twice.

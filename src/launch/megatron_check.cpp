@@ -30,6 +30,9 @@ Result<void> check_pipeline(const Job& job) {
   if (p.schedule != spec::Schedule::kOneFOneB && p.schedule != spec::Schedule::kInterleaved)
     return megatron_cannot(
         fmt::format("the schedule {}; take 1f1b or interleaved", spec::to_word(p.schedule)));
+  if (p.divides_vocabulary())
+    return megatron_cannot(
+        "a vocabulary divided over the stages; only the fork sail-sg/VocabularyParallelism runs it");
   if (p.vpp > 1 && p.pp == 2 && !job.training.overlap_p2p)
     return refuses("interleaving two stages needs --overlap-p2p");
   if (!job.training.recompute_stage_layers.empty())

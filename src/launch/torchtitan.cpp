@@ -134,6 +134,8 @@ Result<void> torchtitan_check(const Job& job) {
   if (schedule_word(p.schedule).empty())
     return torchtitan_cannot(fmt::format("the schedule {}; take zb-v, dualpipe-v or interleaved",
                                          spec::to_word(p.schedule)));
+  if (p.divides_vocabulary())
+    return torchtitan_cannot("a vocabulary divided over the stages");
   if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");

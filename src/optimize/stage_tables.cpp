@@ -114,6 +114,8 @@ base::Result<void> check(const spec::Job& job) {
   if (p.pp < 2) return base::input_error("the job has no pipeline");
   if (p.vpp > 1 || p.schedule != spec::Schedule::kOneFOneB)
     return base::input_error("only pipelines in 1F1B order have one, without virtual stages");
+  if (p.divides_vocabulary())
+    return base::input_error("only pipelines whose vocabulary is not divided have one");
   if (job.training.mode != spec::Mode::kPretrain && job.training.mode != spec::Mode::kLora)
     return base::input_error("only training has one");
   if (!job.training.sequence_lengths.is_even())

@@ -62,6 +62,7 @@ class Clockwork {
       case InstructionKind::kWait: clock = std::max(clock, events_[role][slot]); break;
       case InstructionKind::kCollective:
       case InstructionKind::kWorld:
+      case InstructionKind::kArrive:
       case InstructionKind::kHostSync: break;
     }
     ++at_[role];

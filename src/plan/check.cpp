@@ -16,6 +16,10 @@ bool launches(InstructionKind kind) {
          kind == InstructionKind::kRecv;
 }
 
+bool is_gathering(const Plan& plan, const Instruction& instruction) {
+  return instruction.slot >= 0 && instruction.slot < std::ssize(plan.gatherings);
+}
+
 /// The faults one sees in an instruction without running anything.
 std::string fault_of(const Plan& plan, const Role& role, const Instruction& instruction,
                      std::vector<char>& recorded) {
@@ -28,7 +32,8 @@ std::string fault_of(const Plan& plan, const Role& role, const Instruction& inst
     const bool is_collective = op.kind == OperatorKind::kCollective;
     if (is_collective == (kind == InstructionKind::kCompute))
       return "operator and instruction disagree";
-    const bool world = op.group == GroupKind::kWorld || op.group == GroupKind::kEmbedding;
+    const bool world = op.group == GroupKind::kWorld || op.group == GroupKind::kEmbedding ||
+                       op.group == GroupKind::kStages;
     if (is_collective && world != (kind == InstructionKind::kWorld))
       return "a group across roles needs kWorld";
     const bool transfer = kind == InstructionKind::kSend || kind == InstructionKind::kRecv;
@@ -36,7 +41,11 @@ std::string fault_of(const Plan& plan, const Role& role, const Instruction& inst
       return "a transfer is no collective";
     if (transfer && (instruction.slot < 0 || instruction.slot >= plan.messages))
       return "message out of range";
+    if (op.group == GroupKind::kStages && !is_gathering(plan, instruction))
+      return "gathering out of range";
   }
+  if (kind == InstructionKind::kArrive && !is_gathering(plan, instruction))
+    return "gathering out of range";
   if (kind == InstructionKind::kRecord || kind == InstructionKind::kWait) {
     if (instruction.slot < 0 || instruction.slot >= role.events) return "event out of range";
     char& is_recorded = recorded[static_cast<size_t>(instruction.slot)];
@@ -65,7 +74,9 @@ class UntimedRun {
       : plan_(plan),
         at_(plan.roles.size(), 0),
         sender_(static_cast<size_t>(plan.messages), -1),
-        receiver_(static_cast<size_t>(plan.messages), -1) {}
+        receiver_(static_cast<size_t>(plan.messages), -1),
+        missing_(plan.gatherings),
+        waited_(plan.gatherings.size(), 0) {}
 
   std::string fault() {
     bool moved = true;
@@ -83,6 +94,9 @@ class UntimedRun {
       if (sender_[i] < 0 || receiver_[i] < 0)
         return fmt::format("message {} is not sent and received", i);
     }
+    for (size_t i = 0; i < missing_.size(); ++i)
+      if (missing_[i] != 0 || waited_[i] != at_.size())
+        return fmt::format("gathering {} is not attended as it should", i);
     return {};
   }
 
@@ -97,7 +111,12 @@ class UntimedRun {
     const size_t from = at_[role];
     for (; !done(role); ++at_[role]) {
       const Instruction& instruction = next(role);
-      if (instruction.kind == InstructionKind::kWorld) break;
+      const auto slot = static_cast<size_t>(instruction.slot);
+      if (instruction.kind == InstructionKind::kArrive) --missing_[slot];
+      if (instruction.kind == InstructionKind::kWorld) {
+        if (op(instruction).group != GroupKind::kStages || missing_[slot] > 0) break;
+        ++waited_[slot];
+      }
       if (instruction.kind == InstructionKind::kSend) note(sender_, instruction, role, "sent");
       if (instruction.kind == InstructionKind::kRecv) {
         const int sender = sender_[static_cast<size_t>(instruction.slot)];
@@ -138,6 +157,8 @@ class UntimedRun {
   const Plan& plan_;
   std::vector<size_t> at_;
   std::vector<int> sender_, receiver_;
+  std::vector<int32_t> missing_;  ///< by gathering: who have not arrived
+  std::vector<size_t> waited_;    ///< and how many have waited for it
   std::string fault_;
 };
 

@@ -28,7 +28,8 @@ inline constexpr int64_t kLeastPeriods = 5;
 ///
 /// Nothing where that many periods are not fewer micro batches than the job has, and where there is
 /// no steady phase: inference, GPipe, documents of unlike length; nor of schedules in the form of a
-/// V, of ZB-H2 and of a file's, whose steps are written whole.
+/// V, of ZB-H2, of a file's and with a vocabulary divided over the stages, whose steps are written
+/// whole.
 std::optional<Plan> make_folded_plan(const spec::Job& job, const workload::Workload& workload,
                                      int64_t periods);
 

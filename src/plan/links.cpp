@@ -185,8 +185,30 @@ void PipelineLinks::plan_overlapped(size_t warm_up) {
 void PipelineLinks::before_slot(ProgramWriter& writer, size_t k) const {
   if (stages_ == 1) return;
   writer.at(-1, -1, -1);
-  if (overlap_) return write_overlapped(writer, k);
-  for (const Exchange& exchange : exchanges_[k]) write_exchange(writer, exchange);
+  if (overlap_) {
+    write_overlapped_sends(writer, k);
+    return write_overlapped_recv(writer, k);
+  }
+  for (const Exchange& exchange : exchanges_[k]) {
+    const Lanes lanes = lanes_of(exchange);
+    begin_exchange(writer, lanes);
+    end_exchange(writer, lanes);
+  }
+}
+
+void PipelineLinks::before_slot(ProgramWriter& writer, size_t k,
+                                const std::function<void()>& work) const {
+  writer.at(-1, -1, -1);
+  if (overlap_) {
+    write_overlapped_sends(writer, k);
+    work();
+    return write_overlapped_recv(writer, k);
+  }
+  std::vector<Lanes> begun;
+  for (const Exchange& exchange : exchanges_[k])
+    begin_exchange(writer, begun.emplace_back(lanes_of(exchange)));
+  work();
+  for (const Lanes& lanes : begun) end_exchange(writer, lanes);
 }
 
 void PipelineLinks::write_send(ProgramWriter& writer, Stream lane, size_t k) const {
@@ -202,33 +224,37 @@ void PipelineLinks::write_recv(ProgramWriter& writer, Stream lane, size_t k) con
   if (gather_ >= 0) writer.op(lane, gather_);
 }
 
-void PipelineLinks::write_exchange(ProgramWriter& writer, const Exchange& exchange) const {
+PipelineLinks::Lanes PipelineLinks::lanes_of(const Exchange& exchange) const {
   const auto& [sends, recvs] = exchange;
   const bool one_direction =
       sends.size() == 1 && recvs.size() == 1 && forward(sends.front()) == forward(recvs.front());
-  bool used[2] = {false, false};
+  Lanes lanes;
   const auto lane_of = [&](size_t k, bool is_recv) {
     const Stream lane = is_recv && one_direction ? other_lane(own_lane(k)) : own_lane(k);
-    used[lane == Stream::kPipelineForward ? 0 : 1] = true;
+    lanes.used[lane == Stream::kPipelineForward ? 0 : 1] = true;
     return lane;
   };
-  std::vector<std::pair<size_t, Stream>> outgoing, incoming;
-  for (const size_t k : sends) outgoing.emplace_back(k, lane_of(k, false));
-  for (const size_t k : recvs) incoming.emplace_back(k, lane_of(k, true));
+  for (const size_t k : sends) lanes.outgoing.emplace_back(k, lane_of(k, false));
+  for (const size_t k : recvs) lanes.incoming.emplace_back(k, lane_of(k, true));
+  return lanes;
+}
 
-  const Stream lanes[2] = {Stream::kPipelineForward, Stream::kPipelineBackward};
-  for (int i = 0; i < 2; ++i) {
-    if (used[i]) writer.join(lanes[i], Stream::kCompute);
-  }
-  for (const auto& [k, lane] : outgoing) write_send(writer, lane, k);
-  for (const auto& [k, lane] : incoming) write_recv(writer, lane, k);
-  for (int i = 0; i < 2; ++i) {
-    if (used[i]) writer.join(Stream::kCompute, lanes[i]);
-  }
+constexpr Stream kLanes[] = {Stream::kPipelineForward, Stream::kPipelineBackward};
+
+void PipelineLinks::begin_exchange(ProgramWriter& writer, const Lanes& lanes) const {
+  for (int i = 0; i < 2; ++i)
+    if (lanes.used[i]) writer.join(kLanes[i], Stream::kCompute);
+  for (const auto& [k, lane] : lanes.outgoing) write_send(writer, lane, k);
+}
+
+void PipelineLinks::end_exchange(ProgramWriter& writer, const Lanes& lanes) const {
+  for (const auto& [k, lane] : lanes.incoming) write_recv(writer, lane, k);
+  for (int i = 0; i < 2; ++i)
+    if (lanes.used[i]) writer.join(Stream::kCompute, kLanes[i]);
   if (sync_) writer.host_sync();
 }
 
-void PipelineLinks::write_overlapped(ProgramWriter& writer, size_t k) const {
+void PipelineLinks::write_overlapped_sends(ProgramWriter& writer, size_t k) const {
   const Stream none = Stream::kCompute;
   Stream sent_on = none;
   if (k > 0 && has_output(k - 1)) {
@@ -240,10 +266,12 @@ void PipelineLinks::write_overlapped(ProgramWriter& writer, size_t k) const {
   for (const Stream lane : posts_[k]) {
     if (lane != sent_on) writer.join(lane, Stream::kCompute);
   }
-  if (k < slots_.size() && has_input(k)) {
-    write_recv(writer, recv_lanes_[k], k);
-    writer.join(Stream::kCompute, recv_lanes_[k]);
-  }
+}
+
+void PipelineLinks::write_overlapped_recv(ProgramWriter& writer, size_t k) const {
+  if (k >= slots_.size() || !has_input(k)) return;
+  write_recv(writer, recv_lanes_[k], k);
+  writer.join(Stream::kCompute, recv_lanes_[k]);
 }
 
 }  // namespace ergometer::plan

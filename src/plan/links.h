@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "plan/schedule.h"
@@ -40,6 +42,8 @@ class PipelineLinks {
   /// Everything that precedes slot `k`: call for every k in order, and once with the number of
   /// slots at the end.
   void before_slot(ProgramWriter& writer, size_t k) const;
+  /// The same with other work of the stage behind what is sent and before what is received.
+  void before_slot(ProgramWriter& writer, size_t k, const std::function<void()>& work) const;
 
   /// Messages of the whole plan.
   static int32_t messages(const spec::Job& job, int64_t micro_batches);
@@ -67,8 +71,16 @@ class PipelineLinks {
   void plan_interleaved(size_t warm_up);
   void plan_overlapped(size_t warm_up);
   void exchange(size_t before, std::vector<size_t> sends, std::vector<size_t> recvs);
-  void write_exchange(ProgramWriter& writer, const Exchange& exchange) const;
-  void write_overlapped(ProgramWriter& writer, size_t k) const;
+  /// An exchange's transfers with the lanes that they take.
+  struct Lanes {
+    std::vector<std::pair<size_t, workload::Stream>> outgoing, incoming;
+    bool used[2] = {false, false};  ///< forward, backward
+  };
+  Lanes lanes_of(const Exchange& exchange) const;
+  void begin_exchange(ProgramWriter& writer, const Lanes& lanes) const;
+  void end_exchange(ProgramWriter& writer, const Lanes& lanes) const;
+  void write_overlapped_sends(ProgramWriter& writer, size_t k) const;
+  void write_overlapped_recv(ProgramWriter& writer, size_t k) const;
   void write_send(ProgramWriter& writer, workload::Stream lane, size_t k) const;
   void write_recv(ProgramWriter& writer, workload::Stream lane, size_t k) const;
 

@@ -280,7 +280,9 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
   Peak peak;
   peak.alive = alive;
   peak.tokens = tokens;
-  double held = 0, logits = 0;
+  // Of a divided vocabulary, what lasts from one pass to the next is there all the time.
+  const workload::ActivationShare& vocabulary = workload.vocabulary.activations;
+  double held = vocabulary.kept, logits = logits_of(vocabulary);
   const bool inference =
       job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
   for (const ScheduleSlot& slot : schedule(job, stage_index)) {
@@ -295,9 +297,13 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
     }
     // A layer's forward needs no more than what it keeps; in inference, where nothing is kept, its
     // transient.
-    const double above = inference ? chunk.forward : forward ? 0 : chunk.backward;
+    const double own = inference ? chunk.forward : forward ? 0 : chunk.backward;
+    const bool in_vocabulary = vocabulary.transient > own;
+    const double above = in_vocabulary ? vocabulary.transient : own;
     if (held + above > peak.total) {
-      const double loss = forward ? 0 : chunk.backward_loss - chunk.freed_logits;
+      const double loss = in_vocabulary ? vocabulary.transient
+                          : forward     ? 0
+                                        : chunk.backward_loss - chunk.freed_logits;
       peak = {held + above,
               logits + loss,
               forward ? 0 : chunk.gradients,
@@ -323,6 +329,8 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
     add_parts(job, workload, stage.chunks[i], Shares(workload, stage.chunks[i], who), peak.alive[i],
               sums);
   }
+  for (const auto& [name, bytes] : vocabulary.parts)
+    if (name != kLogits) sums[name] += bytes;
   double named = 0;
   for (const auto& [name, bytes] : sums) {
     if (bytes <= 0) continue;

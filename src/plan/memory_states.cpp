@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "base/collection.h"
-#include "plan/checkpoint.h"
 #include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/placement.h"

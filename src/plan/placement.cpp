@@ -268,6 +268,7 @@ RankGroup rank_group(const spec::Job& job, GroupKind kind) {
     case GroupKind::kPipeline: return {2, stage};
     case GroupKind::kEmbedding: return {2, (parallel.pp - 1) * stage};
     case GroupKind::kWorld: return {job.gpus, 1};
+    case GroupKind::kStages: return {parallel.pp, stage};
   }
   ERGOMETER_CHECK(false, "every kind of group is listed");
 }
@@ -278,7 +279,8 @@ GroupPlacement placement(const spec::Job& job, GroupKind kind, int64_t stage) {
   switch (kind) {
     case GroupKind::kPipeline: return pipeline_placement(job, stage, (stage + 1) % stages);
     case GroupKind::kEmbedding: return pipeline_placement(job, 0, stages - 1);
-    case GroupKind::kWorld: return Groups(job, 0, job.gpus, group).worst();
+    case GroupKind::kWorld:
+    case GroupKind::kStages: return Groups(job, 0, job.gpus, group).worst();
     default: return Groups(job, stage * ranks, ranks, group).worst();
   }
 }

@@ -23,7 +23,7 @@ const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage
   const int64_t stages = job_.parallelism.pp;
   if (kind == workload::GroupKind::kPipeline) return pipeline(stage, (stage + 1) % stages);
   if (kind == workload::GroupKind::kEmbedding) return pipeline(0, stages - 1);
-  const bool world = kind == workload::GroupKind::kWorld;
+  const bool world = kind == workload::GroupKind::kWorld || kind == workload::GroupKind::kStages;
   const int64_t offset = world ? 0 : stage * job_.stage_ranks() % period_;
   const auto [entry, is_new] = known_.try_emplace({kind, offset, 0});
   if (is_new) entry->second = placement(job_, kind, stage);

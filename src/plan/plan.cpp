@@ -5,6 +5,7 @@
 #include "plan/links.h"
 #include "plan/placement_cache.h"
 #include "plan/program.h"
+#include "plan/vocabulary.h"
 
 namespace ergometer::plan {
 namespace {
@@ -73,6 +74,7 @@ Plan make_plan(const spec::Job& job, const workload::Workload& workload, int64_t
   Plan plan;
   plan.stages = divide(job, workload);
   plan.messages = PipelineLinks::messages(job, micro_batches);
+  plan.gatherings = VocabularyWork::gatherings(job, micro_batches);
   plan.ranks_per_role = job.stage_ranks();
   plan.uneven = workload.uneven;
   OperatorTable operators(workload);

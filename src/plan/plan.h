@@ -20,7 +20,9 @@ enum class InstructionKind : uint8_t {
   kCompute,     ///< t[stream] = start + duration
   kCollective,  ///< inside the role: t[stream] = max of start over the group + duration
   kWorld,   ///< across roles: the same over all ranks of all roles (`group` kWorld) or of first and
-            ///< last role at equal index (`group` kEmbedding)
+            ///< last role at equal index (`group` kEmbedding); over all roles at equal index (`group`
+            ///< kStages): t[stream] = max(start, gathering `slot`) + duration
+  kArrive,  ///< gathering `slot` = max over those who arrive at equal index of max(t[stream], h)
   kSend,    ///< message `slot` leaves at start; t[stream] = start + duration
   kRecv,    ///< t[stream] = max(start, when the message left) + duration
   kJoin,    ///< t[stream] = max(t[stream], t[on])
@@ -64,6 +66,8 @@ struct Plan {
   std::vector<Role> roles;
   std::vector<Stage> stages;
   int32_t messages = 0;
+  /// Of every gathering of roles, how many of them arrive (kArrive); all of them wait for it once.
+  std::vector<int32_t> gatherings;
   int64_t ranks_per_role = 1;
   std::shared_ptr<const workload::UnevenWork> uneven;  ///< the workload's; null: even
   /// How many periods more the step has than are written, all of them behind the last of

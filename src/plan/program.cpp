@@ -12,6 +12,7 @@
 #include "plan/schedule.h"
 #include "plan/sharded_units.h"
 #include "plan/step_end.h"
+#include "plan/vocabulary.h"
 #include "workload/block/graphs.h"
 
 namespace ergometer::plan {
@@ -67,7 +68,8 @@ class RoleProgram {
         slots_(schedule(job, stage_index, micro_batches)),
         links_(job, micro_batches, stage_index, slots_, workload.boundary_bytes, operators),
         data_(job, workload, stage, stage_index, operators, writer_),
-        units_(job, workload, stage, operators, writer_) {
+        units_(job, workload, stage, operators, writer_),
+        vocabulary_(job, workload, stage_index, slots_, operators, writer_) {
     find_special_slots();
   }
 
@@ -76,16 +78,21 @@ class RoleProgram {
     if (training) {
       write_step_begin(job_, workload_, stage_, operators_, writer_);
       data_.begin_step();
+      if (divides_vocabulary()) data_.before_block(0, 0);
     }
     size_t forwards_done = 0;
     for (size_t k = 0; k < slots_.size(); ++k) {
-      links_.before_slot(writer_, k);
+      write_between(k);
       const bool forward = slots_[k].kind == SlotKind::kForward;
       writer_.at(slots_[k].micro_batch, slots_[k].chunk, -1);
       if (forward && training) data_.before_forward(forwards_, forwards_done++);
+      vocabulary_.before(slots_[k]);
       write_slot(k);
+      vocabulary_.after(slots_[k]);
     }
-    links_.before_slot(writer_, slots_.size());
+    write_between(slots_.size());
+    vocabulary_.finish();
+    if (divides_vocabulary()) data_.after_block(0, 0);
     if (training) {
       write_allocator_wait(allocator_wait_s(job_, workload_, stage_, stage_index_), operators_,
                            writer_);
@@ -94,6 +101,14 @@ class RoleProgram {
   }
 
  private:
+  bool divides_vocabulary() const { return workload_.vocabulary_block >= 0; }
+
+  /// Transfers, and passes over the vocabulary before what they bring is waited for.
+  void write_between(size_t k) {
+    if (!vocabulary_.has_passes(k)) return links_.before_slot(writer_, k);
+    links_.before_slot(writer_, k, [&] { vocabulary_.write_passes(k); });
+  }
+
   /// First forward of every chunk and the slot that completes its gradients.
   void find_special_slots() {
     first_forward_.assign(stage_.chunks.size(), slots_.size());
@@ -176,7 +191,9 @@ class RoleProgram {
       write_items(block(chunk, i).backward, slot.kind);
       if (!completes) continue;
       units_.reduce(number, i, last);
-      if (last) data_.after_block(number, i);
+      // The vocabulary's gradient is complete behind its last pass.
+      const bool later = chunk.blocks[i] == workload_.vocabulary_block;
+      if (last && !later) data_.after_block(number, i);
     }
   }
 
@@ -265,6 +282,7 @@ class RoleProgram {
   PipelineLinks links_;
   DataParallel data_;
   ShardedUnits units_;
+  VocabularyWork vocabulary_;
   std::vector<ScheduleSlot> forwards_;
   std::vector<size_t> first_forward_, last_backward_;  ///< by chunk
   using SegmentKey = std::tuple<SlotKind, int32_t, bool>;

@@ -54,6 +54,7 @@ Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, size_
     chunk.blocks.push_back(block);
     chunk.layers.push_back(layer);
   };
+  if (workload.vocabulary_block >= 0) add(workload.vocabulary_block, -1);
   if (is_first && workload.embedding_block >= 0) add(workload.embedding_block, -1);
   for (int64_t layer = first; layer < first + count; ++layer) {
     add(workload.layer_blocks[static_cast<size_t>(layer)], layer);

@@ -78,7 +78,7 @@ double layer_elements(const spec::Model& model, const spec::Layer& layer) {
 bool embedding_on_both_ends(const spec::Job& job) {
   const bool shared = job.model.tied_embeddings || job.model.mtp_layers > 0;
   const int64_t last = job.parallelism.parts() - 1;
-  return job.parallelism.stage_of(last) != 0 && shared &&
+  return job.parallelism.stage_of(last) != 0 && shared && !job.parallelism.divides_vocabulary() &&
          job.training.mode == spec::Mode::kPretrain;
 }
 

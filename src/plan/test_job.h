@@ -73,7 +73,8 @@ inline spec::Job make_job(const Shape& shape) {
 }
 
 /// Builds a workload of a few operators a block, enough to tell passes, streams and groups apart. A
-/// layer holds 100 dense and, with experts, 1000 expert parameters; the embedding 30, the head 50.
+/// layer holds 100 dense and, with experts, 1000 expert parameters; the embedding 30, the head 50,
+/// a stage's part of a divided vocabulary 20.
 class FakeWorkload {
  public:
   explicit FakeWorkload(const spec::Job& job) : job_(job) {
@@ -86,6 +87,7 @@ class FakeWorkload {
       workload_.mtp_blocks.push_back(block(workload::BlockKind::kMtp, 120, 0));
     }
     workload_.head_block = block(workload::BlockKind::kHead, 50, 0);
+    if (job.parallelism.divides_vocabulary()) add_vocabulary();
   }
   workload::Workload take() { return std::move(workload_); }
 
@@ -133,6 +135,24 @@ class FakeWorkload {
                                            workload::GroupKind::kExpert)));
     }
     return items;
+  }
+
+  void add_vocabulary() {
+    workload::Block block;
+    block.kind = workload::BlockKind::kVocabulary;
+    block.parameters = {20, 0, 20, 0};
+    workload_.vocabulary_block = static_cast<int>(workload_.blocks.size());
+    workload_.blocks.push_back(std::move(block));
+    workload::Vocabulary& passes = workload_.vocabulary;
+    const auto add = [this](std::vector<Item>& list, const char* name, workload::Pass pass) {
+      list.push_back(run(Stream::kCompute, compute(name, pass)));
+    };
+    add(passes.input, "lookup", workload::Pass::kForward);
+    passes.output = forward_items(workload::Pass::kForward, false);
+    add(passes.output_gradient, "logits_dgrad", workload::Pass::kBackward);
+    add(passes.output_gradient, "logits_wgrad", workload::Pass::kWeight);
+    add(passes.input_gradient, "lookup_wgrad", workload::Pass::kWeight);
+    passes.statistics_bytes = 1536;
   }
 
   int block(workload::BlockKind kind, double dense, double expert) {

@@ -75,6 +75,15 @@ void ProgramWriter::wait(Stream stream, int32_t event, int32_t waited_op) {
   add(InstructionKind::kWait, stream, stream, waited_op, event);
 }
 
+void ProgramWriter::arrive(int32_t gathering) {
+  add(InstructionKind::kArrive, Stream::kCompute, Stream::kCompute, -1, gathering);
+}
+
+void ProgramWriter::gather(Stream stream, int32_t op, int32_t gathering) {
+  add(InstructionKind::kWorld, stream, stream, op, gathering);
+  last_op_[static_cast<size_t>(stream)] = op;
+}
+
 void ProgramWriter::host_sync() {
   add(InstructionKind::kHostSync, Stream::kCompute, Stream::kCompute, -1, -1);
 }

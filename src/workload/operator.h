@@ -31,7 +31,8 @@ enum class CollectiveKind : uint8_t {
   kAllToAll,
   kSendRecv
 };
-/// Which ranks take part. All but kWorld and kEmbedding lie inside one pipeline stage.
+/// Which ranks take part. All but kPipeline, kEmbedding, kWorld and kStages lie inside one pipeline
+/// stage.
 enum class GroupKind : uint8_t {
   kTensor,        ///< tp
   kContext,       ///< cp
@@ -44,8 +45,9 @@ enum class GroupKind : uint8_t {
   kPipeline,      ///< a neighbouring stage
   kEmbedding,     ///< first and last stage: tied embedding gradients
   kWorld,         ///< every rank of the job: gradient norm
+  kStages,        ///< one rank of every stage: a vocabulary divided over the pipeline
 };
-inline constexpr int kGroupKindCount = 11;
+inline constexpr int kGroupKindCount = 12;
 /// cuBLAS operand layouts: forward, dgrad, wgrad.
 enum class GemmLayout : uint8_t { kTn, kNn, kNt };
 

@@ -71,7 +71,7 @@ Shapes shapes_of(const spec::Job& job) {
     shapes.kv_heads = std::max<int64_t>(1, model.kv_heads / shapes.tp);
     shapes.qk_dim = shapes.v_dim = model.head_dim;
   }
-  shapes.vocab = job.padded_vocab() / shapes.tp;
+  shapes.vocab = job.padded_vocab() / job.parallelism.vocabulary_ranks();
   return shapes;
 }
 

@@ -90,10 +90,12 @@ bool ends_apart(const spec::Job& job) {
 ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kind,
                        const spec::Layer& layer) {
   const spec::Model& model = job.model;
+  const bool divided = job.parallelism.divides_vocabulary();
+  const auto head_bias = static_cast<double>(model.head_bias ? shapes.vocab : 0);
   ParameterShare share;
   switch (kind) {
     case BlockKind::kEmbedding:
-      share.dense = embedding_table(model, shapes) +
+      share.dense = (divided ? 0 : embedding_table(model, shapes)) +
                     static_cast<double>(model.position_rows) * static_cast<double>(model.hidden) +
                     (model.embedding_norm ? norm_parameters(model) : 0);
       break;
@@ -105,9 +107,9 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
       if (ends_apart(job)) share.dense += embedding_table(model, shapes);
       break;
     case BlockKind::kHead:
-      share.dense = (model.final_norm ? norm_parameters(model) : 0) +
-                    static_cast<double>(model.head_bias ? shapes.vocab : 0);
+      share.dense = (model.final_norm ? norm_parameters(model) : 0) + (divided ? 0 : head_bias);
       break;
+    case BlockKind::kVocabulary: share.dense = embedding_table(model, shapes) + head_bias; break;
   }
   return share;
 }
@@ -115,7 +117,8 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
 /// The output matrix is someone else's: of the embedding on the same stage, or of the head beside
 /// an MTP module.
 bool borrows_head(const spec::Job& job, BlockKind kind) {
-  return kind == BlockKind::kMtp || (job.model.tied_embeddings && !ends_apart(job));
+  return kind == BlockKind::kMtp ||
+         (job.model.tied_embeddings && (kind == BlockKind::kVocabulary || !ends_apart(job)));
 }
 
 void add_matrix(const spec::Job& job, const Shapes& shapes, const Operator& op, Block& block) {
@@ -146,7 +149,9 @@ void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& 
   for (const Item& item : block.forward) {
     if (item.kind != Item::Kind::kOperator) continue;
     const Operator& op = workload.operators[static_cast<size_t>(item.op)];
-    if (is_matrix(op) && !(op.name == "head" && borrows_head(job, block.kind)))
+    // A pass over a divided vocabulary may make gradients of the same matrix.
+    const bool own = op.pass == Pass::kForward && is_matrix(op);
+    if (own && !(op.name == "head" && borrows_head(job, block.kind)))
       add_matrix(job, shapes, op, block);
   }
 }

@@ -16,6 +16,7 @@ ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
                                   const spec::Layer& layer);
 ActivationShare embedding_activations(const spec::Job& job, const Shapes& shapes);
 ActivationShare head_activations(const spec::Job& job, const Shapes& shapes);
+ActivationShare vocabulary_activations(const spec::Job& job, const Shapes& shapes);
 ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes,
                                 const spec::Layer& layer);
 

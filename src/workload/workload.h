@@ -22,9 +22,10 @@ enum class Stream : uint8_t {
   kExpert,
   kData,
   kPipelineForward,
-  kPipelineBackward
+  kPipelineBackward,
+  kVocabulary  ///< collectives over the stages of a divided vocabulary
 };
-inline constexpr int kStreamCount = 7;
+inline constexpr int kStreamCount = 8;
 
 /// One entry of a block's list, in issue order: either an operator on a stream, or a join: `stream`
 /// waits for everything issued so far on `on`. A collective on kCompute is in line, nothing hides
@@ -61,7 +62,7 @@ struct ActivationShare {
   std::vector<std::pair<std::string, double>> parts;  ///< what `kept` consists of
 };
 
-enum class BlockKind : uint8_t { kEmbedding, kLayer, kMtp, kHead };
+enum class BlockKind : uint8_t { kEmbedding, kLayer, kMtp, kHead, kVocabulary };
 
 /// A part of the model that is placed on a pipeline stage as a whole.
 struct Block {
@@ -94,6 +95,15 @@ struct UnevenWork {
   }
 };
 
+/// A vocabulary divided over the stages: what every stage does with its part for one micro batch,
+/// and what stages send each other for it (`spec::VocabularyPass`). Empty lists: it is not divided.
+struct Vocabulary {
+  std::vector<Item> input, output, output_gradient, input_gradient;
+  double statistics_bytes = 0;  ///< of every token the maximum, the sum and the target's logit
+  /// Of the output layer: `kept` from its first pass to its second, `transient` in the first.
+  ActivationShare activations;
+};
+
 /// Every operator of a job on one rank, block by block. Which stage runs which block, and when, is
 /// the plan's.
 struct Workload {
@@ -101,7 +111,10 @@ struct Workload {
   std::vector<Block> blocks;
   std::vector<int> layer_blocks;  ///< block of every decoder layer
   int embedding_block = -1;
-  int head_block = -1;          ///< final norm, output projection and loss
+  int head_block = -1;          ///< final norm, output projection and loss; of a divided
+                                ///< vocabulary the norm alone
+  int vocabulary_block = -1;    ///< the matrices of `vocabulary`, on every stage; without lists
+  Vocabulary vocabulary;
   std::vector<int> mtp_blocks;  ///< run on the last stage before the head
   double boundary_bytes = 0;    ///< what a rank sends to the next stage for one micro batch
   std::shared_ptr<const UnevenWork> uneven;  ///< null: all work is even, as all above

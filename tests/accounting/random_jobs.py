@@ -29,6 +29,8 @@ def job(draw):
         words += ["--ep", draw.choice([d for d in (1, 2, 4) if dp % d == 0])]
     if pp > 1 and layers // pp % 2 == 0 and draw.random() < 0.3:
         words += ["--vpp", 2]
+    elif pp > 1 and draw.random() < 0.2:
+        words += ["--vocabulary-parallel", draw.choice(["one-barrier", "two-barriers", "interlaced"])]
     if draw.random() < 0.4:
         words += ["--recompute", draw.choice(["full", "selective"])]
     if draw.random() < 0.3:

@@ -84,6 +84,9 @@ base::Result<void> save_schedule(const std::string& path, const spec::Job& job,
   if (job.is_inference())
     return base::input_error(
         "--schedule-save: inference has no backward; its order is no schedule");
+  if (job.parallelism.divides_vocabulary())
+    return base::input_error(
+        "--schedule-save: a schedule file does not say the passes of --vocabulary-parallel");
   const std::string text =
       spec::schedule_text(spec::pipeline_order(job.parallelism, job.micro_batches()),
                           to_word(job.parallelism.schedule));

@@ -15,7 +15,7 @@ using workload::Operator;
 
 /// In the order of workload::GroupKind.
 constexpr std::array<const char*, workload::kGroupKindCount> kGroups = {
-    "tp", "cp", "ep", "etp", "dp", "edp", "fsdp", "replica", "pp", "embedding", "world"};
+    "tp", "cp", "ep", "etp", "dp", "edp", "fsdp", "replica", "pp", "embedding", "world", "stages"};
 /// In the order of workload::CollectiveKind.
 constexpr std::array kKinds = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all",
                                "send_recv"};

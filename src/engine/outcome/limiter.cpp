@@ -70,6 +70,7 @@ std::string_view group_words(GroupKind group) {
     case GroupKind::kPipeline: return "pipeline transfers";
     case GroupKind::kEmbedding: return "tied embeddings";
     case GroupKind::kWorld: return "the gradient norm";
+    case GroupKind::kStages: return "the vocabulary";
   }
   return "communication";
 }

@@ -138,5 +138,79 @@ TEST(Bubble, VMinAndVHalf) {
   }
 }
 
+using spec::VocabularyParallel;
+
+struct Lengths {
+  double forward_s = 0, backward_s = 0, output_s = 0, gradient_s = 0;
+  spec::Recompute recompute = spec::Recompute::kNone;  ///< what the order is made for
+};
+
+/// With a vocabulary divided over the stages: step time without the work of a stage: operators of
+/// layers and passes carry the lengths, everything else is free.
+double vocabulary_bubble_s(VocabularyParallel vocabulary, int64_t p, int64_t m,
+                           const Lengths& lengths) {
+  spec::Job job = plan::test::make_job({.pp = p, .micro_batches = m, .layers = p});
+  job.parallelism.vocabulary = vocabulary;
+  job.training.recompute = lengths.recompute;
+  job.parallelism.sequence_parallel = false;
+  const workload::Workload workload = plan::test::fake_workload(job);
+  const plan::Plan plan = plan::make_plan(job, workload);
+  std::vector<cost::Price> prices(plan.operators.size());
+  const auto set = [&](const std::vector<workload::Item>& items, double seconds) {
+    prices[static_cast<size_t>(items.front().op)].fixed_s = seconds;
+  };
+  const workload::Block& layer = workload.blocks[static_cast<size_t>(workload.layer_blocks[0])];
+  set(layer.forward, lengths.forward_s);
+  set(layer.backward, lengths.backward_s);
+  set(workload.vocabulary.output, lengths.output_s);
+  set(workload.vocabulary.output_gradient, lengths.gradient_s);
+  cost::CostTable costs;
+  costs.prices.assign(plan.roles.size(), prices);
+  costs.reference_clock_hz = 1e9;
+  const Timeline timeline = sweep({.job = job,
+                                   .plan = plan,
+                                   .costs = costs,
+                                   .clocks_hz = std::span(&costs.reference_clock_hz, 1),
+                                   .sampled_ranks = {},
+                                   .stretch = {}});
+  return timeline.step_s - static_cast<double>(m) * (lengths.forward_s + lengths.backward_s +
+                                                     lengths.output_s + lengths.gradient_s);
+}
+
+/// What a step takes longer for every further micro batch, beyond the work of a stage.
+double loss_s(VocabularyParallel vocabulary, int64_t p, const Lengths& lengths) {
+  return vocabulary_bubble_s(vocabulary, p, 8 * p, lengths) -
+         vocabulary_bubble_s(vocabulary, p, 4 * p, lengths);
+}
+
+TEST(VocabularyBubble, NoStageWaitsWhereBackwardsAreALittleShorterOrLonger) {
+  for (const auto vocabulary : {VocabularyParallel::kOneBarrier, VocabularyParallel::kTwoBarriers})
+    for (const int64_t p : {4, 8})
+      for (const double backward : {1.8, 1.9, 2.1, 2.4})
+        for (const double pass : {0.02, 0.1, 0.3})
+          EXPECT_NEAR(loss_s(vocabulary, p, {1, backward, pass, pass}), 0, 1e-9)
+              << "p " << p << " B " << backward << " S " << pass;
+}
+
+TEST(VocabularyBubble, NorWithFullRecomputation) {
+  for (const auto vocabulary : {VocabularyParallel::kOneBarrier, VocabularyParallel::kTwoBarriers})
+    for (const int64_t p : {4, 8})
+      for (const double backward : {2.8, 3.0, 3.2, 3.4}) {
+        const Lengths lengths{1, backward, 0.1, 0.1, spec::Recompute::kFull};
+        EXPECT_NEAR(loss_s(vocabulary, p, lengths), 0, 1e-9) << "p " << p << " B " << backward;
+      }
+}
+
+TEST(VocabularyBubble, PassesAddNone) {
+  for (const auto vocabulary : {VocabularyParallel::kOneBarrier, VocabularyParallel::kTwoBarriers,
+                                VocabularyParallel::kInterlaced})
+    for (const int64_t p : {2, 4, 8})
+      for (const int64_t m : {16, 32})
+        for (const double s : {0.0, 0.01, 0.1, 0.3})
+          EXPECT_NEAR(vocabulary_bubble_s(vocabulary, p, m, {1, 2, s, s}),
+                      static_cast<double>(p - 1) * 3, 1e-9)
+              << "p " << p << " m " << m << " s " << s << " v " << static_cast<int>(vocabulary);
+}
+
 }  // namespace
 }  // namespace ergometer::engine

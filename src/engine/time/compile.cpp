@@ -12,7 +12,7 @@ using workload::Stream;
 
 bool crosses_stages(GroupKind group) {
   return group == GroupKind::kPipeline || group == GroupKind::kEmbedding ||
-         group == GroupKind::kWorld;
+         group == GroupKind::kWorld || group == GroupKind::kStages;
 }
 
 StepKind step_kind(InstructionKind kind) {
@@ -20,6 +20,7 @@ StepKind step_kind(InstructionKind kind) {
     case InstructionKind::kCompute: return StepKind::kCompute;
     case InstructionKind::kCollective: return StepKind::kCollective;
     case InstructionKind::kWorld: return StepKind::kWorld;
+    case InstructionKind::kArrive: return StepKind::kArrive;
     case InstructionKind::kSend: return StepKind::kSend;
     case InstructionKind::kRecv: return StepKind::kRecv;
     case InstructionKind::kJoin: return StepKind::kJoin;

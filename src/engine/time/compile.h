@@ -35,6 +35,7 @@ enum class StepKind : uint8_t {
   kCompute,
   kCollective,
   kWorld,
+  kArrive,
   kSend,
   kRecv,
   kJoin,

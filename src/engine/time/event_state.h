@@ -74,4 +74,10 @@ struct Message {
   int stream = 0;
 };
 
+/// Of the ranks of one index, who have arrived at a gathering of roles, and who wait there.
+struct Gathering {
+  int32_t arrived = 0;
+  std::vector<std::pair<int64_t, int>> waiting;  ///< ranks, and their streams
+};
+
 }  // namespace ergometer::engine

@@ -35,6 +35,7 @@ class EventEngine {
         groups_[kind] = plan::rank_group(input.job, static_cast<GroupKind>(kind));
     make_ranks();
     messages_.resize(static_cast<size_t>(input.plan.messages * n_));
+    gatherings_.resize(input.plan.gatherings.size() * static_cast<size_t>(n_));
   }
 
   Timeline run() {
@@ -56,7 +57,7 @@ class EventEngine {
  private:
   static bool inside_role(GroupKind kind) {
     return kind != GroupKind::kPipeline && kind != GroupKind::kEmbedding &&
-           kind != GroupKind::kWorld;
+           kind != GroupKind::kWorld && kind != GroupKind::kStages;
   }
   RankProcess& rank_at(int64_t rank) { return ranks_[static_cast<size_t>(rank)]; }
   const Instruction& instruction(const RankProcess& rank, size_t index) const {
@@ -86,6 +87,13 @@ class EventEngine {
   bool order(RankProcess& rank, Queue& queue, const Instruction& it);
   void launch(int64_t rank, int stream);
   void arrive(int64_t rank, int stream);
+  Gathering& gathering(const RankProcess& rank, const Instruction& it);
+  /// How many roles arrive at an instruction's gathering.
+  int32_t arrivals_at(const Instruction& it) const {
+    return input_.plan.gatherings[static_cast<size_t>(it.slot)];
+  }
+  void arrive_at(Gathering& here, int32_t all);
+  void wait_at(Gathering& here, int32_t all, int64_t rank, int stream);
   void end_head(int64_t rank, int stream);
   void charge(RankProcess& rank, const Instruction& it, Picoseconds spent, Picoseconds limit);
   void leave_span(RankProcess& rank, size_t index, Picoseconds start, Picoseconds end) const;
@@ -98,6 +106,7 @@ class EventEngine {
   std::array<plan::RankGroup, workload::kGroupKindCount> groups_;
   std::vector<RankProcess> ranks_;
   std::vector<Message> messages_;
+  std::vector<Gathering> gatherings_;  ///< by number and index in the role
   std::map<std::tuple<int64_t, int64_t, int64_t, int64_t>, std::vector<std::pair<int64_t, int>>>
       arrivals_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -107,7 +116,8 @@ class EventEngine {
 
 bool launches_work(InstructionKind kind) {
   return kind != InstructionKind::kJoin && kind != InstructionKind::kRecord &&
-         kind != InstructionKind::kWait && kind != InstructionKind::kHostSync;
+         kind != InstructionKind::kWait && kind != InstructionKind::kArrive &&
+         kind != InstructionKind::kHostSync;
 }
 
 void EventEngine::make_ranks() {
@@ -196,7 +206,7 @@ void EventEngine::enqueue(RankProcess& rank, size_t index) {
     rank.slots[static_cast<size_t>(it.slot)].push_back(kNotYet);
   if (it.kind == InstructionKind::kRecord || it.kind == InstructionKind::kWait)
     entry.ticket = std::ssize(rank.slots[static_cast<size_t>(it.slot)]);
-  if (it.kind == InstructionKind::kWorld)
+  if (it.kind == InstructionKind::kWorld && op_of(it)->group != GroupKind::kStages)
     entry.ticket = rank.meetings[op_of(it)->group == GroupKind::kWorld ? 0 : 1]++;
   Queue& queue = rank.queues[static_cast<size_t>(it.stream)];
   ++queue.issued;
@@ -251,7 +261,8 @@ bool EventEngine::order(RankProcess& rank, Queue& queue, const Instruction& it) 
     if (time == kNotYet) return false;
     until = std::max(until, time);
   }
-  if (it.kind != InstructionKind::kRecord) {
+  if (it.kind == InstructionKind::kArrive) arrive_at(gathering(rank, it), arrivals_at(it));
+  if (it.kind != InstructionKind::kRecord && it.kind != InstructionKind::kArrive) {
     charge(rank, it, until - queue.free, duration(rank, entry.index));
     leave_span(rank, entry.index, queue.free, until);
   }
@@ -261,10 +272,37 @@ bool EventEngine::order(RankProcess& rank, Queue& queue, const Instruction& it) 
   return true;
 }
 
+Gathering& EventEngine::gathering(const RankProcess& rank, const Instruction& it) {
+  return gatherings_[static_cast<size_t>(int64_t{it.slot} * n_ + rank.index)];
+}
+
+/// Of several roles' ranks of one index the last lets all go on that wait.
+void EventEngine::arrive_at(Gathering& here, int32_t all) {
+  if (++here.arrived < all) return;
+  for (const auto& [waiting, stream] : here.waiting) {
+    const RankProcess& process = rank_at(waiting);
+    const size_t at = process.queues[static_cast<size_t>(stream)].entries.front().index;
+    schedule(now_ + duration(process, at), waiting, stream);
+  }
+}
+
+/// One of a gathering goes on at once where all have arrived.
+void EventEngine::wait_at(Gathering& here, int32_t all, int64_t rank_number, int stream) {
+  if (here.arrived < all) {
+    here.waiting.emplace_back(rank_number, stream);
+    return;
+  }
+  const RankProcess& rank = rank_at(rank_number);
+  const size_t index = rank.queues[static_cast<size_t>(stream)].entries.front().index;
+  schedule(now_ + duration(rank, index), rank_number, stream);
+}
+
 void EventEngine::launch(int64_t rank_number, int stream) {
   RankProcess& rank = rank_at(rank_number);
   const size_t index = rank.queues[static_cast<size_t>(stream)].entries.front().index;
   const Instruction& it = instruction(rank, index);
+  if (it.kind == InstructionKind::kWorld && op_of(it)->group == GroupKind::kStages)
+    return wait_at(gathering(rank, it), arrivals_at(it), rank_number, stream);
   if (it.kind == InstructionKind::kCollective || it.kind == InstructionKind::kWorld)
     return arrive(rank_number, stream);
   if (it.kind == InstructionKind::kCompute)

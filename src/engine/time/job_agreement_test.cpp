@@ -10,6 +10,7 @@
 #include "engine/time/sweep.h"
 #include "engine/time/test_agreement.h"
 #include "plan/test_job.h"
+#include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -60,6 +61,9 @@ spec::Job random_job(Random& random) {
   training.mode =
       random.of<spec::Mode>({spec::Mode::kPretrain, spec::Mode::kPretrain, spec::Mode::kPretrain,
                              spec::Mode::kLora, spec::Mode::kPrefill});
+  if (parallel.pp > 1 && parallel.vpp == 1 && parallel.schedule == kOneFOneB &&
+      training.mode == spec::Mode::kPretrain && parallel.zero_stage < 2)
+    parallel.vocabulary = static_cast<spec::VocabularyParallel>(random.below(4));
   training.recompute = random.of<spec::Recompute>({spec::Recompute::kNone, spec::Recompute::kFull});
   training.overlap_grad_reduce = random.below(2) == 0;
   training.overlap_param_gather =
@@ -149,11 +153,14 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
       }
     seen.insert("schedule " + std::to_string(static_cast<int>(random.job.parallelism.schedule)));
     seen.insert("zero " + std::to_string(random.job.parallelism.zero_stage));
+    seen.insert("vocabulary " + std::string(spec::to_word(random.job.parallelism.vocabulary)));
   }
   for (int kind = 0; kind <= static_cast<int>(plan::InstructionKind::kHostSync); ++kind)
     EXPECT_TRUE(seen.contains("instruction " + std::to_string(kind))) << kind;
   for (int schedule = 0; schedule < static_cast<int>(spec::Schedule::kFile); ++schedule)
     EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
+  for (const char* word : {"none", "one-barrier", "two-barriers", "interlaced"})
+    EXPECT_TRUE(seen.contains(std::string("vocabulary ") + word)) << word;
   for (int zero = 0; zero < 4; ++zero)
     EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
 }

@@ -16,7 +16,8 @@ bool depends_on_others(InstructionKind kind) {
 }
 
 bool leaves_span(InstructionKind kind) {
-  return kind != InstructionKind::kRecord && kind != InstructionKind::kHostSync;
+  return kind != InstructionKind::kRecord && kind != InstructionKind::kArrive &&
+         kind != InstructionKind::kHostSync;
 }
 
 }  // namespace

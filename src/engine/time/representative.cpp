@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "engine/time/compile.h"
+#include "engine/time/gatherings.h"
 #include "engine/time/scalar_rank.h"
 #include "engine/time/steady.h"
 
@@ -47,7 +48,7 @@ class Representatives {
  public:
   Representatives(const EngineInput& input, const std::vector<std::vector<double>>& durations_s,
                   std::vector<Activities>& activities)
-      : plan_(input.plan) {
+      : plan_(input.plan), gatherings_(input.plan, 1) {
     activities.resize(input.plan.roles.size());
     for (size_t role = 0; role < input.plan.roles.size(); ++role)
       runners_.emplace_back(input, role, durations_s[role], activities[role]);
@@ -114,6 +115,8 @@ class Representatives {
   bool execute(Runner& runner, const Instruction& it) {
     double begin_s = 0;
     if (!launches(it.kind)) {
+      if (it.kind == InstructionKind::kArrive)
+        gatherings_.arrive(it.slot, {runner.rank.start_s(it)});
       runner.rank.order(it);
       begin_s = runner.rank.free_s(it.stream);
     } else {
@@ -135,7 +138,17 @@ class Representatives {
       begin_s = std::max(begin_s, sent_s);
       return sent_s != kNotSent;
     }
-    return it.kind != InstructionKind::kWorld || meet(runner, it, begin_s);
+    if (it.kind != InstructionKind::kWorld) return true;
+    const bool gathers = runner.operators.of(it).group == workload::GroupKind::kStages;
+    return gathers ? gather(it, begin_s) : meet(runner, it, begin_s);
+  }
+
+  bool gather(const Instruction& it, double& begin_s) {
+    const std::vector<double>* latest_s = gatherings_.find(it.slot);
+    if (latest_s == nullptr) return false;
+    begin_s = std::max(begin_s, latest_s->front());
+    gatherings_.leave(it.slot);
+    return true;
   }
 
   bool meet(Runner& runner, const Instruction& it, double& begin_s) {
@@ -160,6 +173,7 @@ class Representatives {
   const plan::Plan& plan_;
   std::vector<Runner> runners_;
   std::vector<double> sent_s_;
+  Gatherings gatherings_;
   std::array<std::vector<RoleMeeting>, 2> meetings_;
 };
 

@@ -16,8 +16,8 @@ namespace ergometer::engine {
 ///   ScalarRank rank(role.events);
 ///   const double start_s = rank.start_s(it);            // a launch
 ///   rank.launch(it, start_s + duration_s, host_s);
-///   rank.order(it);                                     // a join, record, wait or host
-///   synchronisation
+///   rank.order(it);                                     // a join, record, wait, arrival
+///                                                       // or host synchronisation
 class ScalarRank {
  public:
   explicit ScalarRank(int32_t events) : events_s_(static_cast<size_t>(events), 0.0) {}
@@ -38,7 +38,7 @@ class ScalarRank {
       t = std::max(t, events_s_[static_cast<size_t>(it.slot)]);
     else if (it.kind == kRecord)
       events_s_[static_cast<size_t>(it.slot)] = t;
-    else
+    else if (it.kind == kHostSync)
       host_s_ = std::max(host_s_, t);
   }
 

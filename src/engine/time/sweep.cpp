@@ -21,6 +21,7 @@
 #include "base/check.h"
 #include "base/collection.h"
 #include "engine/time/compile.h"
+#include "engine/time/gatherings.h"
 #include "engine/time/kernels.h"
 #include "engine/time/message_buffers.h"
 #include "engine/time/replay.h"
@@ -77,7 +78,8 @@ class Sweep {
         n_(layout.ranks()),
         all_(input.plan.ranks_per_role),
         loads_(rank_loads(input)),
-        messages_(input.plan.messages, layout.ranks()) {
+        messages_(input.plan.messages, layout.ranks()),
+        gatherings_(input.plan, layout.ranks()) {
     set_positions();
     if (!loads_.even()) set_loads();
     set_roles();
@@ -119,6 +121,8 @@ class Sweep {
   void spend(RoleState& role, const Step& step, double* part);
   bool receive(RoleState& role, const Step& step);
   bool meet(size_t role_index, const Step& step);
+  void arrive(RoleState& role, const Step& step);
+  bool gather(RoleState& role, const Step& step);
   void collective(RoleState& role, const Step& step);
   void send(RoleState& role, const Step& step);
   void wait(RoleState& role, const Step& step, const Times& other);
@@ -159,6 +163,7 @@ class Sweep {
   std::vector<size_t> position_;  ///< in a role's vectors, by index in the role
   std::vector<RoleState> roles_;
   MessageBuffers messages_;
+  Gatherings gatherings_;
   std::array<std::vector<Meeting>, 2> meetings_;
   std::vector<size_t> receivers_;  ///< by message, of a folded plan
   bool is_steady_ = true;
@@ -329,7 +334,9 @@ bool Sweep::execute(size_t role_index, const Step& step) {
       role.host_s += step.host_s;
       return true;
     case StepKind::kCollective: collective(role, step); return true;
-    case StepKind::kWorld: return meet(role_index, step);
+    case StepKind::kWorld:
+      return step.group == GroupKind::kStages ? gather(role, step) : meet(role_index, step);
+    case StepKind::kArrive: arrive(role, step); return true;
     case StepKind::kSend: send(role, step); return true;
     case StepKind::kRecv: return receive(role, step);
     case StepKind::kJoin: wait(role, step, stream(role, step.on)); return true;
@@ -372,6 +379,26 @@ bool Sweep::receive(RoleState& role, const Step& step) {
   kernels::wait_for(t.data(), left_s->data(), n_);
   spend(role, step, charged(role, step));
   messages_.receive(step.slot);
+  role.host_s += step.host_s;
+  write_down(role, t);
+  return true;
+}
+
+void Sweep::arrive(RoleState& role, const Step& step) {
+  Times ready_s = stream(role, step.stream);
+  kernels::wait_for_host(ready_s.data(), n_, role.host());
+  gatherings_.arrive(step.slot, ready_s);
+}
+
+bool Sweep::gather(RoleState& role, const Step& step) {
+  const Times* latest_s = gatherings_.find(step.slot);
+  if (latest_s == nullptr) return false;
+  Times& t = stream(role, step.stream);
+  note_host_gap(role, step);
+  kernels::wait_for_host(t.data(), n_, role.host());
+  kernels::wait_for(t.data(), latest_s->data(), n_);
+  spend(role, step, charged(role, step));
+  gatherings_.leave(step.slot);
   role.host_s += step.host_s;
   write_down(role, t);
   return true;

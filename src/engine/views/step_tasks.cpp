@@ -55,7 +55,7 @@ Kind end_kind(const Operator& op) {
 
 /// Whom a collective at the end of the step waits for.
 std::string late_ones(const Operator& op, int64_t stage, int64_t stages) {
-  if (op.group == GroupKind::kWorld) return "other stages";
+  if (op.group == GroupKind::kWorld || op.group == GroupKind::kStages) return "other stages";
   if (op.group == GroupKind::kEmbedding)
     return fmt::format("stage {}", stage == 0 ? stages - 1 : 0);
   return fmt::format("other {} ranks", group_word(op.group));

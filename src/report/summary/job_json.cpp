@@ -92,6 +92,7 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
   json.member("ep", p.ep).member("etp", p.etp == 0 ? p.tp : p.etp);
   json.member("sequence_parallel", p.sequence_parallel).member("cp_comm_type", to_word(p.cp_comm));
   json.member("schedule", to_word(p.schedule)).member("microbatch_group", p.microbatch_group);
+  json.member("vocabulary_parallel", to_word(p.vocabulary));
   json.member("zero", p.zero_stage)
       .member("fsdp", p.fsdp)
       .member("fsdp_shard_size", p.fsdp_shard_size);

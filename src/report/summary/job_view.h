@@ -10,7 +10,8 @@ namespace ergometer::report {
 /// imported Run has no spec::Job, and its fields may be absent; numbers are then 0 and texts empty.
 struct JobView {
   std::string recipe, recipe_title, recipe_source;  ///< whose defaults hold, and who chose them
-  std::string model, cluster, gpu, schedule, precision, recompute, mode, fabric, cooling;
+  std::string model, cluster, gpu, schedule, vocabulary, precision, recompute, mode, fabric,
+      cooling;
   std::string quantize, optimizer_moments;  ///< empty: in 16 bit, in FP32
   double parameters = 0, active_parameters = 0;
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0, nics_per_node = 0;

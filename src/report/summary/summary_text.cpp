@@ -59,6 +59,8 @@ std::string layout_line(const JobView& job) {
   if (job.fsdp) words.emplace_back("FSDP");
   if (!job.fsdp && job.mode == "pretrain") words.push_back(fmt::format("ZeRO {}", job.zero));
   if (job.pp > 1 && job.mode != "prefill" && job.mode != "decode") words.push_back(job.schedule);
+  if (!job.vocabulary.empty() && job.vocabulary != "none")
+    words.push_back("vocabulary " + job.vocabulary);
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

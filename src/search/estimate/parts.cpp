@@ -36,7 +36,8 @@ base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
     const auto group = static_cast<GroupKind>(kind);
     // Groups of one rank lie nowhere in particular; pipeline neighbours are `links`.
     const bool experts = job.model.experts.count > 0;
-    const bool unused = group == GroupKind::kPipeline || plan::rank_group(job, group).size == 1 ||
+    const bool unused = group == GroupKind::kPipeline || group == GroupKind::kStages ||
+                        plan::rank_group(job, group).size == 1 ||
                         (group == GroupKind::kExpertData && !experts) ||
                         (group == GroupKind::kEmbedding && layout.pp == 1);
     made->placements.push_back(unused ? plan::GroupPlacement{} : cache.of(group, 0));

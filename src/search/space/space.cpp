@@ -50,6 +50,16 @@ Result<void> check_schedule_word(const spec::Settings& settings) {
                   value->text, fmt::join(kSchedules, ", ")));
 }
 
+/// Nor of a vocabulary divided over the stages.
+Result<void> check_vocabulary(const spec::Settings& settings) {
+  constexpr std::string_view kVocabulary = "vocabulary_parallel";
+  const auto* value = settings.find(kVocabulary);
+  if (value == nullptr || value->text == "none") return {};
+  return base::input_error(
+      fmt::format("search: {}: found \"{}\"; allowed: none; simulate what a search finds with it",
+                  kVocabulary, value->text));
+}
+
 /// Of documents of unlike length nothing is estimated.
 Result<void> check_documents(const spec::Settings& settings) {
   constexpr std::string_view kLengths = "sequence_lengths";
@@ -75,6 +85,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
                       "fixed: simulate such a job by itself",
                       name, value->text));
   ERGOMETER_TRY(check_schedule_word(settings));
+  ERGOMETER_TRY(check_vocabulary(settings));
   ERGOMETER_TRY(check_documents(settings));
   Space space;
   space.asked_ = settings;

@@ -26,6 +26,10 @@ enum class Schedule {
   kDualPipeV,
   kFile
 };
+/// Input and output layer divided over the stages along the vocabulary (arXiv 2411.05288): kept on
+/// the first and the last stage; in passes between those of 1F1B, with as many barriers between a
+/// micro batch's last forward and its first backward; or on all stages at once, in line.
+enum class VocabularyParallel { kNone, kOneBarrier, kTwoBarriers, kInterlaced };
 enum class CpComm { kP2p, kAllGather, kAllToAll };
 enum class Recompute { kNone, kSelective, kFull };
 enum class RecomputeMethod { kUniform, kBlock };
@@ -60,6 +64,7 @@ struct Parallelism {
                                       ///< order; empty: by the rules above
   bool layers_by_speed = false;       ///< `stage_layers` follow the speed of each stage's GPUs
   int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
+  VocabularyParallel vocabulary = VocabularyParallel::kNone;
   PipelineOrder order;                ///< a schedule file's; empty without one
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
   std::vector<int64_t> rank_map;
@@ -75,6 +80,9 @@ struct Parallelism {
     return chunk * pp + (turns() && chunk % 2 == 1 ? pp - 1 - stage : stage);
   }
   int64_t parts() const { return pp * vpp; }
+  bool divides_vocabulary() const { return vocabulary != VocabularyParallel::kNone; }
+  /// Ranks that hold a part each of the vocabulary.
+  int64_t vocabulary_ranks() const { return divides_vocabulary() ? tp * pp : tp; }
   int64_t stage_of(int64_t part) const {
     return turns() && part / pp % 2 == 1 ? pp - 1 - part % pp : part % pp;
   }
@@ -303,9 +311,9 @@ struct Job {
   }
   /// Ranks of one pipeline stage.
   int64_t stage_ranks() const { return parallelism.tp * parallelism.cp * parallelism.dp; }
-  /// The vocabulary as stored: padded so that tensor parallelism divides it.
+  /// The vocabulary as stored: padded so that those who share it divide it.
   int64_t padded_vocab() const {
-    const int64_t multiple = training.vocab_multiple * parallelism.tp;
+    const int64_t multiple = training.vocab_multiple * parallelism.vocabulary_ranks();
     return (model.vocab + multiple - 1) / multiple * multiple;
   }
   bool trains() const { return training.mode == Mode::kPretrain || training.mode == Mode::kLora; }

@@ -27,6 +27,9 @@ constexpr int index_of(std::string_view words, std::string_view word) {
 constexpr std::string_view words_of(Schedule) {
   return "1f1b|interleaved|gpipe|zb-h1|zb-h2|looped-bfs|zb-v|v-half|v-min|dualpipe-v|file";
 }
+constexpr std::string_view words_of(VocabularyParallel) {
+  return "none|one-barrier|two-barriers|interlaced";
+}
 constexpr std::string_view words_of(CpComm) { return "p2p|all_gather|a2a"; }
 constexpr std::string_view words_of(Recompute) { return "none|selective|full"; }
 constexpr std::string_view words_of(RecomputeMethod) { return "uniform|block"; }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "spec/job/vocabulary_order.h"
 
 namespace ergometer::spec {
 namespace {
@@ -227,7 +228,10 @@ int64_t group_size(const Parallelism& parallel, int64_t micro_batches) {
 }
 
 int64_t warm_up_forwards(const Parallelism& parallel, int64_t stage, int64_t micro_batches) {
-  const int64_t total = micro_batches * parallel.vpp, behind = parallel.pp - stage - 1;
+  const int64_t total = micro_batches * parallel.vpp;
+  const int64_t behind = parallel.pp - stage - 1 + vocabulary_barriers(parallel.vocabulary);
+  if (parallel.vocabulary == VocabularyParallel::kInterlaced)
+    return leading_forwards(stage_order(parallel, stage, micro_batches)) - 1;
   if (forwards_first(parallel.schedule)) return total;
   switch (parallel.schedule) {
     case Schedule::kOneFOneB:
@@ -252,6 +256,8 @@ std::vector<ScheduleSlot> forward_order(const Parallelism& parallel, int64_t mic
 std::vector<ScheduleSlot> stage_order(const Parallelism& parallel, int64_t stage,
                                       int64_t micro_batches) {
   const int64_t stages = parallel.pp;
+  if (parallel.vocabulary == VocabularyParallel::kInterlaced)
+    return interlaced_order(stages, stage, micro_batches);
   switch (parallel.schedule) {
     case Schedule::kZbV: return zero_bubble_v(stages, stage, micro_batches);
     case Schedule::kVHalf: return repeated(v_half(stages), stages, stage, micro_batches);

@@ -159,6 +159,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"decoder_last_pipeline_num_layers", "", field<&Parallelism::last_stage_layers>(1, 100'000),
      kPipeline, "layers of the last stage", why("as the other stages"),
      core("num_layers_in_last_pipeline_stage"), nemo("num_layers_in_last_pipeline_stage")},
+    {"vocabulary_parallel", "", field<&Parallelism::vocabulary>(), kPipeline,
+     "embedding and head divided over the stages by words", why("on the first and last stage")},
     {"account_for_embedding_in_pipeline_split", "",
      field<&Parallelism::embedding_counts_as_layer>(), kPipeline, "the embedding counts as a layer",
      why("Megatron-LM's"), core(), nemo()},

@@ -74,8 +74,22 @@ void take_chunks(JobDraft& draft) {
     draft.say(kVpp, fmt::format("{}", *layers / (stages * *each)), kNotes);
 }
 
-/// Layers moved away from the stage of the head until the stages have equal FLOPs, or as nearly as
-/// whole layers allow: first stages take what does not divide.
+/// Layers beside a head that is as long as so many layers, so that the longest stage is as short as
+/// whole layers allow, and as few as can be are moved.
+int64_t layers_beside_head(int64_t layers, double head, int64_t others) {
+  const auto longest = [&](int64_t last) {
+    const auto other = static_cast<double>((layers - last + others - 1) / others);
+    return std::max(other, static_cast<double>(last) + head);
+  };
+  int64_t best = layers / (others + 1);
+  for (int64_t last = best; last-- > 0;)
+    if (longest(last) < longest(best)) best = last;
+  return best;
+}
+
+/// Layers moved away from the stage of the head to even out FLOPs. What does not divide lies on the
+/// last of the other stages, which hold fewer micro batches: such rows need no more memory than
+/// those of equal stages.
 void take_even_flops(JobDraft& draft) {
   if (!contains(draft.cell(kNotes), "layers redistributed to even out FLOPs")) return;
   const auto hidden = draft.whole("hidden"), seq = draft.whole("seq"), vocab = draft.whole("vocab");
@@ -84,11 +98,10 @@ void take_even_flops(JobDraft& draft) {
   // The head in layers, FLOPs forward of a token: 2 h V over 24 h^2 + 4 h s.
   const double head = static_cast<double>(*vocab) /
                       (12 * static_cast<double>(*hidden) + 2 * static_cast<double>(*seq));
-  const double even = (static_cast<double>(layers) + head) / static_cast<double>(others + 1);
-  const int64_t last = std::max<int64_t>(std::llround(even - head), 0), left = layers - last;
+  const int64_t last = layers_beside_head(layers, head, others), left = layers - last;
   std::string stages;
   for (int64_t stage = 0; stage < others; ++stage)
-    stages += fmt::format("{},", left / others + (stage < left % others ? 1 : 0));
+    stages += fmt::format("{},", left / others + (stage >= others - left % others ? 1 : 0));
   draft.say("stage_layers", stages + fmt::format("{}", last), kNotes);
 }
 
@@ -103,6 +116,11 @@ constexpr Phrase kPhrases[] = {
     {"AdamW offload", "optimizer_cpu_offload", "true"},
     {"AllForwardAllBackward", "schedule", "gpipe"},
     {"accumulate_grad_in_fp32=False", "grad_reduce_in_bf16", "true"},
+    // A table that numbers two methods, of which the first has two barriers and the second one:
+    // by what they hold (tests/validation/vocabulary_test.cpp).
+    {"same, 2 barriers", "vocabulary_parallel", "one-barrier"},
+    {"output layer split over the pipeline, 1 barrier", "vocabulary_parallel", "two-barriers"},
+    {"interlaced pipeline, tensor-parallel vocabulary", "vocabulary_parallel", "interlaced"},
     {"async TP", "tp_comm_overlap", "true"},
     {"MP mode PURE", "grad_reduce_in_bf16", "true"},
     {"MP mode DEFAULT", "grad_reduce_in_bf16", "false"},

@@ -224,16 +224,41 @@ TEST(RunJob, ZeroInsideSomeGpusIsOverAll) {
   EXPECT_EQ(made->job.parallelism.zero_stage, 1);
 }
 
-/// A head of 128,000 x 3072 in layers of 12 h + 2 s = 40,960 a token: 3.1; 35.1 over 8 stages are
-/// 4.4, so that 1.3 layers stand beside the head, and 31 on the seven others.
+/// A head of 128,000 x 3072 in layers of 12 h + 2 s = 40,960 a token: 3.1, beside one layer 4.1,
+/// where the others have at most 5, beside two 5.1. One of 32,000 is 0.8: beside four layers 4.8,
+/// while beside three one of the others had 5.
 TEST(RunJob, LayersAreMovedAwayFromTheHeadByFlops) {
-  const auto made = make_job(row(
-      "source,framework,model,layers,hidden,ffn,heads,vocab,seq,gpu,gpus,pp,mbs,gbs,precision,"
-      "overlap_notes",
-      "a page,Megatron-LM fork,GPT 4B,32,3072,12288,24,128000,2048,A100-SXM4-80GB,8,8,1,128,BF16,"
-      "\"1F1B, transformer layers redistributed to even out FLOPs\""));
-  ASSERT_TRUE(made) << made.error().message;
-  EXPECT_EQ(made->job.parallelism.stage_layers, (std::vector<int64_t>{5, 5, 5, 4, 4, 4, 4, 1}));
+  const std::pair<const char*, std::vector<int64_t>> kStages[] = {
+      {"128000", {4, 4, 4, 4, 5, 5, 5, 1}}, {"32000", {4, 4, 4, 4, 4, 4, 4, 4}}};
+  for (const auto& [vocabulary, stages] : kStages) {
+    const auto made =
+        make_job(row("source,framework,model,layers,hidden,ffn,heads,vocab,seq,gpu,gpus,pp,mbs,gbs,"
+                     "precision,overlap_notes",
+                     std::string("a page,Megatron-LM fork,GPT 4B,32,3072,12288,24,") + vocabulary +
+                         ",2048,A100-SXM4-80GB,8,8,1,128,BF16,"
+                         "\"1F1B, transformer layers redistributed to even out FLOPs\""));
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->job.parallelism.stage_layers, stages) << vocabulary;
+  }
+}
+
+// The table numbers the paper's methods: its first has two barriers, its second one.
+TEST(RunJob, VocabularyIsDividedAsTheTableSays) {
+  const std::pair<const char*, spec::VocabularyParallel> kNotes[] = {
+      {"1F1B with output layer split over the pipeline, 1 barrier",
+       spec::VocabularyParallel::kTwoBarriers},
+      {"same, 2 barriers", spec::VocabularyParallel::kOneBarrier},
+      {"interlaced pipeline, tensor-parallel vocabulary", spec::VocabularyParallel::kInterlaced}};
+  for (const auto& [notes, vocabulary] : kNotes) {
+    const auto made = make_job(row(
+        "source,framework,model,layers,hidden,ffn,heads,vocab,seq,gpu,gpus,pp,mbs,gbs,"
+        "precision,overlap_notes",
+        std::string("a page,Megatron-LM fork,GPT 4B,32,3072,12288,24,128000,2048,A100-SXM4-80GB,"
+                    "8,8,1,128,BF16,\"") +
+            notes + "\""));
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->job.parallelism.vocabulary, vocabulary) << notes;
+  }
 }
 
 TEST(RunJob, RecipeOfOneReplicaSaysNothingOnItsReduction) {

@@ -298,6 +298,7 @@ double loss_transient(const spec::Job& job, const Shapes& shapes) {
 
 void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (job.model.final_norm) parts.add("final_norm_input", shapes.element * shard_stream(shapes));
+  if (job.parallelism.divides_vocabulary()) return;
   if (!shapes.lora) parts.add("head_input", shapes.element * shard_stream(shapes));
   parts.add("logits", kept_logits(job, shapes));
 }
@@ -337,6 +338,17 @@ ActivationShare head_activations(const spec::Job& job, const Shapes& shapes) {
   Parts parts(share);
   add_head(job, shapes, parts);
   share.checkpoint = share.kept;
+  if (!job.parallelism.divides_vocabulary()) share.transient = loss_transient(job, shapes);
+  return share;
+}
+
+ActivationShare vocabulary_activations(const spec::Job& job, const Shapes& shapes) {
+  // The first pass over a micro batch comes before the second over the one before it.
+  const double alive = job.parallelism.vocabulary == spec::VocabularyParallel::kInterlaced ? 1 : 2;
+  ActivationShare share;
+  Parts parts(share);
+  parts.add("head_input", alive * shapes.element * shard_stream(shapes));
+  parts.add("logits", alive * kept_logits(job, shapes));
   share.transient = loss_transient(job, shapes);
   return share;
 }

@@ -116,13 +116,22 @@ void wait_for_head(BlockWriter& writer, const char* name, Pass pass) {
     writer.memory({Module::kLoss, name, kBytes}, pass);
 }
 
+bool divides_vocabulary(const BlockWriter& writer) {
+  return writer.job().parallelism.divides_vocabulary();
+}
+
+/// Whether the first pass over the output layer makes the gradient of its input.
+bool makes_gradient_first(const BlockWriter& writer) {
+  return writer.job().parallelism.vocabulary == spec::VocabularyParallel::kOneBarrier;
+}
+
 }  // namespace
 
 void embedding_forward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
   const Shapes& shapes = writer.shapes();
   wait_for_data(writer);
-  lookup_forward(writer);
+  if (!divides_vocabulary(writer)) lookup_forward(writer);
   if (embedding_width(model) != model.hidden)
     linear_forward(writer, replicated_linear(writer, "embedding_projection", Module::kEmbedding,
                                              embedding_width(model), model.hidden));
@@ -150,12 +159,13 @@ void embedding_backward(BlockWriter& writer) {
   if (embedding_width(model) != model.hidden)
     linear_backward(writer, replicated_linear(writer, "embedding_projection", Module::kEmbedding,
                                               embedding_width(model), model.hidden));
-  lookup_backward(writer);
+  if (!divides_vocabulary(writer)) lookup_backward(writer);
 }
 
 void head_forward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
   if (model.final_norm) norm_forward(writer, "final_norm", false);
+  if (divides_vocabulary(writer)) return;
   if (embedding_width(model) != model.hidden)
     linear_forward(writer, replicated_linear(writer, "head_projection", Module::kHead, model.hidden,
                                              embedding_width(model)));
@@ -167,6 +177,10 @@ void head_forward(BlockWriter& writer) {
 
 void head_backward(BlockWriter& writer) {
   const spec::Model& model = writer.model();
+  if (divides_vocabulary(writer)) {
+    if (model.final_norm) norm_backward(writer, "final_norm_backward", false);
+    return;
+  }
   loss_backward(writer);
   column_backward(writer, head_linear(writer));
   wait_for_head(writer, "head_gradient_to_host", Pass::kBackward);
@@ -175,6 +189,34 @@ void head_backward(BlockWriter& writer) {
                                               model.hidden, embedding_width(model)));
   if (model.final_norm) norm_backward(writer, "final_norm_backward", false);
 }
+
+void vocabulary_input(BlockWriter& writer) { lookup_forward(writer); }
+
+// With one barrier the gradient of the input is made of the softmax over the rank's own words, and
+// scaled when the maximum and the sum over all words are there; the target's row of the matrix is
+// taken off it.
+void vocabulary_output(BlockWriter& writer) {
+  const Linear linear = head_linear(writer);
+  column_forward(writer, linear);
+  loss_forward(writer);
+  if (!makes_gradient_first(writer)) return;
+  linear_dgrad(writer, linear);
+  writer.memory({Module::kHead, "target_rows", 3 * embedding_bytes(writer)}, Pass::kBackward);
+  if (writer.shapes().tp > 1)
+    tensor_reduce(writer, Module::kHead, embedding_bytes(writer), Pass::kBackward);
+}
+
+void vocabulary_output_gradient(BlockWriter& writer) {
+  const Linear linear = head_linear(writer);
+  loss_backward(writer);
+  if (!makes_gradient_first(writer)) return column_backward(writer, linear);
+  writer.memory({Module::kHead, "gradient_rescale", 2 * shard_bytes(writer)}, Pass::kBackward);
+  if (writer.shapes().sequence_parallel)
+    tensor_gather(writer, Module::kHead, embedding_bytes(writer), Pass::kWeight);
+  linear_wgrad(writer, linear);
+}
+
+void vocabulary_input_gradient(BlockWriter& writer) { lookup_backward(writer); }
 
 void mtp_layer_forward(BlockWriter& writer) {
   const spec::Model& model = writer.model();

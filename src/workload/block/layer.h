@@ -18,6 +18,11 @@ void embedding_forward(BlockWriter& writer);
 void embedding_backward(BlockWriter& writer);
 void head_forward(BlockWriter& writer);
 void head_backward(BlockWriter& writer);
+/// Of a divided vocabulary, the passes of one part.
+void vocabulary_input(BlockWriter& writer);
+void vocabulary_output(BlockWriter& writer);
+void vocabulary_output_gradient(BlockWriter& writer);
+void vocabulary_input_gradient(BlockWriter& writer);
 void mtp_forward(BlockWriter& writer);
 /// What full recomputation repeats of a module: neither its embedding nor its head.
 void mtp_layer_forward(BlockWriter& writer);

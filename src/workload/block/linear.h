@@ -41,6 +41,10 @@ void linear_forward(BlockWriter& writer, const Linear& linear);
 /// Casts the incoming gradient, then dgrad and (unless frozen) wgrad, no collective.
 void linear_backward(BlockWriter& writer, const Linear& linear);
 
+/// One half of it, of a layer that is not quantized and not adapted.
+void linear_dgrad(BlockWriter& writer, const Linear& linear);
+void linear_wgrad(BlockWriter& writer, const Linear& linear);
+
 /// Column-parallel: its input is gathered over TP when sequence-sharded.
 void column_forward(BlockWriter& writer, const Linear& linear, bool gather = true);
 struct ColumnBackward {

@@ -110,12 +110,37 @@ int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   return add_block(workload, std::move(block));
 }
 
+/// Its matrices in a block without lists, its passes beside it.
+void add_vocabulary(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  if (!job.parallelism.divides_vocabulary()) return;
+  const auto write = [&](std::vector<Item>& list, Pass pass, void (*pass_of)(BlockWriter&)) {
+    BlockWriter writer(job, shapes, workload, list, pass);
+    pass_of(writer);
+  };
+  Vocabulary passes;
+  Block block;
+  block.kind = BlockKind::kVocabulary;
+  block.name = "vocabulary";
+  write(block.forward, Pass::kForward, vocabulary_output);
+  set_parameters(job, shapes, workload, {}, block);
+  passes.output = std::exchange(block.forward, {});
+  write(passes.input, Pass::kForward, vocabulary_input);
+  write(passes.output_gradient, Pass::kBackward, vocabulary_output_gradient);
+  write(passes.input_gradient, Pass::kBackward, vocabulary_input_gradient);
+  constexpr double kStatistics = 3, kFp32 = 4;
+  passes.statistics_bytes = kStatistics * kFp32 * static_cast<double>(shapes.tokens);
+  passes.activations = vocabulary_activations(job, shapes);
+  workload.vocabulary_block = add_block(workload, std::move(block));
+  workload.vocabulary = std::move(passes);
+}
+
 Workload lower_at(const spec::Job& job, const Shapes& shapes) {
   Workload workload;
   workload.embedding_block = add_embedding(job, shapes, workload);
   add_layers(job, shapes, workload);
   add_mtp(job, shapes, workload);
   workload.head_block = add_head(job, shapes, workload);
+  add_vocabulary(job, shapes, workload);
   workload.boundary_bytes = shapes.element * static_cast<double>(shapes.shard_tokens) *
                             static_cast<double>(shapes.hidden);
   return workload;
