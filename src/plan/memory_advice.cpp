@@ -37,7 +37,7 @@ bool can_double_tp(const spec::Job& job) {
 
 bool can_double_pp(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  return p.stage_layers.empty() && job.model.layer_count() % (2 * p.pp * p.vpp) == 0 &&
+  return p.stage_layers.empty() && job.model.pipeline_layers() % (2 * p.pp * p.vpp) == 0 &&
          p.tp * p.cp * 2 * p.pp <= job.gpus;
 }
 

@@ -129,6 +129,12 @@ JobView view_job(const std::string& job_json) {
   view.seq_length = integer(training, "seq_length");
   view.generate_tokens = integer(training, "generate_tokens");
   view.lora_rank = integer(training, "lora_rank");
+  view.images = integer(training, "images_per_sample");
+  view.tiles_per_image = integer(training, "tiles_per_image");
+  view.tokens_per_image = integer(training, "tokens_per_image");
+  if (const Json& frozen = member(training, "freeze"); frozen.is_array())
+    for (const Json& part : frozen)
+      if (part.is_string()) view.frozen.push_back(part.get<std::string>());
   view.flops_full = text(training, "flops") == "full";
   view.cooling = text(member(job, "conditions"), "cooling");
   view.conditions = conditions_of(member(job, "conditions"), member(cluster, "groups").is_array());

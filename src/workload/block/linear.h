@@ -39,6 +39,8 @@ Linear make_linear(const BlockWriter& writer, std::string name, Module module, i
 void linear_forward(BlockWriter& writer, const Linear& linear);
 /// Casts the incoming gradient, then dgrad and (unless frozen) wgrad, no collective.
 void linear_backward(BlockWriter& writer, const Linear& linear);
+/// wgrad alone, of a layer with nothing trained before it.
+void weight_backward(BlockWriter& writer, const Linear& linear);
 
 /// Column-parallel: its input is gathered over TP when sequence-sharded.
 void column_forward(BlockWriter& writer, const Linear& linear, bool gather = true);
