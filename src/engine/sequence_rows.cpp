@@ -1,12 +1,18 @@
 #include "engine/sequence_rows.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 
+#include "engine/recompute_fit.h"
 #include "engine/time/compile.h"
+#include "plan/stages.h"
+#include "spec/resolve/resolve.h"
 #include "workload/samples.h"
 #include "workload/sequence_loads.h"
 
@@ -72,8 +78,8 @@ cost::CostTable stages_evened(const Simulation& from) {
   std::vector<double> seconds;
   for (size_t role = 0; role < from.plan.roles.size(); ++role)
     seconds.push_back(role_seconds(from, role));
-  const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) /
-                      static_cast<double>(seconds.size());
+  const double mean =
+      std::accumulate(seconds.begin(), seconds.end(), 0.0) / static_cast<double>(seconds.size());
   for (size_t role = 0; role < seconds.size(); ++role) {
     if (seconds[role] <= 0) continue;
     const double factor = mean / seconds[role];
@@ -134,8 +140,7 @@ SequenceRow sequence_row(std::string setting, const spec::Job& job, const Simula
                          Evened evened_part = Evened::kNothing) {
   const cost::CostTable even_stages =
       evened_part == Evened::kStages ? stages_evened(from) : cost::CostTable{};
-  OtherSteps steps(job, from,
-                   evened_part == Evened::kStages ? even_stages : from.played_at.costs);
+  OtherSteps steps(job, from, evened_part == Evened::kStages ? even_stages : from.played_at.costs);
   SequenceRow row{.setting = std::move(setting)};
   row.slowest_load = 0;
   double tokens = 0, real_tokens = 0;
@@ -173,6 +178,49 @@ void set_packing(spec::Training& training, spec::SamplePacking packing) {
                                                                      : SequenceBatching::kVariable;
 }
 
+std::string list_text(const char* setting, const std::vector<int64_t>& numbers) {
+  return fmt::format("{} {}", setting, fmt::join(numbers, ","));
+}
+
+spec::Job divided_by_products(const spec::Job& job) {
+  spec::Job divided = job;
+  if (job.parallelism.pp == 1) return divided;
+  divided.parallelism.first_stage_layers = divided.parallelism.last_stage_layers = 0;
+  divided.parallelism.stage_layers = spec::vision_stage_layers(job);
+  return divided;
+}
+
+/// Jobs that recompute all of their layers, or as many on every chunk.
+bool recomputes_layers(const spec::Job& job) {
+  return job.training.recompute == spec::Recompute::kFull && job.parallelism.vpp == 1;
+}
+
+/// Against samples, stages and memory at once.
+spec::Job with_all_remedies(const spec::Job& job) {
+  spec::Job all = divided_by_products(job);
+  set_packing(all.training, spec::SamplePacking::kBoth);
+  return recomputes_layers(job) ? recomputed_by_memory(all) : all;
+}
+
+/// Another division of layers, and less that is computed again.
+void add_stage_remedies(const spec::Job& job, std::vector<OtherDocuments>& changes) {
+  spec::Job divided = divided_by_products(job);
+  const std::vector<int64_t>& layers = divided.parallelism.stage_layers;
+  if (layers != job.parallelism.stage_layers)
+    changes.push_back({list_text("--stage-layers", layers), divided});
+  if (recomputes_layers(job)) {
+    spec::Job fitted = recomputed_by_memory(job);
+    const std::vector<int64_t>& again = fitted.training.recompute_stage_layers;
+    if (again != plan::layers_per_chunk(job))
+      changes.push_back({list_text("--recompute-stage-layers", again), fitted});
+  }
+  if (changes.size() > 1) changes.push_back({"all of these but the order", with_all_remedies(job)});
+  if (job.training.recompute == spec::Recompute::kNone) return;
+  spec::Job none = job;
+  none.training.recompute = spec::Recompute::kNone;
+  changes.push_back({"--recompute none", std::move(none)});
+}
+
 std::vector<OtherDocuments> other_documents(const spec::Job& job) {
   std::vector<OtherDocuments> changes;
   const auto add = [&](std::string setting) -> spec::Training& {
@@ -184,8 +232,7 @@ std::vector<OtherDocuments> other_documents(const spec::Job& job) {
   if (t.sequence_order == spec::SequenceOrder::kRandom)
     add("--sequence-order length-balanced").sequence_order = spec::SequenceOrder::kLengthBalanced;
   if (t.sequence_lengths.has_images()) {
-    if (t.recompute != spec::Recompute::kNone)
-      add("--recompute none").recompute = spec::Recompute::kNone;
+    add_stage_remedies(job, changes);
     return changes;
   }
   if (t.sequence_batching == SequenceBatching::kPacked) return changes;
@@ -219,9 +266,8 @@ base::Result<std::vector<SequenceRow>> sequence_rows(const spec::Job& job,
   std::vector<SequenceRow> rows;
   if (job.training.sequence_lengths.is_even()) return rows;
   const spec::SequenceLengths& lengths = job.training.sequence_lengths;
-  rows.push_back(
-      sequence_row((lengths.has_images() ? "--samples " : "--sequence-lengths ") + lengths.text,
-                   job, played));
+  rows.push_back(sequence_row(
+      (lengths.has_images() ? "--samples " : "--sequence-lengths ") + lengths.text, job, played));
   rows.push_back(sequence_row("micro batches of equal work", job, played, Evened::kWork));
   if (job.model.vision != nullptr && job.parallelism.pp > 1)
     rows.push_back(sequence_row("stages of equal work", job, played, Evened::kStages));

@@ -17,8 +17,8 @@ Result<void> check_launchable(const Job& job) {
     return input_error(
         "launch starts pre-training alone: inference and LoRA need a checkpoint to start from");
   if (job.model.vision != nullptr)
-    return input_error(fmt::format(
-        "launch writes jobs of text alone; {} has a vision tower", job.model.name));
+    return input_error(
+        fmt::format("launch writes jobs of text alone; {} has a vision tower", job.model.name));
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");

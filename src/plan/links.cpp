@@ -87,8 +87,7 @@ void PipelineLinks::add_chunks(const std::vector<Border>& borders, OperatorTable
   for (int64_t chunk = 0; chunk < parallel_.vpp; ++chunk) {
     const int64_t part = parallel_.part_of(stage_, chunk);
     const bool turned = parallel_.turns() && chunk % 2 == 1;
-    by_chunk_.push_back(
-        add_transfers(turned ? "_turned" : "", at(part - 1), at(part), operators));
+    by_chunk_.push_back(add_transfers(turned ? "_turned" : "", at(part - 1), at(part), operators));
   }
 }
 

@@ -39,7 +39,8 @@ namespace ergometer::plan {
 class PipelineLinks {
  public:
   PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_t stage,
-                const std::vector<ScheduleSlot>& slots, const std::vector<Border>& borders, OperatorTable& operators);
+                const std::vector<ScheduleSlot>& slots, const std::vector<Border>& borders,
+                OperatorTable& operators);
 
   /// Everything that precedes slot `k`: call for every k in order, and once with the number of
   /// slots at the end.
@@ -92,7 +93,7 @@ class PipelineLinks {
     if (!by_chunk_.empty()) return by_chunk_[static_cast<size_t>(slots_[k].chunk)];
     return is_turned(k) ? turned_ : straight_;
   }
-  Transfers straight_, turned_;  ///< of chunks in the order of the stages, and in reverse
+  Transfers straight_, turned_;      ///< of chunks in the order of the stages, and in reverse
   std::vector<Transfers> by_chunk_;  ///< instead, where borders are unlike
   std::vector<std::vector<Exchange>> exchanges_;  ///< in line: before every slot
   std::vector<workload::Stream> recv_lanes_;      ///< overlapped: of every slot's receive

@@ -23,9 +23,10 @@ struct Stage {
   std::vector<Chunk> chunks;  ///< vpp of them
 };
 
-/// Divides the model, the vision tower's layers first, over stages and chunks by the job's rules: even, uneven first and last stage,
-/// embedding and loss counted as layers, explicit lists. The head (and MTP) is on the model's last
-/// part, whose stage is the last, or the first where the model turns there.
+/// Divides the model, the vision tower's layers first, over stages and chunks by the job's rules:
+/// even, uneven first and last stage, embedding and loss counted as layers, explicit lists. The
+/// head (and MTP) is on the model's last part, whose stage is the last, or the first where the
+/// model turns there.
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload);
 
 /// Whether entry `index` of the chunk is recomputed in full before its backward: one of the first

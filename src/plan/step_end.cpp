@@ -77,8 +77,8 @@ double layer_elements(const spec::Model& model, const spec::Layer& layer) {
 double layer_elements(const spec::Job& job, int64_t number) {
   const int64_t towers = job.model.vision_layers();
   const spec::Model& model = number < towers ? job.model.vision->tower : job.model;
-  return layer_elements(model,
-                        model.layers[static_cast<size_t>(number < towers ? number : number - towers)]);
+  return layer_elements(
+      model, model.layers[static_cast<size_t>(number < towers ? number : number - towers)]);
 }
 
 /// Both ends hold the embedding matrix: tied to the head, or used again by multi-token prediction.
@@ -120,8 +120,7 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
   double elements = 0;
   for (const Chunk& chunk : stage.chunks) {
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-      if (chunk.layers[i] >= 0)
-        elements += layer_elements(job, chunk.layers[i]);
+      if (chunk.layers[i] >= 0) elements += layer_elements(job, chunk.layers[i]);
       const bool head = chunk.blocks[i] == workload.head_block;
       if (head && model.final_norm) elements += norm_elements(model);
     }

@@ -273,7 +273,7 @@ struct Run {
   /// Of a job whose documents are of unlike length: the same.
   std::vector<SequenceRow> sequences;
   std::vector<PackingRow> packing;  ///< where samples have images too: a row of `sequences` each
-  std::vector<GpuKind> gpu_kinds;  ///< group by group; none where the cluster's nodes are alike
+  std::vector<GpuKind> gpu_kinds;   ///< group by group; none where the cluster's nodes are alike
   std::vector<Link> links;
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none

@@ -193,8 +193,7 @@ Int128 tile_flops(const spec::Job& job) {
   const Int128 projector_passes = !backward || !trained.through_projector() ? 1
                                   : trained.projector                       ? 3
                                                                             : 2;
-  const Int128 matrices =
-      vision.projector_inner * (Int128{vision.projector_in} + job.model.hidden);
+  const Int128 matrices = vision.projector_inner * (Int128{vision.projector_in} + job.model.hidden);
   return flops + projector_passes * 2 * vision.tokens() * matrices;
 }
 
@@ -205,9 +204,8 @@ Int128 vision_flops(const spec::Job& job) {
 
 Int128 model_flops_per_sequence(const spec::Job& job) {
   const Passes passes = passes_of(job);
-  Int128 flops =
-      head_flops(job, passes) + embedding_projection_flops(job, passes) + mtp_flops(job, passes) +
-      vision_flops(job);
+  Int128 flops = head_flops(job, passes) + embedding_projection_flops(job, passes) +
+                 mtp_flops(job, passes) + vision_flops(job);
   for (const spec::Layer& layer : job.model.layers) flops += layer_flops(job, layer, passes);
   return flops;
 }
@@ -244,8 +242,8 @@ std::vector<int64_t> chunk_sizes(const spec::Job& job) {
   return sizes;
 }
 
-/// What a pass over a layer of the pipeline takes, the tower's first: of the tiles of a sequence, or
-/// of its tokens. A frozen tower has nothing to compute again.
+/// What a pass over a layer of the pipeline takes, the tower's first: of the tiles of a sequence,
+/// or of its tokens. A frozen tower has nothing to compute again.
 class LayerFlops {
  public:
   explicit LayerFlops(const spec::Job& job) : job_(job), tower_(job) {
@@ -303,7 +301,8 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
   Int128 flops = 0;
   if (job.training.recompute == spec::Recompute::kSelective) {
     const LayerFlops layers(job);
-    for (int64_t layer = 0; layer < layers.count(); ++layer) flops += layers(layer, selective_flops);
+    for (int64_t layer = 0; layer < layers.count(); ++layer)
+      flops += layers(layer, selective_flops);
     if (!job.model.layers.empty())
       flops += job.model.mtp_layers * selective_flops(job, job.model.mtp_layer());
   }
@@ -315,7 +314,8 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
 double image_flops(const spec::Job& job, const SequenceLoads& loads, bool with_repeated) {
   if (!loads.has_tiles()) return 0;
   double tiles = 0;
-  for (const double load : loads.loads.back()) tiles += load * static_cast<double>(loads.base.tiles);
+  for (const double load : loads.loads.back())
+    tiles += load * static_cast<double>(loads.base.tiles);
   Int128 of_tile = tile_flops(job);
   spec::Job one = job, none = job;
   one.training.images_per_sample = one.training.tiles_per_image = 1;

@@ -30,8 +30,8 @@ int64_t head_attention(const spec::Model& model) {
   const int64_t gate = model.attention_gate ? model.heads : 0;
   const int64_t qkv = (model.heads + gate + 2 * model.kv_heads) * model.head_dim;
   return model.hidden * qkv + model.heads * model.head_dim * model.hidden +
-         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
-         qk_norm(model) + (model.attention_sinks ? model.heads : 0);
+         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) + qk_norm(model) +
+         (model.attention_sinks ? model.heads : 0);
 }
 
 /// Projections, convolution, a decay and a step (Mamba-2: and a skip) a head, the gated norm.

@@ -17,7 +17,7 @@ using namespace test;
 using spec::SamplePacking;
 
 /// A decoder of two layers behind a tower whose tiles become 256 tokens.
-spec::Job job_with(const std::string& samples, SamplePacking packing, int64_t batch) {
+spec::Job job_of_samples(const std::string& samples, SamplePacking packing, int64_t batch) {
   spec::Job job = job_of(dense_model(2, 256, 512, 4, 4, 1024), 4096, 1, 8);
   spec::Vision vision;
   vision.tower = dense_model(2, 64, 256, 4, 4, 0);
@@ -50,8 +50,7 @@ std::vector<Sample> unlike_samples(int64_t count) {
 
 TEST(Pack, OneRoundIsTheOrderOfTheData) {
   // Each fills a group.
-  const std::vector<Sample> packed =
-      pack({{{4000}, 1}, {{4000}, 2}, {{4000}, 3}}, {4000, 0}, 1, 1);
+  const std::vector<Sample> packed = pack({{{4000}, 1}, {{4000}, 2}, {{4000}, 3}}, {4000, 0}, 1, 1);
   ASSERT_EQ(packed.size(), 3u);
   for (const Sample& sample : packed) EXPECT_EQ(sample.lengths.size(), 1u);
 }
@@ -76,7 +75,7 @@ TEST(Pack, ASampleAboveTheLimitIsAlone) {
 }
 
 TEST(PackingRatios, ByHand) {
-  spec::Job job = job_with("counts:1/100", SamplePacking::kNone, 4);
+  spec::Job job = job_of_samples("counts:1/100", SamplePacking::kNone, 4);
   job.parallelism.dp = 2;
   std::vector<MicroBatch> batches(4);
   const int64_t tiles[] = {4, 4, 3, 1}, tokens[] = {100, 50, 80, 80}, real[] = {90, 50, 80, 60};
@@ -96,7 +95,7 @@ TEST(PackingRatios, ByHand) {
 // and 4,096 tokens (OmniBal): distance of tokens 0.121 after one round and 0.015 after fifty,
 // padding 0.149 after one. After fifty 0.063 are published; here full groups lack less.
 TEST(PackingRatios, RoundsBringThePublishedDistance) {
-  spec::Job job = job_with("lognormal:2,1.5,500,300", SamplePacking::kBoth, 4096);
+  spec::Job job = job_of_samples("lognormal:2,1.5,500,300", SamplePacking::kBoth, 4096);
   const auto after = [&](int64_t rounds) {
     job.training.packing_rounds = rounds;
     return packing_ratios(job, draw_step(job, 0));
@@ -110,7 +109,7 @@ TEST(PackingRatios, RoundsBringThePublishedDistance) {
 }
 
 TEST(ImageSamples, AreDrawnByTheirMoments) {
-  const spec::Job job = job_with("lognormal:2,1.5,500,300", SamplePacking::kNone, 20'000);
+  const spec::Job job = job_of_samples("lognormal:2,1.5,500,300", SamplePacking::kNone, 20'000);
   double tiles = 0, tokens = 0;
   for (const MicroBatch& batch : draw_step(job, 0)) {
     tiles += static_cast<double>(batch.tiles) / 20'000;
@@ -121,7 +120,7 @@ TEST(ImageSamples, AreDrawnByTheirMoments) {
 }
 
 TEST(ImageSamples, TowerFollowsTilesAndDecoderTokens) {
-  const spec::Job job = job_with("counts:1/3000,7/100", SamplePacking::kNone, 64);
+  const spec::Job job = job_of_samples("counts:1/3000,7/100", SamplePacking::kNone, 64);
   const SequenceLoads loads = sequence_loads(job);
   ASSERT_TRUE(loads.has_tiles());
   Operator op;

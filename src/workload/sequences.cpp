@@ -183,10 +183,9 @@ std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step) {
   std::vector<Sample> samples = samples_of(job, step);
   const bool balanced = job.training.sequence_order == spec::SequenceOrder::kLengthBalanced;
   if (balanced)
-    std::ranges::stable_sort(
-        samples, [](const Sample& a, const Sample& b) {
-          return squares(a.lengths) > squares(b.lengths);
-        });
+    std::ranges::stable_sort(samples, [](const Sample& a, const Sample& b) {
+      return squares(a.lengths) > squares(b.lengths);
+    });
   const auto size = static_cast<size_t>(job.training.micro_batch);
   std::vector<MicroBatch> batches;
   for (size_t first = 0; first < samples.size(); first += size) {

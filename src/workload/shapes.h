@@ -29,7 +29,7 @@ struct Shapes {
   int64_t document_length = 0;  ///< what a token may attend to at most, of packed sequences
   bool causal = true;  ///< false in decode, where one token sees the whole cache, and in encoders
 
-  int64_t tiles = 0;   ///< of the micro batch's images, for the vision tower
+  int64_t tiles = 0;  ///< of the micro batch's images, for the vision tower
   int64_t hidden = 0;
   int64_t heads = 0, kv_heads = 0;  ///< on this rank
   int64_t qk_dim = 0, v_dim = 0;

@@ -65,7 +65,8 @@ Shapes projector_shapes(const spec::Job& job, const spec::Job& tower, const Shap
 
 int64_t patch_parameters(const spec::Vision& vision) {
   const int64_t hidden = vision.tower.hidden;
-  return hidden * (vision.patch_values + (vision.patch_bias ? 1 : 0) + (vision.class_token ? 1 : 0));
+  return hidden *
+         (vision.patch_values + (vision.patch_bias ? 1 : 0) + (vision.class_token ? 1 : 0));
 }
 
 int64_t projector_parameters(const spec::Vision& vision, int64_t hidden) {

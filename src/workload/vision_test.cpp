@@ -62,7 +62,7 @@ double model_flops_of(const Workload& workload, const std::vector<Item>& items) 
   return sum;
 }
 
-double sum_over_operators(const spec::Job& job) {
+double model_flops_of_operators(const spec::Job& job) {
   const Workload workload = lower(job);
   double sum = 0;
   for (const int index : all_blocks(workload)) {
@@ -117,19 +117,23 @@ TEST(Vision, FlopsOfATileByHand) {
 }
 
 TEST(Vision, FlopsAreThoseOfTheOperators) {
-  for (const auto& frozen : std::vector<std::vector<std::string>>{
-           {}, {"vision"}, {"projector"}, {"language"}, {"vision", "language"}, {"vision", "projector"}}) {
+  for (const auto& frozen : std::vector<std::vector<std::string>>{{},
+                                                                  {"vision"},
+                                                                  {"projector"},
+                                                                  {"language"},
+                                                                  {"vision", "language"},
+                                                                  {"vision", "projector"}}) {
     spec::Job job = small_job();
     job.training.freeze = frozen;
-    EXPECT_EQ(sum_over_operators(job), model_flops_per_step(job).value());
+    EXPECT_EQ(model_flops_of_operators(job), model_flops_per_step(job).value());
     job.parallelism.tp = 2;
     job.parallelism.sequence_parallel = true;
-    EXPECT_EQ(sum_over_operators(job), model_flops_per_step(job).value());
+    EXPECT_EQ(model_flops_of_operators(job), model_flops_per_step(job).value());
   }
   spec::Job windows = small_job();
   windows.model = catalog_model("qwen2.5-vl-7b");
   windows.training.tiles_per_image = 1;
-  EXPECT_EQ(sum_over_operators(windows), model_flops_per_step(windows).value());
+  EXPECT_EQ(model_flops_of_operators(windows), model_flops_per_step(windows).value());
 }
 
 TEST(Vision, AFrozenTowerHasNoBackward) {

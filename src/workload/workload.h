@@ -50,7 +50,13 @@ struct ActivationShare {
   std::vector<std::pair<std::string, double>> parts;  ///< what `kept` consists of
 };
 
-enum class BlockKind : uint8_t { kEmbedding, kLayer, kMtp, kHead, kVision /* patches, projector */ };
+enum class BlockKind : uint8_t {
+  kEmbedding,
+  kLayer,
+  kMtp,
+  kHead,
+  kVision /* patches, projector */
+};
 
 /// A part of the model that is placed on a pipeline stage as a whole.
 struct Block {
@@ -90,9 +96,9 @@ struct Workload {
   std::vector<Block> blocks;
   /// Block of every layer that a pipeline divides: the vision tower's, then the decoder's.
   std::vector<int> layer_blocks;
-  int vision_layers = 0;        ///< of these, the tower's
-  int patch_block = -1;         ///< patch embedding, before the tower's first layer
-  int projector_block = -1;     ///< behind the tower's last layer
+  int vision_layers = 0;     ///< of these, the tower's
+  int patch_block = -1;      ///< patch embedding, before the tower's first layer
+  int projector_block = -1;  ///< behind the tower's last layer
   int embedding_block = -1;
   int head_block = -1;          ///< final norm, output projection and loss
   std::vector<int> mtp_blocks;  ///< run on the last stage before the head

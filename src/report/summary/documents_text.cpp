@@ -14,10 +14,10 @@ namespace ergometer::report {
 namespace {
 
 /// The distribution alone, where it is the job's own.
-std::string setting_text(std::string_view setting) {
+std::string setting_text(std::string_view setting, size_t most = 32) {
   for (const std::string_view name : {"--sequence-lengths ", "--samples "})
     if (setting.starts_with(name)) setting.remove_prefix(name.size());
-  return shortened(setting, 32);
+  return shortened(setting, most);
 }
 
 /// How samples lie in micro batches; nothing where they have no images.
@@ -40,7 +40,7 @@ std::string documents_text(const run::Run& run, const TextStyle& style) {
   base::Table table("<34 >8 >8 >9 >9 >8");
   table.row("Documents: mean of drawn steps", "step", "waiting", "padding", "tokens/s", "memory");
   for (const run::SequenceRow& row : run.sequences)
-    table.row("  " + setting_text(row.setting),
+    table.row("  " + setting_text(row.setting, run.packing.empty() ? 32 : 76),
               base::format_seconds(row.step_time_s), format_share(row.waiting_fraction),
               row.padding_fraction > 0 ? format_share(row.padding_fraction) : "-",
               base::format_si(row.tokens_per_s),

@@ -38,8 +38,7 @@ void write_vision(JsonWriter& json, const spec::Model& model) {
       .member("hidden", vision.tower.hidden)
       .member("ffn", vision.tower.ffn)
       .member("heads", vision.tower.heads);
-  json.member("tile_tokens", vision.tile_tokens)
-      .member("decoder_tokens_per_tile", vision.tokens());
+  json.member("tile_tokens", vision.tile_tokens).member("decoder_tokens_per_tile", vision.tokens());
   json.end_object();
 }
 

@@ -267,7 +267,8 @@ bool Space::for_each_layout_of(const Layout& division, LegalityCheck& legal,
                                const Visit& visit) const {
   const spec::Job& job = base_of(division).megatron;
   // Told without trying: most divisions of many GPUs.
-  if (job.model.heads % division.tp != 0 || division.pp > job.model.pipeline_layers() + 2) return true;
+  if (job.model.heads % division.tp != 0 || division.pp > job.model.pipeline_layers() + 2)
+    return true;
   return visit_chunks(division, legal, visit);
 }
 

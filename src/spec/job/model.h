@@ -155,8 +155,8 @@ struct Vision {
   Model tower;               ///< without vocabulary or head
   int64_t patch_values = 0;  ///< what a patch's matrix reads: channels x frames x height x width
   bool patch_bias = false;
-  bool class_token = false;  ///< one token a tile that no patch stands for
-  int64_t tile_tokens = 0;   ///< of one tile in the tower, the class token included
+  bool class_token = false;     ///< one token a tile that no patch stands for
+  int64_t tile_tokens = 0;      ///< of one tile in the tower, the class token included
   int64_t tiles_per_image = 1;  ///< the most that an image is cut into, a thumbnail included
   bool any_size = false;        ///< an image is one tile of its own size (Qwen-VL)
   int64_t merged = 1;           ///< patches that become one token of the decoder

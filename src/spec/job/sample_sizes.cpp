@@ -73,9 +73,8 @@ bool add_item(std::string_view item, int64_t& left, SampleCounts& counts) {
   if (slash == item.npos || (times != item.npos && times < slash)) return false;
   const auto images = number_up_to(item.substr(0, slash), 0, kMostImages);
   const auto tokens = number_up_to(item.substr(slash + 1, times - slash - 1), 1, kMostText);
-  const auto samples = times == item.npos
-                           ? std::optional<int64_t>(1)
-                           : number_up_to(item.substr(times + 1), 1, left);
+  const auto samples = times == item.npos ? std::optional<int64_t>(1)
+                                          : number_up_to(item.substr(times + 1), 1, left);
   if (!images || !tokens || !samples || (left -= *samples) < 0) return false;
   counts[{*images, *tokens}] += *samples;
   return true;
@@ -102,8 +101,9 @@ Result<std::string> parse_sample_table(std::string_view text, const std::string&
       const std::string cell(table.cell(row, column));
       if (cell.empty() && std::string_view(column) == "count") return 1;
       if (const auto found = number_up_to(cell, least, most)) return *found;
-      return input_error(fmt::format("{}:{}: {}: found \"{}\"; allowed: a whole number from {} to {}",
-                                     file, table.rows[row].line, column, cell, least, most));
+      return input_error(
+          fmt::format("{}:{}: {}: found \"{}\"; allowed: a whole number from {} to {}", file,
+                      table.rows[row].line, column, cell, least, most));
     };
     ERGOMETER_ASSIGN(const int64_t images, number("images", 0, kMostImages));
     ERGOMETER_ASSIGN(const int64_t tokens, number("tokens", 1, kMostText));

@@ -21,7 +21,8 @@ base::Result<std::string> parse_sample_table(std::string_view text, const std::s
 /// The same samples without a file: "counts:2/600x5" for "file:samples.csv".
 base::Result<std::string> samples_without_file(const std::string& text);
 
-/// The mean sample, in images and tokens of text, or in tiles and all tokens, as `lengths` has them.
+/// The mean sample, in images and tokens of text, or in tiles and all tokens, as `lengths` has
+/// them.
 struct MeanSample {
   double tiles = 0, tokens = 0;
 };

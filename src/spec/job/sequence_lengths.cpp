@@ -64,8 +64,13 @@ std::optional<SequenceLengths> uniform(std::string_view text) {
   const auto shortest = whole(parts->first, kLongestDocument),
              longest = whole(parts->second, kLongestDocument);
   if (!shortest || !longest || *shortest > *longest) return std::nullopt;
-  return SequenceLengths{
-      LengthKind::kUniform, static_cast<double>(*shortest), static_cast<double>(*longest), {}, {}, {}, {}};
+  return SequenceLengths{LengthKind::kUniform,
+                         static_cast<double>(*shortest),
+                         static_cast<double>(*longest),
+                         {},
+                         {},
+                         {},
+                         {}};
 }
 
 /// False: more documents of a length than may be.

@@ -65,17 +65,17 @@ void read_encoder(ConfigReader& config, const TowerDefaults& defaults, Model& to
   const char* const depth = config.has("depth") ? "depth" : "num_hidden_layers";
   const int64_t layers = config.size(depth, defaults.layers);
   if (layers > kMostLayers)
-    config.refuse(depth,
-                  fmt::format("found {}; allowed: up to {}", layers, kMostLayers));
+    config.refuse(depth, fmt::format("found {}; allowed: up to {}", layers, kMostLayers));
   else
     tower.layers.resize(static_cast<size_t>(layers));
   if (tower.hidden % tower.heads != 0)
-    config.refuse("num_attention_heads", fmt::format("found {}; allowed: a divisor of {}",
-                                                     tower.heads, tower.hidden));
+    config.refuse("num_attention_heads",
+                  fmt::format("found {}; allowed: a divisor of {}", tower.heads, tower.hidden));
   tower.head_dim = tower.hidden / tower.heads;
   set_biased_gpt(tower);
   read_activation(config, "gelu", tower);
   tower.bidirectional = true;
+  tower.dropout = config.real("hidden_dropout", 0, 0, 1);
   tower.final_norm = false;
 }
 
@@ -84,9 +84,9 @@ void read_tiles(ConfigReader& config, const TowerDefaults& defaults, Vision& vis
   const int64_t image = side(config, "image_size", defaults.image);
   const int64_t patch = side(config, "patch_size", defaults.patch);
   if (image % patch != 0 || image > kLargestSide)
-    return config.refuse(
-        "image_size", fmt::format("found {}; allowed: a multiple of patch_size = {}, up to {}",
-                                  image, patch, kLargestSide));
+    return config.refuse("image_size",
+                         fmt::format("found {}; allowed: a multiple of patch_size = {}, up to {}",
+                                     image, patch, kLargestSide));
   vision.class_token = true;
   vision.tile_tokens = (image / patch) * (image / patch) + 1;
   vision.patch_values = small(config, "num_channels", 3, kMostPlanes) * patch * patch;
@@ -115,8 +115,8 @@ void read_intern_tower(ConfigReader& config, Vision& vision) {
   vision.patch_bias = true;
   const bool own = config.has("qkv_bias");
   tower.qkv_bias = own ? config.flag("qkv_bias", false) : config.flag("attention_bias", false);
-  const bool wide = config.flag(config.has("qk_normalization") ? "qk_normalization" : "use_qk_norm",
-                                false);
+  const bool wide =
+      config.flag(config.has("qk_normalization") ? "qk_normalization" : "use_qk_norm", false);
   tower.qk_norm = tower.wide_qk_norm = wide;
   tower.layer_scale = true;
   if (config.text("norm_type", "rms_norm") != "rms_norm") return;
@@ -140,6 +140,7 @@ void read_intern(ConfigReader& config, std::string_view text, Model& model) {
   ConfigReader* tower = config.child("vision_config");
   if (!config.has(text)) return config.refuse(text, "is missing; allowed: the decoder's sizes");
   read_decoder(config.child(text), "qwen2", model);
+  model.tied_embeddings = config.flag("tie_word_embeddings", model.tied_embeddings);
   if (tower == nullptr)
     return config.refuse("vision_config", "is missing; allowed: the tower's sizes");
   Vision vision;
@@ -177,6 +178,7 @@ int64_t read_clip_and_llama(ConfigReader& config, Model& model, Vision& vision) 
     return 1;
   }
   read_decoder(text, "llama", model);
+  model.tied_embeddings = config.flag("tie_word_embeddings", model.tied_embeddings);
   read_clip_tower(*tower, vision);
   set_projector(config, "vision_config", model, 1, vision);
   return side(*tower, "image_size", 336);

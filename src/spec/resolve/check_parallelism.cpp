@@ -131,7 +131,8 @@ void check_first_and_last(SettingReader& read, const Job& job) {
 void check_even_stages(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const int64_t layers = counted_layers(job);
-  const std::string with = layers == job.model.pipeline_layers() ? "" : " (embedding and loss counted)";
+  const std::string with =
+      layers == job.model.pipeline_layers() ? "" : " (embedding and loss counted)";
   if (layers % p.pp != 0)
     return read.refuse(
         fmt::format("{} does not divide {} layers{}; try {}, or give --stage-layers or "

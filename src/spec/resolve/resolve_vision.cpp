@@ -50,8 +50,8 @@ void read_tile_count(SettingReader& read, Job& job) {
         fmt::format("{}: {} cuts images into tiles of {} tokens; allowed: --tiles-per-image",
                     read.said(kTokensName), job.model.name, vision.tokens()));
   Training& t = job.training;
-  t.tiles_per_image =
-      read.integer(kTilesName, vision.tiles_per_image, "the most that the model cuts an image into");
+  t.tiles_per_image = read.integer(kTilesName, vision.tiles_per_image,
+                                   "the most that the model cuts an image into");
   t.tokens_per_image = t.tiles_per_image * vision.tokens();
   read.derive(kTokensName, "the tokens of its tiles");
 }
@@ -79,15 +79,14 @@ void count_tiles(Training& t) {
 /// A replica's micro batch is then a packed sequence, or so many samples padded to the longest.
 void read_samples(SettingReader& read, Job& job) {
   Training& t = job.training;
-  for (const std::string_view name : {kImagesName, std::string_view("sequence_lengths"),
-                                      std::string_view("sequence_batching")})
+  for (const std::string_view name :
+       {kImagesName, std::string_view("sequence_lengths"), std::string_view("sequence_batching")})
     if (read.given(name))
       return read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(name),
                                      read.said(kSamplesName)));
   auto lengths = parse_samples(read.text(kSamplesName));
   if (!lengths)
-    return read.refuse(
-        fmt::format("{}: {}", read.where(kSamplesName), lengths.error().message));
+    return read.refuse(fmt::format("{}: {}", read.where(kSamplesName), lengths.error().message));
   t.sequence_lengths = std::move(*lengths);
   count_tiles(t);
   t.images_per_sample = 0;
@@ -102,8 +101,7 @@ void read_samples(SettingReader& read, Job& job) {
 void read_images(SettingReader& read, Job& job) {
   if (read.given(kSamplesName)) return read_samples(read, job);
   for (const std::string_view name : {kPackingName, kRoundsName, kPackTilesName})
-    if (read.given(name))
-      return read.refuse(fmt::format("{} needs --samples", read.said(name)));
+    if (read.given(name)) return read.refuse(fmt::format("{} needs --samples", read.said(name)));
   job.training.images_per_sample = read.integer(kImagesName, 1, "one image a sequence");
 }
 
@@ -126,9 +124,9 @@ void check_tower(SettingReader& read, const Job& job) {
        {"as the projector's width", vision.projector_inner}}};
   for (const auto& [what, size] : sizes)
     if (size % tp != 0)
-      return read.refuse(
-          fmt::format("{} does not divide the vision tower's {} {}; try {}", read.said(kTp, tp),
-                      size, what, divisors_text(std::gcd(size, job.model.heads), tp)));
+      return read.refuse(fmt::format("{} does not divide the vision tower's {} {}; try {}",
+                                     read.said(kTp, tp), size, what,
+                                     divisors_text(std::gcd(size, job.model.heads), tp)));
 }
 
 /// What a job with images cannot be joined with.
@@ -149,7 +147,8 @@ void check_beside(SettingReader& read, const Job& job) {
                               "before it; allowed: 1",
                               job.model.name));
   if (t.scatter_gather_p2p)
-    return refuse(read.said("scatter_gather_p2p"), "not modelled with a vision tower; leave it out");
+    return refuse(read.said("scatter_gather_p2p"),
+                  "not modelled with a vision tower; leave it out");
   if (!t.moe_routing.is_even())
     return refuse(read.said("moe_routing"), "not modelled with a vision tower; allowed: even");
   if (!t.sequence_lengths.is_even() && !t.sequence_lengths.has_images())
@@ -166,10 +165,10 @@ void check_drawn(SettingReader& read, const Job& job) {
                           ? 1
                           : std::max(1.0, static_cast<double>(t.seq_length) / tokens);
   if (each * static_cast<double>(t.global_batch) > kMostDrawn)
-    read.refuse(fmt::format("{}: a step holds about {:.0f} samples; up to {:.0f} are drawn, try a "
-                            "smaller --gbs",
-                            read.said(kSamplesName), each * static_cast<double>(t.global_batch),
-                            kMostDrawn));
+    read.refuse(fmt::format(
+        "{}: a step holds about {:.0f} samples; up to {:.0f} are drawn, try a "
+        "smaller --gbs",
+        read.said(kSamplesName), each * static_cast<double>(t.global_batch), kMostDrawn));
 }
 
 /// Multiply-adds of one layer's matrices for a token, and of attention among `reach` keys.
@@ -178,9 +177,10 @@ double layer_products(const Model& model, const Layer& layer, double reach) {
   const auto heads = static_cast<double>(model.heads * model.head_dim);
   const auto kv = static_cast<double>(2 * model.kv_heads * model.head_dim);
   const double branches = model.gated ? 3 : 2;
-  const double width = layer.moe ? static_cast<double>(model.experts.top_k * model.experts.ffn +
-                                                       model.experts.shared_ffn)
-                                 : static_cast<double>(model.ffn);
+  const double width =
+      layer.moe
+          ? static_cast<double>(model.experts.top_k * model.experts.ffn + model.experts.shared_ffn)
+          : static_cast<double>(model.ffn);
   const double mixer = layer.mixer == Mixer::kNone ? 0 : hidden * (2 * heads + kv);
   const double core = layer.mixer == Mixer::kAttention ? 2 * heads * reach : 0;
   return mixer + core + (layer.feed_forward ? branches * hidden * width : 0);
@@ -205,8 +205,8 @@ std::vector<double> work_by_layer(const Job& job) {
   const bool adapts = t.mode == Mode::kLora || is_frozen(t, "language");
   const double passes = (adapts ? 2 : 3) + again;
   const double of_images = t.sequence_lengths.kind == LengthKind::kMoments
-                          ? mean.tiles * static_cast<double>(vision.tokens())
-                          : 0;
+                               ? mean.tiles * static_cast<double>(vision.tokens())
+                               : 0;
   const double tokens = mean.tokens + of_images;
   for (const Layer& layer : job.model.layers)
     work.push_back(passes * tokens * layer_products(job.model, layer, tokens / 2));

@@ -63,15 +63,16 @@ TEST(ResolveVision, SamplesHaveTilesOfTheirImages) {
 // than 4096 tokens, so more of the eight stages are the tower's than without images.
 TEST(ResolveVision, StagesAreDividedByProducts) {
   const auto layers = [](const char* tiles) {
-    const auto job = vision_job("internvl-chat-v1.5", {{"gpus", "8"},
-                                                       {"pp", "8"},
-                                                       {"gbs", "8"},
-                                                       {"tiles_per_image", tiles}});
+    const auto job =
+        vision_job("internvl-chat-v1.5",
+                   {{"gpus", "8"}, {"pp", "8"}, {"gbs", "8"}, {"tiles_per_image", tiles}});
     EXPECT_TRUE(job) << job.error().message;
     return job ? job->parallelism.stage_layers : std::vector<int64_t>{};
   };
-  for (const char* tiles : {"1", "13"})
-    EXPECT_EQ(std::accumulate(layers(tiles).begin(), layers(tiles).end(), int64_t{0}), 93);
+  for (const char* tiles : {"1", "13"}) {
+    const std::vector<int64_t> parts = layers(tiles);
+    EXPECT_EQ(std::accumulate(parts.begin(), parts.end(), int64_t{0}), 93);
+  }
   EXPECT_GT(layers("1").front(), 45);  // all of the tower, and layers behind it
   EXPECT_LT(layers("13").front(), 20);
 }
@@ -82,9 +83,10 @@ TEST(ResolveVision, SaysWhatIsWrong) {
   EXPECT_EQ(refused("internvl2-8b", {{"gpus", "8"}, {"tokens_per_image", "64"}}),
             "--tokens_per_image 64: internvl2-8b cuts images into tiles of 256 tokens; allowed: "
             "--tiles-per-image");
-  EXPECT_EQ(refused("internvl2-8b", {{"gpus", "8"}, {"images_per_sample", "2"}}),
-            "--images_per_sample 2: images of 6656 tokens are more than --seq-length 4096; try "
-            "fewer, or --seq 6656");
+  EXPECT_EQ(
+      refused("internvl2-8b", {{"gpus", "8"}, {"images_per_sample", "2"}}),
+      "--images_per_sample 2: images of 6656 tokens are more than seq_length = 4096; try fewer, "
+      "or --seq 6656");
   EXPECT_EQ(refused("internvl-chat-v1.5", {{"gpus", "8"}, {"tp", "2"}}),
             "--tp 2 does not divide the vision tower's 25 attention heads; try 1");
   EXPECT_EQ(refused("internvl2-8b", {{"gpus", "8"}, {"freeze", "vision,projector,language"}}),

@@ -110,6 +110,7 @@ std::string flex_backend_text(const SettingInfo&, const Job& job) {
 template <auto kMember>
 constexpr SettingValue of_images(double min = 0, double max = 0, std::string_view words = {}) {
   SettingValue value = field<kMember>(min, max, words);
+  value.read = nullptr;  // by hand
   value.text = [](const SettingInfo& info, const Job& job) {
     return job.model.vision ? field_text(info, value_in<kMember>(job)) : std::string();
   };
@@ -120,6 +121,7 @@ constexpr SettingValue of_images(double min = 0, double max = 0, std::string_vie
 template <auto kMember>
 constexpr SettingValue of_samples(double min = 0, double max = 0) {
   SettingValue value = field<kMember>(min, max);
+  value.read = nullptr;  // by hand
   value.text = [](const SettingInfo& info, const Job& job) {
     return job.training.sequence_lengths.has_images() ? field_text(info, value_in<kMember>(job))
                                                       : std::string();

@@ -209,9 +209,7 @@ void linear_backward(BlockWriter& writer, const Linear& linear) {
   add_adapter_backward(writer, linear);
 }
 
-void weight_backward(BlockWriter& writer, const Linear& linear) {
-  add_own_wgrad(writer, linear);
-}
+void weight_backward(BlockWriter& writer, const Linear& linear) { add_own_wgrad(writer, linear); }
 
 void tensor_gather(BlockWriter& writer, Module module, double bytes, Pass pass) {
   tensor_collective(writer, module, CollectiveKind::kAllGather, bytes, Stream::kCompute, pass);

@@ -113,8 +113,8 @@ void add_tower_layers(const spec::Job& tower, const Shapes& decoder, Workload& w
 }
 
 /// A block beside the tower's layers, of so many parameters outside its matrices.
-Block vision_block(const spec::Job& tower, const Shapes& shapes, Workload& workload, const char* name,
-                   void (*forward)(BlockWriter&, const spec::Vision&),
+Block vision_block(const spec::Job& tower, const Shapes& shapes, Workload& workload,
+                   const char* name, void (*forward)(BlockWriter&, const spec::Vision&),
                    void (*backward)(BlockWriter&, const spec::Vision&), const spec::Vision& vision,
                    int64_t vectors) {
   const auto ahead = [&](BlockWriter& writer) { forward(writer, vision); };
