@@ -83,6 +83,28 @@ std::string full_list(const std::vector<Flag>& flags) {
   return out;
 }
 
+/// In the order that takes the fewest lines of 80 columns: what does not fit waits for the next
+/// one.
+std::vector<std::string> densely(std::vector<std::string> names, size_t first, size_t indent) {
+  constexpr size_t kWidth = 80, kGap = 2;
+  std::vector<std::string> ordered;
+  for (size_t start = first; !names.empty(); start = indent) {
+    size_t used = start;
+    for (auto name = names.begin(); name != names.end();) {
+      const size_t with = used + name->size() + (used > start ? kGap : 0);
+      const bool fits = with <= kWidth || used == start;
+      if (!fits) {
+        ++name;
+        continue;
+      }
+      used = with;
+      ordered.push_back(std::move(*name));
+      name = names.erase(name);
+    }
+  }
+  return ordered;
+}
+
 std::string short_list(const Command& command, const std::vector<Flag>& flags) {
   std::string out =
       fmt::format("\nOptions (what each of them does: ergometer {} --help all):\n", command.name);
@@ -92,7 +114,7 @@ std::string short_list(const Command& command, const std::vector<Flag>& flags) {
       if (flag.group == group) names.push_back(flag_text(flag, false));
     }
     const std::string head = fmt::format("  {}: ", group);
-    out += head + fill(names, head.size(), 6, "  ") + '\n';
+    out += head + fill(densely(std::move(names), head.size(), 6), head.size(), 6, "  ") + '\n';
   }
   return out;
 }

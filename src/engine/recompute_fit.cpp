@@ -7,9 +7,8 @@ namespace ergometer::engine {
 namespace {
 
 bool stage_fits(const spec::Job& job, const workload::Workload& workload, size_t stage) {
-  const std::vector<plan::Stage> stages = plan::divide(job, workload);
   const plan::StageMemory memory =
-      plan::stage_memory(job, workload, stages[stage], static_cast<int64_t>(stage));
+      plan::memory(job, workload, plan::divide(job, workload)).stages[stage];
   return memory.needed() <= memory.capacity;
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 double needed_share(const spec::Job& job, size_t stage) {
   const workload::Workload workload = workload::lower(job);
-  const auto memory = plan::stage_memory(job, workload, plan::divide(job, workload)[stage],
-                                         static_cast<int64_t>(stage));
+  const plan::StageMemory memory =
+      plan::memory(job, workload, plan::divide(job, workload)).stages[stage];
   return memory.needed() / memory.capacity;
 }
 

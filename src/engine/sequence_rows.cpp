@@ -214,7 +214,10 @@ void add_stage_remedies(const spec::Job& job, std::vector<OtherDocuments>& chang
     if (again != plan::layers_per_chunk(job))
       changes.push_back({list_text("--recompute-stage-layers", again), fitted});
   }
-  if (changes.size() > 1) changes.push_back({"all of these but the order", with_all_remedies(job)});
+  const auto remedies = std::ranges::count_if(changes, [](const OtherDocuments& change) {
+    return !change.setting.starts_with("--sequence-order");
+  });
+  if (remedies > 1) changes.push_back({"all of these but the order", with_all_remedies(job)});
   if (job.training.recompute == spec::Recompute::kNone) return;
   spec::Job none = job;
   none.training.recompute = spec::Recompute::kNone;

@@ -152,7 +152,7 @@ void write_sequences(JsonWriter& json, const spec::Training& t) {
 void write_images(JsonWriter& json, const spec::Training& t) {
   json.member("images_per_sample", t.images_per_sample)
       .member("tiles_per_image", t.tiles_per_image)
-      .member("tokens_per_image", t.tokens_per_image);
+      .member("image_tokens", t.tokens_per_image);
   write_texts(json, "freeze", t.freeze);
   if (!t.sequence_lengths.has_images()) return;
   json.member("samples", t.sequence_lengths.text)

@@ -131,7 +131,7 @@ JobView view_job(const std::string& job_json) {
   view.lora_rank = integer(training, "lora_rank");
   view.images = integer(training, "images_per_sample");
   view.tiles_per_image = integer(training, "tiles_per_image");
-  view.tokens_per_image = integer(training, "tokens_per_image");
+  view.tokens_per_image = integer(training, "image_tokens");
   if (const Json& frozen = member(training, "freeze"); frozen.is_array())
     for (const Json& part : frozen)
       if (part.is_string()) view.frozen.push_back(part.get<std::string>());

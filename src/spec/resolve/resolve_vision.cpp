@@ -16,7 +16,7 @@ namespace ergometer::spec {
 namespace {
 
 constexpr std::string_view kImagesName = "images_per_sample", kTilesName = "tiles_per_image",
-                           kTokensName = "tokens_per_image", kFreezeName = "freeze",
+                           kTokensName = "image_tokens", kFreezeName = "freeze",
                            kSamplesName = "samples", kPackingName = "sample_packing",
                            kRoundsName = "packing_rounds", kPackTilesName = "pack_tiles";
 
@@ -31,7 +31,7 @@ void refuse_images(SettingReader& read, const Model& model) {
 /// An image that is one tile of its own size.
 void read_any_size(SettingReader& read, Job& job) {
   if (read.given(kTilesName))
-    return read.refuse(fmt::format("{}: {} takes an image whole; allowed: --tokens-per-image",
+    return read.refuse(fmt::format("{}: {} takes an image whole; allowed: --image-tokens",
                                    read.said(kTilesName), job.model.name));
   Training& t = job.training;
   Vision vision = *job.model.vision;

@@ -36,7 +36,7 @@ TEST(ResolveVision, TokensFollowFromTiles) {
 }
 
 TEST(ResolveVision, ImagesOfAnySize) {
-  const auto job = vision_job("qwen2.5-vl-7b", {{"gpus", "8"}, {"tokens_per_image", "1000"}});
+  const auto job = vision_job("qwen2.5-vl-7b", {{"gpus", "8"}, {"image_tokens", "1000"}});
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->model.vision->tile_tokens, 4000);
   EXPECT_EQ(job->training.tiles_per_image, 1);
@@ -80,8 +80,8 @@ TEST(ResolveVision, StagesAreDividedByProducts) {
 TEST(ResolveVision, SaysWhatIsWrong) {
   EXPECT_EQ(refused("llama3-8b", {{"gpus", "8"}, {"freeze", "vision"}}),
             "--freeze vision needs a model with a vision tower; llama3-8b has none");
-  EXPECT_EQ(refused("internvl2-8b", {{"gpus", "8"}, {"tokens_per_image", "64"}}),
-            "--tokens_per_image 64: internvl2-8b cuts images into tiles of 256 tokens; allowed: "
+  EXPECT_EQ(refused("internvl2-8b", {{"gpus", "8"}, {"image_tokens", "64"}}),
+            "--image_tokens 64: internvl2-8b cuts images into tiles of 256 tokens; allowed: "
             "--tiles-per-image");
   EXPECT_EQ(
       refused("internvl2-8b", {{"gpus", "8"}, {"images_per_sample", "2"}}),
