@@ -84,6 +84,14 @@ const HostCosts& CostModel::host() const { return parameters_->host; }
 
 namespace {
 
+/// Whether a line through `price` leaves no less than no time where there is no work, at any clock.
+bool may_reach_nothing(const Price& price, const Price& slope) {
+  constexpr double kSlowest = 4;  // reference clock over the slowest clock, at most
+  const double fixed_s = price.fixed_s - slope.fixed_s,
+               clocked_s = price.clocked_s - slope.clocked_s;
+  return fixed_s + clocked_s >= 0 && fixed_s + kSlowest * clocked_s >= 0;
+}
+
 /// Between what the plan has and the most that any rank or micro batch has, in a straight line.
 std::vector<Price> prices_per_load(const CostModel& model, const plan::Plan& plan, size_t role,
                                    const std::vector<Price>& even) {
@@ -95,6 +103,9 @@ std::vector<Price> prices_per_load(const CostModel& model, const plan::Plan& pla
     slopes[op] = {.fixed_s = (most.fixed_s - even[op].fixed_s) / beyond,
                   .clocked_s = (most.clocked_s - even[op].clocked_s) / beyond,
                   .limit = most.limit};
+    // A micro batch may be without images: then the line is that through nothing.
+    if (plan.operators[op].vision && !may_reach_nothing(even[op], slopes[op]))
+      slopes[op] = even[op];
   }
   return slopes;
 }

@@ -9,11 +9,17 @@
 
 namespace ergometer::engine {
 
-/// What documents of unlike length cost, by playing `workload::kDrawnSteps` drawn steps:
-/// `run::Run::sequences`. The job as it was played; the same with its work in equal parts over
-/// replicas and micro batches, where nobody waits; and with every setting that would wait or pad
-/// less, where the job has it otherwise. Empty of a job whose documents are alike.
+/// What documents of unlike length, or samples of unlike images, cost, by playing
+/// `workload::kDrawnSteps` drawn steps: `run::Run::sequences`. The job as it was played; the same
+/// with its work in equal parts over replicas and micro batches, where nobody waits; and with every
+/// setting that would wait or pad less, where the job has it otherwise. Of a model with a vision
+/// tower also the job with stages of equal work, and without recomputation. Empty of a job whose
+/// documents are alike.
 base::Result<std::vector<run::SequenceRow>> sequence_rows(const spec::Job& job,
                                                           const Simulation& played);
+
+/// How the samples of the job, and of the same with other packing, lie in micro batches:
+/// `run::Run::packing`. Empty of samples without images.
+std::vector<run::PackingRow> packing_rows(const spec::Job& job);
 
 }  // namespace ergometer::engine

@@ -174,6 +174,7 @@ base::Result<Simulation> simulate_in_full(const spec::Job& given, const Simulate
   }
   if (options.sequence_rows) {
     ERGOMETER_ASSIGN(result.run.sequences, sequence_rows(job, result));
+    result.run.packing = packing_rows(job);
   }
   return result;
 }

@@ -1,5 +1,7 @@
 #include "launch/launchable.h"
 
+#include <fmt/format.h>
+
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/torchtitan.h"
@@ -14,6 +16,9 @@ Result<void> check_launchable(const Job& job) {
   if (job.training.mode != spec::Mode::kPretrain)
     return input_error(
         "launch starts pre-training alone: inference and LoRA need a checkpoint to start from");
+  if (job.model.vision != nullptr)
+    return input_error(
+        fmt::format("launch writes jobs of text alone; {} has a vision tower", job.model.name));
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");

@@ -20,6 +20,7 @@ bool any_layer(const Model& model, bool (*is)(const spec::Layer&)) {
 }
 
 Result<void> check_megatron_model(const Model& model) {
+  if (model.vision != nullptr) return megatron_cannot(model, "a vision tower");
   if (model.state_space.heads > 0 ||
       any_layer(model, [](const spec::Layer& l) { return l.mixer != spec::Mixer::kAttention; }))
     return megatron_cannot(model, "state-space layers (pretrain_mamba.py takes another set)");

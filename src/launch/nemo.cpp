@@ -242,6 +242,7 @@ class Writer {
 
 Result<void> nemo_check_model(const spec::Model& m) {
   const auto any = [&](auto is) { return std::ranges::any_of(m.layers, is); };
+  if (m.vision != nullptr) return nemo_cannot("a vision tower");
   if (m.attention != spec::AttentionKind::kHeads) return nemo_cannot("multi-head latent attention");
   if (m.state_space.heads > 0 || any([](const spec::Layer& l) {
         return l.mixer != spec::Mixer::kAttention || !l.feed_forward;

@@ -95,7 +95,7 @@ std::optional<std::vector<int64_t>> moved(std::vector<int64_t> layers,
 /// Every other stage one more layer than an equal split, the others one less.
 std::vector<std::vector<int64_t>> known_splits(const spec::Job& job) {
   const auto chunks = static_cast<size_t>(job.parallelism.pp * job.parallelism.vpp);
-  const int64_t layers = job.model.layer_count();
+  const int64_t layers = job.model.pipeline_layers();
   std::vector<std::vector<int64_t>> splits;
   if (layers % static_cast<int64_t>(chunks) != 0) return splits;
   const int64_t even = layers / static_cast<int64_t>(chunks);

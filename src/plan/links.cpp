@@ -1,6 +1,7 @@
 #include "plan/links.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -9,7 +10,7 @@ namespace {
 
 using workload::Stream;
 
-workload::Operator transfer(const std::string& name, workload::Pass pass, double bytes) {
+workload::Operator transfer(const std::string& name, workload::Pass pass, const Border& border) {
   workload::Operator op;
   op.kind = workload::OperatorKind::kCollective;
   op.collective = workload::CollectiveKind::kSendRecv;
@@ -17,7 +18,8 @@ workload::Operator transfer(const std::string& name, workload::Pass pass, double
   op.module = workload::Module::kPipeline;
   op.pass = pass;
   op.name = name;
-  op.comm_bytes = bytes;
+  op.comm_bytes = border.bytes;
+  op.vision = border.tiles;
   return op;
 }
 
@@ -28,8 +30,8 @@ Stream other_lane(Stream lane) {
 }  // namespace
 
 PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_t stage,
-                             const std::vector<ScheduleSlot>& slots, double bytes,
-                             OperatorTable& operators)
+                             const std::vector<ScheduleSlot>& slots,
+                             const std::vector<Border>& borders, OperatorTable& operators)
     : slots_(slots),
       parallel_(job.parallelism),
       stage_(stage),
@@ -38,15 +40,20 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_
       overlap_(job.training.overlap_p2p),
       sync_(job.training.batch_p2p_sync) {
   if (stages_ == 1) return;
+  Border border = borders.front();
   if (job.training.scatter_gather_p2p) {
-    workload::Operator gather = transfer("pipeline_all_gather", workload::Pass::kForward, bytes);
+    workload::Operator gather = transfer("pipeline_all_gather", workload::Pass::kForward, border);
     gather.collective = workload::CollectiveKind::kAllGather;
     gather.group = workload::GroupKind::kTensor;
     gather_ = operators.add(gather);
-    bytes /= static_cast<double>(job.parallelism.tp);
+    border.bytes /= static_cast<double>(job.parallelism.tp);
   }
-  straight_ = add_transfers("", bytes, operators);
-  if (parallel_.turns()) turned_ = add_transfers("_turned", bytes, operators);
+  if (std::ranges::adjacent_find(borders, std::not_equal_to()) != borders.end()) {
+    add_chunks(borders, operators);
+  } else {
+    straight_ = add_transfers("", border, border, operators);
+    if (parallel_.turns()) turned_ = add_transfers("_turned", border, border, operators);
+  }
   exchanges_.resize(slots.size() + 1);
   const auto warm_up = static_cast<size_t>(warm_up_forwards(job, stage, micro_batches));
   if (overlap_) {
@@ -58,17 +65,30 @@ PipelineLinks::PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_
   }
 }
 
-PipelineLinks::Transfers PipelineLinks::add_transfers(const char* suffix, double bytes,
-                                                      OperatorTable& operators) const {
-  const auto add = [&](const char* name, workload::Pass pass) {
-    return operators.add(transfer(std::string(name) + suffix, pass, bytes));
+PipelineLinks::Transfers PipelineLinks::add_transfers(const char* suffix, const Border& front,
+                                                      const Border& behind,
+                                                      OperatorTable& operators) {
+  const auto add = [&](const char* name, workload::Pass pass, const Border& border) {
+    return operators.add(transfer(std::string(name) + suffix, pass, border));
   };
   Transfers added;
-  added.send_forward = add("send_forward", workload::Pass::kForward);
-  added.recv_forward = add("recv_forward", workload::Pass::kForward);
-  added.send_backward = add("send_backward", workload::Pass::kBackward);
-  added.recv_backward = add("recv_backward", workload::Pass::kBackward);
+  added.send_forward = add("send_forward", workload::Pass::kForward, behind);
+  added.recv_forward = add("recv_forward", workload::Pass::kForward, front);
+  added.send_backward = add("send_backward", workload::Pass::kBackward, front);
+  added.recv_backward = add("recv_backward", workload::Pass::kBackward, behind);
   return added;
+}
+
+void PipelineLinks::add_chunks(const std::vector<Border>& borders, OperatorTable& operators) {
+  const auto at = [&](int64_t border) {
+    const bool inside = border >= 0 && border < std::ssize(borders);
+    return inside ? borders[static_cast<size_t>(border)] : Border{};
+  };
+  for (int64_t chunk = 0; chunk < parallel_.vpp; ++chunk) {
+    const int64_t part = parallel_.part_of(stage_, chunk);
+    const bool turned = parallel_.turns() && chunk % 2 == 1;
+    by_chunk_.push_back(add_transfers(turned ? "_turned" : "", at(part - 1), at(part), operators));
+  }
 }
 
 int32_t PipelineLinks::messages(const spec::Job& job, int64_t micro_batches) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "plan/schedule.h"
+#include "plan/stages.h"
 #include "plan/writer.h"
 
 namespace ergometer::plan {
@@ -30,6 +31,9 @@ namespace ergometer::plan {
 /// With `scatter_gather_p2p` every rank of a tensor-parallel group sends its part, and the group
 /// gathers behind the receive, on its lane.
 ///
+/// What crosses a border goes by its place: inside a vision tower its stream, behind the tower the
+/// tokens of images, then the decoder's stream.
+///
 /// The two pipeline streams are lanes of transfers that may run side by side. Forward traffic uses
 /// the forward lane and backward traffic the backward one, except a receive that runs beside a send
 /// of its own direction while the other lane has nothing to do (interleaving's warm-up and
@@ -37,7 +41,8 @@ namespace ergometer::plan {
 class PipelineLinks {
  public:
   PipelineLinks(const spec::Job& job, int64_t micro_batches, int64_t stage,
-                const std::vector<ScheduleSlot>& slots, double bytes, OperatorTable& operators);
+                const std::vector<ScheduleSlot>& slots, const std::vector<Border>& borders,
+                OperatorTable& operators);
 
   /// Everything that precedes slot `k`: call for every k in order, and once with the number of
   /// slots at the end.
@@ -92,9 +97,16 @@ class PipelineLinks {
   struct Transfers {
     int32_t send_forward = -1, recv_forward = -1, send_backward = -1, recv_backward = -1;
   };
-  Transfers add_transfers(const char* suffix, double bytes, OperatorTable& operators) const;
-  const Transfers& transfers(size_t k) const { return is_turned(k) ? turned_ : straight_; }
-  Transfers straight_, turned_;  ///< of chunks in the order of the stages, and in reverse
+  /// Of a chunk, over the border in front of it and the one behind it.
+  static Transfers add_transfers(const char* suffix, const Border& front, const Border& behind,
+                                 OperatorTable& operators);
+  void add_chunks(const std::vector<Border>& borders, OperatorTable& operators);
+  const Transfers& transfers(size_t k) const {
+    if (!by_chunk_.empty()) return by_chunk_[static_cast<size_t>(slots_[k].chunk)];
+    return is_turned(k) ? turned_ : straight_;
+  }
+  Transfers straight_, turned_;      ///< of chunks in the order of the stages, and in reverse
+  std::vector<Transfers> by_chunk_;  ///< instead, where borders are unlike
   std::vector<std::vector<Exchange>> exchanges_;  ///< in line: before every slot
   std::vector<workload::Stream> recv_lanes_;      ///< overlapped: of every slot's receive
   std::vector<std::vector<workload::Stream>>

@@ -47,6 +47,11 @@ struct Who {
   double tokens = 1;
 };
 
+/// What any micro batch has of images: a bound for all of them.
+double most_tiles(const workload::SequenceLoads& sequences) {
+  return std::ranges::max(sequences.loads.back());
+}
+
 /// What the blocks of a chunk leave behind, in order.
 class Shares {
  public:
@@ -58,8 +63,13 @@ class Shares {
       if (workload.uneven == nullptr) continue;
       const workload::UnevenWork& uneven = *workload.uneven;
       const bool documents = !uneven.sequences.even();
-      const double load = documents ? who.tokens : uneven.loads.of(chunk.layers[i], who.member);
-      const double most = documents ? uneven.sequences.full[0] : uneven.loads.most;
+      const bool images = documents && chunk.blocks[i] <= workload.projector_block;
+      const double load = images      ? most_tiles(uneven.sequences)
+                          : documents ? who.tokens
+                                      : uneven.loads.of(chunk.layers[i], who.member);
+      const double most = images      ? uneven.sequences.full.back()
+                          : documents ? uneven.sequences.full[0]
+                                      : uneven.loads.most;
       if (load != 1)
         shares_.back() = &own_.emplace_back(at_load(most, load, even, uneven.activations[block]));
     }

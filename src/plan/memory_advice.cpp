@@ -30,6 +30,9 @@ Part largest_part(const StageMemory& stage) {
 /// and the group should stay inside the node's fast links.
 bool can_double_tp(const spec::Job& job) {
   const int64_t tp = 2 * job.parallelism.tp;
+  if (const auto& vision = job.model.vision;
+      vision && (vision->tower.heads % tp != 0 || vision->tower.ffn % tp != 0))
+    return false;
   return tp <= std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus) &&
          job.model.heads % tp == 0 && job.model.ffn % tp == 0 &&
          tp * job.parallelism.cp * job.parallelism.pp <= job.gpus;
@@ -37,7 +40,9 @@ bool can_double_tp(const spec::Job& job) {
 
 bool can_double_pp(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  return p.stage_layers.empty() && job.model.layer_count() % (2 * p.pp * p.vpp) == 0 &&
+  // A vision tower's layers are divided by their work, whatever their number.
+  if (job.model.vision != nullptr) return p.tp * p.cp * 2 * p.pp <= job.gpus;
+  return p.stage_layers.empty() && job.model.pipeline_layers() % (2 * p.pp * p.vpp) == 0 &&
          p.tp * p.cp * 2 * p.pp <= job.gpus;
 }
 
@@ -77,7 +82,8 @@ void suggest_for_activations(const spec::Job& job, std::vector<std::string>& tri
   if (job.trains() && training.attention == spec::AttentionBackend::kUnfused)
     tries.push_back("fused attention");
   if (can_double_tp(job)) tries.push_back(fmt::format("--tp {}", 2 * p.tp));
-  if (job.trains() && training.seq_length % (4 * p.cp) == 0 && p.tp * 2 * p.cp * p.pp <= job.gpus)
+  if (job.trains() && job.model.vision == nullptr && training.seq_length % (4 * p.cp) == 0 &&
+      p.tp * 2 * p.cp * p.pp <= job.gpus)
     tries.push_back(fmt::format("--cp {}", 2 * p.cp));
 }
 

@@ -50,7 +50,7 @@ workload::Operator on_fullest_rank(const Plan& plan, size_t op) {
   workload::Operator part = plan.operators[op];
   // Of the plan's own, what goes through the pipeline is as long as the micro batch.
   if (!plan.uneven->sequences.even() && moves_a_boundary(part)) {
-    part.comm_bytes *= plan.uneven->sequences.full[0];
+    part.comm_bytes *= plan.uneven->most(part);
     return part;
   }
   // They divide exchanges of the workload; nothing else of them depends on a load.

@@ -66,7 +66,7 @@ class RoleProgram {
         operators_(operators),
         writer_(role, operators),
         slots_(schedule(job, stage_index, micro_batches)),
-        links_(job, micro_batches, stage_index, slots_, workload.boundary_bytes, operators),
+        links_(job, micro_batches, stage_index, slots_, borders(job, workload), operators),
         data_(job, workload, stage, stage_index, operators, writer_),
         units_(job, workload, stage, operators, writer_),
         vocabulary_(job, workload, stage_index, slots_, operators, writer_) {

@@ -14,7 +14,7 @@ namespace {
 /// before an even split.
 std::vector<int64_t> layers_per_stage(const spec::Job& job) {
   const spec::Parallelism& parallel = job.parallelism;
-  int64_t to_share = job.model.layer_count(), sharing = parallel.pp;
+  int64_t to_share = job.model.pipeline_layers(), sharing = parallel.pp;
   const bool first_set = parallel.first_stage_layers > 0, last_set = parallel.last_stage_layers > 0;
   if (first_set || last_set) {
     to_share -= parallel.first_stage_layers + parallel.last_stage_layers;
@@ -55,9 +55,16 @@ Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, size_
     chunk.layers.push_back(layer);
   };
   if (workload.vocabulary_block >= 0) add(workload.vocabulary_block, -1);
-  if (is_first && workload.embedding_block >= 0) add(workload.embedding_block, -1);
+  const auto add_if = [&](bool here, int block) {
+    if (here && block >= 0) add(block, -1);
+  };
+  const bool no_tower = workload.vision_layers == 0;
+  add_if(is_first && no_tower, workload.embedding_block);
+  add_if(is_first, workload.patch_block);
   for (int64_t layer = first; layer < first + count; ++layer) {
+    add_if(!no_tower && layer == workload.vision_layers, workload.embedding_block);
     add(workload.layer_blocks[static_cast<size_t>(layer)], layer);
+    add_if(layer + 1 == workload.vision_layers, workload.projector_block);
   }
   if (is_last) {
     for (const int block : workload.mtp_blocks) add(block, -1);
@@ -108,6 +115,21 @@ workload::ParameterShare stage_parameters(const workload::Workload& workload, co
     for (const int index : chunk.blocks)
       sum += workload.blocks[static_cast<size_t>(index)].parameters;
   return sum;
+}
+
+std::vector<Border> borders(const spec::Job& job, const workload::Workload& workload) {
+  std::vector<Border> result;
+  const int64_t towers = workload.vision_layers;
+  int64_t behind = 0;
+  for (const int64_t layers : layers_per_chunk(job)) {
+    behind += layers;
+    if (behind >= towers && (behind > towers || towers == 0))
+      result.push_back({workload.boundary_bytes, false});
+    else
+      result.push_back({behind == towers ? workload.image_bytes : workload.tower_bytes, true});
+  }
+  if (result.size() > 1) result.pop_back();
+  return result;
 }
 
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index) {

@@ -14,7 +14,7 @@ namespace ergometer::plan {
 struct Chunk {
   std::vector<int> blocks;  ///< indices into Workload::blocks
   std::vector<int64_t>
-      layers;  ///< decoder layer number of each block; -1 for embedding, MTP and head
+      layers;  ///< layer number of each block, the vision tower's first; -1 for what is no layer
   int64_t recomputed_blocks = 0;  ///< the first so many layers of the chunk are recomputed in full,
                                   ///< see `is_recomputed`
 };
@@ -23,9 +23,10 @@ struct Stage {
   std::vector<Chunk> chunks;  ///< vpp of them
 };
 
-/// Divides the model over stages and chunks by the job's rules: even, uneven first and last stage,
-/// embedding and loss counted as layers, explicit lists. The head (and MTP) is on the model's last
-/// part, whose stage is the last, or the first where the model turns there.
+/// Divides the model, the vision tower's layers first, over stages and chunks by the job's rules:
+/// even, uneven first and last stage, embedding and loss counted as layers, explicit lists. The
+/// head (and MTP) is on the model's last part, whose stage is the last, or the first where the
+/// model turns there.
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload);
 
 /// Parameters that one rank of the stage holds.
@@ -34,6 +35,15 @@ workload::ParameterShare stage_parameters(const workload::Workload& workload, co
 /// Whether entry `index` of the chunk is recomputed in full before its backward: one of the first
 /// so many blocks that have a `recompute` list.
 bool is_recomputed(const Chunk& chunk, const workload::Workload& workload, size_t index);
+
+/// What crosses a border between two parts of the model.
+struct Border {
+  double bytes = 0;    ///< that a rank sends for one micro batch
+  bool tiles = false;  ///< of images, before the decoder: more where a micro batch has more of them
+  bool operator==(const Border&) const = default;
+};
+/// Behind every part of the model but the last; of a model in one part, as if there were one.
+std::vector<Border> borders(const spec::Job& job, const workload::Workload& workload);
 
 /// Layers of every part of the model (`Parallelism::part_of`), in order, without lowering; the
 /// check that they add up is `spec/resolve`'s.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "plan/test_job.h"
 
 namespace ergometer::plan {
@@ -66,6 +69,44 @@ TEST(Stages, RecomputationCoversLayersAndWithTheUniformMethodMtp) {
   EXPECT_EQ(recomputed(1), "rrr...");
   job.training.recompute = spec::Recompute::kSelective;
   EXPECT_EQ(recomputed(0), ".....");
+}
+
+// A tower of two layers of 32 over tiles of four patches, merged to one token each, before a
+// decoder of two layers of 64.
+TEST(Stages, AVisionTowerComesFirst) {
+  spec::Job job = make_job({.pp = 2, .layers = 2});
+  spec::Vision vision;
+  vision.tower.hidden = 32;
+  vision.tower.ffn = 64;
+  vision.tower.heads = vision.tower.kv_heads = 4;
+  vision.tower.head_dim = 8;
+  vision.tower.bidirectional = true;
+  vision.tower.layers.resize(2);
+  vision.tile_tokens = vision.merged = 4;
+  vision.patch_values = 12;
+  vision.projector_in = 128;
+  vision.projector_inner = 64;
+  job.model.vision = std::make_shared<const spec::Vision>(vision);
+  job.training.images_per_sample = job.training.tiles_per_image = 2;
+  const auto divided = [&](Layers layers) {
+    job.parallelism.stage_layers = std::move(layers);
+    return divide(job, workload::lower(job));
+  };
+  const auto crossing = [&] { return borders(job, workload::lower(job)); };
+  const double batch = static_cast<double>(job.training.micro_batch);
+  // Inside the tower: 2 bytes of 32 for each of four tiles' four patches.
+  std::vector<Stage> stages = divided({1, 3});
+  EXPECT_EQ(stages[0].chunks[0].layers, (Layers{-1, 0}));
+  EXPECT_EQ(stages[1].chunks[0].layers, (Layers{1, -1, -1, 2, 3, -1}));
+  EXPECT_EQ(crossing(), (std::vector<Border>{{batch * 2 * 32 * 4 * 4, true}}));
+  // Behind the projector: 2 bytes of 64 for each tile.
+  stages = divided({2, 2});
+  EXPECT_EQ(stages[0].chunks[0].layers, (Layers{-1, 0, 1, -1}));
+  EXPECT_EQ(stages[1].chunks[0].layers, (Layers{-1, 2, 3, -1}));
+  EXPECT_EQ(crossing(), (std::vector<Border>{{batch * 2 * 64 * 4, true}}));
+  stages = divided({3, 1});
+  EXPECT_EQ(stages[0].chunks[0].layers, (Layers{-1, 0, 1, -1, -1, 2}));
+  EXPECT_FALSE(crossing().front().tiles);
 }
 
 }  // namespace

@@ -73,6 +73,14 @@ double layer_elements(const spec::Model& model, const spec::Layer& layer) {
   return elements;
 }
 
+/// Of a layer of the pipeline, the vision tower's first.
+double layer_elements(const spec::Job& job, int64_t number) {
+  const int64_t towers = job.model.vision_layers();
+  const spec::Model& model = number < towers ? job.model.vision->tower : job.model;
+  return layer_elements(
+      model, model.layers[static_cast<size_t>(number < towers ? number : number - towers)]);
+}
+
 /// Both ends hold the embedding matrix: tied to the head, or used again by multi-token prediction.
 /// Not where one stage holds both ends of the model.
 bool embedding_on_both_ends(const spec::Job& job) {
@@ -97,8 +105,7 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
   double elements = 0;
   for (const Chunk& chunk : stage.chunks) {
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
-      if (chunk.layers[i] >= 0)
-        elements += layer_elements(model, model.layers[static_cast<size_t>(chunk.layers[i])]);
+      if (chunk.layers[i] >= 0) elements += layer_elements(job, chunk.layers[i]);
       const bool head = chunk.blocks[i] == workload.head_block;
       if (head && model.final_norm) elements += norm_elements(model);
     }

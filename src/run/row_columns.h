@@ -73,6 +73,10 @@ constexpr Columns kSequenceColumns(
     &SequenceRow::step_time_s_high, &SequenceRow::tokens_per_s, &SequenceRow::padding_fraction,
     &SequenceRow::attention_fraction, &SequenceRow::waiting_fraction, &SequenceRow::slowest_load,
     &SequenceRow::peak_memory_bytes);
+constexpr Columns kPackingColumns(
+    "setting, padding_fraction, token_distance, tile_distance, tokens, tiles", &PackingRow::setting,
+    &PackingRow::padding_fraction, &PackingRow::token_distance, &PackingRow::tile_distance,
+    &PackingRow::tokens, &PackingRow::tiles);
 constexpr Columns kGpuKindColumns(
     "gpu, node, gpus, ranks, stages, compute_s, communication_s, idle_s", &GpuKind::gpu,
     &GpuKind::node, &GpuKind::gpus, &GpuKind::ranks, &GpuKind::stages, &GpuKind::compute_s,

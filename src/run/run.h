@@ -239,6 +239,16 @@ struct SequenceRow {
   double peak_memory_bytes = 0;
 };
 
+/// How samples of text and images lie in micro batches, mean over drawn steps.
+struct PackingRow {
+  std::string setting;          ///< as `SequenceRow::setting`
+  double padding_fraction = 0;  ///< of what micro batches have room for in tokens
+  /// What replicas have less than the one with most, of micro batches that run at the same time,
+  /// over what all would have with as much as that one: tokens, tiles of images.
+  double token_distance = 0, tile_distance = 0;
+  double tokens = 0, tiles = 0;  ///< of a micro batch
+};
+
 /// The GPUs of one group of a cluster of unlike nodes; times are of a step, means over them.
 struct GpuKind {
   std::string gpu, node;       ///< "A100-SXM4-80GB", "hgx-a100-80gb"
@@ -262,7 +272,8 @@ struct Run {
   std::vector<ExpertRow> experts;
   /// Of a job whose documents are of unlike length: the same.
   std::vector<SequenceRow> sequences;
-  std::vector<GpuKind> gpu_kinds;  ///< group by group; none where the cluster's nodes are alike
+  std::vector<PackingRow> packing;  ///< where samples have images too: a row of `sequences` each
+  std::vector<GpuKind> gpu_kinds;   ///< group by group; none where the cluster's nodes are alike
   std::vector<Link> links;
   std::vector<Telemetry> telemetry;  ///< of sampled ranks, rank by rank, in order of time
   std::vector<Rank> ranks;           ///< all of them when asked for, else none

@@ -8,6 +8,7 @@
 #include "workload/matrices.h"
 #include "workload/sequence_loads.h"
 #include "workload/shapes.h"
+#include "workload/vision.h"
 
 // FLOPs of one training step, as Megatron-Core counts them since 0.12:
 //
@@ -39,7 +40,7 @@ struct Passes {
 
 Passes passes_of(const spec::Job& job) {
   switch (job.training.mode) {
-    case spec::Mode::kPretrain: return {3, 3, 0};
+    case spec::Mode::kPretrain: return {trained_parts(job.training).decoder ? 3 : 2, 3, 0};
     case spec::Mode::kLora: return {2, 3, 3};
     case spec::Mode::kPrefill:
     case spec::Mode::kDecode: return {1, 1, 0};
@@ -52,6 +53,10 @@ constexpr Passes kForward = {1, 1, 1};
 /// Twice the (query, key) pairs of one sequence, an integer also for the causal half.
 Int128 twice_pairs(const spec::Job& job, int64_t window) {
   const Shapes shapes = shapes_of(job);
+  if (job.model.bidirectional) {
+    const Int128 length = job.training.seq_length;
+    return 2 * length * (window > 0 ? std::min<Int128>(window, length) : length);
+  }
   if (!shapes.causal) {
     const Int128 reach = window > 0 ? std::min(window, shapes.key_length) : shapes.key_length;
     return 2 * reach * shapes.cp;
@@ -173,10 +178,34 @@ Int128 mtp_flops(const spec::Job& job, const Passes& passes) {
          (layer_flops(job, model.mtp_layer(), passes) + projection + head_flops(job, passes));
 }
 
+/// Of one tile of an image: patches, the tower's layers, the projector. Nothing is trained before
+/// the patches' matrix.
+Int128 tile_flops(const spec::Job& job) {
+  const spec::Vision& vision = *job.model.vision;
+  const TrainedParts trained = trained_parts(job.training);
+  const bool backward = shapes_of(job).training;
+  const Int128 patches = vision.tile_tokens - (vision.class_token ? 1 : 0);
+  const Int128 patch_passes = backward && trained.tower ? 2 : 1;
+  Int128 flops = patch_passes * 2 * patches * vision.patch_values * vision.tower.hidden;
+  const Passes passes = backward && trained.tower ? Passes{3, 3, 0} : Passes{1, 1, 0};
+  const spec::Job tower = tower_job(job);
+  for (const spec::Layer& layer : tower.model.layers) flops += layer_flops(tower, layer, passes);
+  const Int128 projector_passes = !backward || !trained.through_projector() ? 1
+                                  : trained.projector                       ? 3
+                                                                            : 2;
+  const Int128 matrices = vision.projector_inner * (Int128{vision.projector_in} + job.model.hidden);
+  return flops + projector_passes * 2 * vision.tokens() * matrices;
+}
+
+Int128 vision_flops(const spec::Job& job) {
+  if (job.model.vision == nullptr) return 0;
+  return job.training.images_per_sample * job.training.tiles_per_image * tile_flops(job);
+}
+
 Int128 model_flops_per_sequence(const spec::Job& job) {
   const Passes passes = passes_of(job);
-  Int128 flops =
-      head_flops(job, passes) + embedding_projection_flops(job, passes) + mtp_flops(job, passes);
+  Int128 flops = head_flops(job, passes) + embedding_projection_flops(job, passes) +
+                 mtp_flops(job, passes) + vision_flops(job);
   for (const spec::Layer& layer : job.model.layers) flops += layer_flops(job, layer, passes);
   return flops;
 }
@@ -186,7 +215,7 @@ Int128 model_flops_per_sequence(const spec::Job& job) {
 std::vector<int64_t> stage_sizes(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const bool first = p.first_stage_layers > 0, last = p.last_stage_layers > 0;
-  int64_t shared = job.model.layer_count();
+  int64_t shared = job.model.pipeline_layers();
   if (first || last) {
     shared -= p.first_stage_layers + p.last_stage_layers;
   } else {
@@ -213,19 +242,52 @@ std::vector<int64_t> chunk_sizes(const spec::Job& job) {
   return sizes;
 }
 
+/// What a pass over a layer of the pipeline takes, the tower's first: of the tiles of a sequence,
+/// or of its tokens. A frozen tower has nothing to compute again.
+class LayerFlops {
+ public:
+  explicit LayerFlops(const spec::Job& job) : job_(job), tower_(job) {
+    if (job.model.vision == nullptr) return;
+    tower_ = tower_job(job);
+    towers_ = job.model.vision_layers();
+    tiles_ = trained_parts(job.training).tower
+                 ? job.training.images_per_sample * job.training.tiles_per_image
+                 : 0;
+  }
+  int64_t count() const { return job_.model.pipeline_layers(); }
+  Int128 operator()(int64_t number, Int128 (*flops)(const spec::Job&, const spec::Layer&)) const {
+    if (number < towers_) return tiles_ * flops(tower_, at(tower_, number));
+    return flops(job_, at(job_, number - towers_));
+  }
+
+ private:
+  static const spec::Layer& at(const spec::Job& job, int64_t number) {
+    return job.model.layers[static_cast<size_t>(number)];
+  }
+  const spec::Job& job_;
+  spec::Job tower_;
+  int64_t towers_ = 0;
+  Int128 tiles_ = 0;
+};
+
+Int128 forward_flops(const spec::Job& job, const spec::Layer& layer) {
+  return layer_flops(job, layer, kForward);
+}
+
 Int128 full_recompute_flops(const spec::Job& job) {
   const spec::Training& training = job.training;
   const bool block = training.recompute_method == spec::RecomputeMethod::kBlock &&
                      (training.recompute_layers > 0 || !training.recompute_stage_layers.empty());
   Int128 flops = 0;
-  size_t layer = 0;
+  int64_t layer = 0;
+  const LayerFlops layers(job);
   const std::vector<int64_t> sizes = chunk_sizes(job);
   for (size_t chunk = 0; chunk < sizes.size(); ++chunk) {
     const int64_t recomputed = training.recompute_stage_layers.empty()
                                    ? training.recompute_layers
                                    : training.recompute_stage_layers[chunk];
-    for (int64_t i = 0; i < sizes[chunk] && layer < job.model.layers.size(); ++i, ++layer)
-      if (!block || i < recomputed) flops += layer_flops(job, job.model.layers[layer], kForward);
+    for (int64_t i = 0; i < sizes[chunk] && layer < layers.count(); ++i, ++layer)
+      if (!block || i < recomputed) flops += layers(layer, forward_flops);
   }
   // The block method stops at decoder layers, the uniform one covers the layer inside MTP modules
   // too.
@@ -238,11 +300,29 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
   if (job.training.recompute == spec::Recompute::kFull) return full_recompute_flops(job);
   Int128 flops = 0;
   if (job.training.recompute == spec::Recompute::kSelective) {
-    for (const spec::Layer& layer : job.model.layers) flops += selective_flops(job, layer);
+    const LayerFlops layers(job);
+    for (int64_t layer = 0; layer < layers.count(); ++layer)
+      flops += layers(layer, selective_flops);
     if (!job.model.layers.empty())
       flops += job.model.mtp_layers * selective_flops(job, job.model.mtp_layer());
   }
   return flops;
+}
+
+/// Of a whole step of samples that have images, by their tiles. Recomputation repeats the forward
+/// pass of a trained tower's layers.
+double image_flops(const spec::Job& job, const SequenceLoads& loads, bool with_repeated) {
+  if (!loads.has_tiles()) return 0;
+  double tiles = 0;
+  for (const double load : loads.loads.back())
+    tiles += load * static_cast<double>(loads.base.tiles);
+  Int128 of_tile = tile_flops(job);
+  spec::Job one = job, none = job;
+  one.training.images_per_sample = one.training.tiles_per_image = 1;
+  none.training.images_per_sample = 0;
+  if (with_repeated)
+    of_tile += recompute_flops_per_sequence(one) - recompute_flops_per_sequence(none);
+  return tiles * static_cast<double>(of_tile);
 }
 
 double model_flops(const spec::Job& job) {
@@ -275,13 +355,15 @@ bool holds_documents(const spec::Job& job) {
 base::Flops model_flops_per_step(const spec::Job& job) {
   if (!holds_documents(job)) return base::Flops(model_flops(job));
   const SequenceLoads loads = sequence_loads(job);
-  return base::Flops(flops_of(job, loads.real_tokens, loads.real_pairs, model_flops));
+  return base::Flops(flops_of(job, loads.real_tokens, loads.real_pairs, model_flops) +
+                     image_flops(job, loads, false));
 }
 
 base::Flops hardware_flops_per_step(const spec::Job& job) {
   if (!holds_documents(job)) return base::Flops(hardware_flops(job));
   const SequenceLoads loads = sequence_loads(job);
-  return base::Flops(flops_of(job, loads.tokens, loads.pairs, hardware_flops));
+  return base::Flops(flops_of(job, loads.tokens, loads.pairs, hardware_flops) +
+                     image_flops(job, loads, true));
 }
 
 }  // namespace ergometer::workload

@@ -81,6 +81,7 @@ struct Operator {
   OperatorKind kind = OperatorKind::kMemory;
   Pass pass = Pass::kForward;
   Module module = Module::kNorm;
+  bool vision = false;  ///< of the vision tower or its projector: its work goes by tiles
   std::string name;  ///< "qkv", "fc1", "core_attention", "tp_all_gather": short, lower case, stable
 
   // kGemm: one product [m,k] x [k,n]. kGroupedGemm: `groups` of them, m rows each.

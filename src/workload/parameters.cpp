@@ -1,5 +1,7 @@
 #include "workload/parameters.h"
 
+#include "workload/vision.h"
+
 namespace ergometer::workload {
 namespace {
 
@@ -20,12 +22,16 @@ int64_t latent_attention(const spec::Model& model) {
   return query + key_value + model.heads * mla.v_dim * model.hidden;
 }
 
+int64_t qk_norm(const spec::Model& model) {
+  return model.qk_norm ? 2 * model.head_dim * (model.wide_qk_norm ? model.heads : 1) : 0;
+}
+
 int64_t head_attention(const spec::Model& model) {
   const int64_t gate = model.attention_gate ? model.heads : 0;
   const int64_t qkv = (model.heads + gate + 2 * model.kv_heads) * model.head_dim;
   return model.hidden * qkv + model.heads * model.head_dim * model.hidden +
-         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
-         (model.qk_norm ? 2 * model.head_dim : 0) + (model.attention_sinks ? model.heads : 0);
+         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) + qk_norm(model) +
+         (model.attention_sinks ? model.heads : 0);
 }
 
 /// Projections, convolution, a decay and a step (Mamba-2: and a skip) a head, the gated norm.
@@ -68,7 +74,8 @@ struct LayerCount {
 };
 
 LayerCount count_layer(const spec::Model& model, const spec::Layer& layer) {
-  const int64_t common = mixer(model, layer) + model.norms(layer) * one_norm(model);
+  const int64_t common = mixer(model, layer) + model.norms(layer) * one_norm(model) +
+                         (model.layer_scale ? 2 * model.hidden : 0);
   if (!layer.feed_forward) return {common, common};
   if (!layer.moe) {
     const int64_t mlp =
@@ -78,6 +85,12 @@ LayerCount count_layer(const spec::Model& model, const spec::Layer& layer) {
   const int64_t outside = common + moe_common(model);
   return {outside + model.experts.count * one_expert(model),
           outside + model.experts.top_k * one_expert(model)};
+}
+
+int64_t vision_parameters(const spec::Model& model) {
+  if (model.vision == nullptr) return 0;
+  return patch_parameters(*model.vision) + count_parameters(model.vision->tower).total +
+         projector_parameters(*model.vision, model.hidden);
 }
 
 }  // namespace
@@ -92,7 +105,8 @@ ParameterCount count_parameters(const spec::Model& model) {
       (model.tied_embeddings ? 0 : model.vocab * width) + (model.head_bias ? model.vocab : 0);
   const int64_t outside = count.embedding + count.head + (model.final_norm ? one_norm(model) : 0) +
                           (width != model.hidden ? model.hidden * width : 0);
-  count.total = count.active = outside;
+  count.vision = vision_parameters(model);
+  count.total = count.active = outside + count.vision;
   for (const spec::Layer& layer : model.layers) {
     const LayerCount here = count_layer(model, layer);
     count.total += here.total;

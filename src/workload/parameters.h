@@ -12,6 +12,7 @@ struct ParameterCount {
   int64_t active = 0;     ///< touched by one token: top-k and shared experts only
   int64_t embedding = 0;  ///< input embedding, positions included (also in total)
   int64_t head = 0;       ///< output projection; 0 when tied
+  int64_t vision = 0;     ///< tower and projector (also in total and active)
   int64_t mtp = 0;        ///< the MTP modules' own, not in total
 };
 

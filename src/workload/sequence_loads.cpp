@@ -5,6 +5,8 @@
 //                        a document (`executed_pairs`: l^2 / 2 and half a tile a query, a window
 //                        less), p without l: of the lowered one
 //
+//   load of the vision tower = its tiles / those of the lowered one
+//
 // An operator's price at a load is on the straight line through its prices at `base` and at `most`.
 // Of attention that is exact: its time is linear in the keys a query meets. T and D are the means
 // of the step; `most` holds all micro batches, and is at least half as much more as the mean, so
@@ -82,6 +84,13 @@ void set_sizes(const spec::Job& job, const Batches& batches, SequenceLoads& load
   const double length = 2 * most_pairs / (is_packed(job) ? tokens / count : full_tokens);
   loads.most = size_of(job, full_tokens,
                        std::max(length, kLeastMore * static_cast<double>(loads.base.length)));
+  if (job.model.vision == nullptr) return;
+  int64_t most_tiles = 0;
+  for (const MicroBatch& batch : batches) most_tiles = std::max(most_tiles, batch.tiles);
+  const double tiles = total(batches, [](const MicroBatch& it) { return it.tiles; }) / count;
+  loads.base.tiles = std::max<int64_t>(1, std::llround(tiles));
+  loads.most.tiles =
+      std::max<int64_t>({most_tiles, loads.base.tiles + 1, std::llround(kLeastMore * tiles)});
 }
 
 void set_windows(const spec::Job& job, SequenceLoads& loads) {
@@ -94,17 +103,23 @@ void set_windows(const spec::Job& job, SequenceLoads& loads) {
   loads.full = {static_cast<double>(loads.most.tokens) / static_cast<double>(loads.base.tokens)};
   for (const int64_t window : loads.windows)
     loads.full.push_back(pairs_of(most, window) / pairs_of(base, window));
+  if (loads.has_tiles())
+    loads.full.push_back(static_cast<double>(loads.most.tiles) /
+                         static_cast<double>(loads.base.tiles));
 }
 
 void set_loads(const spec::Job& job, const Batches& batches, SequenceLoads& loads) {
   const Shapes base = shapes_of_batch(job, loads.base);
-  loads.loads.assign(1 + loads.windows.size(), {});
+  loads.loads.assign(loads.full.size(), {});
   for (const MicroBatch& batch : batches) {
     loads.loads[0].push_back(static_cast<double>(batch.tokens) /
                              static_cast<double>(loads.base.tokens));
     for (size_t i = 0; i < loads.windows.size(); ++i)
       loads.loads[i + 1].push_back(pairs_of(batch, loads.windows[i]) /
                                    pairs_of(base, loads.windows[i]));
+    if (loads.has_tiles())
+      loads.loads.back().push_back(static_cast<double>(batch.tiles) /
+                                   static_cast<double>(loads.base.tiles));
   }
 }
 
@@ -151,6 +166,7 @@ SequenceLoads empty_loads(const spec::Job& job) {
 }  // namespace
 
 size_t SequenceLoads::measure(const Operator& op) const {
+  if (op.vision && has_tiles()) return windows.size() + 1;
   if (op.kind != OperatorKind::kAttention) return 0;
   const auto found = std::ranges::find(windows, op.attention.window);
   ERGOMETER_CHECK(found != windows.end(), "a window of no layer");
@@ -191,6 +207,7 @@ SequenceLoads sequence_loads(const spec::Job& job, int64_t step, const SequenceL
 Shapes shapes_of_batch(const spec::Job& job, const BatchSize& size) {
   Shapes shapes = shapes_of(job);
   shapes.document_length = size.length;
+  if (size.tiles > 0) shapes.tiles = size.tiles;
   if (is_packed(job)) return shapes;
   shapes.batch = 1;
   shapes.key_length = size.tokens;

@@ -13,10 +13,12 @@ namespace ergometer::workload {
 /// A micro batch as one is lowered: so many tokens, in documents of one length.
 struct BatchSize {
   int64_t tokens = 0, length = 0;
+  int64_t tiles = 0;  ///< of images
 };
 
 /// What the micro batches of a step are beside the one that is lowered (`base`), whose work is 1.
-/// An operator's work follows a measure: 0, tokens, or the pairs of attention within a window.
+/// An operator's work follows a measure: 0, tokens, or the pairs of attention within a window, or
+/// last, of a model with a vision tower, tiles.
 struct SequenceLoads {
   int64_t replicas = 1, micro_batches = 0;
   std::vector<int64_t> windows;            ///< of the measures behind the first; 0: none
@@ -30,6 +32,7 @@ struct SequenceLoads {
 
   bool even() const { return loads.empty(); }
   size_t measure(const Operator& op) const;
+  bool has_tiles() const { return base.tiles > 0; }
   double of(size_t measure, int64_t micro_batch, int64_t replica) const {
     return loads[measure][static_cast<size_t>(micro_batch * replicas + replica)];
   }

@@ -16,6 +16,7 @@
 #include "base/exponential.h"
 #include "base/random.h"
 #include "workload/parameters.h"
+#include "workload/samples.h"
 
 namespace ergometer::workload {
 namespace {
@@ -38,7 +39,9 @@ class DocumentDraw {
   int64_t next() {
     const uint64_t n = drawn_++;
     switch (lengths_.kind) {
-      case LengthKind::kEven: break;
+      case LengthKind::kEven:
+      case LengthKind::kSamples:
+      case LengthKind::kMoments: break;
       case LengthKind::kLognormal: {
         const double factor = base::exponential(lengths_.second * random_.normal(n));
         return std::max<int64_t>(1, std::llround(std::min(lengths_.first * factor, kMost)));
@@ -79,15 +82,22 @@ std::vector<Documents> packed_samples(DocumentDraw& draw, int64_t samples, int64
   return result;
 }
 
-std::vector<Documents> samples_of(const spec::Job& job, int64_t step) {
+std::vector<Sample> without_images(std::vector<Documents> documents) {
+  std::vector<Sample> samples;
+  for (Documents& lengths : documents) samples.push_back({std::move(lengths), 0});
+  return samples;
+}
+
+std::vector<Sample> samples_of(const spec::Job& job, int64_t step) {
   const spec::Training& t = job.training;
+  if (t.sequence_lengths.has_images()) return image_samples(job, step);
   DocumentDraw draw(job, step);
   if (t.sequence_batching == SequenceBatching::kPacked)
-    return packed_samples(draw, t.global_batch, t.seq_length);
+    return without_images(packed_samples(draw, t.global_batch, t.seq_length));
   std::vector<Documents> result;
   for (int64_t i = 0; i < t.global_batch; ++i)
     result.push_back({std::min(draw.next(), t.seq_length)});
-  return result;
+  return without_images(std::move(result));
 }
 
 /// What lengths are a multiple of: whatever divides a sequence needs equal parts.
@@ -160,23 +170,34 @@ double cost_in_tokens(const spec::Model& model, const MicroBatch& batch) {
   for (const spec::Layer& layer : model.layers) layers += layer.mixer == spec::Mixer::kAttention;
   // A token: 2 FLOPs a parameter; a pair: 2 a channel of its key and of its value.
   const double of_pair = 4 * layers * static_cast<double>(model.heads * model.head_dim);
-  const double of_token = 2 * static_cast<double>(count_parameters(model).active);
-  return static_cast<double>(batch.tokens) + batch.pairs() * of_pair / of_token;
+  const ParameterCount count = count_parameters(model);
+  const double of_token = 2 * static_cast<double>(count.active - count.vision);
+  const double of_tile = model.vision ? 2 * static_cast<double>(count.vision) *
+                                            static_cast<double>(model.vision->tile_tokens)
+                                      : 0;
+  return static_cast<double>(batch.tokens) +
+         (batch.pairs() * of_pair + static_cast<double>(batch.tiles) * of_tile) / of_token;
 }
 
 std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step) {
-  std::vector<Documents> samples = samples_of(job, step);
+  std::vector<Sample> samples = samples_of(job, step);
   const bool balanced = job.training.sequence_order == spec::SequenceOrder::kLengthBalanced;
   if (balanced)
-    std::ranges::stable_sort(
-        samples, [](const Documents& a, const Documents& b) { return squares(a) > squares(b); });
+    std::ranges::stable_sort(samples, [](const Sample& a, const Sample& b) {
+      return squares(a.lengths) > squares(b.lengths);
+    });
   const auto size = static_cast<size_t>(job.training.micro_batch);
   std::vector<MicroBatch> batches;
   for (size_t first = 0; first < samples.size(); first += size) {
     Documents documents;
-    for (size_t i = first; i < first + size; ++i)
-      documents.insert(documents.end(), samples[i].begin(), samples[i].end());
+    int64_t tiles = 0;
+    for (size_t i = first; i < first + size; ++i) {
+      const Sample& sample = samples[i];
+      documents.insert(documents.end(), sample.lengths.begin(), sample.lengths.end());
+      tiles += sample.tiles;
+    }
     batches.push_back(micro_batch(job, std::move(documents)));
+    batches.back().tiles = tiles;
   }
   if (balanced) deal(job.model, static_cast<size_t>(job.parallelism.dp), batches);
   return batches;

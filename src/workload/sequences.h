@@ -13,6 +13,7 @@ struct MicroBatch {
       lengths;              ///< tokens that attend to each other: documents, padded if so asked
   int64_t tokens = 0;       ///< computed, padding included
   int64_t real_tokens = 0;  ///< of documents
+  int64_t tiles = 0;        ///< of images, where samples have some
   double real_pairs = 0;    ///< `pairs` of documents without padding
 
   /// (query, key) pairs under the causal mask, without the tiles' edges.

@@ -47,7 +47,8 @@ Shapes shapes_of(const spec::Job& job) {
   shapes.ep = parallelism.ep;
   shapes.etp = parallelism.etp > 0 ? parallelism.etp : parallelism.tp;
   shapes.training = training.mode == spec::Mode::kPretrain || training.mode == spec::Mode::kLora;
-  shapes.lora = training.mode == spec::Mode::kLora;
+  shapes.lora = training.mode == spec::Mode::kLora || base::contains(training.freeze, "language");
+  shapes.causal = !model.bidirectional;
   shapes.sequence_parallel =
       parallelism.sequence_parallel && shapes.tp > 1 && training.mode != spec::Mode::kDecode;
   const bool fp4 = training.precision == spec::Precision::kNvfp4;
@@ -61,6 +62,7 @@ Shapes shapes_of(const spec::Job& job) {
   shapes.element = training.precision == spec::Precision::kFp32 ? 4 : 2;
   shapes.gradient = training.gradients_fp32 ? 4 : 2;
   set_lengths(job, shapes);
+  shapes.tiles = model.vision ? job.micro_batch_tiles() : 0;
   shapes.hidden = model.hidden;
   shapes.heads = model.heads / shapes.tp;
   if (model.attention == spec::AttentionKind::kLatent) {

@@ -12,7 +12,7 @@ struct Shapes {
   int64_t tp = 1, cp = 1, ep = 1, etp = 1;
   bool sequence_parallel = false;  ///< with tp > 1 only
   bool training = true;            ///< there is a backward pass
-  bool lora = false;               ///< base weights are frozen
+  bool lora = false;               ///< base weights are frozen; there may be adapters
   bool fp8 = false;                ///< linear layers multiply in FP8 or NVFP4
   bool fp8_transposes = false;     ///< the GPU's FP8 GEMMs take one operand layout only
   spec::Precision quantized = spec::Precision::kFp8;  ///< what linear layers multiply in, if `fp8`
@@ -27,8 +27,9 @@ struct Shapes {
   int64_t query_length = 0;     ///< a sequence's tokens on this context-parallel rank
   int64_t key_length = 0;       ///< what they may attend to, over all context-parallel ranks
   int64_t document_length = 0;  ///< what a token may attend to at most, of packed sequences
-  bool causal = true;           ///< false in decode: one token sees the whole cache
+  bool causal = true;  ///< false in decode, where one token sees the whole cache, and in encoders
 
+  int64_t tiles = 0;  ///< of the micro batch's images, for the vision tower
   int64_t hidden = 0;
   int64_t heads = 0, kv_heads = 0;  ///< on this rank
   int64_t qk_dim = 0, v_dim = 0;

@@ -33,8 +33,9 @@ double attention_vectors(const spec::Model& model, const Shapes& shapes) {
     return static_cast<double>(model.latent.q_rank + model.latent.kv_rank);
   const int64_t gate = model.attention_gate ? shapes.heads : 0;
   const int64_t qkv = (shapes.heads + gate + 2 * shapes.kv_heads) * model.head_dim;
+  const int64_t wide = model.wide_qk_norm ? shapes.heads : 1;
   return static_cast<double>((model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
-                             (model.qk_norm ? 2 * model.head_dim : 0) +
+                             (model.qk_norm ? 2 * model.head_dim * wide : 0) +
                              (model.attention_sinks ? shapes.heads : 0));
 }
 
@@ -63,6 +64,7 @@ ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
                              const spec::Layer& layer) {
   ParameterShare share;
   share.dense = mixer_vectors(model, shapes, layer) + model.norms(layer) * norm_parameters(model);
+  if (model.layer_scale) share.dense += 2 * static_cast<double>(model.hidden);
   const spec::Experts& experts = model.experts;
   if (layer.moe) {
     share.dense += static_cast<double>((experts.router_bias ? experts.count : 0) +
@@ -106,6 +108,7 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
       // The module embeds its own tokens: away from the first stage it needs a copy of the table.
       if (ends_apart(job)) share.dense += embedding_table(model, shapes);
       break;
+    case BlockKind::kVision: break;  // counted where its matrices are known
     case BlockKind::kHead:
       share.dense = (model.final_norm ? norm_parameters(model) : 0) + (divided ? 0 : head_bias);
       break;

@@ -62,7 +62,14 @@ struct ActivationShare {
   std::vector<std::pair<std::string, double>> parts;  ///< what `kept` consists of
 };
 
-enum class BlockKind : uint8_t { kEmbedding, kLayer, kMtp, kHead, kVocabulary };
+enum class BlockKind : uint8_t {
+  kEmbedding,
+  kLayer,
+  kMtp,
+  kHead,
+  kVocabulary,
+  kVision /* patches, projector */
+};
 
 /// A part of the model that is placed on a pipeline stage as a whole.
 struct Block {
@@ -109,7 +116,11 @@ struct Vocabulary {
 struct Workload {
   std::vector<Operator> operators;
   std::vector<Block> blocks;
-  std::vector<int> layer_blocks;  ///< block of every decoder layer
+  /// Block of every layer that a pipeline divides: the vision tower's, then the decoder's.
+  std::vector<int> layer_blocks;
+  int vision_layers = 0;     ///< of these, the tower's
+  int patch_block = -1;      ///< patch embedding, before the tower's first layer
+  int projector_block = -1;  ///< behind the tower's last layer
   int embedding_block = -1;
   int head_block = -1;          ///< final norm, output projection and loss; of a divided
                                 ///< vocabulary the norm alone
@@ -117,6 +128,8 @@ struct Workload {
   Vocabulary vocabulary;
   std::vector<int> mtp_blocks;  ///< run on the last stage before the head
   double boundary_bytes = 0;    ///< what a rank sends to the next stage for one micro batch
+  double tower_bytes = 0;       ///< the same between stages of the vision tower
+  double image_bytes = 0;       ///< and behind its projector, to the decoder's first stage
   std::shared_ptr<const UnevenWork> uneven;  ///< null: all work is even, as all above
 };
 

@@ -188,6 +188,7 @@ EvidenceKey evidence_key(const spec::Job& job) {
   key.kind = job.model.state_space.heads > 0 ? "hybrid"
              : job.model.experts.count > 0   ? "moe"
                                              : "dense";
+  if (job.model.vision != nullptr) key.kind += " vision";
   if (job.parallelism.fsdp) key.kind += " fsdp";
   if (t.mode == spec::Mode::kLora) key.kind += " lora";
   if (t.mode == spec::Mode::kPrefill || t.mode == spec::Mode::kDecode) key.kind += " inference";

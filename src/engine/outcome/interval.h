@@ -21,7 +21,8 @@ struct EvidenceKey {
   std::string architecture;  ///< "hopper"
   std::string software;      ///< "megatron-core-25"
   std::string precision;     ///< "bf16", "fp8", "mxfp8", ...
-  std::string kind;  ///< "dense", "moe", "hybrid"; with FSDP, LoRA or inference named behind
+  std::string kind;  ///< "dense", "moe", "hybrid"; with a vision tower, FSDP, LoRA or inference
+                     ///< named behind
   bool several_nodes = false;
 
   auto operator<=>(const EvidenceKey&) const = default;

@@ -50,7 +50,8 @@ void RankLoads::set_documents(const spec::Job& job) {
     shared_[static_cast<size_t>(kind)] = group.size * group.stride > stride_;
   }
   for (size_t measure = 0; measure < loads.loads.size(); ++measure) {
-    const double share = 1 / loads.over_mean(measure, loads.slowest);
+    const double over = loads.over_mean(measure, loads.slowest);
+    const double share = over > 0 ? 1 / over : 1;
     for (int64_t batch = 0; batch < loads.micro_batches; ++batch) {
       telling_.push_back(loads.of(measure, batch, loads.slowest));
       most_.push_back(loads.largest(measure, batch));

@@ -74,6 +74,10 @@ Explanation step_time(const Context& c, bool deep) {
   return step;
 }
 
+const char* lengths_setting(const spec::Job& job) {
+  return job.training.sequence_lengths.has_images() ? "samples" : "sequence_lengths";
+}
+
 Explanation tokens_per_s(const Context& c) {
   const bool decodes = c.job.training.mode == spec::Mode::kDecode;
   const bool even = c.job.training.sequence_lengths.is_even();
@@ -83,7 +87,7 @@ Explanation tokens_per_s(const Context& c) {
            : even  ? "global_batch_size x seq_length / step_time_s"
                    : "tokens of the step's documents, without padding / step_time_s");
   tokens.inputs = {explain_setting(c.job, "global_batch_size")};
-  if (!even) tokens.inputs.push_back(explain_setting(c.job, "sequence_lengths"));
+  if (!even) tokens.inputs.push_back(explain_setting(c.job, lengths_setting(c.job)));
   if (!decodes) tokens.inputs.push_back(explain_setting(c.job, "seq_length"));
   tokens.inputs.push_back(step_time(c, false));
   return tokens;
@@ -107,9 +111,14 @@ Explanation flops_per_step(const Context& c, bool hardware) {
       "FLOP",
       "forward and backward matrix work of all tokens, vocabulary projection included, attention " +
           std::string(full ? "in full" : "at half for causality"));
+  if (c.job.model.vision != nullptr)
+    flops.formula += "; of all tiles of images, that of the vision tower and its projector";
   if (hardware) flops.formula += ", and what recomputation repeats";
   flops.inputs = {explain_setting(c.job, "flops"), explain_setting(c.job, "global_batch_size"),
                   explain_setting(c.job, "seq_length")};
+  if (c.job.model.vision != nullptr)
+    for (const char* name : {"images_per_sample", "tiles_per_image", "freeze"})
+      flops.inputs.push_back(explain_setting(c.job, name));
   if (hardware) flops.inputs.push_back(explain_setting(c.job, "recompute_granularity"));
   return flops;
 }

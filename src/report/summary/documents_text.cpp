@@ -11,16 +11,36 @@
 
 namespace ergometer::report {
 
+namespace {
+
+/// The distribution alone, where it is the job's own.
+std::string setting_text(std::string_view setting, size_t most = 32) {
+  for (const std::string_view name : {"--sequence-lengths ", "--samples "})
+    if (setting.starts_with(name)) setting.remove_prefix(name.size());
+  return shortened(setting, most);
+}
+
+/// How samples lie in micro batches; nothing where they have no images.
+std::string packing_text(const run::Run& run, const TextStyle& style) {
+  if (run.packing.empty()) return {};
+  base::Table table("<34 >8 >8 >9 >9 >8");
+  table.row("Packing: mean of drawn steps", "padding", "tokens", "distance", "tiles", "distance");
+  for (const run::PackingRow& row : run.packing)
+    table.row("  " + setting_text(row.setting), format_share(row.padding_fraction),
+              fmt::format("{:.0f}", row.tokens), format_share(row.token_distance),
+              fmt::format("{:.1f}", row.tiles), format_share(row.tile_distance));
+  return '\n' + table_text(table, style, 1);
+}
+
+}  // namespace
+
 std::string documents_text(const run::Run& run, const TextStyle& style) {
   if (run.sequences.empty()) return {};
   constexpr double kGib = 1073741824.0;
   base::Table table("<34 >8 >8 >9 >9 >8");
   table.row("Documents: mean of drawn steps", "step", "waiting", "padding", "tokens/s", "memory");
-  constexpr std::string_view kPlayed = "--sequence-lengths ";
   for (const run::SequenceRow& row : run.sequences)
-    table.row("  " + shortened(std::string_view(row.setting)
-                                   .substr(row.setting.starts_with(kPlayed) ? kPlayed.size() : 0),
-                               32),
+    table.row("  " + setting_text(row.setting, run.packing.empty() ? 32 : 76),
               base::format_seconds(row.step_time_s), format_share(row.waiting_fraction),
               row.padding_fraction > 0 ? format_share(row.padding_fraction) : "-",
               base::format_si(row.tokens_per_s),
@@ -31,7 +51,7 @@ std::string documents_text(const run::Run& run, const TextStyle& style) {
       "replica with most work has {:.2f} times the mean",
       base::format_seconds(played.step_time_s_low), base::format_seconds(played.step_time_s_high),
       format_share(played.attention_fraction), played.slowest_load);
-  return table_text(table, style, 1) + "  " + wrap(told, 80, 2) + '\n';
+  return table_text(table, style, 1) + "  " + wrap(told, 80, 2) + '\n' + packing_text(run, style);
 }
 
 }  // namespace ergometer::report

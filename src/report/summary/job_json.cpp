@@ -30,6 +30,18 @@ void write_experts(JsonWriter& json, const spec::Model& model) {
   json.end_object();
 }
 
+void write_vision(JsonWriter& json, const spec::Model& model) {
+  const spec::Vision& vision = *model.vision;
+  json.key("vision").begin_object();
+  json.member("parameters", workload::count_parameters(model).vision)
+      .member("layers", vision.tower.layer_count())
+      .member("hidden", vision.tower.hidden)
+      .member("ffn", vision.tower.ffn)
+      .member("heads", vision.tower.heads);
+  json.member("tile_tokens", vision.tile_tokens).member("decoder_tokens_per_tile", vision.tokens());
+  json.end_object();
+}
+
 void write_model(JsonWriter& json, const spec::Model& model) {
   const workload::ParameterCount count = workload::count_parameters(model);
   json.key("model").begin_object();
@@ -47,6 +59,7 @@ void write_model(JsonWriter& json, const spec::Model& model) {
   json.member("vocab", model.vocab).member("tied_embeddings", model.tied_embeddings);
   json.member("mtp_layers", model.mtp_layers);
   if (model.experts.count > 0) write_experts(json, model);
+  if (model.vision != nullptr) write_vision(json, model);
   write_texts(json, "unknown_keys", model.unknown_keys);
   json.end_object();
 }
@@ -128,12 +141,25 @@ void write_moe(JsonWriter& json, const spec::Training& t) {
 /// What is as usual is left out.
 void write_sequences(JsonWriter& json, const spec::Training& t) {
   const spec::Training usual;
-  if (!t.sequence_lengths.is_even()) json.member("sequence_lengths", t.sequence_lengths.text);
+  if (!t.sequence_lengths.is_even() && !t.sequence_lengths.has_images())
+    json.member("sequence_lengths", t.sequence_lengths.text);
   if (t.sequence_batching != usual.sequence_batching)
     json.member("sequence_batching", to_word(t.sequence_batching));
   if (t.sequence_order != usual.sequence_order)
     json.member("sequence_order", to_word(t.sequence_order));
   if (t.sequence_seed != usual.sequence_seed) json.member("shuffle", t.sequence_seed);
+}
+
+void write_images(JsonWriter& json, const spec::Training& t) {
+  json.member("images_per_sample", t.images_per_sample)
+      .member("tiles_per_image", t.tiles_per_image)
+      .member("image_tokens", t.tokens_per_image);
+  write_texts(json, "freeze", t.freeze);
+  if (!t.sequence_lengths.has_images()) return;
+  json.member("samples", t.sequence_lengths.text)
+      .member("sample_packing", to_word(t.sample_packing))
+      .member("packing_rounds", t.packing_rounds)
+      .member("pack_tiles", t.pack_tiles);
 }
 
 void write_training(JsonWriter& json, const spec::Job& job) {
@@ -145,6 +171,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (t.least_batch) json.member("least_batch", true);
   json.member("micro_batches", job.micro_batches()).member("seq_length", t.seq_length);
   write_sequences(json, t);
+  if (job.model.vision != nullptr) write_images(json, t);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
   if (t.precision == spec::Precision::kFp8) json.member("fp8_recipe", to_word(t.fp8_recipe));
   if (t.precision == spec::Precision::kFp8 || t.precision == spec::Precision::kNvfp4)

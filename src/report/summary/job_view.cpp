@@ -133,6 +133,12 @@ JobView view_job(const std::string& job_json) {
   view.quantize = text(training, "quantize");
   view.optimizer_moments = text(training, "optimizer_moments");
   view.masterless = member(training, "master_weights").is_boolean();
+  view.images = integer(training, "images_per_sample");
+  view.tiles_per_image = integer(training, "tiles_per_image");
+  view.tokens_per_image = integer(training, "image_tokens");
+  if (const Json& frozen = member(training, "freeze"); frozen.is_array())
+    for (const Json& part : frozen)
+      if (part.is_string()) view.frozen.push_back(part.get<std::string>());
   view.flops_full = text(training, "flops") == "full";
   view.cooling = text(member(job, "conditions"), "cooling");
   view.conditions = conditions_of(member(job, "conditions"), member(cluster, "groups").is_array());

@@ -69,6 +69,7 @@ void write_summary(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   if (!run.experts.empty()) write_records(json, "experts", run.experts, run::kExpertColumns);
   if (!run.sequences.empty())
     write_records(json, "sequences", run.sequences, run::kSequenceColumns);
+  if (!run.packing.empty()) write_records(json, "packing", run.packing, run::kPackingColumns);
   if (!run.gpu_kinds.empty()) write_records(json, "gpu_kinds", run.gpu_kinds, run::kGpuKindColumns);
   json.objects("links", run.links,
                [&](const run::Link& link) { write_members(json, link, run::kLinkColumns); });

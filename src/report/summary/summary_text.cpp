@@ -82,6 +82,22 @@ std::string training_line(const JobView& job) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+std::string frozen_text(const JobView& job) {
+  return job.frozen.empty() ? "" : fmt::format("; frozen: {}", fmt::join(job.frozen, ", "));
+}
+
+/// Of a model with a vision tower: what a sample shows it, and what is not trained.
+std::string images_line(const JobView& job) {
+  if (job.images == 0)
+    return fmt::format("images as samples have them, {} tile{} and {} tokens each{}",
+                       job.tiles_per_image, job.tiles_per_image == 1 ? "" : "s",
+                       job.tokens_per_image, frozen_text(job));
+  std::string line = fmt::format("{} image{} a sample, {} tile{} and {} tokens each", job.images,
+                                 job.images == 1 ? "" : "s", job.tiles_per_image,
+                                 job.tiles_per_image == 1 ? "" : "s", job.tokens_per_image);
+  return line + frozen_text(job);
+}
+
 /// What a step without a batch of anybody's is, and what the least one costs.
 std::string batch_line(const run::Run& run, const JobView& job) {
   const std::string_view least = "no batch was given (--gbs): the least is taken";
@@ -108,6 +124,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
     out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
+    if (job.tokens_per_image > 0) out += paint(style, kDim, wrap(images_line(job), 80, 0)) + '\n';
     if (job.least_batch && (job.mode == "pretrain" || job.mode == "lora"))
       out += paint(style, kDim, wrap(batch_line(run, job), 80, 0)) + '\n';
     if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_line(job), 80, 0)) + '\n';

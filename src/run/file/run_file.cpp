@@ -122,6 +122,14 @@ CREATE TABLE sequences (
 
 constexpr RowTable kSequenceTable("sequences", "position", kSequenceColumns);
 
+constexpr const char* kPackingSchema = R"sql(
+CREATE TABLE packing (
+  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, padding_fraction REAL NOT NULL, token_distance REAL NOT NULL,
+  tile_distance REAL NOT NULL, tokens REAL NOT NULL, tiles REAL NOT NULL);
+)sql";
+
+constexpr RowTable kPackingTable("packing", "position", kPackingColumns);
+
 constexpr const char* kGpuKindsSchema = R"sql(
 CREATE TABLE gpu_kinds (
   position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, gpus INTEGER NOT NULL, ranks TEXT NOT NULL,
@@ -180,6 +188,7 @@ void fill(Database& db, const Run& run) {
   insert_stages(db, run);
   kExpertTable.insert_if_any(db, kExpertsSchema, run.experts);
   kSequenceTable.insert_if_any(db, kSequencesSchema, run.sequences);
+  kPackingTable.insert_if_any(db, kPackingSchema, run.packing);
   kGpuKindTable.insert_if_any(db, kGpuKindsSchema, run.gpu_kinds);
   kLinkTable.insert(db, run.links);
   insert_ranks(db, run);
@@ -410,6 +419,7 @@ base::Result<Run> read_run(const std::string& path) {
   select_stages(db, run);
   kExpertTable.select_if_there(db, run.experts);
   kSequenceTable.select_if_there(db, run.sequences);
+  kPackingTable.select_if_there(db, run.packing);
   kGpuKindTable.select_if_there(db, run.gpu_kinds);
   kLinkTable.select(db, run.links);
   select_power(db, run);

@@ -70,6 +70,15 @@ Result<void> check_documents(const spec::Settings& settings) {
                   kLengths, value->text));
 }
 
+/// Of layers of two kinds with their own tokens nothing is estimated.
+Result<void> check_vision(const spec::Job& job) {
+  if (job.model.vision == nullptr) return {};
+  return base::input_error(fmt::format(
+      "search: model: found {}, which has a vision tower; allowed: models of text alone; simulate "
+      "its layouts, or sweep over them",
+      job.model.name));
+}
+
 }  // namespace
 
 bool is_of_layout(std::string_view setting) {
@@ -77,7 +86,9 @@ bool is_of_layout(std::string_view setting) {
 }
 
 Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& options) {
-  ERGOMETER_TRY(spec::read_job(settings));  // says what is wrong with what is fixed
+  ERGOMETER_ASSIGN(const spec::Job fixed,
+                   spec::read_job(settings));  // says what is wrong with what is fixed
+  ERGOMETER_TRY(check_vision(fixed));
   for (const std::string_view name : kSetByLayout)
     if (const auto* value = settings.find(name))
       return base::input_error(
@@ -267,7 +278,8 @@ bool Space::for_each_layout_of(const Layout& division, LegalityCheck& legal,
                                const Visit& visit) const {
   const spec::Job& job = base_of(division).megatron;
   // Told without trying: most divisions of many GPUs.
-  if (job.model.heads % division.tp != 0 || division.pp > job.model.layer_count() + 2) return true;
+  if (job.model.heads % division.tp != 0 || division.pp > job.model.pipeline_layers() + 2)
+    return true;
   return visit_chunks(division, legal, visit);
 }
 
@@ -294,7 +306,7 @@ std::string Space::refusal(const Layout& division, LegalityCheck& legal) const {
 bool Space::visit_chunks(Layout layout, LegalityCheck& legal, const Visit& visit) const {
   const spec::Job& job = base_of(layout).megatron;
   // The embedding and the loss may stand on chunks of their own.
-  const int64_t most = layout.pp == 1 ? 1 : (job.model.layer_count() + 2) / layout.pp;
+  const int64_t most = layout.pp == 1 ? 1 : (job.model.pipeline_layers() + 2) / layout.pp;
   const auto fixed = fixed_.find(kSchedule);
   for (int64_t vpp = 1; vpp <= most; ++vpp) {
     if (!allows(kVpp, vpp)) continue;

@@ -50,7 +50,7 @@ bool interleaves_without_list(int64_t layers, int64_t pp) {
 
 /// Of Megatron-LM, those that are numbers of whole layers.
 std::vector<Split> megatron_splits(const spec::Job& job, int64_t pp, int64_t vpp) {
-  const int64_t layers = job.model.layer_count(), chunks = pp * vpp;
+  const int64_t layers = job.model.pipeline_layers(), chunks = pp * vpp;
   const bool even = layers % chunks == 0;
   std::vector<Split> all;
   if (even) all.push_back(Split::kGiven);
@@ -91,7 +91,7 @@ std::optional<std::pair<int64_t, int64_t>> short_ends(int64_t layers, int64_t pp
 }
 
 std::vector<Split> splits_of(const spec::Job& job, int64_t pp, int64_t vpp) {
-  const int64_t layers = job.model.layer_count(), chunks = pp * vpp;
+  const int64_t layers = job.model.pipeline_layers(), chunks = pp * vpp;
   const bool even = layers % chunks == 0;
   if (pp == 1) return {Split::kGiven};
   if (chunks > layers + 2) return {};
@@ -127,7 +127,7 @@ void apply_split(Split split, const spec::Parallelism& given, spec::Job& job) {
     case Split::kShortLast:
     case Split::kShortEnds:
       if (const auto ends =
-              short_ends(job.model.layer_count(), p.pp, p.vpp, split == Split::kShortEnds))
+              short_ends(job.model.pipeline_layers(), p.pp, p.vpp, split == Split::kShortEnds))
         std::tie(p.first_stage_layers, p.last_stage_layers) = *ends;
       return;
     case Split::kOwn: p.stage_layers = spec::own_stage_layers(job); return;

@@ -96,7 +96,8 @@ std::string relocated_value(const SettingInfo& setting, std::string text, const 
   if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
   if (setting.name == "rank_map" || setting.name == "schedule_file") return beside(text, file);
   constexpr std::string_view kFile = "file:";
-  const bool may_be_file = setting.name == "moe_routing" || setting.name == "sequence_lengths";
+  const bool may_be_file = setting.name == "moe_routing" || setting.name == "sequence_lengths" ||
+                           setting.name == "samples";
   if (may_be_file && text.starts_with(kFile))
     return std::string(kFile) + beside(text.substr(kFile.size()), file);
   return text;

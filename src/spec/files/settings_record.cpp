@@ -10,6 +10,7 @@
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
 #include "spec/job/expert_routing.h"
+#include "spec/job/sample_sizes.h"
 #include "spec/job/sequence_lengths.h"
 #include "spec/model/model_names.h"
 #include "spec/recipe/recipe.h"
@@ -80,6 +81,10 @@ Result<Settings> without_files(const Settings& settings) {
   if (const Settings::Value* lengths = settings.find("sequence_lengths")) {
     ERGOMETER_ASSIGN(std::string text, lengths_without_file(lengths->text));
     result.set("sequence_lengths", std::move(text), lengths->origin);
+  }
+  if (const Settings::Value* samples = settings.find("samples")) {
+    ERGOMETER_ASSIGN(std::string text, samples_without_file(samples->text));
+    result.set("samples", std::move(text), samples->origin);
   }
   if (const Settings::Value* file = settings.find("schedule_file")) {
     ERGOMETER_ASSIGN(std::string text, schedule_file_text(file->text));

@@ -110,11 +110,24 @@ struct ExpertRouting {
   bool is_even() const { return kind == RoutingKind::kEven; }
 };
 
+/// A sample that joins text and images: tiles of its images, tokens of it in the decoder, those of
+/// the images among them.
+struct SampleSize {
+  int64_t tiles = 0, tokens = 0;
+  bool operator==(const SampleSize&) const = default;
+};
+/// Means and standard deviations that samples are drawn by, lognormal each.
+struct SampleMoments {
+  double tiles = 0, tiles_deviation = 0, text = 0, text_deviation = 0;
+};
+
 enum class LengthKind : uint8_t {
   kEven,       ///< every document fills its sequence
   kLognormal,  ///< of median `first` and the standard deviation `second` of their logarithms
   kUniform,    ///< from `first` to `second`
-  kCounted     ///< as counted
+  kCounted,    ///< as counted
+  kSamples,    ///< of text and images, as counted (`samples`)
+  kMoments     ///< of text and images, by `moments`
 };
 /// How long the documents are that a job trains on, tokens.
 struct SequenceLengths {
@@ -122,6 +135,9 @@ struct SequenceLengths {
   double first = 0, second = 0;
   std::string text = "even";                        ///< as the user wrote it
   std::vector<std::pair<int64_t, int64_t>> counts;  ///< length, documents
+  std::vector<SampleSize> samples;                  ///< each as often
+  SampleMoments moments;
+  bool has_images() const { return kind == LengthKind::kSamples || kind == LengthKind::kMoments; }
   bool is_even() const { return kind == LengthKind::kEven; }
 };
 /// How documents become micro batches (workload/sequences.h).
@@ -134,6 +150,9 @@ enum class SequenceOrder { kRandom, kLengthBalanced };
 enum class FrozenWeights { k16Bit, kNf4, kNf4Double };
 /// What Adam's two moments are kept in; 8 bit: with an FP32 scale for every 256.
 enum class Moments { kFp32, kBf16, k8Bit };
+/// How samples of text and images become micro batches: so many of them padded to the longest, by
+/// tokens alone until a sequence is full, or until a sequence or a tower's tiles are.
+enum class SamplePacking { kNone, kLength, kBoth };
 
 struct Training {
   Mode mode = Mode::kPretrain;
@@ -146,6 +165,14 @@ struct Training {
   SequenceBatching sequence_batching = SequenceBatching::kPacked;
   SequenceOrder sequence_order = SequenceOrder::kRandom;
   int64_t sequence_seed = 1;  ///< which documents are drawn
+  // Of a model with a vision tower.
+  int64_t images_per_sample = 0;  ///< 0: text alone
+  int64_t tiles_per_image = 0;
+  int64_t tokens_per_image = 0;     ///< in the decoder, all tiles
+  std::vector<std::string> freeze;  ///< vision, projector, language: without gradients
+  SamplePacking sample_packing = SamplePacking::kNone;
+  int64_t packing_rounds = 50;  ///< of iterative sampling and filtering
+  int64_t pack_tiles = 18;      ///< the tower's share of a packed micro batch
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
   bool fp8_parameters = false;  ///< parameters kept in FP8 or FP4; gathered: workload/shapes.h
@@ -315,6 +342,10 @@ struct Job {
   int64_t padded_vocab() const {
     const int64_t multiple = training.vocab_multiple * parallelism.vocabulary_ranks();
     return (model.vocab + multiple - 1) / multiple * multiple;
+  }
+  /// Tiles that the tower works on in one micro batch.
+  int64_t micro_batch_tiles() const {
+    return training.micro_batch * training.images_per_sample * training.tiles_per_image;
   }
   bool trains() const { return training.mode == Mode::kPretrain || training.mode == Mode::kLora; }
   /// Requests are answered instead.

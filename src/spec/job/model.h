@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,8 @@ struct Layer {
   bool operator==(const Layer&) const = default;
 };
 
+struct Vision;
+
 /// A decoder-only transformer, as its config.json describes it. Sizes are the model's own,
 /// unpadded.
 struct Model {
@@ -104,6 +107,9 @@ struct Model {
   bool mlp_bias = false;
   bool head_bias = false;
   bool qk_norm = false;          ///< a norm of `head_dim` on queries and on keys
+  bool wide_qk_norm = false;     ///< that norm is over all heads at once (InternViT-6B)
+  bool layer_scale = false;      ///< each half's output times a vector of `hidden` (InternViT)
+  bool bidirectional = false;    ///< every token attends to every other one (encoders)
   bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
   bool attention_sinks = false;  ///< one learned logit a head (GPT-OSS)
   bool tied_embeddings = false;  ///< the output head is the embedding
@@ -112,6 +118,8 @@ struct Model {
   Experts experts;
   int64_t mtp_layers = 0;  ///< multi-token-prediction modules behind the last layer (DeepSeek-V3)
   std::vector<Layer> layers;  ///< one entry a decoder layer, MTP modules not among them
+
+  std::shared_ptr<const Vision> vision;  ///< null: text alone
 
   std::vector<std::string> unknown_keys;  ///< keys of config.json that mean nothing to us
 
@@ -136,6 +144,31 @@ struct Model {
   /// Width in which tokens travel to experts.
   int64_t expert_hidden() const { return experts.latent > 0 ? experts.latent : hidden; }
   int64_t layer_count() const { return static_cast<int64_t>(layers.size()); }
+  int64_t vision_layers() const;
+  /// What a pipeline divides: the vision tower's layers, then the decoder's.
+  int64_t pipeline_layers() const { return vision_layers() + layer_count(); }
 };
+
+/// What turns images into tokens of the decoder: an encoder over the patches of every tile of an
+/// image, each tile by itself, and a projector of its outputs.
+struct Vision {
+  Model tower;               ///< without vocabulary or head
+  int64_t patch_values = 0;  ///< what a patch's matrix reads: channels x frames x height x width
+  bool patch_bias = false;
+  bool class_token = false;     ///< one token a tile that no patch stands for
+  int64_t tile_tokens = 0;      ///< of one tile in the tower, the class token included
+  int64_t tiles_per_image = 1;  ///< the most that an image is cut into, a thumbnail included
+  bool any_size = false;        ///< an image is one tile of its own size (Qwen-VL)
+  int64_t merged = 1;           ///< patches that become one token of the decoder
+  int64_t norm_width = 0;       ///< of the projector's norm; 0: none
+  bool norm_bias = false;
+  /// Widths of the projector's two matrices: merged patches, between the two, the decoder's hidden.
+  int64_t projector_in = 0, projector_inner = 0;
+
+  /// Of one tile, in the decoder.
+  int64_t tokens() const { return (tile_tokens - (class_token ? 1 : 0)) / merged; }
+};
+
+inline int64_t Model::vision_layers() const { return vision ? vision->tower.layer_count() : 0; }
 
 }  // namespace ergometer::spec

@@ -55,7 +55,7 @@ std::optional<SequenceLengths> lognormal(std::string_view text) {
   if (!median || *median < 1 || *median > static_cast<double>(kLongestDocument))
     return std::nullopt;
   if (!sigma || *sigma < 0 || *sigma > kMostSigma) return std::nullopt;
-  return SequenceLengths{LengthKind::kLognormal, *median, *sigma, {}, {}};
+  return SequenceLengths{LengthKind::kLognormal, *median, *sigma, {}, {}, {}, {}};
 }
 
 std::optional<SequenceLengths> uniform(std::string_view text) {
@@ -64,8 +64,13 @@ std::optional<SequenceLengths> uniform(std::string_view text) {
   const auto shortest = whole(parts->first, kLongestDocument),
              longest = whole(parts->second, kLongestDocument);
   if (!shortest || !longest || *shortest > *longest) return std::nullopt;
-  return SequenceLengths{
-      LengthKind::kUniform, static_cast<double>(*shortest), static_cast<double>(*longest), {}, {}};
+  return SequenceLengths{LengthKind::kUniform,
+                         static_cast<double>(*shortest),
+                         static_cast<double>(*longest),
+                         {},
+                         {},
+                         {},
+                         {}};
 }
 
 /// False: more documents of a length than may be.
@@ -82,7 +87,7 @@ std::optional<SequenceLengths> counted(std::string_view text) {
     if (!length || !documents || !add(counts, *length, *documents)) return std::nullopt;
   }
   if (counts.empty()) return std::nullopt;
-  return SequenceLengths{LengthKind::kCounted, 0, 0, {}, {counts.begin(), counts.end()}};
+  return SequenceLengths{LengthKind::kCounted, 0, 0, {}, {counts.begin(), counts.end()}, {}, {}};
 }
 
 std::optional<SequenceLengths> parse_kind(std::string_view text) {

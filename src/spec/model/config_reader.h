@@ -44,6 +44,7 @@ class ConfigReader {
   std::vector<int64_t> counts(std::string_view key);
   /// A nested object; null when absent. Its unknown keys are listed by this reader, too.
   ConfigReader* child(std::string_view key);
+  bool is_nested() const { return !prefix_.empty(); }
   /// The value as it stands, null when absent, for what no call above covers.
   const nlohmann::json* raw(std::string_view key);
 

@@ -25,9 +25,14 @@ std::span<const ModelFamily> model_families() {
       {"gpt_neox", read_gpt_neox},
       {"gpt_oss", read_gpt_oss},
       {"grok-1", read_grok1},
+      {"internlm2", read_internlm2},
+      {"internvl", read_internvl},
+      {"internvl_chat", read_internvl_chat},
       {"kimi_k2", read_deepseek_v3},
       {"llama", read_llama},
       {"llama4_text", read_llama4_text},
+      {"llava", read_llava},
+      {"llava_next", read_llava_next},
       {"mamba2", read_mamba2},
       {"megatron", read_megatron},
       {"mistral", read_mistral},
@@ -40,7 +45,9 @@ std::span<const ModelFamily> model_families() {
       {"phi3", read_phi3},
       {"phimoe", read_phimoe},
       {"qwen2", read_qwen2},
+      {"qwen2_5_vl", read_qwen2_5_vl},
       {"qwen2_moe", read_qwen2_moe},
+      {"qwen2_vl", read_qwen2_vl},
       {"qwen3", read_qwen3},
       {"qwen3_moe", read_qwen3_moe},
       {"qwen3_next", read_qwen3_next},
@@ -51,7 +58,11 @@ std::span<const ModelFamily> model_families() {
 
 void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model) {
   // Publishers always write these two; without them the file is not a whole configuration.
-  model.hidden = config.required_size("hidden_size");
+  const auto own_or = [&](const char* key, int64_t fallback) {
+    return fallback > 0 && config.is_nested() ? config.size(key, fallback)
+                                              : config.required_size(key);
+  };
+  model.hidden = own_or("hidden_size", defaults.hidden);
   model.heads = config.size("num_attention_heads", defaults.heads);
   model.kv_heads =
       config.size("num_key_value_heads", defaults.kv_heads == 0 ? model.heads : defaults.kv_heads);
@@ -60,7 +71,7 @@ void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model
   model.max_positions = config.size("max_position_embeddings", defaults.positions);
   model.head_dim = config.size("head_dim", defaults.head_dim);
   model.embedding_dim = model.hidden;
-  const int64_t layers = config.required_size("num_hidden_layers");
+  const int64_t layers = own_or("num_hidden_layers", defaults.layers);
   if (layers > 100'000)
     config.refuse("num_hidden_layers",
                   fmt::format("found {}; allowed: a whole number from 1 to 100000", layers));

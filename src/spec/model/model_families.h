@@ -27,6 +27,8 @@ struct SizeDefaults {
   int64_t ffn;       ///< 0: four times hidden
   int64_t vocab, positions;
   int64_t head_dim = 0;  ///< 0: hidden / heads
+  /// Of a decoder nested in the file of a model that sees, which leaves out what is usual; 0: none.
+  int64_t hidden = 0, layers = 0;
 };
 
 /// hidden, layers, heads, head_dim, ffn, vocab and positions: the part all families share.
@@ -72,6 +74,14 @@ void read_nemotron_h(ConfigReader& config, Model& model);
 void read_mamba2(ConfigReader& config, Model& model);
 void read_qwen3_next(ConfigReader& config, Model& model);
 void read_llama4_text(ConfigReader& config, Model& model);
+
+void read_internlm2(ConfigReader& config, Model& model);
+void read_internvl_chat(ConfigReader& config, Model& model);
+void read_internvl(ConfigReader& config, Model& model);
+void read_llava(ConfigReader& config, Model& model);
+void read_llava_next(ConfigReader& config, Model& model);
+void read_qwen2_vl(ConfigReader& config, Model& model);
+void read_qwen2_5_vl(ConfigReader& config, Model& model);
 
 void read_gpt2(ConfigReader& config, Model& model);
 void read_gpt_neo(ConfigReader& config, Model& model);

@@ -13,13 +13,13 @@ void read_llama_like(ConfigReader& config, const SizeDefaults& defaults, Model& 
 }
 
 void read_llama(ConfigReader& config, Model& model) {
-  read_llama_like(config, {32, 0, 11008, 32000, 2048}, model);
+  read_llama_like(config, {32, 0, 11008, 32000, 2048, 0, 4096, 32}, model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.mlp_bias = config.flag("mlp_bias", false);
 }
 
 void read_mistral(ConfigReader& config, Model& model) {
-  read_llama_like(config, {32, 8, 14336, 32000, 131072}, model);
+  read_llama_like(config, {32, 8, 14336, 32000, 131072, 0, 4096, 32}, model);
   const int64_t window =
       config.is_null("sliding_window") ? 0 : config.count("sliding_window", 4096);
   read_windows(config, window, 0, model);

@@ -142,6 +142,16 @@ double rough_parameters(const Model& model) {
          hidden * static_cast<double>(model.position_rows);
 }
 
+/// Tower and projector; none without.
+double rough_vision_parameters(const Model& model) {
+  if (model.vision == nullptr) return 0;
+  const Vision& vision = *model.vision;
+  return rough_parameters(vision.tower) +
+         static_cast<double>(vision.patch_values) * static_cast<double>(vision.tower.hidden) +
+         static_cast<double>(vision.projector_inner) *
+             static_cast<double>(vision.projector_in + model.hidden);
+}
+
 void check_heads(ConfigReader& config, Model& model) {
   if (model.head_dim == 0 && model.hidden % model.heads != 0)
     config.refuse("num_attention_heads",
@@ -167,10 +177,11 @@ void check_model(ConfigReader& config, Model& model) {
   if (model.mtp_layers > kMostPredictors)
     config.refuse("num_nextn_predict_layers",
                   fmt::format("found {}; allowed: 0 to {}", model.mtp_layers, kMostPredictors));
-  if (rough_parameters(model) > kMostParameters)
+  const double parameters = rough_parameters(model) + rough_vision_parameters(model);
+  if (parameters > kMostParameters)
     config.refuse("hidden_size",
                   fmt::format("these sizes make about {:.2g} parameters; allowed: up to {:.0g}",
-                              rough_parameters(model), kMostParameters));
+                              parameters, kMostParameters));
 }
 
 std::string source_of(ConfigReader& config) {

@@ -77,7 +77,7 @@ void check_sequence(SettingReader& read, const Job& job) {
 /// Layers to divide over the chunks, the embedding and the loss among them where they count.
 int64_t counted_layers(const Job& job) {
   const Parallelism& p = job.parallelism;
-  return job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
+  return job.model.pipeline_layers() + (p.embedding_counts_as_layer ? 1 : 0) +
          (p.loss_counts_as_layer ? 1 : 0);
 }
 
@@ -90,9 +90,9 @@ void check_stage_list(SettingReader& read, const Job& job) {
   if (chunks != p.pp * p.vpp)
     read.refuse(fmt::format("{} has {} chunks; pp x vpp = {} x {} = {} are needed", read.said(name),
                             chunks, p.pp, p.vpp, p.pp * p.vpp));
-  if (layers != job.model.layer_count())
+  if (layers != job.model.pipeline_layers())
     read.refuse(fmt::format("{} adds up to {} layers; {} has {}", read.said(name), layers,
-                            job.model.name, job.model.layer_count()));
+                            job.model.name, job.model.pipeline_layers()));
   const std::pair<const char*, bool> others[] = {
       {"decoder_first_pipeline_num_layers", p.first_stage_layers > 0},
       {"decoder_last_pipeline_num_layers", p.last_stage_layers > 0},
@@ -113,7 +113,7 @@ void check_first_and_last(SettingReader& read, const Job& job) {
   if (p.embedding_counts_as_layer || p.loss_counts_as_layer)
     return read.refuse(fmt::format("{} contradicts account_for_embedding/loss_in_pipeline_split",
                                    read.said(name)));
-  const int64_t rest = job.model.layer_count() - p.first_stage_layers - p.last_stage_layers;
+  const int64_t rest = job.model.pipeline_layers() - p.first_stage_layers - p.last_stage_layers;
   const int64_t stages =
       p.pp - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
   const bool even = stages == 0 ? rest == 0 : rest > 0 && rest % (stages * p.vpp) == 0;
@@ -121,7 +121,7 @@ void check_first_and_last(SettingReader& read, const Job& job) {
   if (!even)
     return read.refuse(
         fmt::format("{}: {} of {} layers are left, which do not divide over the {} other stages{}",
-                    read.said(name), rest, job.model.layer_count(), stages,
+                    read.said(name), rest, job.model.pipeline_layers(), stages,
                     p.vpp > 1 ? fmt::format(" of {} chunks", p.vpp) : ""));
   if (!own) read.refuse(fmt::format("{} does not divide into {} chunks", read.said(name), p.vpp));
 }
@@ -129,7 +129,8 @@ void check_first_and_last(SettingReader& read, const Job& job) {
 void check_even_stages(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const int64_t layers = counted_layers(job);
-  const std::string with = layers == job.model.layer_count() ? "" : " (embedding and loss counted)";
+  const std::string with =
+      layers == job.model.pipeline_layers() ? "" : " (embedding and loss counted)";
   if (layers % p.pp != 0)
     return read.refuse(
         fmt::format("{} does not divide {} layers{}; try {}, or give --stage-layers or "
@@ -150,7 +151,7 @@ bool says_stages(const Parallelism& p) {
 /// layers.
 void check_chunk_count(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
-  const int64_t layers = job.model.layer_count(), most = layers + 2;
+  const int64_t layers = job.model.pipeline_layers(), most = layers + 2;
   if (job.training.framework == Framework::kNanotron && p.vpp == 1) return;
   if (p.pp > most)
     return read.refuse(fmt::format("{} makes more stages than {} has layers ({}); try up to {}",

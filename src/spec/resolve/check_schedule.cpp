@@ -81,6 +81,7 @@ void check_vocabulary(SettingReader& read, const Job& job) {
   if (p.fsdp || p.zero_stage >= 2) return refuse("needs parameters that stay: --zero 0 or 1");
   if (job.training.linear_cross_entropy) return refuse("has no loss fused with the head's product");
   if (!job.training.sequence_lengths.is_even()) return refuse("needs --sequence-lengths even");
+  if (job.model.vision != nullptr) return refuse("is not defined with a vision tower");
   if (job.model.mtp_layers > 0) return refuse("is not defined with multi-token prediction");
   if (job.model.embedding_dim > 0 && job.model.embedding_dim != job.model.hidden)
     return refuse("needs an embedding as wide as the layers");

@@ -19,6 +19,11 @@ void check_groups(SettingReader& read, const Job& job);
 void resolve_ranks(SettingReader& read, Job& job);
 /// Batches, precision, recomputation, overlap, kernels.
 void resolve_training(SettingReader& read, Job& job);
+/// Images of a model with a vision tower, what of it is frozen, and how layers of two kinds are
+/// divided over the pipeline where nobody says it: by their products.
+void resolve_vision(SettingReader& read, Job& job);
+void check_vision(SettingReader& read, const Job& job);
+std::vector<int64_t> vision_stage_layers(const Job& job);
 /// How long documents are, and what must go with that.
 void resolve_sequences(SettingReader& read, Job& job);
 void check_sequences(SettingReader& read, const Job& job);

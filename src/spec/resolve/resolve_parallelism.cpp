@@ -139,10 +139,11 @@ void read_chunks(SettingReader& read, Job& job, const std::optional<ScheduleFile
   if (read.given(kPerChunk)) {
     const int64_t per_chunk = read.integer(kPerChunk, 1, "");
     if (read.error()) return;
-    const int64_t layers = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
+    const int64_t layers = job.model.pipeline_layers() + (p.embedding_counts_as_layer ? 1 : 0) +
                            (p.loss_counts_as_layer ? 1 : 0);
     // Embedding and loss may come to count as layers (`divide_stages`).
-    const int64_t counted = layers % (p.pp * per_chunk) == 0 ? layers : job.model.layer_count() + 2;
+    const int64_t counted =
+        layers % (p.pp * per_chunk) == 0 ? layers : job.model.pipeline_layers() + 2;
     if (counted % (p.pp * per_chunk) != 0)
       return read.refuse(fmt::format("{}: {} layers do not divide into chunks of {} on {} stages",
                                      read.said(kPerChunk), layers, per_chunk, p.pp));

@@ -84,7 +84,7 @@ TEST(Resolve, FillsWhatIsLeft) {
             "default: sequence parallelism goes with tensor parallelism");
   for (const SettingInfo& info : setting_table()) {
     const bool conditional = info.name == "num_layers_per_virtual_pipeline_stage" ||
-                             info.name == "allow_tp_across_nodes";
+                             info.name == "allow_tp_across_nodes" || info.group == "vision";
     EXPECT_TRUE(conditional || job.origins.count(std::string(info.name)) == 1) << info.name;
   }
 }

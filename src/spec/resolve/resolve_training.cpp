@@ -495,6 +495,7 @@ void resolve_training(SettingReader& read, Job& job) {
   read_dispatcher(read, job.training);
   read_expert_routing(read, job);
   resolve_sequences(read, job);
+  resolve_vision(read, job);
   read_kernels(read, job);
 }
 
@@ -502,6 +503,7 @@ void check_training(SettingReader& read, const Job& job) {
   check_precision(read, job);
   check_batches(read, job);
   check_sequences(read, job);
+  check_vision(read, job);
   check_recomputation(read, job);
   check_offload(read, job);
   check_overlap(read, job);

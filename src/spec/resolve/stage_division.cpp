@@ -5,6 +5,7 @@
 
 #include "spec/job/nanotron_stages.h"
 #include "spec/job/node_groups.h"
+#include "spec/resolve/resolve.h"
 
 namespace ergometer::spec {
 namespace {
@@ -21,7 +22,7 @@ bool is_said(const Parallelism& p) {
 
 std::string no_division(const Job& job) {
   const Parallelism& p = job.parallelism;
-  const int64_t layers = job.model.layer_count();
+  const int64_t layers = job.model.pipeline_layers();
   if (p.vpp == 1) return fmt::format("{} layers do not divide over {} stages", layers, p.pp);
   return fmt::format("{} layers do not divide over {} x {} chunks", layers, p.pp, p.vpp);
 }
@@ -31,7 +32,7 @@ bool count_ends(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   const int64_t chunks = p.pp * p.vpp;
   for (const bool embedding : {true, false}) {
-    const int64_t counted = job.model.layer_count() + (embedding ? 2 : 1);
+    const int64_t counted = job.model.pipeline_layers() + (embedding ? 2 : 1);
     const bool allowed = (!read.given(kEmbedding) || p.embedding_counts_as_layer == embedding) &&
                          (!read.given(kLoss) || p.loss_counts_as_layer);
     if (!allowed || counted % chunks != 0) continue;
@@ -99,17 +100,17 @@ void take_speed_list(SettingReader& read, Job& job) {
   if (p.vpp > 1)
     return read.refuse(
         fmt::format("{} needs one chunk a stage; found {}", read.said(kBySpeed), p.vpp));
-  if (job.model.layer_count() < p.pp)
+  if (job.model.pipeline_layers() < p.pp)
     return read.refuse(fmt::format("{}: {} layers do not divide over {} stages",
-                                   read.said(kBySpeed), job.model.layer_count(), p.pp));
-  p.stage_layers = layers_by_speed(job.model.layer_count(), stage_seconds_per_layer(job));
+                                   read.said(kBySpeed), job.model.pipeline_layers(), p.pp));
+  p.stage_layers = layers_by_speed(job.model.pipeline_layers(), stage_seconds_per_layer(job));
   read.derive(kStageLayers, "by the speed of each stage's GPUs");
 }
 
 }  // namespace
 
 std::vector<int64_t> own_stage_layers(const Job& job) {
-  const int64_t layers = job.model.layer_count();
+  const int64_t layers = job.model.pipeline_layers();
   const int64_t chunks = job.parallelism.pp * job.parallelism.vpp;
   if (job.training.framework == Framework::kNanotron && job.parallelism.vpp == 1)
     return nanotron_stage_layers(job, false);
@@ -123,17 +124,22 @@ void divide_stages(SettingReader& read, Job& job) {
   const int64_t chunks = p.pp * p.vpp;
   if (p.layers_by_speed) return take_speed_list(read, job);
   if (p.pp == 1 || is_said(p)) return;
+  if (job.model.vision != nullptr && chunks <= job.model.pipeline_layers()) {
+    p.stage_layers = vision_stage_layers(job);
+    p.embedding_counts_as_layer = p.loss_counts_as_layer = false;
+    return read.derive(kStageLayers, "by the products of the tower's layers and the decoder's");
+  }
   const bool counts = p.embedding_counts_as_layer || p.loss_counts_as_layer;
   if (job.training.framework == Framework::kNanotron && p.vpp == 1 && !counts) {
     p.stage_layers = own_stage_layers(job);
     return read.derive(kStageLayers, "nanotron's division by cost");
   }
-  if (job.training.framework == Framework::kTorchFsdp && chunks <= job.model.layer_count() &&
+  if (job.training.framework == Framework::kTorchFsdp && chunks <= job.model.pipeline_layers() &&
       !counts) {
     p.stage_layers = own_stage_layers(job);
     return read.derive(kStageLayers, "torchtitan's division, which counts both ends as layers");
   }
-  const int64_t counted = job.model.layer_count() + (p.embedding_counts_as_layer ? 1 : 0) +
+  const int64_t counted = job.model.pipeline_layers() + (p.embedding_counts_as_layer ? 1 : 0) +
                           (p.loss_counts_as_layer ? 1 : 0);
   if (counted % chunks == 0 || count_ends(read, job) || counts) return;
   take_list(read, job);

@@ -16,6 +16,7 @@ using enum SettingKind;
 constexpr double kMostTokens = 134'217'728;
 constexpr double kMostSamples = 1e9;
 
+constexpr SettingPlace kVision{"vision", "sequence"};
 /// Every cause is one of `compare::factors()`.
 constexpr SettingPlace kModel{"job", "model"};
 constexpr SettingPlace kTensor{"parallelism", "tensor_parallelism"};
@@ -94,10 +95,38 @@ std::string expert_routing_text(const SettingInfo&, const Job& job) {
   return job.training.moe_routing.text;
 }
 std::string lengths_text(const SettingInfo&, const Job& job) {
-  return job.training.sequence_lengths.text;
+  const SequenceLengths& lengths = job.training.sequence_lengths;
+  return lengths.has_images() ? "even" : lengths.text;
+}
+std::string samples_text(const SettingInfo&, const Job& job) {
+  const SequenceLengths& lengths = job.training.sequence_lengths;
+  return lengths.has_images() ? lengths.text : "";
 }
 std::string flex_backend_text(const SettingInfo&, const Job& job) {
   return std::string(flex_backend(job.training.moe_dispatcher));
+}
+
+/// A field that says nothing of a model without a vision tower.
+template <auto kMember>
+constexpr SettingValue of_images(double min = 0, double max = 0, std::string_view words = {}) {
+  SettingValue value = field<kMember>(min, max, words);
+  value.read = nullptr;  // by hand
+  value.text = [](const SettingInfo& info, const Job& job) {
+    return job.model.vision ? field_text(info, value_in<kMember>(job)) : std::string();
+  };
+  return value;
+}
+
+/// A field that says nothing where samples are alike.
+template <auto kMember>
+constexpr SettingValue of_samples(double min = 0, double max = 0) {
+  SettingValue value = field<kMember>(min, max);
+  value.read = nullptr;  // by hand
+  value.text = [](const SettingInfo& info, const Job& job) {
+    return job.training.sequence_lengths.has_images() ? field_text(info, value_in<kMember>(job))
+                                                      : std::string();
+  };
+  return value;
 }
 
 /// Where nobody says it, the cooling's own holds, which is no value of the job.
@@ -214,6 +243,29 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"sequence_order", "", field<&Training::sequence_order>(), kSequence,
      "which documents run at a time: as drawn, or those that cost alike", why("as drawn"),
      sought("group_by_length|length_grouped_samples")},
+    {"images_per_sample", "images", of_images<&Training::images_per_sample>(1, 4096), kVision,
+     "images of every sequence, of a model with a vision tower",
+     sought("num_images|images_per_sequence|image_count")},
+    {"tiles_per_image", "tiles", of_images<&Training::tiles_per_image>(1, 4096), kVision,
+     "pieces that an image is cut into, each a sequence of the tower, a thumbnail among them",
+     sought("max_dynamic_patch|dynamic_patch|crops|max_num_tiles")},
+    {"image_tokens", "", of_images<&Training::tokens_per_image>(1, kMostTokens), kVision,
+     "tokens of the decoder that an image becomes, of towers that take images of any size",
+     sought("image_seq_length|max_pixels|tokens_per_image")},
+    {"freeze", "", of_images<&Training::freeze>(0, 0, "vision|projector|language"),
+     in("vision", "task"), "parts of the model without gradients; by default none is",
+     sought("freeze_backbone|freeze_llm|freeze_vit|tune_mm_mlp_adapter|unfreeze_vit_layers")},
+    {"samples", "", told(kText, samples_text), kVision,
+     "images and text of samples: lognormal:3,2,600,300 (means, deviations), or as counted: "
+     "file:samples.csv (docs/guide/vision-language.md)",
+     sought("sample_lengths|image_text_samples")},
+    {"sample_packing", "packing", of_samples<&Training::sample_packing>(), kVision,
+     "samples are padded to the longest, or packed by tokens, or by tokens and tiles",
+     sought("group_packing|use_packed_ds")},
+    {"packing_rounds", "", of_samples<&Training::packing_rounds>(1, 10'000), kVision,
+     "rounds of packing by both; what no round fills goes into the next", sought("isf_rounds")},
+    {"pack_tiles", "", of_samples<&Training::pack_tiles>(1, 1'000'000), kVision,
+     "tiles of a packed micro batch at most", sought("num_images_expected|max_packed_images")},
     {"make_vocab_size_divisible_by", "", field<&Training::vocab_multiple>(1, 1'000'000),
      in("training", "model"), "pads the vocabulary to a multiple of this times --tp",
      why("Megatron-LM's"), core(), nemo()},

@@ -26,6 +26,10 @@ Result<spec::Job> training_job(const spec::Settings& settings) {
   if (!job.trains())
     return input_error(fmt::format("proxy: mode: found {}; allowed: pretrain, lora",
                                    spec::to_word(job.training.mode)));
+  if (job.model.vision != nullptr)
+    return input_error(fmt::format(
+        "proxy: model: found {}, which has a vision tower; allowed: models of text alone",
+        job.model.name));
   job.conditions.run = {};
   return job;
 }

@@ -19,6 +19,15 @@ void residual_add(BlockWriter& writer, const char* name) {
   writer.memory({Module::kNorm, name, (3 * shapes.element + mask) * stream_shard_elements(shapes)});
 }
 
+/// The half's output times a vector, before it is added (InternViT).
+void layer_scale(BlockWriter& writer, const char* name, Pass pass) {
+  const Shapes& shapes = writer.shapes();
+  if (!writer.model().layer_scale) return;
+  const double passes = pass == Pass::kBackward ? 3 : 2;
+  writer.memory({Module::kNorm, name, passes * shapes.element * stream_shard_elements(shapes)},
+                pass);
+}
+
 /// Without dropout the gradient passes through untouched.
 void residual_backward(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
@@ -91,11 +100,13 @@ void mixer_forward(BlockWriter& writer, const spec::Layer& layer) {
   layer.mixer == spec::Mixer::kStateSpace ? state_space_forward(writer)
                                           : attention_forward(writer, window_of(writer, layer), {});
   if (has_output_norms(writer.model())) norm_forward(writer, "attention_output_norm", false);
+  layer_scale(writer, "attention_layer_scale", writer.pass());
   residual_add(writer, "attention_residual_add");
 }
 
 void mixer_backward(BlockWriter& writer, const spec::Layer& layer) {
   residual_backward(writer, "attention_residual_add_backward");
+  layer_scale(writer, "attention_layer_scale_backward", Pass::kBackward);
   if (has_output_norms(writer.model()))
     norm_backward(writer, "attention_output_norm_backward", false);
   recompute_norm(writer, "input_norm", true);
@@ -109,11 +120,13 @@ void feed_forward_forward(BlockWriter& writer, const spec::Layer& layer) {
   norm_forward(writer, "mlp_norm", !layer.moe);
   layer.moe ? moe_forward(writer) : mlp_forward(writer);
   if (has_output_norms(writer.model())) norm_forward(writer, "mlp_output_norm", false);
+  layer_scale(writer, "mlp_layer_scale", writer.pass());
   residual_add(writer, "mlp_residual_add");
 }
 
 void feed_forward_backward(BlockWriter& writer, const spec::Layer& layer) {
   residual_backward(writer, "mlp_residual_add_backward");
+  layer_scale(writer, "mlp_layer_scale_backward", Pass::kBackward);
   if (has_output_norms(writer.model())) norm_backward(writer, "mlp_output_norm_backward", false);
   recompute_norm(writer, "mlp_norm", !layer.moe);
   layer.moe ? moe_backward(writer) : mlp_backward(writer);

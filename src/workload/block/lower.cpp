@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -5,8 +7,10 @@
 #include "workload/block/block_writer.h"
 #include "workload/block/eager.h"
 #include "workload/block/layer.h"
+#include "workload/block/vision.h"
 #include "workload/by_operator.h"
 #include "workload/shares.h"
+#include "workload/vision.h"
 #include "workload/workload.h"
 
 namespace ergometer::workload {
@@ -89,6 +93,84 @@ void add_layers(const spec::Job& job, const Shapes& shapes, Workload& workload) 
   }
 }
 
+/// Layers of the tower that differ in their windows are alike but for their shapes.
+void add_tower_layers(const spec::Job& tower, const Shapes& decoder, Workload& workload) {
+  std::vector<std::pair<spec::Layer, int>> known;
+  for (const spec::Layer& layer : tower.model.layers) {
+    int block = -1;
+    for (const auto& [other, index] : known)
+      if (other == layer) block = index;
+    if (block < 0) {
+      block = add_layer(tower, tower_shapes(tower, decoder, layer), workload, {});
+      std::string& name = workload.blocks[static_cast<size_t>(block)].name;
+      name = "vision layer";
+      if (layer.window > 0) name += fmt::format(", window {}", layer.window);
+      known.emplace_back(layer, block);
+    }
+    workload.layer_blocks.push_back(block);
+  }
+  workload.vision_layers = static_cast<int>(tower.model.layers.size());
+}
+
+/// A block beside the tower's layers, of so many parameters outside its matrices.
+Block vision_block(const spec::Job& tower, const Shapes& shapes, Workload& workload,
+                   const char* name, void (*forward)(BlockWriter&, const spec::Vision&),
+                   void (*backward)(BlockWriter&, const spec::Vision&), const spec::Vision& vision,
+                   int64_t vectors) {
+  const auto ahead = [&](BlockWriter& writer) { forward(writer, vision); };
+  const auto back = [&](BlockWriter& writer) { backward(writer, vision); };
+  Block block = make_block(tower, shapes, workload, BlockKind::kVision, name, ahead, back,
+                           [](BlockWriter&) {});
+  set_parameters(tower, shapes, workload, {}, block);
+  block.parameters.dense += static_cast<double>(vectors);
+  if (shapes.training && !shapes.lora)
+    block.parameters.trainable_dense += static_cast<double>(vectors);
+  return block;
+}
+
+int64_t patch_vectors(const spec::Vision& vision) {
+  const spec::Model& tower = vision.tower;
+  const int64_t norm = tower.hidden * (tower.norm_bias ? 2 : 1);
+  return patch_parameters(vision) - tower.hidden * vision.patch_values +
+         tower.position_rows * tower.hidden + (tower.embedding_norm ? norm : 0);
+}
+
+/// The tower's last norm among them, which CLIP has of its class token alone.
+int64_t projector_vectors(const spec::Vision& vision, int64_t hidden, int64_t tp) {
+  const int64_t norm = vision.tower.hidden * (vision.tower.norm_bias ? 2 : 1);
+  return vision.norm_width * (vision.norm_bias ? 2 : 1) + vision.projector_inner / tp + hidden +
+         (vision.tower.final_norm ? norm : 0);
+}
+
+void add_patches(const spec::Job& tower, const Shapes& shapes, const spec::Vision& vision,
+                 Workload& workload) {
+  Block block = vision_block(tower, shapes, workload, "patch embedding", patches_forward,
+                             patches_backward, vision, patch_vectors(vision));
+  block.activations = patch_activations(shapes, vision);
+  workload.patch_block = add_block(workload, std::move(block));
+  workload.tower_bytes = shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
+}
+
+void add_projector(const spec::Job& tower, const Shapes& shapes, const spec::Vision& vision,
+                   Workload& workload) {
+  Block block =
+      vision_block(tower, shapes, workload, "projector", projector_forward, projector_backward,
+                   vision, projector_vectors(vision, shapes.hidden, shapes.tp));
+  block.activations = projector_activations(shapes, vision);
+  workload.projector_block = add_block(workload, std::move(block));
+  workload.image_bytes = shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
+}
+
+void add_vision(const spec::Job& job, const Shapes& decoder, Workload& workload) {
+  if (job.model.vision == nullptr) return;
+  const spec::Vision& vision = *job.model.vision;
+  const spec::Job tower = tower_job(job);
+  add_patches(tower, tower_shapes(tower, decoder, {}), vision, workload);
+  add_tower_layers(tower, decoder, workload);
+  add_projector(tower, projector_shapes(job, tower, decoder), vision, workload);
+  for (Operator& op : workload.operators) op.vision = true;
+}
+
 void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   if (job.model.mtp_layers == 0 || job.model.layers.empty() || !shapes.training) return;
   const spec::Layer layer = job.model.mtp_layer();
@@ -136,6 +218,7 @@ void add_vocabulary(const spec::Job& job, const Shapes& shapes, Workload& worklo
 
 Workload lower_at(const spec::Job& job, const Shapes& shapes) {
   Workload workload;
+  add_vision(job, shapes, workload);
   workload.embedding_block = add_embedding(job, shapes, workload);
   add_layers(job, shapes, workload);
   add_mtp(job, shapes, workload);

@@ -1,0 +1,153 @@
+#include "spec/job/sample_sizes.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/csv.h"
+#include "base/file.h"
+#include "base/text.h"
+
+namespace ergometer::spec {
+namespace {
+
+using base::input_error;
+using base::Result;
+
+constexpr size_t kLargestTable = 64u << 20;
+constexpr int64_t kMostImages = 4096;
+constexpr int64_t kMostText = 134'217'728;  // as long as a sequence may be
+constexpr int64_t kMostSamplesRead = 4'000'000;
+constexpr std::string_view kSampleFile = "file:", kSampleCounts = "counts:",
+                           kSampleMoments = "lognormal:";
+
+/// Samples by images and tokens of text.
+using SampleCounts = std::map<std::pair<int64_t, int64_t>, int64_t>;
+
+tl::unexpected<base::Error> no_samples(std::string_view text) {
+  constexpr size_t kShown = 40;
+  return input_error(fmt::format(
+      "found \"{}\"; allowed: lognormal:IMAGES,DEVIATION,TOKENS,DEVIATION, file:SAMPLES.csv, or "
+      "counts:2/600x5,1/900 (images / tokens of text x samples); up to {} images and {} tokens",
+      text.substr(0, kShown), kMostImages, kMostText));
+}
+
+std::optional<SequenceLengths> parse_moments(std::string_view text) {
+  const std::vector<std::string> parts = base::split(text, ',');
+  if (parts.size() != 4) return std::nullopt;
+  std::array<double, 4> numbers{};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto number = base::parse_number(parts[i]);
+    const double most = static_cast<double>(i < 2 ? kMostImages : kMostText);
+    if (!number || !(*number >= 0) || *number > most) return std::nullopt;
+    numbers[i] = *number;
+  }
+  if (numbers[2] < 1) return std::nullopt;
+  SequenceLengths lengths;
+  lengths.kind = LengthKind::kMoments;
+  lengths.moments = {numbers[0], numbers[1], numbers[2], numbers[3]};
+  return lengths;
+}
+
+std::optional<int64_t> number_up_to(std::string_view text, int64_t least, int64_t most) {
+  const auto number = base::parse_integer(text);
+  if (!number || *number < least || *number > most) return std::nullopt;
+  return *number;
+}
+
+SequenceLengths as_lengths(const SampleCounts& counts) {
+  SequenceLengths lengths;
+  lengths.kind = LengthKind::kSamples;
+  for (const auto& [sample, samples] : counts)
+    lengths.samples.insert(lengths.samples.end(), static_cast<size_t>(samples),
+                           {sample.first, sample.second});
+  return lengths;
+}
+
+/// "2/600x5".
+bool add_item(std::string_view item, int64_t& left, SampleCounts& counts) {
+  const size_t slash = item.find('/'), times = item.find('x');
+  if (slash == item.npos || (times != item.npos && times < slash)) return false;
+  const auto images = number_up_to(item.substr(0, slash), 0, kMostImages);
+  const auto tokens = number_up_to(item.substr(slash + 1, times - slash - 1), 1, kMostText);
+  const auto samples = times == item.npos ? std::optional<int64_t>(1)
+                                          : number_up_to(item.substr(times + 1), 1, left);
+  if (!images || !tokens || !samples || (left -= *samples) < 0) return false;
+  counts[{*images, *tokens}] += *samples;
+  return true;
+}
+
+std::optional<SequenceLengths> parse_counted(std::string_view text) {
+  SampleCounts counts;
+  int64_t left = kMostSamplesRead;
+  for (const std::string& item : base::split(text, ','))
+    if (!add_item(item, left, counts)) return std::nullopt;
+  if (counts.empty()) return std::nullopt;
+  return as_lengths(counts);
+}
+
+}  // namespace
+
+Result<std::string> parse_sample_table(std::string_view text, const std::string& file) {
+  ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(text, file));
+  ERGOMETER_TRY(base::require_columns(table, file, {"images", "tokens"}));
+  SampleCounts counts;
+  int64_t all = 0;
+  for (size_t row = 0; row < table.rows.size(); ++row) {
+    const auto number = [&](const char* column, int64_t least, int64_t most) -> Result<int64_t> {
+      const std::string cell(table.cell(row, column));
+      if (cell.empty() && std::string_view(column) == "count") return 1;
+      if (const auto found = number_up_to(cell, least, most)) return *found;
+      return input_error(
+          fmt::format("{}:{}: {}: found \"{}\"; allowed: a whole number from {} to {}", file,
+                      table.rows[row].line, column, cell, least, most));
+    };
+    ERGOMETER_ASSIGN(const int64_t images, number("images", 0, kMostImages));
+    ERGOMETER_ASSIGN(const int64_t tokens, number("tokens", 1, kMostText));
+    ERGOMETER_ASSIGN(const int64_t samples, number("count", 1, kMostSamplesRead));
+    counts[{images, tokens}] += samples;
+    if ((all += samples) > kMostSamplesRead)
+      return input_error(fmt::format("{}:{}: count: found more than {} samples", file,
+                                     table.rows[row].line, kMostSamplesRead));
+  }
+  if (counts.empty()) return input_error(fmt::format("{}: holds no samples", file));
+  std::string in_line(kSampleCounts);
+  for (const auto& [sample, samples] : counts)
+    in_line += fmt::format("{}{}/{}x{}", in_line.size() > kSampleCounts.size() ? "," : "",
+                           sample.first, sample.second, samples);
+  return in_line;
+}
+
+Result<std::string> samples_without_file(const std::string& text) {
+  if (!text.starts_with(kSampleFile)) return text;
+  const std::string path = text.substr(kSampleFile.size());
+  ERGOMETER_ASSIGN(const std::string table, base::read_file(path, kLargestTable));
+  return parse_sample_table(table, path);
+}
+
+Result<SequenceLengths> parse_samples(const std::string& text) {
+  ERGOMETER_ASSIGN(const std::string in_line, samples_without_file(text));
+  std::optional<SequenceLengths> lengths;
+  const std::string_view said = in_line;
+  if (said.starts_with(kSampleMoments)) lengths = parse_moments(said.substr(kSampleMoments.size()));
+  if (said.starts_with(kSampleCounts)) lengths = parse_counted(said.substr(kSampleCounts.size()));
+  if (!lengths) return no_samples(text);
+  lengths->text = text;
+  return *std::move(lengths);
+}
+
+MeanSample mean_sample(const SequenceLengths& lengths) {
+  if (lengths.kind == LengthKind::kMoments) return {lengths.moments.tiles, lengths.moments.text};
+  MeanSample mean;
+  const auto samples = static_cast<double>(lengths.samples.size());
+  for (const SampleSize& sample : lengths.samples) {
+    mean.tiles += static_cast<double>(sample.tiles) / samples;
+    mean.tokens += static_cast<double>(sample.tokens) / samples;
+  }
+  return mean;
+}
+
+}  // namespace ergometer::spec

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "spec/job/job.h"
+
+namespace ergometer::spec {
+
+/// Reads how many images and tokens of text the samples of a job have: "lognormal:3,2,600,300", the
+/// mean and the standard deviation of images, then of tokens of text; "file:samples.csv", a table
+/// with the columns images and tokens, and count where rows stand for several samples; or
+/// "counts:2/600x5,1/900", the same in line. `SequenceLengths::samples` then holds images for tiles
+/// and tokens of text alone. What is wrong has no place but in a file.
+base::Result<SequenceLengths> parse_samples(const std::string& text);
+
+/// A file's samples in line. `file` is what messages call it.
+base::Result<std::string> parse_sample_table(std::string_view text, const std::string& file);
+
+/// The same samples without a file: "counts:2/600x5" for "file:samples.csv".
+base::Result<std::string> samples_without_file(const std::string& text);
+
+/// The mean sample, in images and tokens of text, or in tiles and all tokens, as `lengths` has
+/// them.
+struct MeanSample {
+  double tiles = 0, tokens = 0;
+};
+MeanSample mean_sample(const SequenceLengths& lengths);
+
+}  // namespace ergometer::spec

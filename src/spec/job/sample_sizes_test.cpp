@@ -1,0 +1,48 @@
+#include "spec/job/sample_sizes.h"
+
+#include <gtest/gtest.h>
+
+namespace ergometer::spec {
+namespace {
+
+std::string samples_error(const char* text) {
+  const auto samples = parse_samples(text);
+  return samples ? "no error" : samples.error().message;
+}
+
+TEST(SampleSizes, ReadsEveryForm) {
+  const auto moments = parse_samples("lognormal:2,1.5,500,300");
+  ASSERT_TRUE(moments);
+  EXPECT_EQ(moments->kind, LengthKind::kMoments);
+  EXPECT_EQ(moments->moments.tiles_deviation, 1.5);
+  EXPECT_EQ(moments->moments.text, 500);
+  EXPECT_TRUE(moments->has_images());
+  const auto counted = parse_samples("counts:2/600x2,0/80");
+  ASSERT_TRUE(counted);
+  EXPECT_EQ(counted->samples, (std::vector<SampleSize>{{0, 80}, {2, 600}, {2, 600}}));
+}
+
+TEST(SampleSizes, ReadsATable) {
+  EXPECT_EQ(*parse_sample_table("images,tokens\n2,600\n0,80\n2,600\n", "a.csv"),
+            "counts:0/80x1,2/600x2");
+  EXPECT_EQ(*parse_sample_table("tokens,count,images\n600,5,2\n", "a.csv"), "counts:2/600x5");
+}
+
+TEST(SampleSizes, SaysWhatIsWrong) {
+  for (const char* text : {"", "even", "lognormal:2,1,500", "lognormal:-1,1,500,3",
+                           "lognormal:2,1,0,3", "counts:", "counts:2", "counts:2/0", "counts:x2/3"})
+    EXPECT_TRUE(samples_error(text).starts_with("found \"")) << text;
+  EXPECT_EQ(parse_sample_table("images,tokens\n2,0\n", "a.csv").error().message,
+            "a.csv:2: tokens: found \"0\"; allowed: a whole number from 1 to 134217728");
+  EXPECT_EQ(parse_sample_table("images,tokens\n", "a.csv").error().message,
+            "a.csv: holds no samples");
+}
+
+TEST(SampleSizes, MeanSample) {
+  const MeanSample mean = mean_sample(*parse_samples("counts:2/600x3,0/200"));
+  EXPECT_EQ(mean.tiles, 1.5);
+  EXPECT_EQ(mean.tokens, 500);
+}
+
+}  // namespace
+}  // namespace ergometer::spec
