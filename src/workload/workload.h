@@ -122,9 +122,9 @@ struct Workload {
   int patch_block = -1;      ///< patch embedding, before the tower's first layer
   int projector_block = -1;  ///< behind the tower's last layer
   int embedding_block = -1;
-  int head_block = -1;          ///< final norm, output projection and loss; of a divided
-                                ///< vocabulary the norm alone
-  int vocabulary_block = -1;    ///< the matrices of `vocabulary`, on every stage; without lists
+  int head_block = -1;        ///< final norm, output projection and loss; of a divided
+                              ///< vocabulary the norm alone
+  int vocabulary_block = -1;  ///< the matrices of `vocabulary`, on every stage; without lists
   Vocabulary vocabulary;
   std::vector<int> mtp_blocks;  ///< run on the last stage before the head
   double boundary_bytes = 0;    ///< what a rank sends to the next stage for one micro batch

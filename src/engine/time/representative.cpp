@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/check.h"
+#include "engine/time/between_roles.h"
 #include "engine/time/compile.h"
-#include "engine/time/gatherings.h"
 #include "engine/time/scalar_rank.h"
 #include "engine/time/steady.h"
 

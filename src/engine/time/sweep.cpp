@@ -20,10 +20,9 @@
 
 #include "base/check.h"
 #include "base/collection.h"
+#include "engine/time/between_roles.h"
 #include "engine/time/compile.h"
-#include "engine/time/gatherings.h"
 #include "engine/time/kernels.h"
-#include "engine/time/message_buffers.h"
 #include "engine/time/replay.h"
 #include "engine/time/steady.h"
 

@@ -65,7 +65,7 @@ struct Parallelism {
   bool layers_by_speed = false;       ///< `stage_layers` follow the speed of each stage's GPUs
   int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
   VocabularyParallel vocabulary = VocabularyParallel::kNone;
-  PipelineOrder order;                ///< a schedule file's; empty without one
+  PipelineOrder order;  ///< a schedule file's; empty without one
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
   std::vector<int64_t> rank_map;
 
