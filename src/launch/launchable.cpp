@@ -19,6 +19,10 @@ Result<void> check_launchable(const Job& job) {
   if (job.model.vision != nullptr)
     return input_error(
         fmt::format("launch writes jobs of text alone; {} has a vision tower", job.model.name));
+  if (!job.training.master_weights || job.training.moments != spec::Moments::kFp32)
+    return input_error(
+        "launch writes optimizers that keep parameters and moments in FP32; leave "
+        "--no-master-weights and --optimizer-moments out");
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");
