@@ -23,38 +23,46 @@ int64_t tokens_of(const Sample& sample) {
 }
 
 /// Fisher and Yates'.
-void shuffle(Samples& samples, const base::Random& random) {
-  for (size_t i = samples.size(); i > 1; --i)
-    std::swap(samples[i - 1],
-              samples[static_cast<size_t>(random.below(i, static_cast<int64_t>(i)))]);
+template <class T>
+void shuffle(std::vector<T>& items, const base::Random& random) {
+  for (size_t i = items.size(); i > 1; --i)
+    std::swap(items[i - 1], items[static_cast<size_t>(random.below(i, static_cast<int64_t>(i)))]);
 }
 
-/// A group of samples, and which they are.
+/// A sample on its way into a group.
+struct Piece {
+  size_t sample = 0;
+  int64_t tokens = 0, tiles = 0;
+};
+using Pieces = std::vector<Piece>;
+
+/// Pieces that lie beside each other and fit together.
 struct Group {
-  std::vector<size_t> members;
+  size_t begin = 0, end = 0;
   int64_t tokens = 0, tiles = 0;
 };
 
-std::vector<Group> in_groups(const Samples& samples, const PackingLimits& limits) {
-  std::vector<Group> groups;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const int64_t tokens = tokens_of(samples[i]), tiles = samples[i].tiles;
-    const bool fits = !groups.empty() && groups.back().tokens + tokens <= limits.tokens &&
-                      (limits.tiles == 0 || groups.back().tiles + tiles <= limits.tiles);
-    if (!fits) groups.emplace_back();
-    groups.back().members.push_back(i);
-    groups.back().tokens += tokens;
-    groups.back().tiles += tiles;
+/// The group that begins at `begin`: as many pieces as fit.
+Group group_at(const Pieces& pieces, size_t begin, const PackingLimits& limits) {
+  Group group{begin, begin, 0, 0};
+  for (; group.end < pieces.size(); ++group.end) {
+    const Piece& piece = pieces[group.end];
+    const bool fits = group.tokens + piece.tokens <= limits.tokens &&
+                      (limits.tiles == 0 || group.tiles + piece.tiles <= limits.tiles);
+    if (!fits && group.end > begin) break;
+    group.tokens += piece.tokens;
+    group.tiles += piece.tiles;
   }
-  return groups;
+  return group;
 }
 
-Sample joined(const Samples& samples, const Group& group) {
+Sample joined(const Samples& samples, const Pieces& pieces, const Group& group) {
   Sample sample;
   sample.tiles = group.tiles;
-  for (const size_t member : group.members)
-    sample.lengths.insert(sample.lengths.end(), samples[member].lengths.begin(),
-                          samples[member].lengths.end());
+  for (size_t i = group.begin; i < group.end; ++i) {
+    const std::vector<int64_t>& lengths = samples[pieces[i].sample].lengths;
+    sample.lengths.insert(sample.lengths.end(), lengths.begin(), lengths.end());
+  }
   return sample;
 }
 
@@ -99,20 +107,25 @@ Samples drawn_samples(const spec::Job& job, int64_t step, int64_t count) {
 
 }  // namespace
 
-std::vector<Sample> pack(std::vector<Sample> samples, const PackingLimits& limits, int64_t rounds,
-                         uint64_t seed) {
+std::vector<Sample> pack(const std::vector<Sample>& samples, const PackingLimits& limits,
+                         int64_t rounds, uint64_t seed) {
+  Pieces pieces, left;
+  for (const Sample& sample : samples)
+    pieces.push_back({pieces.size(), tokens_of(sample), sample.tiles});
   Samples packed;
-  for (int64_t round = 0; round < rounds && !samples.empty(); ++round) {
-    shuffle(samples, base::Random(seed, static_cast<uint64_t>(round), "packing"));
-    Samples left;
-    for (const Group& group : in_groups(samples, limits)) {
-      if (round + 1 == rounds || is_full(group, limits)) {
-        packed.push_back(joined(samples, group));
-        continue;
-      }
-      for (const size_t member : group.members) left.push_back(std::move(samples[member]));
+  for (int64_t round = 0; round < rounds && !pieces.empty(); ++round) {
+    shuffle(pieces, base::Random(seed, static_cast<uint64_t>(round), "packing"));
+    left.clear();
+    for (size_t at = 0; at < pieces.size();) {
+      const Group group = group_at(pieces, at, limits);
+      if (round + 1 == rounds || is_full(group, limits))
+        packed.push_back(joined(samples, pieces, group));
+      else
+        left.insert(left.end(), pieces.begin() + static_cast<std::ptrdiff_t>(at),
+                    pieces.begin() + static_cast<std::ptrdiff_t>(group.end));
+      at = group.end;
     }
-    samples = std::move(left);
+    pieces.swap(left);
   }
   shuffle(packed, base::Random(seed, static_cast<uint64_t>(rounds), "packed"));
   return packed;

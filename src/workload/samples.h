@@ -25,8 +25,8 @@ struct PackingLimits {
 /// into groups, each as full as the next one allows; groups that reach the tiles' limit, or that of
 /// tokens less 128, stay, the others are taken apart for the next round. The last round's all stay.
 /// One round is packing in the order of the data. Source: OmniBal; the 128 tokens are assumed.
-std::vector<Sample> pack(std::vector<Sample> samples, const PackingLimits& limits, int64_t rounds,
-                         uint64_t seed);
+std::vector<Sample> pack(const std::vector<Sample>& samples, const PackingLimits& limits,
+                         int64_t rounds, uint64_t seed);
 
 /// The samples of a step of a job whose samples have images: `global_batch` of them, packed as the
 /// job says.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@ using base::Result;
 constexpr size_t kLargestTable = 64u << 20;
 constexpr int64_t kMostImages = 4096;
 constexpr int64_t kMostText = 134'217'728;  // as long as a sequence may be
+constexpr double kMostDeviation = 10;       // of a mean: beyond, nearly all samples are of no size
 constexpr int64_t kMostSamplesRead = 4'000'000;
 constexpr std::string_view kSampleFile = "file:", kSampleCounts = "counts:",
                            kSampleMoments = "lognormal:";
@@ -31,8 +33,9 @@ tl::unexpected<base::Error> no_samples(std::string_view text) {
   constexpr size_t kShown = 40;
   return input_error(fmt::format(
       "found \"{}\"; allowed: lognormal:IMAGES,DEVIATION,TOKENS,DEVIATION, file:SAMPLES.csv, or "
-      "counts:2/600x5,1/900 (images / tokens of text x samples); up to {} images and {} tokens",
-      text.substr(0, kShown), kMostImages, kMostText));
+      "counts:2/600x5,1/900 (images / tokens of text x samples); up to {} images and {} tokens, "
+      "deviations up to {:.0f} times their means",
+      text.substr(0, kShown), kMostImages, kMostText, kMostDeviation));
 }
 
 std::optional<SequenceLengths> parse_moments(std::string_view text) {
@@ -45,7 +48,9 @@ std::optional<SequenceLengths> parse_moments(std::string_view text) {
     if (!number || !(*number >= 0) || *number > most) return std::nullopt;
     numbers[i] = *number;
   }
-  if (numbers[2] < 1) return std::nullopt;
+  const bool wide =
+      numbers[1] > kMostDeviation * numbers[0] || numbers[3] > kMostDeviation * numbers[2];
+  if (numbers[2] < 1 || wide) return std::nullopt;
   SequenceLengths lengths;
   lengths.kind = LengthKind::kMoments;
   lengths.moments = {numbers[0], numbers[1], numbers[2], numbers[3]};
@@ -139,13 +144,13 @@ Result<SequenceLengths> parse_samples(const std::string& text) {
   return *std::move(lengths);
 }
 
-MeanSample mean_sample(const SequenceLengths& lengths) {
+MeanSample mean_sample(const SequenceLengths& lengths, int64_t most_tokens) {
   if (lengths.kind == LengthKind::kMoments) return {lengths.moments.tiles, lengths.moments.text};
   MeanSample mean;
   const auto samples = static_cast<double>(lengths.samples.size());
   for (const SampleSize& sample : lengths.samples) {
     mean.tiles += static_cast<double>(sample.tiles) / samples;
-    mean.tokens += static_cast<double>(sample.tokens) / samples;
+    mean.tokens += static_cast<double>(std::min(sample.tokens, most_tokens)) / samples;
   }
   return mean;
 }

@@ -22,10 +22,10 @@ base::Result<std::string> parse_sample_table(std::string_view text, const std::s
 base::Result<std::string> samples_without_file(const std::string& text);
 
 /// The mean sample, in images and tokens of text, or in tiles and all tokens, as `lengths` has
-/// them.
+/// them; of counted ones, tokens beyond `most_tokens` are cut off.
 struct MeanSample {
   double tiles = 0, tokens = 0;
 };
-MeanSample mean_sample(const SequenceLengths& lengths);
+MeanSample mean_sample(const SequenceLengths& lengths, int64_t most_tokens);
 
 }  // namespace ergometer::spec

@@ -11,6 +11,9 @@ std::string samples_error(const char* text) {
 }
 
 TEST(SampleSizes, ReadsEveryForm) {
+  // Nearly all samples would be of one token, however many of them a sequence takes.
+  EXPECT_FALSE(parse_samples("lognormal:0,0,4000,40001"));
+  EXPECT_TRUE(parse_samples("lognormal:0,0,4000,40000"));
   const auto moments = parse_samples("lognormal:2,1.5,500,300");
   ASSERT_TRUE(moments);
   EXPECT_EQ(moments->kind, LengthKind::kMoments);

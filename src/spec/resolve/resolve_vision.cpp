@@ -160,7 +160,7 @@ void check_drawn(SettingReader& read, const Job& job) {
   constexpr double kMostDrawn = 1e6;
   const Training& t = job.training;
   if (!t.sequence_lengths.has_images()) return;
-  const double tokens = std::max(1.0, mean_sample(t.sequence_lengths).tokens);
+  const double tokens = std::max(1.0, mean_sample(t.sequence_lengths, t.seq_length).tokens);
   const double each = t.sample_packing == SamplePacking::kNone
                           ? 1
                           : std::max(1.0, static_cast<double>(t.seq_length) / tokens);
@@ -195,7 +195,7 @@ std::vector<double> work_by_layer(const Job& job) {
   const double tower_passes = is_frozen(t, "vision") ? 1 : 3 + again;
   MeanSample mean = {static_cast<double>(t.images_per_sample * t.tiles_per_image),
                      static_cast<double>(t.seq_length)};
-  if (t.sequence_lengths.has_images()) mean = mean_sample(t.sequence_lengths);
+  if (t.sequence_lengths.has_images()) mean = mean_sample(t.sequence_lengths, t.seq_length);
   const auto in_tile = static_cast<double>(vision.tile_tokens);
   for (const Layer& layer : vision.tower.layers) {
     const double reach = layer.window > 0 ? static_cast<double>(layer.window) : in_tile;
