@@ -85,6 +85,8 @@ test('every picture can be saved as SVG and says its numbers', async () => {
     const one = pictures.nth(i);
     const title = await one.locator('h3, h4').first().textContent();
     await one.locator('.save-svg').click();
+    // A picture that was not in view is drawn first, which may end behind the click.
+    await page.waitForFunction(() => window.handed.length > 0);
     const svg = await page.evaluate(() => window.handed.pop());
     assert.ok((svg.match(/<(rect|path|circle|line)/g) ?? []).length > 3, `${title} is empty as SVG`);
     assert.match(await one.locator('.drawing').getAttribute('aria-label'), /\d/, `${title} has no numbers in words`);
