@@ -42,9 +42,11 @@ TEST(SampleSizes, SaysWhatIsWrong) {
 }
 
 TEST(SampleSizes, MeanSample) {
-  const MeanSample mean = mean_sample(*parse_samples("counts:2/600x3,0/200"));
+  const auto samples = *parse_samples("counts:2/600x3,0/200");
+  const MeanSample mean = mean_sample(samples, 4096);
   EXPECT_EQ(mean.tiles, 1.5);
   EXPECT_EQ(mean.tokens, 500);
+  EXPECT_EQ(mean_sample(samples, 400).tokens, 350);  // (3 x 400 + 200) / 4
 }
 
 }  // namespace
