@@ -25,6 +25,20 @@ struct Passes {
   double forward_s = 0, input_s = 0, weight_s = 0;  ///< F, Bi, W of one stage and micro batch
 };
 
+/// With the same prices on every role.
+Timeline swept(const spec::Job& job, const plan::Plan& plan,
+               const std::vector<cost::Price>& prices) {
+  cost::CostTable costs;
+  costs.prices.assign(plan.roles.size(), prices);
+  costs.reference_clock_hz = 1e9;
+  return sweep({.job = job,
+                .plan = plan,
+                .costs = costs,
+                .clocks_hz = std::span(&costs.reference_clock_hz, 1),
+                .sampled_ranks = {},
+                .stretch = {}});
+}
+
 /// One layer a chunk: its operators carry the whole of F, Bi and W; everything else is free.
 double bubble_s(const plan::test::Shape& shape, spec::Schedule schedule, const Passes& stage) {
   spec::Job job = plan::test::make_job(shape);
@@ -46,15 +60,7 @@ double bubble_s(const plan::test::Shape& shape, spec::Schedule schedule, const P
   };
   set(layer.forward);
   set(layer.backward);
-  cost::CostTable costs;
-  costs.prices.assign(plan.roles.size(), prices);
-  costs.reference_clock_hz = 1e9;
-  const Timeline timeline = sweep({.job = job,
-                                   .plan = plan,
-                                   .costs = costs,
-                                   .clocks_hz = std::span(&costs.reference_clock_hz, 1),
-                                   .sampled_ranks = {},
-                                   .stretch = {}});
+  const Timeline timeline = swept(job, plan, prices);
   const double work_s =
       static_cast<double>(shape.micro_batches) * (stage.forward_s + stage.input_s + stage.weight_s);
   for (const RankTimes& rank : timeline.ranks)
@@ -164,15 +170,7 @@ double vocabulary_bubble_s(VocabularyParallel vocabulary, int64_t p, int64_t m,
   set(layer.backward, lengths.backward_s);
   set(workload.vocabulary.output, lengths.output_s);
   set(workload.vocabulary.output_gradient, lengths.gradient_s);
-  cost::CostTable costs;
-  costs.prices.assign(plan.roles.size(), prices);
-  costs.reference_clock_hz = 1e9;
-  const Timeline timeline = sweep({.job = job,
-                                   .plan = plan,
-                                   .costs = costs,
-                                   .clocks_hz = std::span(&costs.reference_clock_hz, 1),
-                                   .sampled_ranks = {},
-                                   .stretch = {}});
+  const Timeline timeline = swept(job, plan, prices);
   return timeline.step_s - static_cast<double>(m) * (lengths.forward_s + lengths.backward_s +
                                                      lengths.output_s + lengths.gradient_s);
 }

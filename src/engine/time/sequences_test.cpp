@@ -1,7 +1,6 @@
 // Jobs whose documents are of unlike length.
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -64,19 +63,7 @@ TEST(UnlikeDocuments, SweepAndEventsAgree) {
     Random random(seed);
     const auto job = test::try_job_of(random_documents(random));
     if (!job) continue;
-    std::vector<int64_t> ranks(static_cast<size_t>(job->gpus));
-    std::iota(ranks.begin(), ranks.end(), 0);
-    const auto simulation = simulate_in_full(*job, {.sampled_ranks = ranks, .kernels = false});
-    ASSERT_TRUE(simulation) << simulation.error().message;
-    std::vector<double> clocks_hz;
-    for (size_t i = 0; i < ranks.size(); ++i) clocks_hz.push_back(random.real(1e9, 1.6e9));
-    test::expect_agreement({.job = *job,
-                            .plan = simulation->plan,
-                            .costs = simulation->costs,
-                            .clocks_hz = clocks_hz,
-                            .sampled_ranks = ranks,
-                            .stretch = simulation->stretch},
-                           seed);
+    test::expect_engines_agree(*job, random, seed);
     if (testing::Test::HasFailure()) return;
     ++tried;
   }

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
+#include "engine/simulate.h"
 #include "engine/time/timeline.h"
 
 /// For tests that hold the sweep to the event engine on random input.
@@ -65,6 +67,23 @@ inline void expect_agreement(const EngineInput& input, uint64_t seed) {
         << "seed " << seed << " rank " << a.rank << " instruction " << a.instruction << ": sweep "
         << a.start_s << ".." << a.end_s << " events " << b.start_s << ".." << b.end_s;
   }
+}
+
+/// Both engines on a job as it is planned, with a clock of its own for every rank.
+inline void expect_engines_agree(const spec::Job& job, Random& random, uint64_t seed) {
+  std::vector<int64_t> ranks(static_cast<size_t>(job.gpus));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const auto simulation = simulate_in_full(job, {.sampled_ranks = ranks, .kernels = false});
+  ASSERT_TRUE(simulation) << simulation.error().message;
+  std::vector<double> clocks_hz;
+  for (size_t i = 0; i < ranks.size(); ++i) clocks_hz.push_back(random.real(1e9, 1.6e9));
+  expect_agreement({.job = job,
+                    .plan = simulation->plan,
+                    .costs = simulation->costs,
+                    .clocks_hz = clocks_hz,
+                    .sampled_ranks = ranks,
+                    .stretch = simulation->stretch},
+                   seed);
 }
 
 }  // namespace ergometer::engine::test

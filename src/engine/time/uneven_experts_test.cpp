@@ -1,7 +1,6 @@
 // Jobs whose tokens do not choose experts evenly.
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -60,30 +59,13 @@ Values random_experts(Random& random) {
   return values;
 }
 
-/// Both engines on a job as it is planned, with a clock of its own for every rank.
-void expect_engines_agree(const spec::Job& job, Random& random, uint64_t seed) {
-  std::vector<int64_t> ranks(static_cast<size_t>(job.gpus));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  const auto simulation = simulate_in_full(job, {.sampled_ranks = ranks, .kernels = false});
-  ASSERT_TRUE(simulation) << simulation.error().message;
-  std::vector<double> clocks_hz;
-  for (size_t i = 0; i < ranks.size(); ++i) clocks_hz.push_back(random.real(1e9, 1.6e9));
-  test::expect_agreement({.job = job,
-                          .plan = simulation->plan,
-                          .costs = simulation->costs,
-                          .clocks_hz = clocks_hz,
-                          .sampled_ranks = ranks,
-                          .stretch = simulation->stretch},
-                         seed);
-}
-
 TEST(UnevenExperts, SweepAndEventsAgree) {
   int64_t uneven = 0;
   for (uint64_t seed = 0; seed < static_cast<uint64_t>(base::random_cases(60)); ++seed) {
     Random random(seed);
     const auto job = test::try_job_of(random_experts(random));
     if (!job) continue;
-    expect_engines_agree(*job, random, seed);
+    test::expect_engines_agree(*job, random, seed);
     if (testing::Test::HasFailure()) return;
     uneven += workload::expert_loads(*job).even() ? 0 : 1;
   }

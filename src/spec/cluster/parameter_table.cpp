@@ -184,7 +184,7 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "time of casts to FP8 relative to kernels of their own: a compiler fuses them; without it, 1"},
     {kSoftware, "kernels.unpack_factor", "", 0.5, 20, false,
      "time of unpacking 4-bit weights relative to a kernel that only reads and writes as much; "
-     "without it, 3.3"},
+     "without it, 2.7"},
     {kSoftware, "optimizer.host_rate", "1/s", 1e6, 1e12, false,
      "parameters a second that a node's processors update, of an offloaded optimizer; without it, "
      "5e9"},

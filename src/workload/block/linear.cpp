@@ -225,8 +225,7 @@ void linear_backward(BlockWriter& writer, const Linear& linear) {
 }
 
 void linear_dgrad(BlockWriter& writer, const Linear& linear) { add_dgrad(writer, linear); }
-void linear_wgrad(BlockWriter& writer, const Linear& linear) { add_wgrad(writer, linear); }
-void weight_backward(BlockWriter& writer, const Linear& linear) { add_own_wgrad(writer, linear); }
+void linear_wgrad(BlockWriter& writer, const Linear& linear) { add_own_wgrad(writer, linear); }
 
 void tensor_gather(BlockWriter& writer, Module module, double bytes, Pass pass) {
   tensor_collective(writer, module, CollectiveKind::kAllGather, bytes, Stream::kCompute, pass);

@@ -40,10 +40,8 @@ Linear make_linear(const BlockWriter& writer, std::string name, Module module, i
 void linear_forward(BlockWriter& writer, const Linear& linear);
 /// Casts the incoming gradient, then dgrad and (unless frozen) wgrad, no collective.
 void linear_backward(BlockWriter& writer, const Linear& linear);
-/// wgrad alone, of a layer with nothing trained before it.
-void weight_backward(BlockWriter& writer, const Linear& linear);
-
-/// One half of it, of a layer that is not quantized and not adapted.
+/// Either half alone, of a layer that is neither cast nor adapted: dgrad, and (unless frozen)
+/// wgrad.
 void linear_dgrad(BlockWriter& writer, const Linear& linear);
 void linear_wgrad(BlockWriter& writer, const Linear& linear);
 

@@ -60,7 +60,7 @@ void patches_forward(BlockWriter& writer, const spec::Vision& vision) {
 
 void patches_backward(BlockWriter& writer, const spec::Vision& vision) {
   if (vision.tower.embedding_norm) norm_backward(writer, "patch_norm_backward", false);
-  weight_backward(writer, patch_linear(writer, vision));
+  linear_wgrad(writer, patch_linear(writer, vision));
 }
 
 void projector_forward(BlockWriter& writer, const spec::Vision& vision) {
