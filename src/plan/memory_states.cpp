@@ -16,6 +16,8 @@
 //   ZeRO 2                            2          4/D or 2/D 12 / D
 //   ZeRO 3, Megatron-FSDP             2 / D      4/D or 2/D 12 / D
 //   PyTorch FSDP, FP32 shards         4 / D      4 / D      8 / D
+//   PyTorch DDP under autocast        4          4, and 4   8 (the second of buckets, from two
+//                                                           replicas on)
 //   nanotron, ZeRO 0                  2          4 + 2      12
 //   nanotron, ZeRO 1                  2          4 + 2      12 / D, and 2 + 2 / D of gather buffers
 //   optimizer on the host             2, or 2/D  as above,  0
@@ -25,7 +27,7 @@
 //   without master weights            2          2          two moments
 //
 // 16-bit gradients are copied to FP32 for the optimizer step (4 / D). FP32 training has no separate
-// master. PyTorch FSDP has no gradients before the backward of a step's only micro batch
+// master. PyTorch has no gradients of its own before the backward of a step's only micro batch
 // (`gradients_appear_in_backward`). nanotron adds its FP32 gradients up beside the 16-bit ones in
 // PyTorch DDP's buckets (none with one replica), and keeps the flat output and input of the
 // all-gather that follows the sharded step until the next forward. Its row is read off 1,070
@@ -57,19 +59,27 @@ bool torch_fsdp(const spec::Job& job) {
   return job.training.framework == spec::Framework::kTorchFsdp && fully_sharded(job);
 }
 
+/// Gradients are PyTorch's own: whole ones without sharding, or FSDP's shards.
+bool torch_gradients(const spec::Job& job) {
+  const bool torch = job.training.framework == spec::Framework::kTorchFsdp;
+  return torch && (fully_sharded(job) || job.parallelism.zero_stage == 0);
+}
+
 /// PyTorch FSDP's shards of trained parameters are the master weights.
 bool shards_are_masters(const spec::Job& job) {
   return torch_fsdp(job) && job.training.master_weights;
 }
 
 double trained_weight_bytes(const spec::Job& job) {
-  return shards_are_masters(job) ? 4 : element_bytes(job);
+  return shards_are_masters(job) || workload::weights_are_masters(job) ? 4 : element_bytes(job);
 }
 
 /// Of a trained parameter: both moments, and its master where no shard is one.
 double optimizer_bytes(const spec::Job& job) {
   return 2 * workload::moment_bytes(job.training.moments) +
-         (shards_are_masters(job) ? 0 : workload::master_bytes(job.training));
+         (shards_are_masters(job) || workload::weights_are_masters(job)
+              ? 0
+              : workload::master_bytes(job.training));
 }
 
 Shards shards_from(const spec::Job& job, bool sharded) {
@@ -243,23 +253,25 @@ bool wide_gradients(const spec::Job& job) {
          job.training.precision == spec::Precision::kFp32;
 }
 
-/// nanotron: PyTorch DDP's gradient buckets.
-double nanotron_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
-  if (!nanotron(job) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
-  return element_bytes(job) * trainable(share, {});
+/// PyTorch DDP's gradient buckets, which its gradients are copied into and out of
+/// (gradient_as_bucket_view is off unless asked for); nanotron's are in 16 bit.
+double bucket_bytes(const spec::Job& job, const ParameterShare& share) {
+  const bool whole = torch_gradients(job) && !fully_sharded(job);
+  if (!(nanotron(job) || whole) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
+  return (whole && wide_gradients(job) ? 4 : element_bytes(job)) * trainable(share, {});
 }
 
 }  // namespace
 
 bool gradients_appear_in_backward(const spec::Job& job) {
-  return torch_fsdp(job) && job.trains() && !job.training.optimizer_offload &&
+  return torch_gradients(job) && job.trains() && !job.training.optimizer_offload &&
          job.parallelism.pp == 1 && job.micro_batches() == 1;
 }
 
 double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
   const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 2;
   return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
-         nanotron_bucket_bytes(job, share);
+         bucket_bytes(job, share);
 }
 
 double cached_gradients(const spec::Job& job, const ParameterShare& share, double lift) {

@@ -102,7 +102,7 @@ Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, I
     flops += passes.base * 2 * tokens * matrix.copies * matrix.in * matrix.out;
     if (lora_adapts(job, matrix.name))
       flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank *
-               (matrix.in + matrix.out);
+               (adapters_of(job, matrix.name) * matrix.in + matrix.out);
   }
   return flops;
 }

@@ -60,4 +60,14 @@ bool lora_adapts(const spec::Job& job, std::string_view matrix) {
   return adaptable && (targets.empty() || base::contains(targets, target));
 }
 
+int module_parts(const spec::Model& model, std::string_view matrix) {
+  if (!model.gated) return 1;
+  return matrix == "qkv" ? 3 : matrix.ends_with("fc1") ? 2 : 1;
+}
+
+int adapters_of(const spec::Job& job, std::string_view matrix) {
+  const bool modules = job.software.parameters.value_or("modules.eager", 0) > 0;
+  return modules ? module_parts(job.model, matrix) : 1;
+}
+
 }  // namespace ergometer::workload

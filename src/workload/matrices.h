@@ -22,5 +22,10 @@ std::vector<Matrix> mlp_matrices(const spec::Model& model, const spec::Layer& la
 /// all input projections of latent attention, fc1 and fc2 for those of experts and shared experts
 /// too.
 bool lora_adapts(const spec::Job& job, std::string_view matrix);
+/// Matrices that transformers keeps apart of one of ours: queries, keys and values, gate and up.
+/// Models without a gate are taken for those that have one matrix as we do (GPT-2, GPT-NeoX).
+int module_parts(const spec::Model& model, std::string_view matrix);
+/// Adapters beside it: PEFT has one for each matrix that transformers keeps apart.
+int adapters_of(const spec::Job& job, std::string_view matrix);
 
 }  // namespace ergometer::workload

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/collection.h"
+#include "workload/storage.h"
 
 namespace ergometer::workload {
 namespace {
@@ -61,6 +62,11 @@ Shapes shapes_of(const spec::Job& job) {
   shapes.fp8_transposes = shapes.fp8 && !multiplies_fp8_in_any_layout(job.cluster.node.gpu);
   shapes.element = training.precision == spec::Precision::kFp32 ? 4 : 2;
   shapes.gradient = training.gradients_fp32 ? 4 : 2;
+  shapes.modules = shapes.training && job.software.parameters.value_or("modules.eager", 0) > 0;
+  shapes.autocast = weights_are_masters(job) && !shapes.lora;
+  shapes.masks_windows = shapes.modules && training.attention == spec::AttentionBackend::kCudnn;
+  // The embedding's output is as wide as its weights, and what is added to it stays so.
+  shapes.stream = shapes.modules && shapes.autocast ? 4 : shapes.element;
   set_lengths(job, shapes);
   shapes.tiles = model.vision ? job.micro_batch_tiles() : 0;
   shapes.hidden = model.hidden;
@@ -96,6 +102,10 @@ double executed_pairs(const Shapes& shapes, int64_t window) {
   const double pairs = attention_pairs(shapes, window);
   if (!shapes.causal) return pairs;
   const double queries = static_cast<double>(shapes.query_length), keys = reachable_keys(shapes);
+  // transformers/masking_utils.py leaves the mask away where the window is longer than the
+  // sequence.
+  if (shapes.masks_windows && window > 0 && static_cast<double>(window) <= keys)
+    return queries * keys;
   const double edges = window > 0 && static_cast<double>(window) < keys ? 2 : 1;
   return std::fmin(pairs + edges * queries * kAttentionTile / 2, queries * keys);
 }

@@ -14,6 +14,8 @@ void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& 
 /// What a block keeps for backward, see activations.cpp.
 ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
                                   const spec::Layer& layer);
+/// Adds what autocast leaves of so many weights until their layer's backward: the 16-bit copy.
+void keep_cast_weights(const Shapes& shapes, double weights, ActivationShare& share);
 ActivationShare embedding_activations(const spec::Job& job, const Shapes& shapes);
 ActivationShare head_activations(const spec::Job& job, const Shapes& shapes);
 ActivationShare vocabulary_activations(const spec::Job& job, const Shapes& shapes);

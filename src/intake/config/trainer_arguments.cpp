@@ -201,6 +201,7 @@ class TrainerReader {
       if (read_.flag(older, false) && backend.empty()) read_.set("attention_backend", "fa2", older);
     if (!word.empty() && backend.empty() && word != "auto" && !word.starts_with("kernels-"))
       read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
+    compiles_ = read_.flag("torch_compile", false);
     const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
     if (!liger.empty() && read_.flag(liger, false)) {
       read_.set("linear_cross_entropy_fusion", "true", liger);
@@ -318,7 +319,8 @@ class TrainerReader {
   Result<void> read_sharding() {
     read_.set_fallback("zero", "0", "neither FSDP nor DeepSpeed");
     read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
-    spec::set_framework(read_.reading().fallbacks, "transformers", read_.file());
+    spec::set_framework(read_.reading().fallbacks,
+                        compiles_ ? "transformers-compiled" : "transformers", read_.file());
     ERGOMETER_TRY(read_fsdp_file());
     const std::string fsdp = base::lower(read_.text("fsdp"));
     if (!is_off(fsdp)) read_fsdp(fsdp);
@@ -420,6 +422,7 @@ class TrainerReader {
   spec::FlatYaml values_;
   TrainerKind kind_;
   FlatReader read_;
+  bool compiles_ = false;
 };
 
 /// LLaMA-Factory by words that it alone has; a template is a word of other programs as well.

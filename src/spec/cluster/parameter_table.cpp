@@ -178,6 +178,9 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "share of the tensors held by asynchronous collectives that is lost too; without it, 0"},
     {kSoftware, "overlap.expert_share", "", 0, 1, false,
      "share of expert transfers that hides beside another micro batch, where that is asked for"},
+    {kSoftware, "modules.eager", "", 0, 1, false,
+     "1: every operator of a layer is a kernel of its own, as huggingface/transformers writes it; "
+     "without it, 0: fused kernels, kernels.memory_factor apart"},
     {kSoftware, "kernels.memory_factor", "", 0.3, 5, true,
      "time of memory-bound kernels relative to the fused ones the kernel parameters describe"},
     {kSoftware, "kernels.cast_factor", "", 0, 2, false,

@@ -94,8 +94,10 @@ struct Model {
   StateSpace state_space;
   Activation activation = Activation::kSilu;
   bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
+  bool written_gelu = false;  ///< GELU by operators of their own where no kernel fuses it: "gelu_new"
   NormKind norm = NormKind::kRmsNorm;
   PositionKind positions = PositionKind::kRotary;
+  double rotary_share = 1;  ///< of a head's width that rotary positions turn (GPT-NeoX: 0.25)
   int norms_per_layer =
       2;  ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
   bool norm_bias = false;

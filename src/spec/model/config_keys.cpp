@@ -28,6 +28,7 @@ constexpr std::array kAliases = std::to_array<std::array<std::string_view, 7>>({
     {"n_shared_experts", "num_shared_experts"},
     {"moe_intermediate_size", "moe_ffn_hidden_size"},
     {"num_nextn_predict_layers", "mtp_num_layers"},
+    {"partial_rotary_factor", "rotary_pct"},
 });
 
 /// In the order of the alphabet, for whoever looks one up.
@@ -120,7 +121,6 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "output_router_logits",
     "output_scores",
     "pad_token_id",
-    "partial_rotary_factor",
     "prefix",
     "pretraining_tp",
     "problem_type",
@@ -143,7 +143,6 @@ constexpr std::array kHarmless = std::to_array<std::string_view>({
     "rotary_base",
     "rotary_dim",
     "rotary_emb_base",
-    "rotary_pct",
     "routed_scaling_factor",
     "router_aux_loss_coef",
     "router_aux_loss_factor",

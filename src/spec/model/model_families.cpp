@@ -81,6 +81,7 @@ void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model
 
 void read_activation(ConfigReader& config, std::string_view fallback, Model& model) {
   const std::string word = config.text("hidden_act", std::string(fallback));
+  model.written_gelu = word == "gelu_new" || word == "gelu_fast";
   if (word == "silu" || word == "swish" || word == "swiglu")
     model.activation = Activation::kSilu;
   else if (word.starts_with("gelu") || word == "quick_gelu")

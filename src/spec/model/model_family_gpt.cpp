@@ -64,6 +64,7 @@ void read_gpt_neo(ConfigReader& config, Model& model) {
 }
 
 void read_gpt_neox(ConfigReader& config, Model& model) {
+  model.rotary_share = 0.25;
   read_sizes(config, {64, 0, 24576, 50432, 2048}, model);
   set_biased_gpt(model);
   read_activation(config, "gelu", model);

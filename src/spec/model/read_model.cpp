@@ -231,6 +231,7 @@ Result<Model> parse_model(std::string_view json_text, const std::string& file) {
   model.architecture = family->model_type;
   model.source = source_of(config);
   family->read(config, model);
+  model.rotary_share = config.real("partial_rotary_factor", model.rotary_share, 0.01, 1);
   if (!config.error()) check_model(config, model);
   if (config.error()) return tl::unexpected(*config.error());
   model.unknown_keys = config.unknown_keys();

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "workload/block/mamba.h"
+#include "workload/block/modules.h"
 #include "workload/block/moe.h"
 #include "workload/matrices.h"
 #include "workload/shares.h"
@@ -54,10 +55,18 @@ double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens);
 /// product with quantized weights saves its input too: from 16 bit to NF4 LitGPT's peaks fall by
 /// 12.6 and 13.6 bytes a token, layer and hidden element less than the weights do (Llama 2 7B, Phi
 /// 1.5; tests/validation/truth/oom_outcomes.csv).
+/// Where norms or adapters are in FP32 each matrix of transformers has a copy of its own.
 double linear_input(const spec::Job& job, const Shapes& shapes, std::string_view matrix) {
-  if (shapes.lora)
-    return lora_adapts(job, matrix) || keeps_quantized(job.training, matrix) ? shapes.element : 0;
-  return shapes.fp8 ? shapes.quantized_bytes : shapes.element;
+  const bool adapted = shapes.lora && lora_adapts(job, matrix);
+  if (shapes.lora && !adapted && !keeps_quantized(job.training, matrix)) return 0;
+  const bool apart = shapes.modules && (adapted || norms_in_fp32(shapes, job.model));
+  const int copies = apart ? module_parts(job.model, matrix) : 1;
+  return copies * (shapes.fp8 && !shapes.lora ? shapes.quantized_bytes : shapes.element);
+}
+
+/// Bytes an element that a norm saves, of its input and of what it is multiplied with.
+double norm_input(const spec::Job& job, const Shapes& shapes) {
+  return shapes.modules ? module_norm_keeps(shapes, job.model) : shapes.element;
 }
 
 /// Tokens of what a column-parallel layer, or its adapter, saves.
@@ -103,7 +112,7 @@ void add_heads(const spec::Job& job, const Shapes& shapes, Parts& parts) {
                 static_cast<double>((shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim));
   if (job.model.qk_norm)
     parts.add("qk_norm_input",
-              shapes.element * tokens(shapes) *
+              norm_input(job, shapes) * tokens(shapes) *
                   static_cast<double>((shapes.heads + shapes.kv_heads) * shapes.qk_dim));
   add_output(job, shapes, parts);
   add_core(job, shapes, parts);
@@ -136,7 +145,10 @@ double gate_copies(const spec::Job& job) {
 void add_mlp(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (recomputes(job, "mlp")) return;
   const double width = tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
-  parts.add("fc1_output", shapes.element * branches(job.model) * width);
+  if (shapes.modules && job.model.written_gelu)
+    parts.add("written_activation", written_gelu_keeps() * width);
+  else
+    parts.add("fc1_output", shapes.element * branches(job.model) * width);
   parts.add("gate_output", shapes.element * gate_copies(job) * width);
   parts.add("fc2_input", linear_input(job, shapes, "fc2") * width);
 }
@@ -209,7 +221,7 @@ void add_half_stream(const spec::Job& job, const Shapes& shapes, const spec::Lay
   const bool mixes = layer.mixer != spec::Mixer::kNone;
   const bool rebuilt =
       recomputes(job, "layernorm") || (!mixes && !layer.moe && recomputes(job, "mlp"));
-  parts.add(mixes ? "input_norm_input" : "mlp_norm_input", shapes.element * stream);
+  parts.add(mixes ? "input_norm_input" : "mlp_norm_input", norm_input(job, shapes) * stream);
   if (!rebuilt)
     mixes ? add_mixer_input(job, shapes, layer, parts) : add_feed_input(job, shapes, layer, parts);
   if (job.model.dropout > 0) parts.add("dropout_masks", stream);
@@ -224,14 +236,15 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
   const bool one_norm = model.parallel_branches && model.norms_per_layer == 1;
   const bool rebuilt = recomputes(job, "layernorm");
   const double stream = shard_stream(shapes);
-  parts.add("input_norm_input", shapes.element * stream);
+  parts.add("input_norm_input", norm_input(job, shapes) * stream);
   if (!rebuilt) add_mixer_input(job, shapes, layer, parts);
   // In parallel branches both norms read the same tensor; with one norm both linear layers do.
-  if (!model.parallel_branches) parts.add("mlp_norm_input", shapes.element * stream);
+  if (!model.parallel_branches) parts.add("mlp_norm_input", norm_input(job, shapes) * stream);
   const bool kept = one_norm && (!shapes.lora || lora_adapts(job, "qkv"));
   if (!kept && !rebuilt && !(recomputes(job, "mlp") && !layer.moe))
     add_feed_input(job, shapes, layer, parts);
-  if (model.norms_per_layer == 4) parts.add("output_norm_inputs", 2 * shapes.element * stream);
+  if (model.norms_per_layer == 4)
+    parts.add("output_norm_inputs", 2 * norm_input(job, shapes) * stream);
   if (model.dropout > 0) parts.add("dropout_masks", (model.parallel_branches ? 1 : 2) * stream);
 }
 
@@ -248,7 +261,7 @@ void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 /// that enters, and in the MLP, whose kept tensors are freed as it goes, the gradients around the
 /// activation or the gathered ones.
 double layer_transient(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer) {
-  const double incoming = shapes.element * shard_stream(shapes);
+  const double incoming = shapes.stream * shard_stream(shapes);
   if (!layer.feed_forward) {
     // A state-space mixer's backward holds the states of all chunks and their gradients.
     if (layer.mixer != spec::Mixer::kStateSpace) return incoming;
@@ -297,7 +310,8 @@ double loss_transient(const spec::Job& job, const Shapes& shapes) {
 }
 
 void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
-  if (job.model.final_norm) parts.add("final_norm_input", shapes.element * shard_stream(shapes));
+  if (job.model.final_norm)
+    parts.add("final_norm_input", norm_input(job, shapes) * shard_stream(shapes));
   if (job.parallelism.divides_vocabulary()) return;
   if (!shapes.lora) parts.add("head_input", shapes.element * shard_stream(shapes));
   parts.add("logits", kept_logits(job, shapes));
@@ -315,8 +329,12 @@ ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
   add_mixer(job, shapes, layer, parts);
   if (layer.feed_forward) layer.moe ? add_moe(job, shapes, parts) : add_mlp(job, shapes, parts);
   add_adapters(job, shapes, parts);
-  share.checkpoint = shapes.element * shard_stream(shapes);
+  share.checkpoint = shapes.stream * shard_stream(shapes);
   return share;
+}
+
+void keep_cast_weights(const Shapes& shapes, double weights, ActivationShare& share) {
+  if (shapes.autocast) Parts(share).add("cast_weights", shapes.element * weights);
 }
 
 ActivationShare embedding_activations(const spec::Job& job, const Shapes& shapes) {

@@ -1,6 +1,7 @@
 #include "workload/block/attention.h"
 
 #include "workload/block/linear.h"
+#include "workload/block/modules.h"
 #include "workload/matrices.h"
 
 namespace ergometer::workload {
@@ -69,14 +70,27 @@ double query_key_bytes(const Shapes& shapes) {
 
 void rope(BlockWriter& writer, double bytes, Pass pass) {
   if (writer.model().positions != spec::PositionKind::kRotary) return;
-  const int passes = writer.job().training.fused_rope ? 1 : kUnfusedRopePasses;
   const char* name = pass == Pass::kBackward ? "rope_backward" : "rope";
+  if (writer.shapes().modules) {
+    const double elements = bytes / (2 * writer.shapes().element);
+    const ModuleWork work = module_rope(writer, elements, pass == Pass::kBackward);
+    return writer.memory({Module::kAttention, name, work.bytes, work.kernels}, pass);
+  }
+  const int passes = writer.job().training.fused_rope ? 1 : kUnfusedRopePasses;
   writer.memory({Module::kAttention, name, passes * bytes, 2 * passes}, pass);
 }
 
 void query_key_norms(BlockWriter& writer, Pass pass) {
   if (!writer.model().qk_norm) return;
   const bool backward = pass == Pass::kBackward;
+  if (writer.shapes().modules) {
+    const double elements = query_key_bytes(writer.shapes()) / (2 * writer.shapes().element);
+    const ModuleWork work =
+        backward ? module_norm_backward(writer, elements) : module_norm(writer, elements);
+    return writer.memory(
+        {Module::kNorm, backward ? "qk_norm_backward" : "qk_norm", work.bytes, 2 * work.kernels},
+        pass);
+  }
   writer.memory({Module::kNorm, backward ? "qk_norm_backward" : "qk_norm",
                  (backward ? 1.5 : 1.0) * query_key_bytes(writer.shapes()), 2},
                 pass);

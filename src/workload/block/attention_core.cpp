@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "workload/block/attention.h"
+#include "workload/block/modules.h"
 
 // FLOPs: scores and values are two products forward; backward is five (the scores once more, and
 // two gradients of each product), so 2.5 times forward executed, 2 times by the convention.
@@ -117,13 +118,20 @@ void unfused_product(BlockWriter& writer, const Part& part, int64_t window, Pass
   writer.add(std::move(op));
 }
 
+/// `scores`: bytes of the square, once.
+ModuleWork softmax_work(const BlockWriter& writer, double scores, bool backward) {
+  if (writer.shapes().modules) return module_softmax(scores / writer.shapes().element, backward);
+  return {(backward ? 3 : 2) * scores, 1};
+}
+
 void unfused_forward(BlockWriter& writer, const Part& part, int64_t window) {
   const Shapes& shapes = writer.shapes();
   const CoreBytes bytes = core_bytes(shapes, part, window);
   const Pass pass = writer.pass();
   unfused_product(writer, part, window, pass, "attention_scores", shapes.qk_dim,
                   bytes.q + bytes.k + bytes.scores, 1);
-  writer.memory({Module::kAttention, "softmax", 2 * bytes.scores, 1, 0, true});
+  const ModuleWork softmax = softmax_work(writer, bytes.scores, false);
+  writer.memory({Module::kAttention, "softmax", softmax.bytes, softmax.kernels, 0, true});
   if (writer.model().dropout > 0)
     writer.memory(
         {Module::kAttention, "attention_dropout", bytes.scores * (2 + 1 / shapes.element)});
@@ -141,7 +149,9 @@ void unfused_backward(BlockWriter& writer, const Part& part, int64_t window) {
     writer.memory(
         {Module::kAttention, "attention_dropout_backward", bytes.scores * (2 + 1 / shapes.element)},
         pass);
-  writer.memory({Module::kAttention, "softmax_backward", 3 * bytes.scores, 1, 0, true}, pass);
+  const ModuleWork softmax = softmax_work(writer, bytes.scores, true);
+  writer.memory({Module::kAttention, "softmax_backward", softmax.bytes, softmax.kernels, 0, true},
+                pass);
   unfused_product(writer, part, window, pass, "attention_scores_backward", shapes.qk_dim,
                   2 * (bytes.scores + bytes.q + bytes.k), 2);
 }

@@ -1,5 +1,7 @@
 #include "workload/block/eager.h"
 
+#include "workload/block/modules.h"
+
 namespace ergometer::workload {
 namespace {
 
@@ -7,7 +9,9 @@ namespace {
 /// of their own two sums for attention and one for a gated MLP, each of two read, one written.
 double input_gradient_bytes(const BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
-  if (writer.model().gated) return (2 + 1) * 3 * shapes.stream_bytes();
+  const double width =
+      norms_in_fp32(shapes, writer.model()) && shapes.modules ? 4 / shapes.element : 1;
+  if (writer.model().gated) return (2 + 1) * 3 * width * shapes.stream_bytes();
   return 2 * shapes.element *
          static_cast<double>(shapes.tokens * (shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim);
 }
@@ -35,7 +39,8 @@ void eager_backward(BlockWriter& writer, const spec::Layer& layer) {
                        static_cast<double>(writer.shapes().shard_tokens * writer.shapes().hidden);
   writer.memory({Module::kAttention, "input_grad_joins", input_gradient_bytes(writer), 2},
                 Pass::kBackward);
-  writer.memory({Module::kNorm, "norm_wgrad", 2 * 2 * shard, 2}, Pass::kWeight);
+  if (!writer.shapes().modules)
+    writer.memory({Module::kNorm, "norm_wgrad", 2 * 2 * shard, 2}, Pass::kWeight);
   const double biases = bias_gradient_bytes(writer, layer);
   if (biases > 0) writer.memory({Module::kMlp, "bias_wgrad", biases, 4}, Pass::kWeight);
 }

@@ -4,6 +4,7 @@
 #include "workload/block/linear.h"
 #include "workload/block/mamba.h"
 #include "workload/block/mlp.h"
+#include "workload/block/modules.h"
 
 namespace ergometer::workload {
 namespace {
@@ -15,6 +16,10 @@ double stream_shard_elements(const Shapes& shapes) {
 /// Bias, dropout and residual addition in one kernel; dropout keeps a one-byte mask.
 void residual_add(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
+  if (shapes.modules) {
+    const ModuleWork work = module_residual(writer, stream_shard_elements(shapes), false);
+    return writer.memory({Module::kNorm, name, work.bytes, work.kernels});
+  }
   const double mask = writer.model().dropout > 0 && shapes.training ? 1 : 0;
   writer.memory({Module::kNorm, name, (3 * shapes.element + mask) * stream_shard_elements(shapes)});
 }
@@ -31,6 +36,12 @@ void layer_scale(BlockWriter& writer, const char* name, Pass pass) {
 /// Without dropout the gradient passes through untouched.
 void residual_backward(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
+  if (shapes.modules) {
+    const ModuleWork work = module_residual(writer, stream_shard_elements(shapes), true);
+    if (work.bytes > 0)
+      writer.memory({Module::kNorm, name, work.bytes, work.kernels}, Pass::kBackward);
+    return;
+  }
   if (writer.model().dropout > 0)
     writer.memory({Module::kNorm, name, (2 * shapes.element + 1) * stream_shard_elements(shapes)},
                   Pass::kBackward);
@@ -137,6 +148,10 @@ void feed_forward_backward(BlockWriter& writer, const spec::Layer& layer) {
 
 void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) {
   const Shapes& shapes = writer.shapes();
+  if (shapes.modules) {
+    const ModuleWork work = module_norm(writer, stream_shard_elements(shapes));
+    return writer.memory({Module::kNorm, name, work.bytes, work.kernels});
+  }
   double write = shapes.element;
   // With a scale known beforehand the norm writes FP8 itself, transposed as well where GEMMs need
   // it.
@@ -148,9 +163,11 @@ void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) 
 
 void norm_backward(BlockWriter& writer, const char* name, bool residual) {
   const Shapes& shapes = writer.shapes();
-  const double bytes = 3 * shapes.element * stream_shard_elements(shapes);
-  writer.memory({Module::kNorm, name, bytes, 2},
-                Pass::kBackward);  // dx, and the reduction of the weight's gradient
+  const double bytes = 3 * shapes.stream * stream_shard_elements(shapes);
+  const ModuleWork work = shapes.modules
+                              ? module_norm_backward(writer, stream_shard_elements(shapes))
+                              : ModuleWork{bytes, 2};  // dx, and the sum of the weight's gradient
+  writer.memory({Module::kNorm, name, work.bytes, work.kernels}, Pass::kBackward);
   if (residual) writer.memory({Module::kNorm, "residual_grad_add", bytes}, Pass::kBackward);
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "workload/block/modules.h"
+#include "workload/matrices.h"
 #include "workload/storage.h"
 
 namespace ergometer::workload {
@@ -71,8 +73,32 @@ void unpack_weights(BlockWriter& writer, const Linear& linear, Pass pass) {
                 pass);
 }
 
+bool is_adapter(const Linear& linear) { return linear.name.find("_lora_") != std::string::npos; }
+
+/// Autocast makes 16 bit of what the product reads. Backward has that copy still.
+void cast_weights(BlockWriter& writer, const Linear& linear) {
+  if (writer.shapes().autocast)
+    writer.memory({linear.module, linear.name + "_weight_cast", weight_cast_bytes(weights(linear)),
+                   launches(linear), 0, true},
+                  writer.pass());
+}
+
+/// Casts of what stands around the layer, with one product of ours for several of transformers.
+void cast_input(BlockWriter& writer, const Linear& linear, bool backward) {
+  if (!writer.shapes().modules || is_adapter(linear)) return;
+  const double elements = linear.rows * static_cast<double>(linear.in);
+  const ModuleWork work = backward ? module_input_casts_backward(writer, linear.name, elements)
+                                   : module_input_casts(writer, linear.name, elements);
+  if (work.bytes > 0)
+    writer.memory({linear.module, linear.name + (backward ? "_grad_cast" : "_input_cast"),
+                   work.bytes, work.kernels, 0, true},
+                  backward ? Pass::kBackward : writer.pass());
+}
+
 void add_forward_gemm(BlockWriter& writer, const Linear& linear) {
   unpack_weights(writer, linear, writer.pass());
+  cast_input(writer, linear, false);
+  cast_weights(writer, linear);
   Operator op = gemm(writer, linear, writer.pass(), GemmLayout::kTn, "");
   op.m = rows_per_group(linear);
   op.n = linear.out;
@@ -93,6 +119,15 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
                  (linear.rows * static_cast<double>(linear.out) + weights(linear)) +
              writer.shapes().element * linear.rows * static_cast<double>(linear.in);
   add_gemm(writer, linear, std::move(op));
+  cast_input(writer, linear, true);
+}
+
+/// PyTorch's own gradients: none is added up of a step's first micro batch.
+void keep_gradient(BlockWriter& writer, const Linear& linear) {
+  const double bytes = weight_gradient_bytes(writer, weights(linear));
+  if (bytes > 0 && !scatters_gradients(writer.job()))
+    writer.memory({linear.module, linear.name + "_grad_accumulate", bytes, 1, 0, true},
+                  Pass::kWeight);
 }
 
 void add_wgrad(BlockWriter& writer, const Linear& linear) {
@@ -106,6 +141,7 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
       operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in + linear.out) +
       weights(linear) * (fused ? 2 * shapes.gradient : shapes.element);
   add_gemm(writer, linear, std::move(op));
+  if (shapes.modules || shapes.autocast) return keep_gradient(writer, linear);
   if (!fused && !scatters_gradients(writer.job()))
     writer.memory({linear.module, linear.name + "_grad_accumulate",
                    weights(linear) * (shapes.element + 2 * shapes.gradient), 1, 0, true},
@@ -122,13 +158,13 @@ void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width,
 
 /// The two narrow matrices beside an adapted layer, as layers of their own; never quantized, always
 /// trained.
-std::pair<Linear, Linear> adapter(const Linear& linear) {
+std::pair<Linear, Linear> adapter(const Linear& linear, int64_t parts) {
   Linear down = linear, up = linear;
   down.fp8 = up.fp8 = false;
   down.quantized = up.quantized = false;
   down.name += "_lora_a";
-  down.out = linear.lora_rank;
-  down.model_out = static_cast<double>(linear.lora_rank);
+  down.out = linear.lora_rank * parts;
+  down.model_out = static_cast<double>(down.out);
   down.model_rows = linear.model_rows / linear.lora_in_repeats;
   up.name += "_lora_b";
   up.in = linear.lora_rank;
@@ -136,24 +172,35 @@ std::pair<Linear, Linear> adapter(const Linear& linear) {
   return {down, up};
 }
 
+/// The adapter's output added to the layer's, backward its input's gradient to the other's.
+ModuleWork add_of_adapter(const BlockWriter& writer, const Linear& linear, int parts,
+                          bool backward) {
+  const double in = linear.rows * static_cast<double>(linear.in),
+               out = linear.rows * static_cast<double>(linear.out);
+  if (writer.shapes().modules) return module_adapter(in, out, parts, backward);
+  return {3 * writer.shapes().element * (backward ? in : out), 1};
+}
+
 void add_adapter_forward(BlockWriter& writer, const Linear& linear) {
   if (linear.lora_rank == 0) return;
-  const auto [down, up] = adapter(linear);
+  const int parts = adapters_of(writer.job(), linear.name);
+  const auto [down, up] = adapter(linear, parts);
   add_forward_gemm(writer, down);
   add_forward_gemm(writer, up);
-  writer.memory({linear.module, linear.name + "_lora_add",
-                 3 * writer.shapes().element * linear.rows * static_cast<double>(linear.out)});
+  const ModuleWork add = add_of_adapter(writer, linear, parts, false);
+  writer.memory({linear.module, linear.name + "_lora_add", add.bytes, add.kernels});
 }
 
 void add_adapter_backward(BlockWriter& writer, const Linear& linear) {
   if (linear.lora_rank == 0) return;
-  const auto [down, up] = adapter(linear);
+  const int parts = adapters_of(writer.job(), linear.name);
+  const auto [down, up] = adapter(linear, parts);
   add_dgrad(writer, up);
   add_wgrad(writer, up);
   add_dgrad(writer, down);
   add_wgrad(writer, down);
-  writer.memory({linear.module, linear.name + "_lora_add_dgrad",
-                 3 * writer.shapes().element * linear.rows * static_cast<double>(linear.in)},
+  const ModuleWork add = add_of_adapter(writer, linear, parts, true);
+  writer.memory({linear.module, linear.name + "_lora_add_dgrad", add.bytes, add.kernels},
                 Pass::kBackward);
 }
 

@@ -37,6 +37,18 @@ Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload,
   return block;
 }
 
+/// Elements of the matrices that the block multiplies with.
+double matrix_elements(const Workload& workload, const Block& block) {
+  double elements = 0;
+  for (const Item& item : block.forward) {
+    if (item.kind != Item::Kind::kOperator) continue;
+    const Operator& op = workload.operators[static_cast<size_t>(item.op)];
+    if (op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm)
+      elements += static_cast<double>(op.groups) * static_cast<double>(op.n * op.k);
+  }
+  return elements;
+}
+
 int add_block(Workload& workload, Block block) {
   workload.blocks.push_back(std::move(block));
   return static_cast<int>(workload.blocks.size()) - 1;
@@ -73,6 +85,7 @@ int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
                            backward, forward);
   set_parameters(job, shapes, workload, layer, block);
   block.activations = layer_activations(job, shapes, layer);
+  keep_cast_weights(shapes, matrix_elements(workload, block), block.activations);
   if (recomputes_by_operator(job))
     block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
   return add_block(workload, std::move(block));
@@ -189,6 +202,7 @@ int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
                            head_backward, [](BlockWriter&) {});
   set_parameters(job, shapes, workload, {}, block);
   block.activations = head_activations(job, shapes);
+  keep_cast_weights(shapes, matrix_elements(workload, block), block.activations);
   return add_block(workload, std::move(block));
 }
 

@@ -56,14 +56,14 @@ double elements(const BlockWriter& writer, const MlpPart& part) {
 
 void first_forward(BlockWriter& writer, const MlpPart& part, MlpEdges edges) {
   column_forward(writer, fc1(writer, part), edges.gather);
-  writer.memory({part.module, part.prefix + "activation",
-                 activation_forward_bytes(writer, elements(writer, part))});
+  const ModuleWork work = activation_work(writer, elements(writer, part), false);
+  writer.memory({part.module, part.prefix + "activation", work.bytes, work.kernels});
 }
 
 void second_backward(BlockWriter& writer, const MlpPart& part, MlpEdges edges) {
   row_backward(writer, fc2(writer, part), edges.reduce);
-  writer.memory({part.module, part.prefix + "activation_backward",
-                 activation_backward_bytes(writer, elements(writer, part))},
+  const ModuleWork work = activation_work(writer, elements(writer, part), true);
+  writer.memory({part.module, part.prefix + "activation_backward", work.bytes, work.kernels},
                 Pass::kBackward);
 }
 
@@ -82,12 +82,11 @@ void shared_gate(BlockWriter& writer, Pass pass) {
 
 }  // namespace
 
-double activation_forward_bytes(const BlockWriter& writer, double elements) {
-  return writer.shapes().element * elements * (writer.model().gated ? 3 : 2);
-}
-
-double activation_backward_bytes(const BlockWriter& writer, double elements) {
-  return writer.shapes().element * elements * (writer.model().gated ? 5 : 3);
+ModuleWork activation_work(const BlockWriter& writer, double elements, bool backward) {
+  if (writer.shapes().modules) return module_activation(writer, elements, backward);
+  const bool gated = writer.model().gated;
+  const int passes = backward ? (gated ? 5 : 3) : (gated ? 3 : 2);
+  return {passes * writer.shapes().element * elements, 1};
 }
 
 void mlp_forward(BlockWriter& writer, MlpEdges edges) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "workload/block/block_writer.h"
+#include "workload/block/modules.h"
 
 namespace ergometer::workload {
 
@@ -26,8 +27,7 @@ void shared_second_forward(BlockWriter& writer);
 void shared_second_backward(BlockWriter& writer);
 void shared_first_backward(BlockWriter& writer);
 
-/// Bytes of the activation function between FC1 and FC2, `elements` of one branch.
-double activation_forward_bytes(const BlockWriter& writer, double elements);
-double activation_backward_bytes(const BlockWriter& writer, double elements);
+/// The activation function between FC1 and FC2, `elements` of one branch.
+ModuleWork activation_work(const BlockWriter& writer, double elements, bool backward);
 
 }  // namespace ergometer::workload

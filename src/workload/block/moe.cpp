@@ -205,10 +205,11 @@ void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
   if (fuses_experts(writer, rows)) return;
   const double elements = rows.computed * static_cast<double>(rows.ffn);
   const bool backward = pass == Pass::kBackward;
-  const double bytes = backward ? activation_backward_bytes(writer, elements) + 8 * rows.computed
-                                : activation_forward_bytes(writer, elements) + 4 * rows.computed;
-  writer.memory(
-      {Module::kMoe, backward ? "expert_activation_backward" : "expert_activation", bytes}, pass);
+  const ModuleWork work = activation_work(writer, elements, backward);
+  const double probabilities = (backward ? 8 : 4) * rows.computed;
+  writer.memory({Module::kMoe, backward ? "expert_activation_backward" : "expert_activation",
+                 work.bytes + probabilities, work.kernels},
+                pass);
 }
 
 void route_forward(BlockWriter& writer, const MoeRows& rows) {

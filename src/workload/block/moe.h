@@ -13,7 +13,7 @@ namespace ergometer::workload {
 struct MoeRows {
   double routed_tokens = 0;  ///< tokens this rank routes
   double sent = 0;           ///< rows it sends to experts: top-k a token, or the padded capacity
-  double exchanged = 0;  ///< rows that it sends or receives, whichever are more
+  double exchanged = 0;      ///< rows that it sends or receives, whichever are more
   double computed = 0;   ///< rows its experts compute: `sent` of every expert-tensor-parallel rank
   double model = 0;      ///< of these, the model's own (top-k, without padding)
   int64_t experts = 0;   ///< on this rank

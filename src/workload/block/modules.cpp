@@ -1,0 +1,146 @@
+#include "workload/block/modules.h"
+
+#include "workload/matrices.h"
+
+// The operators are counted from huggingface/transformers 5 (modeling_llama.py, modeling_gpt2.py,
+// activations.py), huggingface/peft (tuners/lora/layer.py) and PyTorch's autocast, which multiplies
+// in 16 bit and does norms, powers and sums in FP32. Times of each on one H100, PyTorch 2.11:
+// tests/data/trainer. With e bytes an element, kernels that stream reach 3.0 of its 3.35 TB/s; the
+// others count, for each byte,
+//
+//   kWiden      1.6   16 bit to FP32 (1.9 TB/s)
+//   kSlow       2.4   16 bit, one operand broadcast or transposed (1.2 to 1.45 TB/s)
+//   kBroadcast  1.33  FP32, one operand broadcast (2.25 TB/s); kernels that sum rows as well
+//
+// Worked: the norm of Llama in 16 bit, forward, an element: to FP32 6 x 1.6, its square 8, the sum
+// 4 x 1.33, times the root 8 x 1.33, to 16 bit 6, times the weight 4 x 2.4: 49 bytes; measured 16
+// fs at 3.0 TB/s, 48. A fused kernel takes 4.
+namespace ergometer::workload {
+namespace {
+
+constexpr double kWiden = 1.6, kSlow = 2.4, kBroadcast = 1.33;
+constexpr double kToFp32 = 6 * kWiden, kToNarrow = 6;  // read 2 and write 4, or the other way
+constexpr double kPass = 8, kSum = 12;                 // FP32: read and write; of two operands
+
+bool trained(const BlockWriter& writer) { return !writer.shapes().lora; }
+
+double stream(const BlockWriter& writer) { return writer.shapes().stream; }
+
+bool narrow(const BlockWriter& writer) { return stream(writer) < 4; }
+
+/// A product with a vector that all rows share.
+double scaled_bytes(const BlockWriter& writer) {
+  return 2 * stream(writer) * (narrow(writer) ? kSlow : kBroadcast);
+}
+
+/// GELU's polynomial under its hyperbolic tangent written out ("gelu_new"): a power, which autocast
+/// does in FP32, and seven sums and products.
+constexpr double kWrittenGelu = 4 + kToFp32 + 2 * kPass + 10 + 3 * kPass + 10 + kToNarrow;
+constexpr double kWrittenGeluBackward =
+    kToFp32 + 10 + 12 + 6 + 4 + kSum + kPass + 6 + 3 * kPass + kSum + 6 + 12;
+
+}  // namespace
+
+bool norms_in_fp32(const Shapes& shapes, const spec::Model& model) {
+  return shapes.stream >= 4 || model.norm == spec::NormKind::kLayerNorm;
+}
+
+ModuleWork module_norm(const BlockWriter& writer, double elements) {
+  if (writer.model().norm == spec::NormKind::kLayerNorm)
+    return {elements * (narrow(writer) ? kToFp32 + kPass : kPass), narrow(writer) ? 2 : 1};
+  const double casts = narrow(writer) ? kToFp32 + kToNarrow : 0;
+  const double each = casts + kPass + 4 * kBroadcast + kPass * kBroadcast + scaled_bytes(writer);
+  return {elements * each, narrow(writer) ? 8 : 6};
+}
+
+ModuleWork module_norm_backward(const BlockWriter& writer, double elements) {
+  const double casts = narrow(writer) ? kToFp32 + kToNarrow : 0;
+  if (writer.model().norm == spec::NormKind::kLayerNorm)
+    return {elements * ((narrow(writer) ? kToNarrow : 0) + kSum + (trained(writer) ? kPass : 0)),
+            trained(writer) ? 3 : 2};
+  // Gradients of the weights, of the product with the root, of the root, of the square.
+  const double weights =
+      trained(writer) ? stream(writer) * (3 + (narrow(writer) ? kSlow : 1.7)) : 0;
+  const double each = casts + scaled_bytes(writer) + weights + 2 * kSum + kPass * kBroadcast +
+                      4 * kBroadcast + 3 * kPass + kSum;
+  return {elements * each, trained(writer) ? 14 : 12};
+}
+
+// x cos + rotate(x) sin: two products, a negation of half of it, halves joined, a sum; where
+// weights are in FP32 so are cosines, and all behind the products.
+ModuleWork module_rope(const BlockWriter& writer, double all, bool backward) {
+  const bool wide = !narrow(writer);
+  const double elements = all * writer.model().rotary_share;
+  // What is not turned is joined to what is.
+  const double joined = elements < all ? 2 * writer.shapes().element * kSlow * all : 0;
+  const double rotate = 2 * kSlow + 4 * kSlow;
+  if (!backward)
+    return {joined + elements * (rotate + (wide ? 2 * 6 * kSlow + kSum * kBroadcast + kToNarrow
+                                                : 2 * 4 * kSlow + 6 * kBroadcast)),
+            2 * (wide ? 6 : 5)};
+  const double products = wide ? kToFp32 + 2 * (kPass * kBroadcast + kToNarrow) : 2 * 4 * kSlow;
+  const double halves = rotate + 12 * kBroadcast + 4;  // two sums of them, over zeros
+  return {joined + elements * (products + halves + 4 * kSlow), wide ? 24 : 18};
+}
+
+ModuleWork module_softmax(double scores, bool backward) {
+  if (backward) return {scores * (kToFp32 + kSum + kToNarrow + 4), 4};
+  return {scores * (4 + 4 * kBroadcast + kToFp32 + kPass + kToNarrow), 5};
+}
+
+ModuleWork module_activation(const BlockWriter& writer, double elements, bool backward) {
+  const spec::Model& model = writer.model();
+  if (model.written_gelu)
+    return {elements * (backward ? kWrittenGeluBackward : kWrittenGelu), backward ? 16 : 10};
+  const double function = backward ? 6 : 4, product = !model.gated ? 0 : backward ? 12 : 6;
+  return {elements * (function + product),
+          (backward ? 1 : 1) + (model.gated ? backward ? 2 : 1 : 0)};
+}
+
+ModuleWork module_residual(const BlockWriter& writer, double elements, bool backward) {
+  const bool drops = writer.model().dropout > 0;
+  const double mask = drops ? 5 : 0;  // read, write and one byte of mask
+  if (backward) return {elements * ((narrow(writer) ? 0 : kToNarrow) + mask), 1 + (drops ? 1 : 0)};
+  return {elements * ((narrow(writer) ? 6 : 10 * kBroadcast) + mask), 1 + (drops ? 1 : 0)};
+}
+
+ModuleWork module_input_casts(const BlockWriter& writer, std::string_view linear, double elements) {
+  const bool behind_norm = linear == "qkv" || linear.ends_with("fc1") || linear == "head";
+  if (!behind_norm || !norms_in_fp32(writer.shapes(), writer.model())) return {};
+  const int parts = module_parts(writer.model(), linear);
+  return {elements * kToNarrow * parts, parts};
+}
+
+ModuleWork module_input_casts_backward(const BlockWriter& writer, std::string_view linear,
+                                       double elements) {
+  const ModuleWork forward = module_input_casts(writer, linear, elements);
+  return {forward.bytes * kToFp32 / kToNarrow, forward.kernels};
+}
+
+double weight_cast_bytes(double weights) { return weights * kToNarrow; }
+
+double weight_gradient_bytes(const BlockWriter& writer, double weights) {
+  const bool wide = writer.shapes().autocast;
+  const double batches = static_cast<double>(writer.job().micro_batches());
+  const double added = (wide ? kSum : 6) * (1 - 1 / batches);  // the first is kept as it is
+  return weights * ((wide ? kToFp32 : 0) + added);
+}
+
+ModuleWork module_adapter(double in, double out, int parts, bool backward) {
+  const double casts = (kToFp32 + kToNarrow) * in * parts;
+  if (!backward) return {casts + (4 + 6) * out, 4 * parts};
+  return {casts + 6 * in * parts + 4 * out, 4 * parts};
+}
+
+double module_norm_keeps(const Shapes& shapes, const spec::Model& model) {
+  if (model.norm == spec::NormKind::kLayerNorm) return shapes.stream;
+  // Its input in FP32, and what the weight multiplied.
+  return 4 + (shapes.lora ? 0 : shapes.stream);
+}
+
+double written_gelu_keeps() {
+  // The base of the power, the tangent, both factors of the last product.
+  return 4 + 4 + 2 + 4;
+}
+
+}  // namespace ergometer::workload
