@@ -211,6 +211,9 @@ struct Training {
   ExpertPlacement moe_placement = ExpertPlacement::kInOrder;
   /// Tokens of one micro batch travel to experts beside another micro batch's compute.
   bool overlap_expert_parallel = false;
+  /// What travels inside the kernel of a product: ag-gemm, gemm-rs, a2a-gemm
+  /// (workload/block/fuse.h).
+  std::vector<std::string> fuse;
   int64_t lora_rank = 0;
   std::vector<std::string> lora_targets;  ///< qkv, proj, fc1, fc2; empty: all four
   FrozenWeights quantize = FrozenWeights::k16Bit;

@@ -34,6 +34,7 @@ void check_ranks(SettingReader& read, const Job& job);
 /// The pipeline's order of work against the stages, the chunks and the micro batches.
 void check_schedule(SettingReader& read, const Job& job);
 void check_training(SettingReader& read, const Job& job);
+void check_fuse(SettingReader& read, const Job& job);
 /// What a search leaves out although a framework runs it: layers that do not divide, tensor
 /// parallelism beyond the fast links that nobody allowed.
 void check_searched(SettingReader& read, const Job& job);

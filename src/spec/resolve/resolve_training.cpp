@@ -507,6 +507,7 @@ void check_training(SettingReader& read, const Job& job) {
   check_recomputation(read, job);
   check_offload(read, job);
   check_overlap(read, job);
+  check_fuse(read, job);
   check_inference(read, job);
 }
 

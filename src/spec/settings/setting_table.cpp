@@ -403,6 +403,10 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      field<&Training::cuda_graph_scope>(
          0, 0, "full_iteration|attn|mlp|moe|moe_router|moe_preprocess|mamba"),
      kGraphs, "what a graph holds; by default everything", why("not given"), core()},
+    {"fuse", "", field<&Training::fuse>(0, 0, "ag-gemm|gemm-rs|a2a-gemm"), kKernels,
+     "communication inside the kernels of products, tile by tile: a what-if that no framework's "
+     "own words say",
+     why("kernels of their own")},
 
     {"mode", "", field<&Training::mode>(), kTask, "what the job does"},
     {"lora", "", field<&Training::lora_rank>(1, 65'536), kTask, "fine-tune adapters of this rank",
