@@ -24,9 +24,11 @@
 // of 160, of which 15 are the collective's. With g = 1.2 and c = 1.5 the collective is done after
 // 90 us, in which 75 us of the product are; 25 more make 115, and 15 for the first piece 130.
 //
-// How far off: nothing measured in whole jobs. For decode-sized gathers and products on eight
-// MI300X, fused kernels are reported 10 to 20 % faster than library calls (arXiv 2511.02168); a
-// test holds the predicted gain to that.
+// How far off: nothing measured in whole jobs. Fused kernels are reported 10 to 20 % faster than
+// library calls for all-gather and product of decode's few rows on eight MI300X. Predicted for 16
+// to 64 rows of 8192 and a matrix of 28672: 16 to 20 %; for an eighth of that matrix, whose gather
+// takes longer than the product, more than is reported: that the gather's latency hides as well as
+// its bytes is then the doubtful part.
 #include <algorithm>
 
 #include "cost/parameters.h"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 
 #include "spec/resolve/resolve.h"
 
@@ -9,6 +10,8 @@ namespace {
 
 /// What can be said against fusing products with the collectives of tensor parallelism.
 std::string against_fused_tensor(const Job& job) {
+  if (job.training.mode == Mode::kDecode)
+    return "is not of --mode decode, whose tokens are too few to divide: it reduces them whole";
   if (job.parallelism.tp == 1 || !job.parallelism.sequence_parallel)
     return "needs --tp above 1 and --sequence-parallel: without, no product meets its own gather "
            "or "
@@ -35,16 +38,21 @@ std::string against_fused_experts(const Job& job) {
                               : "";
 }
 
+/// The same with any of them.
+std::string against_fused(const Job& job, std::string_view word) {
+  const Training& t = job.training;
+  if (t.lora_rank > 0) return "does not know the products of adapters (--lora)";
+  if (!t.sequence_lengths.is_even())
+    return "is not known of documents of unlike length (--sequence-lengths, --samples)";
+  return word == "a2a-gemm" ? against_fused_experts(job) : against_fused_tensor(job);
+}
+
 }  // namespace
 
 void check_fuse(SettingReader& read, const Job& job) {
-  for (const std::string& word : job.training.fuse) {
-    const std::string against = job.training.lora_rank > 0
-                                    ? "does not know the products of adapters (--lora)"
-                                : word == "a2a-gemm" ? against_fused_experts(job)
-                                                     : against_fused_tensor(job);
-    if (!against.empty()) read.refuse(fmt::format("{}: {} {}", read.said("fuse"), word, against));
-  }
+  for (const std::string& word : job.training.fuse)
+    if (const std::string against = against_fused(job, word); !against.empty())
+      read.refuse(fmt::format("{}: {} {}", read.said("fuse"), word, against));
 }
 
 }  // namespace ergometer::spec
