@@ -58,6 +58,7 @@ TEST(Taxes, AddUp) {
       {{"pp", "2"}, {"vpp", "2"}, {"gbs", "256"}},
       {{"fsdp", "true"}, {"tp", "1"}},
       {{"tp_comm_overlap", "true"}, {"sp", "true"}},
+      {{"tp", "4"}, {"sp", "true"}, {"fuse", "ag-gemm,gemm-rs"}},
       {{"mode", "decode"}, {"tp", "8"}, {"gbs", "16"}},
       {{"model", "mixtral-8x7b"}, {"num_layers", "4"}, {"ep", "4"}, {"moe_routing", "zipf:1"}},
   };
