@@ -7,6 +7,7 @@
 #include "cli/job/job_settings.h"
 #include "cli/job/rank_list.h"
 #include "cli/job/whole_run.h"
+#include "compare/fused.h"
 #include "compare/taxes.h"
 #include "engine/kernel_stream.h"
 #include "engine/simulate.h"
@@ -222,6 +223,10 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(engine::Simulation simulation, engine::simulate_in_full(job, options));
   run::Run& run = simulation.run;
   run.job_json = report::job_json(job);
+  if (!job.training.fuse.empty()) {
+    ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, run));
+    console.note(compare::to_text(gain));
+  }
   if (arguments.has("run")) {
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
     run.facts["settings"] = spec::settings_json(whole);
