@@ -1,6 +1,7 @@
 #include "compare/taxes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "base/collection.h"
@@ -11,6 +12,9 @@ namespace ergometer::compare {
 namespace {
 
 enum Taken : int { kCollectiveWaiting, kHostSync, kRoundTrips, kLaunches, kPlayers };
+
+/// Of a step: what is rounding.
+constexpr double kNoShare = 1e-12;
 
 constexpr Coalition bit(Taken tax) { return Coalition{1} << tax; }
 constexpr Coalition kAll = bit(kPlayers) - 1;
@@ -57,9 +61,8 @@ std::vector<std::pair<std::string, double>> waiting_by_site(engine::Untaxed& unt
 
 /// `share_s` in proportion to the values; those that are nothing beside the step are left out.
 void divide(double share_s, double step_s, std::vector<std::pair<std::string, double>>& sites) {
-  constexpr double kNothing = 1e-12;
-  std::erase_if(sites, [&](const auto& site) { return site.second <= kNothing * step_s; });
-  if (sites.empty() && share_s > kNothing * step_s) sites.emplace_back(kEndOfStep, 1.0);
+  std::erase_if(sites, [&](const auto& site) { return site.second <= kNoShare * step_s; });
+  if (sites.empty() && share_s > kNoShare * step_s) sites.emplace_back(kEndOfStep, 1.0);
   const double sum = base::sum(sites, [](const auto& site) { return site.second; });
   for (auto& [name, seconds] : sites) seconds *= share_s / sum;
   std::ranges::stable_sort(sites, [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -74,7 +77,9 @@ base::Result<Taxes> taxes(const spec::Job& job, engine::Simulation& simulation) 
   const auto effects = attribute(
       unions, [&](Coalition taken) -> const std::vector<double>& { return steps.of(taken); });
   const auto tax = [&](Taken player) {
-    return Tax{.share_s = 0.0 - effects[player].front(), .without_s = steps.seconds(bit(player))};
+    const double share_s = 0.0 - effects[player].front();
+    return Tax{.share_s = std::abs(share_s) > kNoShare * steps.seconds(0) ? share_s : 0,
+               .without_s = steps.seconds(bit(player))};
   };
   Taxes result;
   result.step_s = steps.seconds(0);

@@ -69,7 +69,8 @@ TEST(Simulate, FusedKernelsNeverLoseToTheirParts) {
     for (const char* fused : {"ag-gemm", "gemm-rs", "ag-gemm,gemm-rs"})
       EXPECT_LT(step_s(values, fused), apart_s) << fused;
   }
-  const Values experts[] = {{}, {{"moe_routing", "zipf:1"}}, {{"moe_token_dispatcher_type", "flex"}}};
+  const Values experts[] = {
+      {}, {{"moe_routing", "zipf:1"}}, {{"moe_token_dispatcher_type", "flex"}}};
   for (Values values : experts) {
     values.insert(values.begin(), {{"model", "mixtral-8x7b"}, {"tp", "1"}, {"ep", "4"}});
     EXPECT_LT(step_s(values, "a2a-gemm"), step_s(values, nullptr));
@@ -80,6 +81,7 @@ TEST(Simulate, BothEnginesGiveOneAnswer) {
   const Values variants[] = {{},
                              {{"overlap_grad_reduce", "true"}, {"overlap_param_gather", "true"}},
                              {{"tp_comm_overlap", "true"}, {"overlap_p2p", "true"}},
+                             {{"sequence_parallel", "true"}, {"fuse", "ag-gemm,gemm-rs"}},
                              {{"recompute_granularity", "full"}, {"batch_p2p_sync", "true"}},
                              {{"pipeline_model_parallel_size", "1"}, {"fsdp", "true"}},
                              {{"model", "mixtral-8x7b"}, {"expert_model_parallel_size", "4"}}};
