@@ -47,6 +47,7 @@ double software_factor(const SoftwareParameters& software, const workload::Opera
 }
 
 Price CostModel::price(const workload::Operator& op, const plan::GroupPlacement& where) const {
+  if (op.fused) return price_fused(op, where);
   const SoftwareParameters& software = parameters_->software;
   Price price = price_alone(*parameters_, op, where);
   const double factor = software_factor(software, op);

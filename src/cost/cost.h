@@ -63,7 +63,7 @@ struct HostCosts {
     const double cast_s = expert_cast_s * op.expert_casts;
     if (op.kind == workload::OperatorKind::kCollective)
       return collective_launch_s * op.kernels + cast_s +
-             (op.group == workload::GroupKind::kTensor ? tensor_collective_s : 0);
+             (op.group == workload::GroupKind::kTensor && op.kernels > 0 ? tensor_collective_s : 0);
     const bool backward =
         op.pass == workload::Pass::kBackward || op.pass == workload::Pass::kWeight;
     const int calls = op.inner || op.kernels == 0 ? 0 : 1;
@@ -96,6 +96,8 @@ class CostModel {
                              const workload::Operator& compute) const;
 
  private:
+  Price price_fused(const workload::Operator& op, const plan::GroupPlacement& where) const;
+
   explicit CostModel(std::shared_ptr<const Parameters> parameters)
       : parameters_(std::move(parameters)) {}
   std::shared_ptr<const Parameters> parameters_;

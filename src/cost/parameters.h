@@ -123,6 +123,14 @@ Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const workload::Operator& op,
                        const plan::GroupPlacement& where);
 
+/// A product and a collective in one kernel, each alone and what they do to each other (factors).
+struct FusedTimes {
+  double product_s = 0, collective_s = 0;
+  double slow_product = 1, slow_collective = 1;
+  double members = 1;
+};
+double fused_kernel_s(const FusedTimes& times);
+
 /// A collective's time, split so that the report can say what bounds it.
 struct CollectiveTime {
   double latency_s = 0, transfer_s = 0;

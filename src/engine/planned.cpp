@@ -48,4 +48,12 @@ base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
   return planned;
 }
 
+void unfold(const spec::Job& job, Planned& planned) {
+  if (planned.plan.periods_left_out == 0) return;
+  for (size_t role = 0; role < planned.stretch.size(); ++role)
+    planned.stretch[role] =
+        plan::unfolded(planned.plan, planned.plan.roles[role], planned.stretch[role]);
+  planned.plan = plan::make_plan(job, planned.workload);
+}
+
 }  // namespace ergometer::engine

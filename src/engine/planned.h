@@ -29,4 +29,7 @@ struct Planned {
 base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
                                    const std::function<base::Result<bool>(const Planned&)>& play);
 
+/// Writes every micro batch of a folded plan.
+void unfold(const spec::Job& job, Planned& planned);
+
 }  // namespace ergometer::engine

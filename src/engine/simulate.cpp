@@ -17,7 +17,6 @@
 #include "engine/views/kernel_list.h"
 #include "engine/views/kernel_window.h"
 #include "engine/views/step_tasks.h"
-#include "plan/folded.h"
 
 namespace ergometer::engine {
 namespace {
@@ -50,15 +49,6 @@ std::vector<Row> of_ranks(const std::vector<Row>& rows, const std::vector<int64_
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(kept),
                [&](const Row& row) { return std::ranges::binary_search(wanted, row.rank); });
   return kept;
-}
-
-/// The plan with every micro batch written.
-void unfold(const spec::Job& job, Simulation& result) {
-  if (result.plan.periods_left_out == 0) return;
-  for (size_t role = 0; role < result.stretch.size(); ++role)
-    result.stretch[role] =
-        plan::unfolded(result.plan, result.plan.roles[role], result.stretch[role]);
-  result.plan = plan::make_plan(job, result.workload);
 }
 
 /// Plays the step once more, and keeps the spans of some ranks.

@@ -52,10 +52,36 @@ TEST(Simulate, RatesFollowFromTheStep) {
   EXPECT_LT(performance.mfu, 0.8);
 }
 
+// Kernels that communicate take no longer than products and library calls behind each other.
+TEST(Simulate, FusedKernelsNeverLoseToTheirParts) {
+  const auto step_s = [](Values values, const char* fused) {
+    if (fused != nullptr) values.emplace_back("fuse", fused);
+    return simulated(small_job(values)).run.performance.step_time_s;
+  };
+  const Values tensor[] = {{},
+                           {{"tp", "8"}, {"pp", "1"}, {"seq", "256"}},
+                           {{"overlap_grad_reduce", "true"}, {"overlap_param_gather", "true"}},
+                           {{"recompute", "full"}, {"fp8", "true"}},
+                           {{"pp", "1"}, {"fsdp", "true"}}};
+  for (Values values : tensor) {
+    values.emplace_back("sequence_parallel", "true");
+    const double apart_s = step_s(values, nullptr);
+    for (const char* fused : {"ag-gemm", "gemm-rs", "ag-gemm,gemm-rs"})
+      EXPECT_LT(step_s(values, fused), apart_s) << fused;
+  }
+  const Values experts[] = {
+      {}, {{"moe_routing", "zipf:1"}}, {{"moe_token_dispatcher_type", "flex"}}};
+  for (Values values : experts) {
+    values.insert(values.begin(), {{"model", "mixtral-8x7b"}, {"tp", "1"}, {"ep", "4"}});
+    EXPECT_LT(step_s(values, "a2a-gemm"), step_s(values, nullptr));
+  }
+}
+
 TEST(Simulate, BothEnginesGiveOneAnswer) {
   const Values variants[] = {{},
                              {{"overlap_grad_reduce", "true"}, {"overlap_param_gather", "true"}},
                              {{"tp_comm_overlap", "true"}, {"overlap_p2p", "true"}},
+                             {{"sequence_parallel", "true"}, {"fuse", "ag-gemm,gemm-rs"}},
                              {{"recompute_granularity", "full"}, {"batch_p2p_sync", "true"}},
                              {{"pipeline_model_parallel_size", "1"}, {"fsdp", "true"}},
                              {{"model", "mixtral-8x7b"}, {"expert_model_parallel_size", "4"}}};

@@ -23,6 +23,9 @@ Result<void> check_launchable(const Job& job) {
     return input_error(
         "launch writes optimizers that keep parameters and moments in FP32; leave "
         "--no-master-weights and --optimizer-moments out");
+  if (!job.training.fuse.empty())
+    return input_error(
+        "the job says fuse: a what-if, which no framework has an option for; leave it out");
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");

@@ -71,13 +71,13 @@ bool shards_are_masters(const spec::Job& job) {
 }
 
 double trained_weight_bytes(const spec::Job& job) {
-  return shards_are_masters(job) || workload::weights_are_masters(job) ? 4 : element_bytes(job);
+  return shards_are_masters(job) || job.training.autocast ? 4 : element_bytes(job);
 }
 
 /// Of a trained parameter: both moments, and its master where no shard is one.
 double optimizer_bytes(const spec::Job& job) {
   return 2 * workload::moment_bytes(job.training.moments) +
-         (shards_are_masters(job) || workload::weights_are_masters(job)
+         (shards_are_masters(job) || job.training.autocast
               ? 0
               : workload::master_bytes(job.training));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "spec/job/job.h"
@@ -108,6 +109,16 @@ struct Operator {
   GroupKind group = GroupKind::kTensor;
   double comm_bytes = 0;
   TokenRouting routing;
+  /// A collective whose tiles stream into or out of a product's kernel: the two take what that
+  /// kernel does, the product as ever and the collective the rest (cost/fused.cpp).
+  std::shared_ptr<const struct FusedProduct> fused;
+};
+
+/// The product that a collective is fused with: as a kernel of its own, and as it is inside, where
+/// what travels does not cross memory in between.
+struct FusedProduct {
+  Operator apart, inside;
+  bool comes_first = false;  ///< it makes what is sent; else it reads what is received
 };
 
 }  // namespace ergometer::workload

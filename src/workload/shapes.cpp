@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/collection.h"
-#include "workload/storage.h"
 
 namespace ergometer::workload {
 namespace {
@@ -63,7 +62,7 @@ Shapes shapes_of(const spec::Job& job) {
   shapes.element = training.precision == spec::Precision::kFp32 ? 4 : 2;
   shapes.gradient = training.gradients_fp32 ? 4 : 2;
   shapes.modules = shapes.training && job.software.parameters.value_or("modules.eager", 0) > 0;
-  shapes.autocast = weights_are_masters(job) && !shapes.lora;
+  shapes.autocast = training.autocast && !shapes.lora;
   shapes.masks_windows = shapes.modules && training.attention == spec::AttentionBackend::kCudnn;
   // The embedding's output is as wide as its weights, and what is added to it stays so.
   shapes.stream = shapes.modules && shapes.autocast ? 4 : shapes.element;

@@ -26,14 +26,6 @@ double master_bytes(const spec::Training& training) {
   return training.precision == spec::Precision::kFp32 || !training.master_weights ? 0 : 4;
 }
 
-bool weights_are_masters(const spec::Job& job) {
-  const spec::Training& training = job.training;
-  const bool narrow =
-      training.precision == spec::Precision::kBf16 || training.precision == spec::Precision::kFp16;
-  return training.framework == spec::Framework::kTorchFsdp && job.trains() && narrow &&
-         training.master_weights && !job.parallelism.fsdp && job.parallelism.zero_stage == 0;
-}
-
 bool keeps_quantized(const spec::Training& training, std::string_view gemm) {
   return training.quantize != spec::FrozenWeights::k16Bit && gemm != "head" && gemm != "router" &&
          gemm.find("_lora_") == gemm.npos;

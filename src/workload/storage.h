@@ -19,10 +19,6 @@ double moment_bytes(spec::Moments kept);
 /// Bytes of one trained parameter in FP32 beside the one that computes; none where that is all.
 double master_bytes(const spec::Training& training);
 
-/// PyTorch without sharding (DistributedDataParallel, or one GPU) under autocast: trained weights
-/// are in FP32, the optimizer's masters and what every use casts to 16 bit.
-bool weights_are_masters(const spec::Job& job);
-
 /// Whether the job keeps the weights of this GEMM of a layer quantized: those of linear layers,
 /// without adapters, routers and the output layer, which stay in 16 bit.
 bool keeps_quantized(const spec::Training& training, std::string_view gemm);

@@ -67,4 +67,5 @@ def read(ergometer, words, text, folder):
         page=page_of(f"{folder}/page.html"),
         tables=tables_of(run),
         swept=swept(ergometer, words, folder),
+        taxes=json.loads(output(ergometer, "simulate", *words, "--explain", "taxes", "--json"))["explain"],
         explained={path: output(ergometer, "simulate", *words, "--explain", path) for path in EXPLAINED})

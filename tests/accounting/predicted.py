@@ -217,5 +217,25 @@ def explanations(walk, shown):
             walk.check(is_shown(first.partition(" = ")[2], told[path]), f"{path}: --explain says {first}, --json {told[path]}")
 
 
+def taxes(walk, shown):
+    """The three taxes are the gap between the step and the untaxed one; parts are what they are parts of."""
+    def part(node, name):
+        return next(inner for inner in node["inputs"] if inner["name"] == name)
+    step_s = shown.json["performance"]["step_time_s"]
+    told = [part(shown.taxes, name) for name in ("bulk_synchrony", "memory_round_trips", "launch")]
+    untaxed_s = part(shown.taxes, "untaxed_step_time_s")["value"]
+    walk.equal("step_time_s of the taxes and of --json", part(shown.taxes, "step_time_s")["value"], step_s, relative=1e-12)
+    walk.equal("taxes and their gap", sum(tax["value"] for tax in told), step_s - untaxed_s, absolute=1e-9 * step_s)
+    waiting, host = part(told[0], "collective_waiting"), part(told[0], "host_sync")
+    walk.equal("bulk synchrony and its parts", waiting["value"] + host["value"], told[0]["value"], absolute=1e-9 * step_s)
+    walk.equal("waiting in collectives and its sites", sum(site["value"] for site in waiting["inputs"][1:]), waiting["value"],
+               absolute=1e-9 * step_s)
+    for tax in told + [waiting, host]:
+        without_s = tax["inputs"][0]["value"]
+        walk.check(-1e-9 * step_s <= tax["value"], f"{tax['name']} is less than nothing: {tax['value']}")
+        walk.check((untaxed_s - without_s) <= 1e-9 * step_s and without_s - step_s <= 1e-9 * step_s,
+                   f"the step without {tax['name']}, {without_s}, is not between {untaxed_s} and {step_s}")
+
+
 CHECKS = [same_documents, parts_add_up, in_order, ranks_and_job, energy_and_time, findings, terminal,
-          explanations, sampled_kernels]
+          explanations, sampled_kernels, taxes]

@@ -28,7 +28,7 @@ EXTRA = """
 ergometer doctor --json
 ergometer simulate gpt2 --cluster hgx-h100 --json
 ergometer completion bash --json
-ergometer simulate llama3-8b --cluster hgx-h100 --gpus 8 --gbs 8 --precision fp8 --optimizer-cpu-offload --cpu-offloading-num-layers 4 \
+ergometer simulate llama3-8b --cluster hgx-h100 --gpus 8 --gbs 8 --tp 2 --sp --fuse ag-gemm --precision fp8 --optimizer-cpu-offload --cpu-offloading-num-layers 4 \
   --linear-cross-entropy-fusion --power-smoothing floor=0.5,up=50W/s,down=50W/s --json
 ergometer validate --microbench $ROOT/tests/golden/validate/microbench/kernels.csv --json
 ergometer validate $ROOT/tests/golden/validate/explain/runs.csv --explain --json

@@ -7,11 +7,14 @@
 #include "cli/job/job_settings.h"
 #include "cli/job/rank_list.h"
 #include "cli/job/whole_run.h"
+#include "compare/fused.h"
+#include "compare/taxes.h"
 #include "engine/kernel_stream.h"
 #include "engine/simulate.h"
 #include "page/write_report.h"
 #include "report/explain/assumptions.h"
 #include "report/explain/explain.h"
+#include "report/explain/explain_taxes.h"
 #include "report/measured/telemetry_csv.h"
 #include "report/summary/job_json.h"
 #include "report/summary/summary_json.h"
@@ -124,13 +127,21 @@ base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
   return {};
 }
 
-base::Result<void> print_answer(const Arguments& arguments, const run::Run& run,
-                                const spec::Job& job, const Console& console) {
+base::Result<report::Explanation> explain(const std::string& name, const spec::Job& job,
+                                          engine::Simulation& simulation) {
+  if (name != "taxes") return report::explain(simulation.run, job, name);
+  ERGOMETER_ASSIGN(const compare::Taxes taxes, compare::taxes(job, simulation));
+  return report::explain_taxes(taxes);
+}
+
+base::Result<void> print_answer(const Arguments& arguments, const spec::Job& job,
+                                engine::Simulation& simulation, const Console& console) {
+  const run::Run& run = simulation.run;
   const report::TextStyle style = terminal_style(console.out);
   const bool explains = arguments.has("explain");
   report::Explanation explanation;
   if (explains) {
-    ERGOMETER_ASSIGN(explanation, report::explain(run, job, arguments.value("explain")));
+    ERGOMETER_ASSIGN(explanation, explain(arguments.value("explain"), job, simulation));
   }
   if (arguments.has("json")) {
     console.answer(report::summary_json(run, arguments.has("ranks"),
@@ -184,10 +195,11 @@ std::vector<Flag> simulate_flags() {
   add("trace-ranks", "LIST",
       "whose timeline and telemetry: 0,8-11 or all; by default the first of every stage");
   add("ranks", "", "a line for every rank");
-  flags.push_back(option("explain", "NAME", "output",
-                         "where a number comes from: mfu, memory.peak_bytes, op:qkv, energy, ...; "
-                         "without NAME every setting")
-                      .with_optional_value());
+  flags.push_back(
+      option("explain", "NAME", "output",
+             "where a number comes from: mfu, memory.peak_bytes, op:qkv, energy, taxes, ...; "
+             "without NAME every setting")
+          .with_optional_value());
   add("settings", "",
       "what the files and options say, each with where it stands; nothing is simulated");
   return flags;
@@ -211,6 +223,10 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(engine::Simulation simulation, engine::simulate_in_full(job, options));
   run::Run& run = simulation.run;
   run.job_json = report::job_json(job);
+  if (!job.training.fuse.empty()) {
+    ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, run));
+    console.note(compare::to_text(gain));
+  }
   if (arguments.has("run")) {
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
     run.facts["settings"] = spec::settings_json(whole);
@@ -219,7 +235,7 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   const engine::KernelStream kernels(job, simulation, options.engine, options.sampled_ranks);
   ERGOMETER_TRY(write_files(
       arguments, run, [&](const auto& use) { kernels.each(use); }, options.sampled_ranks, console));
-  ERGOMETER_TRY(print_answer(arguments, run, job, console));
+  ERGOMETER_TRY(print_answer(arguments, job, simulation, console));
   return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }
 

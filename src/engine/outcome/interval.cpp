@@ -206,6 +206,9 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   if (job.training.offloaded_layers > 0)
     terms.add(u.kind_unseen,
               "the way of offloaded activations to the host and back is taken to cost no time");
+  if (!job.training.fuse.empty())
+    terms.add(u.kind_unseen,
+              "no job with communication inside the kernels of products was ever seen");
   add_scale(terms, job.gpus, gpu_name(job), known, u);
   if (!measured) {
     terms.add_share(u.host, host_share, "waits for the host to launch kernels");

@@ -168,6 +168,20 @@ Step make_step(const PricedOperators& operators, const Instruction& instruction,
   return step;
 }
 
+/// Whether nobody waits for others in an instruction that otherwise all of them meet in.
+bool meets_nobody(const EngineInput& input, const Instruction& it) {
+  const bool meets = it.kind == InstructionKind::kCollective || it.kind == InstructionKind::kWorld;
+  const WaitsLeftOut& without = input.waits_left_out;
+  return meets && without.collectives &&
+         input.plan.operators[static_cast<size_t>(it.op)].name != without.but_at;
+}
+
+/// The instruction as it is where waits are left out: a meeting is a kernel of every rank's own.
+Instruction as_played(const EngineInput& input, Instruction it) {
+  if (meets_nobody(input, it)) it.kind = InstructionKind::kCompute;
+  return it;
+}
+
 /// Writes down where periods end; true if one does before instruction `index`.
 bool mark_period(const plan::Role& source, size_t index, CompiledRole& compiled) {
   bool marked = false;
@@ -197,9 +211,11 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
   CompiledRole compiled;
   EventBuffers events(source);
   const PricedOperators operators(input, role);
+  bool marked = false;
   for (size_t i = 0; i < source.program.size(); ++i) {
-    const bool marked = mark_period(source, i, compiled);
-    const Instruction& instruction = source.program[i];
+    marked |= mark_period(source, i, compiled);
+    const Instruction instruction = as_played(input, source.program[i]);
+    if (input.waits_left_out.host && instruction.kind == InstructionKind::kHostSync) continue;
     Step step = make_step(operators, instruction, i);
     if (!input.host_stalls.empty() && input.host_stalls[role].instruction == i)
       step.host_s += input.host_stalls[role].seconds;
@@ -215,6 +231,7 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
         continue;
     }
     compiled.steps.push_back(step);
+    marked = false;
   }
   compiled.event_buffers = events.count();
   return compiled;

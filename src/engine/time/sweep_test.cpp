@@ -37,6 +37,34 @@ TEST(Sweep, SlowRankDelaysItsTensorGroup) {
   EXPECT_DOUBLE_EQ(part(timeline.ranks[1], Part::kAllReduce), 1);
 }
 
+// The same where nobody waits: both spend the all-reduce's second for themselves. A collective
+// that is excepted by its name is waited in as ever.
+TEST(Sweep, RanksThatDoNotWaitForEachOther) {
+  TestPlan test(2, 1, 1, 1);
+  test.compute(0, test.op(0, 10));
+  test.collective(0, test.communication(CollectiveKind::kAllReduce, GroupKind::kTensor, 1));
+  test.clocks_hz = {1e9, 0.5e9};
+  EngineInput input = test.input();
+  input.waits_left_out = {.collectives = true};
+  const Timeline timeline = sweep(input);
+  EXPECT_DOUBLE_EQ(timeline.ranks[0].end_s, 11);
+  EXPECT_DOUBLE_EQ(timeline.ranks[1].end_s, 21);
+  input.waits_left_out.but_at = "communication";
+  EXPECT_DOUBLE_EQ(sweep(input).ranks[0].end_s, 21);
+}
+
+// Two stages of 2 and 5 s, then a second in which all of them meet: stage 0 need not be there at 5.
+TEST(Sweep, StagesThatDoNotWaitForEachOther) {
+  TestPlan test(1, 1, 1, 2);
+  test.compute(0, test.op(2));
+  test.compute(1, test.op(5));
+  test.world(test.communication(CollectiveKind::kAllReduce, GroupKind::kWorld, 1));
+  EngineInput input = test.input();
+  EXPECT_DOUBLE_EQ(sweep(input).ranks[0].end_s, 6);
+  input.waits_left_out = {.collectives = true};
+  EXPECT_DOUBLE_EQ(sweep(input).ranks[0].end_s, 3);
+}
+
 // tp 2, dp 2, ranks 0 1 | 2 3; rank 3 is slow. The tensor group {2, 3} waits at once, the other
 // learns of it in the data-parallel groups {0, 2} and {1, 3}: 4 s of work (8 on rank 3), 1 s
 // all-reduce, 2 s gradients.
@@ -99,7 +127,11 @@ TEST(Sweep, HostWaitsForTheDevice) {
   test.compute(0, half);
   test.compute(0, half);
   test.costs.launch_s = 1;
-  EXPECT_DOUBLE_EQ(sweep(test.input()).step_s, 3.5);
+  EngineInput input = test.input();
+  EXPECT_DOUBLE_EQ(sweep(input).step_s, 3.5);
+  // A host that does not has launched the two at 1 and 2: they run from 2 to 3.
+  input.waits_left_out = {.host = true};
+  EXPECT_DOUBLE_EQ(sweep(input).step_s, 3);
 }
 
 // Launches of 1 s; behind the first the host loses 5 s more: the second starts at 6, the third

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cost/cost.h"
@@ -70,6 +71,13 @@ struct HostStall {
   double seconds = 0;
 };
 
+/// Who does not wait in a play, to see what waiting costs. Only ends of ranks mean something then.
+struct WaitsLeftOut {
+  bool collectives = false;      ///< ranks begin collectives when they themselves are there ...
+  std::string_view but_at = {};  ///< ... except those of this name
+  bool host = false;             ///< the host never waits for the GPU
+};
+
 struct EngineInput {
   const spec::Job& job;
   const plan::Plan& plan;
@@ -78,6 +86,7 @@ struct EngineInput {
   std::span<const int64_t> sampled_ranks;  ///< whose spans to keep
   const Stretch& stretch;
   std::span<const HostStall> host_stalls = {};  ///< one a role, or none; for the sweep alone
+  WaitsLeftOut waits_left_out = {};             ///< for the sweep alone
 };
 
 /// The max-plus sweep: every rank on its own, the ranks of a role side by side (see

@@ -243,7 +243,7 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
     return explain_field(context, field);
   if (const spec::SettingInfo* setting = spec::find_setting(name))
     return explain_setting(job, std::string(setting->name));
-  std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step", "energy"};
+  std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step", "energy", "taxes"};
   for (const run::SummaryField& field : run::summary_fields()) {
     known.emplace_back(field.name);
     known.emplace_back(field.name.substr(field.name.rfind('.') + 1));

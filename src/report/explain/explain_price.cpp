@@ -47,6 +47,7 @@ class PriceNode {
         gpu_(job.cluster.node.gpu),
         op_(op),
         where_(where),
+        model_(model),
         terms_(model.terms(op, where)),
         with_parameters_(with_parameters) {
     const cost::Price price = model.price(op, where);
@@ -55,6 +56,7 @@ class PriceNode {
   }
 
   Explanation take() {
+    if (op_.fused) return inside_product();
     switch (op_.kind) {
       case OperatorKind::kGemm: gemm(); break;
       case OperatorKind::kGroupedGemm: grouped(); break;
@@ -67,6 +69,27 @@ class PriceNode {
   }
 
  private:
+  /// A collective inside the kernel of a product: what the kernel takes beyond the product.
+  Explanation inside_product() {
+    node_.formula =
+        "kernel - product inside; kernel: the product and the collective side by side, each slowed "
+        "by the other, + the shorter of the two / members; or both apart, where that is less";
+    const auto price = [&](std::string name, const Operator& op, const GroupPlacement& where,
+                           std::string formula = {}) {
+      node_.inputs.push_back(
+          number_node(std::move(name), model_.price(op, where).seconds(), "s", std::move(formula)));
+    };
+    price("product inside", op_.fused->inside, {},
+          op_.fused->inside.name + " without the bytes that other members send or get");
+    price("product apart", op_.fused->apart, {});
+    Operator alone = op_;
+    alone.fused = nullptr;
+    alone.kernels = 1;
+    price("collective apart", alone, where_);
+    count("members", where_.size);
+    return std::move(node_);
+  }
+
   /// The software generation comes on top of what the kernels and links alone would take.
   void software() {
     const bool send = op_.group == workload::GroupKind::kPipeline && where_.size > 1;
@@ -360,6 +383,7 @@ class PriceNode {
   const spec::Gpu& gpu_;
   const Operator& op_;
   const GroupPlacement& where_;
+  const cost::CostModel& model_;
   cost::Terms terms_;
   cost::Price price_;
   bool with_parameters_;

@@ -124,6 +124,9 @@ void write_overlap(JsonWriter& json, const spec::Training& t) {
       .member("overlap_param_gather", t.overlap_param_gather);
   json.member("tp_comm_overlap", t.overlap_tp).member("overlap_p2p", t.overlap_p2p);
   json.member("batch_p2p_sync", t.batch_p2p_sync).member("bucket_elements", t.bucket_elements);
+  if (!t.fuse.empty())
+    json.array("fuse", t.fuse,
+               [](base::JsonWriter& to, const std::string& word) { to.value(word); });
 }
 
 void write_moe(JsonWriter& json, const spec::Training& t) {

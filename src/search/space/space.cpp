@@ -117,6 +117,10 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         if (clock > 0) base.settings.set("lock_clock", fmt::format("{}", clock), asked);
         ERGOMETER_ASSIGN(base.megatron, spec::read_job(base.settings));
         ERGOMETER_TRY(spec::refuse_groups(base.megatron.cluster, "search"));
+        if (!base.megatron.training.fuse.empty())
+          return base::input_error(
+              "fuse: a search is over what frameworks run, and none has these kernels; search "
+              "without it and compare the layout found with it");
         spec::Settings sharded = base.settings;
         sharded.set(kFullySharded, "true", asked);
         ERGOMETER_ASSIGN(base.fsdp, spec::read_job(sharded));

@@ -211,11 +211,17 @@ struct Training {
   ExpertPlacement moe_placement = ExpertPlacement::kInOrder;
   /// Tokens of one micro batch travel to experts beside another micro batch's compute.
   bool overlap_expert_parallel = false;
+  /// What travels inside the kernel of a product: ag-gemm, gemm-rs, a2a-gemm
+  /// (workload/block/fuse.h).
+  std::vector<std::string> fuse;
   int64_t lora_rank = 0;
   std::vector<std::string> lora_targets;  ///< qkv, proj, fc1, fc2; empty: all four
   FrozenWeights quantize = FrozenWeights::k16Bit;
   bool master_weights = true;  ///< trained parameters in FP32 beside, or as FSDP, instead of 16 bit
   Moments moments = Moments::kFp32;
+  /// PyTorch without sharding (DistributedDataParallel, or one GPU): trained weights are in FP32,
+  /// the optimizer's masters and what every use casts to 16 bit. Follows from the rest.
+  bool autocast = false;
   int64_t generate_tokens = 0;   ///< decode: tokens to generate after a prompt of seq_length
   int64_t vocab_multiple = 128;  ///< the vocabulary is padded to a multiple of this times tp
   bool attention_flops_full =

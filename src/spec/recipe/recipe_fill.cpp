@@ -23,7 +23,9 @@ void mend_overlap(RecipeDraft& draft) {
   if (draft.number(kTp, 1) == 1) draft.drop_if_on("sequence_parallel");
   const bool unsplit = draft.number(kTp, 1) == 1 ||
                        (draft.has("sequence_parallel") && !draft.is_on("sequence_parallel"));
-  if (unsplit) draft.drop_if_on("tp_comm_overlap");
+  const std::string fused = draft.text("fuse");
+  const bool fuses = base::contains(fused, "ag-gemm") || base::contains(fused, "gemm-rs");
+  if (unsplit || fuses) draft.drop_if_on("tp_comm_overlap");
   if (draft.is_on("fsdp")) {
     // FSDP gathers and reduces by itself.
     for (const char* name : {"overlap_grad_reduce", "overlap_param_gather", "zero"})

@@ -17,7 +17,13 @@ void resolve_groups(SettingReader& read, Job& job);
 void check_groups(SettingReader& read, const Job& job);
 /// GPUs, dp, and how data parallelism shards.
 void resolve_ranks(SettingReader& read, Job& job);
-/// Batches, precision, recomputation, overlap, kernels.
+/// Number formats, and what parameters, gradients and the optimizer's states are kept in.
+void resolve_precision(SettingReader& read, Job& job);
+void check_precision(SettingReader& read, const Job& job);
+/// Whether trained weights are kept in FP32 and cast wherever they are used: once the framework and
+/// what data parallelism shards are known.
+void settle_autocast(Job& job);
+/// Those, batches, recomputation, overlap, kernels.
 void resolve_training(SettingReader& read, Job& job);
 /// Images of a model with a vision tower, what of it is frozen, and how layers of two kinds are
 /// divided over the pipeline where nobody says it: by their products.
@@ -34,6 +40,7 @@ void check_ranks(SettingReader& read, const Job& job);
 /// The pipeline's order of work against the stages, the chunks and the micro batches.
 void check_schedule(SettingReader& read, const Job& job);
 void check_training(SettingReader& read, const Job& job);
+void check_fuse(SettingReader& read, const Job& job);
 /// What a search leaves out although a framework runs it: layers that do not divide, tensor
 /// parallelism beyond the fast links that nobody allowed.
 void check_searched(SettingReader& read, const Job& job);

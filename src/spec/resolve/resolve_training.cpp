@@ -14,74 +14,6 @@
 namespace ergometer::spec {
 namespace {
 
-constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
-constexpr double kMostSequences = 1e9;
-
-/// One of `--precision`, `--bf16`, `--fp16`, `--fp8`, `--fp4`; the narrow ones go with either
-/// 16-bit format.
-void read_precision(SettingReader& read, Job& job) {
-  Training& t = job.training;
-  bool has_bf16 = true;
-  for (size_t group = 0; group < group_count(job.cluster); ++group)
-    has_bf16 &= node_of_group(job.cluster, group).gpu.peak_bf16_flops_per_s > 0;
-  const bool bf16 = read.flag("bf16", false, "see precision");
-  const bool fp16 = read.flag("fp16", false, "see precision");
-  const bool fp8 = read.flag("fp8", false, "see precision");
-  const bool fp4 = read.flag("fp4", false, "see precision");
-  if (bf16 && fp16)
-    read.refuse(
-        fmt::format("{} contradicts {}; leave one out", read.said("fp16"), read.said("bf16")));
-  Precision precision = has_bf16 ? Precision::kBf16 : Precision::kFp16;
-  if (bf16) precision = Precision::kBf16;
-  if (fp16) precision = Precision::kFp16;
-  if (fp8) precision = Precision::kFp8;
-  if (fp4) precision = Precision::kNvfp4;
-  const char* reason = bf16 || fp16 || fp8 || fp4 ? "as asked for"
-                       : has_bf16                 ? "bf16"
-                                                  : "fp16, for the GPU has no bf16";
-  t.precision = read.choice("precision", precision, reason);
-  const auto contradicts = [&](std::string_view name, bool on, Precision meant) {
-    // FP8 and NVFP4 compute beside either 16-bit format, NVFP4 beside FP8 too.
-    const bool agrees = t.precision == meant || t.precision == Precision::kNvfp4 ||
-                        (t.precision == Precision::kFp8 && meant != Precision::kNvfp4);
-    if (on && !agrees)
-      read.refuse(
-          fmt::format("{} contradicts {}; leave one out", read.said("precision"), read.said(name)));
-  };
-  contradicts("bf16", bf16, Precision::kBf16);
-  contradicts("fp16", fp16, Precision::kFp16);
-  contradicts("fp8", fp8, Precision::kFp8);
-  contradicts("fp4", fp4, Precision::kNvfp4);
-  const bool fp4_blocks = t.precision == Precision::kNvfp4;  // blocks of 16 with FP8 scales
-  t.fp8_recipe = read.choice("fp8_recipe", fp4_blocks ? Fp8Recipe::kMxfp8 : Fp8Recipe::kDelayed,
-                             fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling");
-  const bool narrow_products = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
-  // A software's habit holds for the jobs that it can hold for.
-  t.fp8_parameters = t.fp8_parameters && (narrow_products || read.given("fp8_param_gather"));
-  // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
-  const bool narrow = t.precision == Precision::kFp16 || !t.master_weights;
-  const bool reduce_narrow =
-      read.flag("grad_reduce_in_bf16", narrow,
-                !t.master_weights ? "gradients are as wide as their parameters"
-                : narrow          ? "fp16 gradients are reduced as they are"
-                                  : "gradients are reduced in FP32");
-  // FP32 training has no narrow copy that could be reduced.
-  t.gradients_fp32 = !reduce_narrow || t.precision == Precision::kFp32;
-}
-
-/// PyTorch's Adam keeps moments as wide as the parameters that it updates.
-void read_optimizer(SettingReader& read, Training& t) {
-  t.moments = read.choice("optimizer_moments", t.master_weights ? Moments::kFp32 : Moments::kBf16,
-                          t.master_weights ? "in FP32" : "as wide as the parameters");
-  if (!t.master_weights && t.precision == Precision::kFp32)
-    read.refuse(
-        fmt::format("{}: parameters in FP32 have no other copy", read.said("master_weights")));
-  const bool asked = !t.master_weights || t.moments != Moments::kFp32;
-  if (asked && t.framework == Framework::kNanotron)
-    read.refuse(fmt::format("{}: nanotron keeps both in FP32",
-                            read.said(t.master_weights ? "optimizer_moments" : "master_weights")));
-}
-
 /// 4096 tokens where the model has as many positions, in pieces for context parallelism.
 int64_t usual_length(const Job& job) {
   const int64_t usual = std::min<int64_t>(job.model.max_positions, 4096);
@@ -309,31 +241,6 @@ void read_kernels(SettingReader& read, Job& job) {
                                                           : "Megatron-LM");
 }
 
-void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
-  const auto lacks = [&](std::string_view format, std::string_view parameter) {
-    if (gpu.parameters.value_or(parameter, 0) > 0) return;
-    std::string has;
-    for (const char* name : {"bf16", "fp16", "fp8", "fp4"})
-      if (gpu.parameters.value_or(fmt::format("peak_{}", name), 0) > 0)
-        has += fmt::format("{}{}", has.empty() ? "" : " or ", name);
-    read.refuse(fmt::format("{} has no {} matrix units; try {}", gpu.name, format, has));
-  };
-  if (job.training.precision == Precision::kFp8) lacks("fp8", "peak_fp8");
-  if (job.training.precision == Precision::kNvfp4) lacks("fp4", "peak_fp4");
-  if (job.training.precision == Precision::kBf16) lacks("bf16", "peak_bf16");
-}
-
-void check_precision(SettingReader& read, const Job& job) {
-  for (size_t group = 0; group < group_count(job.cluster); ++group)
-    check_matrix_units(read, job, node_of_group(job.cluster, group).gpu);
-  const bool narrow =
-      job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
-  if (job.training.fp8_parameters && !narrow)
-    read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_param_gather")));
-  if (job.training.fp8_attention && !narrow)
-    read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_attention")));
-}
-
 /// The step is simulated operation by operation; what no step in practice comes near would only
 /// take long.
 void check_work(SettingReader& read, const Job& job) {
@@ -487,8 +394,7 @@ void resolve_mode(SettingReader& read, Job& job) {
 }
 
 void resolve_training(SettingReader& read, Job& job) {
-  read_precision(read, job);
-  read_optimizer(read, job.training);
+  resolve_precision(read, job);
   read_batches(read, job);
   read_recomputation(read, job);
   read_overlap(read, job);
@@ -497,6 +403,7 @@ void resolve_training(SettingReader& read, Job& job) {
   resolve_sequences(read, job);
   resolve_vision(read, job);
   read_kernels(read, job);
+  settle_autocast(job);
 }
 
 void check_training(SettingReader& read, const Job& job) {
@@ -507,6 +414,7 @@ void check_training(SettingReader& read, const Job& job) {
   check_recomputation(read, job);
   check_offload(read, job);
   check_overlap(read, job);
+  check_fuse(read, job);
   check_inference(read, job);
 }
 

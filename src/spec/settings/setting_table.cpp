@@ -1,142 +1,13 @@
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 
-#include "base/text.h"
-#include "spec/settings/schedule_file.h"
-#include "spec/settings/setting_fields.h"
-#include "spec/settings/setting_values.h"
+#include "spec/settings/setting_rows.h"
 
 namespace ergometer::spec {
 namespace {
 
+using namespace rows;
 using enum SettingKind;
-
-constexpr double kMostTokens = 134'217'728;
-constexpr double kMostSamples = 1e9;
-
-constexpr SettingPlace kVision{"vision", "sequence"};
-/// Every cause is one of `compare::factors()`.
-constexpr SettingPlace kModel{"job", "model"};
-constexpr SettingPlace kTensor{"parallelism", "tensor_parallelism"};
-constexpr SettingPlace kContext{"parallelism", "context_parallelism"};
-constexpr SettingPlace kPipeline{"parallelism", "pipeline"};
-constexpr SettingPlace kSharding{"parallelism", "sharding"};
-constexpr SettingPlace kSequence{"training", "sequence"};
-constexpr SettingPlace kBatch{"training", "global_batch"};
-constexpr SettingPlace kSoftware{"training", "software"};
-constexpr SettingPlace kRecompute{"recomputation", "recomputation"};
-constexpr SettingPlace kTransfers{"overlap", "overlap_pipeline"};
-constexpr SettingPlace kPrecision{"precision", "precision"};
-constexpr SettingPlace kExperts{"experts", "experts"};
-constexpr SettingPlace kKernels{"kernels", "kernels"};
-constexpr SettingPlace kGraphs{"kernels", "graphs"};
-constexpr SettingPlace kTask{"task", "task"};
-constexpr SettingPlace kLimits{"conditions", "limits"};
-constexpr SettingPlace kCooling{"conditions", "cooling"};
-constexpr SettingPlace kTime{"conditions", "time"};
-/// Of no cause where none is named.
-constexpr SettingPlace in(std::string_view group, std::string_view cause = {}) {
-  return {group, cause};
-}
-
-/// A setting that becomes something else in the job.
-constexpr SettingValue unkept(SettingKind kind, double min = 0, double max = 0) {
-  return {.kind = kind, .min = min, .max = max};
-}
-/// A setting that is read by hand, and told from the job.
-constexpr SettingValue told(SettingKind kind, SettingText text, std::string_view words = {}) {
-  return {.kind = kind, .choices = words, .text = text};
-}
-
-// What only some settings have: `SettingTraits`.
-constexpr auto why(std::string_view reason) {
-  return [reason](SettingTraits& it) { it.reason = reason; };
-}
-constexpr auto habit() {
-  return [](SettingTraits& it) { it.habit = true; };
-}
-constexpr auto also(std::string_view words) {
-  return [words](SettingTraits& it) { it.also = words; };
-}
-constexpr auto sought(std::string_view words) {
-  return [words](SettingTraits& it) { it.sought = words; };
-}
-constexpr auto megatron(std::string_view words) {
-  return [words](SettingTraits& it) { it.megatron = words; };
-}
-constexpr auto core(std::string_view words = kOwnName) {
-  return [words](SettingTraits& it) { it.core = words; };
-}
-constexpr auto nemo(std::string_view words = kOwnName) {
-  return [words](SettingTraits& it) { it.nemo = words; };
-}
-
-/// Profiles of one name need not say the same: a file may stand in for the catalog's.
-std::string software_text(const SettingInfo&, const Job& job) {
-  std::string text = job.software.name;
-  for (const auto& [name, parameter] : job.software.parameters.all())
-    text += fmt::format(" {}={}", name, base::shortest(parameter.value));
-  return text;
-}
-
-std::string reduction_text(const SettingInfo& info, const Job& job) {
-  return field_text(info, !job.training.gradients_fp32);
-}
-std::string order_text(const SettingInfo&, const Job& job) {
-  const Parallelism& p = job.parallelism;
-  return p.order.stages.empty() ? "" : schedule_text(p.order, to_word(p.schedule));
-}
-std::string dispatcher_text(const SettingInfo&, const Job& job) {
-  return std::string(to_word(job.training.moe_dispatcher));
-}
-std::string expert_routing_text(const SettingInfo&, const Job& job) {
-  return job.training.moe_routing.text;
-}
-std::string lengths_text(const SettingInfo&, const Job& job) {
-  const SequenceLengths& lengths = job.training.sequence_lengths;
-  return lengths.has_images() ? "even" : lengths.text;
-}
-std::string samples_text(const SettingInfo&, const Job& job) {
-  const SequenceLengths& lengths = job.training.sequence_lengths;
-  return lengths.has_images() ? lengths.text : "";
-}
-std::string flex_backend_text(const SettingInfo&, const Job& job) {
-  return std::string(flex_backend(job.training.moe_dispatcher));
-}
-
-/// A field that says nothing of a model without a vision tower.
-template <auto kMember>
-constexpr SettingValue of_images(double min = 0, double max = 0, std::string_view words = {}) {
-  SettingValue value = field<kMember>(min, max, words);
-  value.read = nullptr;  // by hand
-  value.text = [](const SettingInfo& info, const Job& job) {
-    return job.model.vision ? field_text(info, value_in<kMember>(job)) : std::string();
-  };
-  return value;
-}
-
-/// A field that says nothing where samples are alike.
-template <auto kMember>
-constexpr SettingValue of_samples(double min = 0, double max = 0) {
-  SettingValue value = field<kMember>(min, max);
-  value.read = nullptr;  // by hand
-  value.text = [](const SettingInfo& info, const Job& job) {
-    return job.training.sequence_lengths.has_images() ? field_text(info, value_in<kMember>(job))
-                                                      : std::string();
-  };
-  return value;
-}
-
-/// Where nobody says it, the cooling's own holds, which is no value of the job.
-constexpr SettingValue inlet() {
-  SettingValue value = measure<&Conditions::inlet_c>(-20, 80, "C");
-  value.text = [](const SettingInfo& info, const Job& job) {
-    return job.conditions.has_inlet ? field_text(info, job.conditions.inlet_c) : "";
-  };
-  return value;
-}
 
 constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"model", "", unkept(kText), kModel, "catalog name, config.json, or a folder that holds one"},
@@ -403,6 +274,10 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      field<&Training::cuda_graph_scope>(
          0, 0, "full_iteration|attn|mlp|moe|moe_router|moe_preprocess|mamba"),
      kGraphs, "what a graph holds; by default everything", why("not given"), core()},
+    {"fuse", "", field<&Training::fuse>(0, 0, "ag-gemm|gemm-rs|a2a-gemm"), kKernels,
+     "communication inside the kernels of products, tile by tile: a what-if that no framework's "
+     "own words say",
+     why("kernels of their own")},
 
     {"mode", "", field<&Training::mode>(), kTask, "what the job does"},
     {"lora", "", field<&Training::lora_rank>(1, 65'536), kTask, "fine-tune adapters of this rank",
@@ -475,47 +350,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      also("overrides")},
 });
 
-std::string normal(std::string_view word) {
-  while (word.starts_with('-')) word.remove_prefix(1);
-  std::string text(word);
-  for (char& c : text)
-    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
-template <class Is>
-const SettingInfo* first_that(Is is) {
-  const auto it = std::ranges::find_if(kSettingTable, is);
-  return it == kSettingTable.end() ? nullptr : &*it;
-}
-
 }  // namespace
 
-std::vector<std::string> SettingInfo::names(std::string_view list) const {
-  std::vector<std::string> all = base::split(list, '|');
-  for (std::string& one : all)
-    if (one == kOwnName) one = name;
-  return list.empty() ? std::vector<std::string>() : all;
-}
-
 std::span<const SettingInfo> setting_table() { return kSettingTable; }
-
-const SettingInfo* find_setting(std::string_view word) {
-  const std::string name = normal(word);
-  if (name.empty()) return nullptr;
-  return first_that([&](const SettingInfo& info) {
-    return info.name == name || info.short_name == name || index_of(info.also, name) >= 0;
-  });
-}
-
-const SettingInfo* setting_also_called(std::string_view word) {
-  const std::string name = normal(word);
-  return first_that([&](const SettingInfo& info) { return index_of(info.sought, name) >= 0; });
-}
-
-std::string setting_value(std::string_view name, const Job& job) {
-  const SettingInfo* info = find_setting(name);
-  return info == nullptr || info->text == nullptr ? "" : info->text(*info, job);
-}
 
 }  // namespace ergometer::spec

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "workload/block/block_writer.h"
 #include "workload/block/eager.h"
+#include "workload/block/fuse.h"
 #include "workload/block/layer.h"
 #include "workload/block/vision.h"
 #include "workload/by_operator.h"
@@ -240,6 +241,7 @@ Workload lower_at(const spec::Job& job, const Shapes& shapes) {
   add_vocabulary(job, shapes, workload);
   workload.boundary_bytes = shapes.element * static_cast<double>(shapes.shard_tokens) *
                             static_cast<double>(shapes.hidden);
+  fuse(job, shapes.tp, shapes.ep, workload);
   return workload;
 }
 

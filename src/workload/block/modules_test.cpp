@@ -14,6 +14,7 @@ spec::Job with_modules(spec::Model model, int64_t seq = 128) {
   job.training.framework = spec::Framework::kTorchFsdp;
   job.training.grad_accumulation_fusion = false;
   job.training.fused_cross_entropy = false;
+  job.training.autocast = true;
   job.parallelism.zero_stage = 0;
   job.software.parameters.set("modules.eager", {1, "", "", base::Grade::kMeasured});
   job.software.parameters.set("memory.gate_copies", {1, "", "", base::Grade::kMeasured});
@@ -21,7 +22,7 @@ spec::Job with_modules(spec::Model model, int64_t seq = 128) {
 }
 
 spec::Job in_16_bit(spec::Job job) {
-  job.training.master_weights = false;
+  job.training.master_weights = job.training.autocast = false;
   job.training.gradients_fp32 = false;
   return job;
 }

@@ -77,7 +77,7 @@ Operator host_step(const spec::Job& job, double elements) {
 
 /// Whether the optimizer also writes parameters in 16 bit.
 bool writes_narrow_parameters(const spec::Job& job) {
-  return job.training.precision != spec::Precision::kFp32 && !weights_are_masters(job) &&
+  return job.training.precision != spec::Precision::kFp32 && !job.training.autocast &&
          !(gathers_weights(job) && job.software.parameters.has("fsdp.shard_copies"));
 }
 

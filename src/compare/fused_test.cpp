@@ -1,0 +1,70 @@
+#include "compare/fused.h"
+
+#include <gtest/gtest.h>
+
+#include "compare/test_jobs.h"
+#include "spec/resolve/resolve.h"
+
+namespace ergometer::compare {
+namespace {
+
+using test::small;
+using test::Values;
+
+FusedGain gain_of(const Values& more) {
+  FusedGain gain;
+  const auto fill = [&]() -> base::Result<void> {
+    ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(small(more)));
+    ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
+    ERGOMETER_ASSIGN(gain, fused_gain(job, run));
+    return {};
+  };
+  const auto done = fill();
+  EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().message);
+  return gain;
+}
+
+TEST(FusedGain, IsAgainstTheSameJobWithoutThem) {
+  const Values values = {{"tp", "4"}, {"sp", "true"}};
+  Values fused = values;
+  fused.emplace_back("fuse", "ag-gemm");
+  const FusedGain gain = gain_of(fused), none = gain_of(values);
+  EXPECT_FALSE(gain.loses());
+  EXPECT_EQ(gain.apart_s, none.fused_s);
+  EXPECT_EQ(none.fused_s, none.apart_s);
+}
+
+// A pipeline that the network limits: kernels are shorter, and transfers share its links otherwise.
+TEST(FusedGain, SaysWhyAStepIsLonger) {
+  const FusedGain gain = gain_of({{"model", "phi-3-mini"},
+                                  {"num_layers", "32"},
+                                  {"cluster", "charllm-h100"},
+                                  {"gpus", "64"},
+                                  {"tp", "2"},
+                                  {"pp", "8"},
+                                  {"vpp", "2"},
+                                  {"mbs", "2"},
+                                  {"gbs", "448"},
+                                  {"seq", "2048"},
+                                  {"sp", "true"},
+                                  {"fuse", "ag-gemm,gemm-rs"}});
+  ASSERT_TRUE(gain.loses());
+  EXPECT_EQ(gain.grown, "idle");
+  EXPECT_LT(gain.fused_unshared_s, gain.apart_unshared_s);
+  EXPECT_NE(to_text(gain).find("as transfers meet others on the links"), std::string::npos);
+}
+
+TEST(FusedGain, Words) {
+  EXPECT_EQ(to_text({.fused_s = 2, .apart_s = 3}), "--fuse: 2.00 s a step instead of 3.00 s");
+  EXPECT_EQ(to_text({.fused_s = 3,
+                     .apart_s = 2,
+                     .fused_unshared_s = 2,
+                     .apart_unshared_s = 1,
+                     .grown = "idle",
+                     .grown_s = 1}),
+            "--fuse: 3.00 s a step instead of 2.00 s, although no fused kernel is longer than its "
+            "parts: idle grows by 1.00 s");
+}
+
+}  // namespace
+}  // namespace ergometer::compare
