@@ -14,6 +14,9 @@
 namespace ergometer::spec {
 namespace {
 
+constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
+constexpr double kMostSequences = 1e9;
+
 /// 4096 tokens where the model has as many positions, in pieces for context parallelism.
 int64_t usual_length(const Job& job) {
   const int64_t usual = std::min<int64_t>(job.model.max_positions, 4096);
