@@ -62,6 +62,21 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
                                    const ClockLimits& limits, double leakage_w, const Load& load,
                                    const Response& response, double thermal_hz, double near_hz = 0);
 
+/// Governors of up to `kMost` GPUs of one kind, one number a GPU: what `decide_clock_leaking` is
+/// told of each.
+struct Governed {
+  static constexpr size_t kMost = 256;
+  size_t count = 0;
+  const double *leakage_w = nullptr, *voltage = nullptr;    ///< the latter as `Silicon` has it
+  const double* cap_w = nullptr;                            ///< in force
+  const double *core_w = nullptr, *steady_w = nullptr;      ///< the load; steady: memory and links
+  const double *clocked_share = nullptr, *at_hz = nullptr;  ///< the response; clocks above 0
+};
+/// What `decide_clock_leaking` finds for GPUs that are awake and that neither locks nor brakes nor
+/// heat hold. 0: not found, as one that even the lowest clock takes beyond its cap; it has to be
+/// looked at alone.
+void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz);
+
 /// The thermal governor's ceiling, stepped in time: one lattice step down a period while die or HBM
 /// is at its limit, one up while it is `hysteresis_c` below; at the slowdown temperature the clock
 /// is halved until 5 C below it.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+
 #include "base/result.h"
 #include "physics/energy.h"
 #include "spec/job/cluster.h"
@@ -13,15 +15,17 @@ struct VoltageCurve {
   double knee_hz = 0;
   double highest_hz = 0;
   double at(double clock_hz) const {
-    if (clock_hz <= knee_hz) return lowest;
-    if (clock_hz >= highest_hz) return 1;
-    return lowest + (1 - lowest) * (clock_hz - knee_hz) / (highest_hz - knee_hz);
+    const double on_line = lowest + (1 - lowest) * (clock_hz - knee_hz) / (highest_hz - knee_hz);
+    const double below_top = clock_hz >= highest_hz ? 1 : on_line;
+    return clock_hz <= knee_hz ? lowest : below_top;
   }
 };
 
 /// The clocks a GPU can run at: `lowest + n * step`, up to `highest`.
 struct ClockLattice {
   double lowest_hz = 0, highest_hz = 0, step_hz = 0;
+  /// Of a step, for a clock that went through MHz and back.
+  static constexpr double kForgiven = 1e-6;
   /// The highest lattice clock not above `clock_hz`, at least the lowest.
   double floor(double clock_hz) const;
 };
@@ -86,6 +90,9 @@ struct GpuPower {
   /// off (150 C where none is known, assumed): with it, a chip that cannot be cooled gets hot, not
   /// infinite.
   double leakage_at(double die_c, const Silicon& silicon) const;
+  /// The same of many GPUs, one number each; `at_t0_w`: `leakage_w` times the silicon's factor.
+  void leakages_at(std::span<const double> die_c, std::span<const double> at_t0_w,
+                   std::span<double> leaking_w) const;
   double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const {
     return power_leaking(clock_hz, leakage_at(die_c, silicon), load, silicon);
   }
