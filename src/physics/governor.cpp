@@ -219,6 +219,18 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
   return limited ? ClockDecision{found_hz, kSwPowerCap} : decision;
 }
 
+QuietBelow::QuietBelow(const GpuPower& gpu) : die_c(INFINITY), memory_c(INFINITY) {
+  for (const double limit_c : {gpu.target_c, gpu.slowdown_c, gpu.shutdown_c})
+    if (limit_c > 0) die_c = std::min(die_c, limit_c);
+  if (gpu.memory_limit_c > 0) memory_c = gpu.memory_limit_c;
+}
+
+double ThermalGovernor::end_periods() {
+  const double periods = std::floor(since_s / period_s + 1e-9);
+  since_s = std::max(0.0, since_s - periods * period_s);
+  return periods;
+}
+
 void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c,
                               double clock_hz) {
   const ClockLattice& clocks = gpu.clocks;
@@ -239,11 +251,7 @@ void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, do
   // The limit is noticed at once, whenever the next step of the clock is due.
   if (margin_c <= 0 && ceiling_hz <= 0) ceiling_hz = clocks.floor(clock_hz);
 
-  since_s += dt_s;
-  constexpr double kSurelyWithin = 1 - 1e-6;
-  if (since_s < kSurelyWithin * period_s) return;  // as most ticks are
-  const double periods = std::floor(since_s / period_s + 1e-9);
-  since_s = std::max(0.0, since_s - periods * period_s);
+  const double periods = pass(dt_s);
   if (halved || periods < 1) return;
 
   if (margin_c <= 0) {

@@ -88,11 +88,28 @@ struct ThermalGovernor {
   double since_s = 0;  ///< since the last step, below one period
   /// The slowdown ends this far below its temperature.
   static constexpr double kHalvedHysteresisC = 5;
+  /// Whether it has nothing to do at temperatures below all limits, but to let time `pass`.
+  bool is_at_rest() const { return ceiling_hz <= 0 && !halved && !shut_down; }
+  /// The whole periods that end in `dt_s`.
+  double pass(double dt_s) {
+    constexpr double kSurelyWithin = 1 - 1e-6;
+    since_s += dt_s;
+    return since_s < kSurelyWithin * period_s ? 0 : end_periods();
+  }
   /// Advances by `dt_s` with temperatures held; `clock_hz` is the clock in force.
   void advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c, double clock_hz);
   /// A software ceiling, or the hardware's halving; the ceiling may lie above the clock that the
   /// power cap allows.
   uint32_t reasons() const;
+
+ private:
+  double end_periods();
+};
+/// Of a die and of its memory: the temperatures below which nothing limits. 0 in the parameters: no
+/// limit.
+struct QuietBelow {
+  double die_c = 0, memory_c = 0;
+  explicit QuietBelow(const GpuPower& gpu);
 };
 
 }  // namespace ergometer::physics

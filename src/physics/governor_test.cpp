@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 #include "base/random.h"
@@ -265,6 +266,26 @@ TEST(ThermalGovernor, ShutsDownForGood) {
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 100e6);
   governor.advance(governed_gpu(), 100, 30, 30, 100e6);
   EXPECT_TRUE(governor.shut_down);
+}
+
+// Below all limits, and at rest, time only passes: five ticks of 40 ms are two periods.
+TEST(ThermalGovernor, OnlyLetsTimePassBelowAllLimits) {
+  const GpuPower gpu = governed_gpu();
+  const QuietBelow quiet(gpu);
+  EXPECT_EQ(quiet.die_c, 85);
+  EXPECT_EQ(quiet.memory_c, 95);
+  EXPECT_EQ(QuietBelow(GpuPower{}).die_c, HUGE_VAL);
+  ThermalGovernor advanced, passed;
+  double periods = 0;
+  for (int tick = 0; tick < 5; ++tick) {
+    advanced.advance(gpu, 0.04, 84.9, 94.9, 900e6);
+    periods += passed.pass(0.04);
+    EXPECT_EQ(passed.since_s, advanced.since_s);
+    EXPECT_TRUE(advanced.is_at_rest());
+  }
+  EXPECT_EQ(periods, 2);
+  advanced.advance(gpu, 0.04, 85, 60, 900e6);
+  EXPECT_FALSE(advanced.is_at_rest());
 }
 
 TEST(ThermalGovernor, UnknownLimitsNeverBind) {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/result.h"
+#include "base/widths.h"
 #include "physics/energy.h"
 #include "spec/job/cluster.h"
 
@@ -14,11 +15,15 @@ struct VoltageCurve {
   double lowest = 1;  ///< relative voltage at and below the knee, in (0, 1]
   double knee_hz = 0;
   double highest_hz = 0;
-  double at(double clock_hz) const {
-    const double on_line = lowest + (1 - lowest) * (clock_hz - knee_hz) / (highest_hz - knee_hz);
-    const double below_top = clock_hz >= highest_hz ? 1 : on_line;
+  ERGOMETER_INLINE double line_at(double clock_hz) const {
+    return lowest + (1 - lowest) * (clock_hz - knee_hz) / (highest_hz - knee_hz);
+  }
+  /// `line` is `line_at` of the clock.
+  ERGOMETER_INLINE double of_line(double line, double clock_hz) const {
+    const double below_top = clock_hz >= highest_hz ? 1 : line;
     return clock_hz <= knee_hz ? lowest : below_top;
   }
+  double at(double clock_hz) const { return of_line(line_at(clock_hz), clock_hz); }
 };
 
 /// The clocks a GPU can run at: `lowest + n * step`, up to `highest`.
@@ -99,13 +104,19 @@ struct GpuPower {
   /// The same of a GPU that leaks `at_full_w` at v = 1.
   double power_leaking(double clock_hz, double at_full_w, const Load& load,
                        const Silicon& silicon) const {
-    const double v = relative_voltage(clock_hz, silicon);
+    return power_at(relative_voltage(clock_hz, silicon), clock_hz, at_full_w, load);
+  }
+  /// And at a relative voltage.
+  ERGOMETER_INLINE double power_at(double v, double clock_hz, double at_full_w,
+                                   const Load& load) const {
     const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
     return constant_w + at_full_w * v + (active + load.core_w) * (v * v) + load.memory_w +
            load.link_w;
   }
   /// The part of `power_w` that the HBM turns into heat.
-  double memory_heat_w(const Load& load) const { return constant_memory_w + load.memory_w; }
+  ERGOMETER_INLINE double memory_heat_w(const Load& load) const {
+    return constant_memory_w + load.memory_w;
+  }
 };
 
 /// Joules per unit of work, at the voltage of the highest clock.

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "engine/power/board_loops.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -50,7 +52,7 @@ PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
     smoothers_.assign(gpus, physics::Smoother(smoothing));
   for (std::vector<double>* values :
        {&tick_.watts, &tick_.core_w, &tick_.active_w, &tick_.burnt_w, &tick_.memory_w,
-        &tick_.links_w, &tick_.hbm_w, &tick_.clock_hz})
+        &tick_.links_w, &tick_.hbm_w, &tick_.clock_hz, &load_core_w_, &clocked_s_, &rest_s_})
     values->assign(gpus, 0.0);
   tick_.reasons.assign(gpus, 0);
   done_.resize(work.roles.size());
@@ -202,57 +204,73 @@ physics::Load PowerPlay::load_of(size_t gpu, double dt_s) const {
           .awake = true};
 }
 
-/// The fast limiter cuts the clock where the power goes too far beyond the cap.
-double PowerPlay::limited_w(size_t gpu, const physics::Load& load, double most_w) {
-  const physics::GpuPower& kind = fleet_.kind;
-  physics::ClockLimits limits = fleet_.limits[gpu];
-  limits.cap_w = most_w;
-  const physics::ClockDecision cut =
-      physics::decide_clock_leaking(kind, fleet_.silicon[gpu], limits, boards_.leakage_w[gpu], load,
-                                    {}, boards_.thermal[gpu].ceiling_hz);
-  double& clock_hz = tick_.clock_hz[gpu];
-  clock_hz = std::min(clock_hz, cut.clock_hz);
-  return kind.power_leaking(clock_hz, boards_.leakage_w[gpu], load, fleet_.silicon[gpu]);
-}
-
 /// The power of the work done, at the clocks and temperatures of this tick.
 void PowerPlay::draw(double dt_s) {
-  const physics::GpuPower& kind = fleet_.kind;
-  const double most_w = kind.excursion * kind.cap_w;
+  const double most_w = fleet_.kind.excursion * fleet_.kind.cap_w;
   physics::Load load;
   for (size_t gpu = 0; gpu < tick_.watts.size(); ++gpu) {
     // As a rule the one before has the same role.
     if (gpu == 0 || fleet_.role[gpu] != fleet_.role[gpu - 1]) load = load_of(gpu, dt_s);
-    const physics::Silicon& silicon = fleet_.silicon[gpu];
-    const double& clock_hz = tick_.clock_hz[gpu];
-    double watts = kind.power_leaking(clock_hz, boards_.leakage_w[gpu], load, silicon);
-    if (watts > most_w && load.awake) watts = limited_w(gpu, load, most_w);
-    const double v = kind.relative_voltage(clock_hz, silicon);
-    tick_.core_w[gpu] = load.core_w * v * v;
-    tick_.active_w[gpu] =
-        load.awake ? kind.active_w * v * v * clock_hz / kind.clocks.highest_hz : 0;
-    tick_.links_w[gpu] = load.link_w;
+    load_core_w_[gpu] = load.core_w;
     tick_.hbm_w[gpu] = load.memory_w;
-    tick_.memory_w[gpu] = kind.memory_heat_w(load);
-    tick_.burnt_w[gpu] = 0;
-    if (!smoothers_.empty() && load.awake) {
-      const double smoothed_w = smoothers_[gpu].advance(watts, dt_s);
-      tick_.burnt_w[gpu] = smoothed_w - watts;
-      watts = smoothed_w;
-    }
-    tick_.watts[gpu] = watts;
+    tick_.links_w[gpu] = load.link_w;
   }
+  board_loops::draw(
+      fleet_.kind,
+      {.count = tick_.watts.size(),
+       .clock_hz = tick_.clock_hz.data(),
+       .leakage_w = boards_.leakage_w.data(),
+       .voltage = boards_.voltage.data(),
+       .load_core_w = load_core_w_.data(),
+       .load_memory_w = tick_.hbm_w.data(),
+       .load_link_w = tick_.links_w.data()},
+      {tick_.watts.data(), tick_.core_w.data(), tick_.active_w.data(), tick_.memory_w.data()});
+  for (size_t gpu = 0; gpu < tick_.watts.size(); ++gpu)
+    if (fleet_.role[gpu] < 0 || tick_.watts[gpu] > most_w) draw_alone(gpu, dt_s);
+  for (size_t gpu = 0; gpu < smoothers_.size(); ++gpu) smooth(gpu, dt_s);
+}
+
+/// Of a GPU that is idle, or whose clock the fast limiter cuts: its power goes too far beyond the
+/// cap.
+void PowerPlay::draw_alone(size_t gpu, double dt_s) {
+  const physics::GpuPower& kind = fleet_.kind;
+  const physics::Silicon& silicon = fleet_.silicon[gpu];
+  const physics::Load load = load_of(gpu, dt_s);
+  double& clock_hz = tick_.clock_hz[gpu];
+  if (load.awake) {
+    physics::ClockLimits limits = fleet_.limits[gpu];
+    limits.cap_w = kind.excursion * kind.cap_w;
+    const physics::ClockDecision cut = physics::decide_clock_leaking(
+        kind, silicon, limits, boards_.leakage_w[gpu], load, {}, boards_.thermal[gpu].ceiling_hz);
+    clock_hz = std::min(clock_hz, cut.clock_hz);
+  }
+  const double v = kind.relative_voltage(clock_hz, silicon);
+  tick_.watts[gpu] = kind.power_leaking(clock_hz, boards_.leakage_w[gpu], load, silicon);
+  tick_.core_w[gpu] = load.core_w * v * v;
+  tick_.active_w[gpu] = load.awake ? kind.active_w * v * v * clock_hz / kind.clocks.highest_hz : 0;
+}
+
+void PowerPlay::smooth(size_t gpu, double dt_s) {
+  if (fleet_.role[gpu] < 0) return;
+  const double smoothed_w = smoothers_[gpu].advance(tick_.watts[gpu], dt_s);
+  tick_.burnt_w[gpu] = smoothed_w - tick_.watts[gpu];
+  tick_.watts[gpu] = smoothed_w;
 }
 
 /// Thermal governors see the temperatures that the tick ends with.
 void PowerPlay::limit_heat(double dt_s) {
   const auto die_c = heat_.surroundings().die_c;
   const auto memory_c = heat_.memory_c();
+  const physics::QuietBelow quiet(fleet_.kind);
   for (size_t gpu = 0; gpu < die_c.size(); ++gpu) {
     if (fleet_.role[gpu] < 0) continue;
     physics::ThermalGovernor& thermal = boards_.thermal[gpu];
-    thermal.advance(fleet_.kind, dt_s, die_c[gpu], memory_c[gpu], boards_.clock_hz[gpu]);
-    tick_.reasons[gpu] |= thermal.reasons();
+    if (die_c[gpu] < quiet.die_c && memory_c[gpu] < quiet.memory_c && thermal.is_at_rest()) {
+      thermal.pass(dt_s);
+    } else {
+      thermal.advance(fleet_.kind, dt_s, die_c[gpu], memory_c[gpu], boards_.clock_hz[gpu]);
+      tick_.reasons[gpu] |= thermal.reasons();
+    }
     const double cap_w = boards_.cap_w[gpu];
     const double beyond_w = tick_.watts[gpu] - tick_.burnt_w[gpu] - fleet_.kind.held * cap_w;
     boards_.trim_w[gpu] =
@@ -309,18 +327,19 @@ void PowerPlay::remember(double dt_s) {
 /// Takes the tick into the mean of clocks since the mark.
 void PowerPlay::count_clocks(double dt_s) {
   const double highest_hz = fleet_.kind.clocks.highest_hz;
-  const double base_hz = reference_hz_ > 0 ? reference_hz_ : highest_hz;
-  for (size_t gpu = 0; gpu < tick_.clock_hz.size(); ++gpu) {
-    const double clock_hz = tick_.clock_hz[gpu];
-    boards_.clock_s[gpu] += clock_hz * dt_s;
+  for (size_t gpu = 0; gpu < clocked_s_.size(); ++gpu) {
     if (fleet_.role[gpu] < 0) continue;
-    const Work& done = done_[static_cast<size_t>(fleet_.role[gpu])];
-    // The clock that slows the clocked work as much as this one slows all of it.
-    const double rest_s = std::max(0.0, done_s_ - done.clocked_s);
-    boards_.work_s[gpu] += done.clocked_s;
-    boards_.slowed_s[gpu] += done.clocked_s * base_hz / clock_hz +
-                             rest_s * (slowdown(0, base_hz, clock_hz, highest_hz) - 1);
+    clocked_s_[gpu] = done_[static_cast<size_t>(fleet_.role[gpu])].clocked_s;
+    rest_s_[gpu] = std::max(0.0, done_s_ - clocked_s_[gpu]);
   }
+  board_loops::count(dt_s, reference_hz_ > 0 ? reference_hz_ : highest_hz, highest_hz,
+                     {.count = clocked_s_.size(),
+                      .clock_hz = tick_.clock_hz.data(),
+                      .clocked_s = clocked_s_.data(),
+                      .rest_s = rest_s_.data(),
+                      .clock_sum_s = boards_.clock_s.data(),
+                      .work_s = boards_.work_s.data(),
+                      .slowed_s = boards_.slowed_s.data()});
 }
 
 const Tick& PowerPlay::advance(double dt_s) {

@@ -119,7 +119,8 @@ class PowerPlay {
   void work_on(double dt_s);
   void draw(double dt_s);
   physics::Load load_of(size_t gpu, double dt_s) const;
-  double limited_w(size_t gpu, const physics::Load& load, double most_w);
+  void draw_alone(size_t gpu, double dt_s);
+  void smooth(size_t gpu, double dt_s);
   void limit_heat(double dt_s);
   void remember(double dt_s);
   void count_clocks(double dt_s);
@@ -135,7 +136,9 @@ class PowerPlay {
   double into_slice_ = 0;  ///< share of it that is done
   double marked_s_ = 0, marked_steps_ = 0;
   Boards boards_;
-  std::vector<Seen> seen_;         ///< by role, in this tick
+  std::vector<Seen> seen_;  ///< by role, in this tick
+  /// By GPU, in this tick: what its role does.
+  std::vector<double> load_core_w_, clocked_s_, rest_s_;
   std::vector<double> window_hz_;  ///< clocks by tick of the governor's window, then by GPU
   std::vector<physics::Smoother> smoothers_;  ///< one a GPU; none without smoothing
   std::vector<Work> done_;                    ///< by role, in this tick
