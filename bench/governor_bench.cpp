@@ -1,6 +1,7 @@
 // The clock governor alone: one decision for each of many GPUs with silicon of their own.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "base/random.h"
@@ -54,6 +55,31 @@ void governor_decisions(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(governor_decisions)->Args({100000, 1})->Args({100000, 0})->Unit(benchmark::kMillisecond);
+
+/// The same GPUs together, as a tick decides them.
+void governor_decisions_together(benchmark::State& state) {
+  const GpuPower gpu = h100_like();
+  const auto count = static_cast<size_t>(state.range(0));
+  const std::vector<double> voltage(count, 0.0), cap_w(count, 700.0), steady_w(count, 100.0),
+      share(count, 0.8), at_hz(count, gpu.clocks.highest_hz);
+  std::vector<double> leakage_w(count), core_w(count), clock_hz(count);
+  for (size_t i = 0; i < count; ++i) {
+    const base::Random random(1, i, "bench");
+    leakage_w[i] = gpu.leakage_at(random.uniform(0, 45, 80), {});
+    core_w[i] = random.uniform(1, 400, 900);
+  }
+  for (auto _ : state) {
+    for (size_t i = 0; i < count; i += Governed::kMost)
+      decide_each(gpu,
+                  {std::min(Governed::kMost, count - i), leakage_w.data() + i, voltage.data() + i,
+                   cap_w.data() + i, core_w.data() + i, steady_w.data() + i, share.data() + i,
+                   at_hz.data() + i},
+                  clock_hz.data() + i);
+    benchmark::DoNotOptimize(clock_hz.data());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(governor_decisions_together)->Arg(100000)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace ergometer::physics

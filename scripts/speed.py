@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two builds of the program side by side: what whole commands take, as the table of docs/speed.md.
 
-    scripts/speed.py BEFORE AFTER [--runs 5]
+    scripts/speed.py BEFORE AFTER [--runs 5] [--only TEXT]
 
 Processor time is user and system time together. The two run by turns; the least of the runs stands in the table, for on a
 shared machine others only add to it. Memory is the peak of the runs.
@@ -25,6 +25,7 @@ COMMANDS = [
     ("131,072 GPUs that differ",
      f"{GPT3} --cluster h100-superpod --gpus 131072 --tp 8 --pp 8 --gbs 16384 --seed 1"),
     ("a search, one thread", "search gpt3-175b --cluster h100-superpod --gpus 1024 --gbs 1536 --threads 1"),
+    ("a study of 676 jobs, one thread", "sweep charllm --threads 1 --quiet"),
     ("1,024 ranks traced", f"{GPT3} --cluster h100-superpod --gpus 1024 --tp 8 --pp 8 --trace FILE --trace-ranks all"),
 ]
 
@@ -50,9 +51,12 @@ def main():
     parser.add_argument("before")
     parser.add_argument("after")
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--only", default="", help="rows whose name holds this")
     options = parser.parse_args()
     print("| what | `ergometer` | before | after |\n| --- | --- | --- | --- |")
     for what, command in COMMANDS:
+        if options.only not in what:
+            continue
         runs = [[measure(program, command.split()) for program in (options.before, options.after)]
                 for _ in range(options.runs)]
         cells = [f"{seconds(min(run[side][0] for run in runs))}, {max(run[side][1] for run in runs):,.0f} MiB"

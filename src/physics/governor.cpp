@@ -1,49 +1,67 @@
 #include "physics/governor.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+
+#include "base/check.h"
+#include "base/widths.h"
 
 namespace ergometer::physics {
 namespace {
 
+/// What power against clock has in common for all GPUs of a kind.
+struct KindCurve {
+  double constant_w, active_j, knee_hz, lowest, slope;
+  explicit KindCurve(const GpuPower& gpu)
+      : constant_w(gpu.constant_w),
+        active_j(gpu.active_w / gpu.clocks.highest_hz),
+        knee_hz(gpu.voltage.knee_hz),
+        lowest(gpu.voltage.lowest),
+        slope(gpu.voltage.highest_hz > gpu.voltage.knee_hz
+                  ? (1 - gpu.voltage.lowest) / (gpu.voltage.highest_hz - gpu.voltage.knee_hz)
+                  : 0) {}
+};
+
 /// Power against clock for one decision: what does not depend on the clock is worked out once.
 class PowerCurve {
  public:
-  PowerCurve(const GpuPower& gpu, const Silicon& silicon, double leakage_w, const Load& load,
-             const Response& response)
-      : constant_w_(gpu.constant_w),
+  ERGOMETER_INLINE PowerCurve(const KindCurve& kind, double voltage, double leakage_w,
+                              const Load& load, const Response& response)
+      : constant_w_(kind.constant_w),
         leakage_w_(leakage_w),
-        active_j_(load.awake ? gpu.active_w / gpu.clocks.highest_hz : 0),
+        active_j_(load.awake ? kind.active_j : 0),
         core_w_(load.core_w),
         steady_w_(load.memory_w + load.link_w),
-        knee_hz_(gpu.voltage.knee_hz),
-        lowest_(gpu.voltage.lowest + silicon.voltage),
-        slope_(gpu.voltage.highest_hz > gpu.voltage.knee_hz
-                   ? (1 - gpu.voltage.lowest) / (gpu.voltage.highest_hz - gpu.voltage.knee_hz)
-                   : 0),
-        free_(response.at_hz > 0 ? 1 - response.clocked_share : 1),
+        knee_hz_(kind.knee_hz),
+        lowest_(kind.lowest + voltage),
+        slope_(kind.slope),
+        free_(1 - response.clocked_share),
         clocked_hz_(response.clocked_share * response.at_hz) {}
 
-  double power_w(double clock_hz) const {
-    const double v = lowest_ + slope_ * std::max(0.0, clock_hz - knee_hz_);
+  ERGOMETER_INLINE double power_w(double clock_hz) const {
+    const double above_hz = clock_hz - knee_hz_;
+    const double v = lowest_ + slope_ * (above_hz > 0 ? above_hz : 0);
     const double v2 = v * v;
     return constant_w_ + leakage_w_ * v + active_j_ * v2 * clock_hz +
            (core_w_ * v2 + steady_w_) * pace(clock_hz);
   }
   /// Derivative of `power_w` by the clock; from above at the knee.
-  double slope_w_per_hz(double clock_hz) const {
-    const double v = lowest_ + slope_ * std::max(0.0, clock_hz - knee_hz_);
+  ERGOMETER_INLINE double slope_w_per_hz(double clock_hz) const {
+    const double above_hz = clock_hz - knee_hz_;
+    const double v = lowest_ + slope_ * (above_hz > 0 ? above_hz : 0);
     const double dv = clock_hz >= knee_hz_ ? slope_ : 0;
     const double inverse = 1 / (free_ * clock_hz + clocked_hz_);
-    const double dpace = clocked_hz_ > 0 ? clocked_hz_ * inverse * inverse : 0;
+    const double dpace = clocked_hz_ * inverse * inverse;
     return leakage_w_ * dv + active_j_ * (v * v) + (core_w_ * (v * v) + steady_w_) * dpace +
            2 * v * dv * (active_j_ * clock_hz + core_w_ * pace(clock_hz));
   }
 
  private:
-  /// The same work at another pace: its power goes with the inverse of the time it takes.
-  double pace(double clock_hz) const {
-    return clocked_hz_ > 0 ? clock_hz / (free_ * clock_hz + clocked_hz_) : 1;
+  /// The same work at another pace: its power goes with the inverse of the time it takes. Of work
+  /// that does not follow the clock, which is free, exactly 1.
+  ERGOMETER_INLINE double pace(double clock_hz) const {
+    return clock_hz / (free_ * clock_hz + clocked_hz_);
   }
 
   double constant_w_, leakage_w_, active_j_, core_w_, steady_w_;
@@ -75,7 +93,88 @@ double within_cap(const ClockLattice& clocks, const PowerCurve& curve, double st
   return found;
 }
 
+// Loops over GPUs. Each does little: where a division is left out for some, there is no vector.
+
+ERGOMETER_WIDTHS void clamp_each(double lowest, double highest, double* __restrict clock_hz,
+                                 size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const double least = clock_hz[i] > lowest ? clock_hz[i] : lowest;
+    clock_hz[i] = least < highest ? least : highest;
+  }
+}
+
+ERGOMETER_WIDTHS void floor_each(const ClockLattice& lattice, const double* __restrict from,
+                                 double* __restrict to, size_t n) {
+  const double lowest = lattice.lowest_hz, step = lattice.step_hz;
+  for (size_t i = 0; i < n; ++i) {
+    const double above = from[i] - lowest;
+    const auto steps =
+        static_cast<int32_t>((above > 0 ? above : 0) / step + ClockLattice::kForgiven);
+    to[i] = lowest + step * static_cast<double>(steps);
+  }
+}
+
+/// A GPU's curve among many.
+ERGOMETER_INLINE PowerCurve curve_of(const KindCurve& kind, const Governed& boards, size_t i) {
+  return PowerCurve(kind, boards.voltage[i], boards.leakage_w[i],
+                    {.core_w = boards.core_w[i], .memory_w = boards.steady_w[i]},
+                    {.clocked_share = boards.clocked_share[i], .at_hz = boards.at_hz[i]});
+}
+
+ERGOMETER_WIDTHS void powers_each(const KindCurve& given, const Governed& boards,
+                                  const double* __restrict clock_hz, double* __restrict watts) {
+  const KindCurve kind = given;
+  const Governed each = boards;
+  for (size_t i = 0; i < each.count; ++i) watts[i] = curve_of(kind, each, i).power_w(clock_hz[i]);
+}
+
+/// Newton's step to where the cap is reached.
+ERGOMETER_WIDTHS void step_each(const KindCurve& given, const Governed& boards, double held,
+                                double* __restrict clock_hz) {
+  const KindCurve kind = given;
+  const Governed each = boards;
+  for (size_t i = 0; i < each.count; ++i) {
+    const PowerCurve curve = curve_of(kind, each, i);
+    const double beyond_w = curve.power_w(clock_hz[i]) - held * each.cap_w[i];
+    clock_hz[i] -= beyond_w / curve.slope_w_per_hz(clock_hz[i]);
+  }
+}
+
+/// The clocks that fit, where they are the highest or the next one does not fit; else 0.
+ERGOMETER_WIDTHS void keep_decided(double held, double highest, const double* __restrict cap_w,
+                                   const double* __restrict watts, const double* __restrict next_w,
+                                   double* __restrict clock_hz, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const double most_w = held * cap_w[i];
+    const bool last = (next_w[i] > most_w) | (clock_hz[i] == highest);
+    clock_hz[i] = last & (watts[i] <= most_w) ? clock_hz[i] : 0;
+  }
+}
+
 }  // namespace
+
+void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz) {
+  constexpr int kNewtonSteps = 3;
+  const ClockLattice& clocks = gpu.clocks;
+  const size_t n = boards.count;
+  std::array<double, Governed::kMost> sought, next, watts, next_w;
+  ERGOMETER_CHECK(n <= sought.size() && clocks.step_hz > 0, "a few GPUs that have clocks");
+  const KindCurve curve(gpu);
+  std::copy_n(boards.at_hz, n, sought.data());
+  for (int i = 0; i < kNewtonSteps; ++i) {
+    clamp_each(clocks.lowest_hz, clocks.highest_hz, sought.data(), n);
+    step_each(curve, boards, gpu.held, sought.data());
+  }
+  clamp_each(clocks.lowest_hz, clocks.highest_hz, sought.data(), n);
+  floor_each(clocks, sought.data(), clock_hz, n);
+  for (size_t i = 0; i < n; ++i) {
+    if (sought[i] >= clocks.highest_hz) clock_hz[i] = clocks.highest_hz;
+    next[i] = std::min(clock_hz[i] + clocks.step_hz, clocks.highest_hz);
+  }
+  powers_each(curve, boards, clock_hz, watts.data());
+  powers_each(curve, boards, next.data(), next_w.data());
+  keep_decided(gpu.held, clocks.highest_hz, boards.cap_w, watts.data(), next_w.data(), clock_hz, n);
+}
 
 Load load_at(const Load& load, const Response& response, double clock_hz) {
   const double pace =
@@ -105,7 +204,8 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
   hold(thermal_hz, kSwThermalSlowdown);
 
   const double cap_w = gpu.held * (limits.cap_w > 0 ? limits.cap_w : gpu.cap_w);
-  const PowerCurve curve(gpu, silicon, leakage_w, load, response);
+  const Response known = response.at_hz > 0 ? response : Response{};
+  const PowerCurve curve(KindCurve(gpu), silicon.voltage, leakage_w, load, known);
   const double ceiling_hz = decision.clock_hz;
   // Most decisions repeat the one before: look there first.
   if (near_hz <= 0) near_hz = response.at_hz;
@@ -117,6 +217,18 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
   const double found_hz = within_cap(clocks, curve, start_hz, ceiling_hz, cap_w);
   const bool limited = found_hz < ceiling_hz || curve.power_w(found_hz) > cap_w;
   return limited ? ClockDecision{found_hz, kSwPowerCap} : decision;
+}
+
+QuietBelow::QuietBelow(const GpuPower& gpu) : die_c(INFINITY), memory_c(INFINITY) {
+  for (const double limit_c : {gpu.target_c, gpu.slowdown_c, gpu.shutdown_c})
+    if (limit_c > 0) die_c = std::min(die_c, limit_c);
+  if (gpu.memory_limit_c > 0) memory_c = gpu.memory_limit_c;
+}
+
+double ThermalGovernor::end_periods() {
+  const double periods = std::floor(since_s / period_s + 1e-9);
+  since_s = std::max(0.0, since_s - periods * period_s);
+  return periods;
 }
 
 void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c,
@@ -139,9 +251,7 @@ void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, do
   // The limit is noticed at once, whenever the next step of the clock is due.
   if (margin_c <= 0 && ceiling_hz <= 0) ceiling_hz = clocks.floor(clock_hz);
 
-  since_s += dt_s;
-  const double periods = std::floor(since_s / period_s + 1e-9);
-  since_s = std::max(0.0, since_s - periods * period_s);
+  const double periods = pass(dt_s);
   if (halved || periods < 1) return;
 
   if (margin_c <= 0) {

@@ -62,6 +62,21 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
                                    const ClockLimits& limits, double leakage_w, const Load& load,
                                    const Response& response, double thermal_hz, double near_hz = 0);
 
+/// Governors of up to `kMost` GPUs of one kind, one number a GPU: what `decide_clock_leaking` is
+/// told of each.
+struct Governed {
+  static constexpr size_t kMost = 256;
+  size_t count = 0;
+  const double *leakage_w = nullptr, *voltage = nullptr;    ///< the latter as `Silicon` has it
+  const double* cap_w = nullptr;                            ///< in force
+  const double *core_w = nullptr, *steady_w = nullptr;      ///< the load; steady: memory and links
+  const double *clocked_share = nullptr, *at_hz = nullptr;  ///< the response; clocks above 0
+};
+/// What `decide_clock_leaking` finds for GPUs that are awake and that neither locks nor brakes nor
+/// heat hold. 0: not found, as one that even the lowest clock takes beyond its cap; it has to be
+/// looked at alone.
+void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz);
+
 /// The thermal governor's ceiling, stepped in time: one lattice step down a period while die or HBM
 /// is at its limit, one up while it is `hysteresis_c` below; at the slowdown temperature the clock
 /// is halved until 5 C below it.
@@ -73,11 +88,28 @@ struct ThermalGovernor {
   double since_s = 0;  ///< since the last step, below one period
   /// The slowdown ends this far below its temperature.
   static constexpr double kHalvedHysteresisC = 5;
+  /// Whether it has nothing to do at temperatures below all limits, but to let time `pass`.
+  bool is_at_rest() const { return ceiling_hz <= 0 && !halved && !shut_down; }
+  /// The whole periods that end in `dt_s`.
+  double pass(double dt_s) {
+    constexpr double kSurelyWithin = 1 - 1e-6;
+    since_s += dt_s;
+    return since_s < kSurelyWithin * period_s ? 0 : end_periods();
+  }
   /// Advances by `dt_s` with temperatures held; `clock_hz` is the clock in force.
   void advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c, double clock_hz);
   /// A software ceiling, or the hardware's halving; the ceiling may lie above the clock that the
   /// power cap allows.
   uint32_t reasons() const;
+
+ private:
+  double end_periods();
+};
+/// Of a die and of its memory: the temperatures below which nothing limits. 0 in the parameters: no
+/// limit.
+struct QuietBelow {
+  double die_c = 0, memory_c = 0;
+  explicit QuietBelow(const GpuPower& gpu);
 };
 
 }  // namespace ergometer::physics

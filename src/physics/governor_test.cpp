@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <vector>
+
 #include "base/random.h"
 
 namespace ergometer::physics {
@@ -147,6 +150,39 @@ TEST(Governor, WhereTheSearchBeginsChangesNoAnswer) {
   }
 }
 
+// Many GPUs at once: each has the clock that it is given alone, and nearly all are found.
+TEST(Governor, DecidesForManyAsForOne) {
+  const GpuPower gpu = governed_gpu();
+  std::vector<double> leakage_w, voltage, cap_w, core_w, steady_w, share, at_hz;
+  for (uint64_t i = 0; i < Governed::kMost; ++i) {
+    const base::Random random(8, i, "many decisions");
+    leakage_w.push_back(random.uniform(0, 0, 40));
+    voltage.push_back(random.uniform(1, -0.02, 0.02));
+    cap_w.push_back(random.uniform(2, 100, 400));
+    core_w.push_back(random.uniform(3, 0, 500));
+    steady_w.push_back(random.uniform(4, 0, 100));
+    share.push_back(i % 4 == 0 ? 0 : random.uniform(5));
+    at_hz.push_back(random.uniform(6, 100e6, 1000e6));
+  }
+  std::vector<double> clock_hz(Governed::kMost);
+  decide_each(gpu,
+              {Governed::kMost, leakage_w.data(), voltage.data(), cap_w.data(), core_w.data(),
+               steady_w.data(), share.data(), at_hz.data()},
+              clock_hz.data());
+  size_t found = 0;
+  for (size_t i = 0; i < clock_hz.size(); ++i) {
+    const Silicon silicon{.voltage = voltage[i]};
+    const ClockDecision alone =
+        decide_clock_leaking(gpu, silicon, {cap_w[i]}, leakage_w[i], {core_w[i], steady_w[i], 0},
+                             {share[i], at_hz[i]}, 0);
+    if (clock_hz[i] == 0) continue;
+    ++found;
+    EXPECT_EQ(clock_hz[i], alone.clock_hz) << i;
+    EXPECT_EQ(clock_hz[i] < 1000e6, alone.reasons == kSwPowerCap) << i;
+  }
+  EXPECT_GT(found, 200u);
+}
+
 TEST(Governor, ClockRisesWithTheCapAndFallsWithHeatAndLoad) {
   GpuPower gpu = governed_gpu();
   gpu.leakage_per_k = 0.01;
@@ -230,6 +266,26 @@ TEST(ThermalGovernor, ShutsDownForGood) {
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 100e6);
   governor.advance(governed_gpu(), 100, 30, 30, 100e6);
   EXPECT_TRUE(governor.shut_down);
+}
+
+// Below all limits, and at rest, time only passes: five ticks of 40 ms are two periods.
+TEST(ThermalGovernor, OnlyLetsTimePassBelowAllLimits) {
+  const GpuPower gpu = governed_gpu();
+  const QuietBelow quiet(gpu);
+  EXPECT_EQ(quiet.die_c, 85);
+  EXPECT_EQ(quiet.memory_c, 95);
+  EXPECT_EQ(QuietBelow(GpuPower{}).die_c, HUGE_VAL);
+  ThermalGovernor advanced, passed;
+  double periods = 0;
+  for (int tick = 0; tick < 5; ++tick) {
+    advanced.advance(gpu, 0.04, 84.9, 94.9, 900e6);
+    periods += passed.pass(0.04);
+    EXPECT_EQ(passed.since_s, advanced.since_s);
+    EXPECT_TRUE(advanced.is_at_rest());
+  }
+  EXPECT_EQ(periods, 2);
+  advanced.advance(gpu, 0.04, 85, 60, 900e6);
+  EXPECT_FALSE(advanced.is_at_rest());
 }
 
 TEST(ThermalGovernor, UnknownLimitsNeverBind) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/exponential.h"
+#include "base/widths.h"
 
 namespace ergometer::physics {
 namespace {
@@ -45,22 +46,59 @@ class Reader {
   std::string missing_;
 };
 
+/// How leakage follows the temperature.
+struct LeakageCurve {
+  double per_k, hottest_c, t0_c;
+  explicit LeakageCurve(const GpuPower& gpu)
+      : per_k(gpu.leakage_per_k),
+        hottest_c(gpu.shutdown_c > 0 ? gpu.shutdown_c : kNoChipRunsC),
+        t0_c(gpu.leakage_c) {}
+  double exponent(double die_c) const {
+    return per_k * ((hottest_c < die_c ? hottest_c : die_c) - t0_c);
+  }
+  static constexpr double kNoChipRunsC = 150;
+};
+
+/// False: a temperature is none of a chip, and nothing of the result counts.
+ERGOMETER_WIDTHS bool quick_leakages(const LeakageCurve& given, const double* __restrict die_c,
+                                     const double* __restrict at_t0_w, double* __restrict leaking_w,
+                                     size_t n) {
+  const LeakageCurve curve = given;
+  int64_t others = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const double exponent = curve.exponent(die_c[i]);
+    others += base::is_quick_exponent(exponent) ? 0 : 1;
+    leaking_w[i] = at_t0_w[i] * base::quick_exponential(exponent);
+  }
+  return others == 0;
+}
+
 }  // namespace
 
 double ClockLattice::floor(double clock_hz) const {
   if (clock_hz >= highest_hz) return highest_hz;
   if (clock_hz <= lowest_hz || step_hz <= 0) return lowest_hz;
-  // A millionth of a step forgives a clock that went through MHz and back.
-  const auto steps = static_cast<int64_t>((clock_hz - lowest_hz) / step_hz + 1e-6);
+  const auto steps = static_cast<int64_t>((clock_hz - lowest_hz) / step_hz + kForgiven);
   return lowest_hz + step_hz * static_cast<double>(steps);
 }
 
 double GpuPower::leakage_at(double die_c, const Silicon& silicon) const {
-  constexpr double kNoChipRunsC = 150;
-  if (leakage_per_k == 0) return leakage_w * silicon.leakage;
-  const double hottest_c = shutdown_c > 0 ? shutdown_c : kNoChipRunsC;
-  return leakage_w * silicon.leakage *
-         base::exponential(leakage_per_k * (std::min(die_c, hottest_c) - leakage_c));
+  const double at_t0_w = leakage_w * silicon.leakage;
+  double leaking_w = 0;
+  leakages_at({&die_c, 1}, {&at_t0_w, 1}, {&leaking_w, 1});
+  return leaking_w;
+}
+
+void GpuPower::leakages_at(std::span<const double> die_c, std::span<const double> at_t0_w,
+                           std::span<double> leaking_w) const {
+  if (leakage_per_k == 0) {
+    std::ranges::copy(at_t0_w, leaking_w.begin());
+    return;
+  }
+  const LeakageCurve curve(*this);
+  if (quick_leakages(curve, die_c.data(), at_t0_w.data(), leaking_w.data(), die_c.size())) return;
+  for (size_t i = 0; i < die_c.size(); ++i)
+    leaking_w[i] = at_t0_w[i] * base::exponential(curve.exponent(die_c[i]));
 }
 
 base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {

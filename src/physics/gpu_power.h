@@ -1,6 +1,9 @@
 #pragma once
 
+#include <span>
+
 #include "base/result.h"
+#include "base/widths.h"
 #include "physics/energy.h"
 #include "spec/job/cluster.h"
 
@@ -12,16 +15,22 @@ struct VoltageCurve {
   double lowest = 1;  ///< relative voltage at and below the knee, in (0, 1]
   double knee_hz = 0;
   double highest_hz = 0;
-  double at(double clock_hz) const {
-    if (clock_hz <= knee_hz) return lowest;
-    if (clock_hz >= highest_hz) return 1;
+  ERGOMETER_INLINE double line_at(double clock_hz) const {
     return lowest + (1 - lowest) * (clock_hz - knee_hz) / (highest_hz - knee_hz);
   }
+  /// `line` is `line_at` of the clock.
+  ERGOMETER_INLINE double of_line(double line, double clock_hz) const {
+    const double below_top = clock_hz >= highest_hz ? 1 : line;
+    return clock_hz <= knee_hz ? lowest : below_top;
+  }
+  double at(double clock_hz) const { return of_line(line_at(clock_hz), clock_hz); }
 };
 
 /// The clocks a GPU can run at: `lowest + n * step`, up to `highest`.
 struct ClockLattice {
   double lowest_hz = 0, highest_hz = 0, step_hz = 0;
+  /// Of a step, for a clock that went through MHz and back.
+  static constexpr double kForgiven = 1e-6;
   /// The highest lattice clock not above `clock_hz`, at least the lowest.
   double floor(double clock_hz) const;
 };
@@ -86,19 +95,28 @@ struct GpuPower {
   /// off (150 C where none is known, assumed): with it, a chip that cannot be cooled gets hot, not
   /// infinite.
   double leakage_at(double die_c, const Silicon& silicon) const;
+  /// The same of many GPUs, one number each; `at_t0_w`: `leakage_w` times the silicon's factor.
+  void leakages_at(std::span<const double> die_c, std::span<const double> at_t0_w,
+                   std::span<double> leaking_w) const;
   double power_w(double clock_hz, double die_c, const Load& load, const Silicon& silicon) const {
     return power_leaking(clock_hz, leakage_at(die_c, silicon), load, silicon);
   }
   /// The same of a GPU that leaks `at_full_w` at v = 1.
   double power_leaking(double clock_hz, double at_full_w, const Load& load,
                        const Silicon& silicon) const {
-    const double v = relative_voltage(clock_hz, silicon);
+    return power_at(relative_voltage(clock_hz, silicon), clock_hz, at_full_w, load);
+  }
+  /// And at a relative voltage.
+  ERGOMETER_INLINE double power_at(double v, double clock_hz, double at_full_w,
+                                   const Load& load) const {
     const double active = load.awake ? active_w * clock_hz / clocks.highest_hz : 0;
     return constant_w + at_full_w * v + (active + load.core_w) * (v * v) + load.memory_w +
            load.link_w;
   }
   /// The part of `power_w` that the HBM turns into heat.
-  double memory_heat_w(const Load& load) const { return constant_memory_w + load.memory_w; }
+  ERGOMETER_INLINE double memory_heat_w(const Load& load) const {
+    return constant_memory_w + load.memory_w;
+  }
 };
 
 /// Joules per unit of work, at the voltage of the highest clock.

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/collection.h"
@@ -124,9 +125,9 @@ void set_loads(const spec::Job& job, const Batches& batches, SequenceLoads& load
 }
 
 std::vector<double> work_of_replicas(const spec::Job& job, const Batches& batches) {
+  const CostInTokens cost(job.model);
   std::vector<double> work(static_cast<size_t>(job.parallelism.dp));
-  for (size_t i = 0; i < batches.size(); ++i)
-    work[i % work.size()] += cost_in_tokens(job.model, batches[i]);
+  for (size_t i = 0; i < batches.size(); ++i) work[i % work.size()] += cost(batches[i]);
   return work;
 }
 
@@ -148,12 +149,14 @@ void set_totals(const spec::Job& job, const Batches& batches, SequenceLoads& loa
 }
 
 Batches typical_step(const spec::Job& job) {
-  std::vector<Batches> steps;
-  for (int64_t step = 0; step < kDrawnSteps; ++step) steps.push_back(draw_step(job, step));
-  std::ranges::stable_sort(steps, [&](const Batches& a, const Batches& b) {
-    return most_work(job, a) < most_work(job, b);
-  });
-  return std::move(steps[kDrawnSteps / 2]);
+  std::vector<std::pair<double, Batches>> steps;  // with their work
+  for (int64_t step = 0; step < kDrawnSteps; ++step) {
+    Batches batches = draw_step(job, step);
+    const double work = most_work(job, batches);
+    steps.emplace_back(work, std::move(batches));
+  }
+  std::ranges::stable_sort(steps, {}, &std::pair<double, Batches>::first);
+  return std::move(steps[kDrawnSteps / 2].second);
 }
 
 SequenceLoads empty_loads(const spec::Job& job) {

@@ -142,20 +142,19 @@ MicroBatch micro_batch(const spec::Job& job, Documents documents) {
 /// Of every row of micro batches that run at the same time the costliest to the replica that has
 /// had least.
 void deal(const spec::Model& model, size_t replicas, std::vector<MicroBatch>& batches) {
+  const CostInTokens cost(model);
   std::vector<double> had(replicas);
   for (size_t first = 0; first < batches.size(); first += replicas) {
     const auto row = batches.begin() + static_cast<std::ptrdiff_t>(first);
     std::stable_sort(row, row + static_cast<std::ptrdiff_t>(replicas),
-                     [&](const MicroBatch& a, const MicroBatch& b) {
-                       return cost_in_tokens(model, a) > cost_in_tokens(model, b);
-                     });
+                     [&](const MicroBatch& a, const MicroBatch& b) { return cost(a) > cost(b); });
     std::vector<size_t> order(replicas);
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return had[a] < had[b]; });
     std::vector<MicroBatch> dealt(replicas);
     for (size_t i = 0; i < replicas; ++i) {
       dealt[order[i]] = std::move(batches[first + i]);
-      had[order[i]] += cost_in_tokens(model, dealt[order[i]]);
+      had[order[i]] += cost(dealt[order[i]]);
     }
     std::move(dealt.begin(), dealt.end(), row);
   }
@@ -165,18 +164,21 @@ void deal(const spec::Model& model, size_t replicas, std::vector<MicroBatch>& ba
 
 double MicroBatch::pairs() const { return squares(lengths) / 2; }
 
-double cost_in_tokens(const spec::Model& model, const MicroBatch& batch) {
+CostInTokens::CostInTokens(const spec::Model& model) {
   double layers = 0;
   for (const spec::Layer& layer : model.layers) layers += layer.mixer == spec::Mixer::kAttention;
   // A token: 2 FLOPs a parameter; a pair: 2 a channel of its key and of its value.
-  const double of_pair = 4 * layers * static_cast<double>(model.heads * model.head_dim);
+  of_pair_ = 4 * layers * static_cast<double>(model.heads * model.head_dim);
   const ParameterCount count = count_parameters(model);
-  const double of_token = 2 * static_cast<double>(count.active - count.vision);
-  const double of_tile = model.vision ? 2 * static_cast<double>(count.vision) *
-                                            static_cast<double>(model.vision->tile_tokens)
-                                      : 0;
+  of_token_ = 2 * static_cast<double>(count.active - count.vision);
+  if (model.vision)
+    of_tile_ =
+        2 * static_cast<double>(count.vision) * static_cast<double>(model.vision->tile_tokens);
+}
+
+double CostInTokens::operator()(const MicroBatch& batch) const {
   return static_cast<double>(batch.tokens) +
-         (batch.pairs() * of_pair + static_cast<double>(batch.tiles) * of_tile) / of_token;
+         (batch.pairs() * of_pair_ + static_cast<double>(batch.tiles) * of_tile_) / of_token_;
 }
 
 std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step) {

@@ -31,7 +31,15 @@ struct MicroBatch {
 /// take them, the costliest micro batch to the replica that has had least.
 std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step);
 
-/// How much work a micro batch is, in tokens of matrix products: attention's pairs at their FLOPs.
-double cost_in_tokens(const spec::Model& model, const MicroBatch& batch);
+/// How much work a micro batch is, in tokens of matrix products: attention's pairs and images'
+/// tiles at their FLOPs.
+class CostInTokens {
+ public:
+  explicit CostInTokens(const spec::Model& model);
+  double operator()(const MicroBatch& batch) const;
+
+ private:
+  double of_pair_ = 0, of_tile_ = 0, of_token_ = 0;  ///< FLOPs
+};
 
 }  // namespace ergometer::workload

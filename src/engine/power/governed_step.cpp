@@ -8,12 +8,6 @@ using physics::ClockDecision;
 using physics::Load;
 using physics::Response;
 
-double slowdown(double clocked_share, double reference_hz, double clock_hz, double highest_hz) {
-  const double slow_hz = kSlowMemoryClock * highest_hz;
-  const double rest = std::max(1.0, slow_hz / clock_hz) / std::max(1.0, slow_hz / reference_hz);
-  return clocked_share * reference_hz / clock_hz + (1 - clocked_share) * rest;
-}
-
 double GovernedStep::clocked_share(size_t role, size_t slice) const {
   return std::min(1.0, activity_.roles[role].clocked_s[slice] / activity_.slice_s());
 }

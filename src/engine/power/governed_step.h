@@ -14,7 +14,13 @@ inline constexpr double kSlowMemoryClock = 0.5;
 
 /// How much longer work takes at `clock_hz` than at `reference_hz` when `clocked_share` of it is
 /// compute that follows the clock.
-double slowdown(double clocked_share, double reference_hz, double clock_hz, double highest_hz);
+ERGOMETER_INLINE double slowdown(double clocked_share, double reference_hz, double clock_hz,
+                                 double highest_hz) {
+  const double slow_hz = kSlowMemoryClock * highest_hz;
+  const double slower = slow_hz / clock_hz, slower_before = slow_hz / reference_hz;
+  const double rest = (slower > 1 ? slower : 1) / (slower_before > 1 ? slower_before : 1);
+  return clocked_share * reference_hz / clock_hz + (1 - clocked_share) * rest;
+}
 
 /// One GPU over one step.
 struct GpuStep {

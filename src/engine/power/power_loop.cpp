@@ -331,7 +331,7 @@ EngineInput PowerLoop::at_clocks() const {
 }
 
 void PowerLoop::play_step() {
-  timeline_ = sweep(at_clocks());
+  timeline_ = sweep(at_clocks(), compiled_);
   steady_ = steady_ && timeline_.steady;
 }
 

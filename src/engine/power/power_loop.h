@@ -9,6 +9,7 @@
 #include "engine/power/fleet_heat.h"
 #include "engine/power/governed_step.h"
 #include "engine/power/power_play.h"
+#include "engine/time/compile.h"
 #include "engine/time/timeline.h"
 
 namespace ergometer::engine {
@@ -98,6 +99,7 @@ class PowerLoop {
   double shown_steps_ = 0;
   std::vector<double> clocks_hz_;    ///< of the last step that the engine played, one a rank
   std::vector<double> followed_hz_;  ///< the play's clocks then, one a GPU
+  CompiledRoles compiled_;           ///< the input's plan
   Timeline timeline_;
 };
 

@@ -86,31 +86,46 @@ class PowerPlay {
     std::vector<Work> ticks;
     Work whole, recent;  ///< a second's worth, by the whole window and by its last ticks
   };
-  struct Board {
-    double clock_hz = 0;
-    double leakage_w = 0;                ///< at relative voltage 1 and the tick's temperature
-    double whole_hz = 0, recent_hz = 0;  ///< means
-    double trim_w = 0;  ///< the cap is held this much lower, for what went beyond it before
-    physics::ThermalGovernor thermal;
-    double work_s = 0, slowed_s = 0, clock_s = 0;
+  /// One number a GPU.
+  struct Boards {
+    std::vector<double> clock_hz;
+    std::vector<double> leakage_w;            ///< at relative voltage 1 and the tick's temperature
+    std::vector<double> whole_hz, recent_hz;  ///< means
+    std::vector<double>
+        trim_w;  ///< the cap is held this much lower, for what went beyond it before
+    std::vector<physics::ThermalGovernor> thermal;
+    std::vector<double> work_s, slowed_s, clock_s;
+    // What does not change.
+    std::vector<double> leakage_t0_w, voltage, cap_w;
+    std::vector<bool> told;  ///< a lock or a brake: more than a cap
   };
-  /// A load, and the clock at which it was found.
+  /// What the governors of a role's GPUs see: watts at relative voltage 1, the share of time that
+  /// is clocked work at the reference clock, and whether the last ticks ask for more than the
+  /// window, whose clocks then count.
   struct Seen {
     physics::Load load;
-    physics::Response response;
+    double clocked_s = 0;
+    bool rises = false;
   };
-  Seen expected(size_t gpu) const;
+  Seen seen_of(const Window& window) const;
+  double seen_at_hz(const Seen& seen, size_t gpu) const {
+    return seen.rises ? boards_.recent_hz[gpu] : boards_.whole_hz[gpu];
+  }
+  physics::Response response(const Seen& seen, double at_hz) const;
 
   void decide();
+  void decide(size_t first, size_t count);
+  physics::ClockDecision decide_alone(size_t gpu) const;
   void work_on(double dt_s);
   void draw(double dt_s);
+  physics::Load load_of(size_t gpu, double dt_s) const;
+  void draw_alone(size_t gpu, double dt_s);
+  void smooth(size_t gpu, double dt_s);
   void limit_heat(double dt_s);
   void remember(double dt_s);
+  void count_clocks(double dt_s);
   void cut_windows(double dt_s);
-  /// Of GPUs that nothing tells apart the first is played; the others have what it has.
-  void copy_to_those_like_it();
   double pace(size_t slice) const;
-  double cap_w(size_t gpu) const;
 
   const Fleet& fleet_;
   const StepActivity& work_;
@@ -120,8 +135,10 @@ class PowerPlay {
   size_t slice_ = 0;       ///< of the step, in which the next tick begins
   double into_slice_ = 0;  ///< share of it that is done
   double marked_s_ = 0, marked_steps_ = 0;
-  std::vector<Board> boards_;   ///< one a GPU; of those that nothing tells apart the first's counts
-  std::vector<size_t> played_;  ///< the first of those that nothing tells apart
+  Boards boards_;
+  std::vector<Seen> seen_;  ///< by role, in this tick
+  /// By GPU, in this tick: what its role does.
+  std::vector<double> load_core_w_, clocked_s_, rest_s_;
   std::vector<double> window_hz_;  ///< clocks by tick of the governor's window, then by GPU
   std::vector<physics::Smoother> smoothers_;  ///< one a GPU; none without smoothing
   std::vector<Work> done_;                    ///< by role, in this tick

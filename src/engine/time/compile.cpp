@@ -1,5 +1,7 @@
 #include "engine/time/compile.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace ergometer::engine {
@@ -55,7 +57,7 @@ ClockedTime sum_of(ClockedTime a, const ClockedTime& b) {
 
 /// Appends `next` to the run `run` if one line stays the largest over all clocks; else leaves it
 /// alone.
-bool merge(Step& run, const Step& next, ClockRange clocks) {
+bool merge(Step& run, const Step& next, ClockRange clocks, SureClocks& sure) {
   if (run.kind != StepKind::kCompute || run.stream != next.stream) return false;
   if (run.row >= 0 || next.row >= 0 || run.each >= 0 || next.each >= 0) return false;
   const ClockedTime earlier = sum_of(run.after_host, next.duration);
@@ -65,6 +67,7 @@ bool merge(Step& run, const Step& next, ClockRange clocks) {
                             earlier.at(clocks.high) >= last.at(clocks.high);
   const bool last_wins = earlier.at(clocks.low) <= last.at(clocks.low) &&
                          earlier.at(clocks.high) <= last.at(clocks.high);
+  sure.compared((last.fixed_s - earlier.fixed_s) / (earlier.clocked_s - last.clocked_s), clocks);
   if (!earlier_wins && !last_wins) return false;
   run.after_host = earlier_wins ? earlier : last;
   add(run.duration, next.duration);
@@ -206,9 +209,24 @@ PricedOperators::PricedOperators(const EngineInput& input, size_t role)
     by_group_.push_back(priced_operators(input, prices, role, loads_));
 }
 
+void SureClocks::compared(double crossing, ClockRange clocks) {
+  constexpr double kRounding = 1e-9;
+  if (!(crossing > 0)) return;
+  const double below = crossing * (1 - kRounding), above = crossing * (1 + kRounding);
+  if (crossing >= clocks.high) {
+    high_to_ = std::min(high_to_, below);
+  } else if (crossing <= clocks.low) {
+    low_from_ = std::max(low_from_, above);
+  } else {
+    low_to_ = std::min(low_to_, below);
+    high_from_ = std::max(high_from_, above);
+  }
+}
+
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {
   const plan::Role& source = input.plan.roles[role];
   CompiledRole compiled;
+  compiled.steps.reserve(source.program.size());
   EventBuffers events(source);
   const PricedOperators operators(input, role);
   bool marked = false;
@@ -227,7 +245,8 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
       if (step.stream == Stream::kCompute && step.each < 0)
         add(operators.of(instruction).optimizer ? compiled.optimizer : compiled.compute,
             input.plan.times(source, i) * step.duration);
-      if (!marked && !compiled.steps.empty() && merge(compiled.steps.back(), step, clocks))
+      if (!marked && !compiled.steps.empty() &&
+          merge(compiled.steps.back(), step, clocks, compiled.sure))
         continue;
     }
     compiled.steps.push_back(step);
@@ -235,6 +254,13 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
   }
   compiled.event_buffers = events.count();
   return compiled;
+}
+
+const CompiledRole& CompiledRoles::of(const EngineInput& input, size_t role, ClockRange clocks) {
+  roles_.resize(input.plan.roles.size());
+  std::optional<CompiledRole>& compiled = roles_[role];
+  if (!compiled || !compiled->sure.cover(clocks)) compiled = compile_role(input, role, clocks);
+  return *compiled;
 }
 
 }  // namespace ergometer::engine

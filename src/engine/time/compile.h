@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "engine/time/rank_loads.h"
@@ -72,9 +74,33 @@ struct Step {
   double host_s = 0;       ///< what the host spends
 };
 
+/// The clocks a merge must be exact for, as reference clock / clock.
+struct ClockRange {
+  double low = 1, high = 1;
+};
+
+/// For which other clocks a role compiles to the same. A merge compares two times that are lines
+/// over the clock: it comes out as it did while both ends of the range stay on their sides of where
+/// the lines cross.
+class SureClocks {
+ public:
+  bool cover(ClockRange clocks) const {
+    return low_from_ <= clocks.low && clocks.low <= low_to_ && high_from_ <= clocks.high &&
+           clocks.high <= high_to_;
+  }
+  /// Two lines were compared over `clocks`; they cross at `crossing`, or nowhere if that is no
+  /// positive number.
+  void compared(double crossing, ClockRange clocks);
+
+ private:
+  double low_from_ = 0, low_to_ = std::numeric_limits<double>::infinity();
+  double high_from_ = 0, high_to_ = std::numeric_limits<double>::infinity();
+};
+
 /// A role's program, priced and merged.
 struct CompiledRole {
   std::vector<Step> steps;
+  SureClocks sure;
   std::array<size_t, 3> periods{};  ///< `plan::Role::periods`, in steps
   int32_t event_buffers = 0;        ///< events alive at the same time, at most
   /// The compute stream's own work in the step, of the fullest rank; without what differs by nodes.
@@ -82,12 +108,18 @@ struct CompiledRole {
   ClockedTime optimizer;
 };
 
-/// The clocks a merge must be exact for, as reference clock / clock.
-struct ClockRange {
-  double low = 1, high = 1;
-};
-
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks);
+
+/// The roles of a plan, compiled when they are first played, and again only for clocks at which
+/// they come to something else.
+class CompiledRoles {
+ public:
+  /// `input`: the same at every call but for clocks, the reference clock and sampled ranks.
+  const CompiledRole& of(const EngineInput& input, size_t role, ClockRange clocks);
+
+ private:
+  std::vector<std::optional<CompiledRole>> roles_;
+};
 
 /// Whether an instruction puts work on the GPU.
 inline bool launches(plan::InstructionKind kind) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <string>
 
+#include "engine/time/compile.h"
 #include "engine/time/sweep.h"
 #include "engine/time/test_agreement.h"
 #include "plan/test_job.h"
@@ -207,6 +209,69 @@ TEST(Agreement, ReplicasPlayedOnceAreAllReplicas) {
       EXPECT_EQ(once.spans[i].end_s, each.spans[i].end_s) << "seed " << seed;
   }
   EXPECT_GT(fewer, 100);
+}
+
+/// Clocks around `centre_hz`, one a rank; the wider they lie, the fewer kernels are merged.
+std::vector<double> clocks_around(double centre_hz, double spread, size_t ranks, uint64_t seed) {
+  Random random(seed);
+  std::vector<double> clocks_hz;
+  for (size_t i = 0; i < ranks; ++i)
+    clocks_hz.push_back(centre_hz * random.real(1 - spread, 1 + spread));
+  return clocks_hz;
+}
+
+// A plan compiled for some clocks and played at others: to the bit what one compiled for them
+// gives.
+TEST(Agreement, APlanCompiledForOtherClocksIsTheSame) {
+  int kept = 0, compiled_anew = 0;
+  for (uint64_t seed = 0; seed < 300 && !testing::Test::HasFailure(); ++seed) {
+    const RandomJob random(seed);
+    CompiledRoles compiled;
+    const CompiledRole* before = nullptr;
+    size_t steps_before = 0;
+    for (uint64_t round = 0; round < 6; ++round) {
+      EngineInput input = random.input();
+      const std::vector<double> clocks_hz =
+          clocks_around(1.3e9 + 0.1e9 * static_cast<double>(round % 3), round < 4 ? 0.01 : 0.3,
+                        input.clocks_hz.size(), 10 * seed + round);
+      input.clocks_hz = clocks_hz;
+      const Timeline again = sweep(input, compiled), anew = sweep(input);
+      ASSERT_EQ(again.ranks.size(), anew.ranks.size());
+      for (size_t rank = 0; rank < anew.ranks.size(); ++rank) {
+        EXPECT_EQ(again.ranks[rank].end_s, anew.ranks[rank].end_s) << "seed " << seed;
+        EXPECT_EQ(again.ranks[rank].parts_s, anew.ranks[rank].parts_s) << "seed " << seed;
+      }
+      const auto [slowest, fastest] = std::ranges::minmax_element(
+          std::span(clocks_hz).first(static_cast<size_t>(input.plan.ranks_per_role)));
+      const CompiledRole* now = &compiled.of(input, 0,
+                                             {.low = input.costs.reference_clock_hz / *fastest,
+                                              .high = input.costs.reference_clock_hz / *slowest});
+      if (before == now) ++(now->steps.size() == steps_before ? kept : compiled_anew);
+      before = now;
+      steps_before = now->steps.size();
+    }
+  }
+  EXPECT_GT(kept, 500);
+  EXPECT_GT(compiled_anew, 5);
+}
+
+// Lines that cross at 2, compared below it; at 0.5, above it; at 1, on both sides.
+TEST(SureClocks, EndsOfARangeStayOnTheirSides) {
+  SureClocks sure;
+  EXPECT_TRUE(sure.cover({.low = 0.1, .high = 9}));
+  sure.compared(2, {.low = 1, .high = 1.5});
+  EXPECT_TRUE(sure.cover({.low = 0.1, .high = 1.9}));
+  EXPECT_FALSE(sure.cover({.low = 1, .high = 2}));
+  sure.compared(0.5, {.low = 1, .high = 1.5});
+  EXPECT_TRUE(sure.cover({.low = 0.6, .high = 0.7}));
+  EXPECT_FALSE(sure.cover({.low = 0.5, .high = 1}));
+  sure.compared(1, {.low = 0.9, .high = 1.1});
+  EXPECT_TRUE(sure.cover({.low = 0.8, .high = 1.5}));
+  EXPECT_FALSE(sure.cover({.low = 0.6, .high = 0.7}));
+  EXPECT_FALSE(sure.cover({.low = 1.2, .high = 1.3}));
+  for (const double never : {-1.0, 0.0, HUGE_VAL, std::nan("")})
+    sure.compared(never, {.low = 0.9, .high = 1.1});
+  EXPECT_TRUE(sure.cover({.low = 0.8, .high = 1.5}));
 }
 
 }  // namespace

@@ -2,12 +2,7 @@
 
 #include <algorithm>
 
-// clang leaves what the clones inline undefined: the program would not link.
-#if defined(__x86_64__) && !defined(ERGOMETER_SANITIZED) && !defined(__clang__)
-#define ERGOMETER_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define ERGOMETER_WIDTHS
-#endif
+#include "base/widths.h"
 
 namespace ergometer::engine::kernels {
 namespace {

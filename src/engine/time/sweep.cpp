@@ -41,7 +41,7 @@ struct Sample {
 
 /// The ranks of one role: their times and how far they are.
 struct RoleState {
-  CompiledRole compiled;
+  const CompiledRole* compiled = nullptr;
   std::unique_ptr<const PricedOperators> own;  ///< of a role on nodes of several kinds
   size_t next = 0;                             ///< step to run
   size_t until = 0;                            ///< step to stop before
@@ -71,9 +71,10 @@ struct Meeting {
 
 class Sweep {
  public:
-  Sweep(const EngineInput& input, const RankLayout& layout)
+  Sweep(const EngineInput& input, const RankLayout& layout, CompiledRoles& compiled)
       : input_(input),
         layout_(layout),
+        compiled_(compiled),
         n_(layout.ranks()),
         all_(input.plan.ranks_per_role),
         loads_(rank_loads(input)),
@@ -92,14 +93,14 @@ class Sweep {
     if (input_.plan.periods_left_out > 0) {
       SteadyPhase steady;
       for (size_t mark = 0; mark < 3; ++mark) {
-        for (RoleState& role : roles_) role.until = role.compiled.periods[mark];
+        for (RoleState& role : roles_) role.until = role.compiled->periods[mark];
         run_until_stop(order);
         steady.mark(moved_times());
       }
       is_steady_ = steady.can_leave_out(input_.plan.periods_left_out);
       if (is_steady_) steady.leave_out(input_.plan.periods_left_out, 0);
     }
-    for (RoleState& role : roles_) role.until = role.compiled.steps.size();
+    for (RoleState& role : roles_) role.until = role.compiled->steps.size();
     run_until_stop(order);
     return collect();
   }
@@ -154,6 +155,7 @@ class Sweep {
 
   const EngineInput& input_;
   const RankLayout& layout_;
+  CompiledRoles& compiled_;
   int64_t n_;    ///< ranks of a role that are played
   int64_t all_;  ///< and those that they stand for: rank i is played as i % n_
   RankLoads loads_;
@@ -251,9 +253,9 @@ void Sweep::set_roles() {
     const auto [low, high] = std::ranges::minmax_element(role.inverse_clock);
     if (RankGroups(input_.job, static_cast<int64_t>(r)).mixed())
       role.own = std::make_unique<const PricedOperators>(input_, r);
-    role.compiled = compile_role(input_, r, {.low = *low, .high = *high});
+    role.compiled = &compiled_.of(input_, r, {.low = *low, .high = *high});
     for (Times& t : role.free_s) t.assign(n, 0.0);
-    role.events_s.assign(static_cast<size_t>(role.compiled.event_buffers), Times(n, 0.0));
+    role.events_s.assign(static_cast<size_t>(role.compiled->event_buffers), Times(n, 0.0));
   }
 }
 
@@ -267,7 +269,7 @@ void Sweep::add_sample(int64_t rank) {
 void Sweep::find_receivers() {
   receivers_.resize(static_cast<size_t>(messages_.messages()));
   for (size_t r = 0; r < roles_.size(); ++r)
-    for (const Step& step : roles_[r].compiled.steps)
+    for (const Step& step : roles_[r].compiled->steps)
       if (step.kind == StepKind::kRecv) receivers_[static_cast<size_t>(step.slot)] = r;
 }
 
@@ -319,7 +321,8 @@ bool Sweep::advance(size_t role_index) {
   RoleState& role = roles_[role_index];
   const size_t first = role.next;
   const bool had_arrived = role.arrived;
-  while (role.next < role.until && execute(role_index, role.compiled.steps[role.next])) ++role.next;
+  while (role.next < role.until && execute(role_index, role.compiled->steps[role.next]))
+    ++role.next;
   return role.next != first || role.arrived != had_arrived;
 }
 
@@ -473,9 +476,9 @@ void Sweep::collect_role(const RoleState& role, RankTimes* ranks) const {
     // Of compute, steps charge what the rank takes less than the fullest, and what differs by
     // nodes.
     rank.parts_s[static_cast<size_t>(Part::kCompute)] +=
-        role.compiled.compute.at(role.inverse_clock[at]);
+        role.compiled->compute.at(role.inverse_clock[at]);
     rank.parts_s[static_cast<size_t>(Part::kOptimizer)] +=
-        role.compiled.optimizer.at(role.inverse_clock[at]);
+        role.compiled->optimizer.at(role.inverse_clock[at]);
   }
 }
 
@@ -510,12 +513,19 @@ Timeline Sweep::collect() const {
 
 Timeline sweep_ranks(const EngineInput& input, const RankLayout& layout,
                      std::span<const size_t> order) {
-  return Sweep(input, layout).run(order);
+  CompiledRoles compiled;
+  return Sweep(input, layout, compiled).run(order);
+}
+
+Timeline sweep(const EngineInput& input, CompiledRoles& compiled) {
+  const RankLayout layout =
+      RankLayout::of_distinct(input.job, input.plan.ranks_per_role, input.clocks_hz);
+  return Sweep(input, layout, compiled).run({});
 }
 
 Timeline sweep(const EngineInput& input) {
-  return sweep_ranks(
-      input, RankLayout::of_distinct(input.job, input.plan.ranks_per_role, input.clocks_hz));
+  CompiledRoles compiled;
+  return sweep(input, compiled);
 }
 
 }  // namespace ergometer::engine

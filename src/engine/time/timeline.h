@@ -78,6 +78,8 @@ struct WaitsLeftOut {
   bool host = false;             ///< the host never waits for the GPU
 };
 
+class CompiledRoles;
+
 struct EngineInput {
   const spec::Job& job;
   const plan::Plan& plan;
@@ -92,6 +94,8 @@ struct EngineInput {
 /// The max-plus sweep: every rank on its own, the ranks of a role side by side (see
 /// engine/time/sweep.cpp). Of a folded plan it tells the whole step, without spans.
 Timeline sweep(const EngineInput& input);
+/// The same of a plan that is played at several clocks (engine/time/compile.h).
+Timeline sweep(const EngineInput& input, CompiledRoles& compiled);
 
 /// The reference: a plain discrete-event simulation of the same programs, one rank at a time,
 /// integer picoseconds. Slow; it exists to hold the sweep to it (`--engine event`).

@@ -2,14 +2,7 @@
 
 #include <algorithm>
 
-// clang leaves what the clones inline undefined: the program would not link.
-#if defined(__x86_64__) && !defined(ERGOMETER_SANITIZED) && !defined(__clang__)
-#define ERGOMETER_WIDTHS __attribute__((target_clones("avx512f", "avx2", "default")))
-#define ERGOMETER_INLINE inline __attribute__((always_inline))
-#else
-#define ERGOMETER_WIDTHS
-#define ERGOMETER_INLINE inline
-#endif
+#include "base/widths.h"
 
 /// Before a loop over lanes: lest it is unrolled before it can be vectorised.
 #define ERGOMETER_LANES _Pragma("GCC unroll 1")
