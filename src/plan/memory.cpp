@@ -98,12 +98,12 @@ MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
     report.stages.push_back(tightest(job, workload, stages[i], static_cast<int64_t>(i)));
     const StageMemory& stage = report.stages.back();
     if (is_tighter(stage, report.worst())) report.worst_stage = stage.stage;
-    const double gradients = gradients_appear_in_backward(job)
-                                 ? gradient_bytes(job, stage_parameters(workload, stages[i]))
-                                 : stage.gradients;
-    const double between = stage.weights + gradients + stage.optimizer +
-                           state_memory(job, workload, stages[i]).after_step +
-                           buffer_memory(job, workload, stages[i]).total();
+    const StateMemory state = state_memory(job, workload, stages[i]);
+    const double appeared = gradients_appear_in_backward(job)
+                                ? gradient_bytes(job, stage_parameters(workload, stages[i]))
+                                : 0;
+    const double between = stage.weights + state.gradients + appeared + stage.optimizer +
+                           state.after_step + buffer_memory(job, workload, stages[i]).total();
     report.allocated_after_step = std::max(report.allocated_after_step, between);
   }
   report.capacity = report.worst().capacity;

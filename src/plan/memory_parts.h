@@ -16,7 +16,7 @@ struct Shards {
 struct StateMemory {
   double weights = 0;     ///< parameters, and FP8 copies that are kept beside them
   double fp8_copies = 0;  ///< of `weights`
-  double gradients = 0;   ///< none where they `appear_in_backward`
+  double gradients = 0;   ///< but for those that `appear_in_backward`
   double optimizer = 0;
   double step = 0;        ///< alive only from the optimizer step on
   double after_step = 0;  ///< of `step`, what is still alive when the step has ended

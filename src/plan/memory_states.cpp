@@ -59,10 +59,10 @@ bool torch_fsdp(const spec::Job& job) {
   return job.training.framework == spec::Framework::kTorchFsdp && fully_sharded(job);
 }
 
-/// Gradients are PyTorch's own: whole ones without sharding, or FSDP's shards.
-bool torch_gradients(const spec::Job& job) {
-  const bool torch = job.training.framework == spec::Framework::kTorchFsdp;
-  return torch && (fully_sharded(job) || job.parallelism.zero_stage == 0);
+/// PyTorch's DistributedDataParallel, or one GPU alone.
+bool torch_ddp(const spec::Job& job) {
+  return job.software.parameters.value_or("ddp.autocast", 0) > 0 && !job.parallelism.fsdp &&
+         job.parallelism.zero_stage == 0;
 }
 
 /// PyTorch FSDP's shards of trained parameters are the master weights.
@@ -77,9 +77,8 @@ double trained_weight_bytes(const spec::Job& job) {
 /// Of a trained parameter: both moments, and its master where no shard is one.
 double optimizer_bytes(const spec::Job& job) {
   return 2 * workload::moment_bytes(job.training.moments) +
-         (shards_are_masters(job) || job.training.autocast
-              ? 0
-              : workload::master_bytes(job.training));
+         (shards_are_masters(job) || job.training.autocast ? 0
+                                                           : workload::master_bytes(job.training));
 }
 
 Shards shards_from(const spec::Job& job, bool sharded) {
@@ -253,25 +252,30 @@ bool wide_gradients(const spec::Job& job) {
          job.training.precision == spec::Precision::kFp32;
 }
 
-/// PyTorch DDP's gradient buckets, which its gradients are copied into and out of
-/// (gradient_as_bucket_view is off unless asked for); nanotron's are in 16 bit.
-double bucket_bytes(const spec::Job& job, const ParameterShare& share) {
-  const bool whole = torch_gradients(job) && !fully_sharded(job);
-  if (!(nanotron(job) || whole) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
-  return (whole && wide_gradients(job) ? 4 : element_bytes(job)) * trainable(share, {});
+/// PyTorch DDP's gradient buckets, which nanotron's gradients are made in.
+double nanotron_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
+  if (!nanotron(job) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
+  return element_bytes(job) * trainable(share, {});
+}
+
+/// Those that PyTorch's own gradients are copied into and out of, and which last
+/// (`gradient_as_bucket_view` is off unless asked for).
+double ddp_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
+  if (!torch_ddp(job) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
+  return (wide_gradients(job) ? 4 : 2) * trainable(share, {});
 }
 
 }  // namespace
 
 bool gradients_appear_in_backward(const spec::Job& job) {
-  return torch_gradients(job) && job.trains() && !job.training.optimizer_offload &&
+  return (torch_fsdp(job) || torch_ddp(job)) && job.trains() && !job.training.optimizer_offload &&
          job.parallelism.pp == 1 && job.micro_batches() == 1;
 }
 
 double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
   const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 2;
   return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
-         bucket_bytes(job, share);
+         nanotron_bucket_bytes(job, share);
 }
 
 double cached_gradients(const spec::Job& job, const ParameterShare& share, double lift) {
@@ -293,7 +297,8 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   if (!job.trains()) return state;
   // Sharded gradients go to the host as they are reduced.
   if (on_host && zero >= 2) return state;
-  if (!gradients_appear_in_backward(job)) state.gradients = gradient_bytes(job, share);
+  state.gradients = ddp_bucket_bytes(job, share) +
+                    (gradients_appear_in_backward(job) ? 0 : gradient_bytes(job, share));
   if (on_host) return state;
   state.optimizer = optimizer_bytes(job) * trainable(share, optimizer);
   state.after_step = nanotron_gather_bytes(job, share);

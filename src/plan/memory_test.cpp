@@ -492,5 +492,37 @@ TEST(HardwareFlops, RecomputedLayersAreTheDivisions) {
       layers * 2 * forward);
 }
 
+spec::Job torch_ddp_job(const test::Shape& shape) {
+  spec::Job job = job_with(shape);
+  job.training.framework = spec::Framework::kTorchFsdp;
+  job.training.autocast = true;
+  job.parallelism.zero_stage = 0;
+  job.software.parameters.set("ddp.autocast", {1, "", "", base::Grade::kMeasured});
+  return job;
+}
+
+// Weights are the FP32 masters, gradients and both moments are whole; from two replicas on buckets
+// lie beside gradients.
+TEST(Memory, AutocastKeepsOneCopyOfTheWeights) {
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  const auto states = [&](const test::Shape& shape) {
+    const StageMemory stage = test::memory_of(torch_ddp_job(shape)).worst();
+    expect_parts_add_up(stage);
+    return std::vector<double>{stage.weights / all, stage.gradients / all, stage.optimizer / all};
+  };
+  EXPECT_EQ(states({.micro_batches = 2}), (std::vector<double>{4, 4, 8}));
+  EXPECT_EQ(states({.dp = 2, .micro_batches = 2}), (std::vector<double>{4, 8, 8}));
+}
+
+// Of a step's only micro batch gradients appear in backward; buckets last.
+TEST(Memory, DataParallelBucketsOutlastGradients) {
+  const double all = 8 * kLayer + 2 * kTable + kNorm;
+  const plan::MemoryReport one = test::memory_of(torch_ddp_job({})),
+                           two = test::memory_of(torch_ddp_job({.dp = 2}));
+  EXPECT_LT(one.worst().gradients, 4 * all);
+  EXPECT_DOUBLE_EQ(two.worst().gradients - one.worst().gradients, 4 * all);
+  EXPECT_DOUBLE_EQ(two.allocated_after_step - one.allocated_after_step, 4 * all);
+}
+
 }  // namespace
 }  // namespace ergometer::plan

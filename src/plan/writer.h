@@ -49,7 +49,8 @@ class ProgramWriter {
   int32_t new_event() { return role_.events++; }
   void record(Stream stream, int32_t event);
   void wait(Stream stream, int32_t event, int32_t waited_op);
-  /// The compute stream's contribution to a gathering of roles, and the collective that waits for it.
+  /// The compute stream's contribution to a gathering of roles, and the collective that waits for
+  /// it.
   void arrive(int32_t gathering);
   void gather(Stream stream, int32_t op, int32_t gathering);
   void host_sync();  ///< of the compute stream

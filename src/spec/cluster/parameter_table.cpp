@@ -178,6 +178,9 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "share of the tensors held by asynchronous collectives that is lost too; without it, 0"},
     {kSoftware, "overlap.expert_share", "", 0, 1, false,
      "share of expert transfers that hides beside another micro batch, where that is asked for"},
+    {kSoftware, "ddp.autocast", "", 0, 1, false,
+     "1: without sharding weights are in FP32, cast by autocast wherever they are used, and "
+     "gradients are PyTorch's own, with DDP's buckets beside; without it, 0"},
     {kSoftware, "modules.eager", "", 0, 1, false,
      "1: every operator of a layer is a kernel of its own, as huggingface/transformers writes it; "
      "without it, 0: fused kernels, kernels.memory_factor apart"},

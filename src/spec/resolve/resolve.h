@@ -20,8 +20,8 @@ void resolve_ranks(SettingReader& read, Job& job);
 /// Number formats, and what parameters, gradients and the optimizer's states are kept in.
 void resolve_precision(SettingReader& read, Job& job);
 void check_precision(SettingReader& read, const Job& job);
-/// Whether trained weights are kept in FP32 and cast wherever they are used: once the framework and
-/// what data parallelism shards are known.
+/// Whether trained weights are kept in FP32 and cast wherever they are used: once it is known what
+/// data parallelism shards.
 void settle_autocast(Job& job);
 /// Those, batches, recomputation, overlap, kernels.
 void resolve_training(SettingReader& read, Job& job);

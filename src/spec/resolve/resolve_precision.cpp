@@ -96,8 +96,9 @@ void resolve_precision(SettingReader& read, Job& job) {
 void settle_autocast(Job& job) {
   Training& t = job.training;
   const bool narrow = t.precision == Precision::kBf16 || t.precision == Precision::kFp16;
-  t.autocast = t.framework == Framework::kTorchFsdp && narrow && t.master_weights && job.trains() &&
-               !job.parallelism.fsdp && job.parallelism.zero_stage == 0;
+  t.autocast = job.software.parameters.value_or("ddp.autocast", 0) > 0 && narrow &&
+               t.master_weights && job.trains() && !job.parallelism.fsdp &&
+               job.parallelism.zero_stage == 0;
 }
 
 void check_precision(SettingReader& read, const Job& job) {
