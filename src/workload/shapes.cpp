@@ -63,6 +63,8 @@ Shapes shapes_of(const spec::Job& job) {
   shapes.gradient = training.gradients_fp32 ? 4 : 2;
   shapes.modules = shapes.training && job.software.parameters.value_or("modules.eager", 0) > 0;
   shapes.autocast = training.autocast && !shapes.lora;
+  const bool autocasts = job.software.parameters.value_or("ddp.autocast", 0) > 0;
+  shapes.wide_norms = shapes.modules && autocasts && shapes.element < 4;
   shapes.masks_windows = shapes.modules && training.attention == spec::AttentionBackend::kCudnn;
   // The embedding's output is as wide as its weights, and what is added to it stays so.
   shapes.stream = shapes.modules && shapes.autocast ? 4 : shapes.element;

@@ -20,9 +20,10 @@ struct Shapes {
   spec::Precision precision = spec::Precision::kBf16;  ///< of everything but FP8 GEMMs
   double element = 2;                                  ///< bytes of an activation or weight
   double gradient = 4;                                 ///< bytes of a main gradient
-  bool modules = false;   ///< layers are written operator by operator (workload/block/modules.h)
-  bool autocast = false;  ///< trained weights are in FP32, cast to 16 bit wherever they are used
-  double stream = 2;      ///< bytes of an element of the residual stream
+  bool modules = false;     ///< layers are written operator by operator (workload/block/modules.h)
+  bool autocast = false;    ///< trained weights are in FP32, cast to 16 bit wherever they are used
+  bool wide_norms = false;  ///< every norm is in FP32: autocast's way, whatever weights are in
+  double stream = 2;        ///< bytes of an element of the residual stream
   bool masks_windows = false;  ///< windows are masks to the attention kernel: it skips nothing
 
   int64_t batch = 1;

@@ -120,7 +120,8 @@ void unfused_product(BlockWriter& writer, const Part& part, int64_t window, Pass
 
 /// `scores`: bytes of the square, once.
 ModuleWork softmax_work(const BlockWriter& writer, double scores, bool backward) {
-  if (writer.shapes().modules) return module_softmax(scores / writer.shapes().element, backward);
+  if (writer.shapes().modules)
+    return module_softmax(writer, scores / writer.shapes().element, backward);
   return {(backward ? 3 : 2) * scores, 1};
 }
 

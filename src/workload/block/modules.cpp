@@ -28,6 +28,11 @@ double stream(const BlockWriter& writer) { return writer.shapes().stream; }
 
 bool narrow(const BlockWriter& writer) { return stream(writer) < 4; }
 
+/// Training in FP32 casts nothing.
+bool casts(const BlockWriter& writer) { return writer.shapes().element < 4; }
+double widened(const BlockWriter& writer) { return casts(writer) ? kToFp32 : 0; }
+double narrowed(const BlockWriter& writer) { return casts(writer) ? kToNarrow : 0; }
+
 /// A product with a vector that all rows share.
 double scaled_bytes(const BlockWriter& writer) {
   return 2 * stream(writer) * (narrow(writer) ? kSlow : kBroadcast);
@@ -39,69 +44,88 @@ constexpr double kWrittenGelu = 4 + kToFp32 + 2 * kPass + 10 + 3 * kPass + 10 + 
 constexpr double kWrittenGeluBackward =
     kToFp32 + 10 + 12 + 6 + 4 + kSum + kPass + 6 + 3 * kPass + kSum + 6 + 12;
 
+/// A LayerNorm is one kernel, behind a cast where autocast runs it in FP32.
+ModuleWork layer_norm(const BlockWriter& writer, double elements) {
+  if (!writer.shapes().wide_norms) return {2 * stream(writer) * elements, 1};
+  return {elements * (narrow(writer) ? kToFp32 + kPass : kPass), narrow(writer) ? 2 : 1};
+}
+
+ModuleWork layer_norm_backward(const BlockWriter& writer, double elements) {
+  const double weights = trained(writer) ? 2 : 0;
+  if (!writer.shapes().wide_norms)
+    return {(3 + weights) * stream(writer) * elements, trained(writer) ? 2 : 1};
+  return {elements * ((narrow(writer) ? kToNarrow : 0) + (3 + weights) * 4),
+          trained(writer) ? 3 : 2};
+}
+
 }  // namespace
 
 bool norms_in_fp32(const Shapes& shapes, const spec::Model& model) {
-  return shapes.stream >= 4 || model.norm == spec::NormKind::kLayerNorm;
+  if (shapes.element >= 4) return false;
+  return shapes.stream >= 4 || (shapes.wide_norms && model.norm == spec::NormKind::kLayerNorm);
 }
 
 ModuleWork module_norm(const BlockWriter& writer, double elements) {
-  if (writer.model().norm == spec::NormKind::kLayerNorm)
-    return {elements * (narrow(writer) ? kToFp32 + kPass : kPass), narrow(writer) ? 2 : 1};
-  const double casts = narrow(writer) ? kToFp32 + kToNarrow : 0;
-  const double each = casts + kPass + 4 * kBroadcast + kPass * kBroadcast + scaled_bytes(writer);
+  if (writer.model().norm == spec::NormKind::kLayerNorm) return layer_norm(writer, elements);
+  const double both = narrow(writer) ? kToFp32 + kToNarrow : 0;
+  const double each = both + kPass + 4 * kBroadcast + kPass * kBroadcast + scaled_bytes(writer);
   return {elements * each, narrow(writer) ? 8 : 6};
 }
 
 ModuleWork module_norm_backward(const BlockWriter& writer, double elements) {
-  const double casts = narrow(writer) ? kToFp32 + kToNarrow : 0;
+  const double both = narrow(writer) ? kToFp32 + kToNarrow : 0;
   if (writer.model().norm == spec::NormKind::kLayerNorm)
-    return {elements * ((narrow(writer) ? kToNarrow : 0) + kSum + (trained(writer) ? kPass : 0)),
-            trained(writer) ? 3 : 2};
+    return layer_norm_backward(writer, elements);
   // Gradients of the weights, of the product with the root, of the root, of the square.
   const double weights =
       trained(writer) ? stream(writer) * (3 + (narrow(writer) ? kSlow : 1.7)) : 0;
-  const double each = casts + scaled_bytes(writer) + weights + 2 * kSum + kPass * kBroadcast +
+  const double each = both + scaled_bytes(writer) + weights + 2 * kSum + kPass * kBroadcast +
                       4 * kBroadcast + 3 * kPass + kSum;
   return {elements * each, trained(writer) ? 14 : 12};
 }
 
-// x cos + rotate(x) sin: two products, a negation of half of it, halves joined, a sum; where
+// x cos + rotate(x) sin: two products, a negation of half of it, halves joined, a sum. Where
 // weights are in FP32 so are cosines, and all behind the products.
 ModuleWork module_rope(const BlockWriter& writer, double all, bool backward) {
   const bool wide = !narrow(writer);
-  const double elements = all * writer.model().rotary_share;
+  const double element = writer.shapes().element, elements = all * writer.model().rotary_share;
   // What is not turned is joined to what is.
-  const double joined = elements < all ? 2 * writer.shapes().element * kSlow * all : 0;
-  const double rotate = 2 * kSlow + 4 * kSlow;
-  if (!backward)
-    return {joined + elements * (rotate + (wide ? 2 * 6 * kSlow + kSum * kBroadcast + kToNarrow
-                                                : 2 * 4 * kSlow + 6 * kBroadcast)),
-            2 * (wide ? 6 : 5)};
-  const double products = wide ? kToFp32 + 2 * (kPass * kBroadcast + kToNarrow) : 2 * 4 * kSlow;
-  const double halves = rotate + 12 * kBroadcast + 4;  // two sums of them, over zeros
-  return {joined + elements * (products + halves + 4 * kSlow), wide ? 24 : 18};
+  const double joined = elements < all ? 2 * element * kSlow * all : 0;
+  const double rotate = 3 * element * kSlow;
+  if (!backward) {
+    const double products = 2 * (element + stream(writer)) * kSlow;
+    const double sum = wide ? kSum * kBroadcast + narrowed(writer) : 6 * kBroadcast;
+    return {joined + elements * (rotate + products + sum), 2 * (wide ? 6 : 5)};
+  }
+  const double products =
+      wide ? widened(writer) + 2 * (kPass * kBroadcast + narrowed(writer)) : 2 * 4 * kSlow;
+  // Gradients of halves are added to zeros, twice; that of the whole is made contiguous.
+  const double halves = rotate + 6 * element * kBroadcast + 2 * element + 2 * element * kSlow;
+  return {joined + elements * (products + halves), wide ? 24 : 18};
 }
 
-ModuleWork module_softmax(double scores, bool backward) {
-  if (backward) return {scores * (kToFp32 + kSum + kToNarrow + 4), 4};
-  return {scores * (4 + 4 * kBroadcast + kToFp32 + kPass + kToNarrow), 5};
+ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backward) {
+  const double both = widened(writer) + narrowed(writer), pass = 2 * writer.shapes().element;
+  if (backward) return {scores * (both + kSum + pass), 4};
+  return {scores * (pass + pass * kBroadcast + both + kPass), 5};
 }
 
 ModuleWork module_activation(const BlockWriter& writer, double elements, bool backward) {
   const spec::Model& model = writer.model();
-  if (model.written_gelu)
+  if (model.written_gelu)  // a power is in FP32 whatever the rest is in
     return {elements * (backward ? kWrittenGeluBackward : kWrittenGelu), backward ? 16 : 10};
-  const double function = backward ? 6 : 4, product = !model.gated ? 0 : backward ? 12 : 6;
-  return {elements * (function + product),
-          (backward ? 1 : 1) + (model.gated ? backward ? 2 : 1 : 0)};
+  // The function of one branch, its product with the other; backward two products for it.
+  const int function = backward ? 3 : 2, products = !model.gated ? 0 : backward ? 2 : 1;
+  return {elements * writer.shapes().element * (function + 3 * products), 1 + products};
 }
 
 ModuleWork module_residual(const BlockWriter& writer, double elements, bool backward) {
   const bool drops = writer.model().dropout > 0;
   const double mask = drops ? 5 : 0;  // read, write and one byte of mask
-  if (backward) return {elements * ((narrow(writer) ? 0 : kToNarrow) + mask), 1 + (drops ? 1 : 0)};
-  return {elements * ((narrow(writer) ? 6 : 10 * kBroadcast) + mask), 1 + (drops ? 1 : 0)};
+  if (backward)
+    return {elements * ((narrow(writer) ? 0 : narrowed(writer)) + mask), 1 + (drops ? 1 : 0)};
+  const double sum = casts(writer) ? (narrow(writer) ? 6 : 10 * kBroadcast) : kSum;
+  return {elements * (sum + mask), 1 + (drops ? 1 : 0)};
 }
 
 ModuleWork module_input_casts(const BlockWriter& writer, std::string_view linear, double elements) {

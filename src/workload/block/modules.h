@@ -9,7 +9,8 @@ namespace ergometer::workload {
 /// What small operators cost where a layer is made of PyTorch modules whose every operator is a
 /// kernel of its own, as huggingface/transformers writes them (`Shapes::modules`): bytes in all
 /// their kernels together, read and written, as long as a kernel that streams would take for them.
-/// Kernels that do not stream count for more than they move (modules.cpp has by how much).
+/// Kernels that do not stream count for more than they move (modules.cpp has by how much), in
+/// energy as in time.
 struct ModuleWork {
   double bytes = 0;
   int kernels = 1;
@@ -21,7 +22,7 @@ ModuleWork module_norm_backward(const BlockWriter& writer, double elements);
 /// Rotary positions on queries and keys of so many elements.
 ModuleWork module_rope(const BlockWriter& writer, double elements, bool backward);
 /// Softmax in FP32 between two products in 16 bit, over so many scores, scaled and masked before.
-ModuleWork module_softmax(double scores, bool backward);
+ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backward);
 /// The activation function between the matrices of an MLP, `elements` of one branch, its product
 /// with the other branch among it.
 ModuleWork module_activation(const BlockWriter& writer, double elements, bool backward);
@@ -44,8 +45,8 @@ ModuleWork module_adapter(double in, double out, int parts, bool backward);
 /// that the next matrix keeps.
 double module_norm_keeps(const Shapes& shapes, const spec::Model& model);
 double written_gelu_keeps();
-/// Whether a norm's output is in FP32: that of one over an FP32 stream, and under autocast that of
-/// every LayerNorm.
+/// Whether a norm's output is in FP32, and its own linear layers cast it: that of one over an FP32
+/// stream, and under autocast that of every LayerNorm.
 bool norms_in_fp32(const Shapes& shapes, const spec::Model& model);
 
 }  // namespace ergometer::workload

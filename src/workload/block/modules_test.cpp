@@ -17,6 +17,7 @@ spec::Job with_modules(spec::Model model, int64_t seq = 128) {
   job.training.autocast = true;
   job.parallelism.zero_stage = 0;
   job.software.parameters.set("modules.eager", {1, "", "", base::Grade::kMeasured});
+  job.software.parameters.set("ddp.autocast", {1, "", "", base::Grade::kMeasured});
   job.software.parameters.set("memory.gate_copies", {1, "", "", base::Grade::kMeasured});
   return job;
 }
@@ -77,6 +78,18 @@ TEST(Modules, AutocastCastsWeightsAndWhatNormsWrite) {
   EXPECT_EQ(forward(in_16_bit(job), "qkv_weight_cast").bytes, 0);
 }
 
+// Training in FP32 casts nothing: the square, the mean, the products with root and weight.
+TEST(Modules, Fp32CastsNothing) {
+  spec::Job job = with_modules(test::dense_model(1, 64, 256, 4, 4, 1024));
+  job.training.precision = spec::Precision::kFp32;
+  job.training.autocast = false;
+  EXPECT_DOUBLE_EQ(forward(job, "input_norm").bytes, 8192 * (8 + 5.32 + 10.64 + 10.64));
+  EXPECT_EQ(forward(job, "qkv_input_cast").bytes, 0);
+  EXPECT_EQ(forward(job, "qkv_weight_cast").bytes, 0);
+  EXPECT_DOUBLE_EQ(forward(job, "activation").bytes, 4 * (2 + 3) * 128 * 256);
+  EXPECT_DOUBLE_EQ(kept(job, "qkv_input"), 4 * 8192);
+}
+
 // Of four micro batches three add their gradients: FP32, two read and one written.
 TEST(Modules, TheFirstMicroBatchsGradientIsKeptAsItIs) {
   spec::Job job = with_modules(test::dense_model(1, 64, 256, 4, 4, 1024));
@@ -90,6 +103,10 @@ TEST(Modules, LayerNormRunsInFp32) {
   EXPECT_DOUBLE_EQ(forward(job, "input_norm").bytes, 8192 * (9.6 + 8));
   EXPECT_DOUBLE_EQ(forward(job, "qkv_input_cast").bytes, 6 * 8192);
   EXPECT_DOUBLE_EQ(kept(job, "input_norm_input"), 2 * 8192);
+  // Without autocast it is in 16 bit as everything else.
+  job.software.parameters.set("ddp.autocast", {0, "", "", base::Grade::kMeasured});
+  EXPECT_DOUBLE_EQ(forward(job, "input_norm").bytes, 8192 * 4);
+  EXPECT_EQ(forward(job, "qkv_input_cast").bytes, 0);
 }
 
 // GELU written out keeps the base of its power, the tangent and both factors of the last product.
