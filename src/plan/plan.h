@@ -19,15 +19,15 @@ namespace ergometer::plan {
 enum class InstructionKind : uint8_t {
   kCompute,     ///< t[stream] = start + duration
   kCollective,  ///< inside the role: t[stream] = max of start over the group + duration
-  kWorld,  ///< across roles: the same over all ranks of all roles (`group` kWorld) or of first and
-           ///< last role at equal index (`group` kEmbedding); over all roles at equal index
-           ///< (`group` kStages): t[stream] = max(start, gathering `slot`) + duration
-  kArrive,    ///< gathering `slot` = max over those who arrive at equal index of max(t[stream], h)
-  kSend,      ///< message `slot` leaves at start; t[stream] = start + duration
-  kRecv,      ///< t[stream] = max(start, when the message left) + duration
-  kJoin,      ///< t[stream] = max(t[stream], t[on])
-  kRecord,    ///< event `slot` = t[stream]
-  kWait,      ///< t[stream] = max(t[stream], event `slot`)
+  kWorld,   ///< across roles: the same over all ranks of all roles (`group` kWorld) or of first and
+            ///< last role at equal index (`group` kEmbedding); over all roles at equal index
+            ///< (`group` kStages): t[stream] = max(start, gathering `slot`) + duration
+  kArrive,  ///< gathering `slot` = max over those who arrive at equal index of max(t[stream], h)
+  kSend,    ///< message `slot` leaves at start; t[stream] = start + duration
+  kRecv,    ///< t[stream] = max(start, when the message left) + duration
+  kJoin,    ///< t[stream] = max(t[stream], t[on])
+  kRecord,  ///< event `slot` = t[stream]
+  kWait,    ///< t[stream] = max(t[stream], event `slot`)
   kHostSync,  ///< h = max(h, t[stream]): a device-to-host copy, `.item()`, a device synchronisation
 };
 

@@ -94,7 +94,8 @@ struct Model {
   StateSpace state_space;
   Activation activation = Activation::kSilu;
   bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
-  bool written_gelu = false;  ///< GELU by operators of their own where no kernel fuses it: "gelu_new"
+  bool written_gelu =
+      false;  ///< GELU by operators of their own where no kernel fuses it: "gelu_new"
   NormKind norm = NormKind::kRmsNorm;
   PositionKind positions = PositionKind::kRotary;
   double rotary_share = 1;  ///< of a head's width that rotary positions turn (GPT-NeoX: 0.25)
