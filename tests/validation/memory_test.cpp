@@ -306,5 +306,64 @@ TEST(MemoryValidation, FineTuningOnOneA100) {
   EXPECT_LE(whole.worst(), 17);
 }
 
+/// A job of tests/data/trainer/jobs.csv as its user would type it.
+spec::Job trainer_job(const Row& row) {
+  const bool lora = row.at("method") == "lora", narrow = row.at("weights") == "bf16" && !lora;
+  const int batch = std::stoi(row.at("micro_batch")) * std::stoi(row.at("accumulation"));
+  spec::Settings settings;
+  set(settings, "model", row.at("model"));
+  set(settings, "cluster", "hgx-h100");
+  set(settings, "gpus", "1");
+  set(settings, "software", row.at("compile") == "yes" ? "transformers-compiled" : "transformers");
+  set(settings, "seq", row.at("sequence"));
+  set(settings, "mbs", row.at("micro_batch"));
+  set(settings, "gbs", std::to_string(batch));
+  if (lora) set(settings, "lora", row.at("rank"));
+  if (lora && row.at("targets") != "all-linear") set(settings, "lora_targets", "qkv");
+  if (narrow) set(settings, "master_weights", "false");
+  if (row.at("checkpointing") == "yes") set(settings, "recompute", "full");
+  if (row.at("attention") == "eager") set(settings, "attention_backend", "unfused");
+  auto job = spec::resolve(settings);
+  EXPECT_TRUE(job) << row.at("model") << ": " << (job ? "" : job.error().message);
+  return job ? *job : spec::Job();
+}
+
+double trained(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  double parameters = 0;
+  for (const plan::Stage& stage : plan::divide(job, workload)) {
+    const workload::ParameterShare share = plan::stage_parameters(workload, stage);
+    parameters += share.trainable_dense + share.trainable_expert;
+  }
+  return parameters;
+}
+
+// Hugging Face's Trainer and PEFT on one H100: what they train, to the parameter, and the peak of
+// PyTorch's allocator. Adapters of queries and values alone are predicted as those of keys, too;
+// Phi 3's two joined matrices as if they were five, with an adapter each.
+TEST(MemoryValidation, TrainerOnOneH100) {
+  const std::vector<Row> jobs = read_csv("data/trainer/jobs.csv");
+  Errors errors;
+  for (const Row& row : read_csv("data/trainer/h100/training.csv")) {
+    const Row& typed = jobs.at(std::stoul(row.at("job")));
+    const spec::Job job = trainer_job(typed);
+    const bool apart = typed.at("targets").empty() || typed.at("model") != "phi-3-mini";
+    if (apart && typed.at("targets").find("q_proj") == std::string::npos) {
+      EXPECT_EQ(trained(job), std::stod(row.at("trained"))) << typed.at("model");
+    }
+    const plan::MemoryReport memory = predict(job);
+    const double predicted = memory.worst().total() / kGib;
+    const double measured = std::stod(row.at("allocated_gib"));
+    if (row.at("outcome") == "ok") {
+      errors.add(predicted, measured);
+    } else {  // the peak before it ran out
+      EXPECT_GT(predicted, measured) << typed.at("model");
+    }
+  }
+  fmt::print("Trainer {}\n", errors.text());
+  EXPECT_LE(errors.mean(), 2);
+  EXPECT_LE(errors.worst(), 7);
+}
+
 }  // namespace
 }  // namespace ergometer
