@@ -44,7 +44,7 @@ TEST(Torchtune, ReadsAnAdapter) {
   const Said expected = {{"model", "llama3.1-8b"},
                          {"mode", "lora"},
                          {"lora", "8"},
-                         {"lora_targets", "qkv"},
+                         {"lora_targets", "q,v"},
                          {"micro_batch_size", "2"},
                          {"gradient_accumulation_steps", "4"},
                          {"seq_length", "4096"},

@@ -294,7 +294,8 @@ Result<Reading> ProgramReader::megatron_swift() const {
     const auto number = base::parse_integer(rank == nullptr ? "8" : rank->value);
     if (!number || *number < 1) return tl::unexpected(wrong(*rank, "a whole number from 1"));
     std::string unknown;
-    const auto layers = lora_targets(targets == nullptr ? "all-linear" : targets->list, unknown);
+    const auto layers =
+        spec::lora_targets(targets == nullptr ? "all-linear" : targets->list, unknown);
     if (!layers)
       return tl::unexpected(wrong(*targets, "linear layers of attention and feed-forward"));
     set("lora", std::to_string(*number), rank);

@@ -138,7 +138,7 @@ TEST(Trainer, ReadsCallsInPython) {
   EXPECT_EQ(said(*r, "micro_batch_size"), "4");
   EXPECT_EQ(said(*r, "seq_length"), "2048");
   EXPECT_EQ(said(*r, "lora"), "16");
-  EXPECT_EQ(said(*r, "lora_targets"), "qkv");
+  EXPECT_EQ(said(*r, "lora_targets"), "q,v");
   EXPECT_EQ(r->settings.find("micro_batch_size")->origin.text, "sft.py:3");
 }
 
@@ -196,9 +196,9 @@ TEST(Peft, ReadsRankAndTargets) {
   EXPECT_EQ(said(*r, "lora_targets"), "qkv,fc2");
   EXPECT_EQ(r->settings.find("model"), nullptr);
   EXPECT_EQ(said(*r, "model"), "meta-llama/Llama-3.1-8B");
-  std::string unknown;
-  EXPECT_FALSE(lora_targets("q_proj,lm_head", unknown));
-  EXPECT_EQ(unknown, "lm_head");
+  const auto head = parse_peft(R"({"r": 8, "target_modules": ["q_proj", "lm_head"]})", "a.json");
+  ASSERT_FALSE(head);
+  EXPECT_NE(head.error().message.find("\"lm_head\""), std::string::npos);
 }
 
 TEST(Accelerate, WordsAndVariablesAreThoseOfItsFile) {

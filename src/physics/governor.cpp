@@ -147,7 +147,7 @@ ERGOMETER_WIDTHS void keep_decided(double held, double highest, const double* __
   for (size_t i = 0; i < n; ++i) {
     const double most_w = held * cap_w[i];
     const bool last = (next_w[i] > most_w) | (clock_hz[i] == highest);
-    clock_hz[i] = last & (watts[i] <= most_w) ? clock_hz[i] : 0;
+    clock_hz[i] = (last & (watts[i] <= most_w)) ? clock_hz[i] : 0;
   }
 }
 

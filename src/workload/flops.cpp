@@ -100,9 +100,11 @@ Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, I
   Int128 flops = 0;
   for (const Matrix& matrix : matrices) {
     flops += passes.base * 2 * tokens * matrix.copies * matrix.in * matrix.out;
-    if (lora_adapts(job, matrix.name))
-      flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank *
-               (adapters_of(job, matrix.name) * matrix.in + matrix.out);
+    if (!lora_adapts(job, matrix.name)) continue;
+    const Adapters adapters =
+        adapters_of(job, matrix.name, matrix.out, job.model.kv_heads * job.model.head_dim);
+    flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank *
+             (adapters.count * matrix.in + adapters.out);
   }
   return flops;
 }

@@ -49,25 +49,51 @@ std::vector<Matrix> mlp_matrices(const spec::Model& model, const spec::Layer& la
   return matrices;
 }
 
+namespace {
+
+/// Queries, keys and values of one matrix of ours that have adapters of their own.
+struct HeadTargets {
+  bool q = false, k = false, v = false;
+};
+HeadTargets head_targets(const spec::Job& job) {
+  const auto& targets = job.training.lora_targets;
+  const bool all = targets.empty() || base::contains(targets, "qkv");
+  return {all || base::contains(targets, "q"), all || base::contains(targets, "k"),
+          all || base::contains(targets, "v")};
+}
+
+bool kept_apart(const spec::Job& job) {
+  return job.software.parameters.value_or("modules.eager", 0) > 0;
+}
+
+}  // namespace
+
 bool lora_adapts(const spec::Job& job, std::string_view matrix) {
   if (job.training.mode != spec::Mode::kLora) return false;
-  std::string_view target = matrix;
-  if (matrix.starts_with("q") || matrix.starts_with("kv")) target = "qkv";
-  if (matrix.ends_with("fc1")) target = "fc1";
-  if (matrix.ends_with("fc2")) target = "fc2";
+  const HeadTargets heads = head_targets(job);
+  if (matrix == "qkv") return heads.q || heads.k || heads.v;
+  if (matrix.starts_with("kv")) return heads.k || heads.v;
+  if (matrix.starts_with("q")) return heads.q;
+  const std::string_view target = matrix.ends_with("fc1")   ? "fc1"
+                                  : matrix.ends_with("fc2") ? "fc2"
+                                                            : matrix;
   const auto& targets = job.training.lora_targets;
-  const bool adaptable = target == "qkv" || target == "proj" || target == "fc1" || target == "fc2";
+  const bool adaptable = target == "proj" || target == "fc1" || target == "fc2";
   return adaptable && (targets.empty() || base::contains(targets, target));
 }
 
 int module_parts(const spec::Model& model, std::string_view matrix) {
-  if (!model.gated) return 1;
-  return matrix == "qkv" ? 3 : matrix.ends_with("fc1") ? 2 : 1;
+  if (matrix == "qkv") return model.qkv_matrix == spec::QkvMatrix::kApart ? 3 : 1;
+  return matrix.ends_with("fc1") && model.gated && !model.joined_gate ? 2 : 1;
 }
 
-int adapters_of(const spec::Job& job, std::string_view matrix) {
-  const bool modules = job.software.parameters.value_or("modules.eager", 0) > 0;
-  return modules ? module_parts(job.model, matrix) : 1;
+Adapters adapters_of(const spec::Job& job, std::string_view matrix, int64_t out, int64_t keys) {
+  const HeadTargets heads = head_targets(job);
+  const bool whole = matrix != "qkv" || (heads.q && heads.k && heads.v);
+  if (whole || (kept_apart(job) && job.model.qkv_matrix != spec::QkvMatrix::kApart))
+    return {kept_apart(job) ? module_parts(job.model, matrix) : 1, out};
+  return {int{heads.q} + int{heads.k} + int{heads.v},
+          (heads.q ? out - 2 * keys : 0) + (int{heads.k} + int{heads.v}) * keys};
 }
 
 }  // namespace ergometer::workload

@@ -18,14 +18,20 @@ struct Matrix {
 std::vector<Matrix> mixer_matrices(const spec::Model& model, const spec::Layer& layer);
 std::vector<Matrix> mlp_matrices(const spec::Model& model, const spec::Layer& layer);
 
-/// Whether the job's LoRA adapts this matrix. Targets are qkv, proj, fc1 and fc2; qkv stands for
-/// all input projections of latent attention, fc1 and fc2 for those of experts and shared experts
-/// too.
+/// Whether the job's LoRA adapts this matrix, or a part of it. Targets are qkv, proj, fc1 and fc2;
+/// q, k and v are parts of qkv. For latent attention q stands for all projections of queries, k and
+/// v for those of keys and values; fc1 and fc2 for those of experts and shared experts too.
 bool lora_adapts(const spec::Job& job, std::string_view matrix);
 /// Matrices that transformers keeps apart of one of ours: queries, keys and values, gate and up.
-/// Models without a gate are taken for those that have one matrix as we do (GPT-2, GPT-NeoX).
 int module_parts(const spec::Model& model, std::string_view matrix);
-/// Adapters beside it: PEFT has one for each matrix that transformers keeps apart.
-int adapters_of(const spec::Job& job, std::string_view matrix);
+
+/// What LoRA puts beside one of our matrices.
+struct Adapters {
+  int count = 0;    ///< PEFT has one for each matrix that transformers keeps apart
+  int64_t out = 0;  ///< columns that they add to, together
+};
+/// Of a matrix of so many columns, `keys` of them keys and as many values (of "qkv"; else unused).
+/// What transformers keeps in one matrix is adapted whole, as PEFT does there by default.
+Adapters adapters_of(const spec::Job& job, std::string_view matrix, int64_t out, int64_t keys);
 
 }  // namespace ergometer::workload

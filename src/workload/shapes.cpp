@@ -99,14 +99,17 @@ double attention_pairs(const Shapes& shapes, int64_t window) {
   return queries * reach - queries * reach * reach / (2 * keys);
 }
 
+// transformers/masking_utils.py leaves the mask away where the window is longer than the sequence.
+bool masked_window(const Shapes& shapes, int64_t window) {
+  return shapes.masks_windows && window > 0 &&
+         static_cast<double>(window) <= reachable_keys(shapes);
+}
+
 double executed_pairs(const Shapes& shapes, int64_t window) {
   const double pairs = attention_pairs(shapes, window);
   if (!shapes.causal) return pairs;
   const double queries = static_cast<double>(shapes.query_length), keys = reachable_keys(shapes);
-  // transformers/masking_utils.py leaves the mask away where the window is longer than the
-  // sequence.
-  if (shapes.masks_windows && window > 0 && static_cast<double>(window) <= keys)
-    return queries * keys;
+  if (masked_window(shapes, window)) return queries * keys;
   const double edges = window > 0 && static_cast<double>(window) < keys ? 2 : 1;
   return std::fmin(pairs + edges * queries * kAttentionTile / 2, queries * keys);
 }

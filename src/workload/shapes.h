@@ -57,6 +57,8 @@ bool multiplies_fp8_in_any_layout(const spec::Gpu& gpu);
 /// a causal mask the convention's half square (a window cuts it further); without, all of them. Of
 /// packed sequences the square of every document.
 double attention_pairs(const Shapes& shapes, int64_t window);
+/// Whether the window is a mask that the kernel reads, and skips nothing for.
+bool masked_window(const Shapes& shapes, int64_t window);
 /// The pairs a fused kernel computes: whole 128-wide tiles on the diagonal and at the window's
 /// edge.
 double executed_pairs(const Shapes& shapes, int64_t window);

@@ -7,19 +7,15 @@
 #include "base/result.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/reading.h"
+#include "spec/settings/lora_targets.h"
 
 namespace ergometer::intake {
 
 /// PEFT's adapter_config.json: rank and target modules of LoRA.
 base::Result<Reading> parse_peft(const std::string& text, const std::string& file);
 
-/// The table's words for the modules that `targets`, a list with commas in any framework's words,
-/// names: "qkv,proj"; empty for all linear layers. No value: a word is known to nobody, and
-/// `unknown` is it.
-std::optional<std::string> lora_targets(std::string_view targets, std::string& unknown);
-
-/// Says that adapters of queries and values, without those of keys, are predicted as all three's.
-void note_without_keys(FlatReader& read, std::string_view targets);
+/// PEFT's default for most models: queries and values.
+constexpr const char* kPeftTargets = "q,v";
 
 /// The setting's word for a kind of 4-bit weights in bitsandbytes' or LitGPT's words: "bnb.nf4",
 /// "bnb.nf4-dq", "fp4" (which takes as many bits). Empty: no such kind.

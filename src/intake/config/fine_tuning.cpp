@@ -144,10 +144,9 @@ class FineTuningReader {
     read_.copy_count(rank, "lora");
     std::string unknown, listed = read_.text(targets, fallback);
     std::ranges::replace(listed, ' ', ',');
-    const auto words = lora_targets(listed, unknown);
+    const auto words = spec::lora_targets(listed, unknown);
     if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
     read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
-    note_without_keys(read_, listed);
   }
 
   void read_openrlhf() {
@@ -230,8 +229,8 @@ class FineTuningReader {
     const auto rank = read_.integer("lora_r", 1).value_or(8);
     read_.set("mode", "lora", "lora_r");
     read_.set("lora", std::to_string(rank), "lora_r");
-    read_.set("lora_targets", lora_targets(modules, unknown).value_or("qkv"), "lora_query");
-    note_without_keys(read_, modules);
+    read_.set("lora_targets", spec::lora_targets(modules, unknown).value_or(kPeftTargets),
+              "lora_query");
   }
 
   void read_automodel() {
@@ -293,7 +292,7 @@ class FineTuningReader {
       if (read_.text("peft_method", "lora") != "lora")
         read_.refuse("peft_method", "lora: other adapters are not modelled");
       read_.set_default("lora", "8", by_default("lora_config.r"));
-      read_.set_default("lora_targets", "qkv", by_default("lora_config.target_modules"));
+      read_.set_default("lora_targets", kPeftTargets, by_default("lora_config.target_modules"));
       adapters("lora_config.r", "lora_config.target_modules", "q_proj,v_proj");
     }
     quantization("quantization");

@@ -62,7 +62,7 @@ TEST(FineTuning, LitGptDependsOnWhatIsDone) {
   EXPECT_EQ(said(*tuned, "model"), "google/gemma-2b");
   EXPECT_EQ(said(*tuned, "gpus"), "1");
   EXPECT_EQ(said(*tuned, "lora"), "8");
-  EXPECT_EQ(said(*tuned, "lora_targets"), "qkv");
+  EXPECT_EQ(said(*tuned, "lora_targets"), "q,v");
   EXPECT_EQ(said(*tuned, "recompute_granularity"), "-");
   EXPECT_TRUE(tuned->open.contains("seq_length"));
   EXPECT_FALSE(read_fine_tuning("LitGPT", words({}), "a", "finetune_adapter_v2"));

@@ -170,7 +170,7 @@ class RecipeFileReader {
     const std::string listed = read_.text(targets);
     if (listed.empty()) return;
     std::string unknown;
-    const auto words = lora_targets(listed, unknown);
+    const auto words = spec::lora_targets(listed, unknown);
     if (!words) return read_.refuse(targets, "linear_qkv, linear_proj, linear_fc1, linear_fc2");
     read_.set("lora_targets", *words, targets);
   }

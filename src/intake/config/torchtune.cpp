@@ -71,10 +71,9 @@ class TorchtuneReader {
     constexpr const char* kModules = "model.lora_attn_modules";
     std::string modules = read_.text(kModules), unknown;
     if (read_.flag("model.apply_lora_to_mlp", false)) modules += ",w1,w2,w3";
-    const auto targets = lora_targets(modules, unknown);
+    const auto targets = spec::lora_targets(modules, unknown);
     if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
     read_.set("lora_targets", *targets, kModules);
-    note_without_keys(read_, modules);
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
       read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))

@@ -255,10 +255,9 @@ class TrainerReader {
       read_lora(read_, rank, targets.empty() ? "lora_target_modules" : targets);
     if (adapts && rank.empty() && !targets.empty()) {
       std::string unknown;
-      const auto words = lora_targets(read_.text(targets), unknown);
+      const auto words = spec::lora_targets(read_.text(targets), unknown);
       if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
       read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
-      note_without_keys(read_, read_.text(targets));
     }
     if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
       read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));
@@ -300,7 +299,7 @@ class TrainerReader {
                      std::optional<bool> enabled) {
     if (trl.value_or(false)) {
       read_.set("lora", "16", "use_peft");
-      read_.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+      read_.set_default("lora_targets", kPeftTargets, "PEFT's default: queries and values");
       read_.note("use_peft says no rank: 16, TRL's default, is taken, and --lora N says another");
       return true;
     }
@@ -308,7 +307,7 @@ class TrainerReader {
                                  : enabled.value_or(false) ? "lora_enable"
                                                            : "";
     if (own.empty()) return false;
-    read_.set_default("lora_targets", "qkv", "PEFT's default: queries and values");
+    read_.set_default("lora_targets", kPeftTargets, "PEFT's default: queries and values");
     read_.reading().open["lora"] = fmt::format(
         "{}: {} trains adapters, and of which rank stands in the program, which is not read; give "
         "--lora N (and --lora-targets, if not queries, keys and values)",

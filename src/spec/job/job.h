@@ -215,7 +215,7 @@ struct Training {
   /// (workload/block/fuse.h).
   std::vector<std::string> fuse;
   int64_t lora_rank = 0;
-  std::vector<std::string> lora_targets;  ///< qkv, proj, fc1, fc2; empty: all four
+  std::vector<std::string> lora_targets;  ///< qkv or some of q, k, v; proj, fc1, fc2; empty: all
   FrozenWeights quantize = FrozenWeights::k16Bit;
   bool master_weights = true;  ///< trained parameters in FP32 beside, or as FSDP, instead of 16 bit
   Moments moments = Moments::kFp32;

@@ -9,6 +9,9 @@ namespace ergometer::spec {
 
 enum class AttentionKind { kHeads /* MHA, GQA, MQA */, kLatent /* MLA */ };
 enum class Activation { kGelu, kRelu, kSquaredRelu, kSilu };
+/// How transformers makes queries, keys and values: by matrices of their own, or by one, whose
+/// product is split or of which each is a slice.
+enum class QkvMatrix : uint8_t { kApart, kSplit, kSliced };
 enum class NormKind { kLayerNorm, kRmsNorm };
 enum class PositionKind { kLearned, kRotary, kAlibi, kNone };
 /// What mixes tokens in a layer; kNone: a layer that is a feed-forward part alone.
@@ -96,6 +99,8 @@ struct Model {
   bool gated = true;  ///< SwiGLU, GeGLU: two branches and a product
   bool written_gelu =
       false;  ///< GELU by operators of their own where no kernel fuses it: "gelu_new"
+  QkvMatrix qkv_matrix = QkvMatrix::kApart;
+  bool joined_gate = false;  ///< transformers keeps gate and up in one matrix
   NormKind norm = NormKind::kRmsNorm;
   PositionKind positions = PositionKind::kRotary;
   double rotary_share = 1;  ///< of a head's width that rotary positions turn (GPT-NeoX: 0.25)

@@ -41,12 +41,14 @@ void read_gemma3(ConfigReader& config, Model& model) {
 void read_glm(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 2, 13696, 151552, 131072, 128}, model);
   model.qkv_bias = config.flag("attention_bias", true);
+  model.joined_gate = true;
 }
 
 void read_glm4(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 2, 13696, 151552, 131072, 128}, model);
   model.qkv_bias = config.flag("attention_bias", false);
   model.norms_per_layer = 4;
+  model.joined_gate = true;
 }
 
 void read_glm4_moe(ConfigReader& config, Model& model) {

@@ -16,6 +16,7 @@ void set_biased_gpt(Model& model) {
 void read_gpt2(ConfigReader& config, Model& model) {
   read_sizes(config, {12, 0, 0, 50257, 1024}, model);
   set_biased_gpt(model);
+  model.qkv_matrix = QkvMatrix::kSplit;
   read_activation(config, "gelu_new", model);
   model.positions = PositionKind::kLearned;
   model.position_rows = model.max_positions;
@@ -67,6 +68,7 @@ void read_gpt_neox(ConfigReader& config, Model& model) {
   model.rotary_share = 0.25;
   read_sizes(config, {64, 0, 24576, 50432, 2048}, model);
   set_biased_gpt(model);
+  model.qkv_matrix = QkvMatrix::kSplit;
   read_activation(config, "gelu", model);
   model.qkv_bias = model.out_bias = config.flag("attention_bias", true);
   model.parallel_branches = config.flag("use_parallel_residual", true);
@@ -77,6 +79,7 @@ void read_gpt_neox(ConfigReader& config, Model& model) {
 void read_bloom(ConfigReader& config, Model& model) {
   read_sizes(config, {8, 0, 0, 250880, 2048}, model);
   set_biased_gpt(model);
+  model.qkv_matrix = QkvMatrix::kSliced;
   model.positions = PositionKind::kAlibi;
   model.embedding_norm = true;
   model.dropout = config.real("hidden_dropout", 0, 0, 1);
@@ -86,6 +89,7 @@ void read_bloom(ConfigReader& config, Model& model) {
 void read_mpt(ConfigReader& config, Model& model) {
   read_sizes(config, {16, 0, 0, 50368, 2048}, model);
   set_biased_gpt(model);
+  model.qkv_matrix = QkvMatrix::kSplit;
   const bool bias = !config.flag("no_bias", true);
   model.norm_bias = model.qkv_bias = model.out_bias = model.mlp_bias = bias;
   model.ffn = static_cast<int64_t>(config.real("expansion_ratio", 4, 0.1, 1000) *
@@ -146,6 +150,7 @@ void read_falcon(ConfigReader& config, Model& model) {
   read_sizes(config, {71, 0, 0, 65024, 2048}, model);
   if (!second) model.kv_heads = multi_query ? 1 : model.heads;
   set_biased_gpt(model);
+  model.qkv_matrix = QkvMatrix::kSplit;
   read_activation(config, "gelu", model);
   model.qkv_bias = model.out_bias = model.mlp_bias = config.flag("bias", false);
   model.parallel_branches = second || config.flag("parallel_attn", true);

@@ -89,6 +89,8 @@ void read_qwen3_moe(ConfigReader& config, Model& model) {
 
 void read_phi3(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 0, 8192, 32064, 4096}, model);
+  model.qkv_matrix = QkvMatrix::kSliced;
+  model.joined_gate = true;
   model.dropout = config.real("hidden_dropout", 0, 0, 1);
   config.flag("attention_bias", false);  // written out, never used by the implementation
   read_windows(config, config.count("sliding_window", 0), 0, model);
@@ -151,6 +153,7 @@ void read_grok1(ConfigReader& config, Model& model) {
 /// LayerNorm without bias, experts in every layer, sizes in two nested objects.
 void read_dbrx(ConfigReader& config, Model& model) {
   read_llama_like(config, {16, 0, 0, 32000, 2048}, model);
+  model.qkv_matrix = QkvMatrix::kSplit;
   model.norm = NormKind::kLayerNorm;
   if (ConfigReader* attention = config.child("attn_config")) {
     model.kv_heads = attention->size("num_key_value_heads", 1);

@@ -22,6 +22,8 @@ void read_shapes(ConfigReader& config, Model& model) {
   const int64_t groups = config.size("num_key_value_heads", 1);
   model.kv_heads = grouped ? groups : model.heads;
   model.gated = config.flag("swiglu", false);
+  // A gated one is taken for a relative of Llama.
+  model.qkv_matrix = model.gated ? QkvMatrix::kApart : QkvMatrix::kSplit;
   if (!config.has("intermediate_size")) model.ffn = default_ffn(model.hidden, model.gated);
   model.activation = model.gated ? Activation::kSilu : Activation::kGelu;
   if (config.flag("squared_relu", false)) model.activation = Activation::kSquaredRelu;

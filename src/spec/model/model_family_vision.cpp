@@ -234,6 +234,7 @@ void read_qwen_vision(ConfigReader& config, Model& model,
 void read_internlm2(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 0, 11008, 103168, 2048}, model);
   model.qkv_bias = model.out_bias = config.flag("bias", false);
+  model.qkv_matrix = QkvMatrix::kSliced;
 }
 
 void read_internvl_chat(ConfigReader& config, Model& model) {

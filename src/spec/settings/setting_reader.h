@@ -53,13 +53,14 @@ class SettingReader {
   /// Where the setting stands, without its value: "--tp", "job.yaml:14: parallelism.tp".
   std::string where(std::string_view name) const;
   void refuse(std::string message);
+  /// Refuses what was said of a setting.
+  void refuse_value(std::string_view name, std::string_view allowed);
   const std::optional<base::Error>& error() const { return error_; }
 
  private:
   /// What the user says, or else the profile; null where neither does.
   const Settings::Value* find(std::string_view name) const;
   const Settings::Value* value(std::string_view name, std::string_view reason);
-  void refuse_value(std::string_view name, std::string_view allowed);
 
   const Settings& settings_;
   const Settings& profile_;

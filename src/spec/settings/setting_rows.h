@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "spec/settings/lora_targets.h"
 #include "spec/settings/schedule_file.h"
 #include "spec/settings/setting_fields.h"
 #include "spec/settings/setting_values.h"
@@ -49,6 +50,22 @@ constexpr SettingValue unkept(SettingKind kind, double min = 0, double max = 0) 
 /// A setting that is read by hand, and told from the job.
 constexpr SettingValue told(SettingKind kind, SettingText text, std::string_view words = {}) {
   return {.kind = kind, .choices = words, .text = text};
+}
+
+/// Linear layers with adapters, in any framework's words.
+constexpr SettingValue adapted_layers() {
+  SettingValue value = field<&Training::lora_targets>(0, 0, "qkv|q|k|v|proj|fc1|fc2");
+  value.read = [](SettingReader& read, const SettingInfo& info, Job& job) {
+    std::string unknown;
+    const auto targets = lora_targets(read.text(info.name), unknown);
+    if (!targets)
+      return read.refuse_value(info.name,
+                               "a list of qkv, q, k, v, proj, fc1 and fc2, or of a framework's "
+                               "words for them (q_proj, gate_proj, c_attn ...)");
+    job.training.lora_targets.clear();
+    if (!targets->empty()) job.training.lora_targets = base::split(*targets, ',');
+  };
+  return value;
 }
 
 // What only some settings have: `SettingTraits`.

@@ -282,8 +282,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"mode", "", field<&Training::mode>(), kTask, "what the job does"},
     {"lora", "", field<&Training::lora_rank>(1, 65'536), kTask, "fine-tune adapters of this rank",
      why("no adapters"), also("lora_rank")},
-    {"lora_targets", "", field<&Training::lora_targets>(0, 0, "qkv|proj|fc1|fc2"), kTask,
-     "matrices that have adapters; by default all four", why("not given")},
+    {"lora_targets", "", adapted_layers(), kTask,
+     "matrices that have adapters; by default qkv,proj,fc1,fc2", why("not given")},
     {"quantize", "", field<&Training::quantize>(), kTask,
      "LoRA's frozen weights in 4 bit (QLoRA), unpacked before every product; nf4-dq: their scales "
      "in 8 bit",

@@ -60,7 +60,9 @@ double linear_input(const spec::Job& job, const Shapes& shapes, std::string_view
   const bool adapted = shapes.lora && lora_adapts(job, matrix);
   if (shapes.lora && !adapted && !keeps_quantized(job.training, matrix)) return 0;
   const bool apart = shapes.modules && (adapted || norms_in_fp32(shapes, job.model));
-  const int copies = apart ? module_parts(job.model, matrix) : 1;
+  const int copies = !apart    ? 1
+                     : adapted ? adapters_of(job, matrix, 0, 0).count
+                               : module_parts(job.model, matrix);
   return copies * (shapes.fp8 && !shapes.lora ? shapes.quantized_bytes : shapes.element);
 }
 
@@ -106,10 +108,21 @@ void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (ulysses || input != read) parts.add("proj_input", output * input);
 }
 
-void add_heads(const spec::Job& job, const Shapes& shapes, Parts& parts) {
+/// Where transformers multiplies by queries, keys and values in one, the values are a view that
+/// keeps the whole product alive, beside the turned queries and keys.
+void add_heads(const spec::Job& job, const Shapes& shapes, int64_t window, Parts& parts) {
   parts.add("query_key_value",
             attention_element(job, shapes) * tokens(shapes) *
                 static_cast<double>((shapes.heads + 2 * shapes.kv_heads) * shapes.qk_dim));
+  if (shapes.modules && job.model.qkv_matrix != spec::QkvMatrix::kApart &&
+      job.model.positions == spec::PositionKind::kRotary)
+    parts.add("joined_query_key",
+              shapes.element * tokens(shapes) *
+                  static_cast<double>((shapes.heads + shapes.kv_heads) * shapes.qk_dim));
+  // PyTorch turns a mask of yes and no into one of numbers in every layer.
+  if (masked_window(shapes, window))
+    parts.add("window_mask",
+              shapes.element * tokens(shapes) * static_cast<double>(shapes.key_length));
   if (job.model.qk_norm)
     parts.add("qk_norm_input",
               norm_input(job, shapes) * tokens(shapes) *
@@ -194,8 +207,9 @@ void add_state_space(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 void add_mixer(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer, Parts& parts) {
   if (layer.mixer == spec::Mixer::kNone) return;
   if (layer.mixer == spec::Mixer::kStateSpace) return add_state_space(job, shapes, parts);
-  job.model.attention == spec::AttentionKind::kLatent ? add_latent(job, shapes, parts)
-                                                      : add_heads(job, shapes, parts);
+  job.model.attention == spec::AttentionKind::kLatent
+      ? add_latent(job, shapes, parts)
+      : add_heads(job, shapes, spec::Model::window(layer, shapes.key_length), parts);
 }
 
 void add_mixer_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
@@ -251,9 +265,10 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
 /// LoRA: what its adapters keep, the narrow product between their two matrices.
 void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (!shapes.lora) return;
-  const double targets =
-      job.training.lora_targets.empty() ? 4 : static_cast<double>(job.training.lora_targets.size());
-  parts.add("adapters", targets * shapes.element * tokens(shapes) *
+  int adapters = 0;
+  for (const char* matrix : {"qkv", "proj", "fc1", "fc2"})
+    if (lora_adapts(job, matrix)) adapters += adapters_of(job, matrix, 0, 0).count;
+  parts.add("adapters", adapters * shapes.element * tokens(shapes) *
                             static_cast<double>(job.training.lora_rank));
 }
 

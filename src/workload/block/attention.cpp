@@ -12,9 +12,9 @@ namespace {
 constexpr int kUnfusedRopePasses = 5;
 
 void set_lora(const BlockWriter& writer, Linear& linear, bool column) {
-  if (!lora_adapts(writer.job(), linear.name)) return;
-  const double tp = static_cast<double>(writer.shapes().tp);
-  linear.lora_rank = writer.job().training.lora_rank;
+  const Shapes& shapes = writer.shapes();
+  adapt(writer, linear, shapes.kv_heads * shapes.qk_dim);
+  const double tp = static_cast<double>(shapes.tp);
   (column ? linear.lora_in_repeats : linear.lora_out_repeats) = tp;
 }
 
@@ -80,6 +80,15 @@ void rope(BlockWriter& writer, double bytes, Pass pass) {
   writer.memory({Module::kAttention, name, passes * bytes, 2 * passes}, pass);
 }
 
+void joined_backward(BlockWriter& writer, const Linear& qkv) {
+  if (!writer.shapes().modules) return;
+  const ModuleWork work =
+      module_parts_backward(writer, qkv.rows * static_cast<double>(qkv.out), false);
+  if (work.bytes > 0)
+    writer.memory({Module::kAttention, "qkv_join_backward", work.bytes, work.kernels},
+                  Pass::kBackward);
+}
+
 void query_key_norms(BlockWriter& writer, Pass pass) {
   if (!writer.model().qk_norm) return;
   const bool backward = pass == Pass::kBackward;
@@ -130,6 +139,7 @@ void heads_backward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
   core_backward(writer, window);
   rope(writer, query_key_bytes(writer.shapes()), Pass::kBackward);
   query_key_norms(writer, Pass::kBackward);
+  joined_backward(writer, qkv_linear(writer));
   column_backward(writer, qkv_linear(writer), {edges.gather, true, edges.add_to_gradient});
 }
 
@@ -143,7 +153,7 @@ Linear down_linear(const BlockWriter& writer, const char* name, int64_t out) {
   linear.rows = static_cast<double>(shapes.shard_tokens);
   linear.model_rows = linear.rows * shapes.token_share();
   linear.fused_cast = writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed;
-  if (lora_adapts(writer.job(), name)) linear.lora_rank = writer.job().training.lora_rank;
+  adapt(writer, linear);
   return linear;
 }
 

@@ -158,48 +158,47 @@ void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width,
 
 /// The two narrow matrices beside an adapted layer, as layers of their own; never quantized, always
 /// trained.
-std::pair<Linear, Linear> adapter(const Linear& linear, int64_t parts) {
+std::pair<Linear, Linear> adapter(const Linear& linear) {
   Linear down = linear, up = linear;
   down.fp8 = up.fp8 = false;
   down.quantized = up.quantized = false;
   down.name += "_lora_a";
-  down.out = linear.lora_rank * parts;
+  down.out = linear.lora_rank * linear.adapters.count;
   down.model_out = static_cast<double>(down.out);
   down.model_rows = linear.model_rows / linear.lora_in_repeats;
   up.name += "_lora_b";
   up.in = linear.lora_rank;
+  up.out = linear.adapters.out;
+  up.model_out *= static_cast<double>(up.out) / static_cast<double>(linear.out);
   up.model_rows = linear.model_rows / linear.lora_out_repeats;
   return {down, up};
 }
 
 /// The adapter's output added to the layer's, backward its input's gradient to the other's.
-ModuleWork add_of_adapter(const BlockWriter& writer, const Linear& linear, int parts,
-                          bool backward) {
+ModuleWork add_of_adapter(const BlockWriter& writer, const Linear& linear, bool backward) {
   const double in = linear.rows * static_cast<double>(linear.in),
-               out = linear.rows * static_cast<double>(linear.out);
-  if (writer.shapes().modules) return module_adapter(in, out, parts, backward);
+               out = linear.rows * static_cast<double>(linear.adapters.out);
+  if (writer.shapes().modules) return module_adapter(in, out, linear.adapters.count, backward);
   return {3 * writer.shapes().element * (backward ? in : out), 1};
 }
 
 void add_adapter_forward(BlockWriter& writer, const Linear& linear) {
   if (linear.lora_rank == 0) return;
-  const int parts = adapters_of(writer.job(), linear.name);
-  const auto [down, up] = adapter(linear, parts);
+  const auto [down, up] = adapter(linear);
   add_forward_gemm(writer, down);
   add_forward_gemm(writer, up);
-  const ModuleWork add = add_of_adapter(writer, linear, parts, false);
+  const ModuleWork add = add_of_adapter(writer, linear, false);
   writer.memory({linear.module, linear.name + "_lora_add", add.bytes, add.kernels});
 }
 
 void add_adapter_backward(BlockWriter& writer, const Linear& linear) {
   if (linear.lora_rank == 0) return;
-  const int parts = adapters_of(writer.job(), linear.name);
-  const auto [down, up] = adapter(linear, parts);
+  const auto [down, up] = adapter(linear);
   add_dgrad(writer, up);
   add_wgrad(writer, up);
   add_dgrad(writer, down);
   add_wgrad(writer, down);
-  const ModuleWork add = add_of_adapter(writer, linear, parts, true);
+  const ModuleWork add = add_of_adapter(writer, linear, true);
   writer.memory({linear.module, linear.name + "_lora_add_dgrad", add.bytes, add.kernels},
                 Pass::kBackward);
 }
@@ -241,6 +240,12 @@ CollectiveKind reduction(const Shapes& shapes) {
 bool scatters_gradients(const spec::Job& job) {
   return job.training.framework == spec::Framework::kTorchFsdp &&
          (job.parallelism.fsdp || job.parallelism.zero_stage >= 2);
+}
+
+void adapt(const BlockWriter& writer, Linear& linear, int64_t keys) {
+  if (!lora_adapts(writer.job(), linear.name)) return;
+  linear.lora_rank = writer.job().training.lora_rank;
+  linear.adapters = adapters_of(writer.job(), linear.name, linear.out, keys);
 }
 
 Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in,

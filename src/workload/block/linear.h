@@ -3,6 +3,7 @@
 #include <string>
 
 #include "workload/block/block_writer.h"
+#include "workload/matrices.h"
 
 namespace ergometer::workload {
 
@@ -26,7 +27,8 @@ struct Linear {
   /// LoRA: how many ranks repeat the adapter's first (column-parallel) or second (row-parallel)
   /// matrix.
   double lora_in_repeats = 1, lora_out_repeats = 1;
-  int64_t lora_rank = 0;
+  int64_t lora_rank = 0;  ///< 0: no adapter
+  Adapters adapters;
 };
 
 /// PyTorch FSDP scatters what the GEMM wrote: there is no whole gradient to add it to.
@@ -35,6 +37,9 @@ bool scatters_gradients(const spec::Job& job);
 /// Plain dense linear over all tokens of the rank.
 Linear make_linear(const BlockWriter& writer, std::string name, Module module, int64_t in,
                    int64_t out);
+
+/// Puts adapters beside it if the job's LoRA adapts it; `keys`: columns of keys of "qkv".
+void adapt(const BlockWriter& writer, Linear& linear, int64_t keys = 0);
 
 /// The GEMM alone (with cast and adapter), no collective.
 void linear_forward(BlockWriter& writer, const Linear& linear);

@@ -32,10 +32,8 @@ Linear fc1(const BlockWriter& writer, const MlpPart& part) {
   linear.fused_cast =
       part.module == Module::kMlp && writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed;
   linear.overlap = part.overlap;
-  if (lora_adapts(writer.job(), linear.name)) {
-    linear.lora_rank = writer.job().training.lora_rank;
-    linear.lora_in_repeats = static_cast<double>(writer.shapes().tp);
-  }
+  adapt(writer, linear);
+  linear.lora_in_repeats = static_cast<double>(writer.shapes().tp);
   return linear;
 }
 
@@ -43,10 +41,8 @@ Linear fc2(const BlockWriter& writer, const MlpPart& part) {
   Linear linear =
       make_linear(writer, part.prefix + "fc2", part.module, part.ffn, writer.shapes().hidden);
   linear.overlap = part.overlap;
-  if (lora_adapts(writer.job(), linear.name)) {
-    linear.lora_rank = writer.job().training.lora_rank;
-    linear.lora_out_repeats = static_cast<double>(writer.shapes().tp);
-  }
+  adapt(writer, linear);
+  linear.lora_out_repeats = static_cast<double>(writer.shapes().tp);
   return linear;
 }
 

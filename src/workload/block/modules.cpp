@@ -104,6 +104,16 @@ ModuleWork module_rope(const BlockWriter& writer, double all, bool backward) {
   return {joined + elements * (products + halves), wide ? 24 : 18};
 }
 
+// Split, the gradients of all parts are joined in one copy. Sliced, each is put into zeros as wide
+// as the whole, and those are added up.
+ModuleWork module_parts_backward(const BlockWriter& writer, double elements, bool gate) {
+  const spec::Model& model = writer.model();
+  const double element = writer.shapes().element;
+  if (gate ? !model.joined_gate : model.qkv_matrix == spec::QkvMatrix::kApart) return {0, 0};
+  if (gate || model.qkv_matrix == spec::QkvMatrix::kSplit) return {2 * element * elements, 1};
+  return {(3 + 2 + 2 * 3) * element * elements, 8};
+}
+
 ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backward) {
   const double both = widened(writer) + narrowed(writer), pass = 2 * writer.shapes().element;
   if (backward) return {scores * (both + kSum + pass), 4};
@@ -116,7 +126,11 @@ ModuleWork module_activation(const BlockWriter& writer, double elements, bool ba
     return {elements * (backward ? kWrittenGeluBackward : kWrittenGelu), backward ? 16 : 10};
   // The function of one branch, its product with the other; backward two products for it.
   const int function = backward ? 3 : 2, products = !model.gated ? 0 : backward ? 2 : 1;
-  return {elements * writer.shapes().element * (function + 3 * products), 1 + products};
+  const ModuleWork joined = backward && model.gated
+                                ? module_parts_backward(writer, 2 * elements, true)
+                                : ModuleWork{0, 0};
+  return {elements * writer.shapes().element * (function + 3 * products) + joined.bytes,
+          1 + products + joined.kernels};
 }
 
 ModuleWork module_residual(const BlockWriter& writer, double elements, bool backward) {

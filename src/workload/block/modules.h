@@ -21,6 +21,9 @@ ModuleWork module_norm(const BlockWriter& writer, double elements);
 ModuleWork module_norm_backward(const BlockWriter& writer, double elements);
 /// Rotary positions on queries and keys of so many elements.
 ModuleWork module_rope(const BlockWriter& writer, double elements, bool backward);
+/// The gradient of a product of so many elements, of whose parts those of queries, keys and values
+/// are made, or of gate and up (`gate`): nothing where each has a matrix of its own.
+ModuleWork module_parts_backward(const BlockWriter& writer, double elements, bool gate);
 /// Softmax in FP32 between two products in 16 bit, over so many scores, scaled and masked before.
 ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backward);
 /// The activation function between the matrices of an MLP, `elements` of one branch, its product

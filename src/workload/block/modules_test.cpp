@@ -143,6 +143,39 @@ TEST(Modules, AdaptersAreOneAMatrixOfTheModel) {
   EXPECT_DOUBLE_EQ(test::layer_block(lower(job), 0).parameters.trainable_dense, 64 * 4 + 4 * 192);
 }
 
+// Of queries and values alone: 2 x 64 x 4 + 4 x (64 + 64), and no third copy of their input.
+TEST(Modules, QueriesAndValuesAreAdaptedAlone) {
+  spec::Job job = with_modules(test::dense_model(1, 64, 256, 4, 2, 1024));
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = {"q", "v"};
+  const auto trained = [&] { return test::layer_block(lower(job), 0).parameters.trainable_dense; };
+  EXPECT_DOUBLE_EQ(trained(), 2 * 64 * 4 + 4 * (64 + 32));
+  EXPECT_DOUBLE_EQ(kept(job, "qkv_input"), 2 * 2 * 128 * 64);
+  EXPECT_DOUBLE_EQ(kept(job, "adapters"), 2 * 2 * 128 * 4);
+  // One matrix for all three is adapted whole, as PEFT does by default.
+  job.model.qkv_matrix = spec::QkvMatrix::kSplit;
+  EXPECT_DOUBLE_EQ(trained(), 64 * 4 + 4 * 128);
+  // Adapters of Megatron's one matrix may be of a part of it.
+  job.software.parameters.set("modules.eager", {0, "", "", base::Grade::kMeasured});
+  EXPECT_DOUBLE_EQ(trained(), 2 * 64 * 4 + 4 * (64 + 32));
+}
+
+// Parts of one product, 192 wide: their gradients are joined; or slices of it, whose gradients are
+// put into zeros and added up. The values are a view that keeps it.
+TEST(Modules, JoinedProductsAreTakenApart) {
+  spec::Job job = in_16_bit(with_modules(test::dense_model(1, 64, 256, 4, 4, 1024)));
+  const double activation = backward(job, "activation_backward").bytes;
+  EXPECT_EQ(backward(job, "qkv_join_backward").bytes, 0);
+  job.model.qkv_matrix = spec::QkvMatrix::kSplit;
+  EXPECT_DOUBLE_EQ(backward(job, "qkv_join_backward").bytes, 128 * 192 * 4);
+  job.model.qkv_matrix = spec::QkvMatrix::kSliced;
+  EXPECT_DOUBLE_EQ(backward(job, "qkv_join_backward").bytes, 128 * 192 * 22);
+  EXPECT_DOUBLE_EQ(kept(job, "joined_query_key"), 2 * 128 * 128);
+  job.model.joined_gate = true;
+  EXPECT_DOUBLE_EQ(backward(job, "activation_backward").bytes, activation + 128 * 512 * 4);
+}
+
 // A window that is a mask to cuDNN's kernel saves nothing; one longer than the sequence is none.
 TEST(Modules, AMaskedWindowIsNotSkipped) {
   spec::Job job = in_16_bit(with_modules(test::dense_model(1, 64, 256, 4, 4, 1024), 1024));
@@ -151,6 +184,9 @@ TEST(Modules, AMaskedWindowIsNotSkipped) {
   EXPECT_DOUBLE_EQ(pairs(1024), 1024.0 * 1024);
   EXPECT_DOUBLE_EQ(pairs(256), 1024.0 * 1024);
   EXPECT_DOUBLE_EQ(pairs(1025), 1024.0 * 1024 / 2 + 1024 * 64);
+  EXPECT_EQ(kept(job, "window_mask"), 0);
+  job.model.layers[0].window = 256;
+  EXPECT_DOUBLE_EQ(kept(job, "window_mask"), 2.0 * 1024 * 1024);
   job.training.attention = spec::AttentionBackend::kFlash2;
   EXPECT_LT(pairs(256), 1024.0 * 512);
 }

@@ -150,7 +150,7 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
   linear.model_rows = rows.model;
   linear.groups = rows.experts;
   linear.grouped = writer.job().training.moe_grouped_gemm;
-  if (lora_adapts(writer.job(), name)) linear.lora_rank = writer.job().training.lora_rank;
+  adapt(writer, linear);
   return linear;
 }
 

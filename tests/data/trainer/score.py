@@ -20,7 +20,7 @@ def words_of(job, board):
              "--mbs", job["micro_batch"], "--gbs", str(batch)]
     if job["method"] == "lora":
         words += ["--lora", job["rank"]]
-        words += [] if job["targets"] == "all-linear" else ["--lora-targets", "qkv"]
+        words += [] if job["targets"] == "all-linear" else ["--lora-targets", job["targets"].replace(" ", ",")]
     elif job["weights"] == "bf16":
         words += ["--no-master-weights", "--optimizer-moments", "bf16"]
     words += ["--recompute", "full"] if job["checkpointing"] == "yes" else []
