@@ -126,16 +126,17 @@ ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stag
 
 /// Bytes per weight of its FP8 form: both orientations where GEMMs need them or block scales differ
 /// by direction. Of a frozen parameter with one scale a tensor Transformer Engine caches no
-/// transpose: it is made for one matrix at a time, in backward.
+/// transpose: it is made for one matrix at a time, in backward. Inference has no backward.
 double fp8_copy_bytes(const spec::Job& job) {
-  if (job.training.precision == spec::Precision::kNvfp4) return 2 * kNvfp4Bytes;
+  const double directions = job.trains() ? 2 : 1;
+  if (job.training.precision == spec::Precision::kNvfp4) return directions * kNvfp4Bytes;
   const bool frozen = job.training.mode == spec::Mode::kLora && job.training.fp8_parameters;
   const bool both = !workload::multiplies_fp8_in_any_layout(job.cluster.node.gpu) && !frozen;
   switch (job.training.fp8_recipe) {
     case spec::Fp8Recipe::kDelayed:
-    case spec::Fp8Recipe::kTensorwise: return both ? 2 : 1;
-    case spec::Fp8Recipe::kBlockwise: return 2;
-    case spec::Fp8Recipe::kMxfp8: return 2 * kMxfp8Scale;
+    case spec::Fp8Recipe::kTensorwise: return both ? directions : 1;
+    case spec::Fp8Recipe::kBlockwise: return directions;
+    case spec::Fp8Recipe::kMxfp8: return directions * kMxfp8Scale;
   }
   return 0;
 }
@@ -147,7 +148,8 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
     return;
   const double elements = all(fp8_weights(workload, stage), shards_from(job, fully_sharded(job)));
   state.fp8_copies = elements * fp8_copy_bytes(job);
-  state.weights += state.fp8_copies - (job.training.fp8_parameters ? 2 * elements : 0);
+  const bool replaces = job.training.fp8_parameters || !job.trains();  // what is in 16 bit
+  state.weights += state.fp8_copies - (replaces ? 2 * elements : 0);
 }
 
 double distinct_shape_bytes(const spec::Job& job, const workload::Workload& workload,
@@ -211,12 +213,10 @@ double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload,
   const spec::Model& model = job.model;
   const spec::Parallelism& p = job.parallelism;
   const bool latent = model.attention == spec::AttentionKind::kLatent;
-  // Latent attention's keys and values are cached expanded to every head, as the attention core
-  // reads them.
-  const int64_t heads = std::max<int64_t>(1, (latent ? model.heads : model.kv_heads) / p.tp);
+  // Latent attention caches what keys and values of all heads are made of, whole on every rank.
+  const int64_t heads = latent ? 1 : std::max<int64_t>(1, model.kv_heads / p.tp);
   const int64_t width =
-      latent ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
-             : 2 * model.head_dim;
+      latent ? model.latent.kv_rank + model.latent.qk_rope_dim : 2 * model.head_dim;
   const double tokens =
       static_cast<double>(job.training.seq_length + job.training.generate_tokens) /
       static_cast<double>(p.cp);

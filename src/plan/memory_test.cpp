@@ -376,6 +376,30 @@ TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
   EXPECT_EQ(stage.gradients + stage.optimizer, 0);
 }
 
+// Latent attention's cache is what is expanded, whole on either rank: 512 + 64 a token and layer.
+TEST(Memory, LatentAttentionCachesWhatIsCompressed) {
+  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
+  job.parallelism.zero_stage = 0;
+  job.model.attention = spec::AttentionKind::kLatent;
+  job.model.latent = {0, 512, 8, 64, 8};
+  job.training.mode = spec::Mode::kDecode;
+  job.training.generate_tokens = 72;
+  EXPECT_EQ(part(test::memory_of(job).worst(), "kv_cache"), 4 * 8 * 200.0 * (512 + 64) * 2);
+}
+
+// Weights that multiply in FP8 are there once, one direction, and no longer in 16 bit.
+TEST(Memory, InferenceInFp8HoldsNothingElse) {
+  spec::Job job = job_with({});
+  job.parallelism.zero_stage = 0;
+  job.training.mode = spec::Mode::kDecode;
+  const StageMemory wide = test::memory_of(job).worst();
+  job.training.precision = spec::Precision::kFp8;
+  const StageMemory narrow = test::memory_of(job).worst();
+  const double elements = part(narrow, "fp8_weights");
+  EXPECT_GT(elements, 0);
+  EXPECT_EQ(wide.weights - narrow.weights, elements);
+}
+
 TEST(Memory, OptimizerStepCountsWhenItNeedsMoreThanActivations) {
   spec::Job job = job_with({});
   job.training.gradients_fp32 = false;

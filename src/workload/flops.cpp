@@ -63,9 +63,10 @@ Int128 twice_pairs(const spec::Job& job, int64_t window) {
   }
   const Int128 length = job.training.seq_length;
   if (job.training.attention_flops_full) return 2 * length * length;
-  const Int128 reach =
-      window > 0 ? std::min<int64_t>(window, job.training.seq_length) : job.training.seq_length;
-  return 2 * length * reach - reach * reach;
+  const int64_t packed = job.training.packed_mean_length;
+  const Int128 document = packed > 0 ? packed : length;
+  const Int128 reach = window > 0 ? std::min<Int128>(window, document) : document;
+  return (2 * document * reach - reach * reach) * length / document;
 }
 
 /// Tokens of one sequence that pass through the matrices in one step.
@@ -76,9 +77,11 @@ Int128 sequence_tokens(const spec::Job& job) {
 Int128 attention_core(const spec::Job& job, int64_t window) {
   const spec::Model& model = job.model;
   const bool latent = model.attention == spec::AttentionKind::kLatent;
-  const Int128 dims = latent
-                          ? model.latent.qk_nope_dim + model.latent.qk_rope_dim + model.latent.v_dim
-                          : 2 * model.head_dim;
+  const spec::LatentAttention& mla = model.latent;
+  Int128 dims = 2 * model.head_dim;
+  if (latent) dims = mla.qk_nope_dim + mla.qk_rope_dim + mla.v_dim;
+  // A token that is decoded reads the cache as it is, compressed.
+  if (latent && job.training.mode == spec::Mode::kDecode) dims = 2 * mla.kv_rank + mla.qk_rope_dim;
   return dims * model.heads * twice_pairs(job, window);
 }
 
@@ -347,10 +350,7 @@ double flops_of(const spec::Job& job, double tokens, double pairs,
 }
 
 /// Samples are documents, not whole sequences.
-bool holds_documents(const spec::Job& job) {
-  return !job.training.sequence_lengths.is_even() &&
-         job.training.sequence_batching != spec::SequenceBatching::kPacked;
-}
+bool holds_documents(const spec::Job& job) { return !job.training.sequence_lengths.is_even(); }
 
 }  // namespace
 

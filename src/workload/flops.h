@@ -8,9 +8,10 @@ namespace ergometer::workload {
 /// The model's own matrix work of one step (forward and backward for training, forward for
 /// inference) over all ranks: Megatron-Core's formula since 0.12, causal attention at half,
 /// vocabulary projection included; `training.attention_flops_full` counts the whole attention
-/// square. Equals the sum of `model_flops` over the step's operators and ranks exactly, but for
-/// documents of unlike length: packed they count as whole sequences, as frameworks count them, else
-/// each for its own tokens and length, without padding.
+/// square. Documents count each for its own tokens and length, packed or not, without padding
+/// (frameworks count a packed sequence as one document, which can make more than the GPU's peak).
+/// Equals the sum of `model_flops` over the step's operators and ranks exactly, but for documents of
+/// unlike length.
 base::Flops model_flops_per_step(const spec::Job& job);
 
 /// The same plus what recomputation repeats, and with padding.

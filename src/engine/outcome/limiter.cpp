@@ -28,8 +28,14 @@ struct Loss {
 /// The compute stream's own work, mean over roles.
 struct Work {
   double matrix_s = 0, memory_s = 0, recompute_s = 0;
+  double reading_s = 0;    ///< of the matrix work, what waits for the memory
   double allocator_s = 0;  ///< waits for memory
 };
+
+void add_matrix(bool reads, double seconds, Work& work) {
+  work.matrix_s += seconds;
+  if (reads) work.reading_s += seconds;
+}
 
 Work work_of(const EngineInput& input) {
   Work work;
@@ -40,8 +46,8 @@ Work work_of(const EngineInput& input) {
       const plan::Instruction& it = source.program[i];
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
-      const double seconds = share * input.plan.times(source, i) *
-                             input.costs.prices[role][static_cast<size_t>(it.op)].seconds();
+      const cost::Price& price = input.costs.prices[role][static_cast<size_t>(it.op)];
+      const double seconds = share * input.plan.times(source, i) * price.seconds();
       if (op.pass == workload::Pass::kOptimizer) {
         if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
         continue;
@@ -51,7 +57,7 @@ Work work_of(const EngineInput& input) {
       else if (op.kind == OperatorKind::kMemory)
         work.memory_s += seconds;
       else
-        work.matrix_s += seconds;
+        add_matrix(price.limit == cost::Limit::kMemory, seconds, work);
     }
   }
   return work;
@@ -146,6 +152,12 @@ Loss slow_matrices(const EngineInput& input, const Work& work,
   const double flops =
       workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
   if (best <= 0 || work.matrix_s <= 0) return {};
+  if (work.reading_s > work.matrix_s / 2)
+    return {
+        work.matrix_s - flops / best,
+        fmt::format("HBM: GEMMs and attention, which read weights and cache for few tokens each, "
+                    "take {:.1f} % of the step; more tokens at a time use what is read",
+                    100 * work.matrix_s / performance.step_time_s)};
   const double reached = flops / work.matrix_s / peak_flops_per_s(input.job);
   return {work.matrix_s - flops / best,
           fmt::format(

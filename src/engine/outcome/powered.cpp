@@ -60,6 +60,14 @@ base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
   return {};
 }
 
+/// The job's GPUs under the caps of its conditions.
+base::Result<Fleet> capped_fleet(const spec::Job& job) {
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
+  if (job.conditions.cluster_cap_w > 0)
+    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
+  return fleet;
+}
+
 /// A job's GPUs, their work and their heat under its conditions. Heat points at the GPUs, so it
 /// stays where it is.
 struct Scene {
@@ -72,9 +80,7 @@ struct Scene {
 };
 
 base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
-  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
-  if (job.conditions.cluster_cap_w > 0)
-    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
+  ERGOMETER_ASSIGN(Fleet fleet, capped_fleet(job));
   ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
   cost::EnergyTable energies = cost::price_energy(model, input.plan);
   StepActivities activity =
@@ -102,6 +108,10 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
   power.peak_interval_w = found.peak_w.factors_on(power.peak_w_per_gpu);
   power.cluster_mean_interval_w = found.cluster_mean_w.power_around(power.cluster_mean_w);
   power.cluster_peak_interval_w = found.cluster_peak_w.factors_on(power.cluster_peak_w);
+  // What nothing ever exceeds, the mean does not.
+  power.mean_interval_w.high = std::min(power.mean_interval_w.high, power.peak_interval_w.high);
+  power.cluster_mean_interval_w.high =
+      std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
   // The driver holds dies at their limit, whatever the parameters are.
@@ -213,7 +223,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   if (options.intervals) {
     spec::Job alike = job;
     alike.conditions.seed = 0;
-    ERGOMETER_ASSIGN(const Fleet fleet_alike, make_fleet(alike));
+    ERGOMETER_ASSIGN(const Fleet fleet_alike, capped_fleet(alike));
     add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));

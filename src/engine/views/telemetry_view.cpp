@@ -98,14 +98,14 @@ void TelemetryView::lead_in_idle(const FleetHeat& heat) {
 
 void TelemetryView::add(const Tick& tick, const FleetHeat& heat) {
   remember(tick);
-  constexpr double kRounding = 1e-9;
+  constexpr double kTickRounding = 1e-9;
   if (exact_) {
-    if (tick.end_s() + kRounding < static_cast<double>(next_) * period_s_) return;
-    next_ = static_cast<int64_t>(tick.end_s() / period_s_ + kRounding) + 1;
+    if (tick.end_s() + kTickRounding < static_cast<double>(next_) * period_s_) return;
+    next_ = static_cast<int64_t>(tick.end_s() / period_s_ + kTickRounding) + 1;
     read(tick.end_s(), tick, heat);
     return;
   }
-  for (; static_cast<double>(next_) * period_s_ <= tick.end_s() + kRounding; ++next_)
+  for (; static_cast<double>(next_) * period_s_ <= tick.end_s() + kTickRounding; ++next_)
     read(static_cast<double>(next_) * period_s_, tick, heat);
 }
 

@@ -113,7 +113,8 @@ Explanation flops_per_step(const Context& c, bool hardware) {
           std::string(full ? "in full" : "at half for causality"));
   if (c.job.model.vision != nullptr)
     flops.formula += "; of all tiles of images, that of the vision tower and its projector";
-  if (hardware) flops.formula += ", and what recomputation repeats";
+  const bool repeats = c.job.training.recompute != spec::Recompute::kNone;
+  if (hardware) flops.formula += repeats ? ", and what recomputation repeats" : ", and of padding";
   flops.inputs = {explain_setting(c.job, "flops"), explain_setting(c.job, "global_batch_size"),
                   explain_setting(c.job, "seq_length")};
   if (c.job.model.vision != nullptr)

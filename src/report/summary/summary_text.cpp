@@ -170,7 +170,8 @@ std::string headline(const run::Run& run, const JobView& job, const TextStyle& s
                      paint(style, kBold, fmt::format("{:<14}", format_share(p.mfu))));
   out += fmt::format("TFLOP/s   {:.1f} per GPU", p.model_tflops_per_gpu);
   if (p.hardware_tflops_per_gpu > p.model_tflops_per_gpu * 1.0001)
-    out += fmt::format(" ({:.1f} with recomputation)", p.hardware_tflops_per_gpu);
+    out += fmt::format(" ({:.1f} with {})", p.hardware_tflops_per_gpu,
+                       job.recompute == "none" ? "padding" : "recomputation");
   out += '\n';
   if (job.pp > 1)
     out += fmt::format("Bubble      {} of the step\n", format_share(p.pipeline_bubble_fraction));

@@ -56,7 +56,8 @@ class JobFileReader {
  private:
   void add(YamlMap& map, const YamlMap::Item& item, const std::string& prefix) {
     const SettingInfo* info = find_setting(item.key);
-    if (prefix.empty() && is_group(item.key))
+    // "precision" is both: one word is the setting.
+    if (prefix.empty() && is_group(item.key) && info == nullptr)
       return map.refuse_at(item.line, item.key,
                            fmt::format("found \"{}\"; allowed: a mapping of settings", item.value));
     if (info == nullptr) return refuse_unknown(map, item, prefix.empty());

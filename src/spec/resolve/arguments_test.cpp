@@ -47,6 +47,20 @@ TEST(JobFile, FlatAndGrouped) {
   EXPECT_EQ(job->parallelism.dp, 4);
 }
 
+// "precision" is a setting and a group of settings; `search --save` writes the setting.
+TEST(JobFile, PrecisionIsAWordOrAGroup) {
+  const TestFile word("word.yaml", "model: llama3-8b\nprecision: fp8\n");
+  const TestFile group("group.yaml", "model: llama3-8b\nprecision: {precision: fp8}\n");
+  for (const TestFile* file : {&word, &group}) {
+    const auto settings = read_job_file(file->path);
+    ASSERT_TRUE(settings) << settings.error().message;
+    EXPECT_EQ(settings->find("precision")->text, "fp8");
+  }
+  const TestFile other("other.yaml", "model: llama3-8b\nparallelism: 8\n");
+  EXPECT_NE(read_job_file(other.path).error().message.find("allowed: a mapping of settings"),
+            std::string::npos);
+}
+
 TEST(JobFile, InlineModelAndCluster) {
   const TestFile file("inline.yaml",
                       "model:\n  model_type: llama\n  hidden_size: 1024\n  num_hidden_layers: 4\n"

@@ -42,6 +42,9 @@ double counted_flops(const MeasuredRun& run, const spec::Job& job) {
   if (kind.starts_with("hardware"))
     return sc21_flops(job) / (contains(kind, "under-reports ~3%") ? 1.03 : 1);
   spec::Job counted = job;
+  // The formulas of the frameworks take a packed sequence for one document.
+  counted.training.packed_mean_length = 0;
+  counted.training.sequence_lengths = {};
   if (counts_full_attention(run)) counted.training.attention_flops_full = true;
   return workload::model_flops_per_step(counted).value();
 }

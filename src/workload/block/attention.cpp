@@ -106,13 +106,11 @@ void query_key_norms(BlockWriter& writer, Pass pass) {
 }
 
 /// Inference appends its keys and values to the cache.
-void cache_write(BlockWriter& writer) {
+void cache_write(BlockWriter& writer, int64_t width) {
   const Shapes& shapes = writer.shapes();
   if (shapes.training) return;
-  writer.memory(
-      {Module::kAttention, "kv_cache_write",
-       2 * shapes.element *
-           static_cast<double>(shapes.tokens * shapes.kv_heads * (shapes.qk_dim + shapes.v_dim))});
+  writer.memory({Module::kAttention, "kv_cache_write",
+                 2 * shapes.element * static_cast<double>(shapes.tokens * width)});
 }
 
 void core_backward(BlockWriter& writer, int64_t window) {
@@ -127,7 +125,8 @@ void heads_forward(BlockWriter& writer, int64_t window, AttentionEdges edges) {
   column_forward(writer, qkv_linear(writer), edges.gather);
   query_key_norms(writer, writer.pass());
   rope(writer, query_key_bytes(writer.shapes()), writer.pass());
-  cache_write(writer);
+  const Shapes& shapes = writer.shapes();
+  cache_write(writer, shapes.kv_heads * (shapes.qk_dim + shapes.v_dim));
   attention_core_forward(writer, window);
   output_gate(writer, writer.pass());
   row_forward(writer, proj_linear(writer), edges.reduce);
@@ -204,8 +203,9 @@ void latent_forward(BlockWriter& writer, int64_t window) {
   if (shapes.sequence_parallel)
     tensor_gather(writer, Module::kAttention, rotary_key_bytes(writer), writer.pass());
   latent_up_forward(writer);
-  cache_write(writer);
-  attention_core_forward(writer, window);
+  cache_write(writer, mla.kv_rank + mla.qk_rope_dim);
+  const bool decodes = writer.job().training.mode == spec::Mode::kDecode;
+  decodes ? absorbed_core(writer, window) : attention_core_forward(writer, window);
   row_forward(writer, proj_linear(writer));
 }
 

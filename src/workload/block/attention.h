@@ -4,6 +4,11 @@
 
 namespace ergometer::workload {
 
+/// Latent attention's core where a token is decoded: queries take the keys' part of the up
+/// projection into themselves, so that all heads read the cache as it is, compressed, one key of
+/// `kv_rank` and the rotary part whose first `kv_rank` are the value (DeepSeek-V2, 2405.04434,
+/// section 2.1.2). What that costs beside is what the up projection would.
+void absorbed_core(BlockWriter& writer, int64_t window);
 /// The attention core and its context-parallel communication. `window` 0: full attention.
 void attention_core_forward(BlockWriter& writer, int64_t window);
 void attention_core_backward(BlockWriter& writer, int64_t window);

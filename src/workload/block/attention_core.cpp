@@ -19,7 +19,8 @@ namespace {
 struct Part {
   int64_t queries = 0, keys = 0, heads = 0, kv_heads = 0;
   bool causal = true;
-  double share = 1;  ///< of the rank's FLOPs
+  double share = 1;           ///< of the rank's FLOPs
+  bool value_in_key = false;  ///< the value is the key's first part: one is read for both
 };
 
 struct CoreBytes {
@@ -36,7 +37,7 @@ CoreBytes core_bytes(const Shapes& shapes, const Part& part, int64_t window) {
   bytes.q = shapes.element * rows * static_cast<double>(shapes.qk_dim);
   bytes.o = shapes.element * rows * static_cast<double>(shapes.v_dim);
   bytes.k = shapes.element * columns * static_cast<double>(shapes.qk_dim);
-  bytes.v = shapes.element * columns * static_cast<double>(shapes.v_dim);
+  bytes.v = part.value_in_key ? 0 : shapes.element * columns * static_cast<double>(shapes.v_dim);
   bytes.lse = 4 * rows;
   bytes.scores = shapes.element * rows * keys;
   return bytes;
@@ -46,10 +47,7 @@ double convention_pairs(const BlockWriter& writer, int64_t window) {
   const Shapes& shapes = writer.shapes();
   if (shapes.causal && writer.job().training.attention_flops_full)
     return static_cast<double>(shapes.query_length) * static_cast<double>(shapes.key_length);
-  // The formulas of the frameworks take a sequence for one document.
-  Shapes whole = shapes;
-  whole.document_length = 0;
-  return attention_pairs(whole, window);
+  return attention_pairs(shapes, window);
 }
 
 /// 2 * batch * heads of the rank, the factor of every product's FLOPs.
@@ -246,6 +244,18 @@ void gather_keys(BlockWriter& writer, Pass pass) {
 }
 
 }  // namespace
+
+void absorbed_core(BlockWriter& writer, int64_t window) {
+  const spec::LatentAttention& mla = writer.model().latent;
+  Shapes shapes = writer.shapes();
+  shapes.kv_heads = 1;
+  shapes.qk_dim = mla.kv_rank + mla.qk_rope_dim;
+  shapes.v_dim = mla.kv_rank;
+  Part part = whole(shapes);
+  part.value_in_key = true;
+  BlockWriter core = writer.shaped(shapes);
+  run_forward(core, part, window);
+}
 
 void attention_core_forward(BlockWriter& writer, int64_t window) {
   const Shapes& shapes = writer.shapes();

@@ -30,6 +30,9 @@ class BlockWriter {
   void add(Operator op, Stream stream = Stream::kCompute, int64_t times = 1);
   void join(Stream stream, Stream on);
 
+  /// The same list, for a kernel of other shapes.
+  BlockWriter shaped(const Shapes& shapes) const { return {job_, shapes, workload_, list_, pass_}; }
+
   struct Memory {
     Module module;
     std::string name;

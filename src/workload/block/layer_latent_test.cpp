@@ -116,6 +116,20 @@ TEST(LatentLayer, KeepsCompressedAndExpandedForms) {
   EXPECT_EQ(share.kept, 4096.0 * (8 * 7168 + 2 * 4160 + 256 * 640 + 512 + 6 * 18432));
 }
 
+// One token's queries of 128 heads against 1,024 cached keys of 512 + 64, whose first 512 are the
+// values: each is read once, and all heads share it.
+TEST(LatentLayer, DecodesFromTheCompressedCache) {
+  spec::Job job = job_of(deepseek_v3(), 1024);
+  job.training.mode = spec::Mode::kDecode;
+  job.training.generate_tokens = 1;
+  job.training.micro_batch = job.training.global_batch = 2;
+  const Workload workload = lower(job);
+  const Operator& core = find_op(workload, layer_block(workload, 0).forward, "core_attention");
+  EXPECT_EQ(core.bytes, 2 * (2.0 * 1024 * 576 + 2 * 128 * (576 + 512) + 4 * 128));
+  EXPECT_EQ(core.flops, 2 * 2.0 * 128 * (576 + 512) * 1024);
+  EXPECT_EQ(core.attention.kv_heads, 1);
+}
+
 // Under LoRA they are adapters' inputs: of all the tokens, though sequence parallelism splits them.
 TEST(LatentLayer, AdaptersKeepTheirInputsGathered) {
   spec::Job job = job_of(deepseek_v3(), 4096, 2);

@@ -100,6 +100,7 @@ TEST(Modules, TheFirstMicroBatchsGradientIsKeptAsItIs) {
 // A LayerNorm is one kernel, which autocast lets run in FP32.
 TEST(Modules, LayerNormRunsInFp32) {
   spec::Job job = in_16_bit(with_modules(test::gpt_model(1, 64, 4, 1024)));
+  job.model.qkv_matrix = spec::QkvMatrix::kSplit;
   EXPECT_DOUBLE_EQ(forward(job, "input_norm").bytes, 8192 * (9.6 + 8));
   EXPECT_DOUBLE_EQ(forward(job, "qkv_input_cast").bytes, 6 * 8192);
   EXPECT_DOUBLE_EQ(kept(job, "input_norm_input"), 2 * 8192);
