@@ -100,8 +100,9 @@ void HeatLayout::settle(std::span<const double> flow, std::span<const double> di
       die.push_back(die_w[first + static_cast<size_t>(gpu)]);
       memory.push_back(memory_w[first + static_cast<size_t>(gpu)]);
     }
-    SettledLane& lane = settled_[l % lanes_.size()];
-    lane.solve(flow[node], kinds_[kind_of_[l]].factors, die, memory);
+    const Kind& kind = kinds_[kind_of_[l]];
+    SettledLane& lane = settled_[kind.lane];
+    lane.solve(flow[node], kind.factors, die, memory);
     for (size_t i = 0; i < gpus.size(); ++i)
       std::ranges::copy(
           lane.places().subspan(i * HeatNetwork::kPlaces, HeatNetwork::kPlaces),

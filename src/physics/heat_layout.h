@@ -101,7 +101,7 @@ class HeatLayout {
   int64_t nodes_;
   int gpus_per_node_;
   std::vector<Lane> lanes_;           ///< of every node
-  std::vector<SettledLane> settled_;  ///< the same
+  std::vector<SettledLane> settled_;  ///< the same; the first of each shape is solved
   std::vector<Kind> kinds_;
   std::vector<size_t> kind_of_;  ///< one a lane of the cluster
   std::vector<Family> families_;
