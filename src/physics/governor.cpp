@@ -147,14 +147,14 @@ ERGOMETER_WIDTHS void keep_decided(double held, double highest, const double* __
   for (size_t i = 0; i < n; ++i) {
     const double most_w = held * cap_w[i];
     const bool last = (next_w[i] > most_w) | (clock_hz[i] == highest);
-    clock_hz[i] = last & (watts[i] <= most_w) ? clock_hz[i] : 0;
+    clock_hz[i] = (last & (watts[i] <= most_w)) ? clock_hz[i] : 0;
   }
 }
 
 }  // namespace
 
 void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz) {
-  constexpr int kNewtonSteps = 2;  // a third one would find few more
+  constexpr int kNewtonSteps = 3;
   const ClockLattice& clocks = gpu.clocks;
   const size_t n = boards.count;
   std::array<double, Governed::kMost> sought, next, watts, next_w;

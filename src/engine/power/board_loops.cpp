@@ -37,7 +37,7 @@ ERGOMETER_WIDTHS size_t take_each(double highest_hz, const Deciding& given,
     clock_hz[i] = decided_hz;
     reached_hz[i] = decided_hz * in.speed[i];
     reasons[i] = decided_hz < highest_hz ? uint32_t{physics::kSwPowerCap} : 0;
-    others += (in.special[i] != 0) | (decided_hz <= 0) ? 1 : 0;
+    others += ((in.special[i] != 0) | (decided_hz <= 0)) ? 1 : 0;
   }
   return others;
 }
@@ -80,7 +80,7 @@ ERGOMETER_WIDTHS size_t set_power(const physics::GpuPower& given, const Working&
     watts[i] =
         kind.power_at(v[i], in.clock_hz[i], in.leakage_w[i],
                       {.core_w = load.core_w, .memory_w = load.memory_w, .link_w = load.link_w});
-    others += (in.role[i] < 0) | (watts[i] > most_w) ? 1 : 0;
+    others += ((in.role[i] < 0) | (watts[i] > most_w)) ? 1 : 0;
   }
   return others;
 }
@@ -108,10 +108,10 @@ ERGOMETER_WIDTHS size_t hot_ones(double die_c, double memory_c, const Limiting& 
   const Limiting in = given;
   size_t hot = 0;
   for (size_t i = 0; i < in.count; ++i)
-    hot +=
-        (in.die_c[i] < die_c) & (in.memory_c[i] < memory_c) & ((in.special[i] & kHeldByHeat) == 0)
-            ? 0
-            : 1;
+    hot += ((in.die_c[i] >= die_c) | (in.memory_c[i] >= memory_c) |
+            ((in.special[i] & kHeldByHeat) != 0))
+               ? 1
+               : 0;
   return hot;
 }
 
