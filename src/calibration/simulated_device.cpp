@@ -154,7 +154,7 @@ class SimulatedDevice : public Device {
     ++steps_;
     instant_.add(now_s(), total_w * gpu_.silicon.sensor_gain);
     average_.add(now_s(), total_w * gpu_.silicon.sensor_gain);
-    thermal_.advance(gpu_.power, kStepS, heat_.die_c()[0], heat_.memory_c()[0], clock_.clock_hz);
+    thermal_.advance(gpu_.power, thermal_periods_.pass(kStepS), heat_.die_c()[0], heat_.memory_c()[0], clock_.clock_hz);
     if (steps_ % kStepsPerDecision == 0) decide();
   }
   DeviceSample sample(double over_s) const {
@@ -180,6 +180,7 @@ class SimulatedDevice : public Device {
   physics::ClockLimits told_;
   physics::ClockDecision clock_;
   physics::ThermalGovernor thermal_;
+  physics::GovernorPeriods thermal_periods_;
   DeviceLoad work_;
   Done done_;
   int64_t steps_ = 0;

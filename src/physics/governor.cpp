@@ -225,13 +225,16 @@ QuietBelow::QuietBelow(const GpuPower& gpu) : die_c(INFINITY), memory_c(INFINITY
   if (gpu.memory_limit_c > 0) memory_c = gpu.memory_limit_c;
 }
 
-double ThermalGovernor::end_periods() {
+double GovernorPeriods::pass(double dt_s) {
+  constexpr double kSurelyWithin = 1 - 1e-6;
+  since_s += dt_s;
+  if (since_s < kSurelyWithin * period_s) return 0;
   const double periods = std::floor(since_s / period_s + 1e-9);
   since_s = std::max(0.0, since_s - periods * period_s);
   return periods;
 }
 
-void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c,
+void ThermalGovernor::advance(const GpuPower& gpu, double periods, double die_c, double memory_c,
                               double clock_hz) {
   const ClockLattice& clocks = gpu.clocks;
   if (gpu.shutdown_c > 0 && die_c >= gpu.shutdown_c) shut_down = true;
@@ -251,7 +254,6 @@ void ThermalGovernor::advance(const GpuPower& gpu, double dt_s, double die_c, do
   // The limit is noticed at once, whenever the next step of the clock is due.
   if (margin_c <= 0 && ceiling_hz <= 0) ceiling_hz = clocks.floor(clock_hz);
 
-  const double periods = pass(dt_s);
   if (halved || periods < 1) return;
 
   if (margin_c <= 0) {

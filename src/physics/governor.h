@@ -77,33 +77,32 @@ struct Governed {
 /// looked at alone.
 void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz);
 
-/// The thermal governor's ceiling, stepped in time: one lattice step down a period while die or HBM
-/// is at its limit, one up while it is `hysteresis_c` below; at the slowdown temperature the clock
-/// is halved until 5 C below it.
+/// The periods in which governors act, as time passes.
+struct GovernorPeriods {
+  double period_s = 0.1;
+  double since_s = 0;  ///< since the last one ended, below one period
+  /// The whole periods that end in `dt_s`.
+  double pass(double dt_s);
+};
+
+/// The thermal governor's ceiling: one lattice step down a period while die or HBM is at its limit,
+/// one up while it is `hysteresis_c` below; at the slowdown temperature the clock is halved until
+/// 5 C below it.
 struct ThermalGovernor {
-  double period_s = 0.1, hysteresis_c = 2;
+  double hysteresis_c = 2;
   double ceiling_hz = 0;  ///< 0: not limiting
   bool halved = false;
   bool shut_down = false;
-  double since_s = 0;  ///< since the last step, below one period
   /// The slowdown ends this far below its temperature.
   static constexpr double kHalvedHysteresisC = 5;
-  /// Whether it has nothing to do at temperatures below all limits, but to let time `pass`.
+  /// Whether it has nothing to do at temperatures below all limits.
   bool is_at_rest() const { return ceiling_hz <= 0 && !halved && !shut_down; }
-  /// The whole periods that end in `dt_s`.
-  double pass(double dt_s) {
-    constexpr double kSurelyWithin = 1 - 1e-6;
-    since_s += dt_s;
-    return since_s < kSurelyWithin * period_s ? 0 : end_periods();
-  }
-  /// Advances by `dt_s` with temperatures held; `clock_hz` is the clock in force.
-  void advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c, double clock_hz);
+  /// Advances by a stretch of time in which so many periods end, with temperatures held;
+  /// `clock_hz` is the clock in force.
+  void advance(const GpuPower& gpu, double periods, double die_c, double memory_c, double clock_hz);
   /// A software ceiling, or the hardware's halving; the ceiling may lie above the clock that the
   /// power cap allows.
   uint32_t reasons() const;
-
- private:
-  double end_periods();
 };
 /// Of a die and of its memory: the temperatures below which nothing limits. 0 in the parameters: no
 /// limit.

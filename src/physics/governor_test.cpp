@@ -208,9 +208,17 @@ TEST(Governor, ClockRisesWithTheCapAndFallsWithHeatAndLoad) {
   }
 }
 
+/// A thermal governor with periods of its own.
+struct Timed : ThermalGovernor {
+  GovernorPeriods periods;
+  void advance(const GpuPower& gpu, double dt_s, double die_c, double memory_c, double clock_hz) {
+    ThermalGovernor::advance(gpu, periods.pass(dt_s), die_c, memory_c, clock_hz);
+  }
+};
+
 TEST(ThermalGovernor, StepsDownWhileHotAndUpWhileCool) {
   const GpuPower gpu = governed_gpu();
-  ThermalGovernor governor;
+  Timed governor;
   governor.advance(gpu, 0.1, 84, 60, 1000e6);
   EXPECT_EQ(governor.ceiling_hz, 0);  // not at its limit
   EXPECT_EQ(governor.reasons(), 0u);
@@ -228,7 +236,7 @@ TEST(ThermalGovernor, StepsDownWhileHotAndUpWhileCool) {
 }
 
 TEST(ThermalGovernor, CountsPartsOfAPeriod) {
-  ThermalGovernor governor;
+  Timed governor;
   for (int i = 0; i < 9; ++i) governor.advance(governed_gpu(), 0.01, 85, 60, 1000e6);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 1000e6);  // it holds the clock at once
   EXPECT_EQ(governor.reasons(), kSwThermalSlowdown);
@@ -237,7 +245,7 @@ TEST(ThermalGovernor, CountsPartsOfAPeriod) {
 }
 
 TEST(ThermalGovernor, MemoryCountsAsMuchAsTheDie) {
-  ThermalGovernor governor;
+  Timed governor;
   governor.advance(governed_gpu(), 0.1, 60, 95, 800e6);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 790e6);  // from the clock in force
   governor.advance(governed_gpu(), 0.1, 60, 94, 790e6);
@@ -245,7 +253,7 @@ TEST(ThermalGovernor, MemoryCountsAsMuchAsTheDie) {
 }
 
 TEST(ThermalGovernor, HalvesUntilFiveDegreesBelow) {
-  ThermalGovernor governor;
+  Timed governor;
   governor.advance(governed_gpu(), 0.01, 90, 60, 1000e6);
   EXPECT_TRUE(governor.halved);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 500e6);
@@ -260,7 +268,7 @@ TEST(ThermalGovernor, HalvesUntilFiveDegreesBelow) {
 }
 
 TEST(ThermalGovernor, ShutsDownForGood) {
-  ThermalGovernor governor;
+  Timed governor;
   governor.advance(governed_gpu(), 0.01, 95, 60, 1000e6);
   EXPECT_TRUE(governor.shut_down);
   EXPECT_DOUBLE_EQ(governor.ceiling_hz, 100e6);
@@ -268,30 +276,31 @@ TEST(ThermalGovernor, ShutsDownForGood) {
   EXPECT_TRUE(governor.shut_down);
 }
 
-// Below all limits, and at rest, time only passes: five ticks of 40 ms are two periods.
-TEST(ThermalGovernor, OnlyLetsTimePassBelowAllLimits) {
+// Below all limits it stays at rest; five ticks of 40 ms are two periods.
+TEST(ThermalGovernor, RestsBelowAllLimits) {
   const GpuPower gpu = governed_gpu();
   const QuietBelow quiet(gpu);
   EXPECT_EQ(quiet.die_c, 85);
   EXPECT_EQ(quiet.memory_c, 95);
   EXPECT_EQ(QuietBelow(GpuPower{}).die_c, HUGE_VAL);
-  ThermalGovernor advanced, passed;
+  ThermalGovernor governor;
+  GovernorPeriods time;
   double periods = 0;
   for (int tick = 0; tick < 5; ++tick) {
-    advanced.advance(gpu, 0.04, 84.9, 94.9, 900e6);
-    periods += passed.pass(0.04);
-    EXPECT_EQ(passed.since_s, advanced.since_s);
-    EXPECT_TRUE(advanced.is_at_rest());
+    const double ended = time.pass(0.04);
+    governor.advance(gpu, ended, 84.9, 94.9, 900e6);
+    periods += ended;
+    EXPECT_TRUE(governor.is_at_rest());
   }
   EXPECT_EQ(periods, 2);
-  advanced.advance(gpu, 0.04, 85, 60, 900e6);
-  EXPECT_FALSE(advanced.is_at_rest());
+  governor.advance(gpu, 0, 85, 60, 900e6);
+  EXPECT_FALSE(governor.is_at_rest());
 }
 
 TEST(ThermalGovernor, UnknownLimitsNeverBind) {
   GpuPower gpu = governed_gpu();
   gpu.target_c = gpu.slowdown_c = gpu.shutdown_c = gpu.memory_limit_c = 0;
-  ThermalGovernor governor;
+  Timed governor;
   governor.advance(gpu, 10, 300, 300, 1000e6);
   EXPECT_EQ(governor.ceiling_hz, 0);
   EXPECT_EQ(governor.reasons(), 0u);

@@ -27,6 +27,8 @@ struct Heat::State {
   void begin();
   StepArrays arrays(std::span<const double> die_w, std::span<const double> memory_w);
   double heat_content_j() const;
+  void tell_coolant(const HeatNetwork& network, const Block& block,
+                    std::vector<double>& told_c) const;
 
   CoolingParameters cooling;
   HeatLayout layout;
@@ -34,9 +36,10 @@ struct Heat::State {
   std::vector<double> inlet_c;  ///< one a node
   std::vector<double> flow;     ///< one a node, as set
   std::vector<int> flow_bins;   ///< and as steps take it
-  std::vector<double> places;   ///< four a GPU; in force while the layout has no blocks
-  std::vector<double> die_c, memory_c, coolant_c;
-  bool begun = false, flow_changed = true;
+  std::vector<double> places;   ///< four a GPU; in force unless blocks are
+  std::vector<double> die_c, memory_c;
+  bool begun = false, in_blocks = false, flow_changed = true;
+  bool content_known = false;  ///< since the start, or since all settled
   double content_at_start_j = 0;
   Sum carried;
 };
@@ -52,8 +55,7 @@ Heat::State::State(const CoolingParameters& parameters, const spec::Node& node, 
       flow_bins(static_cast<size_t>(nodes), bin_of(1, kFlowBins)),
       places(gpus * HeatNetwork::kPlaces),
       die_c(gpus),
-      memory_c(gpus),
-      coolant_c(gpus, parameters.inlet_c) {
+      memory_c(gpus) {
   warm(0, gpus, parameters.inlet_c);
 }
 
@@ -63,19 +65,18 @@ void Heat::State::warm(size_t first, size_t count, double celsius) {
               count * HeatNetwork::kPlaces, celsius);
   std::fill_n(die_c.begin() + static_cast<int64_t>(first), count, celsius);
   std::fill_n(memory_c.begin() + static_cast<int64_t>(first), count, celsius);
-  for (size_t gpu = first; gpu < first + count; ++gpu)
-    coolant_c[gpu] = inlet_c[gpu / gpus_per_node];
 }
 
-/// Brings blocks into the order that the flows ask for.
+/// Brings temperatures into blocks, in the order that the flows ask for.
 void Heat::State::begin() {
-  if (!flow_changed) return;
-  if (begun) layout.read(places);
-  layout.arrange(flow_bins);
+  if (in_blocks && !flow_changed) return;
+  if (in_blocks) layout.read(places);
+  if (flow_changed) layout.arrange(flow_bins);
   layout.write(places);
+  begun = in_blocks = true;
   flow_changed = false;
-  if (!begun) content_at_start_j = heat_content_j();
-  begun = true;
+  if (!content_known) content_at_start_j = heat_content_j();
+  content_known = true;
 }
 
 /// Above the nominal inlet's temperature, which keeps the numbers small.
@@ -91,10 +92,25 @@ double Heat::State::heat_content_j() const {
   return sum.value();
 }
 
+/// What the GPUs of a block breathe: sinks nearer the inlet warm it.
+void Heat::State::tell_coolant(const HeatNetwork& network, const Block& block,
+                               std::vector<double>& told_c) const {
+  for (int i = 0; i < block.gpus_in_lane; ++i)
+    for (int l = 0; l < block.lanes; ++l) {
+      const double enters_c = inlet_c[static_cast<size_t>(block.nodes[l])];
+      double& breathed_c = told_c[static_cast<size_t>(block.gpus[i * kSideBySide + l])];
+      breathed_c = enters_c;
+      for (int j = 0; j < i; ++j) {
+        const int sink = j * HeatNetwork::kPlaces + HeatNetwork::kSink;
+        breathed_c +=
+            network.coolant.at(i, sink) * (block.values[sink * kSideBySide + l] - enters_c);
+      }
+    }
+}
+
 StepArrays Heat::State::arrays(std::span<const double> die_w, std::span<const double> memory_w) {
   ERGOMETER_CHECK(die_w.size() == gpus && memory_w.size() == gpus, "one power a GPU");
-  return {die_w.data(), memory_w.data(), inlet_c.data(),
-          die_c.data(), memory_c.data(), coolant_c.data()};
+  return {die_w.data(), memory_w.data(), inlet_c.data(), die_c.data(), memory_c.data()};
 }
 
 Heat::Heat(const CoolingParameters& cooling, const spec::Node& node, int64_t nodes,
@@ -121,18 +137,25 @@ void Heat::set_flow(int64_t node, double flow) {
 }
 
 void Heat::start_at(double celsius) {
-  state_->begun = false;
-  state_->flow_changed = true;
+  state_->begun = state_->in_blocks = state_->content_known = false;
   state_->carried = {};
   state_->warm(0, state_->gpus, celsius);
 }
 
+size_t Heat::parts() const { return state_->layout.parts(); }
+int64_t Heat::first_node(size_t part) const { return state_->layout.first_node(part); }
+
 void Heat::advance(double dt_s, std::span<const double> die_w, std::span<const double> memory_w) {
+  for (size_t part = 0; part < parts(); ++part) advance_part(part, dt_s, die_w, memory_w);
+}
+
+void Heat::advance_part(size_t part, double dt_s, std::span<const double> die_w,
+                        std::span<const double> memory_w) {
   ERGOMETER_CHECK(dt_s >= 0 && std::isfinite(dt_s), "a stretch of time");
   const StepArrays arrays = state_->arrays(die_w, memory_w);
   state_->begin();
-  for (const Group& group : state_->layout.groups()) {
-    const StepTable& table = state_->layout.step(*group.coupled, dt_s);
+  for (Group& group : state_->layout.groups_of(part)) {
+    const StepTable& table = state_->layout.step(group, dt_s);
     for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
       state_->carried.add(step_block(table, block, arrays));
   }
@@ -141,24 +164,33 @@ void Heat::advance(double dt_s, std::span<const double> die_w, std::span<const d
 void Heat::settle(std::span<const double> die_w, std::span<const double> memory_w) {
   State& state = *state_;
   ERGOMETER_CHECK(die_w.size() == state.gpus && memory_w.size() == state.gpus, "one power a GPU");
-  state.begin();
-  state.layout.settle(state.flow, die_w, memory_w, state.places, state.coolant_c);
+  state.layout.settle(state.flow, die_w, memory_w, state.places);
   for (size_t gpu = 0; gpu < state.gpus; ++gpu) {
     const double inlet_c = state.inlet_c[gpu / state.gpus_per_node];
     double* places = &state.places[gpu * HeatNetwork::kPlaces];
     for (int place = 0; place < HeatNetwork::kPlaces; ++place) places[place] += inlet_c;
     state.die_c[gpu] = places[HeatNetwork::kDie];
     state.memory_c[gpu] = places[HeatNetwork::kMemory];
-    state.coolant_c[gpu] += inlet_c;
   }
-  state.layout.write(state.places);
+  state.begun = true;
+  state.in_blocks = state.content_known = false;
   state.carried = {};
-  state.content_at_start_j = state.heat_content_j();
 }
 
 std::span<const double> Heat::die_c() const { return state_->die_c; }
 std::span<const double> Heat::memory_c() const { return state_->memory_c; }
-std::span<const double> Heat::coolant_c() const { return state_->coolant_c; }
+
+std::vector<double> Heat::coolant_c() const {
+  std::vector<double> coolant_c(state_->gpus);
+  for (size_t gpu = 0; gpu < coolant_c.size(); ++gpu)
+    coolant_c[gpu] = state_->inlet_c[gpu / state_->gpus_per_node];
+  if (!state_->begun) return coolant_c;
+  state_->begin();
+  for (const Group& group : state_->layout.groups())
+    for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
+      state_->tell_coolant(group.coupled->network, block, coolant_c);
+  return coolant_c;
+}
 
 double Heat::die_k_per_w(int64_t gpu) const {
   return state_->layout.die_k_per_w(gpu,
@@ -166,7 +198,7 @@ double Heat::die_k_per_w(int64_t gpu) const {
 }
 
 double Heat::stored_j() const {
-  return state_->begun ? state_->heat_content_j() - state_->content_at_start_j : 0;
+  return state_->content_known ? state_->heat_content_j() - state_->content_at_start_j : 0;
 }
 double Heat::carried_j() const { return state_->carried.value(); }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "spec/job/cluster.h"
@@ -63,12 +64,19 @@ class Heat {
 
   /// Heat of die and HBM of every GPU for `dt_s` seconds.
   void advance(double dt_s, std::span<const double> die_w, std::span<const double> memory_w);
+  /// The same, part by part, for who has more to do with the GPUs of one while they are in the
+  /// cache: nodes `first_node(part)` up to that of the next. All parts are advanced by turns.
+  size_t parts() const;
+  int64_t first_node(size_t part) const;
+  void advance_part(size_t part, double dt_s, std::span<const double> die_w,
+                    std::span<const double> memory_w);
   /// The state that `advance` tends to. The energy account starts anew from it.
   void settle(std::span<const double> die_w, std::span<const double> memory_w);
 
   std::span<const double> die_c() const;
   std::span<const double> memory_c() const;
-  std::span<const double> coolant_c() const;  ///< that each GPU breathes
+  /// What each GPU breathes, by flows as `advance` takes them.
+  std::vector<double> coolant_c() const;
   /// How much the settled die temperature of GPU `gpu` rises for each watt on its own die.
   double die_k_per_w(int64_t gpu) const;
 

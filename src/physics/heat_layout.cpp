@@ -7,17 +7,12 @@
 #include "base/check.h"
 #include "base/collection.h"
 #include "physics/propagator.h"
-#include "physics/settled_lane.h"
 
 namespace ergometer::physics {
 namespace {
 
 /// Steps kept before all are thrown away: with two GPUs a lane about 50 MB.
 constexpr size_t kMostSteps = 50'000;
-
-/// Of eight GPUs, 40 bytes each in the cluster's arrays: 1.3 MB together. Fewer leave more blocks
-/// half empty.
-constexpr int64_t kNodesTogether = 4096;
 
 /// Numbers shapes of lanes: equal number, equal shape.
 std::vector<size_t> first_of_shape(const std::vector<Lane>& lanes) {
@@ -56,6 +51,7 @@ HeatLayout::HeatLayout(const CoolingParameters& cooling, const spec::Node& node,
       die_resistance.empty() || static_cast<int64_t>(die_resistance.size()) == nodes * node.gpus,
       "one resistance factor a GPU, or none");
   find_families(die_resistance);
+  for (const Lane& lane : lanes_) settled_.emplace_back(cooling_, lane);
 }
 
 void HeatLayout::find_families(std::span<const double> die_resistance) {
@@ -70,9 +66,14 @@ void HeatLayout::find_families(std::span<const double> die_resistance) {
       bins.push_back(bin_of(die_resistance.empty() ? 1 : die_resistance[number], kResistanceBins));
     }
     const auto [kind, fresh] = kinds.try_emplace({shape[local(l)], bins}, kinds_.size());
-    if (fresh) kinds_.push_back({shape[local(l)], std::move(bins), {}});
+    if (fresh) {
+      std::vector<double> factors =
+          base::mapped(bins, [](int bin) { return bin / kResistanceBins; });
+      kinds_.push_back({shape[local(l)], std::move(bins), std::move(factors), {}});
+    }
     const auto [family, first] = close.try_emplace(kind->second, families_.size());
-    if (first) families_.push_back({kind->second, {}});
+    if (first)
+      families_.push_back({kind->second, static_cast<size_t>(node_of(l) / kNodesTogether), {}});
     families_[family->second].lanes.push_back(l);
     kind_of_.push_back(kind->second);
   }
@@ -82,41 +83,31 @@ Coupled& HeatLayout::coupled(Kind& kind, int flow_bin) {
   const auto [entry, fresh] = kind.at_flow.try_emplace(flow_bin);
   if (fresh) {
     entry->second.network =
-        heat_network(cooling_, lanes_[kind.lane], factors(kind), flow_bin / kFlowBins);
+        heat_network(cooling_, lanes_[kind.lane], kind.factors, flow_bin / kFlowBins);
   }
   return entry->second;
 }
 
-std::vector<double> HeatLayout::factors(const Kind& kind) const {
-  return base::mapped(kind.bins, [&](int bin) { return bin / kResistanceBins; });
-}
-
 void HeatLayout::settle(std::span<const double> flow, std::span<const double> die_w,
-                        std::span<const double> memory_w, std::span<double> places,
-                        std::span<double> coolant) const {
-  std::vector<SettledLane> settled;
-  for (const Lane& lane : lanes_) settled.emplace_back(cooling_, lane);
-  std::vector<std::vector<double>> resistance;
-  for (const Kind& kind : kinds_) resistance.push_back(factors(kind));
+                        std::span<const double> memory_w, std::span<double> places) {
   std::vector<double> die, memory;
   for (size_t l = 0; l < kind_of_.size(); ++l) {
     const size_t node = l / lanes_.size(), first = node * static_cast<size_t>(gpus_per_node_);
-    const Lane& lane = lanes_[l % lanes_.size()];
-    SettledLane& result = settled[l % lanes_.size()];
+    const std::vector<int>& gpus = lanes_[l % lanes_.size()].gpus;
     die.clear();
     memory.clear();
-    for (const int gpu : lane.gpus) {
+    for (const int gpu : gpus) {
       die.push_back(die_w[first + static_cast<size_t>(gpu)]);
       memory.push_back(memory_w[first + static_cast<size_t>(gpu)]);
     }
-    result.solve(flow[node], resistance[kind_of_[l]], die, memory);
-    for (size_t i = 0; i < lane.gpus.size(); ++i) {
-      const size_t gpu = first + static_cast<size_t>(lane.gpus[i]);
-      coolant[gpu] = result.coolant()[i];
-      for (size_t place = 0; place < HeatNetwork::kPlaces; ++place)
-        places[gpu * HeatNetwork::kPlaces + place] =
-            result.places()[i * HeatNetwork::kPlaces + place];
-    }
+    const Kind& kind = kinds_[kind_of_[l]];
+    SettledLane& lane = settled_[kind.lane];
+    lane.solve(flow[node], kind.factors, die, memory);
+    for (size_t i = 0; i < gpus.size(); ++i)
+      std::ranges::copy(
+          lane.places().subspan(i * HeatNetwork::kPlaces, HeatNetwork::kPlaces),
+          places.begin() + static_cast<std::ptrdiff_t>((first + static_cast<size_t>(gpus[i])) *
+                                                       HeatNetwork::kPlaces));
   }
 }
 
@@ -131,7 +122,7 @@ double HeatLayout::die_k_per_w(int64_t gpu, double flow) const {
   std::vector<double> die(lane->gpus.size()), memory(lane->gpus.size());
   die[place] = 1;
   SettledLane settled(cooling_, *lane);
-  settled.solve(flow, factors(kinds_[kind_of_[number]]), die, memory);
+  settled.solve(flow, kinds_[kind_of_[number]].factors, die, memory);
   return settled.places()[place * HeatNetwork::kPlaces + HeatNetwork::kDie];
 }
 
@@ -140,7 +131,11 @@ void HeatLayout::arrange(std::span<const int> flow_bins) {
   blocks_.clear();
   gpus_.clear();
   block_nodes_.clear();
-  for (Family& family : families_) arrange(family, flow_bins);
+  part_ends_.assign(parts(), 0);
+  for (Family& family : families_) {
+    arrange(family, flow_bins);
+    part_ends_[family.part] = groups_.size();
+  }
   point_blocks();
 }
 
@@ -200,17 +195,31 @@ void HeatLayout::write(std::span<const double> places) {
     for_each_place(block, kSideBySide, [&](size_t place, double& value) { value = places[place]; });
 }
 
-const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
-  const auto known = coupled.steps.find(dt_s);
-  if (known != coupled.steps.end()) return known->second;
-  if (steps_ >= kMostSteps) {
-    for (Kind& kind : kinds_)
-      for (auto& [flow, other] : kind.at_flow) other.steps.clear();
-    steps_ = 0;
+std::span<Group> HeatLayout::groups_of(size_t part) {
+  const size_t first = part == 0 ? 0 : part_ends_[part - 1];
+  return std::span(groups_).subspan(first, part_ends_[part] - first);
+}
+
+const StepTable& HeatLayout::step(Group& group, double dt_s) {
+  if (group.step_s == dt_s) return *group.step;
+  std::map<double, StepTable>& steps = group.coupled->steps;
+  auto known = steps.find(dt_s);
+  if (known == steps.end()) {
+    if (steps_ >= kMostSteps) forget_steps();
+    ++steps_;
+    const HeatNetwork& network = group.coupled->network;
+    known = steps.emplace(dt_s, StepTable(network, propagate(network, dt_s))).first;
   }
-  ++steps_;
-  return coupled.steps.emplace(dt_s, StepTable(coupled.network, propagate(coupled.network, dt_s)))
-      .first->second;
+  group.step_s = dt_s;
+  group.step = &known->second;
+  return known->second;
+}
+
+void HeatLayout::forget_steps() {
+  for (Kind& kind : kinds_)
+    for (auto& [flow, coupled] : kind.at_flow) coupled.steps.clear();
+  for (Group& group : groups_) group.step_s = -1;
+  steps_ = 0;
 }
 
 }  // namespace ergometer::physics

@@ -25,7 +25,6 @@ struct StepTable {
   std::vector<int> used;     ///< columns behind which a GPU's rows are all zero, one a GPU
   std::vector<double> rows;  ///< GPU by GPU, column by column, the GPU's four states
   std::vector<double> carried;
-  std::vector<double> coolant;  ///< GPU by GPU: K for each K of each GPU's sink, those before it
 };
 
 /// One number of eight lanes, aligned for the widest instructions.
@@ -50,7 +49,6 @@ struct StepArrays {
   const double* inlet_c = nullptr;
   double* die_c = nullptr;
   double* memory_c = nullptr;
-  double* coolant_c = nullptr;
 };
 
 /// Advances one block; returns the heat that its lanes gave the coolant, J.

@@ -10,11 +10,9 @@ SettledLane::SettledLane(const CoolingParameters& cooling, const Lane& lane)
       out_(static_cast<int>(lane.gpus.size()), static_cast<int>(lane.gpus.size())),
       system_(out_),
       sinks_(lane.gpus.size()),
-      places_(lane.gpus.size() * HeatNetwork::kPlaces),
-      coolant_(lane.gpus.size()) {}
+      places_(lane.gpus.size() * HeatNetwork::kPlaces) {}
 
-void SettledLane::set_up(double flow, std::span<const double> die_w,
-                         std::span<const double> memory_w) {
+void SettledLane::set_up(double flow) {
   const double resistance =
       cooling_.sink_k_per_w + cooling_.film_k_per_w * base::power(1 / flow, cooling_.flow_exponent);
   const double preheat = cooling_.preheat_k_per_w / flow;
@@ -31,21 +29,28 @@ void SettledLane::set_up(double flow, std::span<const double> die_w,
       system_.at(i, i) += cooling_.twin_w_per_k;
       system_.at(i, twin) -= cooling_.twin_w_per_k;
     }
-    sinks_[k] = die_w[k] + memory_w[k];
   }
 }
 
 /// Gauss' elimination. Without pivoting: a sink's own heat flows make the diagonal dominate, and
 /// what it does to GPUs behind it stands below.
-void SettledLane::solve_sinks() {
+void SettledLane::eliminate() {
   const int n = system_.rows;
   for (int k = 0; k < n; ++k)
     for (int i = k + 1; i < n; ++i) {
-      const double factor = system_.at(i, k) / system_.at(k, k);
+      double& factor = system_.at(i, k);
+      factor /= system_.at(k, k);
       if (factor == 0) continue;
-      for (int j = k; j < n; ++j) system_.at(i, j) -= factor * system_.at(k, j);
-      sinks_[static_cast<size_t>(i)] -= factor * sinks_[static_cast<size_t>(k)];
+      for (int j = k + 1; j < n; ++j) system_.at(i, j) -= factor * system_.at(k, j);
     }
+}
+
+void SettledLane::solve_sinks() {
+  const int n = system_.rows;
+  for (int k = 0; k < n; ++k)
+    for (int i = k + 1; i < n; ++i)
+      if (const double factor = system_.at(i, k); factor != 0)
+        sinks_[static_cast<size_t>(i)] -= factor * sinks_[static_cast<size_t>(k)];
   for (int i = n - 1; i >= 0; --i) {
     double& sink = sinks_[static_cast<size_t>(i)];
     for (int j = i + 1; j < n; ++j) sink -= system_.at(i, j) * sinks_[static_cast<size_t>(j)];
@@ -55,15 +60,14 @@ void SettledLane::solve_sinks() {
 
 void SettledLane::solve(double flow, std::span<const double> die_resistance,
                         std::span<const double> die_w, std::span<const double> memory_w) {
-  set_up(flow, die_w, memory_w);
+  if (flow != flow_) {
+    set_up(flow);
+    eliminate();
+    flow_ = flow;
+  }
+  for (size_t i = 0; i < sinks_.size(); ++i) sinks_[i] = die_w[i] + memory_w[i];
   solve_sinks();
-  const double preheat = cooling_.preheat_k_per_w / flow;
   for (size_t i = 0; i < sinks_.size(); ++i) {
-    coolant_[i] = 0;
-    for (size_t j = 0; j < i; ++j)
-      if (lane_.upstream[i][j])
-        for (size_t s = 0; s < sinks_.size(); ++s)
-          coolant_[i] += preheat * out_.at(static_cast<int>(j), static_cast<int>(s)) * sinks_[s];
     double* place = &places_[i * HeatNetwork::kPlaces];
     place[HeatNetwork::kSink] = sinks_[i];
     place[HeatNetwork::kSpreader] =

@@ -22,19 +22,22 @@ class SettledLane {
   /// be one of those that steps are rounded to.
   void solve(double flow, std::span<const double> die_resistance, std::span<const double> die_w,
              std::span<const double> memory_w);
-  /// Excess over the inlet, four places a GPU as in `HeatNetwork`, and of the coolant of each.
+  /// Excess over the inlet, four places a GPU as in `HeatNetwork`.
   std::span<const double> places() const { return places_; }
-  std::span<const double> coolant() const { return coolant_; }
 
  private:
-  void set_up(double flow, std::span<const double> die_w, std::span<const double> memory_w);
+  void set_up(double flow);
+  void eliminate();
   void solve_sinks();
 
   const CoolingParameters& cooling_;
   const Lane& lane_;
-  Matrix out_;     ///< q_i for each K of each sink
-  Matrix system_;  ///< heat that leaves GPU i for each K of each sink
-  std::vector<double> sinks_, places_, coolant_;
+  double flow_ = 0;  ///< of the system
+  Matrix out_;       ///< q_i for each K of each sink
+  /// Heat that leaves GPU i for each K of each sink; eliminated, with the factors below the
+  /// diagonal.
+  Matrix system_;
+  std::vector<double> sinks_, places_;
 };
 
 }  // namespace ergometer::physics

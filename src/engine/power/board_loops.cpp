@@ -1,11 +1,59 @@
 #include "engine/power/board_loops.h"
 
+#include <cmath>
+
 #include "base/widths.h"
 #include "engine/power/governed_step.h"
+#include "physics/governor.h"
 
 namespace ergometer::engine::board_loops {
 
 namespace {
+
+ERGOMETER_INLINE double lower(double a, double b) { return b < a ? b : a; }
+
+ERGOMETER_WIDTHS void see_each(const Seeing& given, double* __restrict cap_w,
+                               double* __restrict core_w, double* __restrict steady_w,
+                               double* __restrict share, double* __restrict at_hz) {
+  const Seeing in = given;
+  const bool follows = in.reference_hz > 0;
+  for (size_t i = 0; i < in.count; ++i) {
+    const int32_t row = in.role[i] + 1;
+    at_hz[i] = in.rises[row] != 0 ? in.recent_hz[i] : in.whole_hz[i];
+    share[i] = lower(1, (follows ? in.reference_hz / at_hz[i] : 1) * in.clocked_s[row]);
+    core_w[i] = in.core_w[row];
+    steady_w[i] = in.steady_w[row];
+    cap_w[i] = in.cap_w[i] - in.trim_w[i];
+  }
+}
+
+ERGOMETER_WIDTHS size_t take_each(double highest_hz, const Deciding& given,
+                                  double* __restrict clock_hz, double* __restrict reached_hz,
+                                  uint32_t* __restrict reasons) {
+  const Deciding in = given;
+  size_t others = 0;
+  for (size_t i = 0; i < in.count; ++i) {
+    const double decided_hz = in.decided_hz[i];
+    clock_hz[i] = decided_hz;
+    reached_hz[i] = decided_hz * in.speed[i];
+    reasons[i] = decided_hz < highest_hz ? uint32_t{physics::kSwPowerCap} : 0;
+    others += ((in.special[i] != 0) | (decided_hz <= 0)) ? 1 : 0;
+  }
+  return others;
+}
+
+/// Side by side: a minimum that waits for the one before it is no vector's.
+ERGOMETER_WIDTHS double least_each(const double* values, size_t count) {
+  constexpr size_t kLanes = 8;
+  double least[kLanes];
+  for (double& value : least) value = INFINITY;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (size_t l = 0; l < kLanes; ++l) least[l] = lower(least[l], values[i + l]);
+  for (; i < count; ++i) least[0] = lower(least[0], values[i]);
+  for (const double value : least) least[0] = lower(least[0], value);
+  return least[0];
+}
 
 // A division that may be left out is no vector's: the line first, then where it holds.
 ERGOMETER_WIDTHS void set_lines(const physics::VoltageCurve& given, size_t n,
@@ -21,52 +69,107 @@ ERGOMETER_WIDTHS void set_voltages(const physics::VoltageCurve& given, size_t n,
   for (size_t i = 0; i < n; ++i) v[i] = curve.of_line(v[i], clock_hz[i]) + of_silicon[i];
 }
 
-ERGOMETER_WIDTHS void set_power(const physics::GpuPower& given, const Working& gpus,
-                                const double* __restrict v, double* __restrict watts,
-                                double* __restrict active_w, double* __restrict memory_w) {
+ERGOMETER_WIDTHS size_t set_power(const physics::GpuPower& given, const Working& gpus,
+                                  double most_w, const double* __restrict v,
+                                  double* __restrict watts) {
   const physics::GpuPower kind = given;
   const Working in = gpus;
+  size_t others = 0;
   for (size_t i = 0; i < in.count; ++i) {
-    const physics::Load load{
-        .core_w = in.load_core_w[i], .memory_w = in.load_memory_w[i], .link_w = in.load_link_w[i]};
-    watts[i] = kind.power_at(v[i], in.clock_hz[i], in.leakage_w[i], load);
-    active_w[i] = kind.active_w * v[i] * v[i] * in.clock_hz[i] / kind.clocks.highest_hz;
-    memory_w[i] = kind.memory_heat_w(load);
+    const physics::Load& load = in.loads[in.role[i] + 1];
+    watts[i] =
+        kind.power_at(v[i], in.clock_hz[i], in.leakage_w[i],
+                      {.core_w = load.core_w, .memory_w = load.memory_w, .link_w = load.link_w});
+    others += ((in.role[i] < 0) | (watts[i] > most_w)) ? 1 : 0;
+  }
+  return others;
+}
+
+ERGOMETER_WIDTHS void split_each(const Splitting& given, double* __restrict die_w,
+                                 double* __restrict memory_w) {
+  const Splitting in = given;
+  for (size_t i = 0; i < in.count; ++i) {
+    memory_w[i] = in.row_memory_w[in.role[i] + 1];
+    die_w[i] = in.watts[i] - memory_w[i];
   }
 }
 
-ERGOMETER_WIDTHS void set_core(size_t n, const double* __restrict load_core_w,
-                               double* __restrict v_then_w) {
-  for (size_t i = 0; i < n; ++i) v_then_w[i] = load_core_w[i] * v_then_w[i] * v_then_w[i];
+ERGOMETER_WIDTHS void trim_each(double held, double part, double most, const Limiting& given,
+                                double* __restrict trim_w) {
+  const Limiting in = given;
+  for (size_t i = 0; i < in.count; ++i) {
+    const double beyond_w = in.watts[i] - in.burnt_w[i] - held * in.cap_w[i];
+    const double wanted_w = trim_w[i] + beyond_w * part;
+    trim_w[i] = lower(most * in.cap_w[i], wanted_w < 0 ? 0 : wanted_w);
+  }
 }
 
-ERGOMETER_WIDTHS void add_times(size_t n, double dt_s, double base_hz, double highest_hz,
-                                const double* __restrict clock_hz,
-                                const double* __restrict clocked_s, const double* __restrict rest_s,
-                                double* __restrict clock_sum_s, double* __restrict work_s,
+ERGOMETER_WIDTHS size_t hot_ones(double die_c, double memory_c, const Limiting& given) {
+  const Limiting in = given;
+  size_t hot = 0;
+  for (size_t i = 0; i < in.count; ++i)
+    hot += ((in.die_c[i] >= die_c) | (in.memory_c[i] >= memory_c) |
+            ((in.special[i] & kHeldByHeat) != 0))
+               ? 1
+               : 0;
+  return hot;
+}
+
+ERGOMETER_WIDTHS void remember_each(const Remembering& given, double* __restrict whole_hz,
+                                    double* __restrict recent_hz) {
+  const Remembering in = given;
+  for (size_t i = 0; i < in.count; ++i) {
+    whole_hz[i] += (in.clock_hz[i] - in.oldest_hz[i]) / in.whole_ticks;
+    recent_hz[i] += (in.clock_hz[i] - in.leaving_hz[i]) / in.recent_ticks;
+  }
+}
+
+ERGOMETER_WIDTHS void add_times(double dt_s, double base_hz, double highest_hz,
+                                const Counted& given, double* __restrict clock_sum_s,
                                 double* __restrict slowed_s) {
-  for (size_t i = 0; i < n; ++i) {
-    clock_sum_s[i] += clock_hz[i] * dt_s;
-    work_s[i] += clocked_s[i];
+  const Counted in = given;
+  for (size_t i = 0; i < in.count; ++i) {
+    const int32_t row = in.role[i] + 1;
+    clock_sum_s[i] += in.clock_hz[i] * dt_s;
     // The clock that slows the clocked work as much as this one slows all of it.
-    slowed_s[i] += clocked_s[i] * base_hz / clock_hz[i] +
-                   rest_s[i] * (slowdown(0, base_hz, clock_hz[i], highest_hz) - 1);
+    slowed_s[i] += in.clocked_s[row] * base_hz / in.clock_hz[i] +
+                   in.rest_s[row] * (slowdown(0, base_hz, in.clock_hz[i], highest_hz) - 1);
   }
 }
 
 }  // namespace
 
-void draw(const physics::GpuPower& kind, const Working& gpus, const Drawn& drawn) {
-  double* const v = drawn.core_w;  // until the core's power takes its place
-  set_lines(kind.voltage, gpus.count, gpus.clock_hz, v);
-  set_voltages(kind.voltage, gpus.count, gpus.clock_hz, gpus.voltage, v);
-  set_power(kind, gpus, v, drawn.watts, drawn.active_w, drawn.memory_w);
-  set_core(gpus.count, gpus.load_core_w, v);
+void see(const Seeing& gpus, const SeenEach& seen) {
+  see_each(gpus, seen.cap_w, seen.core_w, seen.steady_w, seen.clocked_share, seen.at_hz);
 }
 
+size_t take_decided(double highest_hz, const Deciding& gpus) {
+  return take_each(highest_hz, gpus, gpus.clock_hz, gpus.reached_hz, gpus.reasons);
+}
+
+double least_of(const double* values, size_t count) { return least_each(values, count); }
+
+size_t draw(const physics::GpuPower& kind, const Working& gpus, double most_w, double* watts,
+            double* voltage) {
+  set_lines(kind.voltage, gpus.count, gpus.clock_hz, voltage);
+  set_voltages(kind.voltage, gpus.count, gpus.clock_hz, gpus.silicon, voltage);
+  return set_power(kind, gpus, most_w, voltage, watts);
+}
+
+void split(const Splitting& gpus) { split_each(gpus, gpus.die_w, gpus.memory_w); }
+
+void trim(double held, double part, double most, const Limiting& gpus) {
+  trim_each(held, part, most, gpus, gpus.trim_w);
+}
+
+size_t count_hot(double quiet_die_c, double quiet_memory_c, const Limiting& gpus) {
+  return hot_ones(quiet_die_c, quiet_memory_c, gpus);
+}
+
+void remember(const Remembering& gpus) { remember_each(gpus, gpus.whole_hz, gpus.recent_hz); }
+
 void count(double dt_s, double base_hz, double highest_hz, const Counted& gpus) {
-  add_times(gpus.count, dt_s, base_hz, highest_hz, gpus.clock_hz, gpus.clocked_s, gpus.rest_s,
-            gpus.clock_sum_s, gpus.work_s, gpus.slowed_s);
+  add_times(dt_s, base_hz, highest_hz, gpus, gpus.clock_sum_s, gpus.slowed_s);
 }
 
 }  // namespace ergometer::engine::board_loops

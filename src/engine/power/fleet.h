@@ -12,6 +12,11 @@
 
 namespace ergometer::engine {
 
+/// GPUs that follow one another.
+struct GpuRange {
+  size_t first = 0, count = 0;
+};
+
 /// The GPUs of a job's nodes as power and heat see them: kind, differences between them, what they
 /// are told. Nodes that nothing tells apart, neither roles nor silicon nor settings, are kept once,
 /// with their number as weight: of a job on nominal silicon, a handful. GPUs are numbered
@@ -41,6 +46,8 @@ struct Fleet {
 
   /// Of a GPU that has a rank.
   size_t stage_of(size_t gpu) const { return static_cast<size_t>(role[gpu] / classes); }
+  /// Of tables by role whose first row is that of GPUs without a rank.
+  size_t row_of(size_t gpu) const { return static_cast<size_t>(role[gpu] + 1); }
   size_t first_like(size_t gpu) const { return static_cast<size_t>(like[gpu]); }
   bool is_first(size_t gpu) const { return first_like(gpu) == gpu; }
   int64_t gpus() const { return nodes * gpus_per_node; }

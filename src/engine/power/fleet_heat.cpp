@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
+#include "engine/power/board_loops.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -82,6 +85,19 @@ void FleetHeat::take_power(std::span<const double> watts, std::span<const double
     memory_w_[gpu] = memory_w[gpu];
     node_gpus_w_[gpu / per_node] += watts[gpu];
   }
+}
+
+void FleetHeat::take_power(GpuRange gpus, std::span<const double> watts,
+                           std::span<const double> row_memory_w) {
+  board_loops::split({.count = gpus.count,
+                      .role = fleet_.role.data() + gpus.first,
+                      .watts = watts.data() + gpus.first,
+                      .row_memory_w = row_memory_w.data(),
+                      .die_w = die_w_.data() + gpus.first,
+                      .memory_w = memory_w_.data() + gpus.first});
+  const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
+  for (size_t node = gpus.first / per_node; node < (gpus.first + gpus.count) / per_node; ++node)
+    node_gpus_w_[node] = base::sum(watts.subspan(node * per_node, per_node));
 }
 
 double FleetHeat::hottest_c(size_t node) const {
@@ -166,13 +182,27 @@ void FleetHeat::settle(std::span<const double> watts, std::span<const double> me
   note_moves(before_c);
 }
 
-void FleetHeat::advance(double dt_s, std::span<const double> watts,
-                        std::span<const double> memory_w) {
-  take_power(watts, memory_w);
-  heat_.advance(dt_s, die_w_, memory_w_);
-  since_fan_s_ += dt_s;
+GpuRange FleetHeat::gpus_of(size_t part) const {
+  const int64_t first = heat_.first_node(part), end = heat_.first_node(part + 1);
+  return {static_cast<size_t>(first * fleet_.gpus_per_node),
+          static_cast<size_t>((end - first) * fleet_.gpus_per_node)};
+}
+
+void FleetHeat::advance(size_t part, double dt_s, std::span<const double> watts,
+                        std::span<const physics::Load> loads) {
+  row_memory_w_.resize(loads.size());
+  for (size_t row = 0; row < loads.size(); ++row)
+    row_memory_w_[row] = fleet_.kind.memory_heat_w(loads[row]);
+  const GpuRange gpus = gpus_of(part);
+  take_power(gpus, watts, row_memory_w_);
+  heat_.advance_part(part, dt_s, die_w_, memory_w_);
   hottest_ks_.resize(fan_.size());
-  for (size_t node = 0; node < fan_.size(); ++node) hottest_ks_[node] += dt_s * hottest_c(node);
+  for (auto node = heat_.first_node(part); node < heat_.first_node(part + 1); ++node)
+    hottest_ks_[static_cast<size_t>(node)] += dt_s * hottest_c(static_cast<size_t>(node));
+}
+
+void FleetHeat::move_coolant(double dt_s) {
+  since_fan_s_ += dt_s;
   if (since_fan_s_ < fleet_.cooling.fan_period_s) return;
   // Controllers follow the mean of their period, not what a step does to a die.
   for (double& sum : hottest_ks_) sum /= since_fan_s_;

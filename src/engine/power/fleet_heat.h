@@ -33,9 +33,15 @@ class FleetHeat {
   void settle(const FleetStep& step, double weight = 1);
   /// The same for mean power over steps, one a GPU; ceilings are left alone.
   void settle(std::span<const double> watts, std::span<const double> memory_w);
-  /// Temperatures after `dt_s` seconds at this power, of it the HBM's heat, one a GPU; fans follow
-  /// in their own period.
-  void advance(double dt_s, std::span<const double> watts, std::span<const double> memory_w);
+  /// Nodes are advanced part by part, for who has more to do with their GPUs meanwhile.
+  size_t parts() const { return heat_.parts(); }
+  GpuRange gpus_of(size_t part) const;
+  /// Temperatures of a part after `dt_s` seconds at this power, one a GPU, and at these loads, by
+  /// `Fleet::row_of`. All parts are advanced by turns.
+  void advance(size_t part, double dt_s, std::span<const double> watts,
+               std::span<const physics::Load> loads);
+  /// Once all are: fans follow, in their own period.
+  void move_coolant(double dt_s);
   /// All GPUs idle for so long that nothing changes any more, at their lowest clock or at this.
   void cool_down(double clock_hz = 0);
   /// Everything at one temperature.
@@ -51,6 +57,8 @@ class FleetHeat {
  private:
   void take_power(const FleetStep& step, double weight);
   void take_power(std::span<const double> watts, std::span<const double> memory_w);
+  void take_power(GpuRange gpus, std::span<const double> watts,
+                  std::span<const double> row_memory_w);
   void set_coolant(double fan_weight);
   void move_fans(double fan_weight, std::span<const double> hottest_c);
   double hottest_c(size_t node) const;
@@ -61,6 +69,7 @@ class FleetHeat {
   physics::Heat heat_;
   std::vector<double> ceiling_hz_, fan_, inlet_c_;
   std::vector<double> die_w_, memory_w_;
+  std::vector<double> row_memory_w_;  ///< heat of the HBM in a tick, by `Fleet::row_of`
   std::vector<double> node_gpus_w_;
   double since_fan_s_ = 0;
   std::vector<double> hottest_ks_;  ///< by node: the hottest die, over the fans' period

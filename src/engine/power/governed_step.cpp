@@ -1,16 +1,13 @@
 #include "engine/power/governed_step.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ergometer::engine {
 
 using physics::ClockDecision;
 using physics::Load;
 using physics::Response;
-
-double GovernedStep::clocked_share(size_t role, size_t slice) const {
-  return std::min(1.0, activity_.roles[role].clocked_s[slice] / activity_.slice_s());
-}
 
 std::vector<GovernedStep::Board> GovernedStep::boards(const Surroundings& surroundings) const {
   std::vector<Board> boards;
@@ -23,9 +20,21 @@ std::vector<GovernedStep::Board> GovernedStep::boards(const Surroundings& surrou
   return boards;
 }
 
-void GovernedStep::find_loads(size_t slice, double slice_s, std::vector<Load>& loads) const {
-  for (size_t role = 0; role < loads.size(); ++role)
-    loads[role] = physics::load_of(activity_.roles[role].slices[slice], slice_s);
+std::vector<Load> GovernedStep::loads_in(const std::vector<double>& slice_s) const {
+  std::vector<Load> loads;
+  loads.reserve(slice_s.size() * activity_.roles.size());
+  for (size_t slice = 0; slice < slice_s.size(); ++slice)
+    for (const RoleActivity& role : activity_.roles)
+      loads.push_back(physics::load_of(role.slices[slice], slice_s[slice]));
+  return loads;
+}
+
+std::vector<double> GovernedStep::clocked_shares() const {
+  std::vector<double> shares;
+  for (size_t slice = 0; slice < static_cast<size_t>(activity_.slices); ++slice)
+    for (const RoleActivity& role : activity_.roles)
+      shares.push_back(std::min(1.0, role.clocked_s[slice] / activity_.slice_s()));
+  return shares;
 }
 
 ClockDecision GovernedStep::decide(const Board& board, const Load& load, const Response& response,
@@ -59,34 +68,32 @@ void GovernedStep::find_pace(double reference_hz, const std::vector<Board>& boar
   const auto slices = static_cast<size_t>(activity_.slices);
   step.slice_s.assign(slices, activity_.slice_s());
   step.pace_hz.resize(fleet_.like.size() * slices);
-  std::vector<Load> loads(activity_.roles.size());
+  const std::vector<Load> loads = loads_in(step.slice_s);
+  const std::vector<double> shares = clocked_shares();
+  // Of GPUs in one role the slowest takes longest.
+  std::vector<double> slowest_hz(shares.size(), INFINITY);
+  for (const Board& board : boards)
+    if (has_rank(board.gpu)) find_slowest(reference_hz, board, loads, shares, step, slowest_hz);
   for (size_t slice = 0; slice < slices; ++slice) {
-    find_loads(slice, activity_.slice_s(), loads);
-    const double stretch = longest(reference_hz, slice, boards, loads, step);
-    if (stretch > 0) step.slice_s[slice] *= stretch;
+    double longest = 0;
+    for (size_t i = index(slice, 0); i < index(slice + 1, 0); ++i)
+      if (slowest_hz[i] < INFINITY)
+        longest = std::max(longest, slowdown(shares[i], reference_hz, slowest_hz[i],
+                                             fleet_.kind.clocks.highest_hz));
+    if (longest > 0) step.slice_s[slice] *= longest;
   }
 }
 
-double GovernedStep::longest(double reference_hz, size_t slice, const std::vector<Board>& boards,
-                             const std::vector<Load>& loads, FleetStep& step) const {
-  // Of GPUs in one role the slowest takes longest.
-  std::vector<double> slowest_hz(loads.size(), 0);
-  for (const Board& board : boards) {
-    if (!has_rank(board.gpu)) continue;
-    const size_t role = role_of(board.gpu);
-    const double share = clocked_share(role, slice);
-    if (share <= 0) continue;  // it waits whatever its clock
-    const Response response{.clocked_share = share, .at_hz = reference_hz};
+void GovernedStep::find_slowest(double reference_hz, const Board& board,
+                                const std::vector<Load>& loads, const std::vector<double>& shares,
+                                FleetStep& step, std::vector<double>& slowest_hz) const {
+  for (size_t slice = 0; slice < step.slice_s.size(); ++slice) {
+    const size_t i = index(slice, role_of(board.gpu));
+    if (shares[i] <= 0) continue;  // it waits whatever its clock
     double& near_hz = step.pace_hz[board.gpu * step.slice_s.size() + slice];
-    const double clock_hz = decide(board, loads[role], response, near_hz).clock_hz;
-    if (slowest_hz[role] == 0 || clock_hz < slowest_hz[role]) slowest_hz[role] = clock_hz;
+    const Response response{.clocked_share = shares[i], .at_hz = reference_hz};
+    slowest_hz[i] = std::min(slowest_hz[i], decide(board, loads[i], response, near_hz).clock_hz);
   }
-  double longest = 0;
-  for (size_t role = 0; role < slowest_hz.size(); ++role)
-    if (slowest_hz[role] > 0)
-      longest = std::max(longest, slowdown(clocked_share(role, slice), reference_hz,
-                                           slowest_hz[role], fleet_.kind.clocks.highest_hz));
-  return longest;
 }
 
 /// What is summed over a GPU's slices, beside what is told of it.
@@ -100,16 +107,14 @@ void GovernedStep::fill(const std::vector<Board>& boards, FleetStep& step) const
   // Where nothing is known yet, a GPU is looked for at the clock of its own pace.
   if (step.clock_hz.size() != gpus * step.slice_s.size()) step.clock_hz = step.pace_hz;
   step.clock_hz.resize(gpus * step.slice_s.size());
-  std::vector<Sums> sums(gpus);
-  std::vector<Load> loads(activity_.roles.size());
-  for (size_t slice = 0; slice < step.slice_s.size(); ++slice) {
-    find_loads(slice, step.slice_s[slice], loads);
-    for (const Board& board : boards) add_slice(board, slice, loads, step, sums[board.gpu]);
+  const std::vector<Load> loads = loads_in(step.slice_s);
+  for (const Board& board : boards) {
+    Sums sums;
+    for (size_t slice = 0; slice < step.slice_s.size(); ++slice)
+      add_slice(board, slice, loads, step, sums);
+    GpuStep& gpu = step.gpus[board.gpu];
+    gpu.effective_hz = sums.stretched_s > 0 ? sums.work_s / sums.stretched_s : gpu.clock_hz;
   }
-  for (const Board& board : boards)
-    step.gpus[board.gpu].effective_hz = sums[board.gpu].stretched_s > 0
-                                            ? sums[board.gpu].work_s / sums[board.gpu].stretched_s
-                                            : step.gpus[board.gpu].clock_hz;
   for (size_t gpu = 0; gpu < gpus; ++gpu) step.gpus[gpu] = step.gpus[fleet_.first_like(gpu)];
 }
 
@@ -119,12 +124,12 @@ void GovernedStep::add_slice(const Board& board, size_t slice, const std::vector
   const physics::Silicon& silicon = fleet_.silicon[board.gpu];
   const double share = step.slice_s[slice] / step.step_s;
   const bool works = has_rank(board.gpu);
-  const Load& now = works ? loads[role_of(board.gpu)] : kNoWork;
+  const Load& now = works ? loads[index(slice, role_of(board.gpu))] : kNoWork;
   double& near_hz = step.clock_hz[board.gpu * step.slice_s.size() + slice];
   const double clock_hz =
       works ? decide(board, now, {}, near_hz).clock_hz : fleet_.kind.clocks.lowest_hz;
-  const double watts = fleet_.kind.power_leaking(clock_hz, board.leakage_w, now, silicon);
   const double v = fleet_.kind.relative_voltage(clock_hz, silicon);
+  const double watts = fleet_.kind.power_at(v, clock_hz, board.leakage_w, now);
   GpuStep& sum = step.gpus[board.gpu];
   sum.mean_w += share * watts;
   sum.peak_w = std::max(sum.peak_w, watts);

@@ -81,19 +81,24 @@ class GovernedStep {
   };
   /// Of GPUs that nothing tells apart the first.
   std::vector<Board> boards(const Surroundings& surroundings) const;
-  /// The loads of a slice in `slice_s`, a role.
-  void find_loads(size_t slice, double slice_s, std::vector<physics::Load>& loads) const;
+  /// The loads of all slices in their lengths, role by role.
+  std::vector<physics::Load> loads_in(const std::vector<double>& slice_s) const;
+  /// The share of the slice that is clocked work, role by role.
+  std::vector<double> clocked_shares() const;
   physics::ClockDecision decide(const Board& board, const physics::Load& load,
                                 const physics::Response& response, double& near_hz) const;
-  double clocked_share(size_t role, size_t slice) const;
   void find_pace(double reference_hz, const std::vector<Board>& boards, FleetStep& step) const;
-  /// How much longer the slice takes than at the reference clock.
-  double longest(double reference_hz, size_t slice, const std::vector<Board>& boards,
-                 const std::vector<physics::Load>& loads, FleetStep& step) const;
+  /// Lowers `slowest_hz` to the clocks at which the GPU does its own work, slice by slice and then
+  /// role by role.
+  void find_slowest(double reference_hz, const Board& board,
+                    const std::vector<physics::Load>& loads, const std::vector<double>& shares,
+                    FleetStep& step, std::vector<double>& slowest_hz) const;
   void fill(const std::vector<Board>& boards, FleetStep& step) const;
   struct Sums;
   void add_slice(const Board& board, size_t slice, const std::vector<physics::Load>& loads,
                  FleetStep& step, Sums& sums) const;
+  /// In what is kept slice by slice and role by role.
+  size_t index(size_t slice, size_t role) const { return slice * activity_.roles.size() + role; }
   size_t role_of(size_t gpu) const { return static_cast<size_t>(fleet_.role[gpu]); }
   bool has_rank(size_t gpu) const { return fleet_.role[gpu] >= 0; }
 

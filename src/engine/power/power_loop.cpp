@@ -73,20 +73,24 @@ double largest_difference(std::span<const double> a, std::span<const double> b) 
 
 /// Means of a round, one a GPU.
 struct PowerLoop::Means {
+  const Fleet* fleet;
   std::vector<double> watts, memory_w, die_c;
+  std::vector<double> row_memory_w;  ///< by `Fleet::row_of`, while the round lasts
   double length_s = 0, rounds = 0;
 
-  explicit Means(const Fleet& fleet) {
+  explicit Means(const Fleet& of) : fleet(&of) {
     for (std::vector<double>* values : {&watts, &memory_w, &die_c})
-      values->assign(static_cast<size_t>(fleet.gpus()), 0.0);
+      values->assign(static_cast<size_t>(fleet->gpus()), 0.0);
   }
   void add(const Tick& tick, const FleetHeat& heat) {
     const auto now_c = heat.surroundings().die_c;
     for (size_t gpu = 0; gpu < watts.size(); ++gpu) {
       watts[gpu] += tick.length_s * tick.watts[gpu];
-      memory_w[gpu] += tick.length_s * tick.memory_w[gpu];
       die_c[gpu] += tick.length_s * now_c[gpu];
     }
+    row_memory_w.resize(tick.loads.size());
+    for (size_t row = 0; row < row_memory_w.size(); ++row)
+      row_memory_w[row] += tick.length_s * fleet->kind.memory_heat_w(tick.loads[row]);
     length_s += tick.length_s;
   }
   /// The mean of this and those added before.
@@ -98,6 +102,8 @@ struct PowerLoop::Means {
     }
   }
   void finish() {
+    for (size_t gpu = 0; gpu < memory_w.size(); ++gpu)
+      memory_w[gpu] = row_memory_w[fleet->row_of(gpu)];
     for (std::vector<double>* values : {&watts, &memory_w, &die_c})
       for (double& value : *values) value /= length_s;
   }

@@ -249,6 +249,7 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
           merge(compiled.steps.back(), step, clocks, compiled.sure))
         continue;
     }
+    if (step.kind == StepKind::kRecv) compiled.received.push_back(step.slot);
     compiled.steps.push_back(step);
     marked = false;
   }

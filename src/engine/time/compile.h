@@ -103,6 +103,7 @@ struct CompiledRole {
   SureClocks sure;
   std::array<size_t, 3> periods{};  ///< `plan::Role::periods`, in steps
   int32_t event_buffers = 0;        ///< events alive at the same time, at most
+  std::vector<int32_t> received;    ///< messages
   /// The compute stream's own work in the step, of the fullest rank; without what differs by nodes.
   ClockedTime compute;
   ClockedTime optimizer;

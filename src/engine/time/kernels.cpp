@@ -126,9 +126,23 @@ ERGOMETER_WIDTHS double largest_of(const double* __restrict t, int64_t n) {
   return lanes[0];
 }
 
+/// A group of adjacent elements that are too few for vectors.
+void few_adjacent(double* t, const double* x, int64_t n, const ClockedTime& duration,
+                  double* charged) {
+  double latest = 0;
+  for (int64_t i = 0; i < n; ++i) latest = larger(latest, t[i]);
+  for (int64_t i = 0; i < n; ++i) {
+    const double end = latest + duration.at(x[i]);
+    if (charged != nullptr) charged[i] += end - t[i];
+    t[i] = end;
+  }
+}
+
 /// A group of adjacent elements; the shape of data-parallel groups, rare.
 void adjacent_group(double* t, const double* x, int64_t n, const ClockedTime& duration,
                     double* charged) {
+  constexpr int64_t kFew = 16;
+  if (n < kFew) return few_adjacent(t, x, n, duration, charged);
   const double latest = largest_of(t, n);
   if (charged == nullptr) return finish_all(t, latest, x, n, duration.fixed_s, duration.clocked_s);
   finish_all_charged(t, latest, x, charged, n, duration.fixed_s, duration.clocked_s);
@@ -137,7 +151,8 @@ void adjacent_group(double* t, const double* x, int64_t n, const ClockedTime& du
 /// `n` groups side by side, member g of each at `stride * g`.
 void side_by_side(double* t, const double* x, int64_t n, int64_t size, int64_t stride,
                   const ClockedTime& duration, const HostTime& host, double* charged) {
-  double latest[kChunk] = {};
+  double latest[kChunk];
+  std::fill_n(latest, n, 0.0);
   for (int64_t g = 0; g < size; ++g) {
     const int64_t at = g * stride;
     if (host.since == nullptr)

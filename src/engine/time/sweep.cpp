@@ -269,8 +269,8 @@ void Sweep::add_sample(int64_t rank) {
 void Sweep::find_receivers() {
   receivers_.resize(static_cast<size_t>(messages_.messages()));
   for (size_t r = 0; r < roles_.size(); ++r)
-    for (const Step& step : roles_[r].compiled->steps)
-      if (step.kind == StepKind::kRecv) receivers_[static_cast<size_t>(step.slot)] = r;
+    for (const int32_t message : roles_[r].compiled->received)
+      receivers_[static_cast<size_t>(message)] = r;
 }
 
 void Sweep::run_until_stop(std::span<const size_t> order) {

@@ -14,64 +14,66 @@ constexpr size_t kMostSeriesSamples = 65536;
 }  // namespace
 
 PowerRecord::PowerRecord(const Fleet& fleet)
-    : fleet_(fleet),
-      sums_(static_cast<size_t>(fleet.gpus())),
-      last_w_(sums_.size()),
-      histogram_(1) {}
+    : fleet_(fleet), sums_(static_cast<size_t>(fleet.gpus())), histogram_(1) {}
 
 void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
-  const auto die_c = heat.surroundings().die_c;
-  const auto memory_c = heat.memory_c();
-  const double length_s = tick.length_s;
   // Ticks are of equal length: counted, not weighed, so that a clock that never moves is its mean.
-  tick_s_ = length_s;
-  for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
-    GpuRecord& sum = sums_[gpu];
-    sum.mean_w += tick.watts[gpu];
-    sum.core_w += tick.core_w[gpu];
-    sum.active_w += tick.active_w[gpu];
-    sum.burnt_w += tick.burnt_w[gpu];
-    sum.hbm_w += tick.hbm_w[gpu];
-    sum.links_w += tick.links_w[gpu];
-    sum.clock_hz += tick.clock_hz[gpu];
-    sum.mean_c += die_c[gpu];
-    sum.mean_memory_c += memory_c[gpu];
-    if ((tick.reasons[gpu] & physics::kThrottleReasons) != 0) sum.throttled += 1;
-    for (size_t i = 0; i < kCountedReasons.size(); ++i)
-      if ((tick.reasons[gpu] & kCountedReasons[i]) != 0) sum.reasons[i] += 1;
-    sum.max_c = std::max(sum.max_c, die_c[gpu]);
-    sum.max_memory_c = std::max(sum.max_memory_c, memory_c[gpu]);
+  tick_s_ = tick.length_s;
+  row_sums_.resize(tick.loads.size());
+  for (size_t row = 0; row < row_sums_.size(); ++row) {
+    row_sums_[row].memory_w += tick.loads[row].memory_w;
+    row_sums_[row].link_w += tick.loads[row].link_w;
   }
+  for (size_t gpu = 0; gpu < sums_.size(); ++gpu) add_gpu(tick, heat, gpu);
   add_peaks(tick);
-  duration_s_ += length_s;
-  cluster_j_ += length_s * tick.cluster_w;
+  duration_s_ += tick_s_;
+  cluster_j_ += tick_s_ * tick.cluster_w;
   cluster_w_.push_back(tick.cluster_w);
   for (int64_t node = 0; node < fleet_.nodes; ++node) {
     const double share =
-        length_s * fleet_.weight[static_cast<size_t>(node)] / static_cast<double>(fleet_.all_nodes);
+        tick_s_ * fleet_.weight[static_cast<size_t>(node)] / static_cast<double>(fleet_.all_nodes);
     fan_ += share * heat.fan()[static_cast<size_t>(node)];
     inlet_c_ += share * heat.inlet_c()[static_cast<size_t>(node)];
     fans_w_ += share * heat.fans_w(node);
   }
 }
 
+void PowerRecord::add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu) {
+  const physics::GpuPower& kind = fleet_.kind;
+  const physics::Load& load = tick.loads[fleet_.row_of(gpu)];
+  const double v = tick.voltage[gpu], clock_hz = tick.clock_hz[gpu];
+  const double die_c = heat.surroundings().die_c[gpu], memory_c = heat.memory_c()[gpu];
+  GpuRecord& sum = sums_[gpu];
+  sum.mean_w += tick.watts[gpu];
+  sum.core_w += load.core_w * v * v;
+  if (load.awake) sum.active_w += kind.active_w * v * v * clock_hz / kind.clocks.highest_hz;
+  sum.burnt_w += tick.burnt_w[gpu];
+  sum.clock_hz += clock_hz;
+  sum.mean_c += die_c;
+  sum.mean_memory_c += memory_c;
+  if ((tick.reasons[gpu] & physics::kThrottleReasons) != 0) sum.throttled += 1;
+  for (size_t i = 0; i < kCountedReasons.size(); ++i)
+    if ((tick.reasons[gpu] & kCountedReasons[i]) != 0) sum.reasons[i] += 1;
+  sum.max_c = std::max(sum.max_c, die_c);
+  sum.max_memory_c = std::max(sum.max_memory_c, memory_c);
+}
+
 void PowerRecord::remember(const Tick& tick) {
-  const auto length = static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9)));
-  for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
-    last_w_[gpu].resize(length);
-    last_w_[gpu][ring_at_] = tick.watts[gpu];
-  }
-  ring_at_ = (ring_at_ + 1) % length;
-  ring_filled_ = std::min(ring_filled_ + 1, length);
+  last_w_.resize(static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9))));
+  last_w_[ring_at_] = tick.watts;
+  ring_at_ = (ring_at_ + 1) % last_w_.size();
+  ring_filled_ = std::min(ring_filled_ + 1, last_w_.size());
 }
 
 /// Means over the ticks of a peak, once there are as many.
 void PowerRecord::add_peaks(const Tick& tick) {
   remember(tick);
+  if (ring_filled_ < last_w_.size()) return;
+  const auto ticks = static_cast<double>(last_w_.size());
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
-    const std::vector<double>& ring = last_w_[gpu];
-    if (ring_filled_ < ring.size() || fleet_.role[gpu] < 0) continue;
-    double watts = base::sum(ring, [&](double w) { return w / static_cast<double>(ring.size()); });
+    if (fleet_.role[gpu] < 0) continue;
+    const double watts =
+        base::sum(last_w_, [&](const std::vector<double>& of_all) { return of_all[gpu] / ticks; });
     sums_[gpu].peak_w = std::max(sums_[gpu].peak_w, watts);
     const auto bin = static_cast<size_t>(std::max(0.0, watts) / kBinW);
     if (bin >= histogram_.size()) histogram_.resize(bin + 1);
@@ -104,7 +106,12 @@ physics::PowerSeries PowerRecord::cluster() const {
 std::vector<GpuRecord> PowerRecord::gpus() const {
   std::vector<GpuRecord> means = sums_;
   const auto ticks = static_cast<double>(cluster_w_.size());
-  for (GpuRecord& gpu : means) {
+  for (size_t number = 0; number < means.size(); ++number) {
+    GpuRecord& gpu = means[number];
+    if (!row_sums_.empty()) {
+      gpu.hbm_w = row_sums_[fleet_.row_of(number)].memory_w;
+      gpu.links_w = row_sums_[fleet_.row_of(number)].link_w;
+    }
     for (double* value :
          {&gpu.mean_w, &gpu.core_w, &gpu.active_w, &gpu.burnt_w, &gpu.hbm_w, &gpu.links_w,
           &gpu.clock_hz, &gpu.throttled, &gpu.mean_c, &gpu.mean_memory_c})

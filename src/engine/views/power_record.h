@@ -50,11 +50,13 @@ class PowerRecord {
   double inlet_c() const { return inlet_c_ / duration_s_; }
 
  private:
+  void add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu);
   void add_peaks(const Tick& tick);
 
   const Fleet& fleet_;
   std::vector<GpuRecord> sums_;
-  std::vector<std::vector<double>> last_w_;  ///< of the ticks of a peak, a ring; by GPU
+  std::vector<physics::Load> row_sums_;      ///< what is the same for all GPUs of a role
+  std::vector<std::vector<double>> last_w_;  ///< of the ticks of a peak, a ring; of all GPUs
   size_t ring_at_ = 0, ring_filled_ = 0;
   std::vector<double> histogram_;  ///< GPU seconds by hundredth of a watt
   std::vector<double> cluster_w_;
