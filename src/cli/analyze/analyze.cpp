@@ -94,13 +94,17 @@ base::Result<run::Run> as_run(importer::Recorded recorded, const Arguments& argu
 }
 
 /// The Run, when the user named one file and it is a simulated Run.
-std::optional<run::Run> simulated_run(const std::vector<std::string>& words) {
+base::Result<std::optional<run::Run>> simulated_run(const std::vector<std::string>& words) {
   std::error_code error;
   if (words.size() != 1 || !std::filesystem::is_regular_file(words[0], error) ||
       run::has_traces(words[0]).value_or(true))
     return std::nullopt;
   auto run = run::read_run(words[0]);
   if (!run || run->source != "simulated") return std::nullopt;
+  if (run->study)
+    return base::input_error(
+        fmt::format("{}: holds a study of {} jobs, not one job; `ergometer report` makes its page",
+                    words[0], run->study->points.size()));
   return std::move(*run);
 }
 
@@ -330,7 +334,8 @@ base::Result<int> hold_to_prediction(const Arguments& arguments, const Console& 
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   if (arguments.has("against")) return hold_to_prediction(arguments, console);
-  if (auto run = simulated_run(arguments.words)) {
+  ERGOMETER_ASSIGN(auto run, simulated_run(arguments.words));
+  if (run) {
     ERGOMETER_ASSIGN(const int status, analyze_simulated(*run, arguments, console));
     if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));
     return status;

@@ -41,6 +41,10 @@ base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
 
 /// A simulated Run's own job.
 base::Result<Side> run_side(const std::string& path, const run::Run& run) {
+  if (run.study)
+    return base::input_error(
+        fmt::format("{}: holds a study of {} jobs, not one job; `ergometer report` makes its page",
+                    path, run.study->points.size()));
   const auto settings = run.facts.find("settings");
   if (settings == run.facts.end())
     return base::input_error(
