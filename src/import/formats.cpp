@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "import/chakra/chakra.h"
+#include "import/flight/flight_recorder.h"
 #include "import/kineto/kineto.h"
 #include "import/operations/operations.h"
 #include "import/pipeline/pipeline_files.h"
@@ -18,6 +19,7 @@ namespace {
 
 void put(run::RankTrace rank, Traces& traces) { traces.ranks.push_back(std::move(rank)); }
 void put(std::vector<run::RankTrace> ranks, Traces& traces) { traces.ranks = std::move(ranks); }
+void put(run::FlightDump dump, Traces& traces) { traces.dumps.push_back(std::move(dump)); }
 void put(run::WorkGraph graph, Traces& traces) {
   if (auto trace = trace_of(graph)) traces.ranks.push_back(*std::move(trace));
   traces.graphs.push_back(std::move(graph));
@@ -76,6 +78,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"Prometheus' text", Form::kText, is_prometheus_text, read_prometheus_text},
     {"TensorBoard's events", Form::kAny, is_event_file, read_event_file},
     {"a meter's recording", Form::kBinary, is_shunt_meter, read_shunt_meter},
+    {"a flight recorder's dump", Form::kAny, is_flight_dump, traces_by<read_flight_dump>},
     {"a Chakra graph", Form::kAny, looks_like_chakra, traces_by<read_chakra>},
     {"a Chakra graph in JSON", Form::kJson,
      [](std::string_view start) { return is_graph(start, {"\"workload_graph\""}); },
