@@ -67,6 +67,9 @@ base::Result<void> refuse_headerless(std::string_view, LogBuilder& log) {
 constexpr auto kFormats = std::to_array<Format>({
     {"NCCL inspector's documents", Form::kJson, is_nccl_inspector, read_nccl_inspector},
     {"Prometheus' answer", Form::kJson, is_prometheus_json, read_prometheus_json},
+    {"Weights & Biases' history", Form::kJson, is_wandb_history, read_wandb_history},
+    {"Weights & Biases' table of history", Form::kText, is_wandb_history, read_wandb_history},
+    {"Trainer's state", Form::kJson, is_trainer_state, read_trainer_state},
     {"dmon's rows", Form::kText, is_dmon, read_dmon},
     {"Zeus's table", Form::kText, is_zeus_table, read_zeus_table},
     {"a table of readings", Form::kText, is_sensor_table, read_sensor_table},
