@@ -7,8 +7,8 @@
 
 namespace ergometer::run {
 
-/// A collective, a send or a receive as a rank's flight recorder kept it. Times are nanoseconds
-/// since 1970 by the rank's own clock; 0: not told.
+/// A collective, a send or a receive as a rank's flight recorder kept it. Its time is
+/// nanoseconds since 1970 by the rank's own clock; 0: not told.
 struct FlightCall {
   /// Enqueued on the CPU; seen to run on the GPU; seen to have ended.
   enum class State : uint8_t { kScheduled, kStarted, kCompleted };
@@ -21,9 +21,8 @@ struct FlightCall {
   int64_t elements = -1;  ///< of all inputs; -1: not told
   State state = State::kScheduled;
   bool p2p = false;
-  int64_t created_ns = 0, started_ns = 0, completed_ns = 0;
+  int64_t created_ns = 0;
   double duration_ms = -1;  ///< on the GPU; -1: not measured
-  int64_t timeout_ms = -1;
   std::string frame;  ///< the innermost that is not PyTorch's: "train.py:120 in step"; may be empty
 };
 

@@ -228,10 +228,7 @@ void DumpReader::read_call(const TreeValue& entry, size_t number) {
   if (!state) members.fail("state", "scheduled, started or completed");
   call.state = state.value_or(FlightCall::State::kScheduled);
   call.created_ns = std::max<int64_t>(members.whole("time_created_ns", 0), 0);
-  call.started_ns = std::max<int64_t>(members.whole("time_discovered_started_ns", 0), 0);
-  call.completed_ns = std::max<int64_t>(members.whole("time_discovered_completed_ns", 0), 0);
   call.duration_ms = members.real("duration_ms", -1);
-  call.timeout_ms = members.whole("timeout_ms", -1);
   call.dtypes = texts(members.find("input_dtypes"));
   call.frame = frame_of(members.find("frames"));
   read_sizes(members.find("input_sizes"), call);
