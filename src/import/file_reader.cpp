@@ -57,13 +57,13 @@ base::Result<Traces> traces_of_run(const std::string& path, const std::string& n
   if (run->traces.empty() && run->graphs.empty())
     return base::input_error(
         fmt::format("{}: is a {} Run, which holds no traces", name, run->source));
-  return Traces{std::move(run->traces), std::move(run->graphs), std::move(run->dropped)};
+  return Traces{std::move(run->traces), std::move(run->graphs), {}, std::move(run->dropped)};
 }
 
 base::Result<Traces> traces_of_nsys(const std::string& path, const std::string& name) {
   run::Database db(path, run::Database::Access::kRead);
   ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_nsys(db, name));
-  return Traces{std::move(ranks), {}, {}};
+  return Traces{std::move(ranks), {}, {}, {}};
 }
 
 /// A Run's telemetry; nothing where it has none.

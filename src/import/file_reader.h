@@ -40,7 +40,7 @@ struct Held {
   std::vector<LogPart> logs;
   std::set<std::string> unknown;              ///< files of no kind that is read
   std::map<std::string, std::string> beside;  ///< of archives: texts that recordings need
-  bool empty() const { return traces.empty() && logs.empty(); }
+  bool empty() const { return traces.empty() && traces.dumps.empty() && logs.empty(); }
 };
 
 /// Goes through one input, packed by gzip or zstd or not at all, an archive or not, to the plain

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "import/chakra/chakra.h"
+#include "import/flight/flight_recorder.h"
 #include "import/kineto/kineto.h"
 #include "import/operations/operations.h"
 #include "import/pipeline/pipeline_files.h"
@@ -18,6 +19,7 @@ namespace {
 
 void put(run::RankTrace rank, Traces& traces) { traces.ranks.push_back(std::move(rank)); }
 void put(std::vector<run::RankTrace> ranks, Traces& traces) { traces.ranks = std::move(ranks); }
+void put(run::FlightDump dump, Traces& traces) { traces.dumps.push_back(std::move(dump)); }
 void put(run::WorkGraph graph, Traces& traces) {
   if (auto trace = trace_of(graph)) traces.ranks.push_back(*std::move(trace));
   traces.graphs.push_back(std::move(graph));
@@ -65,6 +67,9 @@ base::Result<void> refuse_headerless(std::string_view, LogBuilder& log) {
 constexpr auto kFormats = std::to_array<Format>({
     {"NCCL inspector's documents", Form::kJson, is_nccl_inspector, read_nccl_inspector},
     {"Prometheus' answer", Form::kJson, is_prometheus_json, read_prometheus_json},
+    {"Weights & Biases' history", Form::kJson, is_wandb_history, read_wandb_history},
+    {"Weights & Biases' table of history", Form::kText, is_wandb_history, read_wandb_history},
+    {"Trainer's state", Form::kJson, is_trainer_state, read_trainer_state},
     {"dmon's rows", Form::kText, is_dmon, read_dmon},
     {"Zeus's table", Form::kText, is_zeus_table, read_zeus_table},
     {"a table of readings", Form::kText, is_sensor_table, read_sensor_table},
@@ -76,6 +81,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"Prometheus' text", Form::kText, is_prometheus_text, read_prometheus_text},
     {"TensorBoard's events", Form::kAny, is_event_file, read_event_file},
     {"a meter's recording", Form::kBinary, is_shunt_meter, read_shunt_meter},
+    {"a flight recorder's dump", Form::kAny, is_flight_dump, traces_by<read_flight_dump>},
     {"a Chakra graph", Form::kAny, looks_like_chakra, traces_by<read_chakra>},
     {"a Chakra graph in JSON", Form::kJson,
      [](std::string_view start) { return is_graph(start, {"\"workload_graph\""}); },

@@ -109,14 +109,45 @@ void put_in_order(std::vector<Of>& ranks, std::vector<run::Dropped>& dropped) {
   }
 }
 
+int64_t newest_call(const run::FlightDump& dump) {
+  int64_t newest = 0;
+  for (const run::FlightCall& call : dump.calls) newest = std::max(newest, call.created_ns);
+  return newest;
+}
+
+/// In order of rank, of each the newest: a job that was started again writes over none.
+void put_in_order(std::vector<run::FlightDump>& dumps, std::vector<run::Dropped>& dropped) {
+  std::ranges::stable_sort(dumps, [](const auto& a, const auto& b) {
+    return a.rank != b.rank ? a.rank < b.rank : newest_call(a) > newest_call(b);
+  });
+  std::vector<run::FlightDump> kept;
+  for (run::FlightDump& dump : dumps)
+    if (kept.empty() || kept.back().rank != dump.rank)
+      kept.push_back(std::move(dump));
+    else
+      dropped.push_back(
+          {dump.file,
+           fmt::format("is of rank {}, of which {} is a newer dump", dump.rank, kept.back().file),
+           1});
+  dumps = std::move(kept);
+}
+
 void put_in_order(Traces& traces) {
   std::vector<run::Dropped> dropped;
   put_in_order(traces.ranks, dropped);
   put_in_order(traces.graphs, dropped);
+  put_in_order(traces.dumps, dropped);
   std::move(traces.dropped.begin(), traces.dropped.end(), std::back_inserter(dropped));
   traces.dropped = std::move(dropped);
   join_step_clocks(traces.ranks);
   link_operators(traces.ranks, traces.graphs);
+}
+
+/// Where nobody asks for dumps, they are left out.
+void leave_out(std::vector<run::FlightDump>& dumps, std::vector<run::Dropped>& dropped) {
+  for (const run::FlightDump& dump : dumps)
+    dropped.push_back({dump.file, "is a flight recorder's dump, which analyze alone reads", 1});
+  dumps.clear();
 }
 
 /// A broken file among others does not keep them from being read.
@@ -134,11 +165,12 @@ base::Result<void> read_logs(std::vector<LogPart> parts, LogBuilder& log) {
 /// Puts together what inputs hold, one after the other.
 class Joining {
  public:
-  explicit Joining(const TelemetryOptions& options) : log_(options) {}
+  explicit Joining(const TelemetryOptions& options) : log_(options), dumps_(options.dumps) {}
 
   Traces& traces() { return all_.traces; }
   base::Result<void> add(Held held, size_t path) {
-    if (!held.logs.empty()) telling_.insert(path);
+    if (!dumps_) leave_out(held.traces.dumps, held.traces.dropped);
+    if (!held.logs.empty() || !held.traces.dumps.empty()) telling_.insert(path);
     files_ += held.logs.size();
     unknown_.merge(held.unknown);
     all_.traces.add(std::move(held.traces));
@@ -152,6 +184,7 @@ class Joining {
  private:
   Recorded all_;
   LogBuilder log_;
+  bool dumps_;
   size_t files_ = 0;               ///< of telemetry
   std::set<size_t> telling_;       ///< paths that hold telemetry
   std::set<std::string> unknown_;  ///< files of no kind that is read
@@ -174,7 +207,8 @@ Recorded Joining::finish() {
   telemetry.job_json = log_.job();
   telemetry.log = log_.finish();
   if (files_ != 1) telemetry.log.source = "imported";
-  if (!all_.traces.empty()) return std::move(all_);
+  const bool only_dumps = !all_.traces.dumps.empty() && files_ == 0;
+  if (!all_.traces.empty() || only_dumps) return std::move(all_);
   for (run::Dropped& dropped : all_.traces.dropped)
     if (!unknown_.contains(dropped.file)) telemetry.log.dropped.push_back(std::move(dropped));
   all_.traces.dropped.clear();

@@ -7,9 +7,11 @@
 #include <filesystem>
 #include <optional>
 
+#include "analysis/flight/flight_report.h"
 #include "analysis/operations/operation_slowdown.h"
 #include "analysis/tell.h"
 #include "base/text.h"
+#include "cli/analyze/analyze_dumps.h"
 #include "cli/analyze/gpu_peak.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
@@ -21,6 +23,7 @@
 #include "report/format.h"
 #include "report/measured/beside_prediction.h"
 #include "report/measured/findings.h"
+#include "report/measured/flight_output.h"
 #include "report/measured/job_report_json.h"
 #include "report/measured/job_report_text.h"
 #include "report/measured/operations_output.h"
@@ -201,11 +204,13 @@ std::optional<report::BesidePrediction> kept_prediction(const importer::Recorded
                                    recorded.traces.ranks, recorded.telemetry.log, file);
 }
 
-/// Answers with what traces and telemetry tell.
+/// Answers with what traces, telemetry and flight recorders tell.
 base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& arguments,
                                  const Console& console) {
   auto& [traces, telemetry] = recorded;
   const bool no_trace = traces.empty();
+  if (no_trace && !telemetry.any && !traces.dumps.empty())
+    return analyze_dumps(traces, arguments, console);
   analysis::Beside beside{.peak = peak_of(traces.ranks), .energy = {}};
   if (telemetry.any) beside.energy = analysis::energy_of(traces.ranks, telemetry.log);
   if (!traces.ranks.empty()) ERGOMETER_TRY(select_steps(arguments, traces.ranks));
@@ -213,11 +218,15 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
   analysis::Told told = analysis::tell(traces.ranks, telemetry.log, std::move(beside), threads);
   told.summary.graphs = analysis::summarize_graphs(traces.graphs);
   choose_classes(arguments, told.summary);
+  const analysis::FlightReport flight = analysis::report_flight(traces.dumps);
+  auto& findings = told.summary.findings;
+  findings.insert(findings.begin(), flight.findings.begin(), flight.findings.end());
   const auto kept = kept_prediction(recorded, arguments);
   const auto more = [&](base::JsonWriter& json) {
     if (kept) report::write_beside_prediction(json, *kept);
     if (telemetry.any && !no_trace) report::write_telemetry(json, telemetry.log, told.power);
     report::write_job_report(json, told.job);
+    if (!traces.dumps.empty()) report::write_flight(json, flight);
     if (no_trace) report::write_findings(json, told.summary.findings);
   };
   if (arguments.has("json")) {
@@ -226,7 +235,8 @@ base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& 
     return {};
   }
   const report::TextStyle style = terminal_style(console.out);
-  const std::string job = report::job_report_text(told.job, style);
+  std::string job = report::job_report_text(told.job, style);
+  if (!traces.dumps.empty()) job += (job.empty() ? "" : "\n") + report::flight_text(flight, style);
   if (!no_trace) console.answer(report::trace_text(told.summary, traces.dropped, style, job));
   if (!telemetry.any) return {};
   if (!no_trace) console.answer("\n");
@@ -287,9 +297,11 @@ base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& argu
 }
 
 base::Result<importer::Recorded> read_files(const std::vector<std::string>& paths,
-                                            const Arguments& arguments, const Console& console) {
+                                            const Arguments& arguments, const Console& console,
+                                            bool dumps) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(const importer::TelemetryOptions options, telemetry_options(arguments));
+  ERGOMETER_ASSIGN(importer::TelemetryOptions options, telemetry_options(arguments));
+  options.dumps = dumps;
   ERGOMETER_ASSIGN(importer::Recorded recorded, importer::read_recorded(paths, options, threads));
   note_truncated(recorded.traces.ranks, console);
   return recorded;
@@ -342,7 +354,8 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   }
   ERGOMETER_ASSIGN(auto operations, operations_of(arguments));
   if (operations) return analyze_operations(*std::move(operations), arguments, console);
-  ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(arguments.words, arguments, console));
+  ERGOMETER_ASSIGN(importer::Recorded recorded,
+                   read_files(arguments.words, arguments, console, true));
   if (arguments.has("groups"))
     return base::input_error(
         "--groups: found no timeline of operations, allowed: with one, and no file beside it");
@@ -360,7 +373,7 @@ std::vector<Flag> import_flags() {
 
 base::Result<run::Run> read_recorded(const std::vector<std::string>& paths,
                                      const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(paths, arguments, console));
+  ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(paths, arguments, console, false));
   run::Run run = make_run(std::move(recorded));
   for (const std::string& note : run.log.notes) console.note(note);
   return run;

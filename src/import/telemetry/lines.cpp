@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 
@@ -27,8 +29,9 @@ std::string_view first_line(std::string_view text) {
 }
 
 bool may_be_json(std::string_view text) {
-  if (!text.starts_with('[')) return text.starts_with('{');
-  const size_t next = text.find_first_not_of(" \t\r\n", 1);
+  const size_t next = text.find_first_not_of(" \t\r\n", std::min<size_t>(text.size(), 1));
+  if (text.starts_with('{')) return next == std::string_view::npos || text[next] != '\'';
+  if (!text.starts_with('[')) return false;
   return next == std::string_view::npos || text[next] == '{' || text[next] == '[' ||
          text[next] == '"' || text[next] == ']';
 }

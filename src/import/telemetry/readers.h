@@ -40,6 +40,15 @@ base::Result<void> read_step_log(std::string_view text, LogBuilder& log);
 bool is_event_file(std::string_view bytes);
 base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log);
 
+/// Weights & Biases' history of a run, as its API gives it: CSV, a JSON list, a JSON object a line.
+/// Steps by their metrics.
+bool is_wandb_history(std::string_view text);
+base::Result<void> read_wandb_history(std::string_view text, LogBuilder& log);
+
+/// What Hugging Face's Trainer leaves of a run (trainer_state.json): the mean of all its steps.
+bool is_trainer_state(std::string_view text);
+base::Result<void> read_trainer_state(std::string_view text, LogBuilder& log);
+
 /// What nvidia-smi dmon and dcgmi dmon print, as text or CSV.
 bool is_dmon(std::string_view text);
 base::Result<void> read_dmon(std::string_view text, LogBuilder& log);
@@ -91,8 +100,8 @@ class Lines {
 
 std::string_view first_line(std::string_view text);
 
-/// Whether a text may be JSON by its first characters: "[rank0]: ..." and "[2024-05-15 ..." begin
-/// lines of logs. It begins with no space.
+/// Whether a text may be JSON by its first characters: "[rank0]: ...", "[2024-05-15 ..." and
+/// "{'loss': ..." begin lines of logs. It begins with no space.
 bool may_be_json(std::string_view text);
 
 /// A line of a CSV: cells between commas, in quotes or not, trimmed.

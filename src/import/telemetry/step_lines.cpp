@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <string>
 
 #include "import/telemetry/value.h"
@@ -18,14 +19,18 @@
 //     1.23K | ... | tokens_per_sec_per_gpu: 3.41K | ...": numbers of three digits
 //   DeepSpeed   "[2023-05-15 09:12:33,123] [INFO] [timer.py:260:stop] epoch=0/micro_step=20/
 //     global_step=10, RunningAvgSamplesPerSec=3.2, CurrSamplesPerSec=3.3, ..." every tenth step
+//   Trainer     "{'train_runtime': 421.3, 'train_samples_per_second': 3.8,
+//     'train_steps_per_second': 0.237, ...}" at the end: the mean of all steps, evaluations within;
+//     its lines before that say neither a step nor a time
 
 namespace ergometer::importer {
 namespace {
 
-constexpr double kLongestStep = 1e6;
+constexpr double kLongestStep = 1e6, kMostSteps = 1e12;
 constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
 constexpr std::string_view kElapsedMs = kStepMarks[0], kTimingS = kStepMarks[1],
-                           kNanotronMs = kStepMarks[2], kDeepSpeedRate = kStepMarks[3];
+                           kNanotronMs = kStepMarks[2], kDeepSpeedRate = kStepMarks[3],
+                           kTrainerRuntime = kStepMarks[5];
 
 /// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
 std::optional<double> value_behind(std::string_view line, std::string_view mark) {
@@ -94,6 +99,16 @@ std::optional<StepLine> of_deepspeed(std::string_view line) {
   return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp, 0};
 }
 
+/// Rates are rounded to three decimals, hence the count of steps where their number is large.
+std::optional<StepLine> of_trainer(std::string_view line) {
+  const auto runtime = value_behind(line, kTrainerRuntime);
+  const auto rate = value_behind(line, "'train_steps_per_second':");
+  if (!runtime || !rate || !(*runtime > 0 && *runtime * *rate <= kMostSteps)) return std::nullopt;
+  const double steps = std::round(*runtime * *rate);
+  if (steps < 1 || *runtime / steps > kLongestStep) return std::nullopt;
+  return StepLine{static_cast<int64_t>(steps), *runtime / steps, 0, 0};
+}
+
 /// Without the escapes that colour it: ESC [ ... m.
 std::string uncoloured(std::string_view line) {
   std::string text;
@@ -130,7 +145,7 @@ std::optional<StepLine> with_stamp(std::string_view line) {
 }  // namespace
 
 std::optional<StepLine> step_line(std::string_view line) {
-  for (const auto read : {with_duration, of_nanotron, of_deepspeed, with_stamp})
+  for (const auto read : {with_duration, of_nanotron, of_deepspeed, of_trainer, with_stamp})
     if (const auto step = read(line)) return step;
   return std::nullopt;
 }

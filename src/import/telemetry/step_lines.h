@@ -10,9 +10,12 @@
 namespace ergometer::importer {
 
 /// One of these stands in every line that tells of a step.
-inline constexpr std::array<std::string_view, 5> kStepMarks = {
-    "elapsed time per iteration (ms)", "train_step_timing in s",
-    "time_per_iteration_ms:", "SamplesPerSec=", "tps:"};
+inline constexpr std::array<std::string_view, 6> kStepMarks = {"elapsed time per iteration (ms)",
+                                                               "train_step_timing in s",
+                                                               "time_per_iteration_ms:",
+                                                               "SamplesPerSec=",
+                                                               "tps:",
+                                                               "'train_runtime':"};
 
 /// What a line of a training program's output says of a step; step_lines.cpp lists the forms.
 struct StepLine {

@@ -139,7 +139,8 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
          more_line(summary.collectives.size(), kCollectivesShown, "rows");
 }
 
-/// By reason over all files: a job of a thousand ranks has a thousand of each.
+}  // namespace
+
 std::string dropped_text(const std::vector<run::Dropped>& dropped) {
   std::map<std::string, std::pair<int64_t, size_t>> by_reason;
   for (const run::Dropped& d : dropped) {
@@ -152,8 +153,6 @@ std::string dropped_text(const std::vector<run::Dropped>& dropped) {
                        count.second > 1 ? fmt::format(" ({} files)", count.second) : "");
   return out.empty() ? out : "Left out\n" + out;
 }
-
-}  // namespace
 
 std::string trace_text(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped, const TextStyle& style,

@@ -15,6 +15,10 @@ std::string trace_text(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped, const TextStyle& style,
                        const std::string& more = "");
 
+/// "Left out", by reason over all files: a job of a thousand ranks has a thousand of each. Empty
+/// where nothing was.
+std::string dropped_text(const std::vector<run::Dropped>& dropped);
+
 /// What was imported into the Run file `path`.
 std::string import_text(const run::Run& run, const std::string& path);
 

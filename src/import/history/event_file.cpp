@@ -5,13 +5,12 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "import/history/scalar_steps.h"
 #include "import/telemetry/readers.h"
-#include "import/telemetry/step_lines.h"
 
 // TensorBoard's event files, which Hugging Face's Trainer, PyTorch Lightning, NeMo, Megatron-LM and
 // torchtitan write: records of TFRecord's form (length as a 64-bit word, its check, the bytes,
@@ -26,11 +25,7 @@ using google::protobuf::internal::WireFormatLite;
 
 constexpr size_t kLengthBytes = 8, kCheckBytes = 4, kHeadOfRecord = kLengthBytes + kCheckBytes;
 constexpr uint64_t kMostRecordBytes = uint64_t{1} << 30;
-constexpr double kMostSeconds = 1e6, kNsPerSecond = 1e9;
-/// Tags under which programs write what a step took, in seconds, and tokens a second and GPU.
-constexpr std::array<std::string_view, 3> kStepTags = {"iteration-time", "train_step_timing in s",
-                                                       "time_metrics/end_to_end(s)"};
-constexpr std::string_view kRateTag = "throughput(tps)";
+constexpr double kNsPerSecond = 1e9;
 
 constexpr std::array<uint32_t, 256> crc_table() {
   constexpr uint32_t kCastagnoli = 0x82f63b78;
@@ -141,62 +136,23 @@ std::optional<ScalarEvent> parse_event(std::string_view bytes) {
   return read ? std::optional(std::move(event)) : std::nullopt;
 }
 
-bool names_step_time(std::string_view tag) {
-  for (const std::string_view known : kStepTags)
-    if (tag == known) return true;
-  return false;
+/// False: no time that a clock shows, or no step that a program counts.
+bool add_event(const ScalarEvent& event, ScalarSteps& steps) {
+  if (event.scalars.empty()) return true;
+  if (event.step < 0 ||
+      !(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
+    return false;
+  steps.begin(event.step, std::llround(event.wall_s * kNsPerSecond));
+  for (const auto& [tag, value] : event.scalars) steps.add(tag, value);
+  return true;
 }
-
-/// What all events say of one step.
-struct StepOf {
-  int64_t first_ns = 0;
-  std::optional<double> seconds;
-  double tokens_per_s_per_gpu = 0;
-};
-
-/// Steps from events: by the tags that say how long they took where a program writes them, else by
-/// the times at which each step's first scalar was written.
-class EventSteps {
- public:
-  /// False: no time that a clock shows, or no step that a program counts.
-  bool add(const ScalarEvent& event) {
-    if (event.scalars.empty()) return true;
-    if (event.step < 0 ||
-        !(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
-      return false;
-    StepOf& step = steps_.try_emplace(event.step).first->second;
-    if (step.first_ns == 0) step.first_ns = std::llround(event.wall_s * kNsPerSecond);
-    for (const auto& [tag, value] : event.scalars) {
-      if (tag == kRateTag && value > 0) step.tokens_per_s_per_gpu = value;
-      if (!names_step_time(tag) || !(value > 0 && value <= kMostSeconds)) continue;
-      step.seconds = value;
-      any_seconds_ = true;
-    }
-    return true;
-  }
-  std::vector<run::TrainingStep> take() const {
-    std::vector<run::TrainingStep> result;
-    StepReader reader;
-    for (const auto& [number, step] : steps_) {
-      if (any_seconds_ && !step.seconds) continue;
-      const auto ended =
-          reader.take({number, step.seconds, step.first_ns, step.tokens_per_s_per_gpu});
-      if (ended) result.push_back(*ended);
-    }
-    return result;
-  }
-
- private:
-  std::map<int64_t, StepOf> steps_;
-  bool any_seconds_ = false;
-};
 
 }  // namespace
 
 bool is_event_file(std::string_view bytes) { return record_length(bytes).has_value(); }
 
 base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
-  EventSteps steps;
+  ScalarSteps steps;
   const auto damaged = [&](size_t at, const char* what) {
     return base::input_error(fmt::format("{}: byte {}: {}", log.file(), at, what));
   };
@@ -219,14 +175,10 @@ base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
       return damaged(at, "found a record that fails its check");
     const auto event = parse_event(data);
     if (!event) return damaged(at, "found a record that is no event of TensorBoard's");
-    if (!steps.add(*event)) log.drop("an event without a time or a step");
+    if (!add_event(*event, steps)) log.drop("an event without a time or a step");
     at += kHeadOfRecord + *length + kCheckBytes;
   }
-  run::TrainingLog training;
-  training.steps = steps.take();
-  training.file = log.file();
-  training.job = stem_of(log.file());
-  log.log().training.push_back(std::move(training));
+  add_training(steps.take(), log);
   return {};
 }
 

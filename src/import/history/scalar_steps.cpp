@@ -1,0 +1,53 @@
+#include "import/history/scalar_steps.h"
+
+#include <array>
+#include <utility>
+
+#include "base/collection.h"
+#include "import/telemetry/readers.h"
+#include "import/telemetry/step_lines.h"
+
+namespace ergometer::importer {
+namespace {
+
+constexpr double kMostSeconds = 1e6;
+/// Names under which programs write what a step took, in seconds, and tokens a second and GPU.
+constexpr std::array<std::string_view, 3> kStepTags = {"iteration-time", "train_step_timing in s",
+                                                       "time_metrics/end_to_end(s)"};
+constexpr std::string_view kRateTag = "throughput(tps)";
+
+}  // namespace
+
+void ScalarSteps::begin(int64_t step, int64_t time_ns) {
+  current_ = &steps_.try_emplace(step).first->second;
+  if (current_->first_ns == 0) current_->first_ns = time_ns;
+}
+
+void ScalarSteps::add(std::string_view name, double value) {
+  if (name == kRateTag && value > 0) current_->tokens_per_s_per_gpu = value;
+  if (!base::contains(kStepTags, name) || !(value > 0 && value <= kMostSeconds)) return;
+  current_->seconds = value;
+  any_seconds_ = true;
+}
+
+std::vector<run::TrainingStep> ScalarSteps::take() const {
+  std::vector<run::TrainingStep> result;
+  StepReader reader;
+  for (const auto& [number, step] : steps_) {
+    if (any_seconds_ && !step.seconds) continue;
+    const auto ended =
+        reader.take({number, step.seconds, step.first_ns, step.tokens_per_s_per_gpu});
+    if (ended) result.push_back(*ended);
+  }
+  return result;
+}
+
+void add_training(std::vector<run::TrainingStep> steps, LogBuilder& log) {
+  run::TrainingLog training;
+  training.file = log.file();
+  training.job = stem_of(log.file());
+  training.steps = std::move(steps);
+  log.log().training.push_back(std::move(training));
+}
+
+}  // namespace ergometer::importer

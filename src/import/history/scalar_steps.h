@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "import/telemetry/log_builder.h"
+#include "run/device_log.h"
+
+namespace ergometer::importer {
+
+/// Steps from scalars by name, as programs log them for TensorBoard or Weights & Biases: by the
+/// names that say how long a step took where a program writes them, else by the times at which each
+/// step's first scalar was written.
+class ScalarSteps {
+ public:
+  /// Of every step, before its scalars. The time is nanoseconds by any clock that runs on.
+  void begin(int64_t step, int64_t time_ns);
+  void add(std::string_view name, double value);
+  /// In order of number; those of which it is not known how long they took are left out.
+  std::vector<run::TrainingStep> take() const;
+
+ private:
+  struct Step {
+    int64_t first_ns = 0;
+    std::optional<double> seconds;
+    double tokens_per_s_per_gpu = 0;
+  };
+  std::map<int64_t, Step> steps_;
+  Step* current_ = nullptr;
+  bool any_seconds_ = false;
+};
+
+/// The file's training, of which these steps are known.
+void add_training(std::vector<run::TrainingStep> steps, LogBuilder& log);
+
+}  // namespace ergometer::importer
