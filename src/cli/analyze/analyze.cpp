@@ -346,10 +346,10 @@ base::Result<int> hold_to_prediction(const Arguments& arguments, const Console& 
 
 base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   if (arguments.has("against")) return hold_to_prediction(arguments, console);
-  ERGOMETER_ASSIGN(auto run, simulated_run(arguments.words));
-  if (run) {
-    ERGOMETER_ASSIGN(const int status, analyze_simulated(*run, arguments, console));
-    if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*run), arguments, console));
+  ERGOMETER_ASSIGN(auto simulated, simulated_run(arguments.words));
+  if (simulated) {
+    ERGOMETER_ASSIGN(const int status, analyze_simulated(*simulated, arguments, console));
+    if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*simulated), arguments, console));
     return status;
   }
   ERGOMETER_ASSIGN(auto operations, operations_of(arguments));
