@@ -186,6 +186,19 @@ TEST(Trainer, AxolotlNeedsAnAdapter) {
   EXPECT_EQ(said(*lora, "lora_targets"), "qkv,proj,fc1,fc2");
 }
 
+// It loads a model that is trained whole in BF16, and Cut Cross-Entropy fuses the loss.
+TEST(Axolotl, LoadsInTheWidthItTrainsIn) {
+  const std::string text =
+      "base_model: Qwen/Qwen3-8B\nbf16: true\nplugins:\n"
+      "  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";
+  const auto whole = parse_axolotl(text, "a.yml"),
+             lora = parse_axolotl(text + "adapter: lora\nlora_r: 8\n", "a.yml");
+  ASSERT_TRUE(whole && lora);
+  EXPECT_NE(whole->fallbacks.find("master_weights"), nullptr);
+  EXPECT_EQ(lora->fallbacks.find("master_weights"), nullptr);
+  EXPECT_EQ(said(*whole, "linear_cross_entropy_fusion"), "true");
+}
+
 TEST(Peft, ReadsRankAndTargets) {
   const auto r =
       parse_peft(R"({"peft_type": "LORA", "r": 64, "target_modules": ["down_proj", "k_proj"],
