@@ -55,8 +55,7 @@ TEST(Torchtune, ReadsAnAdapter) {
   EXPECT_EQ(form_of(kTune, "a.yaml"), FileForm::kTorchtune);
   const auto reading = parse_torchtune(kTune, "a.yaml");
   ASSERT_EQ(read_of(reading, expected), expected);
-  ASSERT_EQ(reading->notes.size(), 1U);  // keys are adapted as well
-  EXPECT_NE(reading->notes[0].find("queries and values alone"), std::string::npos);
+  EXPECT_TRUE(reading->notes.empty());
 }
 
 TEST(Torchtune, WordsOfTheCommandLine) {

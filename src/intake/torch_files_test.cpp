@@ -206,7 +206,7 @@ TEST(Peft, ReadsRankAndTargets) {
                  "adapter_config.json");
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "lora"), "64");
-  EXPECT_EQ(said(*r, "lora_targets"), "qkv,fc2");
+  EXPECT_EQ(said(*r, "lora_targets"), "k,fc2");
   EXPECT_EQ(r->settings.find("model"), nullptr);
   EXPECT_EQ(said(*r, "model"), "meta-llama/Llama-3.1-8B");
   const auto head = parse_peft(R"({"r": 8, "target_modules": ["q_proj", "lm_head"]})", "a.json");

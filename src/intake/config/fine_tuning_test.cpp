@@ -42,7 +42,7 @@ TEST(FineTuning, OpenRlhfByItsWords) {
   EXPECT_EQ(said(*r, "recompute_granularity"), "full");
   EXPECT_EQ(said(*r, "attention_backend"), "fa2");
   EXPECT_EQ(said(*r, "lora"), "64");
-  EXPECT_EQ(said(*r, "lora_targets"), "qkv,proj");
+  EXPECT_EQ(said(*r, "lora_targets"), "q,v,proj");
   EXPECT_EQ(said(*r, "quantize"), "nf4-dq");
   EXPECT_FALSE(left(*r, Leftover::Kind::kNotModelled, "packing_samples"));
 }
