@@ -55,6 +55,7 @@ TEST(Torchtune, ReadsAnAdapter) {
   EXPECT_EQ(form_of(kTune, "a.yaml"), FileForm::kTorchtune);
   const auto reading = parse_torchtune(kTune, "a.yaml");
   ASSERT_EQ(read_of(reading, expected), expected);
+  EXPECT_TRUE(reading->notes.empty());
 }
 
 TEST(Torchtune, WordsOfTheCommandLine) {

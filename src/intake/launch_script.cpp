@@ -236,8 +236,57 @@ Result<void> check_scripts_are_here(const ShellRun& run) {
   return {};
 }
 
+/// Shells whose words mean something else than bash's are not followed.
+Result<void> check_shell(const std::string& text, const std::string& file) {
+  const std::string first = text.substr(0, text.find('\n'));
+  for (const char* shell : {"zsh", "csh", "tcsh", "fish"})
+    for (const char* before : {"/", " "})
+      if (first.starts_with("#!") && first.find(std::string(before) + shell) != first.npos)
+        return input_error(fmt::format(
+            "{}:1: a script of {}; allowed: of bash or sh, which are followed", file, shell));
+  return {};
+}
+
+/// The program that a line names, be it within quotes or a here-document; empty if none.
+std::string program_named_in(std::string line) {
+  const size_t first = line.find_first_not_of(" \t");
+  if (first == line.npos || line[first] == '#') return "";
+  constexpr std::string_view kBetween = "\"'`();|&\t";
+  for (char& c : line)
+    if (kBetween.find(c) != kBetween.npos) c = ' ';
+  constexpr std::array<std::string_view, 4> kStarters = {"torchrun", "deepspeed", "accelerate",
+                                                         "python3"};
+  std::string before;
+  for (const std::string& word : base::split(line, ' ')) {
+    const bool starts =
+        base::contains(kStarters, std::string_view(word).substr(word.rfind('/') + 1)) ||
+        (word.ends_with(".py") && word.find('=') == word.npos);
+    if (starts && !before.starts_with('-')) return word;
+    if (!word.empty()) before = word;
+  }
+  return "";
+}
+
+/// Arguments whose command is hidden from here, within a text that another program runs or a file
+/// that is not here, are not all that the command gets.
+Result<void> check_hides_no_program(const std::string& text, const ShellRun& run,
+                                    const std::string& file) {
+  if (const std::string& missing = run.state.missing_source; !missing.empty())
+    return input_error(fmt::format(
+        "{}: reads {}, which is not here, and starts no program besides; put it beside the script",
+        file, missing));
+  const std::vector<std::string> lines = base::split(text, '\n');
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (const std::string program = program_named_in(lines[i]); !program.empty())
+      return input_error(fmt::format(
+          "{}:{}: {} is started by a text that another program runs, which is not followed; give "
+          "a script that holds that command itself",
+          file, i + 1, program));
+  return {};
+}
+
 /// A file that holds arguments and starts nothing.
-Result<Reading> read_loose(const ShellRun& run, const std::string& file,
+Result<Reading> read_loose(const std::string& script, const ShellRun& run, const std::string& file,
                            const ScriptContext& context) {
   ERGOMETER_TRY(check_scripts_are_here(run));
   // Words of a launcher are not a training's.
@@ -262,6 +311,7 @@ Result<Reading> read_loose(const ShellRun& run, const std::string& file,
   if (words.empty())
     return input_error(fmt::format(
         "{}: holds no arguments; expected a launch script or --name value pairs", file));
+  ERGOMETER_TRY(check_hides_no_program(script, run, file));
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
   ERGOMETER_TRY(check_once(arguments));
   if (std::ranges::none_of(arguments,
@@ -300,9 +350,10 @@ Result<Reading> parse_launch_script(const std::string& text, const std::string& 
     ERGOMETER_ASSIGN(auto from_yaml, read_megatron_yaml(text, file));
     if (from_yaml) return std::move(*from_yaml);
   }
+  ERGOMETER_TRY(check_shell(text, file));
   ERGOMETER_ASSIGN(const ShellRun run, run_shell(text, file, context));
   std::vector<Launch> launches = launches_of(run);
-  if (launches.empty()) return read_loose(run, file, context);
+  if (launches.empty()) return read_loose(text, run, file, context);
   return read_launch(std::move(launches), run, context);
 }
 

@@ -186,5 +186,28 @@ TEST(LaunchScript, ProgramsThatWereStarted) {
             "bash run.sh: none of the programs that it starts trains a model");
 }
 
+// Another program runs the command, which may say more than the variables do.
+TEST(LaunchScript, ACommandWithinATextIsNoListOfArguments) {
+  const std::string sizes = "M='--num-layers 24 --hidden-size 2048'\n";
+  const auto about = [&](const std::string& line) { return error_of(sizes + line + "\n"); };
+  for (const char* line :
+       {"bsub -n 8 \"torchrun pretrain_gpt.py $M --bf16\"", "su - u -c 'python3 a.py --bf16'",
+        "echo \"deepspeed a.py $M\" | qsub", "ssh host <<EOF\ntorchrun a.py $M\nEOF",
+        "python -c \"import os; os.system('torchrun a.py $M')\"",
+        "tmux send-keys -t t \"torchrun a.py $M\" C-m"})
+    EXPECT_NE(about(line).find("is started by a text that another program runs"), std::string::npos)
+        << line << '\n'
+        << about(line);
+  EXPECT_NE(about(". $(pwd)/no_such.sh").find("no_such.sh, which is not here, and starts no"),
+            std::string::npos);
+}
+
+TEST(LaunchScript, FollowsNoOtherShell) {
+  EXPECT_EQ(error_of("#!/bin/zsh\ntorchrun pretrain_gpt.py --bf16\n"),
+            "run.sh:1: a script of zsh; allowed: of bash or sh, which are followed");
+  EXPECT_NE(error_of("#!/usr/bin/env tcsh\nset a = 1\n").find("a script of tcsh"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ergometer::intake

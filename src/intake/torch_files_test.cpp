@@ -186,6 +186,19 @@ TEST(Trainer, AxolotlNeedsAnAdapter) {
   EXPECT_EQ(said(*lora, "lora_targets"), "qkv,proj,fc1,fc2");
 }
 
+// It loads a model that is trained whole in BF16, and Cut Cross-Entropy fuses the loss.
+TEST(Axolotl, LoadsInTheWidthItTrainsIn) {
+  const std::string text =
+      "base_model: Qwen/Qwen3-8B\nbf16: true\nplugins:\n"
+      "  - axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin\n";
+  const auto whole = parse_axolotl(text, "a.yml"),
+             lora = parse_axolotl(text + "adapter: lora\nlora_r: 8\n", "a.yml");
+  ASSERT_TRUE(whole && lora);
+  EXPECT_NE(whole->fallbacks.find("master_weights"), nullptr);
+  EXPECT_EQ(lora->fallbacks.find("master_weights"), nullptr);
+  EXPECT_EQ(said(*whole, "linear_cross_entropy_fusion"), "true");
+}
+
 TEST(Peft, ReadsRankAndTargets) {
   const auto r =
       parse_peft(R"({"peft_type": "LORA", "r": 64, "target_modules": ["down_proj", "k_proj"],
@@ -236,6 +249,101 @@ TEST(TrainerPython, ProductsOfConstants) {
     EXPECT_FALSE(parse_trainer_python(
         std::string("TrainingArguments(gradient_accumulation_steps=") + other + ")", "t.py"))
         << other;
+}
+
+const std::string kMade = "args = TrainingArguments(bf16=True, per_device_train_batch_size=4)\n";
+
+TEST(TrainerPython, SpreadsADictionaryThatIsWrittenOnce) {
+  for (const char* common : {"dict(per_device_train_batch_size=4,\n  bf16=True)",
+                             "{'per_device_train_batch_size': 4, 'bf16': True}"}) {
+    const std::string text = std::string("common = ") + common + "\nTrainingArguments(**common)\n";
+    const auto r = parse_trainer_python(text, "t.py");
+    ASSERT_TRUE(r) << r.error().message;
+    EXPECT_EQ(said(*r, "micro_batch_size"), "4");
+    EXPECT_EQ(said(*r, "precision"), "bf16");
+    EXPECT_NE(error_of(parse_trainer_python(text + "common['bf16'] = False\n", "t.py"))
+                  .find("found **common"),
+              std::string::npos);
+  }
+  EXPECT_EQ(error_of(parse_trainer_python("TrainingArguments(bf16=True,\n  **load())", "t.py")),
+            "t.py:2: found **load(), which is known only when the script runs; a dictionary of "
+            "literals that is written once, at the start of a line, can be read");
+}
+
+TEST(TrainerPython, TheLastAssignmentCounts) {
+  const auto r = parse_trainer_python(
+      kMade + "args.per_device_train_batch_size = 1\nargs.gradient_accumulation_steps = 16\n",
+      "t.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "1");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "16");
+  EXPECT_FALSE(parse_trainer_python(kMade + "args.bf16 = cfg.bf16\n", "t.py"));
+  EXPECT_FALSE(parse_trainer_python(kMade + "args.gradient_accumulation_steps *= 2\n", "t.py"));
+  EXPECT_FALSE(parse_trainer_python(kMade + "if debug:\n  args.bf16 = False\n", "t.py"));
+}
+
+TEST(TrainerPython, WhatABranchDecidesIsRefused) {
+  const auto about = [](const std::string& text) {
+    return error_of(parse_trainer_python(text, "t.py"));
+  };
+  const std::string inner = "  TrainingArguments(bf16=True)\n", lora = "LoraConfig(r=8)";
+  EXPECT_EQ(about("if a:\n" + inner),
+            "t.py:2: TrainingArguments(...) stands where line 1 decides whether it counts, which "
+            "is known only when the script runs; give a copy of the script without that choice, "
+            "or the arguments as YAML or JSON");
+  for (const std::string& text :
+       {"if a:\n  pass\nelse:\n" + inner, "def f():\n if a:\n" + inner,
+        kMade + "p = " + lora + " if a else None\n", kMade + "p = None if a else " + lora,
+        kMade + "p = a and " + lora, kMade + "p = " + lora + "\nTrainer(x, p if a else None)"})
+    EXPECT_NE(about(text).find("decides whether it counts"), std::string::npos) << text;
+  EXPECT_TRUE(parse_trainer_python("if __name__ == '__main__':\n" + inner, "t.py"));
+  EXPECT_TRUE(parse_trainer_python("if a:\n  pass\ndef main():\n" + inner, "t.py"));
+}
+
+TEST(TrainerPython, ConfigurationsThatAreGivenToNothing) {
+  const std::string bits = "bnb = BitsAndBytesConfig(load_in_4bit=True)\n",
+                    load = "m = X.from_pretrained('gpt2'", adapts = "LoraConfig(r=8)\n";
+  const auto off = parse_trainer_python(bits + load + ")\n" + adapts + kMade, "t.py");
+  ASSERT_TRUE(off) << off.error().message;
+  EXPECT_EQ(said(*off, "quantize"), "-");
+  const auto on =
+      parse_trainer_python(bits + load + ", quantization_config=bnb)\n" + adapts + kMade, "t.py");
+  ASSERT_TRUE(on) << on.error().message;
+  EXPECT_EQ(said(*on, "quantize"), "nf4");
+}
+
+TEST(TrainerPython, CheckpointsWhatTheModelIsTold) {
+  const auto on = parse_trainer_python("model.gradient_checkpointing_enable()\n" + kMade, "t.py");
+  ASSERT_TRUE(on);
+  EXPECT_EQ(said(*on, "recompute_granularity"), "full");
+  const auto off = parse_trainer_python("model.gradient_checkpointing_disable()\n" + kMade, "t.py");
+  ASSERT_TRUE(off);
+  EXPECT_EQ(said(*off, "recompute_granularity"), "none");
+}
+
+TEST(TrainerPython, ANameMayBeAnArgumentOfItself) {
+  const auto r = parse_trainer_python(
+      "max_seq_length = 2048\nload_in_4bit = True\n"
+      "X.from_pretrained('gpt2', max_seq_length = max_seq_length, load_in_4bit = load_in_4bit)\n"
+      "X.get_peft_model(m, r = 16)\nSFTConfig(bf16 = True)\n",
+      "t.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "seq_length"), "2048");
+  EXPECT_EQ(said(*r, "quantize"), "nf4");
+}
+
+// Autocast over a model in 16 bit keeps no copy in FP32; adapters are in FP32 themselves.
+TEST(TrainerPython, AModelLoadedIn16BitIsTrainedSo) {
+  const auto weights = [](const std::string& text) {
+    const auto r = parse_trainer_python(text, "t.py");
+    const auto* found = r ? r->fallbacks.find("master_weights") : nullptr;
+    return found == nullptr ? "-" : found->text;
+  };
+  const std::string load = "X.from_pretrained('gpt2', torch_dtype=";
+  EXPECT_EQ(weights(load + "torch.bfloat16)\n" + kMade), "false");
+  EXPECT_EQ(weights(load + "torch.float32)\n" + kMade), "-");
+  EXPECT_EQ(weights(load + "torch.bfloat16)\nLoraConfig(r=8)\n" + kMade), "-");
+  EXPECT_EQ(weights(load + "torch.bfloat16)\n" + kMade + "args.fsdp = 'full_shard'\n"), "-");
 }
 
 }  // namespace

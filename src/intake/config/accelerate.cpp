@@ -118,6 +118,8 @@ class AccelerateReader {
 
   /// Version 1 names a strategy, version 2 says whether parameters are freed behind their forward.
   void read_fsdp() {
+    // Under mixed precision it makes a model that was loaded in 16 bit FP32 again.
+    read_.set_default("master_weights", "true", "accelerate's FSDP");
     const std::string prefix = "fsdp_config.fsdp_";
     const std::string version = read_.text(prefix + "version", "1");
     const std::string reshard = prefix + "reshard_after_forward";

@@ -35,6 +35,7 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
   for (const auto& [key, value] : overrides) values[key] = value;
   spec::FlatYaml trainer;
   std::string adapter;
+  bool fuses_loss = false;
   for (const auto& [key, value] : values) {
     std::string name = key;
     for (const AxolotlName& it : kAxolotlNames)
@@ -56,6 +57,10 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
                                           value.line};
       continue;
     }
+    // Cut cross-entropy fuses the last product with the loss, as Liger's fused linear loss does.
+    if ((key == "plugins" && base::contains(base::lower(value.text), "cutcrossentropy")) ||
+        (key == "cut_cross_entropy" && on))
+      fuses_loss = true;
     trainer[name] = value;
   }
   if (!adapter.empty() && adapter != "lora" && adapter != "qlora") {
@@ -76,6 +81,19 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
   if (trainer.find("per_device_train_batch_size") == trainer.end())
     trainer["per_device_train_batch_size"] = {"1", 0};
   ERGOMETER_ASSIGN(Reading reading, read_trainer(trainer, file, TrainerKind::kPlain));
+  if (fuses_loss)
+    reading.settings.set("linear_cross_entropy_fusion", "true",
+                         {fmt::format("{}, Cut Cross-Entropy", file), "plugins"});
+  // All of a model that is trained whole is loaded in the width that it is trained in.
+  const auto bf16 = values.find("bf16");
+  const bool narrow =
+      bf16 != values.end() &&
+      (bf16->second.text == "true" || bf16->second.text == "auto" || bf16->second.text == "full");
+  const auto deepspeed = values.find("deepspeed");
+  if (narrow && adapter.empty() && (deepspeed == values.end() || is_off(deepspeed->second.text)) &&
+      trainer.find("fsdp") == trainer.end())
+    reading.fallbacks.set("master_weights", "false",
+                          {fmt::format("{}, Axolotl loads the model in BF16", file), "bf16"});
   reading.form = "an Axolotl configuration";
   return reading;
 }

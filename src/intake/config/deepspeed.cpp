@@ -164,6 +164,7 @@ void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& rea
   const spec::Origin origin{file + ", DeepSpeed's default", ""};
   spec::Settings& defaults = reading.defaults;
   if (stage == 0) defaults.set("zero", "0", origin);
+  defaults.set("master_weights", "true", origin);
   // Stage 3 fetches ahead unless told otherwise, the others reduce behind the backward pass.
   defaults.set("overlap_grad_reduce", stage == 3 ? "true" : "false", origin);
   defaults.set("overlap_param_gather", stage == 3 ? "true" : "false", origin);

@@ -198,7 +198,7 @@ class FineTuningReader {
     const int64_t nodes = read_.integer("num_nodes", 1).value_or(1);
     const auto devices = base::parse_integer(each);
     if (!devices) {
-      shard("devices");
+      shard("devices", pretrains && nodes > 1 ? "hybrid_shard" : "full_shard");
       read_.reading().open["gpus"] =
           fmt::format("{}: devices: all GPUs of {}; give --gpus", read_.file(),
                       nodes == 1 ? "its node" : fmt::format("{} nodes", nodes));

@@ -38,6 +38,7 @@ class TrainerReader {
     read_kernels();
     read_adapters();
     ERGOMETER_TRY(read_sharding());
+    settle_weights();
     return read_.finish(kind_ == TrainerKind::kLlamaFactory
                             ? "a LLaMA-Factory configuration"
                             : "arguments of Hugging Face's Trainer");
@@ -139,6 +140,21 @@ class TrainerReader {
                       new_trl ? "TRL's default" : "without bf16 or fp16");
     if (tf32)
       read_.not_modelled("tf32", "time and power: products of FP32 in TF32; predicted in FP32");
+  }
+
+  /// A model that is loaded in 16 bit is trained so: autocast keeps no other copy. DeepSpeed does,
+  /// and FSDP under mixed precision; adapters are in FP32, and LLaMA-Factory makes its weights so.
+  void settle_weights() {
+    const std::string_view key = present({"torch_dtype", "dtype"});
+    const auto* zero = read_.said().find("zero");
+    const bool narrow = !key.empty() && base::lower(read_.text(key)).ends_with("bfloat16");
+    const bool mixed = read_.said_flag("bf16").value_or(false) &&
+                       (zero == nullptr || zero->text == "0") && is_off(read_.text("deepspeed"));
+    const bool adapts =
+        read_.said().find("lora") != nullptr || read_.reading().open.contains("lora");
+    if (narrow && mixed && !adapts && kind_ != TrainerKind::kLlamaFactory)
+      read_.set_fallback("master_weights", "false",
+                         fmt::format("{}: the model is loaded in BF16", key));
   }
 
   void read_recomputation() {

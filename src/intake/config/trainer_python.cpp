@@ -8,6 +8,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
+#include "intake/reader/python_text.h"
 
 namespace ergometer::intake {
 namespace {
@@ -38,133 +39,10 @@ constexpr std::array<std::string_view, 19> kMatters = {"fsdp_config",
 
 /// Of a file: whoever writes by hand stays below, and what is read of a name is looked up in all of
 /// the text.
-constexpr size_t kMostCalls = 100, kMostArguments = 500;
-
-int line_at(const std::string& text, size_t at) {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
-}
-
-/// Behind a string literal that begins at `at`; the end of the text if it never closes.
-size_t behind_string(const std::string& text, size_t at) {
-  const char quote = text[at];
-  const std::string triple(3, quote);
-  if (text.compare(at, 3, triple) == 0) {
-    const size_t end = text.find(triple, at + 3);
-    return end == text.npos ? text.size() : end + 3;
-  }
-  for (size_t i = at + 1; i < text.size(); ++i) {
-    if (text[i] == '\\')
-      ++i;
-    else if (text[i] == quote || text[i] == '\n')
-      return i + 1;
-  }
-  return text.size();
-}
-
-/// The text with comments and long strings made blank, so that offsets stay.
-std::string without_comments(std::string text) {
-  for (size_t i = 0; i < text.size();) {
-    if (text[i] == '#') {
-      while (i < text.size() && text[i] != '\n') text[i++] = ' ';
-    } else if (text[i] == '"' || text[i] == '\'') {
-      const size_t end = behind_string(text, i);
-      const bool long_one = text.compare(i, 3, std::string(3, text[i])) == 0;
-      for (; i < end; ++i)
-        if (long_one && text[i] != '\n') text[i] = ' ';
-    } else {
-      ++i;
-    }
-  }
-  return text;
-}
-
-struct PythonArgument {
-  std::string name;  ///< empty of a positional one
-  std::string value;
-  int line = 0;
-};
-
-std::string trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == text.npos) return "";
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
-}
-
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-PythonArgument argument_of(const std::string& text, size_t begin, size_t end) {
-  const size_t first = std::min(text.find_first_not_of(" \t\r\n", begin), end);
-  const std::string piece = trimmed(std::string_view(text).substr(begin, end - begin));
-  PythonArgument argument{"", piece, line_at(text, first)};
-  size_t at = 0;
-  while (at < piece.size() && is_word(piece[at])) ++at;
-  const size_t equals = std::min(piece.find_first_not_of(" \t", at), piece.size());
-  const bool named = at > 0 && equals < piece.size() && piece[equals] == '=' &&
-                     (equals + 1 == piece.size() || piece[equals + 1] != '=');
-  if (named) {
-    argument.name = piece.substr(0, at);
-    argument.value = trimmed(std::string_view(piece).substr(equals + 1));
-  }
-  return argument;
-}
-
-/// The arguments of the call whose parenthesis opens at `open`; one beyond the most, where there
-/// are more.
-std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t open) {
-  std::vector<PythonArgument> arguments;
-  int depth = 0;
-  size_t begin = open + 1;
-  for (size_t i = open; i < text.size();) {
-    const char c = text[i];
-    if (c == '"' || c == '\'') {
-      i = behind_string(text, i);
-      continue;
-    }
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    const bool ends = depth == 0, parts = depth == 1 && c == ',';
-    if (ends || parts) {
-      PythonArgument argument = argument_of(text, begin, i);
-      if (!argument.value.empty()) arguments.push_back(std::move(argument));
-      begin = i + 1;
-    }
-    if (ends || arguments.size() > kMostArguments) break;
-    ++i;
-  }
-  return arguments;
-}
-
-/// A string, number, True, False or None as a YAML value; nothing for anything else.
-std::optional<std::string> scalar(const std::string& text) {
-  if (text == "True" || text == "False") return base::lower(text);
-  if (text == "None") return "None";
-  std::string digits = text;
-  std::erase(digits, '_');
-  if (base::parse_number(digits)) return digits;
-  const bool quoted = text.size() >= 2 && (text[0] == '"' || text[0] == '\'');
-  if (quoted && behind_string(text, 0) == text.size() && text.back() == text[0])
-    return text.substr(1, text.size() - 2);
-  return std::nullopt;
-}
-
-/// The same, or a list of them, joined by commas.
-std::optional<std::string> literal(const std::string& text) {
-  const bool list = text.size() >= 2 && ((text[0] == '[' && text.back() == ']') ||
-                                         (text[0] == '(' && text.back() == ')'));
-  if (!list) return scalar(text);
-  std::string joined;
-  const std::vector<PythonArgument> items = arguments_of_call(text, 0);
-  if (items.size() > kMostArguments) return std::nullopt;
-  for (const PythonArgument& item : items) {
-    const auto value = item.name.empty() ? scalar(item.value) : std::nullopt;
-    if (!value) return std::nullopt;
-    joined += (joined.empty() ? "" : ",") + *value;
-  }
-  return joined;
-}
+constexpr size_t kMostCalls = 100, kMostArguments = kMostPythonArguments;
 
 /// A class or function whose arguments are read.
-enum class Callee { kArguments, kTrlArguments, kAdapters, kLoads, kTrains };
+enum class Callee { kArguments, kTrlArguments, kAdapters, kQuantizes, kLoads, kTrains };
 struct CalleeName {
   std::string_view name;
   Callee callee;
@@ -180,38 +58,31 @@ constexpr std::array kCallees = std::to_array<CalleeName>({
     {"RewardConfig", Callee::kTrlArguments},
     {"LoraConfig", Callee::kAdapters},
     {"get_peft_model", Callee::kAdapters},
-    {"BitsAndBytesConfig", Callee::kArguments},
+    {"BitsAndBytesConfig", Callee::kQuantizes},
     {"from_pretrained", Callee::kLoads},
     {"Trainer", Callee::kTrains},
     {"SFTTrainer", Callee::kTrains},
     {"DPOTrainer", Callee::kTrains},
 });
 
-/// Where parentheses open behind the name as a word of its own.
-std::vector<std::pair<size_t, size_t>> calls_of(const std::string& text, std::string_view name) {
-  std::vector<std::pair<size_t, size_t>> calls;
-  for (size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
-    if (at > 0 && is_word(text[at - 1])) continue;
-    const size_t open = text.find_first_not_of(" \t", at + name.size());
-    if (open != text.npos && text[open] == '(') calls.emplace_back(at, open);
-  }
-  return calls;
-}
-
 class PythonReader {
  public:
   PythonReader(const std::string& text, const std::string& file)
-      : text_(without_comments(text)), file_(file) {}
+      : text_(without_comments(text)), statements_(text_), file_(file) {}
 
   Result<Reading> read() {
     for (const CalleeName& it : kCallees)
       for (const auto& [at, open] : calls_of(text_, it.name)) {
-        if (is_definition(at)) continue;
+        if (is_definition(at) || is_left_alone(it.callee, at)) continue;
         trl_ = trl_ || it.callee == Callee::kTrlArguments;
         if (it.callee == Callee::kTrlArguments && it.name != "SFTConfig")
           other_ = preference_training(it.name, file_);
+        ERGOMETER_TRY(refuse_branch(it, at, open));
         ERGOMETER_TRY(read_call(it.callee, arguments_of_call(text_, open)));
+        if (it.callee <= Callee::kTrlArguments)
+          ERGOMETER_TRY(read_attributes(statements_.assigned(at), at));
       }
+    ERGOMETER_TRY(read_checkpointing());
     if (values_.empty())
       return input_error(fmt::format(
           "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
@@ -220,6 +91,7 @@ class PythonReader {
     ERGOMETER_ASSIGN(Reading reading,
                      read_trainer(values_, file_, trl_ ? TrainerKind::kTrl : TrainerKind::kPlain));
     if (other_) reading.leftovers.push_back(*other_);
+    for (const std::string& note : notes_) reading.notes.push_back(note);
     return reading;
   }
 
@@ -231,12 +103,124 @@ class PythonReader {
            before.ends_with("Processor.") || before.ends_with("Config.");
   }
 
+  /// A configuration that is made and given to nothing: of quantization, or of adapters.
+  bool is_left_alone(Callee callee, size_t at) const {
+    if (callee != Callee::kQuantizes && callee != Callee::kAdapters) return false;
+    const std::string name = statements_.assigned(at);
+    const bool given = callee == Callee::kQuantizes ? !calls_of(text_, "from_pretrained").empty()
+                                                    : text_.find("Trainer(") != text_.npos;
+    return given && !name.empty() && words_of(text_, name).size() == 1;
+  }
+
+  Result<void> in_branch(int line, std::string_view what, int branch) const {
+    return input_error(fmt::format(
+        "{}:{}: {} stands where line {} decides whether it counts, which is known only when the "
+        "script runs; give a copy of the script without that choice, or the arguments as YAML or "
+        "JSON",
+        file_, line, what, branch));
+  }
+  /// What only one of several ways through the script does.
+  Result<void> refuse_branch(const CalleeName& it, size_t at, size_t open) const {
+    if (it.callee >= Callee::kLoads) return {};
+    int branch = statements_.branch(at, behind_bracket(text_, open));
+    if (it.callee == Callee::kAdapters) branch = std::max(branch, chosen(statements_.assigned(at)));
+    if (branch == 0) return {};
+    return in_branch(line_at(text_, at), fmt::format("{}(...)", it.name), branch);
+  }
+  /// Line of `NAME if ... else ...`; 0 if there is none.
+  int chosen(const std::string& name) const {
+    if (name.empty()) return 0;
+    for (const size_t at : words_of(text_, name))
+      if (trimmed(std::string_view(text_).substr(at + name.size(), 8)).starts_with("if "))
+        return line_at(text_, at);
+    return 0;
+  }
+
+  /// args.bf16 = True behind the call that makes `args`: the last word counts.
+  Result<void> read_attributes(const std::string& name, size_t made) {
+    if (name.empty()) return {};
+    for (const size_t at : words_of(text_, name)) {
+      const size_t dot = at + name.size();
+      if (at < made || dot >= text_.size() || text_[dot] != '.' || statements_.nested(at) ||
+          trimmed(std::string_view(text_).substr(statements_.start(at), at - statements_.start(at)))
+                  .size() > 0)
+        continue;
+      size_t end = dot + 1;
+      while (end < text_.size() && is_word(text_[end])) ++end;
+      ERGOMETER_TRY(read_attribute(text_.substr(dot + 1, end - dot - 1), at, end));
+    }
+    return {};
+  }
+  Result<void> read_attribute(const std::string& name, size_t at, size_t end) {
+    const int line = line_at(text_, at);
+    const std::string rest = trimmed(
+        statements_.statement(at).substr(std::min(end - at, statements_.statement(at).size())));
+    const bool calls = name.starts_with("set_") && rest.starts_with('(');
+    const bool adds = rest.size() > 1 && rest[1] == '=' && rest[0] != '=';
+    if (calls || (adds && base::contains(kMatters, name)))
+      return input_error(fmt::format(
+          "{}:{}: found {}{}, which changes what was said above; write it as an argument of the "
+          "call",
+          file_, line, name, rest.substr(0, 40)));
+    if (!rest.starts_with('=') || rest.starts_with("==")) return {};
+    const int branch = statements_.branch(at, end);
+    if (branch != 0 && base::contains(kMatters, name)) return in_branch(line, name, branch);
+    ERGOMETER_TRY(count({PythonArgument{}}));
+    values_.erase(name);
+    return add_argument({name, trimmed(std::string_view(rest).substr(1)), line});
+  }
+
+  /// model.gradient_checkpointing_enable(), which holds whatever the arguments say.
+  Result<void> read_checkpointing() {
+    for (const char* name : {"gradient_checkpointing_disable", "gradient_checkpointing_enable"})
+      for (const auto& [at, open] : calls_of(text_, name)) {
+        if (is_definition(at)) continue;
+        const int line = line_at(text_, at);
+        const int branch = statements_.branch(at, behind_bracket(text_, open));
+        if (branch != 0) return in_branch(line, fmt::format("{}()", name), branch);
+        const bool on = std::string_view(name).ends_with("enable");
+        if (on)
+          values_["gradient_checkpointing"] = {"true", line};
+        else
+          values_.try_emplace("gradient_checkpointing", spec::FlatValue{"false", line});
+      }
+    return {};
+  }
+
   Result<void> read_call(Callee callee, const std::vector<PythonArgument>& arguments) {
     ++calls_;
     ERGOMETER_TRY(count(arguments));
-    for (const PythonArgument& argument : arguments)
-      ERGOMETER_TRY(read_argument(callee, argument, argument.line));
+    for (const PythonArgument& argument : arguments) {
+      const bool spreads = argument.value.starts_with("**") && callee != Callee::kTrains;
+      ERGOMETER_TRY(spreads ? read_spread(callee, argument)
+                            : read_argument(callee, argument, argument.line));
+    }
     return {};
+  }
+  /// TrainingArguments(**common): the literals of a dictionary that is written once.
+  Result<void> read_spread(Callee callee, const PythonArgument& argument) {
+    const std::string name = trimmed(std::string_view(argument.value).substr(2));
+    const auto items = is_changed(name) ? std::nullopt : dictionary_items(constant(name));
+    const auto again = [](const PythonArgument& it) { return it.value.starts_with("**"); };
+    if (!items || std::ranges::any_of(*items, again))
+      return input_error(fmt::format(
+          "{}:{}: found **{}, which is known only when the script runs; a dictionary of literals "
+          "that is written once, at the start of a line, can be read",
+          file_, argument.line, name.substr(0, 60)));
+    ERGOMETER_TRY(count(*items));
+    for (PythonArgument item : *items) {
+      item.line = argument.line;
+      ERGOMETER_TRY(read_argument(callee, item, item.line));
+    }
+    return {};
+  }
+  /// NAME["key"] = 1, NAME.update(...)
+  bool is_changed(const std::string& name) const {
+    if (name.empty() || !std::ranges::all_of(name, is_word)) return false;
+    return std::ranges::any_of(words_of(text_, name), [&](size_t at) {
+      const size_t next = text_.find_first_not_of(" \t", at + name.size());
+      return next != text_.npos && (text_[next] == '[' || text_[next] == '.' || text_[next] == '|');
+    });
   }
   Result<void> count(const std::vector<PythonArgument>& arguments) {
     arguments_ += arguments.size();
@@ -253,19 +237,21 @@ class PythonReader {
     };
     const bool loads = callee == Callee::kLoads, trains = callee == Callee::kTrains;
     if ((loads && is({"", "model_name", "pretrained_model_name_or_path"})) ||
-        (trains && is({"model"}))) {
+        (trains && is({"", "model"}))) {
       const std::string value = constant(argument.value);
       const auto name = literal(value);
       const bool named = name && value.find_first_of("\"'") == 0;
       return named ? add("model_name_or_path", *name, line) : Result<void>();
     }
     if (argument.name.empty()) return {};
+    if (loads && is({"torch_dtype", "dtype"})) return add_type(argument);
     if (loads && !is({"load_in_4bit", "load_in_8bit", "attn_implementation", "max_seq_length"}))
       return {};
     if (trains && !is({"max_seq_length", "packing"})) return {};
     if (callee == Callee::kAdapters && !is({"r", "target_modules"})) return {};
     if (callee == Callee::kAdapters) argument.name = "lora_" + argument.name;
-    return argument.value.starts_with('{') ? add_dictionary(argument) : add_argument(argument);
+    if (argument.value.starts_with('{')) return add_dictionary(argument);
+    return add_argument(argument);
   }
 
   /// What a name stands for that is given a value once, at the start of a line; else the text.
@@ -273,36 +259,48 @@ class PythonReader {
     if (name.empty() || !std::ranges::all_of(name, is_word)) return name;
     std::string value;
     int uses = 0;
-    for (size_t at = text_.find(name); at != text_.npos; at = text_.find(name, at + 1)) {
+    for (const size_t at : words_of(text_, name)) {
       const size_t next = text_.find_first_not_of(" \t", at + name.size());
-      if ((at > 0 && is_word(text_[at - 1])) || next == text_.npos) continue;
-      if (is_word(text_[at + name.size()])) continue;
+      if (next == text_.npos) continue;
       const std::string_view rest = std::string_view(text_).substr(next, 3);
       const bool first = at == 0 || text_[at - 1] == '\n';
-      // Other ways to bind it: `NAME += 1`, `for NAME in`, `f(NAME=2)`, `NAME: int`, `NAME, b =`.
+      // Other ways to bind it: `NAME += 1`, `for NAME in`, `def f(NAME=2)`, `NAME: int`, `NAME, b
+      // =`.
       const bool changes = rest.find_first_not_of("+-*/") != rest.npos &&
                            rest[rest.find_first_not_of("+-*/")] == '=';
-      const bool binds = rest[0] == ':' || changes || rest == "in " || (first && rest[0] == ',');
+      const bool given = statements_.nested(at) && !statements_.statement(at).starts_with("def ");
+      const bool binds = (!given && (rest[0] == ':' || changes)) || rest.starts_with(":=") ||
+                         rest == "in " || (first && rest[0] == ',');
       if (!binds || rest.starts_with("==")) continue;
       if (++uses > 1 || rest[0] != '=' || !first) return name;
-      value = trimmed(std::string_view(text_).substr(next + 1, text_.find('\n', next) - next - 1));
+      const std::string_view whole = statements_.statement(at);
+      value = trimmed(whole.substr(std::min(next + 1 - at, whole.size())));
     }
     return value.empty() ? name : value;
   }
 
+  /// torch.bfloat16, "auto"; what is none of those is said to be left out.
+  Result<void> add_type(const PythonArgument& argument) {
+    std::string value = constant(argument.value);
+    if (value.starts_with("torch.")) value = '"' + value.substr(6) + '"';
+    const auto said = literal(value);
+    if (said) return *said == "None" ? Result<void>() : add("torch_dtype", *said, argument.line);
+    notes_.push_back(fmt::format(
+        "{}:{}: {}: found {}, which is known only when the script runs; the weights are taken to "
+        "be trained in FP32",
+        file_, argument.line, argument.name, argument.value.substr(0, 60)));
+    return {};
+  }
+
   /// fsdp_config={"activation_checkpointing": True}
   Result<void> add_dictionary(const PythonArgument& argument) {
-    const std::vector<PythonArgument> items = arguments_of_call(argument.value, 0);
-    ERGOMETER_TRY(count(items));
-    for (const PythonArgument& item : items) {
-      const std::string& text = item.value;
-      if (text[0] != '"' && text[0] != '\'') continue;
-      const size_t key_end = behind_string(text, 0);
-      const size_t colon = text.find(':', key_end);
-      if (colon == text.npos || key_end < 2) continue;
-      ERGOMETER_TRY(add_argument({argument.name + '.' + text.substr(1, key_end - 2),
-                                  trimmed(std::string_view(text).substr(colon + 1)),
-                                  argument.line + item.line - 1}));
+    ERGOMETER_TRY(count(arguments_of_call(argument.value, 0)));
+    const auto items = dictionary_items(argument.value);
+    if (!items) return add_argument(argument);
+    for (const PythonArgument& item : *items) {
+      const PythonArgument inner{argument.name + '.' + item.name, item.value,
+                                 argument.line + item.line - 1};
+      ERGOMETER_TRY(item.value.starts_with('{') ? add_dictionary(inner) : add_argument(inner));
     }
     return {};
   }
@@ -330,17 +328,20 @@ class PythonReader {
   }
 
   Result<void> add_argument(const PythonArgument& argument) {
+    // What TRL hands to from_pretrained(...).
+    if (constexpr std::string_view kLoads = "model_init_kwargs."; argument.name.starts_with(kLoads))
+      return read_argument(Callee::kLoads,
+                           {argument.name.substr(kLoads.size()), argument.value, argument.line},
+                           argument.line);
     if (const auto value = literal(constant(argument.value)))
       return add(argument.name, *value, argument.line);
-    if (const auto value = product(argument.value))
+    if (const auto value = product(constant(argument.value)))
       return add(argument.name, std::to_string(*value), argument.line);
     // Nearly every GPU of the catalog has BF16, and those without are told apart by resolve.
     const bool asks_hardware = argument.value.find("bf16_supported") != std::string::npos ||
                                argument.value.find("bfloat16_supported") != std::string::npos;
     if (asks_hardware) return add(argument.name, "auto", argument.line);
-    if (!base::contains(kMatters, argument.name)) {
-      return {};
-    }
+    if (!base::contains(kMatters, argument.name.substr(0, argument.name.find('.')))) return {};
     return input_error(fmt::format(
         "{}:{}: {}: found {}, which is known only when the script runs; a literal can be read",
         file_, argument.line, argument.name, argument.value.substr(0, 60)));
@@ -358,10 +359,12 @@ class PythonReader {
   }
 
   const std::string text_;
+  const PythonStatements statements_;
   const std::string& file_;
   spec::FlatYaml values_;
   bool trl_ = false;
   size_t calls_ = 0, arguments_ = 0;
+  std::vector<std::string> notes_;
   std::optional<Leftover> other_;  ///< what it trains is no fine-tuning on texts
 };
 

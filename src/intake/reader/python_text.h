@@ -1,0 +1,68 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What can be read in Python text without running it.
+namespace ergometer::intake {
+
+/// Arguments that are read of one call: whoever writes by hand stays below.
+constexpr size_t kMostPythonArguments = 500;
+
+struct PythonArgument {
+  std::string name;   ///< empty of a positional one
+  std::string value;  ///< as written: "4", "cfg.size", "**common"
+  int line = 0;
+};
+
+int line_at(const std::string& text, size_t at);
+std::string trimmed(std::string_view text);
+bool is_word(char c);
+/// Behind a string literal that begins at `at`; the end of the text if it never closes.
+size_t behind_string(const std::string& text, size_t at);
+/// Behind the bracket that closes the one at `open`; the end of the text if it never closes.
+size_t behind_bracket(const std::string& text, size_t open);
+/// The text with comments and long strings made blank, so that offsets stay.
+std::string without_comments(std::string text);
+/// The arguments of the call whose parenthesis opens at `open`; one beyond the most, where there
+/// are more.
+std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t open);
+/// The items of `dict(a=1)` or `{"a": 1}` by name; nothing where it is none or a key is no string.
+std::optional<std::vector<PythonArgument>> dictionary_items(const std::string& text);
+/// A string, number, True, False or None as a YAML value, or a list of them, joined by commas.
+std::optional<std::string> literal(const std::string& text);
+/// Where the name stands as a word of its own.
+std::vector<size_t> words_of(const std::string& text, std::string_view name);
+/// Where parentheses open behind the name as a word of its own: the word, its parenthesis.
+std::vector<std::pair<size_t, size_t>> calls_of(const std::string& text, std::string_view name);
+
+/// Which statement a place belongs to, and what stands around it.
+class PythonStatements {
+ public:
+  /// `text` is free of comments and outlives this.
+  explicit PythonStatements(const std::string& text);
+
+  /// Where the statement begins that has the place.
+  size_t start(size_t at) const;
+  std::string_view statement(size_t at) const;
+  /// Whether the place is between brackets.
+  bool nested(size_t at) const { return nested_[at]; }
+  /// Line of an `if`, `elif`, `else`, `except` or `case` around the place, or of a conditional
+  /// expression that has what is written from `at` to `end`; 0 if there is none. A file's
+  /// `if __name__ == "__main__":` is none.
+  int branch(size_t at, size_t end) const;
+  /// The name that what begins at `at` is given to: `NAME = Call(...)`; empty if to none.
+  std::string assigned(size_t at) const;
+
+ private:
+  int enclosing_branch(size_t at) const;
+  size_t indent(size_t start) const;
+
+  const std::string& text_;
+  std::vector<size_t> starts_;
+  std::vector<bool> nested_;
+};
+
+}  // namespace ergometer::intake
