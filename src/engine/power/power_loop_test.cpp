@@ -362,7 +362,9 @@ TEST(PowerLoop, SmoothingBurnsWhatIsMissing) {
 TEST(PowerLoop, AClusterCapHolds) {
   const run::Run run = run_of({{"cluster_cap", "11000"}});
   EXPECT_LE(run.power.cluster_mean_w, 11000);
-  EXPECT_GT(run.power.cluster_mean_w, 9000);
+  // What governors keep below a cap, and waiting: fans are not counted as if they ran at full
+  // speed.
+  EXPECT_GT(run.power.cluster_mean_w, 10000);  // fans at full speed leave 9.7 kW
 }
 
 TEST(PowerLoop, TelemetryIsWhatSensorsShow) {
