@@ -277,6 +277,10 @@ TEST(Traffic, AllToAllAndSends) {
       traffic(collective_operator(CollectiveKind::kSendRecv, 5), inside(2)).intra_bytes, 5);
   EXPECT_DOUBLE_EQ(
       traffic(collective_operator(CollectiveKind::kSendRecv, 5), across(2, 2, 1)).nic_bytes, 5);
+  // A ring of 8 in 2 nodes: two of eight have their next neighbour in the other one.
+  const Traffic ring = traffic(collective_operator(CollectiveKind::kSendRecv, 8), across(8, 2, 1));
+  EXPECT_DOUBLE_EQ(ring.intra_bytes, 6);
+  EXPECT_DOUBLE_EQ(ring.nic_bytes, 2);
   EXPECT_EQ(traffic(collective_operator(CollectiveKind::kAllToAll, 5), inside(1)).intra_bytes, 0);
   EXPECT_EQ(traffic(gemm_operator(1, 1, 1), inside(8)).intra_bytes, 0);
 }

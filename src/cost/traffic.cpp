@@ -5,7 +5,8 @@
 //   ring, n ranks in N domains: a hop carries S (n-1)/n (all-reduce twice that); of the n hops N
 //     leave a domain, so one rank sends S (n-1)/n * N/n over NICs and S (n-1)/n * (n-N)/n inside;
 //     all inside for N = 1.
-//   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send: S.
+//   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send to the next
+//     of a ring: S, over NICs from N of the n; of a pair in two domains all.
 //   tokens once to each member that needs them: S u (p-1)/p inside and S v (N-1)/N over NICs, u and
 //     v the members and domains a token needs (workload/block/routing.cpp).
 //
@@ -19,6 +20,16 @@ namespace ergometer::cost {
 
 using workload::CollectiveKind;
 
+namespace {
+
+/// What a rank sends to its neighbour in a ring.
+Traffic by_hops(double bytes, double ranks, double domains) {
+  if (domains <= 1) return {bytes, 0};
+  return {bytes * (ranks - domains) / ranks, bytes * domains / ranks};
+}
+
+}  // namespace
+
 Traffic routed_traffic(double bytes, double ranks, double domains,
                        const workload::TokenRouting& routing) {
   const double local = ranks / domains;
@@ -30,8 +41,7 @@ Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where)
   if (op.kind != workload::OperatorKind::kCollective || where.size <= 1) return {};
   const double bytes = op.comm_bytes;
   const auto ranks = static_cast<double>(where.size), domains = static_cast<double>(where.nodes);
-  if (op.collective == CollectiveKind::kSendRecv)
-    return where.nodes > 1 ? Traffic{0, bytes} : Traffic{bytes, 0};
+  if (op.collective == CollectiveKind::kSendRecv) return by_hops(bytes, ranks, domains);
   if (op.routing.choices > 0) return routed_traffic(bytes, ranks, domains, op.routing);
   if (op.collective == CollectiveKind::kAllToAll) {
     const double local = ranks / domains;
@@ -39,8 +49,7 @@ Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where)
   }
   const double sent =
       (op.collective == CollectiveKind::kAllReduce ? 2 : 1) * bytes * (ranks - 1) / ranks;
-  if (where.nodes <= 1) return {sent, 0};
-  return {sent * (ranks - domains) / ranks, sent * domains / ranks};
+  return by_hops(sent, ranks, domains);
 }
 
 }  // namespace ergometer::cost

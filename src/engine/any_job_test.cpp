@@ -190,6 +190,47 @@ void expect_memory_adds_up(const run::Run& run) {
   EXPECT_EQ(m.fits, m.fit_probability >= 0.5);
 }
 
+Values at_constant_clocks(Values values) {
+  for (const char* condition : {"power_cap", "inlet_c", "cooling", "seed"})
+    std::erase_if(values, [&](const auto& one) { return one.first == condition; });
+  return with(std::move(values), "clocks", "constant");
+}
+
+void expect_links_carry(const run::Run& run) {
+  for (const run::Link& link : run.links) {
+    EXPECT_LE(link.utilization, 1 + 1e-9) << link.kind;
+    EXPECT_LE(link.mean_gb_per_s, link.peak_gb_per_s * (1 + 1e-9)) << link.kind;
+  }
+}
+
+/// Of nodes that have one card for all GPUs, stages that end within a node, rings across nodes.
+Values on_shared_cards(Random& random, Values values) {
+  for (const char* name : {"cluster", "gpus", "tp", "pp", "cp", "ga", "precision", "software"})
+    std::erase_if(values, [&](const auto& one) { return one.first == name; });
+  values.emplace_back("cluster", random.of<std::string>({"charllm-h100", "charllm-h200", "rtx-4090",
+                                                         "a40", "charllm-mi250"}));
+  values.emplace_back("gpus", random.of<std::string>({"4", "8", "16", "24", "32", "48"}));
+  values.emplace_back("tp", random.of<std::string>({"1", "1", "2", "4"}));
+  values.emplace_back("pp", random.of<std::string>({"1", "2", "2", "4"}));
+  values.emplace_back("cp", random.of<std::string>({"1", "1", "2", "4", "8"}));
+  values.emplace_back("ga", random.of<std::string>({"1", "2", "4"}));
+  return at_constant_clocks(std::move(values));
+}
+
+/// Nothing sends more in a step than its line carries, nor more in the mean than at most.
+TEST(AnyRandomJob, SendsNoMoreThanLinksCarry) {
+  Random random(5);
+  int64_t left = jobs_wanted();
+  while (left > 0 && !HasFailure()) {
+    const Values values = on_shared_cards(random, random_values(random));
+    const auto job = test::try_job_of(values);
+    if (!job) continue;
+    --left;
+    SCOPED_TRACE(typed(values));
+    if (const auto run = predicted(*job)) expect_links_carry(*run);
+  }
+}
+
 TEST(AnyRandomJob, AddsUp) {
   Random random(1);
   int64_t restless = 0;
@@ -219,12 +260,6 @@ std::optional<Values> with_twice(const Values& values, const spec::Job& job, boo
   return with(values, "cluster",
               fmt::format("{{extends: {}, {}: {} GB/s}}", job.cluster.name,
                           inside ? "intra_bandwidth" : "node_bandwidth", 2 * bytes_per_s / 1e9));
-}
-
-Values at_constant_clocks(Values values) {
-  for (const char* condition : {"power_cap", "inlet_c", "cooling", "seed"})
-    std::erase_if(values, [&](const auto& one) { return one.first == condition; });
-  return with(std::move(values), "clocks", "constant");
 }
 
 /// How much slower a step may come out although something got better, as a share of it. A faster

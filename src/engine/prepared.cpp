@@ -89,12 +89,12 @@ size_t first_launch(const plan::Role& role, int64_t micro_batch) {
 /// job's: `steps` times the distance of the two. Empty where they keep it.
 std::vector<HostStall> lost_leads(const Timeline& first, const Timeline& second, double steps,
                                   const plan::Plan& plan, int64_t micro_batch) {
-  constexpr double kRounding = 1e-9;
+  constexpr double kLateShare = 1e-9;
   const double gpu_s = second.step_s - first.step_s;
   std::vector<HostStall> stalls;
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     const double late_s = second.launches_s[role] - first.launches_s[role] - gpu_s;
-    if (late_s <= kRounding * gpu_s || waits_in_micro_batches(plan.roles[role])) continue;
+    if (late_s <= kLateShare * gpu_s || waits_in_micro_batches(plan.roles[role])) continue;
     stalls.resize(plan.roles.size());
     stalls[role] = {first_launch(plan.roles[role], micro_batch), steps * late_s};
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <utility>
@@ -75,11 +76,14 @@ void Judge::rule(Played& played) const {
   const Outcome &now = played.outcomes.front(), &before = unchanged_.front();
   if (!now.fits && (before.fits || now.memory_bytes > before.memory_bytes))
     return refuse("does not fit into memory");
-  const double slower =
+  if (options_.objective == Objective::kTime) return;
+  const double drawn =
       100 *
       (mean_of(played.outcomes, &Outcome::step_s) / mean_of(unchanged_, &Outcome::step_s) - 1);
-  if (options_.objective != Objective::kTime && slower > options_.most_slowdown_pct)
-    refuse(fmt::format("takes {:.1f} % longer", slower));
+  const double own = 100 * (played.outcomes.back().step_s / unchanged_.back().step_s - 1);
+  if (const double slower = std::max(drawn, own); slower > options_.most_slowdown_pct)
+    refuse(fmt::format("takes {:.1f} % longer{}", slower,
+                       own > drawn ? " with the job's own silicon" : ""));
 }
 
 std::vector<run::Rank> mean_ranks(const std::vector<Outcome>& outcomes) {

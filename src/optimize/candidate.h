@@ -41,7 +41,8 @@ struct Played {
 };
 
 /// Plays candidates on the seeds of the search, and says which are allowed: no more memory than
-/// there is, no longer step than the options grant.
+/// there is, no longer step than the options grant, neither in the mean over the seeds nor with the
+/// last of them, which is the job's own.
 class Judge {
  public:
   Judge(const Options& options, std::vector<uint64_t> seeds)

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "physics/gpu_power.h"
-#include "physics/heat.h"
 #include "physics/node_power.h"
 #include "spec/job/overrides.h"
 
@@ -25,23 +24,22 @@ struct Caps {
 };
 
 /// The equal share of a cluster's cap, as the engine gives it out.
-double share_of_cluster(const spec::Job& job) {
+double share_of_cluster(const spec::Job& job, double fans_w) {
   const auto node = physics::node_power(job.cluster.node);
-  const auto cooling = physics::cooling_parameters(job.cluster.node, job.conditions.cooling);
-  if (!node || !cooling) return 0;
+  if (!node) return 0;
   const double node_w =
       job.conditions.cluster_cap_w / static_cast<double>(job.nodes()) * node->supply_efficiency -
-      node->overhead_w() - node->supply_fixed_w - cooling->fan_w;
+      node->overhead_w() - node->supply_fixed_w - fans_w;
   return node_w / static_cast<double>(job.cluster.node.gpus);
 }
 
-Caps caps_of(const spec::Job& job, const physics::GpuPower& gpu) {
+Caps caps_of(const spec::Job& job, const physics::GpuPower& gpu, double fans_w) {
   const spec::Conditions& c = job.conditions;
   Caps caps;
   caps.lowest_w = gpu.lowest_cap_w;
   caps.highest_w = gpu.cap_w;  // never above the default: what supplies are built for
   double each = c.power_cap_w > 0 ? c.power_cap_w : gpu.cap_w;
-  if (c.cluster_cap_w > 0) each = std::min(each, share_of_cluster(job));
+  if (c.cluster_cap_w > 0) each = std::min(each, share_of_cluster(job, fans_w));
   caps.watts.assign(static_cast<size_t>(job.gpus), each);
   const int64_t per_node = job.cluster.node.gpus;
   for (const spec::Override& o : c.overrides) {
@@ -157,7 +155,7 @@ std::vector<Candidate> propose_caps(const Played& played, Objective objective) {
   std::vector<Candidate> candidates;
   const auto gpu = physics::gpu_power(job.cluster.node.gpu);
   if (!gpu || job.gpus % job.cluster.node.gpus != 0) return candidates;
-  const Caps caps = caps_of(job, *gpu);
+  const Caps caps = caps_of(job, *gpu, played.outcomes.front().fans_w);
   if (caps.watts.empty() || caps.lowest_w >= caps.highest_w) return candidates;
   const std::vector<run::Rank> ranks = mean_ranks(played.outcomes);
   if (caps.limited) add_shifts(job, ranks, caps, candidates);

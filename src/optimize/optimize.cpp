@@ -34,6 +34,13 @@ Outcome mean_outcome(const std::vector<Outcome>& outcomes) {
   return mean;
 }
 
+/// The job's own last.
+std::vector<uint64_t> seeds_and_own(const spec::Job& job, std::string_view purpose, size_t count) {
+  std::vector<uint64_t> seeds = seeds_for(job, purpose, count);
+  seeds.push_back(job.conditions.seed);
+  return seeds;
+}
+
 /// The faults of a job's GPUs and nodes on others: the next node, the other half of the node.
 spec::Job with_faults_moved(spec::Job job) {
   const int64_t nodes = job.nodes(), gpus = std::min(job.gpus, int64_t{job.cluster.node.gpus});
@@ -60,8 +67,7 @@ class Search {
   Search(const spec::Job& job, const Options& options, Result& result)
       : options_(options),
         result_(result),
-        cautious_(cautious(options)),
-        judge_(cautious_, seeds_for(job, "optimize search", kSearchSeeds)) {}
+        judge_(options, seeds_and_own(job, "optimize search", kSearchSeeds)) {}
 
   base::Result<void> run(const spec::Job& job) {
     ERGOMETER_ASSIGN(std::vector<Played> first, judge_.play_all({{"unchanged", job}}));
@@ -86,13 +92,6 @@ class Search {
   }
 
  private:
-  /// A little of the time granted is kept for silicon that the search has not seen.
-  static Options cautious(Options options) {
-    constexpr double kShare = 0.8;
-    options.most_slowdown_pct *= kShare;
-    return options;
-  }
-
   base::Result<void> turn(Knob knob) {
     for (size_t round = 0; round < kMostRounds; ++round) {
       ERGOMETER_ASSIGN(std::vector<Candidate> candidates, propose(knob, round));
@@ -195,7 +194,6 @@ class Search {
 
   const Options& options_;
   Result& result_;
-  Options cautious_;
   Judge judge_;
   Played best_;
   double unchanged_value_ = 1;
@@ -208,8 +206,7 @@ class Decision {
  public:
   Decision(const spec::Job& job, const Options& options, Result& result)
       : job_(job), options_(options), result_(result) {
-    seeds_ = seeds_for(job, "optimize decision", options.judges);
-    seeds_.push_back(job.conditions.seed);
+    seeds_ = seeds_and_own(job, "optimize decision", options.judges);
   }
 
   base::Result<void> run(std::vector<Candidate> finalists) {
@@ -259,9 +256,7 @@ class Decision {
 
   /// With the silicon that the job itself says.
   bool worse_as_given(size_t i) const {
-    const double slower = 100 * (own_[i].step_s / own_[0].step_s - 1);
-    return value_of(options_.objective, own_[i]) >= value_of(options_.objective, own_[0]) ||
-           (options_.objective != Objective::kTime && slower > options_.most_slowdown_pct);
+    return value_of(options_.objective, own_[i]) >= value_of(options_.objective, own_[0]);
   }
 
   base::Result<void> robustness() {

@@ -20,6 +20,8 @@ Outcome outcome_of(const spec::Job& job, const engine::Powered& powered,
   result.peak_w = powered.power.cluster_peak_w;
   result.max_c = powered.thermal.max_gpu_c;
   result.inlet_c = powered.thermal.inlet_c;
+  for (const run::PowerPart& part : powered.power.node_parts)
+    if (part.name == "fans") result.fans_w = part.watts;
   result.fits = memory.fits;
   result.memory_bytes = memory.worst().total();
   result.ranks = engine::rank_table(job, powered.timeline, powered.ranks);

@@ -23,7 +23,8 @@ struct Outcome {
   double peak_w = 0;        ///< cluster
   double max_c = 0;         ///< hottest GPU
   double inlet_c = 0;
-  bool fits = true;  ///< in memory
+  double fans_w = 0;  ///< a node's
+  bool fits = true;   ///< in memory
   double memory_bytes = 0;
   std::vector<run::Rank> ranks;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -81,23 +82,39 @@ void share_uplinks(const spec::Fabric& fabric, double stride, double members,
   }
 }
 
+/// The ranks [first, first + count) and those of all stages that lie in domains with them, as whole
+/// stages: {first, count}. With a rank map that may be any.
+std::pair<int64_t, int64_t> beside(const spec::Job& job, const Site& site, int64_t first,
+                                   int64_t count) {
+  if (!site.rank_of.empty()) return {0, job.gpus};
+  const int64_t domain = site.gpus_per_domain, stage = job.stage_ranks();
+  const int64_t begin = first / domain * domain;
+  const int64_t end = std::min(job.gpus, ((first + count - 1) / domain + 1) * domain);
+  const int64_t from = begin / stage * stage;
+  return {from, (end + stage - 1) / stage * stage - from};
+}
+
 /// The groups of one kind on the ranks [first, first + count), every one with what the collective
-/// model needs.
+/// model needs, and beside them the other stages' groups, with which they share NICs.
 class Groups {
  public:
   Groups(const spec::Job& job, int64_t first, int64_t count, RankGroup group)
-      : cluster_(job.cluster), site_(job), first_(first), count_(count), group_(group) {
+      : cluster_(job.cluster), site_(job), group_(group) {
     ERGOMETER_CHECK(count % group.size == 0, "groups tile the ranks");
-    groups_.resize(static_cast<size_t>(count / group.size));
-    std::tie(begin_, end_) = site_.range(first, count);
+    std::tie(first_, count_) = beside(job, site_, first, count);
+    own_ = static_cast<size_t>((first - first_) / group.size);
+    own_count_ = static_cast<size_t>(count / group.size);
+    groups_.resize(static_cast<size_t>(count_ / group.size));
+    std::tie(begin_, end_) = site_.range(first_, count_);
     locate();
     share_nics();
   }
 
   /// The group that decides: the slowest network share, then the widest reach.
   GroupPlacement worst() const {
-    const Group* worst = &groups_.front();
-    for (const Group& group : groups_) {
+    const auto own = std::span(groups_).subspan(own_, own_count_);
+    const Group* worst = &own.front();
+    for (const Group& group : own) {
       if (group.worse_than(*worst)) worst = &group;
     }
     GroupPlacement placement;
@@ -206,8 +223,9 @@ class Groups {
 
   const spec::Cluster& cluster_;
   Site site_;
-  int64_t first_, count_;
-  int64_t begin_ = 0, end_ = 0;  ///< the GPUs of these ranks lie in [begin, end)
+  int64_t first_ = 0, count_ = 0;   ///< ranks, with those beside
+  size_t own_ = 0, own_count_ = 0;  ///< of the groups, those on the ranks asked for
+  int64_t begin_ = 0, end_ = 0;     ///< the GPUs of these ranks lie in [begin, end)
   RankGroup group_;
   std::vector<Group> groups_;
   std::vector<size_t> owners_;

@@ -29,7 +29,8 @@ struct GroupPlacement {
   int64_t nodes = 1;           ///< scale-up domains the group touches
   int64_t ranks_per_node = 1;  ///< members in the domain that has the fewest of them
   /// Line rate one group gets from the NICs its members own on one node while all groups of this
-  /// kind communicate at once, bytes/s per direction; 0 when the group stays inside a domain.
+  /// kind communicate at once, those of other stages on the node too, bytes/s per direction; 0 when
+  /// the group stays inside a domain.
   double nic_bytes_per_s = 0;
   int64_t tiers = 0;  ///< switch tiers the traffic climbs: 0 inside a domain, 1 leaf, 2 spine, ...
   /// How many times less than `nic_bytes_per_s` the oversubscribed uplinks of the tiers below the

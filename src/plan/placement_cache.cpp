@@ -1,5 +1,6 @@
 #include "plan/placement_cache.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "spec/job/node_groups.h"
@@ -25,7 +26,9 @@ const GroupPlacement& PlacementCache::of(workload::GroupKind kind, int64_t stage
   if (kind == workload::GroupKind::kEmbedding) return pipeline(0, stages - 1);
   const bool world = kind == workload::GroupKind::kWorld || kind == workload::GroupKind::kStages;
   const int64_t offset = world ? 0 : stage * job_.stage_ranks() % period_;
-  const auto [entry, is_new] = known_.try_emplace({kind, offset, 0});
+  // Stages that follow share the last domain: how many there are matters where the job ends in it.
+  const int64_t behind = world ? 0 : (stages - 1 - stage) * job_.stage_ranks();
+  const auto [entry, is_new] = known_.try_emplace({kind, offset, std::min(behind, period_)});
   if (is_new) entry->second = placement(job_, kind, stage);
   return entry->second;
 }

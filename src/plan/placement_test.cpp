@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/placement_cache.h"
 #include "plan/test_job.h"
 #include "spec/settings/settings.h"
 
@@ -114,6 +115,24 @@ TEST(Placement, TheStudysNodesShareOneCardBetweenEightGpus) {
   expect_placement(placement(job, GroupKind::kData, 1), 1, 2, 0, 0);
   expect_placement(pipeline_placement(job, 0, 1), 2, 1, 12.5 / 8, 1);
   expect_placement(pipeline_placement(job, 3, 0), 2, 1, 12.5 / 8, 1);
+}
+
+TEST(Placement, StagesThatMeetOnANodeShareItsCard) {
+  // 24 GPUs, PP2 DP12: node 1 has half of either stage, and one card for both rings.
+  spec::Job job = make_job({.pp = 2, .dp = 12});
+  job.cluster = test::study_cluster();
+  expect_placement(placement(job, GroupKind::kData, 0), 2, 4, 12.5 / 2, 1);
+  expect_placement(placement(job, GroupKind::kData, 1), 2, 4, 12.5 / 2, 1);
+  // TP2 PP3 DP6: two rings a stage. The third begins with a node, which no other stage has.
+  job = make_job({.tp = 2, .pp = 3, .dp = 6});
+  job.cluster = test::study_cluster();
+  expect_placement(placement(job, GroupKind::kData, 0), 2, 2, 12.5 / 4, 1);
+  expect_placement(placement(job, GroupKind::kData, 1), 2, 2, 12.5 / 4, 1);
+  expect_placement(placement(job, GroupKind::kData, 2), 2, 2, 12.5 / 2, 1);
+  PlacementCache cache(job);
+  for (int64_t stage = 0; stage < 3; ++stage)
+    EXPECT_DOUBLE_EQ(cache.of(GroupKind::kData, stage).nic_bytes_per_s,
+                     placement(job, GroupKind::kData, stage).nic_bytes_per_s);
 }
 
 TEST(Placement, ExpertParallelismAcrossNodes) {

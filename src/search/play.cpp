@@ -7,10 +7,13 @@
 #include "engine/outcome/powered.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
+#include "physics/gpu_power.h"
 #include "search/simplest.h"
 
 namespace ergometer::search {
 namespace {
+
+constexpr size_t kWatts = 1;  ///< of `Limits::most`
 
 class Player {
  public:
@@ -25,6 +28,7 @@ class Player {
   std::vector<Played> play_all(std::span<const Found> found, bool with_physics) const;
   double value(const Played& played) const;
   bool within_limits(const Played& played) const;
+  std::optional<Played> capped(const Played& free, const std::vector<Played>& best) const;
   bool keeps_all_but(size_t limit, const Played& played) const;
   void sort(std::vector<Played>& played) const;
   int64_t keep_top(std::vector<Played>& best) const;
@@ -142,17 +146,33 @@ int64_t Player::play_limited(const std::vector<Found>& found, std::vector<Played
   return keep_top(best);
 }
 
+std::optional<Played> Player::capped(const Played& free, const std::vector<Played>& best) const {
+  const double cap_w = options_.limits.most[kWatts];
+  Played held{free.found, free.job, {}};
+  double& own_w = held.job.conditions.power_cap_w;
+  const auto gpu = physics::gpu_power(held.job.cluster.node.gpu);
+  if (!gpu || cap_w < gpu->lowest_cap_w || (own_w > 0 && own_w <= cap_w)) return {};
+  own_w = cap_w;
+  auto run = engine::simulate(held.job, {});
+  if (!run) return {};
+  held.run = std::move(*run);
+  const bool better = best.empty() || value(held) < value(best.front());
+  if (!better || !within_limits(held)) return {};
+  return held;
+}
+
 std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Played>& best) const {
   std::vector<LimitAnswer> answers;
   for (size_t i = 0; i < kLimits; ++i) {
     if (options_.limits.most[i] <= 0) continue;
-    LimitAnswer answer{i, {}};
+    LimitAnswer answer{i, {}, {}};
     if (const Found* found = kept.without(i)) {
       std::vector<Played> played = play_all(std::span(found, 1), true);
       // Better only because it does not keep to this limit, and keeps to the others.
       if (!played.empty() && keeps_all_but(i, played.front()) &&
           (best.empty() || value(played.front()) < value(best.front())))
         answer.without = std::move(played.front());
+      if (i == kWatts && answer.without) answer.capped = capped(*answer.without, best);
     }
     answers.push_back(std::move(answer));
   }

@@ -75,6 +75,9 @@ double played_value(Objective objective, const Played& played);
 struct LimitAnswer {
   size_t limit = 0;               ///< index into `Limits::most`
   std::optional<Played> without;  ///< the better one; none: this limit does not bind by itself
+  /// Of watts: that one under a power cap as high as the limit, where it keeps to all limits and is
+  /// better than what the search found within them.
+  std::optional<Played> capped;
 };
 
 /// What would need least memory of all that does not fit; on one rank, with what the allocator

@@ -195,6 +195,13 @@ spec::ClusterEvidence evidence_of(const spec::Job& job, const Problem& problem,
   return evidence;
 }
 
+/// Of the step's logarithm, what the fit leaves: another job may be off by as much.
+double leftover_of(const std::vector<Row>& rows) {
+  for (const Row& row : rows)
+    if (row.quantity.name == std::string_view("step")) return std::log(row.after / row.recorded);
+  return 0;
+}
+
 double form_of(const Recording& recording, const Predicted& predicted) {
   const engine::Uncertainty& u = engine::catalog_uncertainty();
   if (!recording.traced) return u.base;
@@ -230,7 +237,7 @@ base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, 
   }
   const spec::Job told = with_factors(job, found.x);
   ERGOMETER_ASSIGN(const Predicted after, predict(told, false));
-  twin.form = form_of(recording, after);
+  twin.form = std::hypot(form_of(recording, after), leftover_of(twin.rows));
   twin.cluster = told.cluster;
   twin.cluster.measured = evidence_of(job, problem, at);
   twin.cluster.measured->form = twin.form;

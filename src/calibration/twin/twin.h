@@ -41,7 +41,8 @@ struct Twin {
 /// predictions are `compare::measure`'s of the job. The covariance is the inverse of the cost's
 /// curvature where the fit ends. `form` is `form_deviation` times `measured_cluster` of
 /// catalog/tables/uncertainty.csv; without a trace it is not known better than the catalog's
-/// `base`. Input errors: nodes of several kinds; a job that cannot be simulated.
+/// `base`. What the fit leaves of the recorded step, ln(after / recorded), adds to it, as squares.
+/// Input errors: nodes of several kinds; a job that cannot be simulated.
 base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& job, size_t threads);
 
 }  // namespace ergometer::calibration::twin

@@ -82,6 +82,10 @@ void write_limits(base::JsonWriter& json, const SearchAnswer& answer) {
       json.key("without");
       write_played(json, *limit.without);
     }
+    if (limit.capped) {
+      json.key("capped");
+      write_played(json, *limit.capped);
+    }
   });
 }
 

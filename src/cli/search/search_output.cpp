@@ -185,6 +185,11 @@ std::string limit_lines(const SearchAnswer& answer, size_t width) {
                          whole_word(better.job, named_in(answer)),
                          base::format_seconds(better.run.performance.step_time_s), change,
                          search::Limits::of(better.run)[limit.limit], unit);
+      if (limit.capped)
+        told += fmt::format("; with --power-cap {0:g} instead it takes {2}, at {1:.4g} W",
+                            answer.options.limits.most[limit.limit],
+                            search::Limits::of(limit.capped->run)[limit.limit],
+                            base::format_seconds(limit.capped->run.performance.step_time_s));
     } else if (result.best.empty()) {
       told = "not the only one that rules everything out";
     } else {

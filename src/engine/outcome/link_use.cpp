@@ -49,7 +49,8 @@ run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, dou
   row.bytes_per_step = use.bytes * ranks_per_role;
   const double mean = step_s > 0 ? row.bytes_per_step / links / step_s : 0;
   row.mean_gb_per_s = mean / kGiga;
-  row.peak_gb_per_s = use.peak_bytes_per_s * ranks_per_link / kGiga;
+  // Operations side by side may send more than any of them alone.
+  row.peak_gb_per_s = std::max(use.peak_bytes_per_s * ranks_per_link, mean) / kGiga;
   row.utilization = line_bytes_per_s > 0 ? mean / line_bytes_per_s : 0;
   return row;
 }

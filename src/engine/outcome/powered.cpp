@@ -41,14 +41,26 @@ spec::Job with_nominal_conditions(const spec::Job& job) {
   return nominal;
 }
 
+/// What each GPU may draw where the cluster's nodes keep within `cluster_w` and the fans of each
+/// take `fans_w`.
+double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet) {
+  const physics::NodePower& node = fleet.node;
+  const double node_w = cluster_w / static_cast<double>(fleet.all_nodes) * node.supply_efficiency;
+  return (node_w - node.overhead_w() - node.supply_fixed_w - fans_w) /
+         static_cast<double>(fleet.gpus_per_node);
+}
+
+/// Equal caps of all GPUs, or lower ones that they have.
+void cap_each(double gpu_w, Fleet& fleet) {
+  for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+}
+
 /// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
 base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
   const auto nodes = static_cast<double>(fleet.all_nodes),
              gpus = static_cast<double>(fleet.gpus_per_node);
   const physics::NodePower& node = fleet.node;
-  const double node_w = cluster_w / nodes * node.supply_efficiency - node.overhead_w() -
-                        node.supply_fixed_w - fleet.cooling.fan_w;
-  const double gpu_w = node_w / gpus;
+  const double gpu_w = share_of_cluster(cluster_w, fleet.cooling.fan_w, fleet);
   if (gpu_w < fleet.kind.lowest_cap_w)
     return base::input_error(fmt::format(
         "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets {:.0f} "
@@ -56,16 +68,8 @@ base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
         "the lowest cap it takes",
         cluster_w, nodes * node.ac_w(gpus * fleet.kind.lowest_cap_w, fleet.cooling.fan_w),
         fleet.kind.lowest_cap_w));
-  for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+  cap_each(gpu_w, fleet);
   return {};
-}
-
-/// The job's GPUs under the caps of its conditions.
-base::Result<Fleet> capped_fleet(const spec::Job& job) {
-  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
-  if (job.conditions.cluster_cap_w > 0)
-    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
-  return fleet;
 }
 
 /// A job's GPUs, their work and their heat under its conditions. Heat points at the GPUs, so it
@@ -75,18 +79,41 @@ struct Scene {
   Fleet fleet;
   cost::EnergyTable energies;
   StepActivities activity;
+  std::vector<physics::ClockLimits> told;  ///< the GPUs' limits without the cluster's cap
   FleetHeat heat{fleet, job.cluster.node};
   Played played() { return {job.conditions, activity, fleet, heat}; }
 };
 
 base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
-  ERGOMETER_ASSIGN(Fleet fleet, capped_fleet(job));
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
+  std::vector<physics::ClockLimits> told = fleet.limits;
+  if (job.conditions.cluster_cap_w > 0)
+    ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
   ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
   cost::EnergyTable energies = cost::price_energy(model, input.plan);
   StepActivities activity =
       step_activities(input, energies, cost::price_load_energy(model, input.plan), slicing(fleet));
   return std::unique_ptr<Scene>(
-      new Scene{job, std::move(fleet), std::move(energies), std::move(activity)});
+      new Scene{job, std::move(fleet), std::move(energies), std::move(activity), std::move(told)});
+}
+
+/// Brings the job to rest within its cluster's cap: GPUs get what fans leave at the speed that they
+/// then have, which is below the full speed that caps began with.
+void settle_in_cap(PowerLoop& loop, Scene& scene) {
+  constexpr int kMostRounds = 8;
+  constexpr double kNearW = 1;
+  Fleet& fleet = scene.fleet;
+  double fans_w = fleet.cooling.fan_w;
+  for (int round = 0; round < kMostRounds; ++round) {
+    loop.settle(scene.played());
+    double most_w = 0;
+    for (int64_t node = 0; node < fleet.nodes; ++node)
+      most_w = std::max(most_w, scene.heat.fans_w(node));
+    if (std::abs(most_w - fans_w) < kNearW) return;
+    fans_w = most_w;
+    fleet.limits = scene.told;
+    cap_each(share_of_cluster(scene.job.conditions.cluster_cap_w, fans_w, fleet), fleet);
+  }
 }
 
 /// What a folded plan leaves out is not like what it has: nothing of it counts.
@@ -165,6 +192,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   }
   if (!loop.steady()) return unsteady();
   Scene& scene = differs ? *own : *nominal;
+  if (job.conditions.cluster_cap_w > 0) settle_in_cap(loop, scene);
   const Fleet& fleet = scene.fleet;
   const FleetHeat& heat = scene.heat;
   PowerRecord record(fleet);
@@ -223,7 +251,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   if (options.intervals) {
     spec::Job alike = job;
     alike.conditions.seed = 0;
-    ERGOMETER_ASSIGN(const Fleet fleet_alike, capped_fleet(alike));
+    ERGOMETER_ASSIGN(Fleet fleet_alike, make_fleet(alike));
+    cap_each(std::ranges::max(fleet.limits, {}, &physics::ClockLimits::cap_w).cap_w, fleet_alike);
     add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));

@@ -40,6 +40,13 @@ std::string energy(double mwh) { return base::format_si(mwh * 1e6, "Wh"); }
 std::string cubic_metres(double m3) { return count(m3) + " m3"; }
 std::string tonnes(double t) { return fmt::format("{} t CO2", count(t)); }
 
+/// What the building's limit makes of the longest phase's step.
+std::string under_limit(const campaign::Training& training) {
+  const auto& longest = std::ranges::max(training.phases, {}, &campaign::PlayedPhase::training_s);
+  if (longest.step_s <= longest.unlimited_step_s) return "";
+  return fmt::format(", {} under the building's limit", base::format_seconds(longest.step_s));
+}
+
 std::string what_runs(const Campaign& campaign) {
   const spec::Job& job = campaign.training.job;
   const spec::Parallelism& p = job.parallelism;
@@ -51,9 +58,9 @@ std::string what_runs(const Campaign& campaign) {
            kWidth, 0) +
       fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,
                   p.dp, job.training.global_batch, job.training.seq_length) +
-      fmt::format("step {} ({} to {}, 90 %)\n", base::format_seconds(step.step_time_s),
+      fmt::format("step {} ({} to {}, 90 %){}\n", base::format_seconds(step.step_time_s),
                   base::format_seconds(step.step_time_s_low),
-                  base::format_seconds(step.step_time_s_high));
+                  base::format_seconds(step.step_time_s_high), under_limit(campaign.training));
   const run::Memory& memory = campaign.training.memory;
   if (!memory.fits)
     text += wrap(memory.advice, kWidth, 0) + "\nThe run below is that of the job if it did fit.\n";

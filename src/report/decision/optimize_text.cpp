@@ -130,7 +130,10 @@ std::string on_the_way(const Result& result, const TextStyle& style) {
                         fmt::format("{:+.1f} %", row->gain_pct));
     if (!row->allowed) text += fmt::format("    not allowed: {}\n", row->refusal);
   }
-  return text + "  * taken by the search; means over three draws of silicon\n";
+  return text +
+         "  * taken by the search; means over three draws of silicon and the job's own. How much\n"
+         "  longer a step takes is against the unchanged job at the same conditions, in the mean\n"
+         "  and with the job's own silicon\n";
 }
 
 std::string frontier(const Result& result, const TextStyle& style) {

@@ -65,7 +65,8 @@ base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job
   if (field == "mean_gb_per_s") return mean_rate(name, run, job, *link);
   if (field == "peak_gb_per_s")
     return number_node(name, link->peak_gb_per_s, "",
-                       "the highest mean rate of any single operator on this kind of link");
+                       "the highest mean rate of any single operator on this kind of link, or the "
+                       "mean where several at once come to more");
   if (field == "utilization") {
     Explanation share = number_node(name, link->utilization, "", "mean_gb_per_s / line rate");
     share.inputs = {mean_rate("mean_gb_per_s", run, job, *link), line_rate(job, *link)};
