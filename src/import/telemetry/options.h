@@ -14,7 +14,7 @@ struct TelemetryOptions {
   /// Seconds between the rows of a GPU where nothing says when they were read (dmon's text).
   double sample_period_s = 1;
   bool sample_period_said = false;  ///< by the user; else it is dmon's default
-  bool dumps = false;  ///< flight recorders' dumps are wanted; else they are left out
+  bool dumps = false;               ///< flight recorders' dumps are wanted; else they are left out
 };
 
 }  // namespace ergometer::importer
