@@ -295,6 +295,8 @@ class ArgumentReader {
     else if (argument.name == "cross_entropy_fusion_impl")
       settings_.set("linear_cross_entropy_fusion", value == "linear" ? "true" : "false",
                     origin(argument));
+    else if (argument.name == "cuda_graph_impl")
+      settings_.set("cuda_graphs", value == "none" ? "false" : "true", origin(argument));
     else if (argument.name == "attention_head_type") {
       if (value != "multiquery") return true;
       model_["group_query_attention"] = true;

@@ -32,6 +32,24 @@ torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py ${MODEL_ARGS[@]} \
   --recompute-activations --lr 0.0001 --save /nowhere
 )";
 
+// The implementation is what switches graphs on; --enable-cuda-graph is its older word.
+TEST(MegatronArguments, GraphsByTheirImplementation) {
+  const auto graphs = [](const std::string& words) {
+    const TestFile file("graphs.sh",
+                        "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --bf16 "
+                        "--micro-batch-size 1 " +
+                            words);
+    std::vector<std::string> ignored;
+    const auto settings = read_megatron_arguments(file.path, ignored);
+    const auto* value = settings ? settings->find("cuda_graphs") : nullptr;
+    return value == nullptr ? "-" : value->text;
+  };
+  EXPECT_EQ(graphs("--cuda-graph-impl local"), "true");
+  EXPECT_EQ(graphs("--cuda-graph-impl none"), "false");
+  EXPECT_EQ(graphs("--enable-cuda-graph"), "true");
+  EXPECT_EQ(graphs(""), "-");
+}
+
 TEST(MegatronArguments, ALaunchScript) {
   const TestFile file("launch.sh", kScript);
   std::vector<std::string> ignored;

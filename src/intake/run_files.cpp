@@ -28,6 +28,15 @@ class RunFile {
   RunFile(const spec::FlatYaml& values, const std::string& file, const ScriptContext& context)
       : values_(values), file_(file), context_(context) {}
 
+  /// As many lines as there are nodes, which is what tasks count.
+  static std::string addresses(int64_t nodes) {
+    constexpr int64_t kMost = 1024;
+    std::string lines = "10.0.0.1";
+    for (int64_t node = 1; node < std::min(nodes, kMost); ++node)
+      lines += fmt::format("\n10.0.{}.{}", (node + 1) / 256, (node + 1) % 256);
+    return lines;
+  }
+
   /// SkyPilot runs its text on every node.
   Asked asked_of_sky(StartedProgram& program) const {
     const int64_t nodes = std::max<int64_t>(1, launcher_number(text("num_nodes")));
@@ -35,7 +44,8 @@ class RunFile {
     const int64_t each = key.empty() ? 0 : gpus_of_node(key);
     take_environment("envs.", program);
     program.environment["SKYPILOT_NUM_NODES"] = std::to_string(nodes);
-    program.unknown.insert({"SKYPILOT_NODE_RANK", "SKYPILOT_NODE_IPS"});
+    program.unknown.insert("SKYPILOT_NODE_RANK");
+    program.environment["SKYPILOT_NODE_IPS"] = addresses(nodes);
     if (each == 0) return {};
     program.environment["SKYPILOT_NUM_GPUS_PER_NODE"] = std::to_string(each);
     return {std::min(nodes * each, spec::kMostRanks), where(key), "num_nodes x accelerators"};

@@ -25,6 +25,9 @@ TEST(RunFiles, GpusThatSkyPilotAsksFor) {
   const std::string all =
       "--nnodes $SKYPILOT_NUM_NODES --nproc-per-node $SKYPILOT_NUM_GPUS_PER_NODE";
   EXPECT_EQ(of_sky("num_nodes: 4\nresources: {accelerators: \"H100:8\"}\n", "gpus", all), "32");
+  EXPECT_EQ(of_sky("num_nodes: 2\nresources: {accelerators: \"H100:8\"}\n", "gpus",
+                   "--nnodes $(echo \"$SKYPILOT_NODE_IPS\" | wc -l) --nproc-per-node 8"),
+            "16");
   EXPECT_EQ(of_sky("resources: {accelerators: {H100: 8}}\n", "gpus", all), "8");
   EXPECT_EQ(of_sky("resources: {accelerators: [H100:4, A100:4]}\n", "gpus", all), "4");
   EXPECT_EQ(of_sky("num_nodes: 2\nresources: {accelerators: H100}\n", "gpus", all), "2");

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
@@ -86,6 +88,15 @@ BatchLines read_batch_lines(const std::string& script, ShellSession& session, Sh
   return lines;
 }
 
+/// Slurm numbers the GPUs that a job gets of a node; scripts count them.
+void show_gpus(int64_t count, ShellState& state) {
+  constexpr int64_t kMost = 128;
+  if (count < 1 || count > kMost || state.variables.contains("CUDA_VISIBLE_DEVICES")) return;
+  std::string numbers = "0";
+  for (int64_t gpu = 1; gpu < count; ++gpu) numbers += fmt::format(",{}", gpu);
+  export_variable("CUDA_VISIBLE_DEVICES", numbers, state);
+}
+
 }  // namespace
 
 void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
@@ -137,6 +148,7 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
                      {"SLURM_NTASKS", "SLURM_NPROCS"});
   if (batch.nodes > 0 && batch.gpus > 0 && batch.gpus_per_node == 0)
     batch.gpus_per_node = batch.gpus / batch.nodes;
+  show_gpus(batch.gpus_per_node, state);
 }
 
 void set_batch_of_environment(ShellRun& run) {

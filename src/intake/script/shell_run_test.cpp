@@ -326,6 +326,9 @@ TEST(ShellRun, BatchScripts) {
   EXPECT_EQ(started("#SBATCH --nodes=4 --gres=gpu:8\nsrun run $SLURM_NNODES $((SLURM_NNODES*8)) "
                     "$SLURM_PROCID"),
             "srun|run|4|32|<?>");
+  EXPECT_EQ(started("#SBATCH --gpus-per-node=4\n"
+                    "run $(echo $CUDA_VISIBLE_DEVICES | tr ',' '\\n' | wc -l)"),
+            "run|4");
   EXPECT_EQ(
       started(
           "#SBATCH -N 2\nN=($(scontrol show hostnames $SLURM_JOB_NODELIST))\nrun ${#N[@]} ${N[0]}"),
