@@ -173,6 +173,20 @@ TEST(Trainer, ReadsNoMoreCallsThanAHandWrites) {
             std::string::npos);
 }
 
+TEST(Trainer, FrozenPartsAreNotFollowed) {
+  const std::string frozen =
+      "for p in model.base.parameters():\n    p.requires_grad = False\n"
+      "args = TrainingArguments(per_device_train_batch_size=4)\n";
+  const auto full = parse_trainer_python(frozen, "a.py");
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_TRUE(left(*full, Leftover::Kind::kNotModelled, "requires_grad"));
+  // Adapters' scripts freeze the model by hand.
+  const auto lora =
+      parse_trainer_python(frozen + "peft = LoraConfig(r=8)\nuse(model, peft)\n", "a.py");
+  ASSERT_TRUE(lora) << lora.error().message;
+  EXPECT_FALSE(left(*lora, Leftover::Kind::kNotModelled, "requires_grad"));
+}
+
 TEST(Trainer, AxolotlNeedsAnAdapter) {
   const auto full =
       parse_axolotl("base_model: Qwen/Qwen3-8B\nlora_r: 8\nmicro_batch_size: 2\n", "a.yml");

@@ -275,6 +275,8 @@ class TrainerReader {
       if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
       read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
     }
+    if (read_.find("requires_grad") != nullptr && !adapts)
+      read_.not_modelled("requires_grad", "memory and time: parts of the model are not trained");
     if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
       read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));
     read_quantization(adapts);

@@ -88,6 +88,7 @@ class PythonReader {
           "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
           "written in it",
           file_));
+    read_frozen();
     ERGOMETER_ASSIGN(Reading reading,
                      read_trainer(values_, file_, trl_ ? TrainerKind::kTrl : TrainerKind::kPlain));
     if (other_) reading.leftovers.push_back(*other_);
@@ -185,6 +186,14 @@ class PythonReader {
           values_.try_emplace("gradient_checkpointing", spec::FlatValue{"false", line});
       }
     return {};
+  }
+
+  /// Which of a model's parts a loop leaves untrained is not followed, but that it does.
+  void read_frozen() {
+    for (const char* words :
+         {"requires_grad = False", "requires_grad=False", "requires_grad_(False)"})
+      if (const size_t at = text_.find(words); at != text_.npos)
+        values_.try_emplace("requires_grad", spec::FlatValue{"False", line_at(text_, at)});
   }
 
   Result<void> read_call(Callee callee, const std::vector<PythonArgument>& arguments) {
