@@ -68,7 +68,8 @@ WhatIf Asked::with_network(std::string more, double bytes_per_s) const {
 }
 
 WhatIf Asked::with_gpus(int64_t gpus) const {
-  const std::string more = fmt::format("{} more GPUs, {}", gpus - winner_.job.gpus, gpus);
+  const std::string more = fmt::format("{} more GPU{}, {}", gpus - winner_.job.gpus,
+                                       gpus - winner_.job.gpus == 1 ? "" : "s", gpus);
   const spec::Cluster& cluster = winner_.job.cluster;
   if (cluster.nodes > 0 && gpus > cluster.nodes * cluster.node.gpus)
     return {more, fmt::format("{} has {}", cluster.name, cluster.nodes * cluster.node.gpus), {}};

@@ -261,9 +261,10 @@ void check_vision(SettingReader& read, const Job& job) {
   // Of samples, what is longer than a sequence is cut.
   const int64_t tokens = t.images_per_sample * t.tokens_per_image;
   if (tokens > t.seq_length)
-    read.refuse(fmt::format("{}: {} of {} tokens are more than {}; try fewer, or --seq {}",
+    read.refuse(fmt::format("{}: {} of {} tokens {} more than {}; try fewer, or --seq {}",
                             read.said(kImagesName, t.images_per_sample),
                             t.images_per_sample == 1 ? "an image" : "images", tokens,
+                            t.images_per_sample == 1 ? "is" : "are",
                             read.said("seq_length", t.seq_length), tokens));
 }
 
