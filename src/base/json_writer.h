@@ -54,7 +54,7 @@ class JsonWriter {
   /// An array under a name: of values,
   template <class Values>
   JsonWriter& list(std::string_view name, const Values& values, Layout layout = Layout::kLines) {
-    return array(name, layout, values, [this](const auto& each) { value(each); });
+    return array(name, layout, values, [this](const auto& each) { this->value(each); });
   }
   /// of what `write(element)`, or `write(*this, element)`, makes of each element,
   template <class Elements, class Write>
