@@ -154,7 +154,8 @@ class SimulatedDevice : public Device {
     ++steps_;
     instant_.add(now_s(), total_w * gpu_.silicon.sensor_gain);
     average_.add(now_s(), total_w * gpu_.silicon.sensor_gain);
-    thermal_.advance(gpu_.power, thermal_periods_.pass(kStepS), heat_.die_c()[0], heat_.memory_c()[0], clock_.clock_hz);
+    thermal_.advance(gpu_.power, thermal_periods_.pass(kStepS), heat_.die_c()[0],
+                     heat_.memory_c()[0], clock_.clock_hz);
     if (steps_ % kStepsPerDecision == 0) decide();
   }
   DeviceSample sample(double over_s) const {

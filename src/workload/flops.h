@@ -10,8 +10,8 @@ namespace ergometer::workload {
 /// vocabulary projection included; `training.attention_flops_full` counts the whole attention
 /// square. Documents count each for its own tokens and length, packed or not, without padding
 /// (frameworks count a packed sequence as one document, which can make more than the GPU's peak).
-/// Equals the sum of `model_flops` over the step's operators and ranks exactly, but for documents of
-/// unlike length.
+/// Equals the sum of `model_flops` over the step's operators and ranks exactly, but for documents
+/// of unlike length.
 base::Flops model_flops_per_step(const spec::Job& job);
 
 /// The same plus what recomputation repeats, and with padding.

@@ -349,7 +349,8 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   ERGOMETER_ASSIGN(auto simulated, simulated_run(arguments.words));
   if (simulated) {
     ERGOMETER_ASSIGN(const int status, analyze_simulated(*simulated, arguments, console));
-    if (arguments.has("report")) ERGOMETER_TRY(write_page(std::move(*simulated), arguments, console));
+    if (arguments.has("report"))
+      ERGOMETER_TRY(write_page(std::move(*simulated), arguments, console));
     return status;
   }
   ERGOMETER_ASSIGN(auto operations, operations_of(arguments));

@@ -152,7 +152,7 @@ Loss slow_matrices(const EngineInput& input, const Work& work,
   const double flops =
       workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
   if (best <= 0 || work.matrix_s <= 0) return {};
-  if (work.reading_s > work.matrix_s / 2)
+  if (!input.job.trains() && work.reading_s > work.matrix_s / 2)
     return {
         work.matrix_s - flops / best,
         fmt::format("HBM: GEMMs and attention, which read weights and cache for few tokens each, "

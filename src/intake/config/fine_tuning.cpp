@@ -226,11 +226,14 @@ class FineTuningReader {
     for (const Part& part : kParts)
       if (read_.flag(part.word, part.otherwise))
         modules += fmt::format("{}{}", modules.empty() ? "" : ",", part.modules);
+    if (modules.empty())
+      return read_.refuse("lora_query",
+                          "true, or lora_key, lora_value, lora_projection or lora_mlp: adapters of "
+                          "no matrix train nothing");
     const auto rank = read_.integer("lora_r", 1).value_or(8);
     read_.set("mode", "lora", "lora_r");
     read_.set("lora", std::to_string(rank), "lora_r");
-    read_.set("lora_targets", spec::lora_targets(modules, unknown).value_or(kPeftTargets),
-              "lora_query");
+    read_.set("lora_targets", *spec::lora_targets(modules, unknown), "lora_query");
   }
 
   void read_automodel() {

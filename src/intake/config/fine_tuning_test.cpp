@@ -66,6 +66,10 @@ TEST(FineTuning, LitGptDependsOnWhatIsDone) {
   EXPECT_EQ(said(*tuned, "recompute_granularity"), "-");
   EXPECT_TRUE(tuned->open.contains("seq_length"));
   EXPECT_FALSE(read_fine_tuning("LitGPT", words({}), "a", "finetune_adapter_v2"));
+  const auto none = read_fine_tuning(
+      "LitGPT", words({{"lora_query", "false"}, {"lora_value", "false"}}), "a", "finetune_lora");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("lora_query"), std::string::npos) << none.error().message;
   const auto quantized = read_fine_tuning(
       "LitGPT", words({{"devices", "2"}, {"quantize", "bnb.nf4-dq"}, {"precision", "bf16-true"}}),
       "a", "finetune_lora");

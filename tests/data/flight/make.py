@@ -96,7 +96,7 @@ class Rank:
             "retired": ended, "timeout_ms": 600000, "is_p2p": p2p,
             "frames": [{"name": "wrapper", "filename": "/usr/lib/python3/dist-packages/torch/distributed/c10d_logger.py",
                         "line": 81},
-                       {"name": "train_step", "filename": "/work/job/train.py", "line": line}],
+                       {"name": "train_step", "filename": "/home/job/train.py", "line": line}],
         })
         if ended:
             self.entries[-1]["duration_ms"] = milliseconds
