@@ -153,9 +153,9 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   const double keys = visited_keys(op);
   const double rate = device.rate(spec::Precision::kBf16) *
                       (shape.backward ? attention.backward : attention.forward) *
-                      (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) *
-                      (shape.sinks ? attention.sinks : 1) * head_factor(attention, shape) *
-                      (keys / (keys + attention.length_ramp)) *
+                      (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) * attention.rate *
+                      (shape.sinks ? attention.sinks : 1) * (shape.masked ? attention.masked : 1) *
+                      head_factor(attention, shape) * (keys / (keys + attention.length_ramp)) *
                       (tiles / (tiles + ramp * device.sms));
   const double compute_s = op.flops > 0 ? op.flops / rate : 0;  // no keys, no rate
   return roofline(compute_s, memory_s, attention.fixed_s + device.kernel_latency_s * op.kernels);

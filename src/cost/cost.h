@@ -54,22 +54,23 @@ struct HostCosts {
   double tensor_collective_s = 0;  ///< further, of a tensor-parallel one, by the ranks of its group
   double inner_launch_s = 0;       ///< of a kernel from inside another operator's call
   double backward_launch = 1;      ///< backward's share of launch_s: autograd runs it from C++
+  double checkpoint_s = 0;         ///< of a checkpointed layer, beside its second forward
   double expert_cast_s = 0;        ///< to quantize one expert's tensor, beside its launches
 
   /// Host time to launch an operator's kernels: the first pays for the operator's Python and
   /// autograd, those behind it and those of inner operators come from code that already runs.
   double host_s(const workload::Operator& op) const {
     if (op.captured) return captured_launch_s * op.kernels;
-    const double cast_s = expert_cast_s * op.expert_casts;
+    const double beside_s = expert_cast_s * op.expert_casts + (op.reruns ? checkpoint_s : 0);
     if (op.kind == workload::OperatorKind::kCollective)
-      return collective_launch_s * op.kernels + cast_s +
+      return collective_launch_s * op.kernels + beside_s +
              (op.group == workload::GroupKind::kTensor && op.kernels > 0 ? tensor_collective_s : 0);
     const bool backward =
         op.pass == workload::Pass::kBackward || op.pass == workload::Pass::kWeight;
     const int calls = op.inner || op.kernels == 0 ? 0 : 1;
     return (launch_s * calls + inner_launch_s * (op.kernels - calls)) *
                (backward ? backward_launch : 1) +
-           cast_s;
+           beside_s;
   }
 };
 

@@ -129,6 +129,7 @@ HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
   host.inner_launch_s = r.or_else("host.kernel", host.launch_s);
   host.collective_launch_s = r.need("host.collective");
   host.backward_launch = r.or_else("host.backward", 1);
+  host.checkpoint_s = r.or_else("host.checkpoint", 0);
   host.expert_cast_s = r.or_else("host.expert_cast", 0);
   host.tensor_collective_s =
       r.or_else("host.collective_rank", 0) * static_cast<double>(job.parallelism.tp);
@@ -137,7 +138,7 @@ HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
   // Every collective waits for the slowest host, too; a slower CPU takes longer for all of it.
   const double factor = straggling * job.cluster.node.parameters.value_or("host.factor", 1);
   for (double* seconds : {&host.launch_s, &host.inner_launch_s, &host.expert_cast_s,
-                          &host.collective_launch_s, &host.tensor_collective_s})
+                          &host.checkpoint_s, &host.collective_launch_s, &host.tensor_collective_s})
     *seconds *= factor;
   return host;
 }
@@ -286,7 +287,9 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   p.gemm = read_gemm(kernels, blocks);
   p.grouped = read_grouped(kernels);
   p.attention = read_attention(kernels, job.training.attention);
+  p.attention.rate = job.software.parameters.value_or("attention.rate", 1);
   p.attention.sinks = job.software.parameters.value_or("attention.sinks", 1);
+  p.attention.masked = job.software.parameters.value_or("attention.masked", 1);
   p.memory = read_memory(kernels);
   p.overlap = read_overlap(kernels);
   ERGOMETER_TRY(kernels.finish());

@@ -41,7 +41,8 @@ struct AttentionParameters {
   double forward = 0, backward = 0, length_ramp = 0;
   double tile_ramp = 0, backward_tile_ramp = 0, fixed_s = 0;
   double latent_forward = 0, latent_backward = 0, small_head = 0, fp8 = 1;
-  double sinks = 1;  ///< of the job's software: rate with learned sinks, relative
+  // Of the job's software, relative: its kernels' rate; with learned sinks; under a mask.
+  double rate = 1, sinks = 1, masked = 1;
 };
 
 struct MemoryParameters {

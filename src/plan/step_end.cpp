@@ -4,6 +4,7 @@
 
 #include "plan/allocator.h"
 #include "plan/placement.h"
+#include "workload/matrices.h"
 
 namespace ergometer::plan {
 namespace {
@@ -152,7 +153,9 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   if (clip.bytes > 0) writer.op(Stream::kCompute, operators.add(clip));
   writer.op(Stream::kCompute, operators.add(workload::optimizer_step(job, share)));
   data.gather_parameters();
-  const double host_s = job.software.parameters.value_or("step.fixed", 0);
+  const auto adapters = static_cast<double>(workload::adapters_in(job));
+  const double host_s = job.software.parameters.value_or("step.fixed", 0) +
+                        adapters * job.software.parameters.value_or("host.adapter", 0);
   if (host_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_step", host_s)));
 }
 

@@ -96,4 +96,15 @@ Adapters adapters_of(const spec::Job& job, std::string_view matrix, int64_t out,
           (heads.q ? out - 2 * keys : 0) + (int{heads.k} + int{heads.v}) * keys};
 }
 
+int adapters_in_layer(const spec::Job& job) {
+  int count = 0;
+  for (const char* matrix : {"qkv", "proj", "fc1", "fc2"})
+    if (lora_adapts(job, matrix)) count += adapters_of(job, matrix, 0, 0).count;
+  return count;
+}
+
+int64_t adapters_in(const spec::Job& job) {
+  return adapters_in_layer(job) * static_cast<int64_t>(job.model.layers.size());
+}
+
 }  // namespace ergometer::workload

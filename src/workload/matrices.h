@@ -33,5 +33,8 @@ struct Adapters {
 /// Of a matrix of so many columns, `keys` of them keys and as many values (of "qkv"; else unused).
 /// What transformers keeps in one matrix is adapted whole, as PEFT does there by default.
 Adapters adapters_of(const spec::Job& job, std::string_view matrix, int64_t out, int64_t keys);
+/// Beside a layer's attention and dense MLP; of all layers.
+int adapters_in_layer(const spec::Job& job);
+int64_t adapters_in(const spec::Job& job);
 
 }  // namespace ergometer::workload

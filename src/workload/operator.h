@@ -63,6 +63,7 @@ struct AttentionShape {
   bool fused = true;        ///< flash attention; else separate score, softmax and value kernels
   int64_t window = 0;       ///< sliding window in tokens; 0: none
   bool sinks = false;       ///< a learned logit a head joins the softmax (GPT-OSS)
+  bool masked = false;      ///< reads a mask of all pairs, and skips none
   double cached_bytes = 0;  ///< of an element of keys and values; 0: as the operands
 };
 
@@ -99,6 +100,7 @@ struct Operator {
   int kernels = 1;         ///< launches
   bool inner = false;      ///< launched from inside the call of the operator before it
   int expert_casts = 0;    ///< experts' tensors that the host quantizes one by one beside launching
+  bool reruns = false;     ///< begins a checkpointed layer's second forward
   bool captured = false;   ///< launched as part of a CUDA graph while other work is not
   double host_wait_s = 0;  ///< host work that the stream waits for, whatever the GPU
 

@@ -161,6 +161,11 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "bytes a second of whole-sequence tensors for which memory is handed back to the driver and "
      "asked for again; without it, that takes no time"},
     {kSoftware, "host.graph_launch", "s", 0, 1e-3, true, "the same inside a CUDA or HIP graph"},
+    {kSoftware, "host.checkpoint", "s", 0, 0.1, false,
+     "host time of a checkpointed layer beside launching it again: hooks of what it saves; without "
+     "it, 0"},
+    {kSoftware, "host.adapter", "s", 0, 0.1, false,
+     "host work of every step for each of LoRA's adapters that nothing hides; without it, 0"},
     {kSoftware, "host.expert_cast", "s", 0, 1e-2, false,
      "host time to quantize one expert's tensor in a grouped linear layer, eager"},
     {kSoftware, "data.micro_batch", "s", 0, 10, false,
@@ -200,6 +205,10 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "host work of every step that nothing hides: data, logging, waiting for the loss"},
     {kSoftware, "p2p.fixed", "s", 0, 10, true,
      "host work and synchronisation of every pipeline transfer"},
+    {kSoftware, "attention.rate", "", 0.3, 3, false,
+     "rate of fused attention relative to the kernel parameters; without it, 1"},
+    {kSoftware, "attention.masked", "", 0.05, 1, false,
+     "rate of fused attention that reads a mask of all pairs relative to without; without it, 1"},
     {kSoftware, "attention.sinks", "", 0.05, 1, false,
      "rate of attention with learned sinks (GPT-OSS) relative to without; without it, 1"},
     {kSoftware, "optimizer.factor", "", 0.3, 10, false,

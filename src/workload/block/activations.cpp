@@ -105,7 +105,10 @@ void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   // Attention's backward reads its output, the projection's weight gradient reads it too: one
   // tensor, unless their formats or the all-to-all make them two.
   parts.add("attention_output", output * read);
-  if (ulysses || input != read) parts.add("proj_input", output * input);
+  // Heads of which a part was turned are joined head by head, as attention then writes its output.
+  const bool by_head = shapes.modules && job.model.positions == spec::PositionKind::kRotary &&
+                       job.model.rotary_share < 1;
+  if (ulysses || by_head || input != read) parts.add("proj_input", output * input);
 }
 
 /// Where transformers multiplies by queries, keys and values in one, the values are a view that
@@ -155,12 +158,18 @@ double gate_copies(const spec::Job& job) {
   return job.model.gated ? job.software.parameters.value_or("memory.gate_copies", 0) : 0;
 }
 
+/// PyTorch's ReLU needs for its backward its output alone, which the next matrix keeps.
+bool keeps_its_output(const spec::Job& job, const Shapes& shapes) {
+  return shapes.modules && !shapes.lora && !job.model.gated &&
+         job.model.activation == spec::Activation::kRelu;
+}
+
 void add_mlp(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (recomputes(job, "mlp")) return;
   const double width = tokens(shapes) * static_cast<double>(job.model.ffn / shapes.tp);
   if (shapes.modules && job.model.written_gelu)
     parts.add("written_activation", written_gelu_keeps() * width);
-  else
+  else if (!keeps_its_output(job, shapes))
     parts.add("fc1_output", shapes.element * branches(job.model) * width);
   parts.add("gate_output", shapes.element * gate_copies(job) * width);
   parts.add("fc2_input", linear_input(job, shapes, "fc2") * width);
@@ -191,6 +200,10 @@ void add_moe(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (!recomputes(job, "moe_act"))
     parts.add("expert_fc2_input", linear_input(job, shapes, "expert_fc2") * width);
   parts.add("expert_probabilities", 4 * rows.computed);
+  // Weighted behind the second matrix, not before it.
+  if (shapes.modules)
+    parts.add("expert_output",
+              shapes.element * rows.computed * static_cast<double>(job.model.expert_hidden()));
   add_shared(job, shapes, parts);
 }
 
@@ -252,8 +265,11 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
   const double stream = shard_stream(shapes);
   parts.add("input_norm_input", norm_input(job, shapes) * stream);
   if (!rebuilt) add_mixer_input(job, shapes, layer, parts);
-  // In parallel branches both norms read the same tensor; with one norm both linear layers do.
-  if (!model.parallel_branches) parts.add("mlp_norm_input", norm_input(job, shapes) * stream);
+  // In parallel branches both norms read the same tensor, unless each casts it; with one norm both
+  // linear layers do.
+  const bool casts = shapes.modules && shapes.wide_norms && shapes.stream < 4;
+  if (!model.parallel_branches || (casts && !one_norm))
+    parts.add("mlp_norm_input", norm_input(job, shapes) * stream);
   const bool kept = one_norm && (!shapes.lora || lora_adapts(job, "qkv"));
   if (!kept && !rebuilt && !(recomputes(job, "mlp") && !layer.moe))
     add_feed_input(job, shapes, layer, parts);
@@ -265,10 +281,7 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
 /// LoRA: what its adapters keep, the narrow product between their two matrices.
 void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (!shapes.lora) return;
-  int adapters = 0;
-  for (const char* matrix : {"qkv", "proj", "fc1", "fc2"})
-    if (lora_adapts(job, matrix)) adapters += adapters_of(job, matrix, 0, 0).count;
-  parts.add("adapters", adapters * shapes.element * tokens(shapes) *
+  parts.add("adapters", adapters_in_layer(job) * shapes.element * tokens(shapes) *
                             static_cast<double>(job.training.lora_rank));
 }
 

@@ -76,6 +76,7 @@ void fused_forward(BlockWriter& writer, const Part& part, int64_t window) {
   const double dims = static_cast<double>(shapes.qk_dim + shapes.v_dim);
   Operator op = core_operator(writer, part, writer.pass(), "core_attention");
   op.attention.window = window;
+  op.attention.masked = masked_window(shapes, window);
   op.flops = product_factor(shapes) * dims * executed_pairs(shapes, window) * part.share;
   op.model_flops = product_factor(shapes) * dims * convention_pairs(writer, window) * part.share;
   op.bytes = bytes.q + bytes.k + bytes.v + bytes.o + bytes.lse;
@@ -88,6 +89,7 @@ void fused_backward(BlockWriter& writer, const Part& part, int64_t window) {
   const double dims = static_cast<double>(shapes.qk_dim + shapes.v_dim);
   Operator op = core_operator(writer, part, Pass::kBackward, "core_attention_backward");
   op.attention.window = window;
+  op.attention.masked = masked_window(shapes, window);
   op.flops = 2.5 * product_factor(shapes) * dims * executed_pairs(shapes, window) * part.share;
   op.model_flops =
       2 * product_factor(shapes) * dims * convention_pairs(writer, window) * part.share;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,9 @@ Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload,
   if (repeats_layers(job)) {
     BlockWriter again_writer(job, shapes, workload, block.recompute, Pass::kRecompute);
     again(again_writer);
+    const auto first = std::ranges::find(block.recompute, Item::Kind::kOperator, &Item::kind);
+    if (first != block.recompute.end())
+      workload.operators[static_cast<size_t>(first->op)].reruns = true;
     if (recomputes_by_operator(job)) drop_kept_operators(job, workload, block);
   }
   return block;

@@ -3,14 +3,17 @@
 #include "workload/matrices.h"
 
 // The operators are counted from huggingface/transformers 5 (modeling_llama.py, modeling_gpt2.py,
-// activations.py), huggingface/peft (tuners/lora/layer.py) and PyTorch's autocast, which multiplies
-// in 16 bit and does norms, powers and sums in FP32. Times of each on one H100, PyTorch 2.11:
-// tests/data/trainer. With e bytes an element, kernels that stream reach 3.0 of its 3.35 TB/s; the
-// others count, for each byte,
+// activations.py, integrations/moe.py), huggingface/peft (tuners/lora/layer.py) and PyTorch's
+// autocast, which multiplies in 16 bit and does norms, powers and sums in FP32. Times of each on
+// one H100, PyTorch 2.11: tests/data/trainer. With e bytes an element, kernels that stream
+// reach 3.0 of its 3.35 TB/s; the others count, for each byte,
 //
 //   kWiden      1.6   16 bit to FP32 (1.9 TB/s)
 //   kSlow       2.4   16 bit, one operand broadcast or transposed (1.2 to 1.45 TB/s)
 //   kBroadcast  1.33  FP32, one operand broadcast (2.25 TB/s); kernels that sum rows as well
+//   kColumn     2.1   16 bit, a mask or weight of each row (1.37 to 1.55 TB/s); rows put in
+//                     another order (1.45 to 1.6)
+//   kHalves     1.5   16 bit, one operand half of a wider tensor (1.8 to 2.04 TB/s)
 //
 // Worked: the norm of Llama in 16 bit, forward, an element: to FP32 6 x 1.6, its square 8, the sum
 // 4 x 1.33, times the root 8 x 1.33, to 16 bit 6, times the weight 4 x 2.4: 49 bytes; measured 16
@@ -18,7 +21,7 @@
 namespace ergometer::workload {
 namespace {
 
-constexpr double kWiden = 1.6, kSlow = 2.4, kBroadcast = 1.33;
+constexpr double kWiden = 1.6, kSlow = 2.4, kBroadcast = 1.33, kColumn = 2.1, kHalves = 1.5;
 constexpr double kToFp32 = 6 * kWiden, kToNarrow = 6;  // read 2 and write 4, or the other way
 constexpr double kPass = 8, kSum = 12;                 // FP32: read and write; of two operands
 
@@ -133,6 +136,42 @@ ModuleWork module_activation(const BlockWriter& writer, double elements, bool ba
           1 + products + joined.kernels};
 }
 
+namespace {
+
+/// Filled under a mask, in place; or a copy of it, which is what autograd needs.
+double masked(double element) { return 2 * element * kColumn; }
+double masked_copy(double element) { return 2 * element + masked(element); }
+
+}  // namespace
+
+// Worked, of 65,536 rows of 2,048 (OLMoE): gathered 0.16 ms and masked 0.39, 12.4 bytes an element;
+// back, gradients are copied, masked and summed: 0.17, 0.39 and 0.33.
+ModuleWork module_permute(const BlockWriter& writer, double elements, bool backward) {
+  const double element = writer.shapes().element, pass = 2 * element;
+  if (backward) return {elements * (masked_copy(element) + pass * kColumn), 12};
+  return {elements * (pass + masked(element)), 14};
+}
+
+// Masked, times each row's weight, gathered, eight summed to one: 0.57, 0.35, 0.19 and 0.13 ms;
+// back, spread 0.32, into zeros 0.08 + 0.37, two products and a sum 0.26 + 0.35 + 0.10, masked
+// 0.57.
+ModuleWork module_unpermute(const BlockWriter& writer, double elements, bool backward) {
+  const double element = writer.shapes().element, pass = 2 * element;
+  if (backward) return {elements * (3 * pass * kColumn + 5 * element + masked_copy(element)), 16};
+  return {elements * (masked_copy(element) + pass * kColumn + pass + element * kBroadcast), 9};
+}
+
+// What the first matrix wrote, masked; its halves through function and product. 0.57, 0.19 and 0.20
+// ms; back 0.13, 0.20, 0.22, joined 0.18, masked 0.57.
+ModuleWork module_expert_activation(const BlockWriter& writer, double elements, bool backward) {
+  const double element = writer.shapes().element, pass = 2 * element;
+  if (!writer.model().gated)
+    return {elements * (masked_copy(element) + pass + (backward ? element : 0)), 3};
+  const double product = 3 * element, mask = 2 * masked_copy(element);
+  if (backward) return {elements * (mask + product + 2 * product * kHalves + 2 * pass), 6};
+  return {elements * (mask + pass * kColumn + product * kHalves), 4};
+}
+
 ModuleWork module_residual(const BlockWriter& writer, double elements, bool backward) {
   const bool drops = writer.model().dropout > 0;
   const double mask = drops ? 5 : 0;  // read, write and one byte of mask
@@ -166,12 +205,14 @@ double weight_gradient_bytes(const BlockWriter& writer, double weights) {
 
 ModuleWork module_adapter(double in, double out, int parts, bool backward) {
   const double casts = (kToFp32 + kToNarrow) * in * parts;
-  if (!backward) return {casts + (4 + 6) * out, 4 * parts};
-  return {casts + 6 * in * parts + 4 * out, 4 * parts};
+  // Casts of both its matrices and back of their gradients are launches more.
+  if (!backward) return {casts + (4 + 6) * out, 6 * parts};
+  return {casts + 6 * in * parts + 4 * out, 7 * parts};
 }
 
 double module_norm_keeps(const Shapes& shapes, const spec::Model& model) {
-  if (model.norm == spec::NormKind::kLayerNorm) return shapes.stream;
+  // As it is cast for a kernel in FP32.
+  if (model.norm == spec::NormKind::kLayerNorm) return shapes.wide_norms ? 4 : shapes.stream;
   // Its input in FP32, and what the weight multiplied.
   return 4 + (shapes.lora ? 0 : shapes.stream);
 }

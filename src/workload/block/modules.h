@@ -29,6 +29,12 @@ ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backwar
 /// The activation function between the matrices of an MLP, `elements` of one branch, its product
 /// with the other branch among it.
 ModuleWork module_activation(const BlockWriter& writer, double elements, bool backward);
+/// Rows sorted by expert and gathered, so many elements in all; back in order, weighted and summed;
+/// and the function between the experts' matrices, `elements` of one branch. transformers masks the
+/// rows of experts that are elsewhere behind every step, though all are here.
+ModuleWork module_permute(const BlockWriter& writer, double elements, bool backward);
+ModuleWork module_unpermute(const BlockWriter& writer, double elements, bool backward);
+ModuleWork module_expert_activation(const BlockWriter& writer, double elements, bool backward);
 /// A half's output added to the residual stream; backward: what its gradient is turned into.
 ModuleWork module_residual(const BlockWriter& writer, double elements, bool backward);
 

@@ -128,10 +128,26 @@ void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pas
                     4 * rows.exchanged, pass);
 }
 
-/// Rows arrive grouped by sender; the experts want them grouped by expert.
+/// Rows arrive grouped by sender; the experts want them grouped by expert. Modules of transformers
+/// have sorted them so.
 void sort_chunks(BlockWriter& writer, const MoeRows& rows, const char* name, Pass pass) {
-  if (rows.experts > 1)
+  if (rows.experts > 1 && !writer.shapes().modules)
     writer.memory({Module::kMoe, name, 2 * row_bytes(writer, rows.computed)}, pass);
+}
+
+/// Tokens copied to rows of their experts, or (`sums`) summed from them: one kernel, or several of
+/// which most stream.
+void reorder(BlockWriter& writer, bool sums, const MoeRows& rows, Pass pass) {
+  const bool modules = writer.shapes().modules, backward = pass == Pass::kBackward;
+  const double elements = rows.sent * static_cast<double>(writer.model().expert_hidden());
+  const ModuleWork work =
+      !modules ? ModuleWork{.bytes = row_bytes(writer, rows.routed_tokens + rows.sent)}
+      : sums   ? module_unpermute(writer, elements, backward)
+               : module_permute(writer, elements, backward);
+  const std::string name =
+      modules ? (sums ? "expert_sum" : "expert_rows") : (sums ? "unpermute" : "permute");
+  writer.memory({Module::kMoe, name + (backward ? "_backward" : ""), work.bytes, work.kernels},
+                pass);
 }
 
 Linear router(const BlockWriter& writer) {
@@ -205,7 +221,9 @@ void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
   if (fuses_experts(writer, rows)) return;
   const double elements = rows.computed * static_cast<double>(rows.ffn);
   const bool backward = pass == Pass::kBackward;
-  const ModuleWork work = activation_work(writer, elements, backward);
+  const ModuleWork work = writer.shapes().modules
+                              ? module_expert_activation(writer, elements, backward)
+                              : activation_work(writer, elements, backward);
   const double probabilities = (backward ? 8 : 4) * rows.computed;
   writer.memory({Module::kMoe, backward ? "expert_activation_backward" : "expert_activation",
                  work.bytes + probabilities, work.kernels},
@@ -281,7 +299,7 @@ void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
     token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
     return unfold(writer, "permute", rows, pass);
   }
-  writer.memory({Module::kMoe, "permute", row_bytes(writer, rows.routed_tokens + rows.sent)});
+  reorder(writer, false, rows, pass);
   probabilities_all_to_all(writer, rows, pass);
   expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
                     [&] { shared_first_forward(writer); });
@@ -306,7 +324,7 @@ void combine_forward(BlockWriter& writer, const MoeRows& rows) {
                     GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
   expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
                     [&] { shared_second_forward(writer); });
-  writer.memory({Module::kMoe, "unpermute", row_bytes(writer, rows.sent + rows.routed_tokens)});
+  reorder(writer, true, rows, pass);
 }
 
 void combine_backward(BlockWriter& writer, const MoeRows& rows) {
@@ -320,9 +338,7 @@ void combine_backward(BlockWriter& writer, const MoeRows& rows) {
     token_exchange(writer, "ep_all_to_all_combine", rows, pass);
     return unfold(writer, "unpermute_backward", rows, pass);
   }
-  writer.memory(
-      {Module::kMoe, "unpermute_backward", row_bytes(writer, rows.sent + rows.routed_tokens)},
-      pass);
+  reorder(writer, true, rows, pass);
   expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
                     [&] { shared_second_backward(writer); });
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
@@ -348,8 +364,7 @@ void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
   probabilities_all_to_all(writer, rows, pass);
   expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
                     [&] { shared_first_backward(writer); });
-  writer.memory(
-      {Module::kMoe, "permute_backward", row_bytes(writer, rows.routed_tokens + rows.sent)}, pass);
+  reorder(writer, false, rows, pass);
 }
 
 void experts_backward(BlockWriter& writer, const MoeRows& rows) {
