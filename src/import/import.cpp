@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -109,6 +110,48 @@ void put_in_order(std::vector<Of>& ranks, std::vector<run::Dropped>& dropped) {
   }
 }
 
+int64_t first_event(const run::RankTrace& trace) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (const run::GpuEvent& event : trace.events) first = std::min(first, event.start_ns);
+  return first;
+}
+int64_t last_event(const run::RankTrace& trace) {
+  int64_t last = std::numeric_limits<int64_t>::min();
+  for (const run::GpuEvent& event : trace.events) last = std::max(last, event.end_ns());
+  return last;
+}
+
+/// Of ranks in order those that one file alone holds, or the newest of several cycles of a profiler
+/// or of several jobs; a copy of a file counts once.
+void keep_newest(std::vector<run::RankTrace>& ranks, std::vector<run::Dropped>& dropped) {
+  std::vector<run::RankTrace> kept;
+  const auto leave = [&](const run::RankTrace& trace, std::string_view what,
+                         const std::string& of) {
+    dropped.push_back({trace.file, fmt::format("is rank {}'s {} {}", trace.rank, what, of), 1});
+  };
+  for (run::RankTrace& trace : ranks) {
+    if (kept.empty() || kept.back().rank != trace.rank || trace.events.empty() ||
+        kept.back().events.empty()) {
+      kept.push_back(std::move(trace));
+      continue;
+    }
+    run::RankTrace& other = kept.back();
+    const int64_t first = first_event(trace), last = last_event(trace);
+    if (first == first_event(other) && last == last_event(other) &&
+        trace.events.size() == other.events.size()) {
+      leave(trace, "events once more, as in", other.file);
+    } else if (first >= last_event(other)) {
+      leave(other, "earlier recording than", trace.file);
+      other = std::move(trace);
+    } else if (last <= first_event(other)) {
+      leave(trace, "earlier recording than", other.file);
+    } else {
+      kept.push_back(std::move(trace));
+    }
+  }
+  ranks = std::move(kept);
+}
+
 int64_t newest_call(const run::FlightDump& dump) {
   int64_t newest = 0;
   for (const run::FlightCall& call : dump.calls) newest = std::max(newest, call.created_ns);
@@ -135,6 +178,7 @@ void put_in_order(std::vector<run::FlightDump>& dumps, std::vector<run::Dropped>
 void put_in_order(Traces& traces) {
   std::vector<run::Dropped> dropped;
   put_in_order(traces.ranks, dropped);
+  keep_newest(traces.ranks, dropped);
   put_in_order(traces.graphs, dropped);
   put_in_order(traces.dumps, dropped);
   std::move(traces.dropped.begin(), traces.dropped.end(), std::back_inserter(dropped));

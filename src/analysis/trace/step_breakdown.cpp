@@ -22,6 +22,7 @@ enum Part {
   kReduceScatter,
   kAllToAll,
   kSendRecv,
+  kCopies,
   kParts
 };
 
@@ -47,7 +48,7 @@ std::vector<Part> parts_of_names(const run::RankTrace& trace) {
 
 Part part_of(const run::RankTrace& trace, const run::GpuEvent& event,
              const std::vector<Part>& of_names) {
-  if (event.kind == run::GpuClass::kMemory) return kCompute;
+  if (event.kind == run::GpuClass::kMemory) return kCopies;
   if (event.kind == run::GpuClass::kCompute) return of_names[event.name];
   const bool known = event.collective != run::GpuEvent::kNone;
   return part_of(
@@ -55,7 +56,7 @@ Part part_of(const run::RankTrace& trace, const run::GpuEvent& event,
 }
 
 void add(run::Breakdown& sum, const std::array<double, kParts>& seconds, double step_s) {
-  sum.compute += seconds[kCompute];
+  sum.compute += seconds[kCompute] + seconds[kCopies];
   sum.optimizer += seconds[kOptimizer];
   sum.exposed_all_reduce += seconds[kAllReduce];
   sum.exposed_all_gather += seconds[kAllGather];
@@ -87,9 +88,23 @@ std::array<double, kParts> exposed_parts(const run::RankTrace& trace, int64_t st
   return seconds;
 }
 
+/// Steps that follow each other, first and last of each such series.
+std::vector<StepRange> series_of(const run::RankTrace& trace) {
+  std::vector<StepRange> series;
+  for (const run::StepMark& step : trace.steps)
+    if (!series.empty() && step.number == series.back().last + 1)
+      series.back().last = step.number;
+    else
+      series.push_back({step.number, step.number});
+  return series;
+}
+
 /// The CPU marks steps, and it may run ahead of a GPU that is the slower of the two.
 double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
-  return static_cast<double>(break_down(trace).span_ns) * 1e-9 / static_cast<double>(steps);
+  int64_t span_ns = 0;
+  for (const StepRange& range : series_of(trace))
+    if (const auto some = select_steps(trace, range)) span_ns += break_down(*some).span_ns;
+  return static_cast<double>(span_ns) * 1e-9 / static_cast<double>(steps);
 }
 
 }  // namespace

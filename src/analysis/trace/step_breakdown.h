@@ -13,7 +13,7 @@ namespace ergometer::analysis {
 /// `breakdown_s` are set. A step is as long as its marks on the CPU, or as the GPU's work for it
 /// where that is longer. Time is given to the first of compute, optimizer, all-reduce, all-gather,
 /// reduce-scatter, all-to-all, send/recv (and what communicates otherwise) that has it; copies that
-/// nothing hides are compute; idle is the rest of the step.
+/// none of them hides are compute; idle is the rest of the step.
 std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks);
 
 }  // namespace ergometer::analysis

@@ -3,11 +3,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
 
 #include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
+
+/// When the first event of each stream began whose launch is recorded; a stream runs in order, so
+/// that those before it were launched before the recording began.
+class LaunchedBefore {
+ public:
+  explicit LaunchedBefore(const run::RankTrace& trace) {
+    for (const run::GpuEvent& event : trace.events) {
+      if (run::launch_of(trace, event) == nullptr) continue;
+      lower(first_, event.start_ns);
+      lower(of_stream_.try_emplace({event.device, event.stream}, event.start_ns).first->second,
+            event.start_ns);
+    }
+  }
+  bool operator()(const run::GpuEvent& event) const {
+    const auto of = of_stream_.find({event.device, event.stream});
+    return event.start_ns < (of != of_stream_.end() ? of->second : first_);
+  }
+
+ private:
+  static void lower(int64_t& least, int64_t value) { least = std::min(least, value); }
+
+  int64_t first_ = std::numeric_limits<int64_t>::max();
+  std::map<std::pair<int32_t, int32_t>, int64_t> of_stream_;
+};
 
 bool is_in(const run::StepMark& step, int64_t time_ns) {
   return time_ns >= step.start_ns && time_ns < step.end_ns;
@@ -45,8 +72,10 @@ base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const Ste
                                          marked_text(trace)));
   run::RankTrace chosen = trace;
   chosen.steps = wanted;
+  const LaunchedBefore before(trace);
   std::erase_if(chosen.events, [&](const run::GpuEvent& event) {
     const run::Launch* launch = run::launch_of(trace, event);
+    if (launch == nullptr && !trace.launches.empty() && before(event)) return true;
     const int64_t time = launch != nullptr ? launch->start_ns : event.start_ns;
     return std::ranges::none_of(wanted,
                                 [&](const run::StepMark& step) { return is_in(step, time); });
@@ -65,10 +94,14 @@ StepTimes step_times(const run::RankTrace& trace) {
   times.count = static_cast<int64_t>(trace.steps.size());
   times.first = lowest->number;
   times.last = highest->number;
-  int64_t end = trace.steps.front().end_ns;
-  for (const run::StepMark& step : trace.steps) end = std::max(end, step.end_ns);
-  times.mean_s = static_cast<double>(end - trace.steps.front().start_ns) * 1e-9 /
-                 static_cast<double>(times.count);
+  int64_t length_ns = 0;
+  for (size_t i = 0; i < trace.steps.size(); ++i) {
+    const run::StepMark& step = trace.steps[i];
+    const bool followed =
+        i + 1 < trace.steps.size() && trace.steps[i + 1].number == step.number + 1;
+    length_ns += (followed ? trace.steps[i + 1].start_ns : step.end_ns) - step.start_ns;
+  }
+  times.mean_s = static_cast<double>(length_ns) * 1e-9 / static_cast<double>(times.count);
   return times;
 }
 

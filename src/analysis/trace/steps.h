@@ -17,14 +17,15 @@ struct StepRange {
 base::Result<StepRange> parse_steps(std::string_view text);
 
 /// The trace with only the GPU events of these steps: those that were launched within them, for the
-/// GPU runs behind the CPU; an event whose launch is not recorded counts where it started. Input
+/// GPU runs behind the CPU; an event whose launch is not recorded counts where it started, unless
+/// it comes before the first whose launch is: that was launched before the recording began. Input
 /// error when the trace marks none of these steps.
 base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range);
 
 /// The marks of a trace taken together.
 struct StepTimes {
   int64_t count = 0, first = 0, last = 0;
-  double mean_s = 0;  ///< from the start of the first to the end of the last, a step
+  double mean_s = 0;  ///< from a step's start to the next one's, of the last to its end
 };
 StepTimes step_times(const run::RankTrace& trace);
 

@@ -1,6 +1,7 @@
 #include "import/kineto/collector.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -69,6 +70,23 @@ std::optional<std::pair<int64_t, int64_t>> time_of(const EventText& event) {
       *duration > kLargestTime - *start)
     return std::nullopt;
   return std::pair(*start, *duration);
+}
+
+/// One step marked by several threads, or by several ranks in one file, at the same time is one.
+void join_marks(std::vector<run::StepMark>& steps) {
+  std::vector<run::StepMark> joined;
+  std::map<int64_t, size_t> latest;  // mark of a number
+  for (const run::StepMark& step : steps) {
+    const auto [place, is_new] = latest.try_emplace(step.number, joined.size());
+    if (!is_new && step.start_ns < joined[place->second].end_ns) {
+      int64_t& end_ns = joined[place->second].end_ns;
+      end_ns = std::max(end_ns, step.end_ns);
+    } else {
+      place->second = joined.size();
+      joined.push_back(step);
+    }
+  }
+  steps = std::move(joined);
 }
 
 }  // namespace
@@ -346,6 +364,7 @@ run::RankTrace Collector::finish(const std::string& file) {
   });
   const auto earlier = [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; };
   std::ranges::stable_sort(trace_.steps, earlier);
+  join_marks(trace_.steps);
   std::ranges::stable_sort(trace_.ranges, earlier);
   std::ranges::stable_sort(trace_.waits, earlier);
   join_collectives();
