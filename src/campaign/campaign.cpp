@@ -47,10 +47,11 @@ Work work_of(const Training& training, const Ask& ask) {
   return work;
 }
 
-double unlimited_s(const Training& training, const Ask& ask, const Work& work) {
-  double seconds = work.evaluation_s;
+double unlimited_s(const Training& training, const Ask& ask) {
+  double seconds = 0;
   for (const PlayedPhase& phase : training.phases)
-    seconds += phase.steps * phase.unlimited_step_s * (1 + ask.stalled_share);
+    seconds += phase.steps * phase.unlimited_step_s * (1 + ask.stalled_share) +
+               phase.evaluations * phase.unlimited_evaluation_s;
   return seconds;
 }
 
@@ -156,17 +157,30 @@ Estimate scaled(const Estimate& estimate, double by) {
   return {estimate.median * by, estimate.low * by, estimate.high * by};
 }
 
-/// The mean of a series by hour over the hours of the run, which repeats it.
-double mean_by_hour(const std::vector<double>& series, double days) {
-  const auto hours = static_cast<size_t>(std::ceil(days * 24));
-  const size_t rest = hours % series.size(), whole = hours / series.size();
-  double sum = 0, first = 0;
-  for (size_t i = 0; i < series.size(); ++i) {
-    sum += series[i];
-    if (i < rest) first += series[i];
+/// What the cluster draws in that hour of the run, as far as the building's limit moves it.
+double hour_w(const Training& training, size_t hour) {
+  double joules = 0, seconds = 0;
+  for (const PlayedPhase& phase : training.phases) {
+    const double drawn_w = phase.hourly_w.empty() ? phase.draw.cluster_w
+                                                  : phase.hourly_w[hour % phase.hourly_w.size()];
+    joules += phase.training_s() * drawn_w;
+    seconds += phase.training_s();
   }
-  return (sum * static_cast<double>(whole) + first) /
-         static_cast<double>(std::max<size_t>(hours, 1));
+  return joules / seconds + training.spares_w;
+}
+
+/// The mean of a series by hour over the energy of the run, which repeats it: an hour weighs as
+/// much as is drawn in it.
+double mean_by_energy(const std::vector<double>& series, double days, const Training& training) {
+  constexpr double kMostHours = 1e6;  // 114 years
+  const auto hours = static_cast<size_t>(std::clamp(std::ceil(days * 24), 1.0, kMostHours));
+  double sum = 0, weight = 0;
+  for (size_t hour = 0; hour < hours; ++hour) {
+    const double drawn_w = hour_w(training, hour);
+    sum += drawn_w * series[hour % series.size()];
+    weight += drawn_w;
+  }
+  return sum / weight;
 }
 
 double share_within(const Values& values, double limit) {
@@ -182,7 +196,8 @@ void add_energy(const Drawn& drawn, const Prices& prices, Campaign& campaign) {
   if (!prices.carbon_g_per_kwh.empty())
     campaign.co2_t = scaled(
         campaign.energy_mwh,
-        kKwhPerMwh / kGramsPerTonne * mean_by_hour(prices.carbon_g_per_kwh, campaign.days.median));
+        kKwhPerMwh / kGramsPerTonne *
+            mean_by_energy(prices.carbon_g_per_kwh, campaign.days.median, campaign.training));
   campaign.water_m3 =
       scaled(campaign.plug_mwh, prices.water_l_per_kwh.value_or(0) * kKwhPerMwh / kLitresPerM3);
 }
@@ -213,7 +228,7 @@ void add_expected(const Work& work, const Ask& ask, Campaign& campaign) {
   campaign.mtbf_s = outages.per_s > 0 ? 1 / outages.per_s : 0;
   campaign.closed_form_days = wall_s / kDayS;
   campaign.closed_form_goodput = work.training_s / wall_s;
-  campaign.limit_days = (wall_s - expected_s(unlimited_s(campaign.training, ask, work))) / kDayS;
+  campaign.limit_days = (wall_s - expected_s(unlimited_s(campaign.training, ask))) / kDayS;
 }
 
 }  // namespace

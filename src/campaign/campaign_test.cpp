@@ -118,6 +118,50 @@ TEST(Campaign, UnderALimitTakesLonger) {
   EXPECT_FALSE(plan_campaign(small_job(), ask).has_value());
 }
 
+double mean_meter_w(const Campaign& campaign) {
+  return campaign.energy_mwh.median * 1e6 / (campaign.days.median * 24);
+}
+
+// Evaluations are held by it as steps are, and spare nodes draw from it.
+TEST(Campaign, TheLimitHoldsForAllThatDraws) {
+  Ask ask = ask_of(1e10);
+  ask.failures.per_gpu_hour = 0;
+  ask.failures.spread = 1;
+  ask.evaluation = {1, 10};
+  ask.limit_w = {45e3};
+  const auto all = plan_campaign(small_job({{"pue", "1"}}), ask);
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_LT(mean_meter_w(*all), 45e3);
+  EXPECT_GT(all->training.phases[0].evaluation_s, all->training.phases[0].unlimited_evaluation_s);
+  ask.spares = 1;
+  const auto spared = plan_campaign(small_job({{"pue", "1"}}), ask);
+  ASSERT_TRUE(spared) << spared.error().message;
+  EXPECT_LT(mean_meter_w(*spared), 45e3);
+  EXPECT_GT(spared->days.median, all->days.median);
+  ask.spares = 100;
+  EXPECT_FALSE(plan_campaign(small_job({{"pue", "1"}}), ask));
+}
+
+// Two hours at 100 kW, two at 45: grams of the latter alone weigh by what they draw.
+TEST(Campaign, CarbonIsThatOfTheHoursThatDraw) {
+  Ask ask = ask_of(1e12);
+  ask.failures.per_gpu_hour = 0;
+  ask.failures.spread = 1;
+  ask.limit_w = {100e3, 100e3, 45e3, 45e3};
+  const auto tonnes = [&](std::vector<double> grams) {
+    ask.prices.carbon_g_per_kwh = std::move(grams);
+    return plan_campaign(small_job(), ask)->co2_t.median;
+  };
+  const auto campaign = plan_campaign(small_job(), ask);
+  const std::vector<double>& hourly_w = campaign->training.phases[0].hourly_w;
+  ASSERT_EQ(hourly_w.size(), 4u);
+  const double late = hourly_w[2] / (hourly_w[0] + hourly_w[2]);
+  EXPECT_LT(late, 0.45);
+  const double all = tonnes({1000});
+  EXPECT_NEAR(tonnes({0, 0, 1000, 1000}), late * all, 0.005 * all);
+  EXPECT_NEAR(tonnes({1000, 1000, 0, 0}), (1 - late) * all, 0.005 * all);
+}
+
 TEST(Sizes, SaysWhichIsNoJobAndWhichIsEnough) {
   Ask ask = ask_of(1e11);
   ask.deadline_s = 4 * kDayS;

@@ -20,24 +20,14 @@ using base::Result;
 
 constexpr size_t kMostLevels = 4;
 
-/// A level of power and the share of hours in which it holds.
-struct Level {
-  double watts = 0, share = 0;
-};
-
 /// The hours' limits as few levels, each hour at the highest that does not exceed it.
-std::vector<Level> levels_of(std::vector<double> limits) {
-  std::ranges::sort(limits);
+std::vector<double> levels_of(const std::vector<double>& limits) {
   std::vector<double> distinct = limits;
+  std::ranges::sort(distinct);
   distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   const size_t count = std::min(kMostLevels, distinct.size());
-  std::vector<Level> levels;
-  for (size_t i = 0; i < count; ++i) levels.push_back({distinct[i * distinct.size() / count], 0});
-  for (const double limit : limits) {
-    size_t at = levels.size() - 1;
-    while (at > 0 && levels[at].watts > limit) --at;
-    levels[at].share += 1 / static_cast<double>(limits.size());
-  }
+  std::vector<double> levels;
+  for (size_t i = 0; i < count; ++i) levels.push_back(distinct[i * distinct.size() / count]);
   return levels;
 }
 
@@ -56,38 +46,85 @@ Result<run::Run> played(const spec::Job& job, bool intervals) {
   return engine::simulate(job, options);
 }
 
-/// The step under the building's limit instead of the one without: steps a second are the mean over
-/// hours, and so is what is drawn.
-Result<void> limit_step(const spec::Job& job, const std::vector<double>& limit_w,
-                        PlayedPhase& phase) {
-  double steps_per_s = 0;
+std::string kilowatts(double watts) { return fmt::format("{:.4g} kW", watts / 1e3); }
+
+/// A step, and what is drawn over it.
+struct Step {
+  double seconds = 0;
   Draw draw;
-  for (const Level& level : levels_of(limit_w)) {
-    spec::Job limited = job;
-    double& cap_w = limited.conditions.cluster_cap_w;
-    const double nodes_w = level.watts / job.conditions.pue;
-    cap_w = cap_w > 0 ? std::min(cap_w, nodes_w) : nodes_w;
-    const auto run = played(limited, false);
-    if (!run)
-      return base::input_error(fmt::format("--facility-power-limit {:.4g} MW is too low: {}",
-                                           level.watts / 1e6, run.error().message));
-    const Draw drawn = draw_of(limited, run->power);
-    steps_per_s += level.share / run->performance.step_time_s;
-    draw.gpus_w += level.share * drawn.gpus_w;
-    draw.cluster_w += level.share * drawn.cluster_w;
+};
+
+Result<Step> step_under(const spec::Job& job, double limit_w, double spares_w) {
+  const auto too_low = [&](const std::string& why) {
+    return base::input_error(
+        fmt::format("--facility-power-limit {} is too low: {}", kilowatts(limit_w), why));
+  };
+  spec::Job limited = job;
+  double& cap_w = limited.conditions.cluster_cap_w;
+  const double nodes_w = limit_w / job.conditions.pue - spares_w;
+  if (nodes_w <= 0)
+    return too_low(fmt::format("spare nodes draw {} at their plugs", kilowatts(spares_w)));
+  cap_w = cap_w > 0 ? std::min(cap_w, nodes_w) : nodes_w;
+  const auto run = played(limited, false);
+  if (!run) return too_low(run.error().message);
+  return Step{run->performance.step_time_s, draw_of(limited, run->power)};
+}
+
+/// The step under the building's limit: steps a second are the mean over hours, and so is what is
+/// drawn. `hourly_w`: what the cluster draws in each.
+Result<Step> limited_step(const spec::Job& job, const std::vector<double>& limit_w, double spares_w,
+                          std::vector<double>& hourly_w) {
+  const std::vector<double> levels = levels_of(limit_w);
+  std::vector<Step> steps;
+  for (const double level : levels) {
+    ERGOMETER_ASSIGN(steps.emplace_back(), step_under(job, level, spares_w));
   }
-  phase.step_s = std::max(phase.unlimited_step_s, 1 / steps_per_s);
-  phase.draw = draw;
+  const double share = 1 / static_cast<double>(limit_w.size());
+  double steps_per_s = 0;
+  Step mean;
+  hourly_w.clear();
+  for (const double limit : limit_w) {
+    const auto above = std::ranges::upper_bound(levels, limit);
+    const Step& step = steps[static_cast<size_t>(above - levels.begin()) - 1];
+    steps_per_s += share / step.seconds;
+    mean.draw.gpus_w += share * step.draw.gpus_w;
+    mean.draw.cluster_w += share * step.draw.cluster_w;
+    hourly_w.push_back(step.draw.cluster_w);
+  }
+  mean.seconds = 1 / steps_per_s;
+  return mean;
+}
+
+/// What nodes that stand by draw.
+Result<double> spares_w(const spec::Job& job, const Ask& ask) {
+  ERGOMETER_ASSIGN(const engine::StandingPower standing, engine::standing_power(job));
+  return standing.cluster_w * static_cast<double>(ask.spares.value_or(0)) /
+         static_cast<double>(job.nodes());
+}
+
+Result<void> limit_step(const spec::Job& job, const Ask& ask, PlayedPhase& phase) {
+  ERGOMETER_ASSIGN(const double beside_w, spares_w(job, ask));
+  ERGOMETER_ASSIGN(const Step step, limited_step(job, ask.limit_w, beside_w, phase.hourly_w));
+  phase.step_s = std::max(phase.unlimited_step_s, step.seconds);
+  phase.draw = step.draw;
   return {};
 }
 
-Result<void> add_evaluation(const spec::Job& job, const Evaluation& asked, PlayedPhase& phase) {
+Result<void> add_evaluation(const spec::Job& job, const Ask& ask, PlayedPhase& phase) {
+  const Evaluation& asked = ask.evaluation;
   if (asked.every_steps <= 0) return {};
   const spec::Job forward = engine::evaluation_of(job);
   ERGOMETER_ASSIGN(const run::Run run, played(forward, false));
+  Step step{run.performance.step_time_s, draw_of(forward, run.power)};
+  phase.unlimited_evaluation_s = asked.batches * step.seconds;
+  if (!ask.limit_w.empty()) {
+    std::vector<double> hourly_w;
+    ERGOMETER_ASSIGN(const double beside_w, spares_w(job, ask));
+    ERGOMETER_ASSIGN(step, limited_step(forward, ask.limit_w, beside_w, hourly_w));
+  }
   phase.evaluations = std::floor(phase.steps / asked.every_steps);
-  phase.evaluation_s = asked.batches * run.performance.step_time_s;
-  phase.evaluation_draw = draw_of(forward, run.power);
+  phase.evaluation_s = std::max(phase.unlimited_evaluation_s, asked.batches * step.seconds);
+  phase.evaluation_draw = step.draw;
   return {};
 }
 
@@ -136,8 +173,8 @@ Result<void> add_phase(const spec::Settings& settings, const Ask& ask, const Pha
   PlayedPhase phase = phase_of(job, asked, run);
   if (!ask.limit_w.empty() && !run.has_power)
     return base::input_error("--facility-power-limit: nothing is known of this job's power");
-  if (!ask.limit_w.empty()) ERGOMETER_TRY(limit_step(job, ask.limit_w, phase));
-  ERGOMETER_TRY(add_evaluation(job, ask.evaluation, phase));
+  if (!ask.limit_w.empty()) ERGOMETER_TRY(limit_step(job, ask, phase));
+  ERGOMETER_TRY(add_evaluation(job, ask, phase));
   if (training.phases.empty() || run.memory.fit_probability < training.memory.fit_probability)
     training.memory = run.memory;
   if (phase.training_s() > longest_s(training)) describe(job, run, training);
@@ -154,6 +191,7 @@ Result<Training> play_training(const spec::Settings& settings, const Ask& ask) {
   if (!training.has_power) return training;
   ERGOMETER_ASSIGN(const engine::StandingPower standing, engine::standing_power(training.job));
   training.standing = {standing.gpus_w, standing.cluster_w};
+  ERGOMETER_ASSIGN(training.spares_w, spares_w(training.job, ask));
   return training;
 }
 

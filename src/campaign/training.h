@@ -23,7 +23,9 @@ struct PlayedPhase {
   double step_s = 0;                         ///< under the building's limit, where there is one
   double unlimited_step_s = 0;               ///< without it
   Draw draw;                                 ///< mean over steps
+  std::vector<double> hourly_w;              ///< the cluster's, of each hour of the limit's series
   double evaluations = 0, evaluation_s = 0;  ///< how many, and each
+  double unlimited_evaluation_s = 0;
   Draw evaluation_draw;
   double training_s() const { return steps * step_s; }
 };
@@ -36,14 +38,16 @@ struct Training {
   std::vector<PlayedPhase> phases;
   bool has_power = false;
   Draw standing;           ///< while training stands
+  double spares_w = 0;     ///< of nodes that stand by
   double step_sigma = 0;   ///< deviation of the logarithm of the true step time, one for all
   double power_sigma = 0;  ///< the same of what nodes draw
   double checkpoint_bytes = 0;
 };
 
-/// Resolves and plays every phase. Under a limit of the building the nodes may draw limit / PUE,
-/// held by equal caps of the GPUs as the job's own cluster cap is; a series by hour is played at
-/// four levels at most, each hour at the one below it, and the steps of all hours count alike.
+/// Resolves and plays every phase. Under a limit of the building the job's nodes may draw what
+/// spare nodes leave of limit / PUE, in evaluations too, held by equal caps of the GPUs as the
+/// job's own cluster cap is; a series by hour is played at four levels at most, each hour at the
+/// one below it, and the steps of all hours count alike.
 base::Result<Training> play_training(const spec::Settings& settings, const Ask& ask);
 
 }  // namespace ergometer::campaign

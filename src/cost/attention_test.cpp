@@ -31,6 +31,21 @@ Price priced(const workload::Operator& op) {
                          op);
 }
 
+// A software whose kernels are 1.2 times as fast; half of it under a mask.
+TEST(Attention, SoftwareChangesItsRate) {
+  AttentionParameters attention = simple();
+  attention.rate = 1.2, attention.masked = 0.5;
+  const auto seconds = [&](const workload::Operator& op) {
+    return price_attention(round_device(), attention, ideal_gemm(),
+                           MemoryParameters{0.5, 1, 1, 3e-6}, op)
+        .clocked_s;
+  };
+  workload::Operator op = attention_operator(2, 4096, 128, 128);
+  EXPECT_NEAR(seconds(op), op.flops / 30e12, 1e-15);
+  op.attention.masked = true;
+  EXPECT_NEAR(seconds(op), op.flops / 15e12, 1e-15);
+}
+
 TEST(Attention, WorkTilesRampTheForwardRate) {
   // 2 heads x 4096 / 128 = 64 tiles against 0.64 * 100 SMs: half of 0.5 * 100 TFLOP/s.
   const workload::Operator op = attention_operator(2, 4096, 128, 128);

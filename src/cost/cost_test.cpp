@@ -170,6 +170,9 @@ TEST(CostModel, HostTimeOfInnerKernels) {
   EXPECT_DOUBLE_EQ(host.host_s(op), 80e-6);
   op.pass = workload::Pass::kBackward;
   EXPECT_DOUBLE_EQ(host.host_s(op), 50e-6);
+  host.checkpoint_s = 1e-3;
+  op.reruns = true;
+  EXPECT_DOUBLE_EQ(host.host_s(op), 1050e-6);
   op.captured = true;
   EXPECT_DOUBLE_EQ(host.host_s(op), 3e-6);
   op = {};

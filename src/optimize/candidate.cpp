@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -23,9 +24,11 @@ constexpr std::array kWork = {&run::Breakdown::compute,
                               &run::Breakdown::exposed_all_to_all,
                               &run::Breakdown::optimizer};
 
-double mean_of(const std::vector<Outcome>& outcomes, double Outcome::* member) {
-  const double sum = base::sum(outcomes, [&](const Outcome& outcome) { return outcome.*member; });
-  return sum / static_cast<double>(outcomes.size());
+/// Over the draws of silicon; the last outcome is the job's own.
+double mean_step_s(const std::vector<Outcome>& outcomes) {
+  const std::span draws(outcomes.data(), std::max<size_t>(1, outcomes.size() - 1));
+  const double sum = base::sum(draws, [](const Outcome& outcome) { return outcome.step_s; });
+  return sum / static_cast<double>(draws.size());
 }
 
 }  // namespace
@@ -77,9 +80,7 @@ void Judge::rule(Played& played) const {
   if (!now.fits && (before.fits || now.memory_bytes > before.memory_bytes))
     return refuse("does not fit into memory");
   if (options_.objective == Objective::kTime) return;
-  const double drawn =
-      100 *
-      (mean_of(played.outcomes, &Outcome::step_s) / mean_of(unchanged_, &Outcome::step_s) - 1);
+  const double drawn = 100 * (mean_step_s(played.outcomes) / mean_step_s(unchanged_) - 1);
   const double own = 100 * (played.outcomes.back().step_s / unchanged_.back().step_s - 1);
   if (const double slower = std::max(drawn, own); slower > options_.most_slowdown_pct)
     refuse(fmt::format("takes {:.1f} % longer{}", slower,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/trace/step_breakdown.h"
+#include "analysis/trace/test_traces.h"
 #include "analysis/work/kernel_class.h"
 
 namespace ergometer::analysis {
@@ -106,6 +108,32 @@ TEST(Steps, AreChosenByWhenWorkWasLaunched) {
   EXPECT_FALSE(select_steps(t.trace, {9, 12}));
   EXPECT_EQ(step_times(t.trace).count, 2);
   EXPECT_DOUBLE_EQ(step_times(t.trace).mean_s, 100e-9);
+}
+
+// The GPU runs 300 behind: what it does until then was launched before the profiler began, and the
+// step is as long as its own work, 200 of which 30 are a copy beside an all-reduce of 40.
+TEST(Steps, WhatWasLaunchedBeforeBelongsToNone) {
+  TestTrace t;
+  t.kernel(0, 100).kernel(100, 290).kernel(0, 250, 20);
+  t.kernel(300, 460).launched(10).collective(460, 500, 1).launched(20);
+  t.kernel(460, 490, 9, "Memcpy DtoD", run::GpuClass::kMemory).launched(30);
+  t.step(7, 0, 100);
+  EXPECT_EQ(select_steps(t.trace, {7, 7})->events.size(), 3u);
+  const auto performance = step_breakdown({t.trace});
+  ASSERT_TRUE(performance);
+  EXPECT_DOUBLE_EQ(performance->step_time_s, 200e-9);
+  EXPECT_DOUBLE_EQ(performance->breakdown_s.compute, 160e-9);
+  EXPECT_DOUBLE_EQ(performance->breakdown_s.exposed_all_reduce, 40e-9);
+  EXPECT_DOUBLE_EQ(performance->breakdown_s.idle, 0);
+}
+
+// 3 and 6 alone are marked: what lies between them is no part of either.
+TEST(Steps, GapsBetweenMarksAreNoStep) {
+  TestTrace t;
+  t.kernel(10, 60).launched(5).kernel(910, 990).launched(905);
+  t.step(3, 0, 100).step(6, 900, 1000);
+  EXPECT_DOUBLE_EQ(step_times(t.trace).mean_s, 100e-9);
+  EXPECT_DOUBLE_EQ(step_breakdown({t.trace})->step_time_s, 100e-9);
 }
 
 TEST(Steps, RangesAreRead) {

@@ -215,6 +215,8 @@ Result<campaign::Ask> campaign_ask(const Arguments& arguments) {
   ERGOMETER_ASSIGN(ask.start, start_of(arguments));
   ERGOMETER_ASSIGN(ask.deadline_s, quantity(arguments, "deadline", kDuration));
   ERGOMETER_ASSIGN(ask.budget, quantity(arguments, "budget", kMoney));
+  if (arguments.has("budget") && ask.budget <= 0)
+    return input_error("--budget: found 0; allowed: more, in the currency of the prices");
   if (ask.budget > 0 && !ask.prices.gpu_hour && !ask.prices.kwh)
     return input_error("--budget: needs a price, --price-gpu-hour or --price-kwh");
   const auto draws = base::parse_count(arguments.value("campaigns", std::to_string(ask.draws)));

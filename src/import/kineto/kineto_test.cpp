@@ -239,6 +239,17 @@ TEST(Kineto, TakesStepMarksOfTheCpuOnly) {
   EXPECT_EQ(trace.steps[1].end_ns, 29000);
 }
 
+// Two threads mark step 4 together, and a later profile marks it again.
+TEST(Kineto, OneStepMarkedTwiceIsOne) {
+  const run::RankTrace trace = kineto_of(
+      R"([{"ph":"X","cat":"user_annotation","name":"ProfilerStep#4","tid":1,"ts":10,"dur":9},
+          {"ph":"X","cat":"user_annotation","name":"ProfilerStep#4","tid":2,"ts":11,"dur":9},
+          {"ph":"X","cat":"user_annotation","name":"ProfilerStep#4","tid":1,"ts":30,"dur":9}])");
+  ASSERT_EQ(trace.steps.size(), 2u);
+  EXPECT_EQ(trace.steps[0].end_ns, 20000);
+  EXPECT_EQ(trace.steps[1].start_ns, 30000);
+}
+
 /// Many windows' worth of events whose arguments hold what looks like the end of an event.
 std::string long_trace(int events) {
   std::string text = R"({"traceEvents": [)";

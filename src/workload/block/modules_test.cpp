@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "workload/matrices.h"
 #include "workload/test_models.h"
 
 namespace ergometer::workload {
@@ -103,11 +104,42 @@ TEST(Modules, LayerNormRunsInFp32) {
   job.model.qkv_matrix = spec::QkvMatrix::kSplit;
   EXPECT_DOUBLE_EQ(forward(job, "input_norm").bytes, 8192 * (9.6 + 8));
   EXPECT_DOUBLE_EQ(forward(job, "qkv_input_cast").bytes, 6 * 8192);
-  EXPECT_DOUBLE_EQ(kept(job, "input_norm_input"), 2 * 8192);
+  EXPECT_DOUBLE_EQ(kept(job, "input_norm_input"), 4 * 8192);  // as it was cast
+  job.model.parallel_branches = true;                         // each norm casts for itself
+  job.model.norms_per_layer = 2;
+  EXPECT_DOUBLE_EQ(kept(job, "mlp_norm_input"), 4 * 8192);
   // Without autocast it is in 16 bit as everything else.
   job.software.parameters.set("ddp.autocast", {0, "", "", base::Grade::kMeasured});
   EXPECT_DOUBLE_EQ(forward(job, "input_norm").bytes, 8192 * 4);
   EXPECT_EQ(forward(job, "qkv_input_cast").bytes, 0);
+}
+
+// 128 tokens of 64 to 2 of 4 experts: 256 rows, 16,384 elements. Gathered 4 and masked 4 x 2.1;
+// masked, copied for it, weighted, gathered and summed; 8,192 elements between the matrices.
+TEST(Modules, RowsOfExpertsAreMaskedThreeTimes) {
+  spec::Model model = test::dense_model(1, 64, 256, 4, 4, 1024);
+  model.experts.count = 4, model.experts.top_k = 2, model.experts.ffn = 32;
+  model.layers[0].moe = true;
+  const spec::Job job = in_16_bit(with_modules(model));
+  constexpr double kMask = 4 * 2.1;
+  EXPECT_DOUBLE_EQ(forward(job, "expert_rows").bytes, 16384 * (4 + kMask));
+  EXPECT_DOUBLE_EQ(forward(job, "expert_sum").bytes, 16384 * (4 + kMask + 4 * 2.1 + 4 + 2 * 1.33));
+  EXPECT_DOUBLE_EQ(forward(job, "expert_activation").bytes,
+                   8192 * (2 * (4 + kMask) + 4 * 2.1 + 6 * 1.5) + 4 * 256);
+  EXPECT_DOUBLE_EQ(backward(job, "expert_rows_backward").bytes, 16384 * (4 + kMask + 4 * 2.1));
+  EXPECT_DOUBLE_EQ(backward(job, "expert_sum_backward").bytes,
+                   16384 * (3 * 4 * 2.1 + 10 + 4 + kMask));
+  EXPECT_EQ(forward(job, "sort_chunks").bytes, 0);
+  EXPECT_DOUBLE_EQ(kept(job, "expert_output"), 2 * 16384);
+}
+
+// ReLU's backward reads its output, which the next matrix keeps.
+TEST(Modules, ReluKeepsItsOutputAlone) {
+  spec::Job job = in_16_bit(with_modules(test::gpt_model(1, 64, 4, 1024)));
+  EXPECT_DOUBLE_EQ(kept(job, "fc1_output"), 2 * 128 * 256);
+  job.model.activation = spec::Activation::kRelu;
+  EXPECT_EQ(kept(job, "fc1_output"), 0);
+  EXPECT_DOUBLE_EQ(kept(job, "fc2_input"), 2 * 128 * 256);
 }
 
 // GELU written out keeps the base of its power, the tangent and both factors of the last product.
@@ -128,6 +160,7 @@ TEST(Modules, PartOfAHeadIsTurned) {
   const double whole = forward(job, "rope").bytes;
   job.model.rotary_share = 0.25;
   EXPECT_DOUBLE_EQ(forward(job, "rope").bytes, 0.25 * whole + 4 * 2.4 * 2 * 8192);
+  EXPECT_DOUBLE_EQ(kept(job, "proj_input"), 2 * 8192);  // heads stand one behind the other
 }
 
 // PEFT has an adapter for each of queries, keys and values: 3 x 64 x 4 + 4 x 192 of rank 4.
@@ -138,6 +171,7 @@ TEST(Modules, AdaptersAreOneAMatrixOfTheModel) {
   job.training.lora_targets = {"qkv"};
   const Workload workload = lower(job);
   EXPECT_DOUBLE_EQ(test::layer_block(workload, 0).parameters.trainable_dense, 3 * 64 * 4 + 4 * 192);
+  EXPECT_EQ(adapters_in(job), 3);
   // The input to FP32 and back for each, the product scaled and added.
   EXPECT_DOUBLE_EQ(forward(job, "qkv_lora_add").bytes, 128 * (3 * 64 * (9.6 + 6) + 192 * (4 + 6)));
   job.software.parameters.set("modules.eager", {0, "", "", base::Grade::kMeasured});
