@@ -17,6 +17,7 @@
 #include "engine/views/power_record.h"
 #include "engine/views/telemetry_view.h"
 #include "engine/views/telling_ranks.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -32,19 +33,20 @@ Slicing slicing(const Fleet& fleet) {
 }
 
 /// The job without what its user changed about power, clocks and cooling, on GPUs in rank order: a
-/// rank map that finds cooler places makes the job faster than its prices say.
+/// rank map that finds cooler places makes the job faster than its prices say. On unlike nodes the
+/// map says which kind a rank runs on, and stays.
 spec::Job with_nominal_conditions(const spec::Job& job) {
   spec::Job nominal = job;
   nominal.conditions = {};
   nominal.conditions.cooling = job.cluster.node.cooling;
-  nominal.parallelism.rank_map.clear();
+  if (!spec::is_mixed(job.cluster)) nominal.parallelism.rank_map.clear();
   return nominal;
 }
 
-/// What each GPU may draw where the cluster's nodes keep within `cluster_w` and the fans of each
-/// take `fans_w`.
+/// What each GPU may draw where the cluster's nodes, all of one kind, keep within `cluster_w` and
+/// the fans of each take `fans_w`.
 double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet) {
-  const physics::NodePower& node = fleet.node;
+  const physics::NodePower& node = fleet.kinds.front().node;
   const double node_w = cluster_w / static_cast<double>(fleet.all_nodes) * node.supply_efficiency;
   return (node_w - node.overhead_w() - node.supply_fixed_w - fans_w) /
          static_cast<double>(fleet.gpus_per_node);
@@ -59,15 +61,15 @@ void cap_each(double gpu_w, Fleet& fleet) {
 base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
   const auto nodes = static_cast<double>(fleet.all_nodes),
              gpus = static_cast<double>(fleet.gpus_per_node);
-  const physics::NodePower& node = fleet.node;
-  const double gpu_w = share_of_cluster(cluster_w, fleet.cooling.fan_w, fleet);
-  if (gpu_w < fleet.kind.lowest_cap_w)
+  const FleetKind& kind = fleet.kinds.front();
+  const double gpu_w = share_of_cluster(cluster_w, kind.cooling.fan_w, fleet);
+  if (gpu_w < kind.gpu.lowest_cap_w)
     return base::input_error(fmt::format(
         "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets {:.0f} "
         "W, "
         "the lowest cap it takes",
-        cluster_w, nodes * node.ac_w(gpus * fleet.kind.lowest_cap_w, fleet.cooling.fan_w),
-        fleet.kind.lowest_cap_w));
+        cluster_w, nodes * kind.node.ac_w(gpus * kind.gpu.lowest_cap_w, kind.cooling.fan_w),
+        kind.gpu.lowest_cap_w));
   cap_each(gpu_w, fleet);
   return {};
 }
@@ -77,10 +79,10 @@ base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
 struct Scene {
   const spec::Job& job;
   Fleet fleet;
-  cost::EnergyTable energies;
+  std::vector<Energies> energies;  ///< by kind
   StepActivities activity;
   std::vector<physics::ClockLimits> told;  ///< the GPUs' limits without the cluster's cap
-  FleetHeat heat{fleet, job.cluster.node};
+  FleetHeat heat{fleet, job.cluster};
   Played played() { return {job.conditions, activity, fleet, heat}; }
 };
 
@@ -89,10 +91,8 @@ base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const Engine
   std::vector<physics::ClockLimits> told = fleet.limits;
   if (job.conditions.cluster_cap_w > 0)
     ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
-  ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
-  cost::EnergyTable energies = cost::price_energy(model, input.plan);
-  StepActivities activity =
-      step_activities(input, energies, cost::price_load_energy(model, input.plan), slicing(fleet));
+  ERGOMETER_ASSIGN(std::vector<Energies> energies, energies_of_groups(job, input.plan));
+  StepActivities activity = step_activities(input, energies, slicing(fleet));
   return std::unique_ptr<Scene>(
       new Scene{job, std::move(fleet), std::move(energies), std::move(activity), std::move(told)});
 }
@@ -103,7 +103,7 @@ void settle_in_cap(PowerLoop& loop, Scene& scene) {
   constexpr int kMostRounds = 8;
   constexpr double kNearW = 1;
   Fleet& fleet = scene.fleet;
-  double fans_w = fleet.cooling.fan_w;
+  double fans_w = fleet.kinds.front().cooling.fan_w;
   for (int round = 0; round < kMostRounds; ++round) {
     loop.settle(scene.played());
     double most_w = 0;
@@ -121,6 +121,25 @@ Powered unsteady() {
   Powered result;
   result.timeline.steady = false;
   return result;
+}
+
+/// The driver holds dies at their limit, whatever the parameters are.
+double held_at_c(const Fleet& fleet, double hottest_c) {
+  double held_c = hottest_c;
+  for (const FleetKind& kind : fleet.kinds)
+    held_c = std::max(held_c, kind.gpu.target_c > 0 ? kind.gpu.target_c : INFINITY);
+  return held_c;
+}
+
+/// GPUs of a kind get the highest cap that one of it has.
+void cap_alike(const Fleet& told, Fleet& fleet) {
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind) {
+    const GpuRange from = told.gpus_of(told.kinds[kind]), to = fleet.gpus_of(fleet.kinds[kind]);
+    const auto limits = std::span(told.limits).subspan(from.first, from.count);
+    const double most_w = std::ranges::max(limits, {}, &physics::ClockLimits::cap_w).cap_w;
+    for (physics::ClockLimits& limit : std::span(fleet.limits).subspan(to.first, to.count))
+      limit.cap_w = std::min(limit.cap_w, most_w);
+  }
 }
 
 void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
@@ -141,32 +160,38 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
       std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
-  // The driver holds dies at their limit, whatever the parameters are.
-  const double held_c =
-      fleet.kind.target_c > 0 ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c) : INFINITY;
   run::Thermal& thermal = result.thermal;
+  const double held_c = held_at_c(fleet, thermal.max_gpu_c);
   thermal.max_interval_c = found.max_c.shifts_of(thermal.max_gpu_c);
   thermal.max_interval_c.high = std::min(held_c, thermal.max_interval_c.high);
   thermal.mean_interval_c = found.mean_c.shifts_of(thermal.mean_gpu_c);
   thermal.mean_interval_c.high =
       std::min(thermal.max_interval_c.high, thermal.mean_interval_c.high);
   // Clocks move by steps of their lattice: no interval tells them finer.
-  const physics::ClockLattice& clocks = fleet.kind.clocks;
-  const double step_mhz = clocks.step_hz / 1e6;
+  double step_mhz = 0, highest_mhz = 0;
+  for (const FleetKind& kind : fleet.kinds) {
+    step_mhz = std::max(step_mhz, kind.gpu.clocks.step_hz / 1e6);
+    highest_mhz = std::max(highest_mhz, kind.gpu.clocks.highest_hz / 1e6);
+  }
   run::Interval& clock_mhz = thermal.clock_interval_mhz;
   clock_mhz = found.clock_hz.factors_on(thermal.mean_clock_mhz);
   clock_mhz.low = std::min(clock_mhz.low, thermal.mean_clock_mhz - step_mhz);
-  clock_mhz.high = std::min(clocks.highest_hz / 1e6,
-                            std::max(clock_mhz.high, thermal.mean_clock_mhz + step_mhz));
+  clock_mhz.high =
+      std::min(highest_mhz, std::max(clock_mhz.high, thermal.mean_clock_mhz + step_mhz));
 }
 
 }  // namespace
 
 bool has_power_data(const spec::Job& job) {
-  const spec::Node& node = job.cluster.node;
-  return physics::gpu_power(node.gpu).has_value() && physics::node_power(node).has_value() &&
-         physics::cooling_parameters(node, node.cooling).has_value() &&
-         cost::EnergyModel::make(job).has_value();
+  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
+    const spec::Node& node = spec::node_of_group(job.cluster, group);
+    const bool known = physics::gpu_power(node.gpu).has_value() &&
+                       physics::node_power(node).has_value() &&
+                       physics::cooling_parameters(node, node.cooling).has_value() &&
+                       cost::EnergyModel::make(spec::on_group(job, group)).has_value();
+    if (!known) return false;
+  }
+  return true;
 }
 
 bool is_nominal(const spec::Job& job) {
@@ -176,7 +201,8 @@ bool is_nominal(const spec::Job& job) {
   given.sensor = {};
   given.run = {};
   given.pue = 1;
-  return given == with_nominal_conditions(job).conditions && job.parallelism.rank_map.empty();
+  const spec::Job nominal = with_nominal_conditions(job);
+  return given == nominal.conditions && job.parallelism.rank_map == nominal.parallelism.rank_map;
 }
 
 base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
@@ -252,7 +278,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     spec::Job alike = job;
     alike.conditions.seed = 0;
     ERGOMETER_ASSIGN(Fleet fleet_alike, make_fleet(alike));
-    cap_each(std::ranges::max(fleet.limits, {}, &physics::ClockLimits::cap_w).cap_w, fleet_alike);
+    cap_alike(fleet, fleet_alike);
     add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));

@@ -60,6 +60,7 @@ Job on_group(const Job& job, size_t group) {
   if (!is_mixed(job.cluster)) return result;
   result.cluster.node = job.cluster.groups[group].node;
   result.cluster.groups.clear();
+  result.conditions.cooling = result.cluster.node.cooling;
   return result;
 }
 

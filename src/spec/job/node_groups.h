@@ -23,7 +23,8 @@ size_t group_of_rank(const Job& job, int64_t rank);
 /// Those on which the ranks of a pipeline stage run, in order, each once.
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage);
 
-/// The job as if all of its nodes were those of `group`: what prices one of its ranks there.
+/// The job as if all of its nodes were those of `group`, cooled as those are built: what prices one
+/// of its ranks there.
 Job on_group(const Job& job, size_t group);
 
 /// Leaves only groups that the job's GPUs reach; one that is left alone is a plain cluster.
