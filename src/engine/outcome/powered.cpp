@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "engine/outcome/interval.h"
 #include "engine/outcome/power_interval.h"
@@ -43,34 +44,48 @@ spec::Job with_nominal_conditions(const spec::Job& job) {
   return nominal;
 }
 
-/// What each GPU may draw where the cluster's nodes, all of one kind, keep within `cluster_w` and
-/// the fans of each take `fans_w`.
-double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet) {
-  const physics::NodePower& node = fleet.kinds.front().node;
-  const double node_w = cluster_w / static_cast<double>(fleet.all_nodes) * node.supply_efficiency;
+/// A kind's part of the cluster's power: as of all nodes with GPUs at their own caps and full fans.
+double part_of(const Fleet& fleet, const FleetKind& kind) {
+  const auto most_w = [&](const FleetKind& it) {
+    return it.all_nodes *
+           it.node.ac_w(static_cast<double>(fleet.gpus_per_node) * it.gpu.cap_w, it.cooling.fan_w);
+  };
+  return most_w(kind) / base::sum(fleet.kinds, most_w);
+}
+
+/// What each GPU of a kind may draw where the cluster keeps within `cluster_w` and the fans of each
+/// of its nodes take `fans_w`.
+double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet,
+                        const FleetKind& kind) {
+  const physics::NodePower& node = kind.node;
+  const double node_w = cluster_w * part_of(fleet, kind) / kind.all_nodes * node.supply_efficiency;
   return (node_w - node.overhead_w() - node.supply_fixed_w - fans_w) /
          static_cast<double>(fleet.gpus_per_node);
 }
 
-/// Equal caps of all GPUs, or lower ones that they have.
-void cap_each(double gpu_w, Fleet& fleet) {
-  for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+/// Equal caps of all GPUs of a kind, or lower ones that they have.
+void cap_each(double gpu_w, const FleetKind& kind, Fleet& fleet) {
+  const GpuRange gpus = fleet.gpus_of(kind);
+  for (physics::ClockLimits& limits : std::span(fleet.limits).subspan(gpus.first, gpus.count))
+    limits.cap_w = std::min(limits.cap_w, gpu_w);
 }
 
-/// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
+/// Caps that keep the cluster within `cluster_w`, fans at full speed.
 base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
-  const auto nodes = static_cast<double>(fleet.all_nodes),
-             gpus = static_cast<double>(fleet.gpus_per_node);
-  const FleetKind& kind = fleet.kinds.front();
-  const double gpu_w = share_of_cluster(cluster_w, kind.cooling.fan_w, fleet);
-  if (gpu_w < kind.gpu.lowest_cap_w)
-    return base::input_error(fmt::format(
-        "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets {:.0f} "
-        "W, "
-        "the lowest cap it takes",
-        cluster_w, nodes * kind.node.ac_w(gpus * kind.gpu.lowest_cap_w, kind.cooling.fan_w),
-        kind.gpu.lowest_cap_w));
-  cap_each(gpu_w, fleet);
+  const auto gpus = static_cast<double>(fleet.gpus_per_node);
+  for (const FleetKind& kind : fleet.kinds) {
+    const double gpu_w = share_of_cluster(cluster_w, kind.cooling.fan_w, fleet, kind);
+    const double lowest_w = kind.gpu.lowest_cap_w;
+    if (gpu_w < lowest_w)
+      return base::input_error(fmt::format(
+          "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets "
+          "{:.0f} W, the lowest cap it takes",
+          cluster_w,
+          kind.all_nodes * kind.node.ac_w(gpus * lowest_w, kind.cooling.fan_w) /
+              part_of(fleet, kind),
+          lowest_w));
+    cap_each(gpu_w, kind, fleet);
+  }
   return {};
 }
 
@@ -97,22 +112,38 @@ base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const Engine
       new Scene{job, std::move(fleet), std::move(energies), std::move(activity), std::move(told)});
 }
 
+/// By kind: what the fans of the node draw that draw most.
+std::vector<double> most_fans_w(const Fleet& fleet, const FleetHeat& heat) {
+  std::vector<double> most_w(fleet.kinds.size());
+  for (int64_t node = 0; node < fleet.nodes; ++node) {
+    double& of_kind = most_w[fleet.kind_of_node(node)];
+    of_kind = std::max(of_kind, heat.fans_w(node));
+  }
+  return most_w;
+}
+
 /// Brings the job to rest within its cluster's cap: GPUs get what fans leave at the speed that they
 /// then have, which is below the full speed that caps began with.
 void settle_in_cap(PowerLoop& loop, Scene& scene) {
   constexpr int kMostRounds = 8;
   constexpr double kNearW = 1;
   Fleet& fleet = scene.fleet;
-  double fans_w = fleet.kinds.front().cooling.fan_w;
+  std::vector<double> fans_w =
+      base::mapped(fleet.kinds, [](const FleetKind& kind) { return kind.cooling.fan_w; });
   for (int round = 0; round < kMostRounds; ++round) {
     loop.settle(scene.played());
-    double most_w = 0;
-    for (int64_t node = 0; node < fleet.nodes; ++node)
-      most_w = std::max(most_w, scene.heat.fans_w(node));
-    if (std::abs(most_w - fans_w) < kNearW) return;
+    const std::vector<double> most_w = most_fans_w(fleet, scene.heat);
+    double moved_w = 0;
+    for (size_t kind = 0; kind < most_w.size(); ++kind)
+      moved_w = std::max(moved_w, std::abs(most_w[kind] - fans_w[kind]));
+    if (moved_w < kNearW) return;
     fans_w = most_w;
     fleet.limits = scene.told;
-    cap_each(share_of_cluster(scene.job.conditions.cluster_cap_w, fans_w, fleet), fleet);
+    for (size_t kind = 0; kind < fans_w.size(); ++kind) {
+      const FleetKind& it = fleet.kinds[kind];
+      cap_each(share_of_cluster(scene.job.conditions.cluster_cap_w, fans_w[kind], fleet, it), it,
+               fleet);
+    }
   }
 }
 
@@ -134,11 +165,10 @@ double held_at_c(const Fleet& fleet, double hottest_c) {
 /// GPUs of a kind get the highest cap that one of it has.
 void cap_alike(const Fleet& told, Fleet& fleet) {
   for (size_t kind = 0; kind < fleet.kinds.size(); ++kind) {
-    const GpuRange from = told.gpus_of(told.kinds[kind]), to = fleet.gpus_of(fleet.kinds[kind]);
-    const auto limits = std::span(told.limits).subspan(from.first, from.count);
-    const double most_w = std::ranges::max(limits, {}, &physics::ClockLimits::cap_w).cap_w;
-    for (physics::ClockLimits& limit : std::span(fleet.limits).subspan(to.first, to.count))
-      limit.cap_w = std::min(limit.cap_w, most_w);
+    const GpuRange gpus = told.gpus_of(told.kinds[kind]);
+    const auto limits = std::span(told.limits).subspan(gpus.first, gpus.count);
+    cap_each(std::ranges::max(limits, {}, &physics::ClockLimits::cap_w).cap_w, fleet.kinds[kind],
+             fleet);
   }
 }
 

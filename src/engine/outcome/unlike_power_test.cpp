@@ -47,8 +47,9 @@ void expect_same_power(const run::Run& a, const run::Run& b, double relative) {
   expect_close(a.power.cluster_mean_w, b.power.cluster_mean_w, relative, "cluster");
   expect_close(a.power.cluster_peak_w, b.power.cluster_peak_w, relative, "cluster's peak");
   expect_close(a.power.energy_j_per_step, b.power.energy_j_per_step, relative, "energy");
-  expect_close(a.thermal.mean_gpu_c, b.thermal.mean_gpu_c, relative, "temperature");
-  expect_close(a.thermal.max_gpu_c, b.thermal.max_gpu_c, relative, "hottest");
+  constexpr double kSettledK = 0.05;  // what counts as settled
+  EXPECT_NEAR(a.thermal.mean_gpu_c, b.thermal.mean_gpu_c, kSettledK);
+  EXPECT_NEAR(a.thermal.max_gpu_c, b.thermal.max_gpu_c, kSettledK);
   expect_close(a.thermal.mean_clock_mhz, b.thermal.mean_clock_mhz, relative, "clock");
   expect_close(a.thermal.fan_fraction, b.thermal.fan_fraction, relative, "fans");
 }
@@ -67,7 +68,7 @@ TEST(UnlikePower, GroupsOfOneHardwareDrawWhatThePlainClusterDraws) {
     groups.cluster.groups[1].node.name = "the other one";
     const run::Run of_groups = powered(groups), of_plain = powered(plain);
     ASSERT_EQ(of_groups.power.kinds.size(), 2u);
-    expect_same_power(of_groups, of_plain, 3e-5);
+    expect_same_power(of_groups, of_plain, 5e-5);
   }
 }
 
@@ -151,6 +152,19 @@ TEST(UnlikePower, TheOrderOfGroupsDoesNotMatter) {
   }
 }
 
+// Each kind gets of the cap as it would draw of all; none of it is drawn beyond.
+TEST(UnlikePower, AClustersCapHoldsBothKinds) {
+  const run::Run run = powered(unlike_job(kOldAndNew, {{"cluster_cap", "7kW"}}));
+  EXPECT_LT(run.power.cluster_mean_w, 7000);
+  EXPECT_GT(run.power.cluster_mean_w, 5000);
+  EXPECT_GT(run.power.kinds[0].throttled_time_fraction, 0.5);
+  const auto low = simulate(unlike_job(kOldAndNew, {{"cluster_cap", "3kW"}}), {});
+  ASSERT_FALSE(low);
+  EXPECT_NE(low.error().message.find("cluster_cap: found 3000 W; allowed: at least"),
+            std::string::npos)
+      << low.error().message;
+}
+
 // Held back, the kind that the others wait for slows the step; the one that waits has time to
 // spare.
 TEST(UnlikePower, AThrottledKindSlowsTheStepIfOthersWaitForIt) {
@@ -172,6 +186,18 @@ TEST(UnlikePower, AThrottledKindSlowsTheStepIfOthersWaitForIt) {
   EXPECT_NEAR(old_held.performance.step_time_s / free_s, held_s / plain_s, 0.05);
 }
 
+// A replica that is quicker runs ahead at its own power and then waits for the gradients'
+// reduction: with half the time at work it peaks as on a cluster of its kind, and its mean is
+// lower.
+TEST(UnlikePower, AQuickerReplicaRunsAheadAndWaits) {
+  const Values replicas = {{"pp", "1"}};
+  const run::Run unlike = powered(unlike_job(kOldAndNew, replicas)),
+                 alike = powered(unlike_job("hgx-h100", replicas));
+  const run::KindPower& young = unlike.power.kinds[1];
+  EXPECT_NEAR(young.peak_w_per_gpu, alike.power.peak_w_per_gpu, 0.1 * alike.power.peak_w_per_gpu);
+  EXPECT_LT(young.mean_w_per_gpu, 0.85 * alike.power.mean_w_per_gpu);
+}
+
 TEST(UnlikePower, WhatOneKindDoesNotAllowIsRefused) {
   const auto error = [](const Values& more) {
     Values values = {{"model", "llama3-8b"}, {"cluster", kOldAndNew}, {"gpus", "16"}, {"tp", "8"}};
@@ -185,7 +211,6 @@ TEST(UnlikePower, WhatOneKindDoesNotAllowIsRefused) {
   EXPECT_EQ(error({{"override", "node1.power_cap=600W"}}), "");
   EXPECT_NE(error({{"override", "node0.power_cap=600W"}}).find("A100"), std::string::npos);
   EXPECT_NE(error({{"cooling", "air"}}).find("cooled as built"), std::string::npos);
-  EXPECT_NE(error({{"cluster_cap", "20kW"}}).find("nodes of one kind"), std::string::npos);
   EXPECT_NE(error({{"override", "node1.nic=50%"}}).find("slower links"), std::string::npos);
 }
 

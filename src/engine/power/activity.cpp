@@ -79,17 +79,19 @@ int64_t a_rank_of(const spec::Job& job, size_t role, size_t kind) {
 }
 
 /// What ranks that have so much to do work in an instruction that begins at `begin_s` and ends at
-/// `end_s` on the one that the step waits for: a rank with less to do, or on a quicker GPU, ends
-/// sooner, and waits.
+/// `end_s` on the one that the step waits for: a rank with less to do ends sooner, and waits; one
+/// of a role on unlike nodes has times of its own, and waits in the collectives.
 struct RankWork {
-  double end_s = 0, clocked_s = 0;
+  double begin_s = 0, end_s = 0, clocked_s = 0;
   physics::Energy energy;
 };
 RankWork work_of(const PricedOperators& operators, const Energies& energies, const Alike& ranks,
                  size_t index, const plan::Instruction& it, double load, double begin_s,
                  double end_s) {
   const auto op = static_cast<size_t>(it.op);
-  RankWork work{end_s, operators.duration(index).clocked_s, energies.even[ranks.role][op]};
+  RankWork work{begin_s, end_s, operators.duration(index).clocked_s, energies.even[ranks.role][op]};
+  if (operators.mixed() && it.kind != plan::InstructionKind::kCompute)
+    work.begin_s = std::max(begin_s, end_s - operators.duration(index).at(1));
   const bool loaded = !energies.per_load.empty();
   if (it.kind != plan::InstructionKind::kCompute || !(loaded || operators.mixed())) return work;
   const ClockedTime own = operators.at_load(index, load, ranks.rank);
@@ -109,7 +111,7 @@ RoleActivity activity_of(const EngineInput& input, const Alike& ranks, const Loa
   const double slice_s = times.step_s / slices;
   const PricedOperators operators(input, number);
   const plan::Role& role = input.plan.roles[number];
-  const Activities& activities = times.roles[number];
+  const Activities& activities = times.of(number, ranks.kind);
   PeriodWork period;
   for (size_t i = 0; i < role.program.size(); ++i) {
     const plan::Instruction& it = role.program[i];
@@ -122,9 +124,9 @@ RoleActivity activity_of(const EngineInput& input, const Alike& ranks, const Loa
                             : classes.load(it.layer, ranks.load_class);
     const RankWork work =
         work_of(operators, energies, ranks, i, it, load, begin_s, activities.end_s[i] + later_s);
-    spread(result, slice_s, begin_s, work.end_s, work.energy, work.clocked_s);
+    spread(result, slice_s, work.begin_s, work.end_s, work.energy, work.clocked_s);
     if (input.plan.times(role, i) > 1)
-      period.add(begin_s, work.end_s, {work.energy, work.clocked_s});
+      period.add(work.begin_s, work.end_s, {work.energy, work.clocked_s});
   }
   if (input.plan.periods_left_out == 0) return result;
   period.close();
@@ -151,20 +153,54 @@ StepActivity fine_activity(const EngineInput& input, const StepTimes& times,
   return result;
 }
 
-/// Replicas on unlike nodes wait for each other now here, now there: the step is as long as the
-/// sweep over all ranks says, and what the one looked at does lies in it in proportion.
+/// One rank of every kind of each role that runs on several.
+std::vector<int64_t> ranks_of_mixed_roles(const spec::Job& job) {
+  std::vector<int64_t> ranks;
+  for (int64_t role = 0; role < job.parallelism.pp; ++role) {
+    const std::vector<size_t> kinds = spec::groups_of_stage(job, role);
+    if (kinds.size() == 1) continue;
+    for (const size_t kind : kinds)
+      ranks.push_back(role * job.stage_ranks() + a_rank_of(job, static_cast<size_t>(role), kind));
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
+/// When that rank does what, as the sweep played it. What it waits for others in a collective is no
+/// work.
+void take_spans(const EngineInput& input, const Timeline& timeline, StepTimes& times) {
+  const size_t kinds = spec::group_count(input.job.cluster), roles = input.plan.roles.size();
+  times.of_kinds.resize(roles * kinds);
+  for (const Span& span : timeline.spans) {
+    const auto role = static_cast<size_t>(span.rank / input.job.stage_ranks());
+    Activities& own = times.of_kinds[role * kinds + spec::group_of_rank(input.job, span.rank)];
+    own.begin_s.resize(input.plan.roles[role].program.size());
+    own.end_s.resize(own.begin_s.size());
+    own.begin_s[static_cast<size_t>(span.instruction)] = span.start_s;
+    own.end_s[static_cast<size_t>(span.instruction)] = span.end_s;
+  }
+}
+
+/// Ranks on unlike nodes wait for each other now here, now there: the step is as long as the sweep
+/// over all ranks says, what the one looked at does lies in it in proportion, and of a role on
+/// several kinds one of each is looked at.
 void fit_to_sweep(const EngineInput& input, StepTimes& times) {
+  const std::vector<int64_t> sampled = ranks_of_mixed_roles(input.job);
+  // A folded plan has no times of the whole step.
+  if (!sampled.empty() && input.plan.periods_left_out > 0) times.steady = false;
+  if (!times.steady) return;
   EngineInput at_reference = input;
   at_reference.clocks_hz = std::span(&input.costs.reference_clock_hz, 1);
-  at_reference.sampled_ranks = {};
+  at_reference.sampled_ranks = sampled;
   const Timeline timeline = sweep(at_reference);
-  times.steady = times.steady && timeline.steady;
+  times.steady = timeline.steady;
   const double factor = timeline.step_s / times.step_s;
   for (Activities& role : times.roles)
     for (std::vector<double>* seconds : {&role.begin_s, &role.end_s})
       for (double& at_s : *seconds) at_s *= factor;
   times.left_out_s *= factor;
   times.step_s = timeline.step_s;
+  take_spans(input, timeline, times);
 }
 
 }  // namespace

@@ -43,10 +43,16 @@ struct StepActivities {
   double step_s() const { return fine.step_s; }
 };
 
-/// When one rank of every role does what at the reference clock; of ranks on nodes of several kinds
-/// one on the slowest, in the time that all of them together take.
+/// When one rank of every role does what at the reference clock; of a role on nodes of several
+/// kinds one on the slowest, and one of each.
 struct StepTimes {
   std::vector<Activities> roles;
+  std::vector<Activities> of_kinds;  ///< [role x kinds + kind], of such roles alone
+  const Activities& of(size_t role, size_t kind) const {
+    if (of_kinds.empty()) return roles[role];
+    const Activities& own = of_kinds[role * (of_kinds.size() / roles.size()) + kind];
+    return own.end_s.empty() ? roles[role] : own;
+  }
   /// What a folded plan leaves out; the times of what follows its marks are so much too early.
   double left_out_s = 0;
   bool steady = true;

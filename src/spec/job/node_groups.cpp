@@ -1,8 +1,11 @@
 #include "spec/job/node_groups.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "base/collection.h"
 
 namespace ergometer::spec {
 namespace {
@@ -43,6 +46,15 @@ const Node& node_at(const Cluster& cluster, int64_t node) {
 
 size_t group_of_rank(const Job& job, int64_t rank) {
   return group_of_node(job.cluster, job.parallelism.gpu_of(rank) / job.cluster.node.gpus);
+}
+
+std::string gpus_text(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (size_t group = 0; group < group_count(cluster); ++group)
+    if (const std::string& name = node_of_group(cluster, group).gpu.name;
+        !base::contains(names, name))
+      names.push_back(name);
+  return fmt::format("{}", fmt::join(names, " and "));
 }
 
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@ const Node& node_of_group(const Cluster& cluster, size_t group);
 size_t group_of_node(const Cluster& cluster, int64_t node);
 const Node& node_at(const Cluster& cluster, int64_t node);
 size_t group_of_rank(const Job& job, int64_t rank);
+/// The names of its GPUs, each kind once: "A100-SXM4-80GB and H100-SXM5-80GB".
+std::string gpus_text(const Cluster& cluster);
 /// Those on which the ranks of a pipeline stage run, in order, each once.
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage);
 

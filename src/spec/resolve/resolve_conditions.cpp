@@ -214,11 +214,6 @@ void refuse_on_unlike_nodes(SettingReader& read, const Job& job) {
         fmt::format("{}: unlike nodes are each cooled as built; `cooling` in their files "
                     "says how",
                     read.said("cooling")));
-  if (read.given("cluster_cap"))
-    read.refuse(
-        fmt::format("{}: a cap of the whole cluster is divided over nodes of one kind; "
-                    "--power-cap and --override cap GPUs of unlike nodes",
-                    read.said("cluster_cap")));
   for (const Override& o : job.conditions.overrides)
     if (o.kind == OverrideKind::kLink || o.kind == OverrideKind::kNic)
       read.refuse(fmt::format("{} {}: slower links are known of nodes of one kind alone",
