@@ -172,6 +172,10 @@ void cap_alike(const Fleet& told, Fleet& fleet) {
   }
 }
 
+void take_paces(const Fleet& from, Fleet& to) {
+  for (size_t kind = 0; kind < to.kinds.size(); ++kind) to.kinds[kind].pace = from.kinds[kind].pace;
+}
+
 void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
                    Powered& result) {
   run::Performance predicted = performance(job, result.timeline);
@@ -245,6 +249,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   std::unique_ptr<Scene> own;
   if (differs) {
     ERGOMETER_ASSIGN(own, scene_of(job, input));
+    take_paces(nominal->fleet, own->fleet);
   }
   if (!loop.steady()) return unsteady();
   Scene& scene = differs ? *own : *nominal;
@@ -309,6 +314,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     alike.conditions.seed = 0;
     ERGOMETER_ASSIGN(Fleet fleet_alike, make_fleet(alike));
     cap_alike(fleet, fleet_alike);
+    take_paces(fleet, fleet_alike);
     add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));

@@ -120,6 +120,7 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
   begin(nominal);
   // First slices last what they are priced at, whatever their clock.
   rests_ = rest(nominal, [] { return 0.0; });
+  find_paces(nominal.fleet);
   take_clocks();
   find_reference();
   // A machine that cannot be cooled or fed: what its clocks do from one moment to the next would
@@ -160,6 +161,18 @@ void PowerLoop::begin(const Played& played) {
   play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
                                       played.heat, reference_hz_);
   play_->set_pace(reference_hz_, length_factor_);
+}
+
+/// Every kind's prices hold at the mean clock that its ranks had at work since the play's mark.
+void PowerLoop::find_paces(Fleet& fleet) const {
+  if (fleet.kinds.size() == 1) return;
+  const std::vector<double> effective_hz = play_->effective_hz();
+  std::vector<double> mean_hz(fleet.kinds.size());
+  for (size_t gpu = 0; gpu < effective_hz.size(); ++gpu)
+    if (const size_t kind = fleet.kind_of(gpu); fleet.role[gpu] >= 0)
+      mean_hz[kind] += fleet.weight_of(gpu) * effective_hz[gpu] / fleet.kinds[kind].ranks;
+  for (size_t kind = 1; kind < mean_hz.size(); ++kind)
+    fleet.kinds[kind].pace = mean_hz[kind] / mean_hz[0];
 }
 
 /// The clocks that ranks had at work since the play's mark.

@@ -18,7 +18,7 @@ namespace ergometer::engine {
 struct Played {
   const spec::Conditions& conditions;  ///< for how power is smoothed
   const StepActivities& work;
-  const Fleet& fleet;
+  Fleet& fleet;
   FleetHeat& heat;
 };
 
@@ -35,7 +35,8 @@ class PowerLoop {
 
   /// Brings the job to rest at nominal conditions: a step takes what its prices say, and the
   /// reference clock is the one at which the engine says so too. `input`: clocks and sampled ranks
-  /// are ignored. `nominal`: the job without what the user changed. Both are kept by reference.
+  /// are ignored. `nominal`: the job without what the user changed; its kinds get their paces. Both
+  /// are kept by reference.
   PowerLoop(const EngineInput& input, const Played& nominal);
   /// Brings it to rest at other conditions.
   void settle(const Played& played);
@@ -81,6 +82,7 @@ class PowerLoop {
   void play_until(double steps, double step_s, double dt_s, const Watch& watch);
   void follow(bool last);
   bool rest(const Played& played, const std::function<double()>& lacking);
+  void find_paces(Fleet& fleet) const;
   void take_clocks();
   void find_reference();
   double missing_of_replay();

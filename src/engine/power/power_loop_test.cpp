@@ -46,7 +46,7 @@ struct Loop {
   Stretch stretch;
   EngineInput input;
   StepActivities activity;
-  Fleet fleet;
+  mutable Fleet fleet;  // whose kinds the loop gives their paces
 
   explicit Loop(const Values& more)
       : job(job_with(more)),
