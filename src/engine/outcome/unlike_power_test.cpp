@@ -152,13 +152,12 @@ TEST(UnlikePower, TheOrderOfGroupsDoesNotMatter) {
   }
 }
 
-// At nominal conditions prices hold, on every kind: a stage computes as long as with clocks that are
-// constant.
+// At nominal conditions prices hold, on every kind: a stage computes as long as with clocks that
+// are constant.
 TEST(UnlikePower, PricesHoldOnEveryKind) {
   for (const char* pp : {"1", "2"}) {
     const run::Run governed = powered(unlike_job(kOldAndNew, {{"pp", pp}})),
-                   constant =
-                       powered(unlike_job(kOldAndNew, {{"pp", pp}, {"clocks", "constant"}}));
+                   constant = powered(unlike_job(kOldAndNew, {{"pp", pp}, {"clocks", "constant"}}));
     EXPECT_FALSE(constant.has_power);
     expect_close(governed.performance.step_time_s, constant.performance.step_time_s, 1e-3, "step");
     for (size_t kind : {0, 1})

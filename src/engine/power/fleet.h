@@ -24,9 +24,9 @@ struct FleetKind {
   physics::CoolingParameters cooling;
   int64_t first_node = 0, nodes = 0;  ///< kept
   double ranks = 0, all_nodes = 0;    ///< of the job
-  /// The clock at which its prices hold, over that of the first kind: of the sustained clocks, until
-  /// PowerLoop has found those of nominal conditions. Clocks of unlike GPUs are compared, and handed
-  /// to the engine, as those of the first kind: over this.
+  /// The clock at which its prices hold, over that of the first kind: of the sustained clocks,
+  /// until PowerLoop has found those of nominal conditions. Clocks of unlike GPUs are compared, and
+  /// handed to the engine, as those of the first kind: over this.
   double pace = 1;
 };
 
