@@ -132,7 +132,6 @@ Result<spec::Job> job_of(const spec::Settings& settings, const Phase& phase) {
   spec::Settings all = settings;
   all.merge(phase.settings);
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(all));
-  ERGOMETER_TRY(spec::refuse_groups(job.cluster, "plan"));
   if (!job.trains()) return base::input_error("plan: the job answers requests; a campaign trains");
   job.conditions.run = {};
   return job;

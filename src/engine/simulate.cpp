@@ -62,6 +62,14 @@ void add_spans(const spec::Job& job, std::span<const int64_t> ranks, Simulation&
                               .spans;
 }
 
+/// Whether GPUs lie in all nodes as in the first.
+bool is_one_chassis(const spec::Cluster& cluster) {
+  return std::ranges::all_of(cluster.groups, [&](const spec::NodeGroup& group) {
+    return std::ranges::equal(group.node.slots, cluster.node.slots,
+                              [](auto& a, auto& b) { return a.row == b.row && a.lane == b.lane; });
+  });
+}
+
 /// From the spans of the ranks asked for.
 void add_detail(const spec::Job& job, const SimulateOptions& options, Simulation& result) {
   const EngineInput input{.job = job,
@@ -76,8 +84,9 @@ void add_detail(const spec::Job& job, const SimulateOptions& options, Simulation
   if (!options.task_ranks.empty()) {
     run.tasks = step_tasks(input, of_ranks(spans, options.task_ranks), result.timeline.step_s);
     run.collectives = collective_use(input, of_ranks(spans, options.task_ranks), result.timeline);
-    for (const spec::Slot& slot : job.cluster.node.slots)
-      run.slots.push_back({slot.row, slot.lane});
+    if (is_one_chassis(job.cluster))
+      for (const spec::Slot& slot : job.cluster.node.slots)
+        run.slots.push_back({slot.row, slot.lane});
   }
   if (options.most_kernels > 0) keep_windows(run, options.most_kernels);
 }

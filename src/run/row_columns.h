@@ -81,6 +81,13 @@ constexpr Columns kGpuKindColumns(
     "gpu, node, gpus, ranks, stages, compute_s, communication_s, idle_s", &GpuKind::gpu,
     &GpuKind::node, &GpuKind::gpus, &GpuKind::ranks, &GpuKind::stages, &GpuKind::compute_s,
     &GpuKind::communication_s, &GpuKind::idle_s);
+constexpr Columns kKindPowerColumns(
+    "gpu, node, mean_w_per_gpu, peak_w_per_gpu, nodes_mean_w, energy_j_per_step, "
+    "gpu_energy_j_per_step, mean_gpu_c, max_gpu_c, mean_clock_mhz, throttled_time_fraction",
+    &KindPower::gpu, &KindPower::node, &KindPower::mean_w_per_gpu, &KindPower::peak_w_per_gpu,
+    &KindPower::nodes_mean_w, &KindPower::energy_j_per_step, &KindPower::gpu_energy_j_per_step,
+    &KindPower::mean_gpu_c, &KindPower::max_gpu_c, &KindPower::mean_clock_mhz,
+    &KindPower::throttled_time_fraction);
 constexpr Columns kPhaseColumns("name, seconds, cluster_w", &RunPhase::name, &RunPhase::seconds,
                                 &RunPhase::cluster_w);
 constexpr Columns kRampColumns("over_s, up_w_per_s, down_w_per_s", &Ramp::over_s, &Ramp::up_w_per_s,

@@ -110,6 +110,17 @@ struct RunPhase {
   double seconds = 0, cluster_w = 0;
 };
 
+/// Power and heat of the GPUs of one group of unlike nodes, means over them and over time; energies
+/// of a step. What they draw at the plug, and what their steps take, adds up to the cluster's.
+struct KindPower {
+  std::string gpu, node;  ///< "A100-SXM4-80GB", "hgx-a100-80gb"
+  double mean_w_per_gpu = 0, peak_w_per_gpu = 0;
+  double nodes_mean_w = 0;                                  ///< all of its nodes at their plugs
+  double energy_j_per_step = 0, gpu_energy_j_per_step = 0;  ///< of its nodes; of its ranks' GPUs
+  double mean_gpu_c = 0, max_gpu_c = 0;
+  double mean_clock_mhz = 0, throttled_time_fraction = 0;
+};
+
 struct Power {
   double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
   /// Every node at its plug, supplies' losses and fans included, without the building.
@@ -126,6 +137,7 @@ struct Power {
   std::vector<PowerPart>
       node_parts;                    ///< a node, mean over nodes; their sum is cluster mean / nodes
   std::vector<RunPhase> run_phases;  ///< empty where not asked for
+  std::vector<KindPower> kinds;      ///< group by group; none where the cluster's nodes are alike
   std::vector<EnergyRow> step_energy;  ///< dimension by dimension; empty where not asked for
 };
 

@@ -43,7 +43,7 @@ export interface Summary {
   source: "simulated" | "recorded" | "imported";
   performance?: Record<string, unknown>;
   memory?: Record<string, unknown>;
-  power?: Record<string, unknown>;
+  power?: { kinds?: KindPower[]; [key: string]: unknown };
   thermal?: Record<string, unknown>;
   cluster_power?: Record<string, unknown>;
   links?: LinkUse[];
@@ -94,6 +94,22 @@ export interface GpuKind {
   compute_s: number;
   communication_s: number;
   idle_s: number;
+}
+
+/** Power and heat of the GPUs of one group of a cluster of unlike nodes, means over them and over time; energies of a step. */
+export interface KindPower {
+  gpu: string;
+  node: string;
+  mean_w_per_gpu: number;
+  peak_w_per_gpu: number;
+  /** All of its nodes at their plugs. */
+  nodes_mean_w: number;
+  energy_j_per_step: number;
+  gpu_energy_j_per_step: number;
+  mean_gpu_c: number;
+  max_gpu_c: number;
+  mean_clock_mhz: number;
+  throttled_time_fraction: number;
 }
 
 export interface LinkUse {

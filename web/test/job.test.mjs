@@ -198,9 +198,16 @@ test('GPUs of several kinds: who works and who waits', async () => {
     { gpu: 'A100-SXM4-80GB', node: 'hgx-a100-80gb', gpus: 16, ranks: '0-15', stages: '0', compute_s: 6, communication_s: 1, idle_s: 1 },
     { gpu: 'H100-SXM5-80GB', node: 'hgx-h100', gpus: 16, ranks: '16-31', stages: '1', compute_s: 3, communication_s: 1, idle_s: 4 },
   ];
+  mixed.runs[0].summary.power.kinds = [
+    { gpu: 'H100-SXM5-80GB', node: 'hgx-h100', mean_w_per_gpu: 361, peak_w_per_gpu: 721, nodes_mean_w: 9500, energy_j_per_step: 107000,
+      gpu_energy_j_per_step: 65000, mean_gpu_c: 48.4, max_gpu_c: 58.5, mean_clock_mhz: 1979, throttled_time_fraction: 0.03 },
+  ];
   const other = await open(browser, pageWith(mixed, 'mixed'));
-  assert.deepEqual(await other.locator('#at-gpu-kinds tbody tr').last().locator('td').allTextContents(),
+  const rows = other.locator('#at-gpu-kinds tbody tr');
+  assert.deepEqual(await rows.nth(1).locator('td').allTextContents(),
     ['H100-SXM5-80GB', 'hgx-h100', '16', '16-31', '1', '3 s', '1 s', '4 s']);
+  assert.deepEqual(await rows.last().locator('td').allTextContents(),
+    ['H100-SXM5-80GB', 'hgx-h100', '361 W', '721 W', '9.5 kW', '107 kJ', '48.4 °C', '58.5 °C', '1,979 MHz', '3 %']);
   assert.deepEqual(other.problems, []);
   assert.equal(await page.locator('#at-gpu-kinds').count(), 0);
 });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "engine/power/fleet_heat.h"
 #include "engine/power/governed_step.h"
 #include "spec/cluster/cluster_factors.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -103,43 +105,41 @@ const char* tensor_parameter(spec::Precision precision) {
   }
 }
 
-void vary(const Draw& draw, spec::Precision precision, StepActivity& activity) {
+void vary(const Draw& draw, spec::Precision precision, RoleActivity& role) {
   const double work = draw.work();
   const double tensor = work * draw.gpu(tensor_parameter(precision)),
                vector = work * draw.gpu("power.vector"), cache = work * draw.gpu("power.cache"),
                memory = draw.gpu("power.memory"), link = draw.gpu("power.link");
-  for (RoleActivity& role : activity.roles)
-    for (physics::Energy& slice : role.slices) {
-      slice.tensor_j *= tensor;
-      slice.vector_j *= vector;
-      slice.cache_j *= cache;
-      slice.memory_j *= memory;
-      slice.link_j *= link;
-    }
+  for (physics::Energy& slice : role.slices) {
+    slice.tensor_j *= tensor;
+    slice.vector_j *= vector;
+    slice.cache_j *= cache;
+    slice.memory_j *= memory;
+    slice.link_j *= link;
+  }
 }
 
 /// What a node draws beside its GPUs: each part by its grade, and all as nodes differ.
-void vary_beside(const Draw& draw, Fleet& fleet) {
+void vary_beside(const Draw& draw, FleetKind& kind) {
   const double beside =
       base::exponential(catalog_uncertainty().power_beside * draw.normal("power_beside"));
-  physics::NodePower& node = fleet.node;
+  physics::NodePower& node = kind.node;
   node.cpu_w *= beside * draw.node("power.cpu");
   node.dram_w *= beside * draw.node("power.dram");
   node.nics_w *= beside * draw.node("power.nic");
   node.switches_w *= beside * draw.node("power.switch");
   node.other_w *= beside * draw.node("power.other");
-  fleet.cooling.fan_w *= beside * draw.cooling("fan_power");
+  kind.cooling.fan_w *= beside * draw.cooling("fan_power");
   node.supply_efficiency = 1 - (1 - node.supply_efficiency) * draw.node("power.supply_efficiency");
 }
 
-void vary(const Draw& draw, Fleet& fleet) {
-  vary_beside(draw, fleet);
-  fleet.kind.constant_w *= draw.gpu("power.constant");
-  fleet.kind.leakage_w *= draw.gpu("power.leakage");
-  fleet.kind.active_w *= draw.gpu("power.active");
-  fleet.kind.voltage.lowest =
-      std::min(1.0, fleet.kind.voltage.lowest * draw.gpu("power.voltage_min"));
-  physics::CoolingParameters& cooling = fleet.cooling;
+void vary(const Draw& draw, FleetKind& kind, std::span<double> inlets_c) {
+  vary_beside(draw, kind);
+  kind.gpu.constant_w *= draw.gpu("power.constant");
+  kind.gpu.leakage_w *= draw.gpu("power.leakage");
+  kind.gpu.active_w *= draw.gpu("power.active");
+  kind.gpu.voltage.lowest = std::min(1.0, kind.gpu.voltage.lowest * draw.gpu("power.voltage_min"));
+  physics::CoolingParameters& cooling = kind.cooling;
   cooling.die_k_per_w *= draw.cooling("die_resistance");
   cooling.spreader_k_per_w *= draw.cooling("spreader_resistance");
   cooling.sink_k_per_w *= draw.cooling("sink_resistance");
@@ -147,10 +147,21 @@ void vary(const Draw& draw, Fleet& fleet) {
   cooling.preheat_k_per_w *= draw.cooling("preheat");
   if (draw.has_inlet()) return;
   if (draw.has_recorded("inlet")) {
-    for (double& inlet_c : fleet.inlet_c) inlet_c *= draw.recorded("inlet");
+    for (double& inlet_c : inlets_c) inlet_c *= draw.recorded("inlet");
     return;
   }
-  for (double& inlet_c : fleet.inlet_c) inlet_c += kInletDeviationK * draw.normal("inlet");
+  for (double& inlet_c : inlets_c) inlet_c += kInletDeviationK * draw.normal("inlet");
+}
+
+/// Everything of one kind; kinds that share a parameter's name move together, which is the wider.
+void vary(const Draw& draw, size_t number, spec::Precision precision, Fleet& fleet,
+          StepActivity& activity) {
+  for (size_t role = 0; role < activity.roles.size(); ++role)
+    if (fleet.kind_of_role(role) == number) vary(draw, precision, activity.roles[role]);
+  FleetKind& kind = fleet.kinds[number];
+  vary(draw, kind,
+       std::span(fleet.inlet_c)
+           .subspan(static_cast<size_t>(kind.first_node), static_cast<size_t>(kind.nodes)));
 }
 
 /// The same work in `factor` times the time.
@@ -178,15 +189,15 @@ Percentiles percentiles(std::vector<double> values) {
 class Drawn {
  public:
   void add(const Fleet& fleet, const FleetStep& step, const FleetHeat& heat) {
-    double ranks = 0, sum_w = 0, swing_w = 0, sum_c = 0, sum_hz = 0, largest_w = 0,
-           hottest_c = -1e9;
+    double ranks = 0, sum_w = 0, sum_c = 0, sum_hz = 0, largest_w = 0, hottest_c = -1e9;
+    std::vector<double> swing_w(fleet.kinds.size());  // by kind
     for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
       if (fleet.role[gpu] < 0) continue;
       const double weight = fleet.weight_of(gpu), die_c = heat.surroundings().die_c[gpu];
       const GpuStep& one = step.gpus[gpu];
       ranks += weight;
       sum_w += weight * one.mean_w;
-      swing_w += weight * (one.peak_w - one.mean_w);
+      swing_w[fleet.kind_of(gpu)] += weight * (one.peak_w - one.mean_w);
       sum_c += weight * die_c;
       sum_hz += weight * one.clock_hz;
       largest_w = std::max(largest_w, one.peak_w);
@@ -195,7 +206,10 @@ class Drawn {
     mean_w_.push_back(sum_w / ranks);
     peak_w_.push_back(largest_w);
     cluster_mean_w_.push_back(heat.cluster_w());
-    cluster_peak_w_.push_back(heat.cluster_w() + swing_w / fleet.node.supply_efficiency);
+    double peak_w = heat.cluster_w();
+    for (size_t kind = 0; kind < swing_w.size(); ++kind)
+      peak_w += swing_w[kind] / fleet.kinds[kind].node.supply_efficiency;
+    cluster_peak_w_.push_back(peak_w);
     energy_j_.push_back(heat.cluster_w() * step.step_s);
     gpu_energy_j_.push_back(sum_w * step.step_s);
     mean_c_.push_back(sum_c / ranks);
@@ -235,15 +249,18 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
                                const StepActivity& activity, double reference_hz,
                                double step_sigma) {
   Drawn result;
+  std::vector<spec::Job> jobs;  // as if all nodes were of a kind
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind)
+    jobs.push_back(spec::on_group(job, kind));
   const StepActivity coarse = coarser(activity, coarsening(activity.slices, kMostSlices));
   for (int number = 0; number < kDraws; ++number) {
     const Draw draw(job, number);
     StepActivity drawn = coarse;
     Fleet varied = fleet;
-    vary(draw, job.training.precision, drawn);
-    vary(draw, varied);
+    for (size_t kind = 0; kind < jobs.size(); ++kind)
+      vary(Draw(jobs[kind], number), kind, job.training.precision, varied, drawn);
     const GovernedStep governed(varied, drawn);
-    FleetHeat heat(varied, job.cluster.node);
+    FleetHeat heat(varied, job.cluster);
     FleetStep step;
     stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
     for (int round = 0; round < kMostDrawRounds; ++round) {

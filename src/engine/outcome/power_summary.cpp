@@ -8,6 +8,7 @@
 
 #include "engine/outcome/summary.h"
 #include "run/event_reasons.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -30,14 +31,35 @@ double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>
   return sum / static_cast<double>(context.fleet.ranks);
 }
 
+/// The same over the ranks of one kind.
+template <class Get>
+double mean_over_ranks(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                       const FleetKind& kind, Get get) {
+  double sum = 0;
+  const GpuRange alike = context.fleet.gpus_of(kind);
+  for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu)
+    if (context.fleet.role[gpu] >= 0) sum += context.fleet.weight_of(gpu) * get(gpus[gpu]);
+  return sum / kind.ranks;
+}
+
 /// Of a stage's ranks, those that run a role.
 double share_of_stage(const Fleet& fleet, size_t role) {
-  if (fleet.classes == 1) return 1;
-  const int32_t stages = *std::ranges::max_element(fleet.role) / fleet.classes + 1;
+  const int32_t roles = fleet.classes * static_cast<int32_t>(fleet.kinds.size());
+  if (roles == 1) return 1;
+  const int32_t stages = *std::ranges::max_element(fleet.role) / roles + 1;
   double ranks = 0;
   for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu)
     if (fleet.role[gpu] == static_cast<int32_t>(role)) ranks += fleet.weight_of(gpu);
   return ranks * stages / static_cast<double>(fleet.ranks);
+}
+
+/// Mean of a number of the kinds, each as often as the job has of it.
+template <class Get>
+double mean_over_kinds(const Fleet& fleet, double FleetKind::* count, Get get) {
+  double all = 0, mean = 0;
+  for (const FleetKind& kind : fleet.kinds) all += kind.*count;
+  for (const FleetKind& kind : fleet.kinds) mean += kind.*count / all * get(kind);
+  return mean;
 }
 
 /// A GPU's mean power by what takes it. Core work is told apart in the proportions of its energies.
@@ -54,10 +76,14 @@ std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
   const double core_w = mean(&GpuRecord::core_w);
   const double per_core_j = work.core_j() > 0 ? core_w / work.core_j() : 0;
   std::vector<run::PowerPart> parts = {
-      {"tensor", work.tensor_j * per_core_j},     {"vector", work.vector_j * per_core_j},
-      {"cache", work.cache_j * per_core_j},       {"hbm", mean(&GpuRecord::hbm_w)},
-      {"links", mean(&GpuRecord::links_w)},       {"clock_tree", mean(&GpuRecord::active_w)},
-      {"constant", context.fleet.kind.constant_w}};
+      {"tensor", work.tensor_j * per_core_j},
+      {"vector", work.vector_j * per_core_j},
+      {"cache", work.cache_j * per_core_j},
+      {"hbm", mean(&GpuRecord::hbm_w)},
+      {"links", mean(&GpuRecord::links_w)},
+      {"clock_tree", mean(&GpuRecord::active_w)},
+      {"constant", mean_over_kinds(context.fleet, &FleetKind::ranks,
+                                   [](const FleetKind& kind) { return kind.gpu.constant_w; })}};
   const double burnt_w = mean(&GpuRecord::burnt_w);
   if (burnt_w != 0) parts.push_back({"smoothing", burnt_w});
   double leakage_w = mean(&GpuRecord::mean_w);
@@ -68,17 +94,20 @@ std::vector<run::PowerPart> gpu_parts(const PowerContext& context,
 
 std::vector<run::PowerPart> node_parts(const PowerContext& context,
                                        const std::vector<GpuRecord>& gpus) {
-  const physics::NodePower& node = context.fleet.node;
   const auto nodes = static_cast<double>(context.fleet.all_nodes);
   double gpus_w = 0;
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu)
     gpus_w += context.fleet.weight_of(gpu) * gpus[gpu].mean_w / nodes;
+  const auto of_nodes = [&](double physics::NodePower::* part) {
+    return mean_over_kinds(context.fleet, &FleetKind::all_nodes,
+                           [&](const FleetKind& kind) { return kind.node.*part; });
+  };
   std::vector<run::PowerPart> parts = {{"gpus", gpus_w},
-                                       {"cpu", node.cpu_w},
-                                       {"dram", node.dram_w},
-                                       {"nics", node.nics_w},
-                                       {"switches", node.switches_w},
-                                       {"other", node.other_w},
+                                       {"cpu", of_nodes(&physics::NodePower::cpu_w)},
+                                       {"dram", of_nodes(&physics::NodePower::dram_w)},
+                                       {"nics", of_nodes(&physics::NodePower::nics_w)},
+                                       {"switches", of_nodes(&physics::NodePower::switches_w)},
+                                       {"other", of_nodes(&physics::NodePower::other_w)},
                                        {"fans", context.record.fans_w()}};
   double losses_w = context.record.cluster_w() / nodes;
   for (const run::PowerPart& part : parts) losses_w -= part.watts;
@@ -125,6 +154,41 @@ void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord
     result.smoothing_burnt_w += context.fleet.weight_of(gpu) * gpus[gpu].burnt_w;
 }
 
+run::KindPower kind_of(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                       size_t number, double step_s) {
+  const FleetKind& kind = context.fleet.kinds[number];
+  const spec::Node& node = spec::node_of_group(context.job.cluster, number);
+  const auto mean = [&](double GpuRecord::* part) {
+    return mean_over_ranks(context, gpus, kind, [part](const GpuRecord& it) { return it.*part; });
+  };
+  run::KindPower row{.gpu = node.gpu.name,
+                     .node = node.name,
+                     .mean_w_per_gpu = mean(&GpuRecord::mean_w),
+                     .nodes_mean_w = context.record.kind_w(number),
+                     .mean_gpu_c = mean(&GpuRecord::mean_c),
+                     .mean_clock_mhz = mean(&GpuRecord::clock_hz) / kMegahertz,
+                     .throttled_time_fraction = mean(&GpuRecord::throttled)};
+  row.energy_j_per_step = row.nodes_mean_w * step_s;
+  row.gpu_energy_j_per_step = row.mean_w_per_gpu * kind.ranks * step_s;
+  const GpuRange alike = context.fleet.gpus_of(kind);
+  for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu) {
+    if (context.fleet.role[gpu] < 0) continue;
+    row.peak_w_per_gpu = std::max(row.peak_w_per_gpu, gpus[gpu].peak_w);
+    row.max_gpu_c = std::max(row.max_gpu_c, gpus[gpu].max_c);
+  }
+  return row;
+}
+
+/// Of unlike nodes alone.
+std::vector<run::KindPower> kinds_of(const PowerContext& context,
+                                     const std::vector<GpuRecord>& gpus, double step_s) {
+  std::vector<run::KindPower> rows;
+  if (context.fleet.kinds.size() == 1) return rows;
+  for (size_t kind = 0; kind < context.fleet.kinds.size(); ++kind)
+    rows.push_back(kind_of(context, gpus, kind, step_s));
+  return rows;
+}
+
 void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus, Powered& result) {
   run::Power& power = result.power;
   power.mean_w_per_gpu = mean_over_ranks(context, gpus, [](const auto& it) { return it.mean_w; });
@@ -142,6 +206,7 @@ void fill_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
   power.gpu_energy_j_per_step =
       power.mean_w_per_gpu * static_cast<double>(context.fleet.ranks) * step_s;
   power.tokens_per_j = tokens_per_step(context.job) / power.energy_j_per_step;
+  power.kinds = kinds_of(context, gpus, step_s);
   power.gpu_parts = gpu_parts(context, gpus);
   power.node_parts = node_parts(context, gpus);
 }
@@ -166,6 +231,7 @@ std::vector<run::SlotRow> slot_rows(const PowerContext& context,
                                     const std::vector<GpuRecord>& gpus) {
   std::map<int, run::SlotRow> rows;
   std::map<int, double> weights;
+  if (context.fleet.kinds.size() > 1) return {};  // rows of unlike chassis are not alike
   const std::vector<spec::Slot>& slots = context.job.cluster.node.slots;
   for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
     if (context.fleet.role[gpu] < 0) continue;
@@ -187,12 +253,14 @@ std::vector<run::SlotRow> slot_rows(const PowerContext& context,
   return result;
 }
 
-/// A cap that a GPU draws more than at its lowest clock, as a sentence; else nothing.
-std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>& gpus) {
+/// A cap that a GPU of the kind draws more than at its lowest clock, as a sentence; else nothing.
+std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                       const FleetKind& kind) {
   constexpr double kOver = 1.005;  // what rounds off over a few windows of the governor
   const Fleet& fleet = context.fleet;
   double drawn_w = 0, cap_w = 0, broken = 0;
-  for (size_t gpu = 0; gpu < gpus.size(); ++gpu) {
+  const GpuRange alike = fleet.gpus_of(kind);
+  for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu) {
     const double limit_w = fleet.limits[gpu].cap_w;
     if (fleet.role[gpu] < 0 || limit_w <= 0 ||
         gpus[gpu].mean_w - gpus[gpu].burnt_w < kOver * limit_w)
@@ -206,20 +274,21 @@ std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>
   return fmt::format(
       "the power cap of {:.0f} W is broken by {} GPUs: at {:.0f} MHz, their lowest clock, they "
       "still draw up to {:.0f} W",
-      cap_w, broken, fleet.kind.clocks.lowest_hz / kMegahertz, drawn_w);
+      cap_w, broken, kind.gpu.clocks.lowest_hz / kMegahertz, drawn_w);
 }
 
-/// What holds the clocks where they are, as a sentence.
-std::string thermal_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus,
-                          const run::Thermal& thermal) {
-  const physics::GpuPower& gpu = context.fleet.kind;
-  if (const double off = context.loop.play().shut_down(); off > 0)
+/// What holds the clocks of a kind where they are, as a sentence.
+std::string limit_of_kind(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                          const FleetKind& kind) {
+  const physics::GpuPower& gpu = kind.gpu;
+  if (const double off = context.loop.play().shut_down(context.fleet.gpus_of(kind)); off > 0)
     return fmt::format(
         "{} GPUs reach {:.0f} C, where hardware turns them off: the job would not run", off,
         gpu.shutdown_c);
   const auto share = [&](uint32_t reason) {
     for (size_t i = 0; i < kCountedReasons.size(); ++i)
-      if (kCountedReasons[i] == reason) return thermal.event_shares[i].fraction;
+      if (kCountedReasons[i] == reason)
+        return mean_over_ranks(context, gpus, kind, [&](const auto& it) { return it.reasons[i]; });
     return 0.0;
   };
   constexpr double kWorthSaying = 0.001;
@@ -232,13 +301,25 @@ std::string thermal_limit(const PowerContext& context, const std::vector<GpuReco
   if (hot > kWorthSaying)
     return fmt::format("temperature: GPUs are held at {:.0f} C, their limit, {:.1f} % of the time",
                        gpu.target_c, 100 * hot);
-  if (const std::string broken = broken_cap(context, gpus); !broken.empty()) return broken;
+  if (const std::string broken = broken_cap(context, gpus, kind); !broken.empty()) return broken;
   if (capped > kWorthSaying)
     return fmt::format("power: the cap holds clocks below {:.0f} MHz {:.1f} % of the time", top_mhz,
                        100 * capped);
   if (share(physics::kApplicationsClocksSetting) > kWorthSaying)
     return "nothing but the clock that was asked for";
   return fmt::format("nothing: GPUs run at their highest clock, {:.0f} MHz", top_mhz);
+}
+
+/// Kind by kind, those that are held alike together: "A100, H100: nothing: ...".
+std::string thermal_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus) {
+  const Fleet& fleet = context.fleet;
+  if (fleet.kinds.size() == 1) return limit_of_kind(context, gpus, fleet.kinds.front());
+  std::string all;
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind)
+    all += fmt::format("{}{}: {}", kind == 0 ? "" : "; ",
+                       spec::node_of_group(context.job.cluster, kind).gpu.name,
+                       limit_of_kind(context, gpus, fleet.kinds[kind]));
+  return all;
 }
 
 void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpus,
@@ -265,7 +346,7 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
     thermal.event_shares.push_back(
         {reason_name(kCountedReasons[i]),
          mean_over_ranks(context, gpus, [&](const auto& it) { return it.reasons[i]; })});
-  thermal.limit = thermal_limit(context, gpus, thermal);
+  thermal.limit = thermal_limit(context, gpus);
 }
 
 /// What a step takes longer than at `clocks_hz`; as good as nothing where only rounding tells them
@@ -283,8 +364,10 @@ void fill_clock_costs(const PowerContext& context, run::Thermal& thermal) {
     for (int64_t rank = 0; rank < fleet.ranks; ++rank) {
       const size_t gpu = fleet.gpu_of(rank);
       const double lock_hz = fleet.limits[gpu].lock_hz;
-      const double most_hz = fleet.kind.clocks.highest_hz;
-      asked_hz.push_back((lock_hz > 0 ? std::min(lock_hz, most_hz) : most_hz) * fleet.speed[gpu]);
+      const FleetKind& kind = fleet.of_gpu(gpu);
+      const double most_hz = kind.gpu.clocks.highest_hz;
+      asked_hz.push_back((lock_hz > 0 ? std::min(lock_hz, most_hz) : most_hz) * fleet.speed[gpu] /
+                         kind.pace);
     }
     thermal.throttling_cost_s = cost_beside(context.loop, asked_hz);
   }

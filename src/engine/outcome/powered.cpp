@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/exponential.h"
 #include "engine/outcome/interval.h"
 #include "engine/outcome/power_interval.h"
@@ -17,6 +18,7 @@
 #include "engine/views/power_record.h"
 #include "engine/views/telemetry_view.h"
 #include "engine/views/telling_ranks.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -32,43 +34,58 @@ Slicing slicing(const Fleet& fleet) {
 }
 
 /// The job without what its user changed about power, clocks and cooling, on GPUs in rank order: a
-/// rank map that finds cooler places makes the job faster than its prices say.
+/// rank map that finds cooler places makes the job faster than its prices say. On unlike nodes the
+/// map says which kind a rank runs on, and stays.
 spec::Job with_nominal_conditions(const spec::Job& job) {
   spec::Job nominal = job;
   nominal.conditions = {};
   nominal.conditions.cooling = job.cluster.node.cooling;
-  nominal.parallelism.rank_map.clear();
+  if (!spec::is_mixed(job.cluster)) nominal.parallelism.rank_map.clear();
   return nominal;
 }
 
-/// What each GPU may draw where the cluster's nodes keep within `cluster_w` and the fans of each
-/// take `fans_w`.
-double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet) {
-  const physics::NodePower& node = fleet.node;
-  const double node_w = cluster_w / static_cast<double>(fleet.all_nodes) * node.supply_efficiency;
+/// A kind's part of the cluster's power: as of all nodes with GPUs at their own caps and full fans.
+double part_of(const Fleet& fleet, const FleetKind& kind) {
+  const auto most_w = [&](const FleetKind& it) {
+    return it.all_nodes *
+           it.node.ac_w(static_cast<double>(fleet.gpus_per_node) * it.gpu.cap_w, it.cooling.fan_w);
+  };
+  return most_w(kind) / base::sum(fleet.kinds, most_w);
+}
+
+/// What each GPU of a kind may draw where the cluster keeps within `cluster_w` and the fans of each
+/// of its nodes take `fans_w`.
+double share_of_cluster(double cluster_w, double fans_w, const Fleet& fleet,
+                        const FleetKind& kind) {
+  const physics::NodePower& node = kind.node;
+  const double node_w = cluster_w * part_of(fleet, kind) / kind.all_nodes * node.supply_efficiency;
   return (node_w - node.overhead_w() - node.supply_fixed_w - fans_w) /
          static_cast<double>(fleet.gpus_per_node);
 }
 
-/// Equal caps of all GPUs, or lower ones that they have.
-void cap_each(double gpu_w, Fleet& fleet) {
-  for (physics::ClockLimits& limits : fleet.limits) limits.cap_w = std::min(limits.cap_w, gpu_w);
+/// Equal caps of all GPUs of a kind, or lower ones that they have.
+void cap_each(double gpu_w, const FleetKind& kind, Fleet& fleet) {
+  const GpuRange gpus = fleet.gpus_of(kind);
+  for (physics::ClockLimits& limits : std::span(fleet.limits).subspan(gpus.first, gpus.count))
+    limits.cap_w = std::min(limits.cap_w, gpu_w);
 }
 
-/// Equal caps that keep the cluster within `cluster_w`, fans at full speed.
+/// Caps that keep the cluster within `cluster_w`, fans at full speed.
 base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
-  const auto nodes = static_cast<double>(fleet.all_nodes),
-             gpus = static_cast<double>(fleet.gpus_per_node);
-  const physics::NodePower& node = fleet.node;
-  const double gpu_w = share_of_cluster(cluster_w, fleet.cooling.fan_w, fleet);
-  if (gpu_w < fleet.kind.lowest_cap_w)
-    return base::input_error(fmt::format(
-        "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets {:.0f} "
-        "W, "
-        "the lowest cap it takes",
-        cluster_w, nodes * node.ac_w(gpus * fleet.kind.lowest_cap_w, fleet.cooling.fan_w),
-        fleet.kind.lowest_cap_w));
-  cap_each(gpu_w, fleet);
+  const auto gpus = static_cast<double>(fleet.gpus_per_node);
+  for (const FleetKind& kind : fleet.kinds) {
+    const double gpu_w = share_of_cluster(cluster_w, kind.cooling.fan_w, fleet, kind);
+    const double lowest_w = kind.gpu.lowest_cap_w;
+    if (gpu_w < lowest_w)
+      return base::input_error(fmt::format(
+          "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets "
+          "{:.0f} W, the lowest cap it takes",
+          cluster_w,
+          kind.all_nodes * kind.node.ac_w(gpus * lowest_w, kind.cooling.fan_w) /
+              part_of(fleet, kind),
+          lowest_w));
+    cap_each(gpu_w, kind, fleet);
+  }
   return {};
 }
 
@@ -77,10 +94,10 @@ base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
 struct Scene {
   const spec::Job& job;
   Fleet fleet;
-  cost::EnergyTable energies;
+  std::vector<Energies> energies;  ///< by kind
   StepActivities activity;
   std::vector<physics::ClockLimits> told;  ///< the GPUs' limits without the cluster's cap
-  FleetHeat heat{fleet, job.cluster.node};
+  FleetHeat heat{fleet, job.cluster};
   Played played() { return {job.conditions, activity, fleet, heat}; }
 };
 
@@ -89,12 +106,20 @@ base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const Engine
   std::vector<physics::ClockLimits> told = fleet.limits;
   if (job.conditions.cluster_cap_w > 0)
     ERGOMETER_TRY(cap_cluster(job.conditions.cluster_cap_w, fleet));
-  ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
-  cost::EnergyTable energies = cost::price_energy(model, input.plan);
-  StepActivities activity =
-      step_activities(input, energies, cost::price_load_energy(model, input.plan), slicing(fleet));
+  ERGOMETER_ASSIGN(std::vector<Energies> energies, energies_of_groups(job, input.plan));
+  StepActivities activity = step_activities(input, energies, slicing(fleet));
   return std::unique_ptr<Scene>(
       new Scene{job, std::move(fleet), std::move(energies), std::move(activity), std::move(told)});
+}
+
+/// By kind: what the fans of the node draw that draw most.
+std::vector<double> most_fans_w(const Fleet& fleet, const FleetHeat& heat) {
+  std::vector<double> most_w(fleet.kinds.size());
+  for (int64_t node = 0; node < fleet.nodes; ++node) {
+    double& of_kind = most_w[fleet.kind_of_node(node)];
+    of_kind = std::max(of_kind, heat.fans_w(node));
+  }
+  return most_w;
 }
 
 /// Brings the job to rest within its cluster's cap: GPUs get what fans leave at the speed that they
@@ -103,16 +128,22 @@ void settle_in_cap(PowerLoop& loop, Scene& scene) {
   constexpr int kMostRounds = 8;
   constexpr double kNearW = 1;
   Fleet& fleet = scene.fleet;
-  double fans_w = fleet.cooling.fan_w;
+  std::vector<double> fans_w =
+      base::mapped(fleet.kinds, [](const FleetKind& kind) { return kind.cooling.fan_w; });
   for (int round = 0; round < kMostRounds; ++round) {
     loop.settle(scene.played());
-    double most_w = 0;
-    for (int64_t node = 0; node < fleet.nodes; ++node)
-      most_w = std::max(most_w, scene.heat.fans_w(node));
-    if (std::abs(most_w - fans_w) < kNearW) return;
+    const std::vector<double> most_w = most_fans_w(fleet, scene.heat);
+    double moved_w = 0;
+    for (size_t kind = 0; kind < most_w.size(); ++kind)
+      moved_w = std::max(moved_w, std::abs(most_w[kind] - fans_w[kind]));
+    if (moved_w < kNearW) return;
     fans_w = most_w;
     fleet.limits = scene.told;
-    cap_each(share_of_cluster(scene.job.conditions.cluster_cap_w, fans_w, fleet), fleet);
+    for (size_t kind = 0; kind < fans_w.size(); ++kind) {
+      const FleetKind& it = fleet.kinds[kind];
+      cap_each(share_of_cluster(scene.job.conditions.cluster_cap_w, fans_w[kind], fleet, it), it,
+               fleet);
+    }
   }
 }
 
@@ -121,6 +152,28 @@ Powered unsteady() {
   Powered result;
   result.timeline.steady = false;
   return result;
+}
+
+/// The driver holds dies at their limit, whatever the parameters are.
+double held_at_c(const Fleet& fleet, double hottest_c) {
+  double held_c = hottest_c;
+  for (const FleetKind& kind : fleet.kinds)
+    held_c = std::max(held_c, kind.gpu.target_c > 0 ? kind.gpu.target_c : INFINITY);
+  return held_c;
+}
+
+/// GPUs of a kind get the highest cap that one of it has.
+void cap_alike(const Fleet& told, Fleet& fleet) {
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind) {
+    const GpuRange gpus = told.gpus_of(told.kinds[kind]);
+    const auto limits = std::span(told.limits).subspan(gpus.first, gpus.count);
+    cap_each(std::ranges::max(limits, {}, &physics::ClockLimits::cap_w).cap_w, fleet.kinds[kind],
+             fleet);
+  }
+}
+
+void take_paces(const Fleet& from, Fleet& to) {
+  for (size_t kind = 0; kind < to.kinds.size(); ++kind) to.kinds[kind].pace = from.kinds[kind].pace;
 }
 
 void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
@@ -141,32 +194,38 @@ void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity&
       std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
-  // The driver holds dies at their limit, whatever the parameters are.
-  const double held_c =
-      fleet.kind.target_c > 0 ? std::max(fleet.kind.target_c, result.thermal.max_gpu_c) : INFINITY;
   run::Thermal& thermal = result.thermal;
+  const double held_c = held_at_c(fleet, thermal.max_gpu_c);
   thermal.max_interval_c = found.max_c.shifts_of(thermal.max_gpu_c);
   thermal.max_interval_c.high = std::min(held_c, thermal.max_interval_c.high);
   thermal.mean_interval_c = found.mean_c.shifts_of(thermal.mean_gpu_c);
   thermal.mean_interval_c.high =
       std::min(thermal.max_interval_c.high, thermal.mean_interval_c.high);
   // Clocks move by steps of their lattice: no interval tells them finer.
-  const physics::ClockLattice& clocks = fleet.kind.clocks;
-  const double step_mhz = clocks.step_hz / 1e6;
+  double step_mhz = 0, highest_mhz = 0;
+  for (const FleetKind& kind : fleet.kinds) {
+    step_mhz = std::max(step_mhz, kind.gpu.clocks.step_hz / 1e6);
+    highest_mhz = std::max(highest_mhz, kind.gpu.clocks.highest_hz / 1e6);
+  }
   run::Interval& clock_mhz = thermal.clock_interval_mhz;
   clock_mhz = found.clock_hz.factors_on(thermal.mean_clock_mhz);
   clock_mhz.low = std::min(clock_mhz.low, thermal.mean_clock_mhz - step_mhz);
-  clock_mhz.high = std::min(clocks.highest_hz / 1e6,
-                            std::max(clock_mhz.high, thermal.mean_clock_mhz + step_mhz));
+  clock_mhz.high =
+      std::min(highest_mhz, std::max(clock_mhz.high, thermal.mean_clock_mhz + step_mhz));
 }
 
 }  // namespace
 
 bool has_power_data(const spec::Job& job) {
-  const spec::Node& node = job.cluster.node;
-  return physics::gpu_power(node.gpu).has_value() && physics::node_power(node).has_value() &&
-         physics::cooling_parameters(node, node.cooling).has_value() &&
-         cost::EnergyModel::make(job).has_value();
+  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
+    const spec::Node& node = spec::node_of_group(job.cluster, group);
+    const bool known = physics::gpu_power(node.gpu).has_value() &&
+                       physics::node_power(node).has_value() &&
+                       physics::cooling_parameters(node, node.cooling).has_value() &&
+                       cost::EnergyModel::make(spec::on_group(job, group)).has_value();
+    if (!known) return false;
+  }
+  return true;
 }
 
 bool is_nominal(const spec::Job& job) {
@@ -176,7 +235,8 @@ bool is_nominal(const spec::Job& job) {
   given.sensor = {};
   given.run = {};
   given.pue = 1;
-  return given == with_nominal_conditions(job).conditions && job.parallelism.rank_map.empty();
+  const spec::Job nominal = with_nominal_conditions(job);
+  return given == nominal.conditions && job.parallelism.rank_map == nominal.parallelism.rank_map;
 }
 
 base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
@@ -189,6 +249,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
   std::unique_ptr<Scene> own;
   if (differs) {
     ERGOMETER_ASSIGN(own, scene_of(job, input));
+    take_paces(nominal->fleet, own->fleet);
   }
   if (!loop.steady()) return unsteady();
   Scene& scene = differs ? *own : *nominal;
@@ -252,7 +313,8 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     spec::Job alike = job;
     alike.conditions.seed = 0;
     ERGOMETER_ASSIGN(Fleet fleet_alike, make_fleet(alike));
-    cap_each(std::ranges::max(fleet.limits, {}, &physics::ClockLimits::cap_w).cap_w, fleet_alike);
+    cap_alike(fleet, fleet_alike);
+    take_paces(fleet, fleet_alike);
     add_intervals(job, fleet_alike, scene.activity.coarse, result);
   }
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));

@@ -46,7 +46,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
 /// placement of its own. Then a step takes what its prices say.
 bool is_nominal(const spec::Job& job);
 
-/// Whether the catalog says enough about the job's GPU and node for power and heat.
+/// Whether the catalog says enough about the job's GPUs and nodes for power and heat.
 bool has_power_data(const spec::Job& job);
 
 }  // namespace ergometer::engine

@@ -40,6 +40,30 @@ std::vector<RoleEnergy> drawn_by_role(const StepEnergyInput& from) {
   return roles;
 }
 
+/// What an operator takes out of a rank of a role, mean over its kinds.
+class RoleEnergies {
+ public:
+  RoleEnergies(const StepEnergyInput& from, size_t role) : from_(from), role_(role) {
+    for (size_t gpu = 0; gpu < from.gpus.size(); ++gpu) {
+      if (from.fleet.role[gpu] < 0 || from.fleet.stage_of(gpu) != role) continue;
+      ranks_[from.fleet.kind_of(gpu)] += from.fleet.weight_of(gpu);
+      all_ += from.fleet.weight_of(gpu);
+    }
+  }
+  physics::Energy of(size_t op) const {
+    physics::Energy mean;
+    for (const auto& [kind, ranks] : ranks_)
+      mean += (ranks / all_) * from_.energies[kind].even[role_][op];
+    return mean;
+  }
+
+ private:
+  const StepEnergyInput& from_;
+  size_t role_;
+  std::map<size_t, double> ranks_;
+  double all_ = 0;
+};
+
 /// One role's program, instruction by instruction.
 class Uses {
  public:
@@ -52,6 +76,7 @@ class Uses {
   void add(const StepEnergyInput& from, const Activities& times, size_t role) {
     const plan::Role& source = from.input.plan.roles[role];
     const std::vector<plan::Instruction>& program = source.program;
+    const RoleEnergies energies(from, role);
     double free_s = 0;  // of the compute stream
     for (size_t i = 0; i < program.size(); ++i) {
       const plan::Instruction& it = program[i];
@@ -61,7 +86,7 @@ class Uses {
       if (it.op >= 0) {
         const size_t part = static_cast<size_t>(part_of(from, it));
         WorkUse use;
-        if (draws(it)) use.energy = from.energies[role][static_cast<size_t>(it.op)];
+        if (draws(it)) use.energy = energies.of(static_cast<size_t>(it.op));
         if (launches(it.kind)) use.running_s[part] = length_s;
         if (computes) use.charged_s[part] = charged_s(it, i, length_s);
         take(it, part, use, from.input.plan.times(source, i));

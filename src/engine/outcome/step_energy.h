@@ -1,9 +1,10 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
-#include "cost/energy.h"
+#include "engine/power/activity.h"
 #include "engine/power/fleet.h"
 #include "engine/time/timeline.h"
 #include "engine/views/power_record.h"
@@ -74,7 +75,7 @@ class EnergyDivision {
 struct StepEnergyInput {
   const EngineInput& input;
   const workload::Workload& workload;
-  const cost::EnergyTable& energies;
+  std::span<const Energies> energies;  ///< by kind
   const Timeline& timeline;
   const Fleet& fleet;
   const std::vector<GpuRecord>& gpus;

@@ -1,15 +1,17 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "base/result.h"
 #include "cost/energy.h"
 #include "engine/time/representative.h"
 #include "engine/time/timeline.h"
 
 namespace ergometer::engine {
 
-/// What the ranks of one role do in a step, those of one class of loads, in equal slices of it; the
-/// last ranks of a pipeline are idle in the first slices.
+/// What the ranks of one role do in a step, those of one class of loads on nodes of one kind, in
+/// equal slices of it; the last ranks of a pipeline are idle in the first slices.
 struct RoleActivity {
   std::vector<physics::Energy> slices;
   /// Seconds of each slice that are compute whose speed follows the clock, at the reference clock.
@@ -41,9 +43,16 @@ struct StepActivities {
   double step_s() const { return fine.step_s; }
 };
 
-/// When one rank of every role does what at the reference clock.
+/// When one rank of every role does what at the reference clock; of a role on nodes of several
+/// kinds one on the slowest, and one of each.
 struct StepTimes {
   std::vector<Activities> roles;
+  std::vector<Activities> of_kinds;  ///< [role x kinds + kind], of such roles alone
+  const Activities& of(size_t role, size_t kind) const {
+    if (of_kinds.empty()) return roles[role];
+    const Activities& own = of_kinds[role * (of_kinds.size() / roles.size()) + kind];
+    return own.end_s.empty() ? roles[role] : own;
+  }
   /// What a folded plan leaves out; the times of what follows its marks are so much too early.
   double left_out_s = 0;
   bool steady = true;
@@ -55,8 +64,16 @@ StepTimes reference_times(const EngineInput& input);
 /// that end sends and receives; the sender's is enough.
 bool draws(const plan::Instruction& it);
 
-/// One rank of every role and class is looked at. `per_load`: cost::price_load_energy.
-StepActivities step_activities(const EngineInput& input, const cost::EnergyTable& energies,
-                               const cost::EnergyTable& per_load, const Slicing& slicing);
+/// What the plan's operators take out of GPUs of one kind: cost::price_energy, price_load_energy.
+struct Energies {
+  cost::EnergyTable even, per_load;
+};
+/// By group of the cluster's nodes.
+base::Result<std::vector<Energies>> energies_of_groups(const spec::Job& job,
+                                                       const plan::Plan& plan);
+
+/// One rank of every role, kind and class is looked at. `energies`: one a kind.
+StepActivities step_activities(const EngineInput& input, std::span<const Energies> energies,
+                               const Slicing& slicing);
 
 }  // namespace ergometer::engine

@@ -18,10 +18,12 @@ constexpr double kMostTrim = 0.25;  ///< of the cap
 /// GPUs of a piece: what a tick does with one touches some 200 bytes of each.
 constexpr size_t kPiece = physics::Governed::kMost;
 
-physics::Smoothing smoothing_of(const spec::Conditions& conditions, const Fleet& fleet) {
+physics::Smoothing smoothing_of(const spec::Conditions& conditions, const Fleet& fleet,
+                                GpuRange alike) {
   // The floor is a share of the cap in force; single GPUs with a lower one are faults.
   double cap_w = 0;
-  for (const physics::ClockLimits& limits : fleet.limits) cap_w = std::max(cap_w, limits.cap_w);
+  for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu)
+    cap_w = std::max(cap_w, fleet.limits[gpu].cap_w);
   return {.floor_w = conditions.smoothing_floor * cap_w,
           .up_w_per_s = conditions.smoothing_up_w_per_s,
           .down_w_per_s = conditions.smoothing_down_w_per_s,
@@ -39,29 +41,37 @@ void for_each_piece(GpuRange gpus, const Each& each) {
 
 Boards::Boards(const Fleet& fleet, const spec::Conditions& conditions,
                const Surroundings& surroundings, double start_hz)
-    : fleet_(fleet), quiet_(fleet.kind) {
+    : fleet_(fleet) {
   const auto gpus = static_cast<size_t>(fleet.gpus());
   find_at_work();
   thermal_.resize(gpus);
   for (size_t gpu = 0; gpu < gpus; ++gpu) {
     thermal_[gpu].ceiling_hz = surroundings.ceiling_hz[gpu];
     const physics::ClockLimits& limits = fleet.limits[gpu];
-    cap_w_.push_back(limits.cap_w > 0 ? limits.cap_w : fleet.kind.cap_w);
+    const FleetKind& kind = fleet.of_gpu(gpu);
+    cap_w_.push_back(limits.cap_w > 0 ? limits.cap_w : kind.gpu.cap_w);
     voltage_.push_back(fleet.silicon[gpu].voltage);
-    leakage_t0_w_.push_back(fleet.kind.leakage_w * fleet.silicon[gpu].leakage);
+    leakage_t0_w_.push_back(kind.gpu.leakage_w * fleet.silicon[gpu].leakage);
     special_.push_back(
         static_cast<uint8_t>((fleet.role[gpu] < 0 ? Special::kNoRank : 0) |
                              (limits.brake || limits.lock_hz > 0 ? Special::kTold : 0) |
                              (thermal_[gpu].is_at_rest() ? 0 : Special::kHeldByHeat)));
   }
-  clock_hz_.assign(gpus, fleet.kind.clocks.highest_hz);
-  whole_hz_.assign(gpus, start_hz);
+  for (const FleetKind& kind : fleet.kinds) {
+    const size_t until = clock_hz_.size() + fleet.gpus_of(kind).count;
+    quiet_.emplace_back(kind.gpu);
+    clock_hz_.resize(until, kind.gpu.clocks.highest_hz);
+    whole_hz_.resize(until, start_hz * kind.pace);
+  }
   recent_hz_ = whole_hz_;
   for (std::vector<double>* values : {&leakage_w_, &trim_w_, &slowed_s_, &clock_s_})
     values->assign(gpus, 0.0);
-  const physics::Smoothing smoothing = smoothing_of(conditions, fleet);
-  if (smoothing.floor_w > 0 || smoothing.up_w_per_s > 0 || smoothing.down_w_per_s > 0)
-    smoothers_.assign(gpus, physics::Smoother(smoothing));
+  for (const FleetKind& kind : fleet.kinds) {
+    const physics::Smoothing smoothing = smoothing_of(conditions, fleet, fleet.gpus_of(kind));
+    if (smoothing.floor_w > 0 || smoothing.up_w_per_s > 0 || smoothing.down_w_per_s > 0)
+      smoothers_.resize(smoothers_.size() + fleet.gpus_of(kind).count,
+                        physics::Smoother(smoothing));
+  }
 }
 
 void Boards::find_at_work() {
@@ -80,12 +90,13 @@ void Boards::size(Tick& tick) const {
 
 void Boards::decide(const Seen& seen, double reference_hz, std::span<const double> die_c,
                     Tick& tick, std::vector<double>& slowest_hz) {
-  for_each_piece({0, clock_hz_.size()}, [&](GpuRange gpus) {
-    fleet_.kind.leakages_at(die_c.subspan(gpus.first, gpus.count),
-                            std::span(leakage_t0_w_).subspan(gpus.first, gpus.count),
-                            std::span(leakage_w_).subspan(gpus.first, gpus.count));
-    decide_piece(gpus, seen, reference_hz, tick);
-  });
+  for (const FleetKind& kind : fleet_.kinds)
+    for_each_piece(fleet_.gpus_of(kind), [&](GpuRange gpus) {
+      kind.gpu.leakages_at(die_c.subspan(gpus.first, gpus.count),
+                           std::span(leakage_t0_w_).subspan(gpus.first, gpus.count),
+                           std::span(leakage_w_).subspan(gpus.first, gpus.count));
+      decide_piece(gpus, seen, reference_hz * kind.pace, tick);
+    });
   for (const GpuRange& gpus : at_work_) {
     double& slowest = slowest_hz[static_cast<size_t>(fleet_.role[gpus.first])];
     slowest =
@@ -97,6 +108,7 @@ void Boards::decide(const Seen& seen, double reference_hz, std::span<const doubl
 void Boards::decide_piece(GpuRange gpus, const Seen& seen, double reference_hz, Tick& tick) {
   std::array<double, kPiece> cap_w, core_w, steady_w, share, at_hz, decided_hz;
   const size_t first = gpus.first;
+  const physics::GpuPower& kind = fleet_.of_gpu(first).gpu;
   board_loops::see({.count = gpus.count,
                     .role = fleet_.role.data() + first,
                     .reference_hz = reference_hz,
@@ -109,7 +121,7 @@ void Boards::decide_piece(GpuRange gpus, const Seen& seen, double reference_hz, 
                     .cap_w = cap_w_.data() + first,
                     .trim_w = trim_w_.data() + first},
                    {cap_w.data(), core_w.data(), steady_w.data(), share.data(), at_hz.data()});
-  physics::decide_each(fleet_.kind,
+  physics::decide_each(kind,
                        {.count = gpus.count,
                         .leakage_w = leakage_w_.data() + first,
                         .voltage = voltage_.data() + first,
@@ -119,14 +131,14 @@ void Boards::decide_piece(GpuRange gpus, const Seen& seen, double reference_hz, 
                         .clocked_share = share.data(),
                         .at_hz = at_hz.data()},
                        decided_hz.data());
-  const size_t others = board_loops::take_decided(fleet_.kind.clocks.highest_hz,
-                                                  {.count = gpus.count,
-                                                   .decided_hz = decided_hz.data(),
-                                                   .speed = fleet_.speed.data() + first,
-                                                   .special = special_.data() + first,
-                                                   .clock_hz = clock_hz_.data() + first,
-                                                   .reached_hz = tick.clock_hz.data() + first,
-                                                   .reasons = tick.reasons.data() + first});
+  const size_t others =
+      board_loops::take_decided(kind.clocks.highest_hz, {.count = gpus.count,
+                                                         .decided_hz = decided_hz.data(),
+                                                         .speed = fleet_.speed.data() + first,
+                                                         .special = special_.data() + first,
+                                                         .clock_hz = clock_hz_.data() + first,
+                                                         .reached_hz = tick.clock_hz.data() + first,
+                                                         .reasons = tick.reasons.data() + first});
   if (others > 0) decide_others(gpus, decided_hz.data(), seen, reference_hz, tick);
 }
 
@@ -136,8 +148,9 @@ void Boards::decide_others(GpuRange gpus, const double* decided_hz, const Seen& 
     const size_t gpu = gpus.first + i;
     if (special_[gpu] == 0 && decided_hz[i] > 0) continue;
     if (fleet_.role[gpu] < 0) {
-      clock_hz_[gpu] = fleet_.kind.clocks.highest_hz;
-      tick.clock_hz[gpu] = fleet_.kind.clocks.lowest_hz;
+      const physics::ClockLattice& clocks = fleet_.of_gpu(gpu).gpu.clocks;
+      clock_hz_[gpu] = clocks.highest_hz;
+      tick.clock_hz[gpu] = clocks.lowest_hz;
       tick.reasons[gpu] = physics::kGpuIdle;
       continue;
     }
@@ -156,18 +169,19 @@ physics::ClockDecision Boards::decide_alone(size_t gpu, const Seen& seen,
   physics::ClockLimits limits = fleet_.limits[gpu];
   limits.cap_w = cap_w_[gpu] - trim_w_[gpu];
   return physics::decide_clock_leaking(
-      fleet_.kind, fleet_.silicon[gpu], limits, leakage_w_[gpu],
+      fleet_.of_gpu(gpu).gpu, fleet_.silicon[gpu], limits, leakage_w_[gpu],
       {.core_w = seen.core_w[row], .memory_w = seen.steady_w[row]},
       {.clocked_share = std::min(1.0, slower * seen.clocked_s[row]), .at_hz = at_hz},
       thermal_[gpu].ceiling_hz);
 }
 
 void Boards::draw(GpuRange all, Tick& tick) {
-  const double most_w = fleet_.kind.excursion * fleet_.kind.cap_w;
+  const physics::GpuPower& kind = fleet_.of_gpu(all.first).gpu;
+  const double most_w = kind.excursion * kind.cap_w;
   for_each_piece(all, [&](GpuRange gpus) {
     const size_t first = gpus.first;
     const size_t others =
-        board_loops::draw(fleet_.kind,
+        board_loops::draw(kind,
                           {.count = gpus.count,
                            .role = fleet_.role.data() + first,
                            .clock_hz = tick.clock_hz.data() + first,
@@ -185,7 +199,7 @@ void Boards::draw(GpuRange all, Tick& tick) {
 /// Of a GPU that is idle, or whose clock the fast limiter cuts: its power goes too far beyond the
 /// cap.
 void Boards::draw_alone(size_t gpu, Tick& tick) {
-  const physics::GpuPower& kind = fleet_.kind;
+  const physics::GpuPower& kind = fleet_.of_gpu(gpu).gpu;
   const physics::Silicon& silicon = fleet_.silicon[gpu];
   const physics::Load& load = tick.loads[fleet_.row_of(gpu)];
   double& clock_hz = tick.clock_hz[gpu];
@@ -227,8 +241,9 @@ void Boards::limit(GpuRange gpus, const FleetHeat& heat, const Done& done, Tick&
                                        .burnt_w = tick.burnt_w.data() + first,
                                        .cap_w = cap_w_.data() + first,
                                        .trim_w = trim_w_.data() + first};
-  board_loops::trim(fleet_.kind.held, done.length_s / kTrimS, kMostTrim, limiting);
-  if (board_loops::count_hot(quiet_.die_c, quiet_.memory_c, limiting) == 0) return;
+  const size_t kind = fleet_.kind_of(first);
+  board_loops::trim(fleet_.kinds[kind].gpu.held, done.length_s / kTrimS, kMostTrim, limiting);
+  if (board_loops::count_hot(quiet_[kind].die_c, quiet_[kind].memory_c, limiting) == 0) return;
   for (size_t gpu = first; gpu < first + gpus.count; ++gpu)
     limit_heat(gpu, heat, done.thermal_periods, tick);
 }
@@ -236,8 +251,8 @@ void Boards::limit(GpuRange gpus, const FleetHeat& heat, const Done& done, Tick&
 void Boards::limit_heat(size_t gpu, const FleetHeat& heat, double periods, Tick& tick) {
   if (fleet_.role[gpu] < 0) return;
   physics::ThermalGovernor& thermal = thermal_[gpu];
-  thermal.advance(fleet_.kind, periods, heat.surroundings().die_c[gpu], heat.memory_c()[gpu],
-                  clock_hz_[gpu]);
+  thermal.advance(fleet_.of_gpu(gpu).gpu, periods, heat.surroundings().die_c[gpu],
+                  heat.memory_c()[gpu], clock_hz_[gpu]);
   tick.reasons[gpu] |= thermal.reasons();
   special_[gpu] = static_cast<uint8_t>((special_[gpu] & ~Special::kHeldByHeat) |
                                        (thermal.is_at_rest() ? 0 : Special::kHeldByHeat));
@@ -267,7 +282,8 @@ void Boards::remember(GpuRange gpus, const Done& done, const Tick& tick) {
                          .recent_ticks = static_cast<double>(window.recent)});
   std::copy_n(clock_hz_.begin() + static_cast<std::ptrdiff_t>(first), gpus.count,
               clocks_of(window.now));
-  board_loops::count(done.length_s, done.base_hz, fleet_.kind.clocks.highest_hz,
+  const FleetKind& kind = fleet_.of_gpu(first);
+  board_loops::count(done.length_s, done.base_hz * kind.pace, kind.gpu.clocks.highest_hz,
                      {.count = gpus.count,
                       .role = fleet_.role.data() + first,
                       .clocked_s = done.clocked_s.data(),
@@ -287,11 +303,12 @@ std::vector<double> Boards::effective_hz(double base_hz, std::span<const double>
   std::vector<double> result;
   result.reserve(clock_hz_.size());
   for (size_t gpu = 0; gpu < clock_hz_.size(); ++gpu) {
-    const double own_s = work_s[fleet_.row_of(gpu)];
+    const FleetKind& kind = fleet_.of_gpu(gpu);
+    const double own_s = work_s[fleet_.row_of(gpu)], own_hz = base_hz * kind.pace;
     // Where memory is faster than at a very low reference clock, compute alone cannot make up for
     // it.
-    const double least_s = own_s * base_hz / fleet_.kind.clocks.highest_hz;
-    result.push_back(own_s > 0 ? base_hz * own_s / std::max(least_s, slowed_s_[gpu])
+    const double least_s = own_s * own_hz / kind.gpu.clocks.highest_hz;
+    result.push_back(own_s > 0 ? own_hz * own_s / std::max(least_s, slowed_s_[gpu])
                                : clock_s_[gpu] / marked_s);
   }
   return result;
@@ -301,9 +318,9 @@ bool Boards::held_by_heat() const {
   return std::ranges::any_of(thermal_, [](const auto& thermal) { return thermal.reasons() != 0; });
 }
 
-double Boards::shut_down() const {
+double Boards::shut_down(GpuRange gpus) const {
   double count = 0;
-  for (size_t gpu = 0; gpu < thermal_.size(); ++gpu)
+  for (size_t gpu = gpus.first; gpu < gpus.first + gpus.count; ++gpu)
     if (thermal_[gpu].shut_down && fleet_.role[gpu] >= 0) count += fleet_.weight_of(gpu);
   return count;
 }

@@ -44,7 +44,7 @@ struct Window {
 struct Done {
   /// Seconds at the reference clock, by `Fleet::row_of`: what follows the clock, and the rest.
   std::vector<double> clocked_s, rest_s;
-  double base_hz = 0;  ///< at which work lasts as long as that says
+  double base_hz = 0;  ///< the first kind's clock at which work lasts as long as that says
   double length_s = 0;
   Window window;
   double thermal_periods = 0;  ///< of thermal governors, that ended
@@ -56,7 +56,7 @@ struct Done {
 class Boards {
  public:
   Boards(const Fleet& fleet, const spec::Conditions& conditions, const Surroundings& surroundings,
-         double start_hz);
+         double start_hz);  ///< the first kind's clock
   /// The tick's numbers, one a GPU.
   void size(Tick& tick) const;
 
@@ -78,7 +78,7 @@ class Boards {
   std::vector<double> effective_hz(double base_hz, std::span<const double> work_s,
                                    double marked_s) const;
   bool held_by_heat() const;
-  double shut_down() const;
+  double shut_down(GpuRange gpus) const;
 
  private:
   void find_at_work();
@@ -94,8 +94,8 @@ class Boards {
   void remember(GpuRange gpus, const Done& done, const Tick& tick);
 
   const Fleet& fleet_;
-  physics::QuietBelow quiet_;
-  std::vector<GpuRange> at_work_;  ///< GPUs of one role that follow one another
+  std::vector<physics::QuietBelow> quiet_;  ///< by kind
+  std::vector<GpuRange> at_work_;           ///< GPUs of one role that follow one another
   // One number a GPU.
   std::vector<double> clock_hz_;              ///< decided last
   std::vector<double> leakage_w_;             ///< at relative voltage 1 and the tick's temperature

@@ -5,6 +5,7 @@
 
 #include "engine/time/rank_loads.h"
 #include "physics/heat_network.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -41,7 +42,8 @@ void apply(const spec::Override& change, Fleet& fleet) {
 
 /// Everything that tells a node from another, as bytes to compare.
 std::vector<double> traits(const Fleet& fleet, size_t node) {
-  std::vector<double> result = {fleet.inlet_c[node], fleet.fan[node], fleet.open[node]};
+  std::vector<double> result = {static_cast<double>(fleet.kind_of_node(static_cast<int64_t>(node))),
+                                fleet.inlet_c[node], fleet.fan[node], fleet.open[node]};
   const auto per_node = static_cast<size_t>(fleet.gpus_per_node);
   for (size_t gpu = node * per_node; gpu < (node + 1) * per_node; ++gpu) {
     const physics::Silicon& silicon = fleet.silicon[gpu];
@@ -61,8 +63,19 @@ void move_node(std::vector<T>& values, size_t from, size_t to, size_t each) {
   for (size_t i = 0; i < each; ++i) values[to * each + i] = values[from * each + i];
 }
 
+/// Kinds cover the nodes that are kept: `kept_of`, of each.
+void renumber(const std::vector<int64_t>& kept_of, Fleet& fleet) {
+  int64_t first = 0;
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind) {
+    fleet.kinds[kind].first_node = first;
+    fleet.kinds[kind].nodes = kept_of[kind];
+    first += kept_of[kind];
+  }
+}
+
 /// Keeps one of each set of equal nodes.
 void keep_distinct(Fleet& fleet) {
+  std::vector<int64_t> kept_of(fleet.kinds.size());
   std::map<std::vector<double>, size_t> known;
   const auto per_node = static_cast<size_t>(fleet.gpus_per_node);
   for (size_t node = 0; node < static_cast<size_t>(fleet.all_nodes); ++node) {
@@ -74,6 +87,7 @@ void keep_distinct(Fleet& fleet) {
       continue;
     }
     fleet.weight.push_back(1);
+    ++kept_of[fleet.kind_of_node(static_cast<int64_t>(node))];
     for (std::vector<double>* values : {&fleet.inlet_c, &fleet.fan, &fleet.open})
       move_node(*values, node, to, 1);
     move_node(fleet.role, node, to, per_node);
@@ -82,6 +96,7 @@ void keep_distinct(Fleet& fleet) {
     move_node(fleet.speed, node, to, per_node);
   }
   fleet.nodes = static_cast<int64_t>(known.size());
+  renumber(kept_of, fleet);
   const auto gpus = static_cast<size_t>(fleet.gpus());
   for (std::vector<double>* values : {&fleet.inlet_c, &fleet.fan, &fleet.open})
     values->resize(known.size());
@@ -112,46 +127,98 @@ void find_like(const std::vector<physics::Lane>& lanes, size_t first, Fleet& fle
   }
 }
 
-void find_like(const spec::Node& node, Fleet& fleet) {
-  const std::vector<physics::Lane> lanes = physics::lanes_of(node);
+void find_like(const spec::Cluster& cluster, Fleet& fleet) {
   fleet.like.resize(static_cast<size_t>(fleet.gpus()));
-  for (int64_t i = 0; i < fleet.nodes; ++i)
-    find_like(lanes, static_cast<size_t>(i * fleet.gpus_per_node), fleet);
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind) {
+    const std::vector<physics::Lane> lanes = physics::lanes_of(spec::node_of_group(cluster, kind));
+    const GpuRange gpus = fleet.gpus_of(fleet.kinds[kind]);
+    for (size_t i = 0; i < gpus.count; i += static_cast<size_t>(fleet.gpus_per_node))
+      find_like(lanes, gpus.first + i, fleet);
+  }
+}
+
+base::Result<FleetKind> kind_of(const spec::Job& job) {
+  const spec::Node& node = job.cluster.node;
+  FleetKind kind;
+  ERGOMETER_ASSIGN(kind.gpu, physics::gpu_power(node.gpu));
+  ERGOMETER_ASSIGN(kind.node, physics::node_power(node));
+  ERGOMETER_ASSIGN(kind.cooling, physics::cooling_parameters(node, job.conditions.cooling));
+  return kind;
+}
+
+/// The kinds of the job's nodes, each with as many as the job has of it.
+base::Result<void> add_kinds(const spec::Job& job, Fleet& fleet) {
+  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
+    const spec::Job alike = spec::on_group(job, group);
+    ERGOMETER_ASSIGN(FleetKind kind, kind_of(alike));
+    if (group > 0)
+      kind.pace =
+          alike.cluster.node.gpu.sustained_clock_hz / job.cluster.node.gpu.sustained_clock_hz;
+    fleet.kinds.push_back(std::move(kind));
+  }
+  std::vector<int64_t> nodes(fleet.kinds.size());
+  for (int64_t node = 0; node < job.nodes(); ++node)
+    ++nodes[spec::group_of_node(job.cluster, node)];
+  renumber(nodes, fleet);
+  for (FleetKind& kind : fleet.kinds) kind.all_nodes = static_cast<double>(kind.nodes);
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    ++fleet.kinds[spec::group_of_rank(job, rank)].ranks;
+  return {};
+}
+
+/// What the job's conditions tell the nodes of a kind and their GPUs.
+void tell(const spec::Conditions& conditions, const FleetKind& kind, Fleet& fleet) {
+  const double cap_w = conditions.power_cap_w > 0 ? conditions.power_cap_w : kind.gpu.cap_w;
+  fleet.limits.resize(fleet.limits.size() + fleet.gpus_of(kind).count,
+                      {.cap_w = cap_w, .lock_hz = conditions.lock_clock_hz, .brake = false});
+  fleet.inlet_c.resize(fleet.inlet_c.size() + static_cast<size_t>(kind.nodes),
+                       conditions.has_inlet ? conditions.inlet_c : kind.cooling.inlet_c);
+}
+
+/// A lock holds on every kind's own lattice.
+void settle_locks(Fleet& fleet) {
+  if (fleet.kinds.size() == 1) return;  // where the settings put it
+  for (size_t gpu = 0; gpu < fleet.limits.size(); ++gpu)
+    if (double& lock_hz = fleet.limits[gpu].lock_hz; lock_hz > 0)
+      lock_hz = fleet.of_gpu(gpu).gpu.clocks.floor(lock_hz);
+}
+
+/// What each GPU's rank runs.
+void give_roles(const spec::Job& job, Fleet& fleet) {
+  const LoadClasses classes(job, workload::expert_loads(job));
+  fleet.classes = classes.count();
+  fleet.role.assign(static_cast<size_t>(fleet.gpus()), -1);
+  for (int64_t rank = 0; rank < job.gpus; ++rank) {
+    const int64_t of_kinds = rank / job.stage_ranks() * std::ssize(fleet.kinds) +
+                             static_cast<int64_t>(spec::group_of_rank(job, rank));
+    fleet.role[static_cast<size_t>(job.parallelism.gpu_of(rank))] =
+        static_cast<int32_t>(of_kinds) * fleet.classes + classes.of(rank % job.stage_ranks());
+  }
 }
 
 }  // namespace
 
 base::Result<Fleet> make_fleet(const spec::Job& job) {
   const spec::Conditions& conditions = job.conditions;
-  const spec::Node& node = job.cluster.node;
   Fleet fleet;
-  ERGOMETER_ASSIGN(fleet.kind, physics::gpu_power(node.gpu));
-  ERGOMETER_ASSIGN(fleet.node, physics::node_power(node));
-  ERGOMETER_ASSIGN(fleet.cooling, physics::cooling_parameters(node, conditions.cooling));
   fleet.nodes = job.nodes();
-  fleet.gpus_per_node = node.gpus;
+  fleet.gpus_per_node = job.cluster.node.gpus;
   fleet.all_nodes = fleet.nodes;
   fleet.ranks = job.gpus;
+  ERGOMETER_TRY(add_kinds(job, fleet));
   const auto gpus = static_cast<size_t>(fleet.gpus());
   const auto nodes = static_cast<size_t>(fleet.nodes);
   fleet.silicon = physics::draw_silicon(conditions.seed, fleet.gpus());
-  const double cap_w = conditions.power_cap_w > 0 ? conditions.power_cap_w : fleet.kind.cap_w;
-  fleet.limits.assign(gpus, {.cap_w = cap_w, .lock_hz = conditions.lock_clock_hz, .brake = false});
+  for (const FleetKind& kind : fleet.kinds) tell(conditions, kind, fleet);
   fleet.speed.assign(gpus, 1.0);
-  fleet.inlet_c.assign(nodes, conditions.has_inlet ? conditions.inlet_c : fleet.cooling.inlet_c);
   fleet.fan.assign(nodes, conditions.fan);
   fleet.open.assign(nodes, 1.0);
   for (const spec::Override& change : conditions.overrides) apply(change, fleet);
+  settle_locks(fleet);
   fleet.rank_map = job.parallelism.rank_map;
-  fleet.role.assign(gpus, -1);
-  const LoadClasses classes(job, workload::expert_loads(job));
-  fleet.classes = classes.count();
-  for (int64_t rank = 0; rank < job.gpus; ++rank)
-    fleet.role[static_cast<size_t>(job.parallelism.gpu_of(rank))] =
-        static_cast<int32_t>(rank / job.stage_ranks()) * fleet.classes +
-        classes.of(rank % job.stage_ranks());
+  give_roles(job, fleet);
   keep_distinct(fleet);
-  find_like(node, fleet);
+  find_like(job.cluster, fleet);
   return fleet;
 }
 

@@ -17,20 +17,32 @@ struct GpuRange {
   size_t first = 0, count = 0;
 };
 
-/// The GPUs of a job's nodes as power and heat see them: kind, differences between them, what they
+/// Nodes of one kind, which follow one another: a group of the cluster's (spec/job/node_groups.h).
+struct FleetKind {
+  physics::GpuPower gpu;
+  physics::NodePower node;
+  physics::CoolingParameters cooling;
+  int64_t first_node = 0, nodes = 0;  ///< kept
+  double ranks = 0, all_nodes = 0;    ///< of the job
+  /// The clock at which its prices hold, over that of the first kind: of the sustained clocks,
+  /// until PowerLoop has found those of nominal conditions. Clocks of unlike GPUs are compared, and
+  /// handed to the engine, as those of the first kind: over this.
+  double pace = 1;
+};
+
+/// The GPUs of a job's nodes as power and heat see them: kinds, differences between them, what they
 /// are told. Nodes that nothing tells apart, neither roles nor silicon nor settings, are kept once,
 /// with their number as weight: of a job on nominal silicon, a handful. GPUs are numbered
 /// `kept node * gpus_per_node + index`.
 struct Fleet {
-  physics::GpuPower kind;
-  physics::NodePower node;
-  physics::CoolingParameters cooling;
-  int64_t nodes = 0;  ///< kept
+  std::vector<FleetKind> kinds;  ///< one, but for clusters of unlike nodes
+  int64_t nodes = 0;             ///< kept
   int64_t gpus_per_node = 0;
   int64_t ranks = 0, all_nodes = 0;  ///< of the job
   std::vector<double> weight;        ///< by kept node: nodes that are like it
   int32_t classes = 1;               ///< of a stage's ranks, by how full their experts are
-  /// By GPU, what its rank runs: stage x classes + class (`LoadClasses`); -1: no rank, idle.
+  /// By GPU, what its rank runs: (stage x kinds + kind) x classes + class (`LoadClasses`); -1: no
+  /// rank, idle.
   std::vector<int32_t> role;
   std::vector<int32_t> kept;      ///< by node of the job: the kept node
   std::vector<int64_t> rank_map;  ///< as `Parallelism::rank_map`
@@ -45,7 +57,26 @@ struct Fleet {
   std::vector<int32_t> like;
 
   /// Of a GPU that has a rank.
-  size_t stage_of(size_t gpu) const { return static_cast<size_t>(role[gpu] / classes); }
+  size_t stage_of(size_t gpu) const {
+    return static_cast<size_t>(role[gpu] / classes) / kinds.size();
+  }
+  /// The number of the kind that a role's GPUs, a node and a GPU are of.
+  size_t kind_of_role(size_t number) const {
+    return number / static_cast<size_t>(classes) % kinds.size();
+  }
+  size_t kind_of_node(int64_t number) const {
+    size_t kind = 0;
+    while (kind + 1 < kinds.size() && number >= kinds[kind + 1].first_node) ++kind;
+    return kind;
+  }
+  size_t kind_of(size_t gpu) const {
+    return kinds.size() == 1 ? 0 : kind_of_node(static_cast<int64_t>(gpu) / gpus_per_node);
+  }
+  const FleetKind& of_gpu(size_t gpu) const { return kinds[kind_of(gpu)]; }
+  GpuRange gpus_of(const FleetKind& kind) const {
+    return {static_cast<size_t>(kind.first_node * gpus_per_node),
+            static_cast<size_t>(kind.nodes * gpus_per_node)};
+  }
   /// Of tables by role whose first row is that of GPUs without a rank.
   size_t row_of(size_t gpu) const { return static_cast<size_t>(role[gpu] + 1); }
   size_t first_like(size_t gpu) const { return static_cast<size_t>(like[gpu]); }
@@ -59,7 +90,7 @@ struct Fleet {
   }
 };
 
-/// An input error names the parameter that the catalog entry lacks.
+/// An input error names the parameter that a catalog entry lacks.
 base::Result<Fleet> make_fleet(const spec::Job& job);
 
 }  // namespace ergometer::engine

@@ -5,6 +5,7 @@
 
 #include "base/collection.h"
 #include "engine/power/board_loops.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
 namespace {
@@ -16,12 +17,12 @@ constexpr double kMarginC = 0.25;
 constexpr double kPowerExponent = 2.2;
 constexpr double kLeastFlow = 0.05;
 
-std::vector<double> resistances(const Fleet& fleet) {
+std::vector<double> resistances(const Fleet& fleet, GpuRange gpus) {
   std::vector<double> factors;
   bool nominal = true;
-  for (const physics::Silicon& silicon : fleet.silicon) {
-    factors.push_back(silicon.thermal_resistance);
-    nominal = nominal && silicon.thermal_resistance == 1;
+  for (size_t gpu = gpus.first; gpu < gpus.first + gpus.count; ++gpu) {
+    factors.push_back(fleet.silicon[gpu].thermal_resistance);
+    nominal = nominal && factors.back() == 1;
   }
   if (nominal) factors.clear();
   return factors;
@@ -29,31 +30,72 @@ std::vector<double> resistances(const Fleet& fleet) {
 
 }  // namespace
 
-FleetHeat::FleetHeat(const Fleet& fleet, const spec::Node& node)
-    : fleet_(fleet), heat_(fleet.cooling, node, fleet.nodes, resistances(fleet)) {
+FleetHeat::FleetHeat(const Fleet& fleet, const spec::Cluster& cluster) : fleet_(fleet) {
   const auto gpus = static_cast<size_t>(fleet.gpus());
   const auto nodes = static_cast<size_t>(fleet.nodes);
+  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind) {
+    const FleetKind& nodes_of = fleet.kinds[kind];
+    heats_.emplace_back(nodes_of.cooling, spec::node_of_group(cluster, kind), nodes_of.nodes,
+                        resistances(fleet, fleet.gpus_of(nodes_of)));
+    const physics::Heat& heat = heats_.back();
+    const auto first_gpu = [&](size_t part) {
+      return static_cast<size_t>((nodes_of.first_node + heat.first_node(part)) *
+                                 fleet.gpus_per_node);
+    };
+    for (size_t part = 0; part < heat.parts(); ++part)
+      parts_.push_back({kind, part, {first_gpu(part), first_gpu(part + 1) - first_gpu(part)}});
+  }
+  if (own()) {
+    die_c_.resize(gpus);
+    memory_c_.resize(gpus);
+  }
   ceiling_hz_.assign(gpus, 0.0);
   die_w_.assign(gpus, 0.0);
   memory_w_.assign(gpus, 0.0);
   node_gpus_w_.assign(nodes, 0.0);
   fan_.assign(nodes, 1.0);
   inlet_c_ = fleet.inlet_c;
+  since_fan_s_.assign(fleet.kinds.size(), 0.0);
+  for (size_t kind = 0; kind < heats_.size(); ++kind) read(kind);
   set_coolant(1);
+}
+
+/// What the heat of a kind says of some of its GPUs now, among those of all kinds.
+void FleetHeat::read(size_t kind, GpuRange gpus) {
+  if (!own()) return;
+  const size_t in_kind = gpus.first - fleet_.gpus_of(fleet_.kinds[kind]).first;
+  const auto to = static_cast<std::ptrdiff_t>(gpus.first);
+  std::ranges::copy(heats_[kind].die_c().subspan(in_kind, gpus.count), die_c_.begin() + to);
+  std::ranges::copy(heats_[kind].memory_c().subspan(in_kind, gpus.count), memory_c_.begin() + to);
+}
+
+void FleetHeat::settle_heat() {
+  for (size_t kind = 0; kind < heats_.size(); ++kind) {
+    const GpuRange gpus = fleet_.gpus_of(fleet_.kinds[kind]);
+    heats_[kind].settle(std::span(die_w_).subspan(gpus.first, gpus.count),
+                        std::span(memory_w_).subspan(gpus.first, gpus.count));
+    read(kind);
+  }
 }
 
 double FleetHeat::fans_w(int64_t node) const {
   const double speed = fan_[static_cast<size_t>(node)];
-  return fleet_.cooling.fan_w * speed * speed * speed;
+  return fleet_.kinds[fleet_.kind_of_node(node)].cooling.fan_w * speed * speed * speed;
 }
 
 double FleetHeat::node_w(int64_t node, double gpus_w) const {
-  return fleet_.node.ac_w(gpus_w, fans_w(node));
+  return fleet_.kinds[fleet_.kind_of_node(node)].node.ac_w(gpus_w, fans_w(node));
 }
 
 double FleetHeat::cluster_w() const {
   double watts = 0;
-  for (int64_t node = 0; node < fleet_.nodes; ++node)
+  for (const FleetKind& kind : fleet_.kinds) watts += kind_w(kind);
+  return watts;
+}
+
+double FleetHeat::kind_w(const FleetKind& kind) const {
+  double watts = 0;
+  for (int64_t node = kind.first_node; node < kind.first_node + kind.nodes; ++node)
     watts += fleet_.weight[static_cast<size_t>(node)] *
              node_w(node, node_gpus_w_[static_cast<size_t>(node)]);
   return watts;
@@ -102,7 +144,7 @@ void FleetHeat::take_power(GpuRange gpus, std::span<const double> watts,
 
 double FleetHeat::hottest_c(size_t node) const {
   const auto per_node = static_cast<std::ptrdiff_t>(fleet_.gpus_per_node);
-  const auto first = heat_.die_c().begin() + static_cast<std::ptrdiff_t>(node) * per_node;
+  const auto first = die_c().begin() + static_cast<std::ptrdiff_t>(node) * per_node;
   return *std::max_element(first, first + per_node);
 }
 
@@ -110,119 +152,141 @@ double FleetHeat::hottest_c(size_t node) const {
 void FleetHeat::set_coolant(double fan_weight) {
   std::vector<double> now_c(fan_.size());
   for (size_t node = 0; node < fan_.size(); ++node) now_c[node] = hottest_c(node);
-  move_fans(fan_weight, now_c);
+  for (const FleetKind& kind : fleet_.kinds) move_fans(kind, fan_weight, now_c);
 }
 
-/// Fans go the part `fan_weight` of the way to what their controller wants.
-void FleetHeat::move_fans(double fan_weight, std::span<const double> hottest_c) {
-  for (size_t node = 0; node < fan_.size(); ++node) {
-    const double wanted = fleet_.fan[node] > 0
-                              ? fleet_.fan[node]
-                              : physics::fan_speed(fleet_.cooling, hottest_c[node]);
+/// Fans of a kind's nodes go the part `fan_weight` of the way to what their controller wants.
+void FleetHeat::move_fans(const FleetKind& kind, double fan_weight,
+                          std::span<const double> hottest_c) {
+  const auto number_of_kind = static_cast<size_t>(&kind - fleet_.kinds.data());
+  physics::Heat& heat = heats_[number_of_kind];
+  for (int64_t number = kind.first_node; number < kind.first_node + kind.nodes; ++number) {
+    const auto node = static_cast<size_t>(number);
+    const double wanted =
+        fleet_.fan[node] > 0 ? fleet_.fan[node] : physics::fan_speed(kind.cooling, hottest_c[node]);
     fan_[node] += (fleet_.fan[node] > 0 ? 1 : fan_weight) * (wanted - fan_[node]);
-    const auto number = static_cast<int64_t>(node);
     inlet_c_[node] = fleet_.inlet_c[node] +
-                     fleet_.cooling.recirculation_k_per_w * node_w(number, node_gpus_w_[node]);
-    heat_.set_inlet(number, inlet_c_[node]);
-    heat_.set_flow(number, std::max(kLeastFlow, fan_[node] * fleet_.open[node]));
+                     kind.cooling.recirculation_k_per_w * node_w(number, node_gpus_w_[node]);
+    heat.set_inlet(number - kind.first_node, inlet_c_[node]);
+    heat.set_flow(number - kind.first_node, std::max(kLeastFlow, fan_[node] * fleet_.open[node]));
   }
+  read(number_of_kind);
 }
 
 /// The ceiling that brings a die above its limit back to it, by how power follows the clock and the
 /// settled temperature follows power; `weight`: part of the way.
+void FleetHeat::move_ceiling(const GpuStep& now, size_t gpu, double weight) {
+  const size_t number = fleet_.kind_of(gpu);
+  const physics::GpuPower& kind = fleet_.kinds[number].gpu;
+  if (kind.target_c <= 0) return;
+  const double die_c = this->die_c()[gpu];
+  double over_k = die_c - kind.target_c;
+  if (kind.memory_limit_c > 0) over_k = std::max(over_k, memory_c()[gpu] - kind.memory_limit_c);
+  double& ceiling_hz = ceiling_hz_[gpu];
+  if (over_k <= 0 && ceiling_hz <= 0) return;
+  const double from_hz = ceiling_hz > 0 ? ceiling_hz : now.clock_hz;
+  const double w_per_hz =
+      std::max(1e-9, kPowerExponent * (now.core_w + now.active_w) / now.clock_hz);
+  const size_t in_kind = gpu - fleet_.gpus_of(fleet_.kinds[number]).first;
+  const double k_per_hz = heats_[number].die_k_per_w(static_cast<int64_t>(in_kind)) * w_per_hz;
+  const double to_hz = from_hz - weight * (over_k + kMarginC) / k_per_hz;
+  ceiling_hz = std::max(to_hz, kind.clocks.lowest_hz);
+  moved_clock_ = std::max(moved_clock_, std::abs(ceiling_hz - from_hz) / kind.clocks.highest_hz);
+  if (ceiling_hz >= kind.clocks.highest_hz) ceiling_hz = 0;
+  // Half the clock at once: the hardware's own limit.
+  if (kind.slowdown_c > 0 && die_c >= kind.slowdown_c && ceiling_hz > from_hz / 2)
+    ceiling_hz = std::max(from_hz / 2, kind.clocks.lowest_hz);
+}
+
 void FleetHeat::move_ceilings(const FleetStep& step, double weight) {
   moved_clock_ = 0;
-  const physics::GpuPower& kind = fleet_.kind;
-  if (kind.target_c <= 0) return;
-  const auto die_c = heat_.die_c();
-  const auto memory_c = heat_.memory_c();
-  for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
-    double over_k = die_c[gpu] - kind.target_c;
-    if (kind.memory_limit_c > 0) over_k = std::max(over_k, memory_c[gpu] - kind.memory_limit_c);
-    double& ceiling_hz = ceiling_hz_[gpu];
-    if (over_k <= 0 && ceiling_hz <= 0) continue;
-    const GpuStep& now = step.gpus[gpu];
-    const double from_hz = ceiling_hz > 0 ? ceiling_hz : now.clock_hz;
-    const double w_per_hz =
-        std::max(1e-9, kPowerExponent * (now.core_w + now.active_w) / now.clock_hz);
-    const double k_per_hz = heat_.die_k_per_w(static_cast<int64_t>(gpu)) * w_per_hz;
-    const double to_hz = from_hz - weight * (over_k + kMarginC) / k_per_hz;
-    ceiling_hz = std::max(to_hz, kind.clocks.lowest_hz);
-    moved_clock_ = std::max(moved_clock_, std::abs(ceiling_hz - from_hz) / kind.clocks.highest_hz);
-    if (ceiling_hz >= kind.clocks.highest_hz) ceiling_hz = 0;
-    // Half the clock at once: the hardware's own limit.
-    if (kind.slowdown_c > 0 && die_c[gpu] >= kind.slowdown_c && ceiling_hz > from_hz / 2)
-      ceiling_hz = std::max(from_hz / 2, kind.clocks.lowest_hz);
-  }
+  for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) move_ceiling(step.gpus[gpu], gpu, weight);
 }
 
 void FleetHeat::note_moves(const std::vector<double>& before_c) {
-  const auto die_c = heat_.die_c();
+  const auto now_c = die_c();
   moved_k_ = 0;
   for (size_t gpu = 0; gpu < before_c.size(); ++gpu)
-    moved_k_ = std::max(moved_k_, std::abs(die_c[gpu] - before_c[gpu]));
+    moved_k_ = std::max(moved_k_, std::abs(now_c[gpu] - before_c[gpu]));
 }
 
 void FleetHeat::settle(const FleetStep& step, double weight) {
-  const std::vector<double> before_c(heat_.die_c().begin(), heat_.die_c().end());
+  const std::vector<double> before_c(die_c().begin(), die_c().end());
   take_power(step, weight);
   set_coolant(0.5);
-  heat_.settle(die_w_, memory_w_);
+  settle_heat();
   move_ceilings(step, 0.7);
   note_moves(before_c);
 }
 
 void FleetHeat::settle(std::span<const double> watts, std::span<const double> memory_w) {
-  const std::vector<double> before_c(heat_.die_c().begin(), heat_.die_c().end());
+  const std::vector<double> before_c(die_c().begin(), die_c().end());
   take_power(watts, memory_w);
-  heat_.settle(die_w_, memory_w_);
+  settle_heat();
   set_coolant(0.5);
-  heat_.settle(die_w_, memory_w_);
+  settle_heat();
   moved_clock_ = 0;
   note_moves(before_c);
 }
 
-GpuRange FleetHeat::gpus_of(size_t part) const {
-  const int64_t first = heat_.first_node(part), end = heat_.first_node(part + 1);
-  return {static_cast<size_t>(first * fleet_.gpus_per_node),
-          static_cast<size_t>((end - first) * fleet_.gpus_per_node)};
-}
-
 void FleetHeat::advance(size_t part, double dt_s, std::span<const double> watts,
                         std::span<const physics::Load> loads) {
+  const Part& now = parts_[part];
+  const FleetKind& kind = fleet_.kinds[now.kind];
   row_memory_w_.resize(loads.size());
   for (size_t row = 0; row < loads.size(); ++row)
-    row_memory_w_[row] = fleet_.kind.memory_heat_w(loads[row]);
-  const GpuRange gpus = gpus_of(part);
-  take_power(gpus, watts, row_memory_w_);
-  heat_.advance_part(part, dt_s, die_w_, memory_w_);
+    row_memory_w_[row] = kind.gpu.memory_heat_w(loads[row]);
+  take_power(now.gpus, watts, row_memory_w_);
+  const GpuRange all = fleet_.gpus_of(kind);
+  heats_[now.kind].advance_part(now.of_heat, dt_s, std::span(die_w_).subspan(all.first, all.count),
+                                std::span(memory_w_).subspan(all.first, all.count));
+  read(now.kind, now.gpus);
   hottest_ks_.resize(fan_.size());
-  for (auto node = heat_.first_node(part); node < heat_.first_node(part + 1); ++node)
-    hottest_ks_[static_cast<size_t>(node)] += dt_s * hottest_c(static_cast<size_t>(node));
+  const auto per_node = static_cast<size_t>(fleet_.gpus_per_node);
+  for (size_t node = now.gpus.first / per_node; node < (now.gpus.first + now.gpus.count) / per_node;
+       ++node)
+    hottest_ks_[node] += dt_s * hottest_c(node);
 }
 
 void FleetHeat::move_coolant(double dt_s) {
-  since_fan_s_ += dt_s;
-  if (since_fan_s_ < fleet_.cooling.fan_period_s) return;
-  // Controllers follow the mean of their period, not what a step does to a die.
-  for (double& sum : hottest_ks_) sum /= since_fan_s_;
-  move_fans(0.5, hottest_ks_);
-  hottest_ks_.assign(fan_.size(), 0.0);
-  since_fan_s_ = 0;
+  for (size_t number = 0; number < since_fan_s_.size(); ++number) {
+    const FleetKind& kind = fleet_.kinds[number];
+    double& since_s = since_fan_s_[number];
+    since_s += dt_s;
+    if (since_s < kind.cooling.fan_period_s) continue;
+    // Controllers follow the mean of their period, not what a step does to a die.
+    const auto nodes =
+        std::span(hottest_ks_)
+            .subspan(static_cast<size_t>(kind.first_node), static_cast<size_t>(kind.nodes));
+    for (double& sum : nodes) sum /= since_s;
+    move_fans(kind, 0.5, hottest_ks_);
+    std::ranges::fill(nodes, 0.0);
+    since_s = 0;
+  }
 }
 
-void FleetHeat::start_at(double celsius) { heat_.start_at(celsius); }
+void FleetHeat::start_at(double celsius) {
+  for (size_t kind = 0; kind < heats_.size(); ++kind) {
+    heats_[kind].start_at(celsius);
+    read(kind);
+  }
+}
 
-void FleetHeat::cool_down(double clock_hz) {
-  if (clock_hz <= 0) clock_hz = fleet_.kind.clocks.lowest_hz;
+double FleetHeat::idle_clock_hz(const FleetKind& kind, IdleClock clock) const {
+  return clock == IdleClock::kLowest ? kind.gpu.clocks.lowest_hz : kind.gpu.clocks.highest_hz;
+}
+
+void FleetHeat::cool_down(IdleClock clock) {
   FleetStep idle;
   idle.gpus.resize(static_cast<size_t>(fleet_.gpus()));
   for (int round = 0; round < 20; ++round) {
     for (size_t gpu = 0; gpu < idle.gpus.size(); ++gpu) {
       const physics::Load nothing{.awake = false};
+      const FleetKind& kind = fleet_.of_gpu(gpu);
+      const double clock_hz = idle_clock_hz(kind, clock);
       idle.gpus[gpu] = {
-          .mean_w = fleet_.kind.power_w(clock_hz, heat_.die_c()[gpu], nothing, fleet_.silicon[gpu]),
-          .memory_w = fleet_.kind.memory_heat_w(nothing),
+          .mean_w = kind.gpu.power_w(clock_hz, die_c()[gpu], nothing, fleet_.silicon[gpu]),
+          .memory_w = kind.gpu.memory_heat_w(nothing),
           .clock_hz = clock_hz};
     }
     settle(idle);
@@ -230,12 +294,15 @@ void FleetHeat::cool_down(double clock_hz) {
   }
 }
 
+double FleetHeat::stored_j() const { return base::sum(heats_, &physics::Heat::stored_j); }
+double FleetHeat::carried_j() const { return base::sum(heats_, &physics::Heat::carried_j); }
+
 double FleetHeat::shut_down() const {
   double count = 0;
-  if (fleet_.kind.shutdown_c <= 0) return count;
-  const auto die_c = heat_.die_c();
-  for (size_t gpu = 0; gpu < die_c.size(); ++gpu)
-    if (die_c[gpu] >= fleet_.kind.shutdown_c) count += fleet_.weight_of(gpu);
+  for (size_t gpu = 0; gpu < ceiling_hz_.size(); ++gpu) {
+    const double most_c = fleet_.of_gpu(gpu).gpu.shutdown_c;
+    if (most_c > 0 && die_c()[gpu] >= most_c) count += fleet_.weight_of(gpu);
+  }
   return count;
 }
 

@@ -5,6 +5,7 @@
 #include "engine/power/fleet.h"
 #include "engine/power/governed_step.h"
 #include "physics/heat.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::engine {
 
@@ -12,10 +13,10 @@ namespace ergometer::engine {
 /// GPU is constant between two calls.
 class FleetHeat {
  public:
-  FleetHeat(const Fleet& fleet, const spec::Node& node);
+  FleetHeat(const Fleet& fleet, const spec::Cluster& cluster);
 
-  Surroundings surroundings() const { return {heat_.die_c(), ceiling_hz_}; }
-  std::span<const double> memory_c() const { return heat_.memory_c(); }
+  Surroundings surroundings() const { return {die_c(), ceiling_hz_}; }
+  std::span<const double> memory_c() const { return own() ? memory_c_ : heats_[0].memory_c(); }
   /// Speed of a node's fans, share of full speed.
   std::span<const double> fan() const { return fan_; }
   std::span<const double> inlet_c() const { return inlet_c_; }
@@ -24,6 +25,8 @@ class FleetHeat {
   double node_w(int64_t node, double gpus_w) const;
   /// What all nodes of the job draw at their plugs, by the power last given.
   double cluster_w() const;
+  /// Of it, the nodes of one kind.
+  double kind_w(const FleetKind& kind) const;
   /// Of it, what the GPUs draw.
   double gpus_w() const;
 
@@ -34,16 +37,17 @@ class FleetHeat {
   /// The same for mean power over steps, one a GPU; ceilings are left alone.
   void settle(std::span<const double> watts, std::span<const double> memory_w);
   /// Nodes are advanced part by part, for who has more to do with their GPUs meanwhile.
-  size_t parts() const { return heat_.parts(); }
-  GpuRange gpus_of(size_t part) const;
+  size_t parts() const { return parts_.size(); }
+  GpuRange gpus_of(size_t part) const { return parts_[part].gpus; }
   /// Temperatures of a part after `dt_s` seconds at this power, one a GPU, and at these loads, by
   /// `Fleet::row_of`. All parts are advanced by turns.
   void advance(size_t part, double dt_s, std::span<const double> watts,
                std::span<const physics::Load> loads);
   /// Once all are: fans follow, in their own period.
   void move_coolant(double dt_s);
-  /// All GPUs idle for so long that nothing changes any more, at their lowest clock or at this.
-  void cool_down(double clock_hz = 0);
+  /// All GPUs idle for so long that nothing changes any more, at the lowest or the highest clock.
+  enum class IdleClock { kLowest, kHighest };
+  void cool_down(IdleClock clock = IdleClock::kLowest);
   /// Everything at one temperature.
   void start_at(double celsius);
   /// The largest change of a temperature, K, and of a ceiling relative to the highest clock, in the
@@ -52,27 +56,43 @@ class FleetHeat {
   double moved_clock() const { return moved_clock_; }
   /// GPUs at or above the temperature at which hardware turns them off.
   double shut_down() const;
-  const physics::Heat& heat() const { return heat_; }
+  /// Of all kinds: `physics::Heat::stored_j` and `carried_j`.
+  double stored_j() const;
+  double carried_j() const;
 
  private:
+  /// Nodes of one kind that are advanced together.
+  struct Part {
+    size_t kind = 0, of_heat = 0;  ///< and which of its `physics::Heat` it is
+    GpuRange gpus;
+  };
+  bool own() const { return heats_.size() > 1; }
+  std::span<const double> die_c() const { return own() ? die_c_ : heats_[0].die_c(); }
+  void read(size_t kind, GpuRange gpus);
+  void read(size_t kind) { read(kind, fleet_.gpus_of(fleet_.kinds[kind])); }
+  void settle_heat();
   void take_power(const FleetStep& step, double weight);
   void take_power(std::span<const double> watts, std::span<const double> memory_w);
   void take_power(GpuRange gpus, std::span<const double> watts,
                   std::span<const double> row_memory_w);
   void set_coolant(double fan_weight);
-  void move_fans(double fan_weight, std::span<const double> hottest_c);
+  void move_fans(const FleetKind& kind, double fan_weight, std::span<const double> hottest_c);
   double hottest_c(size_t node) const;
+  double idle_clock_hz(const FleetKind& kind, IdleClock clock) const;
   void move_ceilings(const FleetStep& step, double weight);
+  void move_ceiling(const GpuStep& now, size_t gpu, double weight);
   void note_moves(const std::vector<double>& before_c);
 
   const Fleet& fleet_;
-  physics::Heat heat_;
+  std::vector<physics::Heat> heats_;  ///< one a kind
+  std::vector<Part> parts_;
+  std::vector<double> die_c_, memory_c_;  ///< of several kinds: what their heats say, one a GPU
   std::vector<double> ceiling_hz_, fan_, inlet_c_;
   std::vector<double> die_w_, memory_w_;
   std::vector<double> row_memory_w_;  ///< heat of the HBM in a tick, by `Fleet::row_of`
   std::vector<double> node_gpus_w_;
-  double since_fan_s_ = 0;
-  std::vector<double> hottest_ks_;  ///< by node: the hottest die, over the fans' period
+  std::vector<double> since_fan_s_;  ///< by kind
+  std::vector<double> hottest_ks_;   ///< by node: the hottest die, over the fans' period
   double moved_k_ = 0, moved_clock_ = 0;
 };
 

@@ -13,10 +13,10 @@ std::vector<GovernedStep::Board> GovernedStep::boards(const Surroundings& surrou
   std::vector<Board> boards;
   for (size_t gpu = 0; gpu < fleet_.like.size(); ++gpu)
     if (fleet_.is_first(gpu))
-      boards.push_back(
-          {.gpu = gpu,
-           .leakage_w = fleet_.kind.leakage_at(surroundings.die_c[gpu], fleet_.silicon[gpu]),
-           .ceiling_hz = surroundings.ceiling_hz[gpu]});
+      boards.push_back({.gpu = gpu,
+                        .leakage_w = fleet_.of_gpu(gpu).gpu.leakage_at(surroundings.die_c[gpu],
+                                                                       fleet_.silicon[gpu]),
+                        .ceiling_hz = surroundings.ceiling_hz[gpu]});
   return boards;
 }
 
@@ -39,9 +39,9 @@ std::vector<double> GovernedStep::clocked_shares() const {
 
 ClockDecision GovernedStep::decide(const Board& board, const Load& load, const Response& response,
                                    double& near_hz) const {
-  ClockDecision decision = physics::decide_clock_leaking(fleet_.kind, fleet_.silicon[board.gpu],
-                                                         fleet_.limits[board.gpu], board.leakage_w,
-                                                         load, response, board.ceiling_hz, near_hz);
+  ClockDecision decision = physics::decide_clock_leaking(
+      fleet_.of_gpu(board.gpu).gpu, fleet_.silicon[board.gpu], fleet_.limits[board.gpu],
+      board.leakage_w, load, response, board.ceiling_hz, near_hz);
   near_hz = decision.clock_hz;
   decision.clock_hz *= fleet_.speed[board.gpu];
   return decision;
@@ -76,10 +76,12 @@ void GovernedStep::find_pace(double reference_hz, const std::vector<Board>& boar
     if (has_rank(board.gpu)) find_slowest(reference_hz, board, loads, shares, step, slowest_hz);
   for (size_t slice = 0; slice < slices; ++slice) {
     double longest = 0;
-    for (size_t i = index(slice, 0); i < index(slice + 1, 0); ++i)
-      if (slowest_hz[i] < INFINITY)
-        longest = std::max(longest, slowdown(shares[i], reference_hz, slowest_hz[i],
-                                             fleet_.kind.clocks.highest_hz));
+    for (size_t i = index(slice, 0); i < index(slice + 1, 0); ++i) {
+      if (slowest_hz[i] == INFINITY) continue;
+      const FleetKind& kind = fleet_.kinds[fleet_.kind_of_role(i - index(slice, 0))];
+      longest = std::max(longest, slowdown(shares[i], reference_hz * kind.pace, slowest_hz[i],
+                                           kind.gpu.clocks.highest_hz));
+    }
     if (longest > 0) step.slice_s[slice] *= longest;
   }
 }
@@ -91,7 +93,8 @@ void GovernedStep::find_slowest(double reference_hz, const Board& board,
     const size_t i = index(slice, role_of(board.gpu));
     if (shares[i] <= 0) continue;  // it waits whatever its clock
     double& near_hz = step.pace_hz[board.gpu * step.slice_s.size() + slice];
-    const Response response{.clocked_share = shares[i], .at_hz = reference_hz};
+    const Response response{.clocked_share = shares[i],
+                            .at_hz = reference_hz * fleet_.of_gpu(board.gpu).pace};
     slowest_hz[i] = std::min(slowest_hz[i], decide(board, loads[i], response, near_hz).clock_hz);
   }
 }
@@ -121,22 +124,21 @@ void GovernedStep::fill(const std::vector<Board>& boards, FleetStep& step) const
 void GovernedStep::add_slice(const Board& board, size_t slice, const std::vector<Load>& loads,
                              FleetStep& step, Sums& sums) const {
   constexpr Load kNoWork{.core_w = 0, .memory_w = 0, .link_w = 0, .awake = false};
+  const physics::GpuPower& kind = fleet_.of_gpu(board.gpu).gpu;
   const physics::Silicon& silicon = fleet_.silicon[board.gpu];
   const double share = step.slice_s[slice] / step.step_s;
   const bool works = has_rank(board.gpu);
   const Load& now = works ? loads[index(slice, role_of(board.gpu))] : kNoWork;
   double& near_hz = step.clock_hz[board.gpu * step.slice_s.size() + slice];
-  const double clock_hz =
-      works ? decide(board, now, {}, near_hz).clock_hz : fleet_.kind.clocks.lowest_hz;
-  const double v = fleet_.kind.relative_voltage(clock_hz, silicon);
-  const double watts = fleet_.kind.power_at(v, clock_hz, board.leakage_w, now);
+  const double clock_hz = works ? decide(board, now, {}, near_hz).clock_hz : kind.clocks.lowest_hz;
+  const double v = kind.relative_voltage(clock_hz, silicon);
+  const double watts = kind.power_at(v, clock_hz, board.leakage_w, now);
   GpuStep& sum = step.gpus[board.gpu];
   sum.mean_w += share * watts;
   sum.peak_w = std::max(sum.peak_w, watts);
-  sum.memory_w += share * fleet_.kind.memory_heat_w(now);
+  sum.memory_w += share * kind.memory_heat_w(now);
   sum.core_w += share * now.core_w * v * v;
-  if (now.awake)
-    sum.active_w += share * fleet_.kind.active_w * v * v * clock_hz / fleet_.kind.clocks.highest_hz;
+  if (now.awake) sum.active_w += share * kind.active_w * v * v * clock_hz / kind.clocks.highest_hz;
   sum.clock_hz += share * clock_hz;
   if (!works) return;
   const double clocked_s = activity_.roles[role_of(board.gpu)].clocked_s[slice];

@@ -75,7 +75,8 @@ double largest_difference(std::span<const double> a, std::span<const double> b) 
 struct PowerLoop::Means {
   const Fleet* fleet;
   std::vector<double> watts, memory_w, die_c;
-  std::vector<double> row_memory_w;  ///< by `Fleet::row_of`, while the round lasts
+  /// By kind and `Fleet::row_of`, while the round lasts.
+  std::vector<std::vector<double>> row_memory_w;
   double length_s = 0, rounds = 0;
 
   explicit Means(const Fleet& of) : fleet(&of) {
@@ -88,9 +89,13 @@ struct PowerLoop::Means {
       watts[gpu] += tick.length_s * tick.watts[gpu];
       die_c[gpu] += tick.length_s * now_c[gpu];
     }
-    row_memory_w.resize(tick.loads.size());
-    for (size_t row = 0; row < row_memory_w.size(); ++row)
-      row_memory_w[row] += tick.length_s * fleet->kind.memory_heat_w(tick.loads[row]);
+    row_memory_w.resize(fleet->kinds.size());
+    for (size_t kind = 0; kind < row_memory_w.size(); ++kind) {
+      std::vector<double>& rows = row_memory_w[kind];
+      rows.resize(tick.loads.size());
+      for (size_t row = 0; row < rows.size(); ++row)
+        rows[row] += tick.length_s * fleet->kinds[kind].gpu.memory_heat_w(tick.loads[row]);
+    }
     length_s += tick.length_s;
   }
   /// The mean of this and those added before.
@@ -103,7 +108,7 @@ struct PowerLoop::Means {
   }
   void finish() {
     for (size_t gpu = 0; gpu < memory_w.size(); ++gpu)
-      memory_w[gpu] = row_memory_w[fleet->row_of(gpu)];
+      memory_w[gpu] = row_memory_w[fleet->kind_of(gpu)][fleet->row_of(gpu)];
     for (std::vector<double>* values : {&watts, &memory_w, &die_c})
       for (double& value : *values) value /= length_s;
   }
@@ -115,11 +120,12 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
   begin(nominal);
   // First slices last what they are priced at, whatever their clock.
   rests_ = rest(nominal, [] { return 0.0; });
+  find_paces(nominal.fleet);
   take_clocks();
   find_reference();
   // A machine that cannot be cooled or fed: what its clocks do from one moment to the next would
   // move the step manyfold.
-  if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kind.clocks.highest_hz) return;
+  if (reference_hz_ < kSlowMemoryClock * nominal.fleet.kinds.front().gpu.clocks.highest_hz) return;
   // Then what they last at their clocks, which moves the clocks a little.
   for (int round = 0; round < kMostNominalRounds; ++round) {
     play_->set_pace(reference_hz_, length_factor_);
@@ -157,12 +163,26 @@ void PowerLoop::begin(const Played& played) {
   play_->set_pace(reference_hz_, length_factor_);
 }
 
+/// Every kind's prices hold at the mean clock that its ranks had at work since the play's mark.
+void PowerLoop::find_paces(Fleet& fleet) const {
+  if (fleet.kinds.size() == 1) return;
+  const std::vector<double> effective_hz = play_->effective_hz();
+  std::vector<double> mean_hz(fleet.kinds.size());
+  for (size_t gpu = 0; gpu < effective_hz.size(); ++gpu)
+    if (const size_t kind = fleet.kind_of(gpu); fleet.role[gpu] >= 0)
+      mean_hz[kind] += fleet.weight_of(gpu) * effective_hz[gpu] / fleet.kinds[kind].ranks;
+  for (size_t kind = 1; kind < mean_hz.size(); ++kind)
+    fleet.kinds[kind].pace = mean_hz[kind] / mean_hz[0];
+}
+
 /// The clocks that ranks had at work since the play's mark.
 void PowerLoop::take_clocks() {
   const std::vector<double> effective_hz = play_->effective_hz();
   clocks_hz_.clear();
-  for (int64_t rank = 0; rank < fleet_->ranks; ++rank)
-    clocks_hz_.push_back(effective_hz[fleet_->gpu_of(rank)]);
+  for (int64_t rank = 0; rank < fleet_->ranks; ++rank) {
+    const size_t gpu = fleet_->gpu_of(rank);
+    clocks_hz_.push_back(effective_hz[gpu] / fleet_->of_gpu(gpu).pace);
+  }
 }
 
 /// The slowest rank's clock would be the reference if that rank set the pace of every part of the

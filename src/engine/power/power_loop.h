@@ -18,7 +18,7 @@ namespace ergometer::engine {
 struct Played {
   const spec::Conditions& conditions;  ///< for how power is smoothed
   const StepActivities& work;
-  const Fleet& fleet;
+  Fleet& fleet;
   FleetHeat& heat;
 };
 
@@ -35,7 +35,8 @@ class PowerLoop {
 
   /// Brings the job to rest at nominal conditions: a step takes what its prices say, and the
   /// reference clock is the one at which the engine says so too. `input`: clocks and sampled ranks
-  /// are ignored. `nominal`: the job without what the user changed. Both are kept by reference.
+  /// are ignored. `nominal`: the job without what the user changed; its kinds get their paces. Both
+  /// are kept by reference.
   PowerLoop(const EngineInput& input, const Played& nominal);
   /// Brings it to rest at other conditions.
   void settle(const Played& played);
@@ -56,7 +57,8 @@ class PowerLoop {
   /// twenty minutes the job is at rest, and no more are played.
   void run_to_step(const Played& played, int64_t step, const Watch& lead_in, const Watch& watch);
 
-  /// The clock that nominal conditions settle at, of the ranks that set the pace.
+  /// The clock that nominal conditions settle at, of the ranks that set the pace; as the first
+  /// kind's.
   double reference_hz() const { return reference_hz_; }
   /// How many steps were shown, with the part of the last one.
   double shown_steps() const { return shown_steps_; }
@@ -66,7 +68,8 @@ class PowerLoop {
   /// spans.
   const Timeline& timeline() const { return timeline_; }
   Timeline play_events() const;
-  /// How long a step is with other clocks, one a rank; nothing if a folded plan cannot tell.
+  /// How long a step is with other clocks, one a rank, as the first kind's; nothing if a folded
+  /// plan cannot tell.
   std::optional<double> step_s_at(std::span<const double> clocks_hz) const;
   /// What that step is played at.
   const cost::CostTable& costs() const { return costs_; }
@@ -79,6 +82,7 @@ class PowerLoop {
   void play_until(double steps, double step_s, double dt_s, const Watch& watch);
   void follow(bool last);
   bool rest(const Played& played, const std::function<double()>& lacking);
+  void find_paces(Fleet& fleet) const;
   void take_clocks();
   void find_reference();
   double missing_of_replay();
@@ -97,7 +101,8 @@ class PowerLoop {
   bool hunting_ = false;      ///< governors found no step that repeats itself
   bool rests_ = false, steady_ = true;
   double shown_steps_ = 0;
-  std::vector<double> clocks_hz_;    ///< of the last step that the engine played, one a rank
+  /// Of the last step that the engine played, one a rank; as the first kind's (`FleetKind::pace`).
+  std::vector<double> clocks_hz_;
   std::vector<double> followed_hz_;  ///< the play's clocks then, one a GPU
   CompiledRoles compiled_;           ///< the input's plan
   Timeline timeline_;

@@ -46,7 +46,7 @@ struct Loop {
   Stretch stretch;
   EngineInput input;
   StepActivities activity;
-  Fleet fleet;
+  mutable Fleet fleet;  // whose kinds the loop gives their paces
 
   explicit Loop(const Values& more)
       : job(job_with(more)),
@@ -59,8 +59,7 @@ struct Loop {
               .clocks_hz = std::span(&costs.reference_clock_hz, 1),
               .sampled_ranks = {},
               .stretch = stretch},
-        activity(step_activities(input, cost::price_energy(*cost::EnergyModel::make(job), plan), {},
-                                 {})),
+        activity(step_activities(input, *energies_of_groups(job, plan), {})),
         fleet(*make_fleet(job)) {}
 };
 
@@ -276,16 +275,16 @@ TEST(PowerLoop, AStepAfterItsRestIsNotWaitedFor) {
 
 TEST(PowerLoop, EnergyBalancesOverATransient) {
   const Loop loop(Values{{"fan", "70"}});
-  FleetHeat heat(loop.fleet, loop.job.cluster.node);
+  FleetHeat heat(loop.fleet, loop.job.cluster);
   const Played played{loop.job.conditions, loop.activity, loop.fleet, heat};
   PowerLoop power(loop.input, played);
   heat.cool_down();
-  const double before_j = heat.heat().stored_j() + heat.heat().carried_j();
+  const double before_j = heat.stored_j() + heat.carried_j();
   double drawn_j = 0;
   power.run(played, 120, [&](const Tick& tick) {
     for (const double watts : tick.watts) drawn_j += tick.length_s * watts;
   });
-  const double found_j = heat.heat().stored_j() + heat.heat().carried_j() - before_j;
+  const double found_j = heat.stored_j() + heat.carried_j() - before_j;
   EXPECT_NEAR(found_j, drawn_j, 1e-9 * drawn_j);
 }
 
@@ -296,8 +295,8 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
     for (const char* lock : {"1005", "1305"}) {
       const Loop loop(Values{{"pipeline_model_parallel_size", pp}, {"lock_clock", lock}});
       const Loop nominal(Values{{"pipeline_model_parallel_size", pp}});
-      FleetHeat nominal_heat(nominal.fleet, nominal.job.cluster.node),
-          heat(loop.fleet, loop.job.cluster.node);
+      FleetHeat nominal_heat(nominal.fleet, nominal.job.cluster),
+          heat(loop.fleet, loop.job.cluster);
       PowerLoop power(loop.input,
                       {nominal.job.conditions, nominal.activity, nominal.fleet, nominal_heat});
       PowerRecord record(loop.fleet);
@@ -305,7 +304,7 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
       ASSERT_TRUE(power.rests());
       power.show([](const Tick&) {}, [&](const Tick& tick) { record.add(tick, heat); });
       const GovernedStep governed(loop.fleet, loop.activity.coarse);
-      FleetHeat glance(loop.fleet, loop.job.cluster.node);
+      FleetHeat glance(loop.fleet, loop.job.cluster);
       FleetStep step;
       for (int round = 0; round < 40; ++round) {
         governed.at_length(power.timeline().step_s, glance.surroundings(), step);
@@ -322,7 +321,7 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
 
 TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {
   const Loop loop(Values{});
-  FleetHeat heat(loop.fleet, loop.job.cluster.node);
+  FleetHeat heat(loop.fleet, loop.job.cluster);
   const PowerLoop power(loop.input, {loop.job.conditions, loop.activity, loop.fleet, heat});
   ASSERT_TRUE(power.rests());
   const auto& slots = loop.job.cluster.node.slots;

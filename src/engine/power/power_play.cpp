@@ -42,7 +42,7 @@ PowerPlay::Work& PowerPlay::Work::operator+=(const Work& other) {
 }
 
 double PowerPlay::base_hz() const {
-  return reference_hz_ > 0 ? reference_hz_ : fleet_.kind.clocks.highest_hz;
+  return reference_hz_ > 0 ? reference_hz_ : fleet_.kinds.front().gpu.clocks.highest_hz;
 }
 
 /// What governors expect of the next tick: that it is like the last window, or like its last ticks
@@ -67,8 +67,9 @@ double PowerPlay::pace(size_t slice) const {
     if (std::isinf(slowest_hz_[role])) continue;
     const double share = std::min(1.0, work_.roles[role].clocked_s[slice] / work_.slice_s());
     if (share <= 0) continue;  // it waits whatever its clock
-    longest = std::max(
-        longest, slowdown(share, reference_hz_, slowest_hz_[role], fleet_.kind.clocks.highest_hz));
+    const FleetKind& kind = fleet_.kinds[fleet_.kind_of_role(role)];
+    longest = std::max(longest, slowdown(share, reference_hz_ * kind.pace, slowest_hz_[role],
+                                         kind.gpu.clocks.highest_hz));
   }
   return length_factor_ * (longest > 0 ? longest : 1);
 }

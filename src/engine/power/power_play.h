@@ -21,8 +21,8 @@ inline constexpr double kGovernorAlarmS = 0.025;
 /// temperatures, is its power; power heats, and fans follow.
 class PowerPlay {
  public:
-  /// All are kept by reference; `heat` moves on. `reference_hz`: the clock at which the work lasts
-  /// what its prices say; 0: it lasts that long at any clock.
+  /// All are kept by reference; `heat` moves on. `reference_hz`: the first kind's clock at which
+  /// the work lasts what its prices say; 0: it lasts that long at any clock.
   PowerPlay(const Fleet& fleet, const StepActivity& work, const spec::Conditions& conditions,
             FleetHeat& heat, double reference_hz);
 
@@ -52,8 +52,8 @@ class PowerPlay {
   }
   /// Whether a thermal governor holds a GPU back now.
   bool held_by_heat() const { return boards_.held_by_heat(); }
-  /// GPUs of the job that reached the temperature at which hardware turns them off.
-  double shut_down() const { return boards_.shut_down(); }
+  /// Those of some GPUs that reached the temperature at which hardware turns them off, of the job.
+  double shut_down(GpuRange gpus) const { return boards_.shut_down(gpus); }
 
  private:
   /// Joules and seconds that a rank of a role did in a stretch; over its length they are rates.

@@ -60,8 +60,8 @@ spec::Job evaluation_of(const spec::Job& job) {
 
 base::Result<StandingPower> standing_power(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Fleet fleet, make_fleet(job));
-  FleetHeat heat(fleet, job.cluster.node);
-  heat.cool_down(fleet.kind.clocks.highest_hz);
+  FleetHeat heat(fleet, job.cluster);
+  heat.cool_down(FleetHeat::IdleClock::kHighest);
   double weights = 0, sum_c = 0;
   for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu) {
     weights += fleet.weight_of(gpu);

@@ -170,10 +170,12 @@ class PricedOperators {
     const plan::Instruction& it = program_[index];
     return loads_.row(it, of(it).measure);
   }
-  /// A kernel's on a rank that is so full.
+  /// A kernel's on a rank that is so full; `rank`: on the node of that one of the role.
   ClockedTime at_load(size_t index, double load) const {
-    const PricedOperator& op = of(program_[index]);
-    return stretched(index, op.duration + (load - 1) * op.per_load);
+    return at_load(index, of(program_[index]), load);
+  }
+  ClockedTime at_load(size_t index, double load, int64_t rank) const {
+    return at_load(index, on_node_of(rank, program_[index]), load);
   }
   /// What of a duration a rank takes less for each load less; stretched.
   ClockedTime per_load(size_t index) const {
@@ -189,6 +191,9 @@ class PricedOperators {
   const PricedOperator& on_node_of(int64_t rank, const plan::Instruction& it) const {
     if (!groups_.mixed()) return of(it);
     return by_group_[groups_.of(rank)][static_cast<size_t>(int64_t{it.op} + 1)];
+  }
+  ClockedTime at_load(size_t index, const PricedOperator& op, double load) const {
+    return stretched(index, op.duration + (load - 1) * op.per_load);
   }
   ClockedTime stretched(size_t index, const ClockedTime& alone) const {
     if (stretch_ == nullptr) return alone;

@@ -14,7 +14,10 @@ constexpr size_t kMostSeriesSamples = 65536;
 }  // namespace
 
 PowerRecord::PowerRecord(const Fleet& fleet)
-    : fleet_(fleet), sums_(static_cast<size_t>(fleet.gpus())), histogram_(1) {}
+    : fleet_(fleet),
+      sums_(static_cast<size_t>(fleet.gpus())),
+      histogram_(1),
+      kind_j_(fleet.kinds.size()) {}
 
 void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
   // Ticks are of equal length: counted, not weighed, so that a clock that never moves is its mean.
@@ -29,6 +32,8 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
   duration_s_ += tick_s_;
   cluster_j_ += tick_s_ * tick.cluster_w;
   cluster_w_.push_back(tick.cluster_w);
+  for (size_t kind = 0; kind < kind_j_.size(); ++kind)
+    kind_j_[kind] += tick_s_ * heat.kind_w(fleet_.kinds[kind]);
   for (int64_t node = 0; node < fleet_.nodes; ++node) {
     const double share =
         tick_s_ * fleet_.weight[static_cast<size_t>(node)] / static_cast<double>(fleet_.all_nodes);
@@ -39,7 +44,7 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
 }
 
 void PowerRecord::add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu) {
-  const physics::GpuPower& kind = fleet_.kind;
+  const physics::GpuPower& kind = fleet_.of_gpu(gpu).gpu;
   const physics::Load& load = tick.loads[fleet_.row_of(gpu)];
   const double v = tick.voltage[gpu], clock_hz = tick.clock_hz[gpu];
   const double die_c = heat.surroundings().die_c[gpu], memory_c = heat.memory_c()[gpu];

@@ -44,6 +44,8 @@ class PowerRecord {
   /// The cluster at its plugs: by tick, or over as many as make at most 65,536 samples.
   physics::PowerSeries cluster() const;
   double cluster_w() const { return cluster_j_ / duration_s_; }
+  /// Of it, the nodes of one kind.
+  double kind_w(size_t kind) const { return kind_j_[kind] / duration_s_; }
   /// Means over time and nodes: speed and power of a node's fans, the air that enters it.
   double fan() const { return fan_ / duration_s_; }
   double fans_w() const { return fans_w_ / duration_s_; }
@@ -60,6 +62,7 @@ class PowerRecord {
   size_t ring_at_ = 0, ring_filled_ = 0;
   std::vector<double> histogram_;  ///< GPU seconds by hundredth of a watt
   std::vector<double> cluster_w_;
+  std::vector<double> kind_j_;  ///< at the plug, by kind
   double tick_s_ = 0;
   double duration_s_ = 0, cluster_j_ = 0, fan_ = 0, fans_w_ = 0, inlet_c_ = 0;
 };

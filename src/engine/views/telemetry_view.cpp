@@ -10,18 +10,28 @@ namespace {
 
 constexpr double kMostReadings = 4096, kMostExactRows = 65536;
 
+bool all_sensors_known(const Fleet& fleet) {
+  return std::ranges::all_of(fleet.kinds,
+                             [](const FleetKind& kind) { return kind.gpu.reading_period_s > 0; });
+}
+
 }  // namespace
 
 TelemetryView::TelemetryView(const Fleet& fleet, const spec::Job& job,
                              std::span<const int64_t> ranks, bool bands, double span_s)
     : fleet_(fleet),
-      exact_(job.conditions.sensor == spec::Sensor::kNone || fleet.kind.reading_period_s <= 0),
+      exact_(job.conditions.sensor == spec::Sensor::kNone || !all_sensors_known(fleet)),
       bands_(bands),
-      instant_(physics::instant_sensor(fleet.kind)),
-      average_(physics::average_sensor(fleet.kind)),
       ranks_(ranks.begin(), ranks.end()) {
-  period_s_ =
-      exact_ ? span_s / kMostExactRows : std::max(instant_.period_s, span_s / kMostReadings);
+  double period_s = 0;
+  for (const FleetKind& kind : fleet.kinds) {
+    instant_.push_back(physics::instant_sensor(kind.gpu));
+    average_.push_back(physics::average_sensor(kind.gpu));
+    period_s = std::max(period_s, instant_.back().period_s);
+    longest_window_s_ =
+        std::max({longest_window_s_, instant_.back().window_s, average_.back().window_s});
+  }
+  period_s_ = exact_ ? span_s / kMostExactRows : std::max(period_s, span_s / kMostReadings);
   std::vector<bool> metered(static_cast<size_t>(fleet.gpus()), false);
   for (const int64_t rank : ranks_) metered[fleet.gpu_of(rank)] = true;
   for (size_t gpu = 0; gpu < metered.size(); ++gpu)
@@ -31,8 +41,7 @@ TelemetryView::TelemetryView(const Fleet& fleet, const spec::Job& job,
 }
 
 void TelemetryView::remember(const Tick& tick) {
-  const double longest_s = std::max(instant_.window_s, average_.window_s);
-  const auto ticks = static_cast<size_t>(std::ceil(longest_s / tick.length_s)) + 2;
+  const auto ticks = static_cast<size_t>(std::ceil(longest_window_s_ / tick.length_s)) + 2;
   const bool anew = tick_s_ != tick.length_s;
   for (size_t i = 0; i < gpus_.size(); ++i) {
     std::vector<double>& past_w = past_w_[i];
@@ -69,9 +78,10 @@ run::Telemetry TelemetryView::reading(size_t metered, double time_s, const Tick&
   if (exact_) return row;
   const double until_s = std::clamp(time_s - tick.start_s, 0.0, tick.length_s);
   const double gain = fleet_.silicon[gpu].sensor_gain;
+  const size_t kind = fleet_.kind_of(gpu);
   const auto milli = [](double value) { return std::round(value * 1e3) / 1e3; };
-  row.power_w = milli(gain * mean_w(metered, instant_.window_s, until_s));
-  row.average_power_w = milli(gain * mean_w(metered, average_.window_s, until_s));
+  row.power_w = milli(gain * mean_w(metered, instant_[kind].window_s, until_s));
+  row.average_power_w = milli(gain * mean_w(metered, average_[kind].window_s, until_s));
   row.gpu_c = physics::reported_c(row.gpu_c);
   row.memory_c = physics::reported_c(row.memory_c);
   row.sm_clock_mhz = milli(row.sm_clock_mhz);
@@ -90,10 +100,11 @@ void TelemetryView::read(double time_s, const Tick& tick, const FleetHeat& heat)
 void TelemetryView::lead_in(const Tick& tick) { remember(tick); }
 
 void TelemetryView::lead_in_idle(const FleetHeat& heat) {
-  for (const size_t gpu : gpus_)
-    idle_w_.push_back(fleet_.kind.power_w(fleet_.kind.clocks.lowest_hz,
-                                          heat.surroundings().die_c[gpu], {.awake = false},
-                                          fleet_.silicon[gpu]));
+  for (const size_t gpu : gpus_) {
+    const physics::GpuPower& kind = fleet_.of_gpu(gpu).gpu;
+    idle_w_.push_back(kind.power_w(kind.clocks.lowest_hz, heat.surroundings().die_c[gpu],
+                                   {.awake = false}, fleet_.silicon[gpu]));
+  }
 }
 
 void TelemetryView::add(const Tick& tick, const FleetHeat& heat) {

@@ -13,8 +13,8 @@ namespace ergometer::engine {
 /// What a monitoring agent would read while a job is played: the time line of ticks through the
 /// sensors of the GPU's kind. With the vendor's sensors, power is the mean over their window with
 /// the board's gain, in milliwatts, temperatures are whole degrees, and a reading comes as often as
-/// the sensor updates; with `spec::Sensor::kNone` every tick is a row, as it is. At most a few
-/// thousand readings a GPU.
+/// the sensor updates (of unlike GPUs: as the slowest does); with `spec::Sensor::kNone` every tick
+/// is a row, as it is. At most a few thousand readings a GPU.
 class TelemetryView {
  public:
   /// `ranks`: whose rows; `bands`: how readings are distributed over all ranks. Shown will be
@@ -44,7 +44,8 @@ class TelemetryView {
   const Fleet& fleet_;
   bool exact_;
   bool bands_;
-  physics::PowerSensor instant_, average_;
+  std::vector<physics::PowerSensor> instant_, average_;  ///< by kind
+  double longest_window_s_ = 0;
   double period_s_ = 0;
   int64_t next_ = 0;  ///< number of the next reading
   std::vector<int64_t> ranks_;

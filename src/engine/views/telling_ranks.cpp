@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "spec/job/node_groups.h"
+
 namespace ergometer::engine {
 namespace {
 
@@ -22,7 +24,8 @@ int64_t median(Measured& ranks) {
 /// Row of the chassis in which a rank's GPU sits.
 int64_t row_of(const spec::Job& job, const Fleet& fleet, int64_t rank) {
   const auto slot = fleet.gpu_of(rank) % static_cast<size_t>(fleet.gpus_per_node);
-  return slot < job.cluster.node.slots.size() ? job.cluster.node.slots[slot].row : 0;
+  const spec::Node& node = spec::node_of_group(job.cluster, fleet.kind_of(fleet.gpu_of(rank)));
+  return slot < node.slots.size() ? node.slots[slot].row : 0;
 }
 
 }  // namespace

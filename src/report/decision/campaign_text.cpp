@@ -8,6 +8,7 @@
 #include "base/wrap.h"
 #include "report/decision/campaign_output.h"
 #include "report/format.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::report {
 namespace {
@@ -53,7 +54,7 @@ std::string what_runs(const Campaign& campaign) {
   const run::Performance& step = campaign.training.step;
   std::string text =
       wrap(fmt::format("{}, {} tokens on {} x {}, {} ({} node{})", job.model.name,
-                       amount(campaign.tokens()), job.gpus, job.cluster.node.gpu.name,
+                       amount(campaign.tokens()), job.gpus, spec::gpus_text(job.cluster),
                        job.cluster.name, job.nodes(), job.nodes() == 1 ? "" : "s"),
            kWidth, 0) +
       fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,

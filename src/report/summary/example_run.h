@@ -26,6 +26,7 @@ inline void add_example_power(run::Run& run) {
                .gpu_parts = {{"tensor", 300}, {"hbm", 112.5}, {"constant", 200}},
                .node_parts = {{"gpus", 1225}, {"cpu", 200}, {"fans", 175}},
                .run_phases = {{"training", 300, 3200}, {"pauses", 100, 1200}},
+               .kinds = {},
                .step_energy = {{"phase", "forward", 1450, 1000, 0.5},
                                {"phase", "idle", 1000, 0, 0.5},
                                {"part", "tensor", 2450, 0, 0}}};

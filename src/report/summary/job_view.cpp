@@ -42,16 +42,13 @@ bool truth(const Json& object, const char* name) {
 }
 
 /// What differs from a job that says nothing about its surroundings.
-std::vector<std::string> conditions_of(const Json& conditions, bool unlike_nodes) {
+std::vector<std::string> conditions_of(const Json& conditions) {
   std::vector<std::string> words;
   const auto add = [&](const char* name, const char* before, const char* after, double scale = 1) {
     if (member(conditions, name).is_number())
       words.push_back(fmt::format("{}{:g}{}", before, scale * real(conditions, name), after));
   };
-  if (text(conditions, "clocks") == "constant")
-    words.emplace_back(unlike_nodes
-                           ? "constant clocks: power and heat are told of nodes of one kind"
-                           : "constant clocks");
+  if (text(conditions, "clocks") == "constant") words.emplace_back("constant clocks");
   const std::string cooling = text(conditions, "cooling");
   if (cooling == "liquid" || cooling == "immersion") words.push_back(cooling + " cooling");
   add("inlet_c", "inlet ", " C");
@@ -141,7 +138,7 @@ JobView view_job(const std::string& job_json) {
       if (part.is_string()) view.frozen.push_back(part.get<std::string>());
   view.flops_full = text(training, "flops") == "full";
   view.cooling = text(member(job, "conditions"), "cooling");
-  view.conditions = conditions_of(member(job, "conditions"), member(cluster, "groups").is_array());
+  view.conditions = conditions_of(member(job, "conditions"));
   return view;
 }
 

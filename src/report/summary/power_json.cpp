@@ -70,6 +70,8 @@ void write_power(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   write_fields(json, run, "power.");
   write_parts(json, "gpu_parts_w", run.power.gpu_parts);
   write_parts(json, "node_parts_w", run.power.node_parts);
+  if (!run.power.kinds.empty())
+    write_records(json, "kinds", run.power.kinds, run::kKindPowerColumns);
   write_phases(json, run.power.run_phases);
   write_energy(json, run.power.step_energy);
   json.end_object();

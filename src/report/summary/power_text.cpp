@@ -95,6 +95,19 @@ std::string clock_line(const run::Thermal& thermal) {
   return line;
 }
 
+/// Each group of unlike nodes; power and energy at the plug are those of all of its nodes.
+std::string kinds_table(const std::vector<run::KindPower>& kinds, const TextStyle& style) {
+  base::Table table("<22 >7 >7 >9 >10 >8 >8 >9");
+  table.row("GPUs, power and heat", "mean", "peak", "at plug", "a step", "GPU", "hottest", "clock");
+  for (const run::KindPower& row : kinds)
+    table.row("  " + shortened(row.gpu, 20), power_quantity(row.mean_w_per_gpu),
+              power_quantity(row.peak_w_per_gpu), power_quantity(row.nodes_mean_w),
+              base::format_si(row.energy_j_per_step, "J"), fmt::format("{:.1f} C", row.mean_gpu_c),
+              fmt::format("{:.1f} C", row.max_gpu_c),
+              fmt::format("{:.0f} MHz", row.mean_clock_mhz));
+  return table_text(table, style, 1);
+}
+
 }  // namespace
 
 std::string power_text(const run::Run& run, const TextStyle& style) {
@@ -112,6 +125,7 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
   line("temperature", temperature_line(run.thermal));
   line("clock", clock_line(run.thermal));
   if (!run.thermal.limit.empty()) line("limit", run.thermal.limit);
+  if (!run.power.kinds.empty()) out += '\n' + kinds_table(run.power.kinds, style);
   return out;
 }
 

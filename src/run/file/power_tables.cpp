@@ -27,6 +27,14 @@ CREATE TABLE telemetry (
   gpu_c REAL NOT NULL, memory_c REAL NOT NULL, sm_clock_mhz REAL NOT NULL, event_reasons INTEGER NOT NULL);
 )sql";
 
+constexpr const char* kKindPowerSchema = R"sql(
+CREATE TABLE kind_power (
+  position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, mean_w_per_gpu REAL NOT NULL,
+  peak_w_per_gpu REAL NOT NULL, nodes_mean_w REAL NOT NULL, energy_j_per_step REAL NOT NULL,
+  gpu_energy_j_per_step REAL NOT NULL, mean_gpu_c REAL NOT NULL, max_gpu_c REAL NOT NULL,
+  mean_clock_mhz REAL NOT NULL, throttled_time_fraction REAL NOT NULL);
+)sql";
+
 constexpr std::string_view kGpuScope = "gpu", kNodeScope = "node";
 
 void insert_parts(Database& db, std::string_view scope, const std::vector<PowerPart>& parts) {
@@ -44,6 +52,7 @@ void insert_energy(Database& db, const std::vector<EnergyRow>& rows) {
                row.is_divided() ? NullableReal(row.seconds) : NullableReal());
 }
 
+constexpr RowTable kKindPowerTable("kind_power", "position", kKindPowerColumns);
 constexpr RowTable kPhaseTable("run_phases", "position", kPhaseColumns);
 constexpr Columns kSlotRowColumns("slot_row, mean_gpu_c, max_gpu_c, mean_clock_mhz", &SlotRow::row,
                                   &SlotRow::mean_gpu_c, &SlotRow::max_gpu_c,
@@ -118,6 +127,7 @@ void insert_power(Database& db, const Run& run) {
   if (!run.has_power) return;
   insert_parts(db, kGpuScope, run.power.gpu_parts);
   insert_parts(db, kNodeScope, run.power.node_parts);
+  kKindPowerTable.insert_if_any(db, kKindPowerSchema, run.power.kinds);
   kPhaseTable.insert(db, run.power.run_phases);
   insert_energy(db, run.power.step_energy);
   insert_thermal(db, run.thermal);
@@ -130,6 +140,7 @@ void select_power(Database& db, Run& run) {
   if (!run.has_power) return;
   select_parts(db, kGpuScope, run.power.gpu_parts);
   select_parts(db, kNodeScope, run.power.node_parts);
+  kKindPowerTable.select_if_there(db, run.power.kinds);
   kPhaseTable.select_if_there(db, run.power.run_phases);
   select_energy(db, run.power.step_energy);
   select_thermal(db, run.thermal);

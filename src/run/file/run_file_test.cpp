@@ -54,6 +54,8 @@ Run numbered_run() {
   run.power.step_energy = {{"phase", "forward", 1234.5, 1000.25, 0.75},
                            {"part", "tensor", 300.5, 0, 0}};
   run.power.gpu_parts = {{"tensor", 300.5}, {"hbm", 90.25}};
+  run.power.kinds = {{"A100-SXM4-80GB", "hgx-a100-80gb", 1, 2, 3, 4, 5, 6, 7, 8, 0.5},
+                     {"H100-SXM5-80GB", "hgx-h100", 361.25, 2, 3, 4, 5, 6, 7, 8, 0.25}};
   run.power.node_parts = {{"gpus", 3000}, {"fans", 250}};
   run.cluster_power.watts = {3000.5, 3100.25, 2900};
   run.cluster_power.ramps = {{0.1, 500, 400}, {1, 50, 40}};
@@ -138,6 +140,10 @@ TEST_F(RunFile, PowerAndHeatAreReadBackToTheLastBit) {
   EXPECT_EQ(back->power.gpu_parts[1].watts, 90.25);
   ASSERT_EQ(back->power.node_parts.size(), 2u);
   EXPECT_EQ(back->power.node_parts[0].watts, 3000);
+  ASSERT_EQ(back->power.kinds.size(), 2u);
+  EXPECT_EQ(back->power.kinds[1].node, "hgx-h100");
+  EXPECT_EQ(back->power.kinds[1].mean_w_per_gpu, 361.25);
+  EXPECT_EQ(back->power.kinds[1].throttled_time_fraction, 0.25);
   EXPECT_EQ(back->cluster_power.watts, run.cluster_power.watts);
   ASSERT_EQ(back->cluster_power.ramps.size(), 2u);
   EXPECT_EQ(back->cluster_power.ramps[1].down_w_per_s, 40);

@@ -34,12 +34,12 @@ std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
   const auto fleet = engine::make_fleet(one_node(job));
   if (!fleet) return {};
   PowerEstimate estimate;
-  estimate.gpu_ = fleet->kind;
-  estimate.node_ = fleet->node;
+  const physics::GpuPower& kind = fleet->kinds.front().gpu;
+  estimate.gpu_ = kind;
+  estimate.node_ = fleet->kinds.front().node;
   estimate.limits_ = fleet->limits.front();
-  estimate.own_limits_ =
-      estimate.limits_.brake || estimate.limits_.lock_hz > 0 ||
-      (estimate.limits_.cap_w > 0 && estimate.limits_.cap_w != fleet->kind.cap_w);
+  estimate.own_limits_ = estimate.limits_.brake || estimate.limits_.lock_hz > 0 ||
+                         (estimate.limits_.cap_w > 0 && estimate.limits_.cap_w != kind.cap_w);
   estimate.gpus_per_node_ = static_cast<double>(fleet->gpus_per_node);
   estimate.nodes_ = static_cast<double>(job.nodes());
   std::vector<Point> settled;
@@ -55,9 +55,8 @@ std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
   };
   for (int i = 0; i < kSettled; ++i) {
     const double share = static_cast<double>(i) / (kSettled - 1);
-    const double watts =
-        fleet->kind.idle_w + share * (fleet->kind.highest_cap_w - fleet->kind.idle_w);
-    engine::FleetHeat heat(*fleet, job.cluster.node);
+    const double watts = kind.idle_w + share * (kind.highest_cap_w - kind.idle_w);
+    engine::FleetHeat heat(*fleet, job.cluster);
     engine::FleetStep step;
     step.step_s = 1;
     step.gpus.resize(static_cast<size_t>(fleet->gpus()));
@@ -65,8 +64,8 @@ std::optional<PowerEstimate> PowerEstimate::make(const spec::Job& job) {
       if (fleet->role[gpu] >= 0)
         step.gpus[gpu] = {.mean_w = watts,
                           .memory_w = kMemoryShare * watts,
-                          .clock_hz = fleet->kind.clocks.highest_hz,
-                          .effective_hz = fleet->kind.clocks.highest_hz};
+                          .clock_hz = kind.clocks.highest_hz,
+                          .effective_hz = kind.clocks.highest_hz};
     for (int round = 0; round < kMostSettling; ++round) {
       heat.settle(step);
       if (round > 2 && heat.moved_k() < kSettledK) break;

@@ -1,8 +1,11 @@
 #include "spec/job/node_groups.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+
+#include "base/collection.h"
 
 namespace ergometer::spec {
 namespace {
@@ -45,6 +48,15 @@ size_t group_of_rank(const Job& job, int64_t rank) {
   return group_of_node(job.cluster, job.parallelism.gpu_of(rank) / job.cluster.node.gpus);
 }
 
+std::string gpus_text(const Cluster& cluster) {
+  std::vector<std::string> names;
+  for (size_t group = 0; group < group_count(cluster); ++group)
+    if (const std::string& name = node_of_group(cluster, group).gpu.name;
+        !base::contains(names, name))
+      names.push_back(name);
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage) {
   if (!is_mixed(job.cluster)) return {0};
   std::vector<size_t> groups;
@@ -60,6 +72,7 @@ Job on_group(const Job& job, size_t group) {
   if (!is_mixed(job.cluster)) return result;
   result.cluster.node = job.cluster.groups[group].node;
   result.cluster.groups.clear();
+  result.conditions.cooling = result.cluster.node.cooling;
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,10 +21,13 @@ const Node& node_of_group(const Cluster& cluster, size_t group);
 size_t group_of_node(const Cluster& cluster, int64_t node);
 const Node& node_at(const Cluster& cluster, int64_t node);
 size_t group_of_rank(const Job& job, int64_t rank);
+/// The names of its GPUs, each kind once: "A100-SXM4-80GB and H100-SXM5-80GB".
+std::string gpus_text(const Cluster& cluster);
 /// Those on which the ranks of a pipeline stage run, in order, each once.
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage);
 
-/// The job as if all of its nodes were those of `group`: what prices one of its ranks there.
+/// The job as if all of its nodes were those of `group`, cooled as those are built: what prices one
+/// of its ranks there.
 Job on_group(const Job& job, size_t group);
 
 /// Leaves only groups that the job's GPUs reach; one that is left alone is a plain cluster.

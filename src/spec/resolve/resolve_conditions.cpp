@@ -48,19 +48,29 @@ double on_lattice(const Gpu& gpu, double hz) {
   return lowest + std::floor((hz - lowest) / step + 1e-6) * step;
 }
 
+/// Every kind of GPU that the job has.
+template <class Each>
+void for_each_gpu(const Job& job, const Each& each) {
+  for (size_t group = 0; group < group_count(job.cluster); ++group)
+    each(node_of_group(job.cluster, group).gpu);
+}
+
 void check_range(SettingReader& read, const Job& job, std::string_view name, double value,
-                 const MeasureRange& range) {
-  if (!read.given(name) || (value >= range.min && value <= range.max)) return;
-  read.refuse(
-      fmt::format("{}: {} allows {}", read.said(name), job.cluster.node.gpu.name, range.allowed()));
+                 MeasureRange (*range_of)(const Gpu&)) {
+  if (!read.given(name)) return;
+  for_each_gpu(job, [&](const Gpu& gpu) {
+    const MeasureRange range = range_of(gpu);
+    if (value < range.min || value > range.max)
+      read.refuse(fmt::format("{}: {} allows {}", read.said(name), gpu.name, range.allowed()));
+  });
 }
 
 void read_clocks(SettingReader& read, Job& job) {
   Conditions& c = job.conditions;
   const Gpu& gpu = job.cluster.node.gpu;
-  check_range(read, job, kCap, c.power_cap_w, cap_range(gpu));
+  check_range(read, job, kCap, c.power_cap_w, cap_range);
   const double asked = c.lock_clock_hz;
-  check_range(read, job, kLock, asked, lock_range(gpu));
+  check_range(read, job, kLock, asked, lock_range);
   c.lock_clock_hz = on_lattice(gpu, asked);
   if (c.lock_clock_hz < asked - 1)
     job.origins[std::string(kLock)].text +=
@@ -140,6 +150,15 @@ int64_t gpus_on(const Job& job, int64_t node) {
   return node < 0 ? std::min(per_node, job.gpus) : std::min(per_node, job.gpus - node * per_node);
 }
 
+/// What a GPU does not allow of a cap or a lock; empty: it does.
+std::string beyond(const Override& o, const Gpu& gpu) {
+  const bool caps = o.kind == OverrideKind::kPowerCap, locks = o.kind == OverrideKind::kLockClock;
+  const MeasureRange range = caps ? cap_range(gpu) : lock_range(gpu);
+  if ((caps || locks) && (o.value < range.min || o.value > range.max))
+    return fmt::format("{} allows {}", gpu.name, range.allowed());
+  return {};
+}
+
 /// What is wrong with an override in this job; empty: nothing.
 std::string fault_of(const Job& job, const Override& o) {
   if (o.node >= job.nodes())
@@ -150,12 +169,12 @@ std::string fault_of(const Job& job, const Override& o) {
   if (o.gpu >= gpus)
     return fmt::format("{} has gpu0 to gpu{} in this job",
                        o.node < 0 ? "a node" : fmt::format("node{}", o.node), gpus - 1);
-  const Gpu& gpu = job.cluster.node.gpu;
-  const bool caps = o.kind == OverrideKind::kPowerCap, locks = o.kind == OverrideKind::kLockClock;
-  const MeasureRange range = caps ? cap_range(gpu) : lock_range(gpu);
-  if ((caps || locks) && (o.value < range.min || o.value > range.max))
-    return fmt::format("{} allows {}", gpu.name, range.allowed());
-  return {};
+  if (o.node >= 0) return beyond(o, node_at(job.cluster, o.node).gpu);
+  std::string fault;
+  for_each_gpu(job, [&](const Gpu& gpu) {
+    if (fault.empty()) fault = beyond(o, gpu);
+  });
+  return fault;
 }
 
 bool same_target(const Override& a, const Override& b) {
@@ -173,7 +192,8 @@ void read_override(SettingReader& read, Job& job, const std::string& text) {
       return read.refuse(fmt::format("{}: \"{}\" contradicts \"{}\"; leave one out",
                                      read.where("override"), text, other.text));
   if (parsed->kind == OverrideKind::kLockClock)
-    parsed->value = on_lattice(job.cluster.node.gpu, parsed->value);
+    parsed->value =
+        on_lattice(node_at(job.cluster, std::max<int64_t>(0, parsed->node)).gpu, parsed->value);
   job.conditions.overrides.push_back(*std::move(parsed));
 }
 
@@ -186,14 +206,33 @@ void refuse_without_power(SettingReader& read, const Job& job, std::string_view 
       return read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, why));
 }
 
-/// Power and heat know one kind of node: a mixed cluster's clocks stand where prices hold.
-void settle_mixed_clocks(SettingReader& read, Job& job) {
-  constexpr std::string_view kWhy =
-      "has no effect: power and heat are told of clusters whose nodes are of one kind";
-  refuse_without_power(read, job, kWhy);
+/// What is known of clusters of one kind alone.
+void refuse_on_unlike_nodes(SettingReader& read, const Job& job) {
+  if (!is_mixed(job.cluster)) return;
+  if (read.given("cooling"))
+    read.refuse(
+        fmt::format("{}: unlike nodes are each cooled as built; `cooling` in their files "
+                    "says how",
+                    read.said("cooling")));
   for (const Override& o : job.conditions.overrides)
-    read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, kWhy));
-  job.conditions.constant_clocks = true;
+    if (o.kind == OverrideKind::kLink || o.kind == OverrideKind::kNic)
+      read.refuse(fmt::format("{} {}: slower links are known of nodes of one kind alone",
+                              read.where("override"), o.text));
+}
+
+/// Settings of power that a kind of the job's nodes lacks the data for.
+void refuse_unknown_power(SettingReader& read, const Job& job) {
+  for (size_t group = 0; group < group_count(job.cluster); ++group) {
+    const Node& node = node_of_group(job.cluster, group);
+    if (!node.gpu.parameters.has("power.constant"))
+      return refuse_without_power(
+          read, job,
+          fmt::format("has no effect: nothing is known of the power of {}", node.gpu.name));
+    if (known_ways(node).empty())
+      return refuse_without_power(
+          read, job,
+          fmt::format("has no effect: nothing is known of the cooling of {}", node.name));
+  }
 }
 
 }  // namespace
@@ -206,18 +245,11 @@ void resolve_conditions(SettingReader& read, Job& job) {
   read_run_phases(read, job);
   read_smoothing(read, c);
   for (const std::string& text : read.words("override")) read_override(read, job, text);
-  const Gpu& gpu = job.cluster.node.gpu;
-  if (is_mixed(job.cluster))
-    settle_mixed_clocks(read, job);
-  else if (c.constant_clocks)
+  refuse_on_unlike_nodes(read, job);
+  if (c.constant_clocks)
     refuse_without_power(read, job, "contradicts --clocks constant; leave one out");
-  else if (!gpu.parameters.has("power.constant"))
-    refuse_without_power(
-        read, job, fmt::format("has no effect: nothing is known of the power of {}", gpu.name));
-  else if (known_ways(job.cluster.node).empty())
-    refuse_without_power(
-        read, job,
-        fmt::format("has no effect: nothing is known of the cooling of {}", job.cluster.node.name));
+  else
+    refuse_unknown_power(read, job);
 }
 
 }  // namespace ergometer::spec
