@@ -59,7 +59,6 @@ std::string gzip(const std::string& text) {
   deflateEnd(&stream);
   return packed;
 }
-
 // Two cycles of a profiler, and a copy: of each rank the newest, once.
 TEST_F(Import, OfARanksRecordingsTheNewestCounts) {
   const auto cycle = [](int rank, int at) {
@@ -78,12 +77,12 @@ TEST_F(Import, OfARanksRecordingsTheNewestCounts) {
   EXPECT_EQ(traces.dropped.size(), 3u);
 }
 
+
 TEST_F(Import, KnowsAFileByWhatItHolds) {
   const std::string plain = put("a.json.gz", trace(1)), packed = put("b.json", gzip(trace(2))),
                     twice = put("c", gzip(gzip(trace(3))));
   const auto traces = read_recorded({plain, packed, twice}, {}, 1);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->traces.ranks.size(), 3u);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(traces->traces.ranks[i].events.size(), i + 1);
 }
@@ -93,8 +92,7 @@ TEST_F(Import, ReadsGzipOfSeveralMembers) {
   const std::string path =
       put("a.json.gz", gzip(text.substr(0, 40)) + gzip(text.substr(40)) + std::string(512, '\0'));
   const auto traces = read_recorded({path}, {}, 1);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   EXPECT_EQ(traces->traces.ranks[0].events.size(), 5u);
   EXPECT_FALSE(traces->traces.ranks[0].truncated);
 }
@@ -104,8 +102,7 @@ TEST_F(Import, NumbersRanksThatDoNotSay) {
   put("y.json", trace(2));
   put("rank-1.json", trace(3));
   const auto traces = read_recorded({folder()}, {}, 2);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->traces.ranks.size(), 3u);
   EXPECT_EQ(traces->traces.ranks[0].events.size(), 1u);  // x: 0
   EXPECT_EQ(traces->traces.ranks[1].events.size(), 3u);  // rank-1
@@ -132,8 +129,7 @@ TEST_F(Import, KeepsWhatRanksLeftOutInOnePlace) {
   put("rank_0.json", R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1},)"
                      R"({"ph":"X","cat":"kernel","name":"k","ts":1,"dur":-1}]})");
   const auto traces = read_recorded({folder()}, {}, 1);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->traces.ranks.size(), 1u);
   EXPECT_TRUE(traces->traces.ranks[0].dropped.empty());
   ASSERT_EQ(traces->traces.dropped.size(), 1u);
@@ -142,8 +138,7 @@ TEST_F(Import, KeepsWhatRanksLeftOutInOnePlace) {
 
 TEST_F(Import, ReadsEveryRankOfAnArchive) {
   const auto traces = read_recorded({kKinetoData + "dlrm_kineto.tar.gz"}, {}, 1);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   ASSERT_EQ(traces->traces.ranks.size(), 8u);
   EXPECT_EQ(
       traces->traces.ranks[1].file,
@@ -157,8 +152,7 @@ TEST_F(Import, ReadsEveryRankOfAnArchive) {
 TEST_F(Import, JoinsRcclKernelsToTheirCollectives) {
   const auto traces =
       read_recorded({kKinetoData + "mi300_resnet_act_checkpoint_rank0of8.json.gz"}, {}, 1);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   const run::RankTrace& rank = traces->traces.ranks[0];
   int64_t communication = 0, joined = 0;
   for (const run::GpuEvent& event : rank.events) {
@@ -193,8 +187,7 @@ TEST_F(Import, ReadsWhatATruncatedGzipHolds) {
   std::string text = trace(20000);
   const std::string packed = gzip(text);
   const auto traces = read_recorded({put("a.json.gz", packed.substr(0, packed.size() / 2))}, {}, 1);
-  ASSERT_TRUE(recorded) << recorded.error().message;
-  const Traces& traces = recorded->traces;
+  ASSERT_TRUE(traces) << traces.error().message;
   EXPECT_TRUE(traces->traces.ranks[0].truncated);
   EXPECT_GT(traces->traces.ranks[0].events.size(), 1000u);
 }
