@@ -12,37 +12,13 @@
 #include "intake/programs/accelerate_words.h"
 #include "intake/programs/deepspeed_hosts.h"
 #include "intake/programs/launcher_options.h"
+#include "intake/script/inner_shell.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::intake {
 namespace {
 
 using LaunchWords = std::vector<ShellText>;
-
-bool is_shell(std::string_view word) {
-  const std::string_view name = file_name(word);
-  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
-}
-
-/// Programs that run the words behind their own options.
-bool is_wrapper(std::string_view word) {
-  constexpr std::array kWrappers = std::to_array<std::string_view>(
-      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",    "singularity", "apptainer",
-       "docker", "podman",     "enroot",   "sudo",      "timeout",    "numactl",     "taskset",
-       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",     "jsrun",       "aprun",
-       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",     "shifter",     "prun",
-       "nice",   "env",        "torchrun", "deepspeed", "accelerate", "blaunch"});
-  const std::string_view name = file_name(word);
-  return base::contains(kWrappers, name);
-}
-
-/// NAME=VALUE, as behind `env`.
-bool sets_variable(std::string_view word) {
-  const size_t equals = word.find('=');
-  return equals != word.npos && equals > 0 &&
-         std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
-                     is_shell_name_char);
-}
 
 class LaunchReader {
  public:
@@ -521,52 +497,6 @@ bool is_trl(std::string_view program) {
 
 bool is_launcher(std::string_view word) {
   return is_wrapper(word) || is_front_end(word) || is_trl(word);
-}
-
-std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
-  const std::string_view first = file_name(words.front().text);
-  if (auto spread = spread_shell(words)) return spread;
-  const bool wrapped = is_wrapper(first);
-  for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
-    const std::string& word = words[i].text;
-    if (word == "--wrap" && i + 1 < words.size())
-      return InnerShell{true, words[i + 1].text, i, words.size()};
-    if (word.starts_with("--wrap=")) return InnerShell{true, word.substr(7), i, words.size()};
-    if (word.ends_with(".py")) break;  // what follows is the program's
-    if (is_script(word)) return InnerShell{false, word, i, i + 1};
-    if (!is_shell(word)) continue;
-    size_t at = i + 1;
-    for (; at < words.size() && words[at].text.starts_with('-') && words[at].text != "--"; ++at) {
-      const std::string& option = words[at].text;
-      if (option.starts_with("--") || !base::contains(option, "c")) continue;
-      if (at + 1 >= words.size()) return std::nullopt;
-      return InnerShell{true, words[at + 1].text, i, at + 3};
-    }
-    if (at >= words.size()) return InnerShell{false, "", i, at};
-    return InnerShell{false, words[at].text, i, at + 1};
-  }
-  // The batch script is what sbatch reads.
-  if (first == "sbatch") return InnerShell{false, "", words.size(), words.size()};
-  return std::nullopt;
-}
-
-void export_list(std::string_view list, ShellState& state) {
-  for (const std::string& part : base::split(list, ','))
-    if (const size_t equals = part.find('='); sets_variable(part))
-      export_variable(part.substr(0, equals), part.substr(equals + 1), state);
-}
-
-void set_exported(const std::vector<ShellText>& words, ShellState& state) {
-  bool after_env = false;
-  for (size_t at = 0; at < words.size(); ++at) {
-    const std::string& word = words[at].text;
-    if (is_shell(word) || is_script(word)) return;
-    after_env = after_env || file_name(word) == "env";
-    if (const size_t equals = word.find('='); after_env && sets_variable(word))
-      export_variable(word.substr(0, equals), word.substr(equals + 1), state);
-    else if (const auto list = option_value(words, at, "--export"))
-      export_list(*list, state);
-  }
 }
 
 std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run) {
