@@ -394,14 +394,25 @@ class LaunchReader {
     const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
     const int64_t count = nodes.empty() ? told || launcher_.empty() ? 1 : nodes_of_launcher()
                                         : known(nodes, "NNODES");
-    const int64_t gpus = each.empty() ? on_node : known(each, "NPROC_PER_NODE");
+    const std::string seen = each.empty() ? said("CUDA_VISIBLE_DEVICES") : "";
+    const int64_t gpus = !each.empty()  ? known(each, "NPROC_PER_NODE")
+                         : seen.empty() ? on_node
+                                        : gpus_of_list(seen);
     if (why_.empty() && gpus == 0)
       why_ = fmt::format("it takes all that its nodes have{}",
                          nodes.empty() ? "" : fmt::format(", and NNODES is {}", nodes));
     for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
       if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
-    if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
+    if (!seen.empty() && on_node == 0)
+      shown_ += fmt::format("{}CUDA_VISIBLE_DEVICES={}", shown_.empty() ? "" : " ", seen);
+    else if (each.empty())
+      shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
     return count * gpus;
+  }
+  /// The GPUs of "0,1,2,3", as CUDA_VISIBLE_DEVICES has them.
+  int64_t gpus_of_list(const std::string& list) {
+    if (ShellUnknowns::in(list)) return known(list, "CUDA_VISIBLE_DEVICES");
+    return std::ranges::count(list, ',') + 1;
   }
   /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
   /// over all GPUs that it sees.
