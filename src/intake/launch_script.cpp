@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
+#include "intake/script/inner_shell.h"
 #include "intake/script/shell_launch.h"
 #include "intake/script/shell_run.h"
 #include "intake/started_program.h"

@@ -191,10 +191,10 @@ TEST(LaunchScript, ACommandWithinATextIsNoListOfArguments) {
   const std::string sizes = "M='--num-layers 24 --hidden-size 2048'\n";
   const auto about = [&](const std::string& line) { return error_of(sizes + line + "\n"); };
   for (const char* line :
-       {"bsub -n 8 \"torchrun pretrain_gpt.py $M --bf16\"", "su - u -c 'python3 a.py --bf16'",
-        "echo \"deepspeed a.py $M\" | qsub", "ssh host <<EOF\ntorchrun a.py $M\nEOF",
+       {"bsub -zz 8 \"torchrun pretrain_gpt.py $M --bf16\"",
+        "expect -c 'spawn python3 a.py --bf16'", "tmux pipe-pane \"torchrun a.py $M\"",
         "python -c \"import os; os.system('torchrun a.py $M')\"",
-        "tmux send-keys -t t \"torchrun a.py $M\" C-m"})
+        "tmux new -d \\; send-keys \"torchrun a.py $M\" C-m"})
     EXPECT_NE(about(line).find("is started by a text that another program runs"), std::string::npos)
         << line << '\n'
         << about(line);

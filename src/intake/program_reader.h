@@ -76,6 +76,7 @@ class ProgramReader {
   /// `composer train.py FILE key=value ...`; nothing where no file is LLM Foundry's.
   base::Result<std::optional<Reading>> foundry() const;
   /// The framework of intake/config/fine_tuning.h that the program is of; empty: none.
+  bool learns_from_its_answers() const;
   std::string_view fine_tuning_program() const;
   base::Result<spec::FlatYaml> fine_tuning_words() const;
   base::Result<Reading> fine_tuning(std::string_view framework) const;

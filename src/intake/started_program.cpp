@@ -59,9 +59,28 @@ ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
   for (const ShellText& word : launch.arguments) names_.push_back(flag_name(word.text));
 }
 
+/// PPO and its relatives: verl, OpenRLHF, NeMo-RL, and the third step of DeepSpeed-Chat.
+bool ProgramReader::learns_from_its_answers() const {
+  bool named = false;
+  for (const char* way : {"ppo", "grpo"}) {
+    const size_t at = launch_.name.find(way);
+    // "support.py" is another word.
+    named = named || at == 0 ||
+            (at != std::string::npos &&
+             !base::contains("abcdefghijklmnopqrstuvwxyz", launch_.name.substr(at - 1, 1)));
+  }
+  return named || has("actor_model_name_or_path");
+}
+
 Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
+  if (learns_from_its_answers())
+    return input_error(fmt::format(
+        "{}: {} is a loop of generation and training (reinforcement learning), which is not "
+        "modelled; the training step of its actor alone can be predicted: give its model and batch "
+        "as options (`ergometer simulate --help`)",
+        run_.session.where(launch_.line), launch_.name));
   if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
   if (launch_.foreign == "NeMo 2")
     return input_error(fmt::format(

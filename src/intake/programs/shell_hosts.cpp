@@ -37,6 +37,7 @@ void BatchHosts::read_resources(const std::string& list) {
   // Chunks of few GPUs may lie on one host together.
   constexpr int64_t kFewestOfAHost = 4;
   const int64_t gpus = launcher_number(value_among(parts, "ngpus"));
+  gpus_ = of_torque_ || base::contains(list, "+") ? 0 : gpus;
   small_ = small_ || (!of_torque_ && gpus > 0 && gpus < kFewestOfAHost);
 }
 
@@ -48,6 +49,10 @@ void BatchHosts::read(const std::vector<ShellText>& words, bool of_pbs) {
         for (const std::string& one : base::split(*list, ',')) read_resources(one);
     } else if (words[at].text == "-n" && at + 1 < words.size()) {
       slots_ = launcher_number(words[++at].text);
+    } else if (words[at].text == "-gpu" && at + 1 < words.size()) {
+      // "num=4:mode=shared" is of a host; "num=1/task" is not.
+      const std::string list = words[++at].text;
+      gpus_ = launcher_number(value_among(base::split(list, ':'), "num"));
     } else if (const size_t tile = words[at].text.find("ptile="); tile != std::string::npos) {
       const std::string rest = words[at].text.substr(tile + 6);
       each_ = launcher_number(rest.substr(0, rest.find_first_of("] ")));
@@ -59,8 +64,9 @@ void BatchHosts::read(const std::vector<ShellText>& words, bool of_pbs) {
 void BatchHosts::set(ShellSession& session, ShellState& state) const {
   const bool tiles = !of_pbs_ && hosts_ < 0 && each_ > 0 && slots_ % each_ == 0;
   const int64_t hosts = tiles ? slots_ / each_ : hosts_;
-  if (shared_ || (small_ && !apart_) || hosts < 1 || each_ < 1 || hosts > kMostLines / each_)
-    return;
+  const bool packed = small_ && !apart_;
+  if (gpus_ > 0 && !packed && session.batch.gpus_per_node == 0) session.batch.gpus_per_node = gpus_;
+  if (shared_ || packed || hosts < 1 || each_ < 1 || hosts > kMostLines / each_) return;
   std::string lines, counted;
   for (int64_t host = 0; host < hosts; ++host) {
     const std::string name = host_name_mark(session.unknowns);

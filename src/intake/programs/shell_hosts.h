@@ -13,16 +13,16 @@ namespace ergometer::intake {
 /// GPUs without place=scatter or place=excl.
 class BatchHosts {
  public:
-  /// The words behind "#PBS" (`of_pbs`) or "#BSUB".
+  /// The words behind "#PBS" or qsub (`of_pbs`), "#BSUB" or bsub.
   void read(const std::vector<ShellText>& words, bool of_pbs);
   /// PBS_NODEFILE, LSB_DJOB_HOSTFILE and what stands beside them; nothing where hosts are not told.
-  /// Names of hosts are marks.
+  /// Names of hosts are marks. The GPUs of a node are the session's.
   void set(ShellSession& session, ShellState& state) const;
 
  private:
   void read_resources(const std::string& list);
   bool of_pbs_ = false, shared_ = false, apart_ = false, small_ = false, of_torque_ = false;
-  int64_t hosts_ = 0, each_ = 1, slots_ = 0;
+  int64_t hosts_ = 0, each_ = 1, slots_ = 0, gpus_ = 0;
 };
 
 /// Whether every line of a text is the name of a host that nobody knows.

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "intake/programs/launcher_options.h"
 #include "intake/programs/shell_hosts.h"
+#include "intake/script/inner_shell.h"
 #include "intake/script/shell_launch.h"
 
 // What Slurm, PBS and LSF set for a script with lines of theirs.
@@ -57,12 +58,18 @@ void export_of_line(const std::string& line, ShellState& state) {
   }
 }
 
+bool started_by(const std::vector<ShellText>& words, std::string_view program) {
+  return !words.empty() && file_name(words.front().text) == program;
+}
+
 struct BatchLines {
   LauncherCounts counts;
   std::optional<std::string> exports;  ///< what `--export` says
 };
 
-BatchLines read_batch_lines(const std::string& script, ShellSession& session, ShellState& state) {
+/// `words` are those of bsub or qsub, which are stronger than the script's lines; or others.
+BatchLines read_batch_lines(const std::string& script, const std::vector<ShellText>& words,
+                            ShellSession& session, ShellState& state) {
   BatchLines lines;
   BatchHosts hosts;
   for (std::string& line : base::split(script, '\n')) {
@@ -74,16 +81,17 @@ BatchLines read_batch_lines(const std::string& script, ShellSession& session, Sh
         hosts.read(batch_words(line.substr(std::string_view(mark).size())), line[1] == 'P');
     if (!line.starts_with("#SBATCH")) continue;
     session.is_batch = true;
-    const std::vector<ShellText> words = batch_words(std::string_view(line).substr(7));
+    const std::vector<ShellText> said = batch_words(std::string_view(line).substr(7));
     // What follows is asked for by the other parts of a job.
-    if (!words.empty() && (words.front().text == "hetjob" || words.front().text == "packjob"))
-      break;
-    for (size_t at = 0; at < words.size(); ++at)
-      if (const auto list = option_value(words, at, "--export"))
+    if (!said.empty() && (said.front().text == "hetjob" || said.front().text == "packjob")) break;
+    for (size_t at = 0; at < said.size(); ++at)
+      if (const auto list = option_value(said, at, "--export"))
         lines.exports = *list;
       else
-        read_slurm_option(words, at, lines.counts);
+        read_slurm_option(said, at, lines.counts);
   }
+  if (started_by(words, "bsub") || started_by(words, "qsub"))
+    hosts.read(words, started_by(words, "qsub"));
   hosts.set(session, state);
   return lines;
 }
@@ -101,10 +109,11 @@ void show_gpus(int64_t count, ShellState& state) {
 
 void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
                          ShellSession& session, ShellState& state) {
-  const bool submits = !words.empty() && file_name(words.front().text) == "sbatch";
+  const bool submits = started_by(words, "sbatch");
+  const bool queues = started_by(words, "bsub") || started_by(words, "qsub");
   // Only who submits a script looks at its lines; what was given beside it is stronger.
   ShellState submitted;
-  auto [counts, exports] = read_batch_lines(script, session, submitted);
+  auto [counts, exports] = read_batch_lines(script, words, session, submitted);
   if (submits) {
     session.is_batch = true;
     for (size_t at = 1; at < words.size() && !is_script(words[at].text); ++at)
@@ -114,7 +123,7 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
         read_slurm_option(words, at, counts);
   }
   if (exports) export_list(*exports, submitted);
-  if (words.empty() || submits)
+  if (words.empty() || submits || queues)
     for (const auto& [name, variable] : submitted.variables)
       if (!session.given.contains(name)) state.variables[name] = variable;
   state.files.insert(submitted.files.begin(), submitted.files.end());

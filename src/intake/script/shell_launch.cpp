@@ -12,37 +12,13 @@
 #include "intake/programs/accelerate_words.h"
 #include "intake/programs/deepspeed_hosts.h"
 #include "intake/programs/launcher_options.h"
+#include "intake/script/inner_shell.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::intake {
 namespace {
 
 using LaunchWords = std::vector<ShellText>;
-
-bool is_shell(std::string_view word) {
-  const std::string_view name = file_name(word);
-  return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
-}
-
-/// Programs that run the words behind their own options.
-bool is_wrapper(std::string_view word) {
-  constexpr std::array kWrappers = std::to_array<std::string_view>(
-      {"srun",   "sbatch",     "salloc",   "mpirun",    "mpiexec",    "singularity", "apptainer",
-       "docker", "podman",     "enroot",   "sudo",      "timeout",    "numactl",     "taskset",
-       "nsys",   "ncu",        "rocprof",  "rocprofv3", "stdbuf",     "jsrun",       "aprun",
-       "flux",   "horovodrun", "time",     "kubectl",   "dlprof",     "shifter",     "prun",
-       "nice",   "env",        "torchrun", "deepspeed", "accelerate", "blaunch"});
-  const std::string_view name = file_name(word);
-  return base::contains(kWrappers, name);
-}
-
-/// NAME=VALUE, as behind `env`.
-bool sets_variable(std::string_view word) {
-  const size_t equals = word.find('=');
-  return equals != word.npos && equals > 0 &&
-         std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
-                     is_shell_name_char);
-}
 
 class LaunchReader {
  public:
@@ -418,14 +394,25 @@ class LaunchReader {
     const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
     const int64_t count = nodes.empty() ? told || launcher_.empty() ? 1 : nodes_of_launcher()
                                         : known(nodes, "NNODES");
-    const int64_t gpus = each.empty() ? on_node : known(each, "NPROC_PER_NODE");
+    const std::string seen = each.empty() ? said("CUDA_VISIBLE_DEVICES") : "";
+    const int64_t gpus = !each.empty()  ? known(each, "NPROC_PER_NODE")
+                         : seen.empty() ? on_node
+                                        : gpus_of_list(seen);
     if (why_.empty() && gpus == 0)
       why_ = fmt::format("it takes all that its nodes have{}",
                          nodes.empty() ? "" : fmt::format(", and NNODES is {}", nodes));
     for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
       if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
-    if (each.empty()) shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
+    if (!seen.empty() && on_node == 0)
+      shown_ += fmt::format("{}CUDA_VISIBLE_DEVICES={}", shown_.empty() ? "" : " ", seen);
+    else if (each.empty())
+      shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
     return count * gpus;
+  }
+  /// The GPUs of "0,1,2,3", as CUDA_VISIBLE_DEVICES has them.
+  int64_t gpus_of_list(const std::string& list) {
+    if (ShellUnknowns::in(list)) return known(list, "CUDA_VISIBLE_DEVICES");
+    return std::ranges::count(list, ',') + 1;
   }
   /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
   /// over all GPUs that it sees.
@@ -521,52 +508,6 @@ bool is_trl(std::string_view program) {
 
 bool is_launcher(std::string_view word) {
   return is_wrapper(word) || is_front_end(word) || is_trl(word);
-}
-
-std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
-  const std::string_view first = file_name(words.front().text);
-  if (auto spread = spread_shell(words)) return spread;
-  const bool wrapped = is_wrapper(first);
-  for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
-    const std::string& word = words[i].text;
-    if (word == "--wrap" && i + 1 < words.size())
-      return InnerShell{true, words[i + 1].text, i, words.size()};
-    if (word.starts_with("--wrap=")) return InnerShell{true, word.substr(7), i, words.size()};
-    if (word.ends_with(".py")) break;  // what follows is the program's
-    if (is_script(word)) return InnerShell{false, word, i, i + 1};
-    if (!is_shell(word)) continue;
-    size_t at = i + 1;
-    for (; at < words.size() && words[at].text.starts_with('-') && words[at].text != "--"; ++at) {
-      const std::string& option = words[at].text;
-      if (option.starts_with("--") || !base::contains(option, "c")) continue;
-      if (at + 1 >= words.size()) return std::nullopt;
-      return InnerShell{true, words[at + 1].text, i, at + 3};
-    }
-    if (at >= words.size()) return InnerShell{false, "", i, at};
-    return InnerShell{false, words[at].text, i, at + 1};
-  }
-  // The batch script is what sbatch reads.
-  if (first == "sbatch") return InnerShell{false, "", words.size(), words.size()};
-  return std::nullopt;
-}
-
-void export_list(std::string_view list, ShellState& state) {
-  for (const std::string& part : base::split(list, ','))
-    if (const size_t equals = part.find('='); sets_variable(part))
-      export_variable(part.substr(0, equals), part.substr(equals + 1), state);
-}
-
-void set_exported(const std::vector<ShellText>& words, ShellState& state) {
-  bool after_env = false;
-  for (size_t at = 0; at < words.size(); ++at) {
-    const std::string& word = words[at].text;
-    if (is_shell(word) || is_script(word)) return;
-    after_env = after_env || file_name(word) == "env";
-    if (const size_t equals = word.find('='); after_env && sets_variable(word))
-      export_variable(word.substr(0, equals), word.substr(equals + 1), state);
-    else if (const auto list = option_value(words, at, "--export"))
-      export_list(*list, state);
-  }
 }
 
 std::optional<Launch> launch_of(const ShellCommand& command, const ShellRun& run) {

@@ -11,17 +11,6 @@
 
 namespace ergometer::intake {
 
-/// A shell that a program's words start: `bash -c TEXT`, `srun ... bash train.sh`, `ssh host TEXT`.
-struct InnerShell {
-  bool is_text = false;  ///< `text` is the script itself, else its path; an empty path: the input
-  std::string text;
-  size_t begin = 0;      ///< words in front of it are launchers
-  size_t arguments = 0;  ///< where $1 is
-};
-std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words);
-/// The same of ssh, pdsh, clush and GNU parallel alone.
-std::optional<InnerShell> spread_shell(const std::vector<ShellText>& words);
-
 /// Sets the variables that Slurm sets for a script with these #SBATCH lines, started by these words
 /// (`sbatch --nodes 4 ...`, or none); what --env gave stays.
 void set_batch_variables(const std::string& script, const std::vector<ShellText>& words,
@@ -29,10 +18,6 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
 
 /// What the variables say that Slurm has set, where no #SBATCH line is seen.
 void set_batch_of_environment(ShellRun& run);
-/// The variables of a list as `--export` takes it: "ALL,NAME=VALUE,OTHER".
-void export_list(std::string_view list, ShellState& state);
-/// Variables that `sbatch --export=ALL,NAME=VALUE` or `env NAME=VALUE` give an inner script.
-void set_exported(const std::vector<ShellText>& words, ShellState& state);
 
 /// A program of a training framework and how many GPUs its launchers give it.
 struct Launch {

@@ -189,7 +189,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   // A job that queues its own successor is one job.
   const bool again = !inner.is_text && inner.text == session_.name;
   const std::optional<std::string> text = again                ? std::nullopt
-                                          : inner.is_text      ? std::optional(inner.text)
+                                          : inner.is_text      ? text_of_inner(inner)
                                           : inner.text.empty() ? std::optional(*streams.input)
                                                                : script_of(inner.text);
   if (!text) {
@@ -206,11 +206,11 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
       Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
   auto around = std::exchange(locals_, {});
   in_copy(streams, [&] {
-    for (auto it = state_.variables.begin(); it != state_.variables.end();)
-      it = it->second.exported ? std::next(it) : state_.variables.erase(it);
+    if (inner.elsewhere.empty()) keep_exported();
     state_.functions.clear();
     state_.no_globs = state_.null_globs = state_.any_case = state_.stops_at_error = false;
     state_.arguments = behind(words, inner.arguments);
+    if (!inner.elsewhere.empty()) hide_variables(inner.elsewhere);
     set_exported(words, state_);
     set_batch_variables(*text, words, session_, state_);
     const std::string name = session_.name;
@@ -226,7 +226,35 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   });
   locals_ = std::move(around);
   contexts_.pop_back();
+  // Nobody waits for what is typed.
+  if (!inner.terminal.empty()) state_.status = 0;
   return Flow::kNext;
+}
+
+void ScriptRunner::keep_exported() {
+  std::erase_if(state_.variables, [](const auto& item) { return !item.second.exported; });
+}
+
+/// What the other shell has of these names is not known; --env says it.
+void ScriptRunner::hide_variables(const std::string& program) {
+  for (auto& [name, variable] : state_.variables) {
+    if (session_.given.contains(name)) continue;
+    variable = {};
+    variable.items = {{session_.unknowns.mark(fmt::format(
+                           "the variable {} of the shell that {} starts (--env {}=VALUE says it)",
+                           name, program, name)),
+                       session_.line}};
+  }
+}
+
+/// What is typed runs by whole lines, behind those before: they may set its variables.
+std::string ScriptRunner::text_of_inner(const InnerShell& inner) {
+  if (inner.terminal.empty()) return inner.text;
+  std::string& typed = state_.files["the terminal " + inner.terminal];
+  constexpr size_t kLongest = 100'000;
+  if (typed.size() > kLongest) session_.fail("more text is typed at a terminal than is followed");
+  typed += inner.text;
+  return typed.substr(0, typed.rfind('\n') + 1);
 }
 
 std::optional<std::string> ScriptRunner::script_of(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "intake/script/inner_shell.h"
 #include "intake/script/shell_launch.h"
 #include "intake/script/shell_run.h"
 #include "intake/shell/shell_expand.h"
@@ -150,6 +151,9 @@ class ScriptRunner {
   std::string host_names();
   void record(const Words& words);
   Flow run_inner_shell(const Words& words, const InnerShell& inner, Streams streams);
+  void keep_exported();
+  void hide_variables(const std::string& program);
+  std::string text_of_inner(const InnerShell& inner);
   std::optional<std::string> script_of(const std::string& path);
   ShellRun& run_;
   ShellSession& session_;

@@ -4,7 +4,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/programs/launcher_options.h"
-#include "intake/script/shell_launch.h"
+#include "intake/script/inner_shell.h"
 
 // Programs that run a text on other hosts, or once for every word: ssh, pdsh, parallel.
 
@@ -13,26 +13,32 @@ namespace {
 
 using SpreadWords = std::vector<ShellText>;
 
-/// Words as one text, as the shell at the other end gets them.
-InnerShell shell_of(const SpreadWords& words, size_t begin, size_t end) {
-  InnerShell inner;
-  inner.is_text = true;
-  for (size_t i = begin; i < end; ++i)
-    inner.text += (inner.text.empty() ? "" : " ") + words[i].text;
-  inner.arguments = words.size();
-  return inner;
-}
-
-/// ssh [options] host words ..., pdsh -w hosts words ...
-std::optional<InnerShell> remote_shell(const SpreadWords& words, bool names_host) {
-  const std::string_view with_value = names_host ? "opilFJ" : "wxRlftugX";
-  size_t at = 1;
+/// Behind the options of ssh or pdsh: "-p 22", "-p22", "-tt".
+size_t behind_letters(const SpreadWords& words, size_t at, std::string_view with_value) {
   while (at < words.size() && words[at].text.starts_with('-'))
     at +=
         words[at].text.size() == 2 && with_value.find(words[at].text[1]) != with_value.npos ? 2 : 1;
-  if (names_host) ++at;
+  return at;
+}
+
+/// ssh [options] host [options] words ..., whose input is the script where there are no words.
+InnerShell remote_shell(const SpreadWords& words) {
+  constexpr std::string_view kWithValue = "BbcDEeFIiJLlmOopQRSWw";
+  const size_t host = behind_letters(words, 1, kWithValue);
+  const size_t at = std::min(behind_letters(words, host + 1, kWithValue), words.size());
+  if (at == words.size()) return {false, "", 0, at, "ssh", {}};
+  InnerShell inner = shell_of(words, at, words.size());
+  inner.elsewhere = "ssh";
+  return inner;
+}
+
+/// pdsh -w hosts words ...
+std::optional<InnerShell> remote_shells(const SpreadWords& words) {
+  const size_t at = behind_letters(words, 1, "wxRlftugX");
   if (at >= words.size()) return std::nullopt;
-  return shell_of(words, at, words.size());
+  InnerShell inner = shell_of(words, at, words.size());
+  inner.elsewhere = file_name(words.front().text);
+  return inner;
 }
 
 /// parallel [options] words ... ::: a b: once for every word behind, which stands at {}; where it
@@ -61,8 +67,8 @@ std::optional<InnerShell> parallel_shell(const SpreadWords& words) {
 
 std::optional<InnerShell> spread_shell(const std::vector<ShellText>& words) {
   const std::string_view first = file_name(words.front().text);
-  if (first == "ssh") return remote_shell(words, true);
-  if (first == "pdsh" || first == "clush") return remote_shell(words, false);
+  if (first == "ssh") return remote_shell(words);
+  if (first == "pdsh" || first == "clush") return remote_shells(words);
   if (first == "parallel") return parallel_shell(words);
   return std::nullopt;
 }

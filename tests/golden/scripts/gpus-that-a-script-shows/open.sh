@@ -1,0 +1,1 @@
+CUDA_VISIBLE_DEVICES=$(pick) llamafactory-cli train sft.yaml
