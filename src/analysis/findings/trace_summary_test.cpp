@@ -124,7 +124,7 @@ TEST(Steps, WhatWasLaunchedBeforeBelongsToNone) {
   EXPECT_DOUBLE_EQ(performance->step_time_s, 200e-9);
   EXPECT_DOUBLE_EQ(performance->breakdown_s.compute, 160e-9);
   EXPECT_DOUBLE_EQ(performance->breakdown_s.exposed_all_reduce, 40e-9);
-  EXPECT_DOUBLE_EQ(performance->breakdown_s.idle, 0);
+  EXPECT_NEAR(performance->breakdown_s.idle, 0, 1e-15);
 }
 
 // 3 and 6 alone are marked: what lies between them is no part of either.
