@@ -172,6 +172,7 @@ bool StepReader::without_evaluations(StepLine& line) {
   if (!(steps >= 1 && all_s > 0)) return false;
   line.seconds = all_s / steps;
   mean_of_ = std::llround(steps);
+  left_out_s_ = evaluations_s_;
   return true;
 }
 
@@ -191,7 +192,7 @@ std::vector<std::string> StepReader::notes(std::string_view file) const {
     notes.push_back(
         fmt::format("{}: one step time, the mean of {} steps: train_runtime less {:.4g} "
                     "s of evaluation",
-                    file, mean_of_, evaluations_s_));
+                    file, mean_of_, left_out_s_));
   return notes;
 }
 

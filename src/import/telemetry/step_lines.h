@@ -54,6 +54,7 @@ class StepReader {
   bool last_ended_ = false;  ///< how long the last one took is known
   int64_t validations_ = 0;
   double evaluations_s_ = 0, skipped_steps_ = 0;  ///< of Trainer, since it began to train
+  double left_out_s_ = 0;                         ///< of evaluations, from Trainer's mean
   int64_t mean_of_ = 0;                           ///< steps of Trainer's mean
 };
 
