@@ -45,7 +45,12 @@ std::string reason_for(const Format* format, std::string_view text) {
   if (trim(text).empty()) return "is empty";
   std::string shown;
   for (const char c : text.substr(0, 16)) shown += c >= ' ' && c <= '~' ? c : '.';
-  return fmt::format("is not a trace: it begins with '{}'", shown);
+  if (form_of(text) != Form::kText)
+    return fmt::format("is not a trace: it begins with '{}'", shown);
+  return fmt::format(
+      "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, "
+      "Trainer or MLPerf: it begins with '{}'",
+      shown);
 }
 
 /// The traces of a Run into which such were imported. `name` is what messages call the file.
@@ -176,7 +181,6 @@ base::Result<void> FileReader::take_traces(ReadTraces reader, ByteSource& source
 /// Where telemetry alone is asked for, what is none is passed over.
 base::Result<void> FileReader::refuse(const std::string& name, std::string_view why) {
   if (!with_traces_) return {};
-  held_.unknown.insert(name);
   return base::input_error(fmt::format("{}: {}", name, why));
 }
 

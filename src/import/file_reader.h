@@ -3,7 +3,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,7 +37,6 @@ struct LogPart {
 struct Held {
   Traces traces;
   std::vector<LogPart> logs;
-  std::set<std::string> unknown;              ///< files of no kind that is read
   std::map<std::string, std::string> beside;  ///< of archives: texts that recordings need
   bool empty() const { return traces.empty() && traces.dumps.empty() && logs.empty(); }
 };

@@ -70,6 +70,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"Weights & Biases' history", Form::kJson, is_wandb_history, read_wandb_history},
     {"Weights & Biases' table of history", Form::kText, is_wandb_history, read_wandb_history},
     {"Trainer's state", Form::kJson, is_trainer_state, read_trainer_state},
+    {"Trainer's results", Form::kJson, is_trainer_results, read_trainer_results},
     {"dmon's rows", Form::kText, is_dmon, read_dmon},
     {"Zeus's table", Form::kText, is_zeus_table, read_zeus_table},
     {"a table of readings", Form::kText, is_sensor_table, read_sensor_table},

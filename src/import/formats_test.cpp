@@ -142,19 +142,22 @@ TEST_F(FormatFiles, TracesAndTelemetryInOneArchive) {
     ASSERT_EQ(recorded->telemetry.log.devices.size(), 1U);
     ASSERT_EQ(recorded->traces.dropped.size(), 1U);
     EXPECT_EQ(recorded->traces.dropped[0].file, path + "/README");
-    EXPECT_EQ(recorded->traces.dropped[0].reason, "is not a trace: it begins with 'notes'");
+    EXPECT_EQ(recorded->traces.dropped[0].reason,
+              "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, "
+              "DeepSpeed, Trainer or MLPerf: it begins with 'notes'");
   }
 }
 
-TEST_F(FormatFiles, WhatIsBrokenBesideTelemetryIsItsLogs) {
+TEST_F(FormatFiles, WhatIsLeftOutBesideTelemetryIsItsLogs) {
   put("smi.csv", kReadings);
   put("notes.txt", "notes");
   put("other.json", R"({"nodes": 1})");
   const auto recorded = read_recorded({folder()}, {}, 1);
   ASSERT_TRUE(recorded) << recorded.error().message;
   EXPECT_TRUE(recorded->traces.empty());
-  ASSERT_EQ(recorded->telemetry.log.dropped.size(), 1U);
-  EXPECT_EQ(recorded->telemetry.log.dropped[0].file, folder() + "/other.json");
+  ASSERT_EQ(recorded->telemetry.log.dropped.size(), 2U);
+  EXPECT_EQ(recorded->telemetry.log.dropped[0].file, folder() + "/notes.txt");
+  EXPECT_EQ(recorded->telemetry.log.dropped[1].file, folder() + "/other.json");
 }
 
 TEST_F(FormatFiles, AMarkMayStandFarDown) {
@@ -170,7 +173,10 @@ TEST_F(FormatFiles, APathThatHoldsNothingIsAnError) {
   const auto one = read_recorded({readings}, {}, 1), both = read_recorded({readings, notes}, {}, 1);
   EXPECT_TRUE(one);
   ASSERT_FALSE(both);
-  EXPECT_EQ(both.error().message, notes + ": is not a trace: it begins with 'notes'");
+  EXPECT_EQ(both.error().message,
+            notes +
+                ": is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, "
+                "nanotron, DeepSpeed, Trainer or MLPerf: it begins with 'notes'");
   const auto telemetry = read_telemetry({readings, notes}, {});
   ASSERT_TRUE(telemetry) << telemetry.error().message;
   EXPECT_EQ(telemetry->log.devices.size(), 1U);

@@ -216,7 +216,6 @@ class Joining {
     if (!dumps_) leave_out(held.traces.dumps, held.traces.dropped);
     if (!held.logs.empty() || !held.traces.dumps.empty()) telling_.insert(path);
     files_ += held.logs.size();
-    unknown_.merge(held.unknown);
     all_.traces.add(std::move(held.traces));
     log_.add_beside(std::move(held.beside));
     return read_logs(std::move(held.logs), log_);
@@ -229,9 +228,8 @@ class Joining {
   Recorded all_;
   LogBuilder log_;
   bool dumps_;
-  size_t files_ = 0;               ///< of telemetry
-  std::set<size_t> telling_;       ///< paths that hold telemetry
-  std::set<std::string> unknown_;  ///< files of no kind that is read
+  size_t files_ = 0;          ///< of telemetry
+  std::set<size_t> telling_;  ///< paths that hold telemetry
 };
 
 base::Result<void> Joining::check(const std::vector<std::string>& paths) const {
@@ -253,8 +251,7 @@ Recorded Joining::finish() {
   if (files_ != 1) telemetry.log.source = "imported";
   const bool only_dumps = !all_.traces.dumps.empty() && files_ == 0;
   if (!all_.traces.empty() || only_dumps) return std::move(all_);
-  for (run::Dropped& dropped : all_.traces.dropped)
-    if (!unknown_.contains(dropped.file)) telemetry.log.dropped.push_back(std::move(dropped));
+  std::ranges::move(all_.traces.dropped, std::back_inserter(telemetry.log.dropped));
   all_.traces.dropped.clear();
   return std::move(all_);
 }

@@ -122,7 +122,9 @@ TEST_F(Import, ReadsTheSameOnAnyNumberOfThreads) {
     EXPECT_EQ(one->traces.ranks[i].events.size(), i + 1);
   }
   ASSERT_EQ(one->traces.dropped.size(), 1u);
-  EXPECT_EQ(one->traces.dropped[0].reason, "is not a trace: it begins with 'notes'");
+  EXPECT_EQ(one->traces.dropped[0].reason,
+            "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, "
+            "DeepSpeed, Trainer or MLPerf: it begins with 'notes'");
 }
 
 TEST_F(Import, KeepsWhatRanksLeftOutInOnePlace) {
@@ -178,7 +180,10 @@ TEST_F(Import, SaysWhatCannotBeRead) {
             sqlite + ": is an SQLite file that cannot be read: file is not a database");
   EXPECT_EQ(error_of(empty), empty + ": is empty");
   EXPECT_EQ(error_of(cut), cut + ": the packed data ends at once");
-  EXPECT_EQ(error_of(csv), csv + ": is not a trace: it begins with 'a,b.1,2.'");
+  EXPECT_EQ(error_of(csv),
+            csv +
+                ": is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, "
+                "nanotron, DeepSpeed, Trainer or MLPerf: it begins with 'a,b.1,2.'");
   EXPECT_EQ(error_of(damaged), damaged + ": the gzip data is damaged: incorrect data check");
   EXPECT_EQ(error_of(folder() + "/none"), folder() + "/none: no such file");
 }

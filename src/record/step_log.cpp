@@ -100,10 +100,9 @@ void StepLog::take(std::string_view bytes, int64_t now_ns, std::vector<run::Trai
 }
 
 void StepLog::end_line(int64_t now_ns, std::vector<run::TrainingStep>& steps) {
-  const auto line = too_long_ ? std::nullopt : importer::step_line(line_);
+  auto step = too_long_ ? std::nullopt : reader_.take(std::string_view(line_));
   line_.clear();
   too_long_ = false;
-  auto step = line ? reader_.take(*line) : std::nullopt;
   if (!step) return;
   step->end_ns = step_end(step->end_ns, now_ns);
   steps.push_back(*step);

@@ -65,6 +65,7 @@ struct TraceSummary {
   bool different_gpus = false;       ///< two ranks say so: then there is no mean step
   std::vector<GraphSummary> graphs;  ///< of files beside the traces; `summarize` leaves it empty
   std::vector<Finding> findings;     ///< the dearest first
+  std::vector<std::string> notes;    ///< what was left out of the numbers, one sentence each
 };
 
 /// A Run that holds these traces, with a row of `kernels` for every event.

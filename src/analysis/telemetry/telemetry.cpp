@@ -7,6 +7,7 @@
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/gpu_names.h"
+#include "analysis/telemetry/telemetry_summary.h"
 #include "base/collection.h"
 #include "base/mean.h"
 #include "run/event_reasons.h"
@@ -19,11 +20,14 @@ using Samples = std::span<const run::Sample>;
 
 constexpr double kPercent = 100;
 
-/// Calls `visit(value, seconds)` for every reading and the time it stands.
+/// Calls `visit(value, seconds)` for every reading and the time it stands, which a gap ends.
 template <class Visit>
 void hold(Samples samples, Visit visit) {
-  for (size_t i = 0; i + 1 < samples.size(); ++i)
-    visit(samples[i].value, seconds(samples[i + 1].time_ns - samples[i].time_ns));
+  const int64_t longest = longest_distance_ns(samples);
+  for (size_t i = 0; i + 1 < samples.size(); ++i) {
+    const int64_t stands = samples[i + 1].time_ns - samples[i].time_ns;
+    if (stands <= longest) visit(samples[i].value, seconds(stands));
+  }
 }
 
 std::optional<Levels> levels(const run::Device& device, Metric metric) {
@@ -134,8 +138,36 @@ void report_disagreement(DeviceReport& report) {
         kPercent * (highest - lowest) * static_cast<double>(report.energies.size()) / sum;
 }
 
+/// What of the whole lies within gaps: where one of the ways was not read, or its counter began
+/// anew.
+void report_gaps(const std::vector<KnownWay>& ways, TimeSpan whole, DeviceReport& report) {
+  std::vector<TimeSpan> gaps;
+  for (const KnownWay& way : ways) {
+    const std::vector<TimeSpan> more = gaps_in(way.samples);
+    gaps.insert(gaps.end(), more.begin(), more.end());
+    if (way.way->metric == Metric::kEnergy) report.resets = resets_in(way.samples);
+  }
+  report.gaps = without(whole, without(whole, std::move(gaps)));
+}
+
+std::vector<TimeSpan> recorded_of(const DeviceReport& report, TimeSpan whole) {
+  std::vector<TimeSpan> left_out = report.gaps;
+  left_out.insert(left_out.end(), report.resets.begin(), report.resets.end());
+  return without(whole, std::move(left_out));
+}
+
+/// The joules by one way within `recorded`.
+double joules_of(const KnownWay& way, const std::vector<TimeSpan>& recorded, double efficiency) {
+  double sum = 0;
+  for (const TimeSpan& span : recorded)
+    sum += way.way->metric == Metric::kEnergy
+               ? counted(way.updates.points, span.from_ns, span.to_ns)
+               : energy_j(way.updates.points, span.from_ns, span.to_ns) / efficiency;
+  return sum;
+}
+
 /// A sensor that is read more often than it updates may look at a part of each period only.
-void report_whole_beats(const std::vector<KnownWay>& ways, int64_t from, int64_t to,
+void report_whole_beats(const std::vector<KnownWay>& ways, const std::vector<TimeSpan>& recorded,
                         double efficiency, DeviceReport& report) {
   if (ways.empty() || ways.back().way->metric == Metric::kEnergy) return;
   const KnownWay& way = ways.back();
@@ -143,10 +175,10 @@ void report_whole_beats(const std::vector<KnownWay>& ways, int64_t from, int64_t
   if (way.updates.period_s < kOften * way.updates.reading_interval_s) return;
   report.repeating = repeating_stretches(way.updates.points, way.updates.period_s);
   if (report.repeating.empty()) return;
-  report.energies.push_back(
-      {"instant_power_whole_beats",
-       (energy_j(way.updates.points, from, to) + correction_j(report.repeating, from, to)) /
-           efficiency});
+  double joules = joules_of(way, recorded, efficiency);
+  for (const TimeSpan& span : recorded)
+    joules += correction_j(report.repeating, span.from_ns, span.to_ns) / efficiency;
+  report.energies.push_back({"instant_power_whole_beats", joules});
 }
 
 /// All ways over the time that all of them cover.
@@ -157,20 +189,21 @@ void report_energies(const std::vector<KnownWay>& ways, double efficiency, Devic
     from = std::max(from, way.samples.front().time_ns);
     to = std::min(to, way.samples.back().time_ns);
   }
-  for (const KnownWay& way : ways) {
-    if (way.samples.size() < 2 || to <= from) continue;
-    const double joules = way.way->metric == Metric::kEnergy
-                              ? counted(way.updates.points, from, to)
-                              : energy_j(way.updates.points, from, to) / efficiency;
-    report.energies.push_back({way.way->name, joules});
+  std::vector<TimeSpan> recorded;
+  if (to > from && from != INT64_MIN) {
+    report_gaps(ways, {from, to}, report);
+    recorded = recorded_of(report, {from, to});
   }
+  for (const KnownWay& way : ways)
+    if (way.samples.size() >= 2 && !recorded.empty())
+      report.energies.push_back({way.way->name, joules_of(way, recorded, efficiency)});
   if (!report.energies.empty()) {
     report.energy_j = report.energies.front().energy_j;
-    report.mean_w = report.energy_j / seconds(to - from);
+    report.mean_w = report.energy_j / length_s(recorded);
     report.start_ns = from;
     report.end_ns = to;
   }
-  report_whole_beats(ways, from, to, efficiency, report);
+  report_whole_beats(ways, recorded, efficiency, report);
   report_disagreement(report);
 }
 
@@ -302,128 +335,6 @@ DeviceReport report_device(const run::Device& device, const GpuNames& names) {
   return report;
 }
 
-void summarize_power(TelemetryReport& report) {
-  int64_t gpus = 0;
-  std::vector<double> values;
-  for (const DeviceReport& device : report.devices) {
-    if (device.kind != run::DeviceKind::kGpu || !device.has_power) continue;
-    ++gpus;
-    report.power.mean_w_per_gpu += device.mean_w;
-    report.power.gpu_energy_j += device.energy_j;
-    report.power.peak_w_per_gpu = std::max(report.power.peak_w_per_gpu, device.peak_w);
-    for (const run::Sample& point : device.updates.points) values.push_back(point.value);
-  }
-  if (gpus == 0) return;
-  report.power.known = true;
-  report.power.mean_w_per_gpu /= static_cast<double>(gpus);
-  report.power.p95_w_per_gpu =
-      values.empty() ? report.power.peak_w_per_gpu : percentile(values, 0.95);
-}
-
-/// Nodes' power added up: peaks do not coincide, so at the times at which any node was read.
-void summarize_cluster(const run::DeviceLog& log, TelemetryReport& report) {
-  std::vector<const run::Device*> nodes;
-  int64_t from = INT64_MIN, to = INT64_MAX;
-  for (const run::Device& device : log.devices) {
-    const run::Series* power = device.find(Metric::kPower);
-    if (device.kind != run::DeviceKind::kNode || power == nullptr) continue;
-    nodes.push_back(&device);
-    from = std::max(from, power->samples.front().time_ns);
-    to = std::min(to, power->samples.back().time_ns);
-  }
-  // Of one training run what lies between its marks counts.
-  if (log.training.size() == 1) {
-    for (const run::Phase& phase : log.training[0].phases) {
-      if (phase.name != "run") continue;
-      from = phase.start_ns;
-      to = phase.end_ns;
-      break;
-    }
-  }
-  if (nodes.empty() || to <= from) return;
-  std::vector<int64_t> times;
-  for (const run::Device* node : nodes) {
-    const Samples samples = node->find(Metric::kPower)->samples;
-    report.cluster.energy_j += energy_j(samples, from, to) / node->conversion_efficiency;
-    for (const run::Sample& sample : samples)
-      if (sample.time_ns >= from && sample.time_ns <= to) times.push_back(sample.time_ns);
-  }
-  report.cluster.known = true;
-  report.cluster.mean_w = report.cluster.energy_j / seconds(to - from);
-  for (const int64_t time : times) {
-    double sum = 0;
-    for (const run::Device* node : nodes)
-      sum += value_at(node->find(Metric::kPower)->samples, time) / node->conversion_efficiency;
-    report.cluster.peak_w = std::max(report.cluster.peak_w, sum);
-  }
-}
-
-/// Hottest minus coolest GPU of a host, by their means.
-double largest_spread(const std::vector<DeviceReport>& devices) {
-  std::map<std::string, std::pair<double, double>> hosts;
-  for (const DeviceReport& device : devices) {
-    if (!device.gpu_c) continue;
-    const double c = device.gpu_c->mean;
-    const auto [at, is_new] = hosts.emplace(device.host, std::make_pair(c, c));
-    if (!is_new) at->second = {std::min(at->second.first, c), std::max(at->second.second, c)};
-  }
-  double spread = 0;
-  for (const auto& [host, ends] : hosts) spread = std::max(spread, ends.second - ends.first);
-  return spread;
-}
-
-void summarize_heat(TelemetryReport& report) {
-  base::Mean gpu, memory, throttled, clock;
-  std::map<std::string, double> shares;
-  ThermalSummary& thermal = report.thermal;
-  for (const DeviceReport& device : report.devices) {
-    if (device.gpu_c) {
-      thermal.max_gpu_c = gpu.count == 0 ? device.gpu_c->highest
-                                         : std::max(thermal.max_gpu_c, device.gpu_c->highest);
-      gpu.add(device.gpu_c->mean);
-    }
-    if (device.memory_c) {
-      memory.add(device.memory_c->mean);
-      thermal.max_memory_c = std::max(thermal.max_memory_c.value_or(device.memory_c->highest),
-                                      device.memory_c->highest);
-    }
-    if (device.sm_clock_mhz) {
-      clock.add(device.sm_clock_mhz->mean);
-      thermal.lowest_clock_mhz =
-          std::min(thermal.lowest_clock_mhz.value_or(device.sm_clock_mhz->lowest),
-                   device.sm_clock_mhz->lowest);
-    }
-    if (device.throttled_fraction) throttled.add(*device.throttled_fraction);
-    for (const ReasonShare& share : device.reasons) shares[share.reason] += share.fraction;
-  }
-  const auto gpus = static_cast<double>(std::ranges::count_if(
-      report.devices, [](const DeviceReport& d) { return d.kind == run::DeviceKind::kGpu; }));
-  for (const auto& [reason, sum] : shares) thermal.event_shares.push_back({reason, sum / gpus});
-  thermal.known = gpu.count > 0 || clock.count > 0 || throttled.count > 0;
-  thermal.mean_gpu_c = gpu.get().value_or(0);
-  thermal.spread_c = largest_spread(report.devices);
-  thermal.mean_memory_c = memory.get();
-  thermal.throttled_time_fraction = throttled.get();
-  thermal.mean_clock_mhz = clock.get();
-}
-
-void summarize_gauges(const run::DeviceLog& log, TelemetryReport& report) {
-  std::map<std::string, GaugeReport> all;
-  for (const run::Gauge& gauge : log.gauges) {
-    GaugeReport& g = all[gauge.labels.empty() ? gauge.name : gauge.name + "{" + gauge.labels + "}"];
-    if (g.count == 0 || gauge.value > g.highest) {
-      g.highest = gauge.value;
-      g.highest_rank = gauge.rank;
-    }
-    g.lowest = g.count == 0 ? gauge.value : std::min(g.lowest, gauge.value);
-    g.mean += (gauge.value - g.mean) / static_cast<double>(++g.count);
-  }
-  for (auto& [name, gauge] : all) {
-    gauge.name = name;
-    report.gauges.push_back(std::move(gauge));
-  }
-}
-
 }  // namespace
 
 TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces) {
@@ -435,6 +346,7 @@ TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces)
   summarize_cluster(log, report);
   summarize_heat(report);
   summarize_gauges(log, report);
+  note_gaps(report);
   report.meters = compare_meters(log);
   report.collectives = collective_timings(log);
   for (const run::TrainingLog& training : log.training)

@@ -11,6 +11,7 @@
 #include "analysis/telemetry/telemetry_meter.h"
 #include "analysis/telemetry/telemetry_updates.h"
 #include "analysis/telemetry/throttling.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "run/device_log.h"
 
 namespace ergometer::analysis {
@@ -22,7 +23,8 @@ struct EnergyWay {
   double energy_j = 0;
 };
 
-/// Levels of a series over time: each value stands until the next reading.
+/// Levels of a series over time: each value stands until the next reading; of the last one before
+/// a gap nobody knows for how long, so it counts for no time.
 struct Levels {
   double mean = 0, lowest = 0, highest = 0;
 };
@@ -34,6 +36,10 @@ struct DeviceReport {
   std::string host, name, uuid, file;
   std::string label, host_label;  ///< of a GPU: what tables call it and its host
   int64_t start_ns = 0, end_ns = 0;
+
+  /// Where one of the ways to know its energy was not read (telemetry/time_gaps.h), and where its
+  /// counter began anew: left out of `energies`, `energy_j` and `mean_w`.
+  std::vector<TimeSpan> gaps, resets;
 
   bool has_power = false;
   std::string power_metric;  ///< which series the numbers of power are of
@@ -63,11 +69,14 @@ struct DeviceReport {
 
 /// How long a step took by a training log's own words: the median of the second half of its steps,
 /// where the program is warm and the GPUs are hot, as a prediction of the steady state assumes.
+/// What is slow may be slow at any time: of that all lines count but the first, in which programs
+/// compile and choose kernels.
 struct LoggedSteps {
   int64_t steps = 0;             ///< in the log; 0: it tells of none
+  int64_t steps_a_line = 1;      ///< of which a line says the mean: the usual distance of numbers
   double median_s = 0;           ///< of the second half
   double low_s = 0, high_s = 0;  ///< 10th and 90th percentile of the same
-  double p95_s = 0, slowest_s = 0;
+  double p95_s = 0, slowest_s = 0;  ///< of all lines behind the first; of one line that
   int64_t slowest_step = 0;         ///< its number
   double tokens_per_s_per_gpu = 0;  ///< median of the same steps; 0: the log does not say
   /// From the first of them to the last; both 0 where the log does not say when they were.
@@ -128,6 +137,7 @@ struct TelemetryReport {
   std::vector<GaugeReport> gauges;
   std::vector<MeterReport> meters;
   CollectiveTimings collectives;
+  std::vector<std::string> notes;  ///< what was left out, one sentence each
 };
 
 /// The part of it about one training log.

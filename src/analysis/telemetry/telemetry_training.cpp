@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/telemetry.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -39,9 +41,11 @@ void add_node(const run::Device& node, const run::TrainingLog& training, const r
   const double length = seconds(run.end_ns - run.start_ns);
   report.node_energy_j += energy_j(power.samples, run.start_ns, run.end_ns) / efficiency;
   report.mean_times_time_j += *mean * length / efficiency;
+  const TimeSpan whole{run.start_ns, run.end_ns};
+  const double unread_s = length - length_s(without(whole, gaps_in(power.samples)));
   const int64_t covered = std::min(run.end_ns, power.samples.back().time_ns) -
                           std::max(run.start_ns, power.samples.front().time_ns);
-  report.covered_fraction += std::max(0.0, seconds(covered) / length);
+  report.covered_fraction += std::max(0.0, seconds(covered) - unread_s) / length;
   double joules = 0, time = 0;
   for (const run::Phase& phase : training.phases) {
     if (phase.name != "block") continue;
@@ -70,37 +74,51 @@ void finish(const run::TrainingLog& training, TrainingReport& report) {
         report.training_node_w * static_cast<double>(report.nodes) / report.samples_per_s;
 }
 
-void add_step(const run::TrainingStep& step, std::vector<double>& seconds,
-              std::vector<double>& rates, LoggedSteps& result) {
-  seconds.push_back(step.seconds);
-  if (step.tokens_per_s_per_gpu > 0) rates.push_back(step.tokens_per_s_per_gpu);
-  if (step.seconds <= result.slowest_s) return;
-  result.slowest_s = step.seconds;
-  result.slowest_step = step.number;
+/// The usual distance of two lines' numbers; a program that was started again counts back.
+int64_t steps_a_line(const std::vector<run::TrainingStep>& steps) {
+  std::vector<double> distances;
+  for (size_t i = 1; i < steps.size(); ++i)
+    if (steps[i].number > steps[i - 1].number)
+      distances.push_back(static_cast<double>(steps[i].number - steps[i - 1].number));
+  return std::max<int64_t>(1, std::llround(percentile(distances, 0.5)));
+}
+
+void find_slowest(std::span<const run::TrainingStep> steps, LoggedSteps& result) {
+  if (steps.size() > 1) steps = steps.subspan(1);
+  const auto slowest = std::ranges::max_element(steps, {}, &run::TrainingStep::seconds);
+  result.slowest_s = slowest->seconds;
+  result.slowest_step = slowest->number;
+  std::vector<double> all = base::mapped(steps, &run::TrainingStep::seconds);
+  result.p95_s = percentile(all, 0.95);
+}
+
+/// From the first to the last, where the log says when.
+void find_span(std::span<const run::TrainingStep> steps, LoggedSteps& result) {
+  const run::TrainingStep &first = steps.front(), &last = steps.back();
+  const auto lines = static_cast<double>(result.steps_a_line);
+  const int64_t start = first.end_ns - std::llround(first.seconds * lines * kNanoseconds);
+  if (first.end_ns <= 0 || last.end_ns <= start) return;
+  result.start_ns = start;
+  result.end_ns = last.end_ns;
 }
 
 }  // namespace
 
 LoggedSteps logged_steps(const run::TrainingLog& training) {
   LoggedSteps result;
-  result.steps = static_cast<int64_t>(training.steps.size());
-  std::vector<double> late, rates;
-  const size_t half = training.steps.size() / 2;
-  for (size_t i = half; i < training.steps.size(); ++i)
-    add_step(training.steps[i], late, rates, result);
-  if (late.empty()) return result;
-  const run::TrainingStep &first = training.steps[half], &last = training.steps.back();
-  const int64_t start = first.end_ns - std::llround(first.seconds * kNanoseconds);
-  if (first.end_ns > 0 && last.end_ns > start) {
-    result.start_ns = start;
-    result.end_ns = last.end_ns;
-  }
+  if (training.steps.empty()) return result;
+  result.steps_a_line = steps_a_line(training.steps);
+  result.steps = static_cast<int64_t>(training.steps.size()) * result.steps_a_line;
+  find_slowest(training.steps, result);
+  const auto half = std::span(training.steps).subspan(training.steps.size() / 2);
+  find_span(half, result);
+  std::vector<double> late = base::mapped(half, &run::TrainingStep::seconds), rates;
+  for (const run::TrainingStep& step : half)
+    if (step.tokens_per_s_per_gpu > 0) rates.push_back(step.tokens_per_s_per_gpu);
   std::ranges::sort(late);
   result.median_s = (late[(late.size() - 1) / 2] + late[late.size() / 2]) / 2;
   result.low_s = percentile(late, 0.1);
   result.high_s = percentile(late, 0.9);
-  result.p95_s = percentile(late, 0.95);
-  std::ranges::sort(rates);
   result.tokens_per_s_per_gpu = percentile(rates, 0.5);
   return result;
 }
@@ -108,7 +126,7 @@ LoggedSteps logged_steps(const run::TrainingLog& training) {
 LoggedSteps logged_steps(const run::DeviceLog& log) {
   LoggedSteps most;
   for (const run::TrainingLog& training : log.training)
-    if (static_cast<int64_t>(training.steps.size()) > most.steps) most = logged_steps(training);
+    if (LoggedSteps logged = logged_steps(training); logged.steps > most.steps) most = logged;
   return most;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/telemetry_updates.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::analysis {
@@ -50,14 +51,14 @@ constexpr std::array kAdvice = std::to_array<ReasonAdvice>({
 }  // namespace
 
 std::optional<Throttling> throttling_between(const run::Series& reasons, int64_t from_ns,
-                                             int64_t to_ns) {
+                                             int64_t to_ns, int64_t longest_ns) {
   std::array<double, run::kEventReasons.size()> held{};
   double throttled = 0, time = 0;
   const std::vector<run::Sample>& samples = reasons.samples;
   for (size_t i = 0; i + 1 < samples.size(); ++i) {
     const int64_t from = std::max(from_ns, samples[i].time_ns),
                   to = std::min(to_ns, samples[i + 1].time_ns);
-    if (to <= from) continue;
+    if (to <= from || samples[i + 1].time_ns - samples[i].time_ns > longest_ns) continue;
     const int64_t bits = causes(static_cast<int64_t>(samples[i].value));
     const double dt = seconds(to - from);
     time += dt;
@@ -92,7 +93,11 @@ std::vector<ReasonShare> counted_reasons(const run::Device& gpu) {
     if (series == nullptr || series->samples.size() < 2) continue;
     const int64_t from = series->samples.front().time_ns, to = series->samples.back().time_ns;
     if (to <= from) continue;
-    const double share = std::min(1.0, counted(series->samples, from, to) / seconds(to - from));
+    double held = 0;
+    const std::vector<TimeSpan> recorded = without({from, to}, gaps_in(series->samples));
+    for (const TimeSpan& span : recorded)
+      held += counted(series->samples, span.from_ns, span.to_ns);
+    const double share = std::min(1.0, held / length_s(recorded));
     if (share > 0) shares.push_back({counter.reason, share});
   }
   return shares;
@@ -102,7 +107,8 @@ std::optional<Throttling> throttling_of(const run::Device& gpu) {
   const run::Series* reasons = gpu.find(Metric::kEventReasons);
   if (reasons != nullptr && reasons->samples.size() >= 2)
     return throttling_between(*reasons, reasons->samples.front().time_ns,
-                              reasons->samples.back().time_ns);
+                              reasons->samples.back().time_ns,
+                              longest_distance_ns(reasons->samples));
   Throttling result{0, counted_reasons(gpu)};
   std::erase_if(result.reasons, [](const auto& share) { return share.reason == "sync_boost"; });
   if (result.reasons.empty()) return std::nullopt;

@@ -33,9 +33,9 @@ struct Throttling {
 };
 
 /// Of a series of event reasons from one time to another, each reading standing until the next one;
-/// nothing where none stands.
+/// nothing where none stands. Between readings further apart than `longest_ns` none stands.
 std::optional<Throttling> throttling_between(const run::Series& reasons, int64_t from_ns,
-                                             int64_t to_ns);
+                                             int64_t to_ns, int64_t longest_ns = INT64_MAX);
 /// Over all a GPU's readings: of its event reasons, else of its counters of time by reason. Of
 /// counters the fraction is the largest share: how far reasons overlap, they do not say.
 std::optional<Throttling> throttling_of(const run::Device& gpu);

@@ -142,7 +142,8 @@ bool add_event(const ScalarEvent& event, ScalarSteps& steps) {
   if (event.step < 0 ||
       !(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
     return false;
-  steps.begin(event.step, std::llround(event.wall_s * kNsPerSecond));
+  const auto written_ns = static_cast<int64_t>(std::llround(event.wall_s * kNsPerSecond));
+  steps.begin(event.step, written_ns, written_ns);
   for (const auto& [tag, value] : event.scalars) steps.add(tag, value);
   return true;
 }

@@ -18,9 +18,12 @@ constexpr std::string_view kRateTag = "throughput(tps)";
 
 }  // namespace
 
-void ScalarSteps::begin(int64_t step, int64_t time_ns) {
-  current_ = &steps_.try_emplace(step).first->second;
-  if (current_->first_ns == 0) current_->first_ns = time_ns;
+void ScalarSteps::begin(int64_t step, int64_t time_ns, int64_t written_ns) {
+  const auto [at, is_new] = steps_.try_emplace({starts_, step});
+  current_ = &at->second;
+  if (!is_new) return;
+  current_->first_ns = time_ns;
+  current_->written_ns = written_ns;
 }
 
 void ScalarSteps::add(std::string_view name, double value) {
@@ -33,11 +36,15 @@ void ScalarSteps::add(std::string_view name, double value) {
 std::vector<run::TrainingStep> ScalarSteps::take() const {
   std::vector<run::TrainingStep> result;
   StepReader reader;
-  for (const auto& [number, step] : steps_) {
+  int64_t start = 0;
+  for (const auto& [key, step] : steps_) {
     if (any_seconds_ && !step.seconds) continue;
-    const auto ended =
-        reader.take({number, step.seconds, step.first_ns, step.tokens_per_s_per_gpu});
-    if (ended) result.push_back(*ended);
+    if (key.first != start) reader = {};
+    start = key.first;
+    auto ended = reader.take({key.second, step.seconds, step.first_ns, step.tokens_per_s_per_gpu});
+    if (!ended) continue;
+    ended->end_ns = step.written_ns;
+    result.push_back(*ended);
   }
   return result;
 }

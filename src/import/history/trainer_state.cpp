@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <cmath>
+
 #include "import/bytes/whole_text.h"
 #include "import/history/scalar_steps.h"
 #include "import/telemetry/readers.h"
 
 // transformers/trainer_callback.py, TrainerState: entries of `log_history` have a step and no time;
 // the last one, written when training ends, has the time of all (`train_runtime`, in seconds).
+// transformers/trainer_pt_utils.py, save_metrics: all_results.json and train_results.json hold that
+// time and `train_steps_per_second`, rounded to three decimals.
 
 namespace ergometer::importer {
 namespace {
@@ -76,6 +80,37 @@ base::Result<void> read_trainer_state(std::string_view text, LogBuilder& log) {
       fmt::format("{}: one step time, the mean of {} steps: train_runtime less {:.4g} s of "
                   "evaluation; of a run that was resumed it is too short",
                   log.file(), mean->number, times.evaluations_s));
+  add_training({*mean}, log);
+  return {};
+}
+
+bool is_trainer_results(std::string_view text) {
+  const auto has = [&](std::string_view key) { return text.find(key) != std::string_view::npos; };
+  return has("\"train_runtime\"") && has("\"train_steps_per_second\"") && !has("\"traceEvents\"");
+}
+
+base::Result<void> read_trainer_results(std::string_view text, LogBuilder& log) {
+  const simdjson::padded_string padded(text);
+  simdjson::dom::parser parser;
+  element results;
+  if (const auto error = parser.parse(padded).get(results); error != simdjson::SUCCESS)
+    return json_error(log.file(), text, std::string::npos, simdjson::error_message(error));
+  const auto rate = number_in(results, "train_steps_per_second");
+  TrainerTimes times;
+  times.runtime_s = number_in(results, "train_runtime");
+  if (times.runtime_s && rate) times.steps = std::round(*times.runtime_s * *rate);
+  const auto mean = times.mean();
+  if (!mean) {
+    log.note(
+        fmt::format("{}: no step time can be told by its train_runtime and "
+                    "train_steps_per_second",
+                    log.file()));
+    return {};
+  }
+  log.note(
+      fmt::format("{}: one step time, the mean of {} steps, evaluations within; of a run that was "
+                  "resumed it is too short: trainer_state.json says more",
+                  log.file(), mean->number));
   add_training({*mean}, log);
   return {};
 }

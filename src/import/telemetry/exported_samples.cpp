@@ -133,9 +133,9 @@ void ExportedSamples::add(std::string_view name, const std::vector<Label>& label
   const std::string host(label(labels, {"Hostname", "hostname", "host", "node", "instance"}));
   const std::string uuid(label(labels, {"UUID", "uuid"}));
   const std::string_view index = label(labels, {"gpu", "card", "gpu_id", "index", "device"});
-  const std::string part(label(labels, {"GPU_I_ID"}));
-  const std::string id = fmt::format("{} {}", index.empty() ? uuid : index, part);
+  const std::string id(index.empty() ? uuid : index);
   const size_t device = log_.device_number(run::DeviceKind::kGpu, host, id);
+  if (!is_of_board(device, known->metric, label(labels, {"GPU_I_ID"}))) return;
   run::Device& d = log_.device_at(device);
   d.index = index_of(index);
   if (!uuid.empty()) d.uuid = uuid;
@@ -144,6 +144,24 @@ void ExportedSamples::add(std::string_view name, const std::vector<Label>& label
   if (time_ns < 0) ++untimed_;
   log_.add(device, known->metric, time_ns < 0 ? 0 : time_ns, value * known->factor);
   ++taken_;
+}
+
+/// Instances of a GPU (MIG) share its board, whose readings stand at each of them: they count once.
+/// What is an instance's own is not the GPU's.
+bool ExportedSamples::is_of_board(size_t device, run::Metric metric, std::string_view instance) {
+  if (instance.empty()) return true;
+  const bool own = metric == Metric::kMemoryUsed || metric == Metric::kGpuUtilization ||
+                   metric == Metric::kMemoryUtilization || metric == Metric::kPcieSentRate ||
+                   metric == Metric::kPcieReceivedRate;
+  const char* const name = run::metric_info(metric).name;
+  if (own) {
+    log_.drop(fmt::format("{}: of a MIG instance alone, not of its GPU", name));
+    return false;
+  }
+  const auto [first, is_new] = instances_.emplace(std::pair(device, metric), instance);
+  if (first->second == instance) return true;
+  log_.drop(fmt::format("{}: of the GPU's board, once more at another MIG instance", name));
+  return false;
 }
 
 void ExportedSamples::finish() {

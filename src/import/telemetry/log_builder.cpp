@@ -10,6 +10,8 @@
 
 #include "base/collection.h"
 #include "base/file.h"
+#include "base/text.h"
+#include "import/telemetry/join_devices.h"
 
 namespace ergometer::importer {
 namespace {
@@ -108,6 +110,23 @@ void LogBuilder::note(std::string text) {
   if (!base::contains(notes, text)) notes.push_back(std::move(text));
 }
 
+/// One jump is a clock that was set back, as in autumn, or a file behind its successor.
+void LogBuilder::note_jump(const run::Device& device, const run::Series& series) {
+  constexpr int64_t kSecond = 1'000'000'000, kJitter = 10 * kSecond;
+  int64_t jumps = 0, back_ns = 0;
+  for (size_t i = 1; i < series.samples.size(); ++i) {
+    const int64_t by = series.samples[i - 1].time_ns - series.samples[i].time_ns;
+    if (by > 0) ++jumps;
+    back_ns = std::max(back_ns, by);
+  }
+  if (jumps != 1 || back_ns < kJitter) return;
+  note(
+      fmt::format("{}: times jump back once, by {} s: a clock that was set back, or a recording "
+                  "behind a later one; where both hold readings of a time, they are mixed and the "
+                  "time counts once",
+                  device.file, base::format_count(back_ns / kSecond)));
+}
+
 void LogBuilder::sort_samples() {
   const auto earlier = [](const run::Sample& a, const run::Sample& b) {
     return a.time_ns < b.time_ns;
@@ -115,6 +134,7 @@ void LogBuilder::sort_samples() {
   for (run::Device& device : log_.devices) {
     for (run::Series& series : device.series) {
       if (std::ranges::is_sorted(series.samples, earlier)) continue;
+      note_jump(device, series);
       std::ranges::stable_sort(series.samples, earlier);
       note(fmt::format("{}: readings of {} are not in order of time; they are sorted", device.file,
                        run::metric_info(series.metric).name));
@@ -172,6 +192,7 @@ run::DeviceLog LogBuilder::finish() {
   turns_.clear();
   for (std::string& text : twins_) note(std::move(text));
   sort_samples();
+  for (std::string& text : join_gpus(log_.devices)) note(std::move(text));
   std::ranges::stable_sort(log_.devices,
                            [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
   number_ranks();

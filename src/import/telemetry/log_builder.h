@@ -55,6 +55,7 @@ class LogBuilder {
   run::DeviceLog finish();
 
  private:
+  void note_jump(const run::Device& device, const run::Series& series);
   void sort_samples();
   void number_ranks();
 

@@ -32,6 +32,10 @@ base::Result<void> read_pair_list(std::string_view text, LogBuilder& log);
 bool is_mllog(std::string_view text);
 base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
 
+/// What Trainer's scripts leave of a run (all_results.json, train_results.json): the same mean.
+bool is_trainer_results(std::string_view text);
+base::Result<void> read_trainer_results(std::string_view text, LogBuilder& log);
+
 /// What a training program prints: steps and how long each took (step_lines.h).
 bool is_step_log(std::string_view text);
 base::Result<void> read_step_log(std::string_view text, LogBuilder& log);
@@ -126,8 +130,11 @@ class ExportedSamples {
   int64_t taken() const { return taken_; }
 
  private:
+  bool is_of_board(size_t device, run::Metric metric, std::string_view instance);
+
   LogBuilder& log_;
   int64_t taken_ = 0, untimed_ = 0;
+  std::map<std::pair<size_t, run::Metric>, std::string> instances_;  ///< whose readings are taken
   std::map<std::string, int64_t, std::less<>> unknown_;
 };
 

@@ -1,5 +1,7 @@
 #include "import/telemetry/step_lines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -11,17 +13,20 @@
 //   Megatron-LM, Megatron-Bridge
 //     " [2024-05-15 09:12:33.123456] iteration        5/      20 | consumed samples: ... | elapsed
 //     time per iteration (ms): 4213.7 | ..."
+//   Megatron-DeepSpeed writes the same in seconds: "elapsed time per iteration (s): 4.21"
 //   NeMo 2      "Training epoch 0, iteration 4/99 | ... | train_step_timing in s: 4.21"
 //   NeMo 1      "Epoch 0: :  5%|... global_step=4.000, ..., train_step_timing in s=4.210]"
 //   torchtitan  "[titan] 2025-02-25 02:12:33,161 - root - INFO - step:  5  loss:  8.1  memory: ...
-//     tps: 6,012  ..." with or without colours: what a step took is the time between two lines
+//     tps: 6,012  ..." with or without colours: what a step took is the time between two lines, or
+//     from "validate step:  5  loss: ...", which ends a validation behind the step
 //   nanotron    "... iteration: 10 / 100 | consumed_tokens: 41.9M | elapsed_time_per_iteration_ms:
 //     1.23K | ... | tokens_per_sec_per_gpu: 3.41K | ...": numbers of three digits
 //   DeepSpeed   "[2023-05-15 09:12:33,123] [INFO] [timer.py:260:stop] epoch=0/micro_step=20/
 //     global_step=10, RunningAvgSamplesPerSec=3.2, CurrSamplesPerSec=3.3, ..." every tenth step
 //   Trainer     "{'train_runtime': 421.3, 'train_samples_per_second': 3.8,
-//     'train_steps_per_second': 0.237, ...}" at the end: the mean of all steps, evaluations within;
-//     its lines before that say neither a step nor a time
+//     'train_steps_per_second': 0.237, ...}" at the end: the mean of all steps. In its time lie
+//     evaluations ("{'eval_loss': ..., 'eval_runtime': 27.0, ...}"), in its steps those before a
+//     checkpoint ("Continuing training from global step 200"). Other lines say no step and no time
 
 namespace ergometer::importer {
 namespace {
@@ -30,7 +35,7 @@ constexpr double kLongestStep = 1e6, kMostSteps = 1e12;
 constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
 constexpr std::string_view kElapsedMs = kStepMarks[0], kTimingS = kStepMarks[1],
                            kNanotronMs = kStepMarks[2], kDeepSpeedRate = kStepMarks[3],
-                           kTrainerRuntime = kStepMarks[5];
+                           kTrainerRuntime = kStepMarks[5], kElapsedS = kStepMarks[6];
 
 /// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
 std::optional<double> value_behind(std::string_view line, std::string_view mark) {
@@ -73,6 +78,7 @@ std::optional<int64_t> stamp_in(std::string_view line) {
 std::optional<StepLine> with_duration(std::string_view line) {
   auto seconds = value_behind(line, kElapsedMs);
   if (seconds) *seconds *= kMillisecond;
+  if (!seconds) seconds = value_behind(line, kElapsedS);
   if (!seconds) seconds = value_behind(line, kTimingS);
   if (!seconds || *seconds <= 0 || *seconds > kLongestStep) return std::nullopt;
   auto number = value_behind(line, "iteration ");
@@ -106,7 +112,7 @@ std::optional<StepLine> of_trainer(std::string_view line) {
   if (!runtime || !rate || !(*runtime > 0 && *runtime * *rate <= kMostSteps)) return std::nullopt;
   const double steps = std::round(*runtime * *rate);
   if (steps < 1 || *runtime / steps > kLongestStep) return std::nullopt;
-  return StepLine{static_cast<int64_t>(steps), *runtime / steps, 0, 0};
+  return StepLine{static_cast<int64_t>(steps), *runtime / steps, 0, 0, false, true};
 }
 
 /// Without the escapes that colour it: ESC [ ... m.
@@ -139,7 +145,8 @@ std::optional<StepLine> with_stamp(std::string_view line) {
   const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
   // What stood inside an escape is gone.
   if (!number || !stamp || !has("loss:") || !has("tps:")) return std::nullopt;
-  return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp, rate_in(text)};
+  return StepLine{static_cast<int64_t>(*number), std::nullopt, *stamp, rate_in(text),
+                  has("validate step:")};
 }
 
 }  // namespace
@@ -150,7 +157,53 @@ std::optional<StepLine> step_line(std::string_view line) {
   return std::nullopt;
 }
 
+void StepReader::look_at_trainer(std::string_view line) {
+  if (line.find("***** Running training *****") != std::string_view::npos)
+    evaluations_s_ = skipped_steps_ = 0;
+  evaluations_s_ += value_behind(line, "'eval_runtime':").value_or(0);
+  if (const auto step = value_behind(line, "Continuing training from global step"))
+    skipped_steps_ = *step;
+}
+
+/// False where nothing is left.
+bool StepReader::without_evaluations(StepLine& line) {
+  const double steps = static_cast<double>(line.number) - skipped_steps_;
+  const double all_s = *line.seconds * static_cast<double>(line.number) - evaluations_s_;
+  if (!(steps >= 1 && all_s > 0)) return false;
+  line.seconds = all_s / steps;
+  mean_of_ = std::llround(steps);
+  left_out_s_ = evaluations_s_;
+  return true;
+}
+
+std::optional<run::TrainingStep> StepReader::take(std::string_view text) {
+  look_at_trainer(text);
+  auto line = step_line(text);
+  if (!line || (line->whole_run && !without_evaluations(*line))) return std::nullopt;
+  return take(*line);
+}
+
+std::vector<std::string> StepReader::notes(std::string_view file) const {
+  std::vector<std::string> notes;
+  if (validations_ > 0)
+    notes.push_back(
+        fmt::format("{}: the time of {} validations is left out of the steps", file, validations_));
+  if (mean_of_ > 0)
+    notes.push_back(
+        fmt::format("{}: one step time, the mean of {} steps: train_runtime less {:.4g} "
+                    "s of evaluation",
+                    file, mean_of_, left_out_s_));
+  return notes;
+}
+
 std::optional<run::TrainingStep> StepReader::take(const StepLine& line) {
+  if (line.validation) {
+    // Every rank prints the line; what the step before took is told by its own.
+    if (!last_ || !last_->validation || last_->number != line.number) ++validations_;
+    last_ = line;
+    last_ended_ = true;
+    return std::nullopt;
+  }
   const bool again = last_ && line.number == last_->number;
   if (again && (last_ended_ || !line.seconds)) return std::nullopt;
   std::optional<double> seconds = line.seconds;

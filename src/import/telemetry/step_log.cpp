@@ -37,11 +37,10 @@ base::Result<void> read_step_log(std::string_view text, LogBuilder& log) {
   StepReader reader;
   run::TrainingLog training;
   for_each_line(text, [&](std::string_view line) {
-    const auto step = step_line(line);
-    if (const auto ended = step ? reader.take(*step) : std::nullopt)
-      training.steps.push_back(*ended);
+    if (const auto ended = reader.take(line)) training.steps.push_back(*ended);
     return true;
   });
+  for (std::string& note : reader.notes(log.file())) log.note(std::move(note));
   training.file = log.file();
   training.job = stem_of(log.file());
   log.log().training.push_back(std::move(training));

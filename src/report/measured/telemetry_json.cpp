@@ -89,6 +89,13 @@ void write_energies(JsonWriter& json, const DeviceReport& device) {
   json.end_object().member("energy_disagreement_pct", device.disagreement_pct);
 }
 
+void write_spans(JsonWriter& json, const char* name, const std::vector<analysis::TimeSpan>& spans) {
+  if (spans.empty()) return;
+  json.rows(name, spans, [&](const analysis::TimeSpan& span) {
+    json.member("start_ns", span.from_ns).member("end_ns", span.to_ns);
+  });
+}
+
 void write_traffic(JsonWriter& json, const DeviceReport& device) {
   if (device.traffic.empty()) return;
   json.rows("traffic", device.traffic, [&](const DeviceReport::Traffic& traffic) {
@@ -117,6 +124,8 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
   if (!device.uuid.empty()) json.member("uuid", device.uuid);
   json.member("host", device.host).member("file", device.file);
   json.member("start_ns", device.start_ns).member("end_ns", device.end_ns);
+  write_spans(json, "gaps", device.gaps);
+  write_spans(json, "energy_counter_resets", device.resets);
   write_power_of(json, device);
   write_energies(json, device);
   write_levels(json, "gpu_c", device.gpu_c);
@@ -152,21 +161,31 @@ void write_devices_if_any(JsonWriter& json, const char* name, run::DeviceKind ki
     write_devices(json, name, kind, devices);
 }
 
-void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport>& all) {
-  json.objects("training", all, [&](const analysis::TrainingReport& t) {
-    json.member("file", t.file).member("benchmark", t.benchmark).member("platform", t.platform);
-    json.member("run_s", t.run_s).member("nodes", t.nodes);
+/// From run_start to run_stop; of power only where a node's was read.
+void write_training_run(JsonWriter& json, const analysis::TrainingReport& t) {
+  json.member("run_s", t.run_s).member("nodes", t.nodes);
+  if (t.nodes > 0) {
     json.member("node_energy_j", t.node_energy_j);
     json.member("mean_power_times_time_j", t.mean_times_time_j);
     json.member("energy_disagreement_pct", t.disagreement_pct);
-    json.member("interconnect_energy_j", t.interconnect_energy_j);
     json.member("mean_node_w", t.mean_node_w).member("peak_node_w", t.peak_node_w);
     json.member("training_node_w", t.training_node_w);
     json.member("covered_fraction", t.covered_fraction);
-    json.member("samples_per_s", t.samples_per_s);
-    json.member("energy_per_sample_j", t.energy_per_sample_j);
+  }
+  if (t.interconnect_energy_j > 0) json.member("interconnect_energy_j", t.interconnect_energy_j);
+  if (t.samples_per_s > 0) json.member("samples_per_s", t.samples_per_s);
+  if (t.energy_per_sample_j > 0) json.member("energy_per_sample_j", t.energy_per_sample_j);
+}
+
+void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport>& all) {
+  json.objects("training", all, [&](const analysis::TrainingReport& t) {
+    json.member("file", t.file);
+    if (!t.benchmark.empty()) json.member("benchmark", t.benchmark);
+    if (!t.platform.empty()) json.member("platform", t.platform);
+    if (t.run_s > 0) write_training_run(json, t);
     if (t.logged.steps > 0) {
-      json.member("steps", t.logged.steps).member("step_time_s", t.logged.median_s);
+      json.member("steps", t.logged.steps).member("steps_a_line", t.logged.steps_a_line);
+      json.member("step_time_s", t.logged.median_s);
       json.member("step_time_s_p10", t.logged.low_s).member("step_time_s_p90", t.logged.high_s);
       json.member("step_time_s_p95", t.logged.p95_s).member("slowest_step_s", t.logged.slowest_s);
       json.member("slowest_step", t.logged.slowest_step);
@@ -227,8 +246,11 @@ void write_collectives(JsonWriter& json, const analysis::CollectiveTimings& timi
   });
 }
 
-void write_read(JsonWriter& json, const run::DeviceLog& log) {
-  json.list("notes", log.notes);
+void write_read(JsonWriter& json, const run::DeviceLog& log,
+                const analysis::TelemetryReport& report) {
+  std::vector<std::string> notes = log.notes;
+  notes.insert(notes.end(), report.notes.begin(), report.notes.end());
+  json.list("notes", notes);
   write_records(json, "dropped", log.dropped, run::kDroppedColumns);
 }
 
@@ -258,7 +280,7 @@ void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
   write_records(json, "power_limits", log.power_limits, run::kPowerLimitColumns);
   write_gauges(json, report.gauges);
   write_collectives(json, report.collectives);
-  write_read(json, log);
+  write_read(json, log, report);
   json.end_object();
 }
 

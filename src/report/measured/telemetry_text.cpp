@@ -181,22 +181,33 @@ std::string reasons_line(const analysis::ThermalSummary& thermal) {
   return line;
 }
 
+std::string steps_text(const analysis::LoggedSteps& steps) {
+  const bool one = steps.steps_a_line == 1;
+  std::string out = fmt::format(
+      "  {} steps, median of the second half {} ({} to {}: 10th and 90th "
+      "percentile)\n",
+      base::format_count(steps.steps), base::format_seconds(steps.median_s),
+      base::format_seconds(steps.low_s), base::format_seconds(steps.high_s));
+  if (!one)
+    out += fmt::format("  each line is the mean of {} steps: a slow step is seen by a part\n",
+                       base::format_count(steps.steps_a_line));
+  if (steps.steps > steps.steps_a_line)
+    out += fmt::format("  behind the first {}: 95th percentile {}, slowest {} ({} {})\n",
+                       one ? "step" : "line", base::format_seconds(steps.p95_s),
+                       base::format_seconds(steps.slowest_s), one ? "step" : "line of step",
+                       steps.slowest_step);
+  if (steps.tokens_per_s_per_gpu > 0)
+    out += fmt::format("  {:.0f} tokens/s a GPU, median\n", steps.tokens_per_s_per_gpu);
+  return out;
+}
+
 std::string training_text(const std::vector<analysis::TrainingReport>& all,
                           const TextStyle& style) {
   std::string out;
   for (const analysis::TrainingReport& t : all) {
     if (t.logged.steps > 0) {
       out += heading(style, fmt::format("Training steps, {}", t.file));
-      out += fmt::format(
-          "  {} steps, median of the second half {} ({} to {}: 10th and 90th "
-          "percentile)\n",
-          base::format_count(t.logged.steps), base::format_seconds(t.logged.median_s),
-          base::format_seconds(t.logged.low_s), base::format_seconds(t.logged.high_s));
-      out += fmt::format("  95th percentile {}, slowest {} (step {})\n",
-                         base::format_seconds(t.logged.p95_s),
-                         base::format_seconds(t.logged.slowest_s), t.logged.slowest_step);
-      if (t.logged.tokens_per_s_per_gpu > 0)
-        out += fmt::format("  {:.0f} tokens/s a GPU, median\n", t.logged.tokens_per_s_per_gpu);
+      out += steps_text(t.logged);
     }
     if (t.run_s <= 0 && t.logged.steps > 0) continue;
     out += heading(style, fmt::format("{} ({}), {}", t.benchmark, t.platform, t.file));
@@ -265,11 +276,16 @@ std::string limits_text(const run::DeviceLog& log) {
                      base::format_count(static_cast<int64_t>(log.power_limits.size())), low, high);
 }
 
-std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
+std::string telemetry_notes(const std::vector<std::string>& notes, const TextStyle& style) {
   std::string out;
-  for (size_t i = 0; i < std::min(log.notes.size(), kMostLines); ++i)
-    out += paint(style, kDim, wrap("Note: " + log.notes[i], 98, 2)) + '\n';
-  out += more_line(log.notes.size(), kMostLines);
+  for (size_t i = 0; i < std::min(notes.size(), kMostLines); ++i)
+    out += paint(style, kDim, wrap("Note: " + notes[i], 98, 2)) + '\n';
+  return out + more_line(notes.size(), kMostLines);
+}
+
+std::string read_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
+                      const TextStyle& style) {
+  std::string out = telemetry_notes(report.notes, style) + telemetry_notes(log.notes, style);
   if (log.dropped.empty()) return out;
   out += heading(style, "Left out");
   for (size_t i = 0; i < std::min(log.dropped.size(), kMostLines); ++i) {
@@ -283,7 +299,7 @@ std::string read_text(const run::DeviceLog& log, const TextStyle& style) {
 
 std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryReport& report,
                            const TextStyle& style) {
-  if (!run::has_log(log)) return "No readings\n" + read_text(log, style);
+  if (!run::has_log(log)) return "No readings\n" + read_text(log, report, style);
   std::vector<const DeviceReport*> gpus, nodes, cpus;
   for (const DeviceReport& device : report.devices) {
     if (device.kind == run::DeviceKind::kGpu) gpus.push_back(&device);
@@ -301,7 +317,7 @@ std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryR
          throttled_text(gpus, style) + meters_text(report.meters, style) +
          training_text(report.training, style) + limits_text(log) +
          collectives_text(report.collectives, style) + gauges_text(report.gauges, style) +
-         read_text(log, style);
+         read_text(log, report, style);
 }
 
 }  // namespace ergometer::report

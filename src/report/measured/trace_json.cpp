@@ -95,6 +95,7 @@ void write_trace(JsonWriter& json, const analysis::TraceSummary& summary,
                  const std::vector<run::Dropped>& dropped) {
   json.key("trace").begin_object();
   json.array("ranks", summary.ranks, write_rank);
+  if (!summary.notes.empty()) json.list("notes", summary.notes);
   write_records(json, "dropped", dropped, run::kDroppedColumns);
   write_kernels(json, summary.kernels);
   write_collectives(json, summary.collectives);

@@ -61,6 +61,13 @@ std::string ranks_table(const analysis::TraceSummary& summary, bool more, const 
          '\n';
 }
 
+std::string trace_notes(const analysis::TraceSummary& summary, const TextStyle& style) {
+  std::string out;
+  for (const std::string& note : summary.notes)
+    out += paint(style, kDim, wrap("Note: " + note, 80, 2)) + '\n';
+  return out;
+}
+
 std::string step_text(const analysis::TraceSummary& summary, const TextStyle& style) {
   if (!summary.performance)
     return summary.different_gpus
@@ -159,11 +166,11 @@ std::string trace_text(const analysis::TraceSummary& summary,
                        const std::string& more) {
   std::string out = header(summary, style);
   for (const std::string& part :
-       {ranks_table(summary, !more.empty(), style), step_text(summary, style),
-        phases_text(summary, style), kernels_table(summary, style), operators_text(summary, style),
-        collectives_table(summary, style), graphs_text(summary.graphs, style),
-        taxes_text(summary, style), energy_text(summary, style), more,
-        findings_text(summary.findings, style), dropped_text(dropped)})
+       {ranks_table(summary, !more.empty(), style), trace_notes(summary, style),
+        step_text(summary, style), phases_text(summary, style), kernels_table(summary, style),
+        operators_text(summary, style), collectives_table(summary, style),
+        graphs_text(summary.graphs, style), taxes_text(summary, style), energy_text(summary, style),
+        more, findings_text(summary.findings, style), dropped_text(dropped)})
     if (!part.empty()) out += '\n' + part;
   return out;
 }

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "analysis/telemetry/telemetry.h"
+
+namespace ergometer::analysis {
+
+// What the reports of all devices say together; each fills its part of the report.
+
+void summarize_power(TelemetryReport& report);
+/// Nodes' power added up: peaks do not coincide, so at the times at which any node was read.
+void summarize_cluster(const run::DeviceLog& log, TelemetryReport& report);
+void summarize_heat(TelemetryReport& report);
+void summarize_gauges(const run::DeviceLog& log, TelemetryReport& report);
+/// A sentence on each kind of gap and reset, with the devices that have it.
+void note_gaps(TelemetryReport& report);
+
+}  // namespace ergometer::analysis
