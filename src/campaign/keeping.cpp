@@ -48,8 +48,7 @@ base::Result<void> check_endures(const Kept& kept, double work_s, const Outages&
   if (times.total() <= kMostTimes * work_s && times.failures <= kMostFailures) return {};
   return base::input_error(fmt::format(
       "the job is interrupted every {} ({} at worst) and takes {} to write a checkpoint: that "
-      "leaves "
-      "no time to train; allowed: a run of at most {:g} times its work and {:g} failures",
+      "leaves no time to train; allowed: a run of at most {:g} times its work and {:g} failures",
       base::format_seconds(1 / outages.per_s), base::format_seconds(1 / worst.per_s),
       base::format_seconds(kept.stop_s + kept.write_s), kMostTimes, kMostFailures));
 }

@@ -1,5 +1,7 @@
 #include "intake/script/inner_shell.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -11,6 +13,12 @@ namespace ergometer::intake {
 namespace {
 
 using InnerWords = std::vector<ShellText>;
+
+/// Programs whose containers do not get this script's variables, but those that they are given.
+bool is_container(std::string_view word) {
+  const std::string_view name = file_name(word);
+  return name == "docker" || name == "podman" || name == "kubectl" || name == "oc";
+}
 
 bool is_shell(std::string_view word) {
   const std::string_view name = file_name(word);
@@ -91,7 +99,9 @@ std::optional<size_t> behind_options(const std::vector<ShellText>& words, size_t
   return std::min(at, words.size());
 }
 
-std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
+namespace {
+
+std::optional<InnerShell> shell_here(const InnerWords& words) {
   const std::string_view first = file_name(words.front().text);
   const bool wrapped = is_wrapper(first);
   for (size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
@@ -110,6 +120,24 @@ std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
+  auto inner = shell_here(words);
+  for (size_t i = 0; inner && i < std::min(inner->begin, words.size()); ++i)
+    if (is_container(words[i].text)) inner->elsewhere = file_name(words[i].text);
+  return inner;
+}
+
+bool is_passed(const std::vector<ShellText>& words, std::string_view name) {
+  for (size_t at = 1; at < words.size() && !is_shell(words[at].text); ++at) {
+    const std::string& before = words[at - 1].text;
+    if (words[at].text == name && (before == "-e" || before == "--env")) return true;
+    if (words[at].text == fmt::format("--env={}", name)) return true;
+  }
+  return false;
+}
+
 void export_list(std::string_view list, ShellState& state) {
   for (const std::string& part : base::split(list, ','))
     if (const size_t equals = part.find('='); sets_variable(part))
@@ -117,11 +145,11 @@ void export_list(std::string_view list, ShellState& state) {
 }
 
 void set_exported(const std::vector<ShellText>& words, ShellState& state) {
-  bool after_env = false;
+  bool after_env = false, container = false;
   const std::string_view first = file_name(words.front().text);
-  const bool container = first == "docker" || first == "podman";
   for (size_t at = 0; at < words.size(); ++at) {
     const std::string& word = words[at].text;
+    container = container || is_container(word);
     if (is_shell(word) || is_script(word)) return;
     after_env =
         after_env || file_name(word) == "env" || (container && (word == "-e" || word == "--env"));

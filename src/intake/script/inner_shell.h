@@ -15,8 +15,8 @@ struct InnerShell {
   std::string text;
   size_t begin = 0;      ///< words in front of it are launchers
   size_t arguments = 0;  ///< where $1 is
-  /// The program whose shell does not get this script's variables (ssh, tmux); empty: it gets what
-  /// is exported.
+  /// The program whose shell does not get this script's variables (ssh, tmux, docker); empty: it
+  /// gets what is exported.
   std::string elsewhere;
   std::string terminal;  ///< not empty: `text` is typed behind what was typed there before
 };
@@ -42,6 +42,8 @@ bool is_wrapper(std::string_view word);
 bool sets_variable(std::string_view word);
 /// The variables of a list as `--export` takes it: "ALL,NAME=VALUE,OTHER".
 void export_list(std::string_view list, ShellState& state);
+/// Whether `docker run -e NAME` passes this variable as it is here.
+bool is_passed(const std::vector<ShellText>& words, std::string_view name);
 /// Variables that `sbatch --export=ALL,NAME=VALUE`, `env NAME=VALUE`, `qsub -v NAME=VALUE` or
 /// `docker run -e NAME=VALUE` give an inner script.
 void set_exported(const std::vector<ShellText>& words, ShellState& state);

@@ -210,7 +210,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
     state_.functions.clear();
     state_.no_globs = state_.null_globs = state_.any_case = state_.stops_at_error = false;
     state_.arguments = behind(words, inner.arguments);
-    if (!inner.elsewhere.empty()) hide_variables(inner.elsewhere);
+    if (!inner.elsewhere.empty()) hide_variables(inner.elsewhere, words);
     set_exported(words, state_);
     set_batch_variables(*text, words, session_, state_);
     const std::string name = session_.name;
@@ -236,9 +236,9 @@ void ScriptRunner::keep_exported() {
 }
 
 /// What the other shell has of these names is not known; --env says it.
-void ScriptRunner::hide_variables(const std::string& program) {
+void ScriptRunner::hide_variables(const std::string& program, const Words& words) {
   for (auto& [name, variable] : state_.variables) {
-    if (session_.given.contains(name)) continue;
+    if (session_.given.contains(name) || is_passed(words, name)) continue;
     variable = {};
     variable.items = {{session_.unknowns.mark(fmt::format(
                            "the variable {} of the shell that {} starts (--env {}=VALUE says it)",

@@ -152,7 +152,7 @@ class ScriptRunner {
   void record(const Words& words);
   Flow run_inner_shell(const Words& words, const InnerShell& inner, Streams streams);
   void keep_exported();
-  void hide_variables(const std::string& program);
+  void hide_variables(const std::string& program, const Words& words);
   std::string text_of_inner(const InnerShell& inner);
   std::optional<std::string> script_of(const std::string& path);
   ShellRun& run_;
