@@ -202,7 +202,10 @@ test('GPUs of several kinds: who works and who waits', async () => {
     { gpu: 'H100-SXM5-80GB', node: 'hgx-h100', mean_w_per_gpu: 361, peak_w_per_gpu: 721, nodes_mean_w: 9500, energy_j_per_step: 107000,
       gpu_energy_j_per_step: 65000, mean_gpu_c: 48.4, max_gpu_c: 58.5, mean_clock_mhz: 1979, throttled_time_fraction: 0.03 },
   ];
+  const cluster = mixed.runs[0].summary.job.cluster;
+  cluster.groups = [{ gpu: 'A100-SXM4-80GB' }, { gpu: 'H100-SXM5-80GB' }, { gpu: 'H100-SXM5-80GB' }];
   const other = await open(browser, pageWith(mixed, 'mixed'));
+  assert.match(await other.locator('h1').first().textContent(), / × A100-SXM4-80GB and H100-SXM5-80GB/);
   const rows = other.locator('#at-gpu-kinds tbody tr');
   assert.deepEqual(await rows.nth(1).locator('td').allTextContents(),
     ['H100-SXM5-80GB', 'hgx-h100', '16', '16-31', '1', '3 s', '1 s', '4 s']);

@@ -22,10 +22,17 @@ export function layoutName(summary: Summary | undefined): string {
   return sizes.length > 0 ? sizes.join("-") : p.dp ? `DP${String(p.dp)}` : "";
 }
 
+/** "64 × H200", "32 × A100 and H100" where nodes are unlike; whole names, or (`family`) what stands before the first dash. */
+export function gpusOf(cluster: Record<string, unknown> | undefined, family = false): string {
+  if (!cluster?.gpus) return "";
+  const groups = Array.isArray(cluster.groups) ? (cluster.groups as { gpu?: string }[]) : [cluster as { gpu?: string }];
+  const names = groups.map(({ gpu }) => (family ? String(gpu ?? "GPU").split("-")[0] : String(gpu ?? "GPU")));
+  return `${Number(cluster.gpus).toLocaleString("en")} × ${[...new Set(names)].join(" and ")}`;
+}
+
 /** "llama3-70b, TP4-PP4 on 64 × H200": what one job is, in a line. */
 export function jobTitle(summary: Summary): string {
-  const [model, layout, cluster] = [modelName(summary), layoutName(summary), part(summary, "cluster")];
-  const gpus = cluster?.gpus ? `${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU")}` : "";
+  const [model, layout, gpus] = [modelName(summary), layoutName(summary), gpusOf(part(summary, "cluster"))];
   const what = [model, layout].filter(Boolean).join(", ");
   return what && gpus ? `${what} on ${gpus}` : what || gpus;
 }
@@ -45,10 +52,7 @@ const kModes: Record<string, string> = { lora: "LoRA", decode: "inference" };
 export const modeName = (summary: Summary | undefined): string => kModes[String(part(summary, "training")?.mode)] ?? "";
 
 /** "32 × H200": GPUs by how many and what family. */
-export function machineName(summary: Summary | undefined): string {
-  const cluster = part(summary, "cluster");
-  return cluster?.gpus ? `${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU").split("-")[0]}` : "";
-}
+export const machineName = (summary: Summary | undefined): string => gpusOf(part(summary, "cluster"), true);
 
 /** "gpt3-175b TP2-PP16 on 32 × H200, recomputed, overlapped": what tells jobs of a study apart. */
 export function jobName(summary: Summary | undefined): string {

@@ -1,5 +1,5 @@
 import type { Summary } from "../document";
-import { modelName } from "./job_words";
+import { gpusOf, modelName } from "./job_words";
 
 /** A number of the summary that is shown, compared and put on axes. */
 export interface Metric {
@@ -76,7 +76,7 @@ export function jobLine(summary: Summary): string {
   const parts: string[] = [];
   const model = modelName(summary);
   if (model) parts.push(model);
-  if (cluster?.gpus) parts.push(`${Number(cluster.gpus).toLocaleString("en")} × ${String(cluster.gpu ?? "GPU")}`);
+  if (cluster?.gpus) parts.push(gpusOf(cluster));
   if (p) {
     const sizes = ["tp", "cp", "pp", "vpp", "ep", "dp"].filter((name) => Number(p[name] ?? 1) > 1).map((name) => `${name.toUpperCase()} ${String(p[name])}`);
     if (sizes.length > 0) parts.push(sizes.join(", "));
