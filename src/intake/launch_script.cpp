@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
