@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "base/file.h"
 #include "base/collection.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
