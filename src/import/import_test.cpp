@@ -77,7 +77,6 @@ TEST_F(Import, OfARanksRecordingsTheNewestCounts) {
   EXPECT_EQ(traces.dropped.size(), 3u);
 }
 
-
 TEST_F(Import, KnowsAFileByWhatItHolds) {
   const std::string plain = put("a.json.gz", trace(1)), packed = put("b.json", gzip(trace(2))),
                     twice = put("c", gzip(gzip(trace(3))));
