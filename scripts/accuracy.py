@@ -571,7 +571,8 @@ transformers and PEFT runs, as they would type it, with `--software transformers
 by `tests/data/trainer/score.py`. What kernels run and what they keep was counted from the sources and from traces of five jobs, how fast they
 stream from those too, a launch's time from two jobs that wait for their host, checkpoints' and adapters' host work from some fifteen; the rates
 of attention, of a head of odd width and of windows that are masks from kernels of all. The lines from StarCoder to Mistral Nemo were predicted
-before they ran: 4.5 % off in time (all inside the interval), 2.2 % in power, 2.8 % in memory, as the program then was; so were all of
+before they ran: 4.5 % off in time (all inside the interval), 2.2 % in power, 2.8 % in memory, as the program
+was (`git log tests/data/trainer/h100/training.csv` names the commits that brought them, `score.py` at the one before compares); so were all of
 the H200, as it is now. The last ten of the H100 are five small jobs, twice: the same host took 64 and 91 ms for one of them. Taken for
 `--software torchtitan-eager`, the first 27 come out 26 % off in time, 18 % in power and 16 % in memory. Memory: peak of PyTorch's allocator.
 

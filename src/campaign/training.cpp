@@ -52,6 +52,7 @@ std::string kilowatts(double watts) { return fmt::format("{:.4g} kW", watts / 1e
 struct Step {
   double seconds = 0;
   Draw draw;
+  std::vector<double> hourly_w;  ///< the cluster's, of each hour of the limit's series
 };
 
 Result<Step> step_under(const spec::Job& job, double limit_w, double spares_w) {
@@ -67,13 +68,13 @@ Result<Step> step_under(const spec::Job& job, double limit_w, double spares_w) {
   cap_w = cap_w > 0 ? std::min(cap_w, nodes_w) : nodes_w;
   const auto run = played(limited, false);
   if (!run) return too_low(run.error().message);
-  return Step{run->performance.step_time_s, draw_of(limited, run->power)};
+  return Step{run->performance.step_time_s, draw_of(limited, run->power), {}};
 }
 
 /// The step under the building's limit: steps a second are the mean over hours, and so is what is
-/// drawn. `hourly_w`: what the cluster draws in each.
-Result<Step> limited_step(const spec::Job& job, const std::vector<double>& limit_w, double spares_w,
-                          std::vector<double>& hourly_w) {
+/// drawn.
+Result<Step> limited_step(const spec::Job& job, const std::vector<double>& limit_w,
+                          double spares_w) {
   const std::vector<double> levels = levels_of(limit_w);
   std::vector<Step> steps;
   for (const double level : levels) {
@@ -82,14 +83,13 @@ Result<Step> limited_step(const spec::Job& job, const std::vector<double>& limit
   const double share = 1 / static_cast<double>(limit_w.size());
   double steps_per_s = 0;
   Step mean;
-  hourly_w.clear();
   for (const double limit : limit_w) {
     const auto above = std::ranges::upper_bound(levels, limit);
     const Step& step = steps[static_cast<size_t>(above - levels.begin()) - 1];
     steps_per_s += share / step.seconds;
     mean.draw.gpus_w += share * step.draw.gpus_w;
     mean.draw.cluster_w += share * step.draw.cluster_w;
-    hourly_w.push_back(step.draw.cluster_w);
+    mean.hourly_w.push_back(step.draw.cluster_w);
   }
   mean.seconds = 1 / steps_per_s;
   return mean;
@@ -102,25 +102,16 @@ Result<double> spares_w(const spec::Job& job, const Ask& ask) {
          static_cast<double>(job.nodes());
 }
 
-Result<void> limit_step(const spec::Job& job, const Ask& ask, PlayedPhase& phase) {
-  ERGOMETER_ASSIGN(const double beside_w, spares_w(job, ask));
-  ERGOMETER_ASSIGN(const Step step, limited_step(job, ask.limit_w, beside_w, phase.hourly_w));
-  phase.step_s = std::max(phase.unlimited_step_s, step.seconds);
-  phase.draw = step.draw;
-  return {};
-}
-
-Result<void> add_evaluation(const spec::Job& job, const Ask& ask, PlayedPhase& phase) {
+Result<void> add_evaluation(const spec::Job& job, const Ask& ask, double beside_w,
+                            PlayedPhase& phase) {
   const Evaluation& asked = ask.evaluation;
   if (asked.every_steps <= 0) return {};
   const spec::Job forward = engine::evaluation_of(job);
   ERGOMETER_ASSIGN(const run::Run run, played(forward, false));
-  Step step{run.performance.step_time_s, draw_of(forward, run.power)};
+  Step step{run.performance.step_time_s, draw_of(forward, run.power), {}};
   phase.unlimited_evaluation_s = asked.batches * step.seconds;
   if (!ask.limit_w.empty()) {
-    std::vector<double> hourly_w;
-    ERGOMETER_ASSIGN(const double beside_w, spares_w(job, ask));
-    ERGOMETER_ASSIGN(step, limited_step(forward, ask.limit_w, beside_w, hourly_w));
+    ERGOMETER_ASSIGN(step, limited_step(forward, ask.limit_w, beside_w));
   }
   phase.evaluations = std::floor(phase.steps / asked.every_steps);
   phase.evaluation_s = std::max(phase.unlimited_evaluation_s, asked.batches * step.seconds);
@@ -172,8 +163,15 @@ Result<void> add_phase(const spec::Settings& settings, const Ask& ask, const Pha
   PlayedPhase phase = phase_of(job, asked, run);
   if (!ask.limit_w.empty() && !run.has_power)
     return base::input_error("--facility-power-limit: nothing is known of this job's power");
-  if (!ask.limit_w.empty()) ERGOMETER_TRY(limit_step(job, ask, phase));
-  ERGOMETER_TRY(add_evaluation(job, ask, phase));
+  double beside_w = 0;
+  if (!ask.limit_w.empty()) {
+    ERGOMETER_ASSIGN(beside_w, spares_w(job, ask));
+    ERGOMETER_ASSIGN(const Step step, limited_step(job, ask.limit_w, beside_w));
+    phase.step_s = std::max(phase.unlimited_step_s, step.seconds);
+    phase.draw = step.draw;
+    phase.hourly_w = step.hourly_w;
+  }
+  ERGOMETER_TRY(add_evaluation(job, ask, beside_w, phase));
   if (training.phases.empty() || run.memory.fit_probability < training.memory.fit_probability)
     training.memory = run.memory;
   if (phase.training_s() > longest_s(training)) describe(job, run, training);

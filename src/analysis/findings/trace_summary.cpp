@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,15 +60,7 @@ bool on_different_gpus(const std::vector<run::RankTrace>& ranks) {
 
 bool is_mute(const run::RankTrace& rank) { return rank.events.empty() && rank.tasks.empty(); }
 
-/// A rank without GPU events was not recorded, which does not make its GPU idle.
-std::optional<run::Performance> step_of_recorded(const std::vector<run::RankTrace>& ranks) {
-  if (std::ranges::none_of(ranks, is_mute)) return step_breakdown(ranks);
-  std::vector<run::RankTrace> recorded;
-  std::ranges::remove_copy_if(ranks, std::back_inserter(recorded), is_mute);
-  return step_breakdown(recorded);
-}
-
-/// Which ranks have no GPU events.
+/// Which ranks have no GPU events: they were not recorded, which does not make their GPUs idle.
 void note_mute(const std::vector<run::RankTrace>& ranks, TraceSummary& summary) {
   std::vector<int64_t> mute;
   for (const run::RankTrace& rank : ranks)
@@ -109,7 +100,7 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside, 
   summary.taxes = add_up(taxes, summary.arrivals);
   summary.energy = std::move(beside.energy);
   summary.different_gpus = on_different_gpus(ranks);
-  if (!summary.different_gpus) summary.performance = step_of_recorded(ranks);
+  if (!summary.different_gpus) summary.performance = step_breakdown(ranks);
   note_mute(ranks, summary);
   summary.findings = find(summary);
   return summary;
@@ -119,7 +110,7 @@ run::Run make_run(std::vector<run::RankTrace> traces, std::vector<run::Dropped> 
                   std::vector<run::WorkGraph> graphs) {
   run::Run run;
   run.source = "imported";
-  if (const auto performance = step_of_recorded(traces)) run.performance = *performance;
+  if (const auto performance = step_breakdown(traces)) run.performance = *performance;
   if (const auto pipeline = pipeline_report(traces)) {
     if (run.performance.step_time_s == 0) run.performance.step_time_s = pipeline->step_s;
     run.performance.pipeline_bubble_fraction = pipeline->bubble_fraction;

@@ -91,19 +91,21 @@ std::array<double, kParts> exposed_parts(const run::RankTrace& trace, int64_t st
 /// Steps that follow each other, first and last of each such series.
 std::vector<StepRange> series_of(const run::RankTrace& trace) {
   std::vector<StepRange> series;
-  for (const run::StepMark& step : trace.steps)
-    if (!series.empty() && step.number == series.back().last + 1)
-      series.back().last = step.number;
-    else
-      series.push_back({step.number, step.number});
+  for (const run::StepMark& step : trace.steps) {
+    const bool goes_on = !series.empty() && step.number >= series.back().first &&
+                         step.number <= series.back().last + 1;
+    if (!goes_on) series.push_back({step.number, step.number});
+    series.back().last = std::max(series.back().last, step.number);
+  }
   return series;
 }
 
 /// The CPU marks steps, and it may run ahead of a GPU that is the slower of the two.
 double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
-  int64_t span_ns = 0;
-  for (const StepRange& range : series_of(trace))
-    if (const auto some = select_steps(trace, range)) span_ns += break_down(*some).span_ns;
+  const std::vector<StepRange> series = series_of(trace);
+  int64_t span_ns = series.size() == 1 ? break_down(trace).span_ns : 0;
+  for (size_t i = 0; series.size() > 1 && i < series.size(); ++i)
+    if (const auto some = select_steps(trace, series[i])) span_ns += break_down(*some).span_ns;
   return static_cast<double>(span_ns) * 1e-9 / static_cast<double>(steps);
 }
 
@@ -111,9 +113,12 @@ double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
 
 std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks) {
   run::Performance performance;
+  double recorded = 0;
   for (const run::RankTrace& trace : ranks) {
     // A pipeline's tasks alone do not say what GPUs did in them.
     if (trace.events.empty() && !trace.tasks.empty()) return std::nullopt;
+    if (trace.events.empty()) continue;
+    ++recorded;
     const StepTimes times = step_times(trace);
     if (times.count == 0) return std::nullopt;
     const auto chosen = select_steps(trace, {times.first, times.last});
@@ -122,8 +127,8 @@ std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>
     performance.step_time_s += step_s;
     add(performance.breakdown_s, exposed_parts(*chosen, times.count), step_s);
   }
-  if (ranks.empty()) return std::nullopt;
-  const double mean = 1 / static_cast<double>(ranks.size());
+  if (recorded == 0) return std::nullopt;
+  const double mean = 1 / recorded;
   performance.step_time_s *= mean;
   performance.step_time_s_low = performance.step_time_s_high = performance.step_time_s;
   scale(performance.breakdown_s, mean);

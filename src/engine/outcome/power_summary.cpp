@@ -310,7 +310,7 @@ std::string limit_of_kind(const PowerContext& context, const std::vector<GpuReco
   return fmt::format("nothing: GPUs run at their highest clock, {:.0f} MHz", top_mhz);
 }
 
-/// Kind by kind, those that are held alike together: "A100, H100: nothing: ...".
+/// Kind by kind: "A100-SXM4-80GB: nothing: ...; H100-SXM5-80GB: power: ...".
 std::string thermal_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus) {
   const Fleet& fleet = context.fleet;
   if (fleet.kinds.size() == 1) return limit_of_kind(context, gpus, fleet.kinds.front());

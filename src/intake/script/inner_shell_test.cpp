@@ -57,6 +57,10 @@ TEST(InnerShell, QueuesReadLinesOfTheirScripts) {
 TEST(InnerShell, ContainersDoNotInherit) {
   EXPECT_EQ(started_inside("docker run -e X=2 -e Y=3 i bash -c 'run $X $Y'"),
             "docker|run|-e|X=2|-e|Y=3|i|run|2|3");
+  EXPECT_EQ(started_inside("export X=2 Y=3; docker run -e Y i bash -c 'run $X $Y'"),
+            "docker|run|-e|Y|i|run|<?>|3");
+  EXPECT_EQ(started_inside("export X=2; kubectl exec p -- bash -c 'run $X'"),
+            "kubectl|exec|p|--|run|<?>");
 }
 
 TEST(InnerShell, WhatIsGivenHoldsElsewhereToo) {
