@@ -38,8 +38,12 @@ std::string days(double count) {
 std::string count(double number) { return base::format_count(std::llround(number)); }
 std::string amount(double number) { return base::format_si(number); }
 std::string energy(double mwh) { return base::format_si(mwh * 1e6, "Wh"); }
-std::string cubic_metres(double m3) { return count(m3) + " m3"; }
-std::string tonnes(double t) { return fmt::format("{} t CO2", count(t)); }
+/// Three digits of what is small: a tenth of a tonne is not none.
+std::string measure(double number) {
+  return number < 100 ? fmt::format("{:.3g}", number) : count(number);
+}
+std::string cubic_metres(double m3) { return measure(m3) + " m3"; }
+std::string tonnes(double t) { return measure(t) + " t CO2"; }
 
 /// What the building's limit makes of the longest phase's step.
 std::string under_limit(const campaign::Training& training) {
