@@ -178,6 +178,15 @@ base::Result<Simulation> simulate_in_full(const spec::Job& given, const Simulate
   return result;
 }
 
+SimulateOptions one_rank_a_stage(const spec::Job& job) {
+  SimulateOptions options;
+  options.kernels = false;
+  options.intervals = false;
+  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
+    options.task_ranks.push_back(stage * job.stage_ranks());
+  return options;
+}
+
 base::Result<run::Run> simulate(const spec::Job& job, const SimulateOptions& options) {
   ERGOMETER_ASSIGN(Simulation result, simulate_in_full(job, options));
   return std::move(result.run);

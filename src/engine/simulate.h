@@ -34,6 +34,9 @@ struct SimulateOptions {
   bool whole_step = false;  ///< every micro batch is played, where a few would tell the step too
 };
 
+/// Without kernels and intervals, tasks and collectives of the first rank of every stage.
+SimulateOptions one_rank_a_stage(const spec::Job& job);
+
 /// Everything that was found out about a job on the way to its Run, for who wants to explain it.
 /// Its plan is whole where spans were asked for.
 struct Simulation : Planned {

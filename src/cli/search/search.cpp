@@ -12,6 +12,7 @@
 #include "cli/console/crew.h"
 #include "cli/console/threads.h"
 #include "cli/job/script_run.h"
+#include "cli/search/scaling.h"
 #include "launch/launchable.h"
 #include "spec/files/fingerprint.h"
 
@@ -163,6 +164,7 @@ std::vector<Flag> search_flags() {
   add("max-step-time", "S", "answer", "a step may not take longer");
   add("pareto", "LIST", "answer", "also what no other candidate beats in all: time,energy");
   add("top", "N", "answer", "how many of the best are played and shown; 10");
+  for (Flag& flag : scaling_flags()) flags.push_back(std::move(flag));
   flags.push_back(threads_flag());
   flags.back().help = "threads; by default one a processor";
   add("settings", "megatron|nemo|torchtitan", "answer",

@@ -15,6 +15,7 @@
 #include "cli/console/stop_at_signal.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
+#include "cli/search/scaling.h"
 #include "cli/search/search.h"
 #include "cli/search/search_output.h"
 #include "engine/simulate.h"
@@ -202,6 +203,9 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   if (shard.count > 1 && !plan.save.empty())
     return input_error("search: --save writes the first of all; a shard has only its part's");
   ERGOMETER_TRY(base::check_folder(plan.save));
+  ERGOMETER_ASSIGN(const std::optional<ScalingAsk> scaling, scaling_ask(arguments, plan.space));
+  if (scaling)
+    return crew.leads() ? run_scaling(plan, *scaling, arguments.has("json"), console) : 0;
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
   ERGOMETER_TRY(search::check_power(space, plan.options));
   if (plan.launchable)

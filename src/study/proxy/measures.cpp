@@ -1,11 +1,11 @@
 #include "study/proxy/measures.h"
 
 #include <algorithm>
-#include <map>
 
 #include "engine/simulate.h"
 #include "engine/views/step_tasks.h"
 #include "plan/placement.h"
+#include "run/exposed_collectives.h"
 
 namespace ergometer::study::proxy {
 namespace {
@@ -39,28 +39,13 @@ Group group_of(const spec::Job& job, const std::string& word) {
   return widest;
 }
 
-double of_kind(const run::Breakdown& breakdown, const std::string& kind) {
-  if (kind == "all_reduce") return breakdown.exposed_all_reduce;
-  if (kind == "all_gather") return breakdown.exposed_all_gather;
-  if (kind == "reduce_scatter") return breakdown.exposed_reduce_scatter;
-  if (kind == "all_to_all") return breakdown.exposed_all_to_all;
-  return breakdown.exposed_send_recv;
-}
-
-/// The breakdown of all ranks, each kind of collective divided over its groups as one rank of every
-/// stage sees it.
+/// The exposed parts of a step's breakdown, by group.
 void add_collectives(const Side& side, double step_s, std::vector<Measure>& measures) {
-  const run::Breakdown& all = side.run.performance.breakdown_s;
-  std::map<std::string, double> seen;
-  for (const run::CollectiveUse& use : side.run.collectives) seen[use.kind] += use.exposed_s;
-  for (const run::CollectiveUse& use : side.run.collectives) {
-    const double sum = seen[use.kind];
-    const double seconds = sum > 0 ? use.exposed_s / sum * of_kind(all, use.kind) : 0;
+  for (const run::ExposedCollective& use : run::exposed_collectives(side.run))
     measures.push_back({.name = use.group + " " + kind_in_words(use.kind),
                         .unit = "",
-                        .value = seconds / step_s,
+                        .value = use.seconds / step_s,
                         .group = group_of(side.job, use.group)});
-  }
 }
 
 /// FLOPs of a step over the bytes that its kernels read and write in the GPUs' memory.
@@ -90,15 +75,6 @@ void add_levels(const plan::Plan& plan, const run::Run& run, std::vector<Measure
   measures.push_back({"temperature, hottest", "C", Scale::kDegrees, kKelvins, heat.max_gpu_c, {}});
 }
 
-engine::SimulateOptions one_rank_a_stage(const spec::Job& job) {
-  engine::SimulateOptions options;
-  options.kernels = false;
-  options.intervals = false;
-  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
-    options.task_ranks.push_back(stage * job.stage_ranks());
-  return options;
-}
-
 }  // namespace
 
 Result<Side> measured(const spec::Job& job, bool constant_clocks) {
@@ -106,7 +82,7 @@ Result<Side> measured(const spec::Job& job, bool constant_clocks) {
   side.job = job;
   side.job.conditions.constant_clocks |= constant_clocks;
   ERGOMETER_ASSIGN(engine::Simulation step,
-                   engine::simulate_in_full(side.job, one_rank_a_stage(side.job)));
+                   engine::simulate_in_full(side.job, engine::one_rank_a_stage(side.job)));
   side.run = std::move(step.run);
   const double step_s = side.run.performance.step_time_s;
   const run::Breakdown& all = side.run.performance.breakdown_s;
