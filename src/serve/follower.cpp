@@ -42,7 +42,8 @@ std::vector<run::Device> devices_of(run::Database& db, const std::string& host) 
   std::vector<run::Device> devices;
   if (!run::select_devices(db, devices)) return {};
   devices.resize(std::min(devices.size(), PushLimits::kDevices));
-  for (run::Device& device : devices) device.host = host;
+  for (run::Device& device : devices)
+    device.host = device.host.empty() ? host : record::push_job(device.host, "", 0);
   return devices;
 }
 

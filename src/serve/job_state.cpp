@@ -56,6 +56,14 @@ JobState::JobState(const JobRun& run) {
     of.lost = row.lost;
     heard_ns_ = std::max(heard_ns_, row.time_ns);
   }
+  // Nodes that another recorder tells of are as it is.
+  const bool all_ended = std::ranges::all_of(
+      run.recorders(), [](const auto& recorder) { return recorder.second.ended; });
+  for (NodeState& of : nodes_) {
+    if (!of.recorder.empty()) continue;
+    of.heard_ns = heard_ns_;
+    of.ended = all_ended;
+  }
 }
 
 NodeState& JobState::node(const std::string& name) {
@@ -97,8 +105,15 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     of.step_ns = 0;
     last_step_ = -1;
   }
-  of.heard_ns = heard_ns_ = now_ns;
-  of.ended = !push.batches.empty() && push.batches.back().end;
+  heard_ns_ = now_ns;
+  const bool ended = !push.batches.empty() && push.batches.back().end;
+  const auto heard = [&](NodeState& node) {
+    node.heard_ns = now_ns;
+    node.ended = ended;
+  };
+  heard(of);
+  for (const run::Device& device : push.devices)
+    if (device.host != push.host) heard(node(device.host));
   for (const PushBatch& batch : push.batches) {
     if (batch.sequence <= of.sequence) continue;
     of.lost += batch.lost_behind(of.sequence);

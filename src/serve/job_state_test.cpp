@@ -65,6 +65,21 @@ TEST_F(JobStateTest, SilentNodesComeBack) {
   EXPECT_TRUE(where("silent", 12 * kSecond).empty());  // it ended, and a is heard until then
 }
 
+/// One recorder that plays back two nodes: both are heard, and counted as nodes.
+TEST_F(JobStateTest, NodesThatAnotherRecorderTellsOf) {
+  Push push = test_push("a", 1, 2);
+  push.devices[1].host = "b";
+  push.devices[1].index = 0;
+  hear(push, kSecond);
+  EXPECT_EQ(state_.total(2 * kSecond).nodes, 2);
+  EXPECT_EQ(state_.total(2 * kSecond).gpus, 2);
+  EXPECT_EQ(where("silent", 7 * kSecond), (std::vector<std::string>{"a", "b"}));
+  push.batches[0].sequence = 2;
+  push.batches[0].end = true;
+  hear(push, 8 * kSecond);
+  EXPECT_TRUE(where("silent", 20 * kSecond).empty());
+}
+
 TEST_F(JobStateTest, AFindingKeepsItsBeginning) {
   hear(test_push("a", 1), kSecond);
   EXPECT_EQ(state_.look(10 * kSecond).findings.at(0).since_ns, 10 * kSecond);

@@ -79,7 +79,11 @@ base::Result<run::Device> read_device(const object& from, const std::string& hos
   const auto kind = kind_of(from);
   if (!kind) return wrong("kind", "gpu, node, switch, meter, cpu or port");
   device.kind = *kind;
+  const bool others = from.at_key("host").error() != simdjson::NO_SUCH_FIELD;
   device.host = host;
+  if (others) {
+    ERGOMETER_ASSIGN(device.host, name(from, "host"));
+  }
   ERGOMETER_ASSIGN(device.index, whole_or(from, "index", -1, 0, kMost));
   ERGOMETER_ASSIGN(device.rank, whole_or(from, "rank", -1, 0, kMost));
   ERGOMETER_ASSIGN(device.name, text_or_none(from, "name"));

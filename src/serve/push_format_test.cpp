@@ -107,6 +107,33 @@ TEST(PushFormat, ReadsWhatARecorderWrites) {
   EXPECT_EQ(step.tokens_per_s_per_gpu, 6012);
 }
 
+/// A Run of two nodes that is played back stays two nodes; the node that plays it has none of the
+/// GPUs.
+TEST(PushFormat, DevicesOfOtherNodesKeepTheirHosts) {
+  record::Snapshot snapshot;
+  for (const char* host : {"node a", "node-b"}) {
+    run::Device gpu;
+    gpu.index = 0;
+    gpu.host = host;
+    snapshot.add_device(gpu);
+  }
+  snapshot.set(0, Metric::kPower, {900, 512.25});
+  record::PushWriter writer({{}, "player", "job"}, "a1", 1);
+  const std::string first = writer.batch(snapshot.look(), {1000, 50, 0}, false);
+  const auto push = PushReader().read(writer.head(snapshot.look()) + first);
+  ASSERT_TRUE(push) << push.error().message;
+  EXPECT_EQ(push->host, "node-a");
+  EXPECT_EQ(push->devices[0].host, "node-a");
+  EXPECT_EQ(push->devices[1].host, "node-b");
+  const std::string head =
+      R"({"ergometer_push":1,"recorder":"a1","host":"node1","job":"4711","devices":[)"
+      R"({"kind":"gpu","index":3,"host":"../x"}]})"
+      "\n";
+  EXPECT_EQ(
+      problem(head + batch("[0,0,0,1]")),
+      "line 1: \"host\": 1 to 64 letters, digits, '.', '-' and '_', no '.' first is expected");
+}
+
 TEST(PushFormat, RefusesStepsThatAreNone) {
   const auto with = [](const char* steps) {
     std::string text = kHead + batch("[0,0,0,1]");

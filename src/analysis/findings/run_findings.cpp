@@ -5,50 +5,110 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "analysis/findings/job_findings.h"
+#include "analysis/findings/run_advice.h"
 #include "analysis/telemetry/throttling.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
 
+constexpr const char *kLayout = "parallelism", *kTraining = "training";
+
+bool has_tensor_groups(const JobSettings& job) { return job.number(kLayout, "tp", 2) > 1; }
+bool has_replicas(const JobSettings& job) { return job.number(kLayout, "dp", 2) > 1; }
+bool has_stages(const JobSettings& job) { return job.number(kLayout, "pp", 2) > 1; }
+/// Whether tokens leave the network that the GPUs of a node, or of a rack, share.
+bool experts_leave_domain(const JobSettings& job) {
+  const double ranks = job.number(kLayout, "ep", 2) * job.number(kLayout, "etp", 1);
+  return ranks > job.number("cluster", "domain_gpus", 1);
+}
+bool always(const JobSettings&) { return true; }
+
+constexpr Advice kSmallerTensorGroup{"a smaller tensor-parallel group", has_tensor_groups};
+constexpr Advice kTensorOverlap{"--tp-comm-overlap", [](const JobSettings& job) {
+                                  return has_tensor_groups(job) &&
+                                         !job.on(kTraining, "tp_comm_overlap", false);
+                                }};
+constexpr Advice kSequenceParallelism{"sequence parallelism", [](const JobSettings& job) {
+                                        return has_tensor_groups(job) &&
+                                               !job.on(kLayout, "sequence_parallel", false);
+                                      }};
+constexpr Advice kGradientsBeside{
+    "gradients reduced beside the backward (--overlap-grad-reduce)", [](const JobSettings& job) {
+      return has_replicas(job) && !job.on(kTraining, "overlap_grad_reduce", false);
+    }};
+constexpr Advice kWeightsBeside{
+    "weights gathered beside the forward (--overlap-param-gather)", [](const JobSettings& job) {
+      return has_replicas(job) && !job.on(kTraining, "overlap_param_gather", false);
+    }};
+
+constexpr std::array kOfAllReduce = {kSmallerTensorGroup, kSequenceParallelism, kGradientsBeside};
+constexpr std::array kOfAllGather = {kSmallerTensorGroup, kTensorOverlap, kWeightsBeside};
+constexpr std::array kOfReduceScatter = {kSmallerTensorGroup, kTensorOverlap, kGradientsBeside};
+constexpr std::array kOfAllToAll = std::to_array<Advice>(
+    {{"an expert-parallel group inside the node", experts_leave_domain},
+     {"another dispatcher (--moe-token-dispatcher-type flex)",
+      [](const JobSettings& job) { return job.text(kTraining, "moe_dispatcher") != "flex"; }},
+     {"two micro batches beside each other (--overlap-moe-expert-parallel-comm)",
+      [](const JobSettings& job) {
+        return !job.on(kTraining, "overlap_expert_parallel", false);
+      }}});
+constexpr std::array kOfMessages = std::to_array<Advice>(
+    {{"--overlap-p2p",
+      [](const JobSettings& job) { return !job.on(kTraining, "overlap_p2p", false); }},
+     {"fewer stages", has_stages},
+     {"a larger micro batch", always}});
+constexpr std::array kOfOptimizer =
+    std::to_array<Advice>({{"states sharded over data parallelism (--zero 1)",
+                            [](const JobSettings& job) {
+                              return has_replicas(job) && job.number(kLayout, "zero", 0) == 0 &&
+                                     !job.on(kLayout, "fsdp", false);
+                            }},
+                           {"a larger global batch", always}});
+constexpr std::array kOfUnevenExperts =
+    std::to_array<Advice>({{"a balancing loss or bias in the router", always},
+                           {"hot experts apart from each other (--moe-expert-placement by-load)",
+                            [](const JobSettings& job) {
+                              return job.text(kTraining, "moe_expert_placement") != "by-load";
+                            }},
+                           {"fewer ranks in an expert-parallel group", always}});
+
+/// What is left where a collective is overlapped already and over no group that could be smaller:
+/// its ranks come at different times.
+constexpr const char* kEqualRanks =
+    "equal work and equal clocks on all its ranks: what is left is waiting for the last of them";
+
 struct Cause {
   double run::Breakdown::* part;
-  const char *name, *what, *advice, *check;
+  const char *name, *what;
+  std::span<const Advice> advice;
+  const char* check;
   /// Of the Run's energy by collective: what its rows end with; null: the row of the same name.
   const char* kind = nullptr;
 };
 
 constexpr std::array kCauses = std::to_array<Cause>({
     {&run::Breakdown::exposed_all_reduce, "exposed_all_reduce",
-     "All-reduces that nothing hides take {} of a step ({}), mean over ranks.",
-     "a smaller tensor-parallel group, sequence parallelism, gradients reduced beside the backward "
-     "(--overlap-grad-reduce).",
+     "All-reduces that nothing hides take {} of a step ({}), mean over ranks.", kOfAllReduce,
      "performance.breakdown_s.exposed_all_reduce", " all_reduce"},
     {&run::Breakdown::exposed_all_gather, "exposed_all_gather",
-     "All-gathers that nothing hides take {} of a step ({}), mean over ranks.",
-     "a smaller tensor-parallel group, --tp-comm-overlap, weights gathered beside the forward "
-     "(--overlap-param-gather).",
+     "All-gathers that nothing hides take {} of a step ({}), mean over ranks.", kOfAllGather,
      "performance.breakdown_s.exposed_all_gather", " all_gather"},
     {&run::Breakdown::exposed_reduce_scatter, "exposed_reduce_scatter",
      "Reduce-scatters that nothing hides take {} of a step ({}), mean over ranks.",
-     "a smaller tensor-parallel group, --tp-comm-overlap, gradients reduced beside the backward "
-     "(--overlap-grad-reduce).",
-     "performance.breakdown_s.exposed_reduce_scatter", " reduce_scatter"},
+     kOfReduceScatter, "performance.breakdown_s.exposed_reduce_scatter", " reduce_scatter"},
     {&run::Breakdown::exposed_all_to_all, "exposed_all_to_all",
-     "All-to-alls that nothing hides take {} of a step ({}), mean over ranks.",
-     "an expert-parallel group inside the node, another dispatcher, two micro batches beside each "
-     "other (--overlap-moe-expert-parallel-comm).",
+     "All-to-alls that nothing hides take {} of a step ({}), mean over ranks.", kOfAllToAll,
      "performance.breakdown_s.exposed_all_to_all", " all_to_all"},
     {&run::Breakdown::exposed_send_recv, "exposed_send_recv",
      "Messages between pipeline stages that nothing hides take {} of a step ({}), mean over ranks.",
-     "--overlap-p2p, fewer stages, a larger micro batch.",
-     "performance.breakdown_s.exposed_send_recv", " send_recv"},
+     kOfMessages, "performance.breakdown_s.exposed_send_recv", " send_recv"},
     {&run::Breakdown::optimizer, "optimizer",
-     "The optimizer takes {} of a step ({}), mean over ranks.",
-     "states sharded over data parallelism (--zero 1), a larger global batch.",
+     "The optimizer takes {} of a step ({}), mean over ranks.", kOfOptimizer,
      "performance.breakdown_s.optimizer"},
 });
 
@@ -105,13 +165,14 @@ std::string share(const Finding& f) {
                      base::format_seconds(f.cost_s));
 }
 
-Finding part_of_breakdown(const run::Run& run, const Drawn& drawn, const Cause& cause) {
+Finding part_of_breakdown(const run::Run& run, const JobSettings& job, const Drawn& drawn,
+                          const Cause& cause) {
   Finding f =
       predicted(run, cause.name, run.performance.breakdown_s.*cause.part,
                 cause.kind ? drawn.waiting_for(cause.kind) : drawn.of("collective", cause.name));
   f.what = fmt::format(fmt::runtime(cause.what), base::format_seconds(f.cost_s),
                        base::format_percent(f.fraction));
-  f.try_next = cause.advice;
+  f.try_next = advice_for_job(cause.advice, job, kEqualRanks);
   f.check = fmt::format("ergometer simulate MODEL --cluster CLUSTER --explain {}", cause.check);
   return f;
 }
@@ -163,16 +224,14 @@ const run::ExpertRow* even_routing(const run::Run& run) {
   return found == run.experts.end() ? nullptr : &*found;
 }
 
-Finding uneven_experts(const run::Run& run, const run::ExpertRow& even) {
+Finding uneven_experts(const run::Run& run, const JobSettings& job, const run::ExpertRow& even) {
   const run::ExpertRow& played = run.experts.front();
   Finding f = predicted(run, "uneven_experts", played.step_time_s - even.step_time_s, std::nullopt);
   f.what = fmt::format(
       "Ranks wait for those whose experts get more tokens: the fullest of a layer has {:.2f} times "
       "an even share, mean over layers. With even routing a step would take {} less.",
       played.mean_load, base::format_seconds(f.cost_s));
-  f.try_next =
-      "a balancing loss or bias in the router; hot experts apart from each other "
-      "(--moe-expert-placement by-load); fewer ranks in an expert-parallel group.";
+  f.try_next = advice_for_job(kOfUnevenExperts, job, "");
   f.check = "ergometer simulate MODEL --cluster CLUSTER --moe-routing even";
   return f;
 }
@@ -206,7 +265,14 @@ Finding uneven_sequences(const run::Run& run) {
 /// NVML's reason for a clock that the user locked.
 constexpr std::string_view kAskedFor = "applications_clocks_setting";
 
-Finding throttling(const run::Run& run) {
+/// A cap that nobody asked for is the most that the board takes.
+constexpr ReasonAdvice kAtTheBoardsLimit{
+    "sw_power_cap",
+    "accept it: this is the board's own limit, and work per joule is better below it; cooler GPUs "
+    "leak less.",
+    "ergometer simulate MODEL --cluster CLUSTER --inlet-c C"};
+
+Finding throttling(const run::Run& run, const JobSettings& job) {
   const run::Thermal& thermal = run.thermal;
   Finding f = predicted(run, "throttling", thermal.throttling_cost_s, std::nullopt);
   const run::EventShare* most = nullptr;
@@ -219,7 +285,9 @@ Finding throttling(const run::Run& run) {
       "step would take {} less.",
       base::format_percent(thermal.throttled_time_fraction), most->reason,
       base::format_seconds(f.cost_s));
-  const ReasonAdvice& advice = advice_for(most->reason);
+  const bool at_boards_limit = most->reason == kAtTheBoardsLimit.reason && !run.job_json.empty() &&
+                               job.number("conditions", "power_cap_w", 0) == 0;
+  const ReasonAdvice& advice = at_boards_limit ? kAtTheBoardsLimit : advice_for(most->reason);
   f.try_next = advice.try_next;
   f.check = advice.check;
   return f;
@@ -246,16 +314,17 @@ Finding straggler(const run::Run& run) {
 
 std::vector<Finding> run_findings(const run::Run& run) {
   const Drawn drawn(run);
+  const JobSettings job(run);
   std::vector<Finding> findings;
-  for (const Cause& cause : kCauses) findings.push_back(part_of_breakdown(run, drawn, cause));
+  for (const Cause& cause : kCauses) findings.push_back(part_of_breakdown(run, job, drawn, cause));
   findings.push_back(pipeline_bubble(run, drawn));
   findings.push_back(late_launch(run, drawn));
   findings.push_back(recomputation(run, drawn));
   if (const run::ExpertRow* even = even_routing(run))
-    findings.push_back(uneven_experts(run, *even));
+    findings.push_back(uneven_experts(run, job, *even));
   if (run.sequences.size() > 1) findings.push_back(uneven_sequences(run));
   if (run.has_power) {
-    findings.push_back(throttling(run));
+    findings.push_back(throttling(run, job));
     findings.push_back(straggler(run));
   }
   std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });

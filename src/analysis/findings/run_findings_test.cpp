@@ -61,6 +61,34 @@ TEST(RunFindings, CostWhatTheRunSays) {
   EXPECT_NE(named(findings, "throttling")->what.find("sw_power_cap"), std::string::npos);
 }
 
+// What is on already, or is over groups of one rank, is no advice.
+TEST(RunFindings, AdviseWhatTheJobDoesNotDo) {
+  run::Run run = predicted_run();
+  const auto advice = [&](const char* name) {
+    const std::vector<Finding> findings = run_findings(run);
+    return named(findings, name)->try_next;
+  };
+  EXPECT_EQ(
+      advice("exposed_all_gather"),
+      "a smaller tensor-parallel group, --tp-comm-overlap, weights gathered beside the forward "
+      "(--overlap-param-gather).");
+  EXPECT_NE(advice("optimizer").find("--zero 1"), std::string::npos);
+  EXPECT_EQ(advice("throttling").find("a higher power limit"), 0u);
+  run.job_json = R"({"parallelism": {"tp": 1, "dp": 8, "zero": 1},
+      "training": {"overlap_param_gather": true}, "conditions": {"power_cap_w": null}})";
+  EXPECT_EQ(advice("exposed_all_gather").find("equal work"), 0u);
+  EXPECT_EQ(advice("optimizer"), "a larger global batch.");
+  EXPECT_EQ(advice("throttling").find("accept it"), 0u);
+  run.job_json = R"({"parallelism": {"tp": 4, "dp": 8, "zero": 0},
+      "training": {"overlap_param_gather": false, "tp_comm_overlap": true},
+      "conditions": {"power_cap_w": 500}})";
+  EXPECT_EQ(advice("exposed_all_gather"),
+            "a smaller tensor-parallel group, weights gathered beside the forward "
+            "(--overlap-param-gather).");
+  EXPECT_NE(advice("optimizer").find("--zero 1"), std::string::npos);
+  EXPECT_EQ(advice("throttling").find("a higher power limit"), 0u);
+}
+
 TEST(RunFindings, WithoutPowerHaveNoJoules) {
   run::Run run = predicted_run();
   run.has_power = false;

@@ -373,7 +373,9 @@ size_t TableReader::device_of(const Place& place, size_t turn) {
   if (!place.host.empty()) device.host = place.host;
   device.uuid = place.uuid;
   device.index = place.index;
-  if (place.index < 0 && place.uuid.empty()) device.index = static_cast<int64_t>(turn);
+  // Of GPUs that ranks name nothing tells the node; numbered by rank they stay apart.
+  if (place.index < 0 && place.uuid.empty())
+    device.index = place.rank >= 0 ? place.rank : static_cast<int64_t>(turn);
   if (!place.name.empty()) device.name = place.name;
   return number;
 }

@@ -44,8 +44,23 @@ std::string random_name() {
   return fmt::format("{:08x}{:08x}{:08x}", random(), random(), random());
 }
 
-void write_device(base::JsonWriter& json, const run::Device& device) {
+/// Whose devices these are: the recorder's own node's, or another's where a recording is played
+/// back.
+std::string host_of(const run::Device& device, const std::string& own) {
+  return device.host.empty() ? own : push_name(device.host);
+}
+
+/// Who speaks: this node, unless all devices are other nodes'.
+std::string speaker(const std::vector<Snapshot::Latest>& latest, const std::string& own) {
+  const bool any_own = std::ranges::any_of(
+      latest, [&](const Snapshot::Latest& l) { return host_of(l.device, own) == own; });
+  return any_own || latest.empty() ? own : host_of(latest.front().device, own);
+}
+
+void write_device(base::JsonWriter& json, const run::Device& device, const std::string& speaks) {
   json.begin_object(base::kOneLine).member("kind", run::kind_name(device.kind));
+  const std::string host = host_of(device, speaks);
+  if (host != speaks) json.member("host", host);
   if (device.index >= 0) json.member("index", device.index);
   if (device.rank >= 0) json.member("rank", device.rank);
   for (const auto& [name, text] : {std::pair("name", &device.name),
@@ -86,9 +101,11 @@ PushWriter::PushWriter(const PushOptions& options, std::string recorder, int64_t
 std::string PushWriter::head(const std::vector<Snapshot::Latest>& latest) const {
   base::JsonWriter json;
   json.begin_object(base::kOneLine).member("ergometer_push", 1).member("recorder", recorder_);
-  json.member("host", host_).member("job", job_).member("started_ns", started_ns_);
+  const std::string host = speaker(latest, host_);
+  json.member("host", host).member("job", job_).member("started_ns", started_ns_);
   if (!prediction_.empty()) json.key("prediction").raw(prediction_);
-  json.array("devices", latest, [&](const Snapshot::Latest& l) { write_device(json, l.device); });
+  json.array("devices", latest,
+             [&](const Snapshot::Latest& l) { write_device(json, l.device, host); });
   json.end_object();
   return json.take();
 }
