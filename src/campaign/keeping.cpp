@@ -15,7 +15,9 @@ namespace {
 
 /// Intervals that are played, over the best: a third of an octave apart around it.
 constexpr int kSteps = 9;
-constexpr double kFewestPlays = 4, kMostPlays = 100, kPlayedFailures = 1e6;
+/// Rare failures need many plays; where even these have next to none, plays tell nothing.
+constexpr double kFewestPlays = 4, kMostPlays = 25'000, kPlayedFailures = 5e4,
+                 kTellingFailures = 200;
 constexpr double kTooLong = 2;    ///< such mean wall times are not played
 constexpr double kAlike = 1.001;  ///< mean wall times that are as good as the least
 constexpr uint64_t kSeed = 1;
@@ -75,6 +77,7 @@ Estimate simulated_interval(const Kept& kept, double work_s, const Outages& outa
   const Times best_times = expected(kept, work_s, kept.best_s, outages);
   const auto plays = static_cast<int64_t>(
       std::clamp(kPlayedFailures / best_times.failures, kFewestPlays, kMostPlays));
+  if (best_times.failures * static_cast<double>(plays) < kTellingFailures) return {};
   for (int step = -kSteps; step <= kSteps; ++step) {
     const double interval_s = kept.best_s * factor_at(step);
     if (interval_s + kept.stop_s < kept.write_s || interval_s > work_s) continue;

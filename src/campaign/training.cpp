@@ -9,6 +9,7 @@
 #include "engine/outcome/interval.h"
 #include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
+#include "engine/sequence_rows.h"
 #include "engine/simulate.h"
 #include "plan/memory.h"
 #include "spec/job/node_groups.h"
@@ -39,11 +40,20 @@ Draw draw_of(const spec::Job& job, const run::Power& power) {
   return {power.mean_w_per_gpu * static_cast<double>(job.gpus), power.cluster_mean_w};
 }
 
+/// A step as a run has it: of documents that are drawn, the mean over drawn steps. Power stays that
+/// of the step that was played.
 Result<run::Run> played(const spec::Job& job, bool intervals) {
   engine::SimulateOptions options;
   options.kernels = false;
   options.intervals = intervals;
-  return engine::simulate(job, options);
+  if (job.training.sequence_lengths.is_even()) return engine::simulate(job, options);
+  ERGOMETER_ASSIGN(engine::Simulation step, engine::simulate_in_full(job, options));
+  run::Performance& p = step.run.performance;
+  const double factor = engine::mean_step_s(job, step) / p.step_time_s;
+  for (double* seconds : {&p.step_time_s, &p.step_time_s_low, &p.step_time_s_high})
+    *seconds *= factor;
+  for (double* rate : {&p.tokens_per_s, &p.tokens_per_s_per_gpu, &p.mfu, &p.hfu}) *rate /= factor;
+  return std::move(step.run);
 }
 
 std::string kilowatts(double watts) { return fmt::format("{:.4g} kW", watts / 1e3); }

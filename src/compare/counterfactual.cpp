@@ -258,6 +258,16 @@ void note_work(const Outcome& a, const Outcome& b, Comparison& result) {
       b.tokens / a.tokens));
 }
 
+/// What a change does to one drawn step is not what it does to all.
+void note_draws(const JobPair& pair, Comparison& result) {
+  const bool drawn = !pair.a().training.sequence_lengths.is_even() ||
+                     !pair.b().training.sequence_lengths.is_even();
+  if (drawn)
+    result.notes.push_back(
+        "documents are drawn: one step of each job, the middle one, speaks for all; the means over "
+        "drawn steps, which `simulate` tells of either job, may differ by other amounts");
+}
+
 void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {
   if (std::ranges::all_of(cast.unions.members,
                           [](const auto& members) { return members.size() == 1; }))
@@ -304,6 +314,7 @@ base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualO
   note_limits(pair, cast, simulations, result);
   result.derived = pair.derived();
   note_work(a, b, result);
+  note_draws(pair, result);
   if (run_a.has_power != run_b.has_power)
     result.notes.emplace_back("energy is known of one of the two only, and left out");
   result.simulations = simulations.count() + 2;

@@ -182,13 +182,47 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
   return result;
 }
 
-base::Result<Measured> measure(const spec::Job& job) {
+namespace {
+
+/// The first ranks of every stage, side by side: whole nodes and whole groups of experts.
+std::vector<int64_t> told_ranks(const spec::Job& job) {
+  constexpr int64_t kMost = 64;
+  const int64_t stages = job.parallelism.pp, of_stage = job.stage_ranks();
+  const int64_t count = std::clamp(kMost / stages, int64_t{1}, of_stage);
+  std::vector<int64_t> ranks;
+  for (int64_t stage = 0; stage < stages; ++stage)
+    for (int64_t i = 0; i < count; ++i) ranks.push_back(stage * of_stage + i);
+  return ranks;
+}
+
+struct Told {
+  run::Run run;
+  std::vector<run::RankTrace> traces;
+};
+
+base::Result<Told> tell(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   engine::SimulateOptions options;
-  for (int64_t stage = 0; stage < p.pp; ++stage)
-    options.sampled_ranks.push_back(stage * job.stage_ranks());
-  ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
-  return measure(run, analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep}), job.gpus);
+  options.sampled_ranks = told_ranks(job);
+  Told told;
+  ERGOMETER_ASSIGN(told.run, engine::simulate(job, options));
+  told.traces = analysis::simulated_traces(told.run, {p.tp, p.cp, p.dp, p.pp, p.ep});
+  return told;
+}
+
+}  // namespace
+
+base::Result<Measured> measure(const spec::Job& job) {
+  ERGOMETER_ASSIGN(const Told told, tell(job));
+  return measure(told.run, told.traces, job.gpus);
+}
+
+base::Result<Measured> measure_as_recorded(const spec::Job& job) {
+  ERGOMETER_ASSIGN(const Told told, tell(job));
+  Measured result = measure(told.run, told.traces, job.gpus);
+  if (const auto seen = analysis::step_breakdown(told.traces))
+    result.performance.breakdown_s = seen->breakdown_s;
+  return result;
 }
 
 }  // namespace ergometer::compare

@@ -281,6 +281,11 @@ base::Result<std::vector<SequenceRow>> sequence_rows(const spec::Job& job,
   return rows;
 }
 
+double mean_step_s(const spec::Job& job, const Simulation& played) {
+  return job.training.sequence_lengths.is_even() ? played.run.performance.step_time_s
+                                                 : sequence_row("", job, played).step_time_s;
+}
+
 std::vector<run::PackingRow> packing_rows(const spec::Job& job) {
   std::vector<run::PackingRow> rows;
   const spec::SequenceLengths& lengths = job.training.sequence_lengths;

@@ -18,6 +18,10 @@ namespace ergometer::engine {
 base::Result<std::vector<run::SequenceRow>> sequence_rows(const spec::Job& job,
                                                           const Simulation& played);
 
+/// The mean over those drawn steps, seconds: what a run takes of a job whose own step is only the
+/// one in the middle. Of a job whose documents are alike its step.
+double mean_step_s(const spec::Job& job, const Simulation& played);
+
 /// How the samples of the job, and of the same with other packing, lie in micro batches:
 /// `run::Run::packing`. Empty of samples without images.
 std::vector<run::PackingRow> packing_rows(const spec::Job& job);

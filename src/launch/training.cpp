@@ -169,6 +169,12 @@ Result<std::vector<TextFile>> torchtitan_files(const Job& job, const TrainingRun
 void note_conditions(const Job& job, std::vector<std::string>& notes) {
   if (job.training.packed_mean_length > 0 || !job.training.sequence_lengths.is_even())
     notes.emplace_back("documents are packed as the data has them, not as the job says");
+  if (!job.training.moe_routing.is_even())
+    notes.emplace_back("tokens choose experts as the router does, not as the job says");
+  if (job.training.moe_placement != spec::ExpertPlacement::kInOrder)
+    notes.emplace_back(
+        "experts lie in order on their ranks, not by load as predicted: no framework has an "
+        "option for it");
   if (!job.conditions.overrides.empty())
     notes.emplace_back("overrides of single nodes and GPUs are predicted, and nothing sets them");
   if (job.conditions.constant_clocks)

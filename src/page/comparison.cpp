@@ -18,7 +18,7 @@ base::Result<Settings> settings_of(const NamedRun& named) {
 base::Result<compare::Measured> measured(const NamedRun& named, const Settings& settings) {
   if (!settings) return compare::measure(named.run.traces, named.run.log, named.name);
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(*settings));
-  return compare::measure(job);
+  return compare::measure_as_recorded(job);
 }
 
 bool is_simulated(const NamedRun& named) { return named.run.source == "simulated"; }

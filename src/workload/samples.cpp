@@ -90,7 +90,11 @@ Sample drawn(const spec::Job& job, const base::Random& random, uint64_t number) 
   const auto per_image = static_cast<double>(job.training.tiles_per_image);
   const double images =
       lognormal(of.tiles, of.tiles_deviation, random.normal(2 * number)) / per_image;
-  const int64_t tiles = std::llround(std::min(images, 1e6)) * job.training.tiles_per_image;
+  // Images that a sequence does not hold whole are left out.
+  const int64_t whole = std::min<int64_t>(
+      std::llround(std::min(images, 1e6)),
+      job.training.seq_length / (job.training.tiles_per_image * job.model.vision->tokens()));
+  const int64_t tiles = whole * job.training.tiles_per_image;
   const double text = lognormal(of.text, of.text_deviation, random.normal(2 * number + 1));
   const int64_t tokens = std::llround(std::min(text, 1e9)) + tiles * job.model.vision->tokens();
   return {{std::clamp<int64_t>(tokens, 1, job.training.seq_length)}, tiles};

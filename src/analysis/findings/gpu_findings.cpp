@@ -56,7 +56,10 @@ Finding throttling(const std::vector<const HeatCost*>& gpus, double recorded_s) 
     if (parts.size() < kGpusNamed) parts.push_back(throttled_gpu(*gpu));
   }
   if (gpus.size() > kGpusNamed) {
-    f.what += fmt::format(" ({}). Those that lose most", by_host(hosts));
+    const bool any_host =
+        std::ranges::any_of(hosts, [](const auto& host) { return !host.empty(); });
+    if (any_host) f.what += fmt::format(" ({})", by_host(hosts));
+    f.what += ". Those that lose most";
     parts.push_back(
         fmt::format("and {} more (all of them: --json, throttling)", gpus.size() - kGpusNamed));
   }

@@ -159,14 +159,14 @@ base::Result<compare::Measured> measure_recorded(const Side& side, size_t thread
   return compare::measure(recorded.traces.ranks, recorded.telemetry.log, side.name);
 }
 
-base::Result<compare::Measured> measure_predicted(const Side& side) {
+base::Result<compare::Measured> measure_predicted(const Side& side, bool beside_recording) {
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(*side.job));
-  return compare::measure(job);
+  return beside_recording ? compare::measure_as_recorded(job) : compare::measure(job);
 }
 
 base::Result<compare::Comparison> compare_parts(const Side& a, const Side& b, size_t threads) {
   const auto measured = [&](const Side& side) {
-    return side.job ? measure_predicted(side) : measure_recorded(side, threads);
+    return side.job ? measure_predicted(side, !a.job || !b.job) : measure_recorded(side, threads);
   };
   ERGOMETER_ASSIGN(const compare::Measured left, measured(a));
   ERGOMETER_ASSIGN(const compare::Measured right, measured(b));

@@ -85,6 +85,7 @@ std::string_view group_words(GroupKind group) {
 struct Heaviest {
   const Operator* op = nullptr;
   bool network = false;
+  double transfers_s = 0;  ///< of all operators of the kind, mean over roles, if nobody waited
 };
 
 Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
@@ -102,19 +103,37 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
       if (input.plan.operators[op].kind != OperatorKind::kCollective ||
           input.plan.operators[op].collective != kind)
         continue;
-      seconds[op] += input.plan.times(source, i) * input.costs.prices[role][op].seconds();
+      const double transfer_s =
+          input.plan.times(source, i) * input.costs.prices[role][op].seconds();
+      found.transfers_s += transfer_s / static_cast<double>(input.plan.roles.size());
+      seconds[op] += transfer_s;
       if (seconds[op] <= longest) continue;
       longest = seconds[op];
-      found = {&input.plan.operators[op], input.plan.placements[role][op].nodes > 1};
+      found.op = &input.plan.operators[op];
+      found.network = input.plan.placements[role][op].nodes > 1;
     }
   }
   return found;
+}
+
+/// Why ranks come to a collective at different times, as far as the job says.
+std::string_view late_ranks(const spec::Job& job) {
+  if (!job.training.moe_routing.is_even()) return "those whose experts get more tokens";
+  if (!job.training.sequence_lengths.is_even()) return "those whose documents are more work";
+  if (!job.conditions.overrides.empty() || job.conditions.seed != 0) return "those on slower GPUs";
+  if (spec::is_mixed(job.cluster)) return "those on slower nodes";
+  return "those that come later";
 }
 
 Loss exposed(const EngineInput& input, double seconds, double step_s, CollectiveKind kind,
              std::string_view words) {
   const Heaviest heavy = heaviest(input, kind);
   if (heavy.op == nullptr) return {};
+  // More than half of it is no transfer, whatever was hidden of these.
+  if (seconds > 2 * heavy.transfers_s)
+    return {seconds, fmt::format("exposed {} {:.1f} % of the step: ranks of {} wait for {}", words,
+                                 100 * seconds / step_s, group_words(heavy.op->group),
+                                 late_ranks(input.job))};
   return {seconds, fmt::format("exposed {} {:.1f} % of the step: mostly {}, {}", words,
                                100 * seconds / step_s, group_words(heavy.op->group),
                                heavy.network ? "over the network" : "inside the scale-up domain")};

@@ -9,6 +9,7 @@
 #include "report/decision/campaign_output.h"
 #include "report/format.h"
 #include "spec/job/node_groups.h"
+#include "workload/sequence_loads.h"
 
 namespace ergometer::report {
 namespace {
@@ -226,6 +227,8 @@ std::string rests_on(const Campaign& campaign, const campaign::Ask& ask) {
   std::vector<std::string> lines = failure_lines(ask);
   for (std::string& line : keeping_lines(ask.checkpointing)) lines.push_back(std::move(line));
   const std::vector<std::string>& reasons = campaign.training.step.interval_reasons;
+  if (!campaign.training.job.training.sequence_lengths.is_even())
+    lines.push_back(fmt::format("a step is the mean of {} drawn ones", workload::kDrawnSteps));
   if (!reasons.empty()) lines.push_back(fmt::format("step time: {}", fmt::join(reasons, "; ")));
   std::string text;
   for (const std::string& line : lines) text += "  " + wrap(line, kWidth - 2, 4) + '\n';

@@ -66,11 +66,18 @@ const Quantity* energy(const Comparison& comparison) {
   return whole != nullptr ? whole : find(comparison, "gpu_energy_j_per_step");
 }
 
-/// What would read 0.0 % has no sign.
-std::string percent_of(double part, double whole) {
-  if (whole == 0) return "-";
+/// What would read 0.0 % has no sign. Of a difference that is next to nothing beside what differs
+/// there are no shares.
+std::string percent_of(double part, double whole, double beside = 0) {
+  constexpr double kNothing = 1e-6;
+  if (std::abs(whole) <= kNothing * std::abs(beside)) return "-";
   const double percent = 100 * part / whole;
   return std::abs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
+}
+
+/// Degrees have no share: their zero is anywhere.
+std::string relative(const Quantity& q) {
+  return unit_of(q) == "C" ? "-" : percent_of(q.difference(), q.a);
 }
 
 /// "1.13 s to 1.25 s", and before it whether what was measured lies outside.
@@ -88,8 +95,8 @@ std::string held_to_prediction(const std::vector<const Quantity*>& numbers,
   table.row("", "A", "B", "of A", "predicted, 90 %");
   for (const Quantity* q : numbers) {
     const std::string unit = unit_of(*q);
-    table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit),
-              percent_of(q->difference(), q->a), interval_of(*q));
+    table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit), relative(*q),
+              interval_of(*q));
   }
   return table_text(table, style);
 }
@@ -109,7 +116,7 @@ std::string sides(const Comparison& comparison, const TextStyle& style) {
   for (const Quantity* q : numbers) {
     const std::string unit = unit_of(*q);
     table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit),
-              signed_text(q->difference(), unit), percent_of(q->difference(), q->a));
+              signed_text(q->difference(), unit), relative(*q));
   }
   return table_text(table, style);
 }
@@ -150,11 +157,11 @@ class CauseLines {
 
   std::string numbers(const std::string& title, const std::map<std::string, double>& amount) const {
     const double seconds = value_of(amount, step_->name);
-    const std::string share = percent_of(seconds, step_->difference());
+    const std::string share = percent_of(seconds, step_->difference(), step_->a);
     if (energy_ == nullptr) return line(title, signed_text(seconds, "s"), share, "", "");
     const double joules = value_of(amount, energy_->name);
     return line(title, signed_text(seconds, "s"), share, signed_text(joules, "J"),
-                percent_of(joules, energy_->difference()));
+                percent_of(joules, energy_->difference(), energy_->a));
   }
 
   std::string detail(const Cause& cause) const {

@@ -157,6 +157,8 @@ void write_images(JsonWriter& json, const spec::Training& t) {
   json.member("images_per_sample", t.images_per_sample)
       .member("tiles_per_image", t.tiles_per_image)
       .member("image_tokens", t.tokens_per_image);
+  if (t.sequence_lengths.images_left_out > 0)
+    json.member("images_left_out", t.sequence_lengths.images_left_out);
   write_texts(json, "freeze", t.freeze);
   if (!t.sequence_lengths.has_images()) return;
   json.member("samples", t.sequence_lengths.text)

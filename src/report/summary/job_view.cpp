@@ -133,6 +133,7 @@ JobView view_job(const std::string& job_json) {
   view.images = integer(training, "images_per_sample");
   view.tiles_per_image = integer(training, "tiles_per_image");
   view.tokens_per_image = integer(training, "image_tokens");
+  view.images_left_out = real(training, "images_left_out");
   if (const Json& frozen = member(training, "freeze"); frozen.is_array())
     for (const Json& part : frozen)
       if (part.is_string()) view.frozen.push_back(part.get<std::string>());

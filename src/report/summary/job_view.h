@@ -14,6 +14,7 @@ struct JobView {
       cooling;
   std::string quantize, optimizer_moments;  ///< empty: in 16 bit, in FP32
   double parameters = 0, active_parameters = 0;
+  double images_left_out = 0;  ///< share of those that samples have
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0, nics_per_node = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, zero = 0;
   bool sequence_parallel = false, fsdp = false, flops_full = false;

@@ -86,12 +86,18 @@ std::string frozen_text(const JobView& job) {
   return job.frozen.empty() ? "" : fmt::format("; frozen: {}", fmt::join(job.frozen, ", "));
 }
 
+std::string left_out_text(const JobView& job) {
+  if (job.images_left_out < 0.005) return {};
+  return fmt::format("; {:.0f} % of them do not fit into a sequence whole and are left out",
+                     100 * job.images_left_out);
+}
+
 /// Of a model with a vision tower: what a sample shows it, and what is not trained.
 std::string images_line(const JobView& job) {
   if (job.images == 0)
-    return fmt::format("images as samples have them, {} tile{} and {} tokens each{}",
+    return fmt::format("images as samples have them, {} tile{} and {} tokens each{}{}",
                        job.tiles_per_image, job.tiles_per_image == 1 ? "" : "s",
-                       job.tokens_per_image, frozen_text(job));
+                       job.tokens_per_image, left_out_text(job), frozen_text(job));
   std::string line = fmt::format("{} image{} a sample, {} tile{} and {} tokens each", job.images,
                                  job.images == 1 ? "" : "s", job.tiles_per_image,
                                  job.tiles_per_image == 1 ? "" : "s", job.tokens_per_image);

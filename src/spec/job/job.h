@@ -137,6 +137,7 @@ struct SequenceLengths {
   std::vector<std::pair<int64_t, int64_t>> counts;  ///< length, documents
   std::vector<SampleSize> samples;                  ///< each as often
   SampleMoments moments;
+  double images_left_out = 0;  ///< share of the images that no sequence holds whole
   bool has_images() const { return kind == LengthKind::kSamples || kind == LengthKind::kMoments; }
   bool is_even() const { return kind == LengthKind::kEven; }
 };

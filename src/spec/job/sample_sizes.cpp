@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -142,6 +143,35 @@ Result<SequenceLengths> parse_samples(const std::string& text) {
   if (!lengths) return no_samples(text);
   lengths->text = text;
   return *std::move(lengths);
+}
+
+namespace {
+
+/// Worked: mean and deviation 2, so sigma = sqrt(ln 2) = 0.833 and mu = ln 2 - sigma^2 / 2 = 0.347;
+/// at most 1: 2 Phi(-1.249) + 1 - Phi(-0.416) = 0.873, and 56 % are left out.
+double left_out_of_lognormal(double mean, double deviation, double most) {
+  if (mean <= 0) return 0;
+  if (deviation <= 0) return 1 - std::min(1.0, most / mean);
+  if (most <= 0) return 1;
+  const double sigma = std::sqrt(std::log(1 + deviation * deviation / (mean * mean)));
+  const double mu = std::log(mean) - sigma * sigma / 2;
+  const auto below = [](double z) { return std::erfc(-z / std::sqrt(2.0)) / 2; };
+  const double z = (std::log(most) - mu) / sigma;
+  return 1 - (mean * below(z - sigma) + most * (1 - below(z))) / mean;
+}
+
+}  // namespace
+
+double images_left_out(const SequenceLengths& lengths, int64_t most) {
+  const SampleMoments& of = lengths.moments;
+  if (lengths.kind == LengthKind::kMoments)
+    return left_out_of_lognormal(of.tiles, of.tiles_deviation, static_cast<double>(most));
+  int64_t all = 0, held = 0;
+  for (const SampleSize& sample : lengths.samples) {
+    all += sample.tiles;
+    held += std::min(sample.tiles, most);
+  }
+  return all > 0 ? 1 - static_cast<double>(held) / static_cast<double>(all) : 0;
 }
 
 MeanSample mean_sample(const SequenceLengths& lengths, int64_t most_tokens) {

@@ -21,6 +21,10 @@ base::Result<std::string> parse_sample_table(std::string_view text, const std::s
 /// The same samples without a file: "counts:2/600x5" for "file:samples.csv".
 base::Result<std::string> samples_without_file(const std::string& text);
 
+/// The share of the images that samples lose where a sequence holds no more than `most` of one, of
+/// `lengths` in images. Of moments E[min(X, most)] / E[X] of a lognormal X, rounding left out.
+double images_left_out(const SequenceLengths& lengths, int64_t most);
+
 /// The mean sample, in images and tokens of text, or in tiles and all tokens, as `lengths` has
 /// them; of counted ones, tokens beyond `most_tokens` are cut off.
 struct MeanSample {

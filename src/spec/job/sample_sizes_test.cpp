@@ -49,5 +49,21 @@ TEST(SampleSizes, MeanSample) {
   EXPECT_EQ(mean_sample(samples, 400).tokens, 350);  // (3 x 400 + 200) / 4
 }
 
+// Of 3 + 1 images sequences hold 2 + 1; the lognormal's is worked at its definition.
+TEST(SampleSizes, ImagesThatSequencesDoNotHold) {
+  SequenceLengths counted;
+  counted.kind = LengthKind::kSamples;
+  counted.samples = {{3, 10}, {1, 10}};
+  EXPECT_DOUBLE_EQ(images_left_out(counted, 2), 0.25);
+  EXPECT_DOUBLE_EQ(images_left_out(counted, 3), 0);
+  SequenceLengths drawn;
+  drawn.kind = LengthKind::kMoments;
+  drawn.moments.tiles = drawn.moments.tiles_deviation = 2;
+  EXPECT_NEAR(images_left_out(drawn, 1), 0.564, 0.002);
+  EXPECT_NEAR(images_left_out(drawn, 1000), 0, 1e-6);
+  drawn.moments.tiles_deviation = 0;
+  EXPECT_DOUBLE_EQ(images_left_out(drawn, 1), 0.5);
+}
+
 }  // namespace
 }  // namespace ergometer::spec

@@ -63,11 +63,14 @@ void read_freeze(SettingReader& read, Job& job) {
   read.derive(kFreezeName, "adapters are the decoder's");
 }
 
-/// From images and text to tiles and all tokens; what is longer than a sequence is cut.
+/// From images and text to tiles and all tokens. Images that a sequence does not hold whole are
+/// left out, text behind it is cut.
 void count_tiles(Training& t) {
   SequenceLengths& lengths = t.sequence_lengths;
+  const int64_t most = t.seq_length / t.tokens_per_image;
+  lengths.images_left_out = images_left_out(lengths, most);
   for (SampleSize& sample : lengths.samples) {
-    const int64_t images = sample.tiles;
+    const int64_t images = std::min(sample.tiles, most);
     sample.tiles = images * t.tiles_per_image;
     sample.tokens = std::min(t.seq_length, sample.tokens + images * t.tokens_per_image);
   }
@@ -258,7 +261,11 @@ void check_vision(SettingReader& read, const Job& job) {
   check_tower(read, job);
   check_beside(read, job);
   check_drawn(read, job);
-  // Of samples, what is longer than a sequence is cut.
+  if (t.sequence_lengths.has_images() && t.tokens_per_image > t.seq_length)
+    return read.refuse(fmt::format("{}: an image of {} tokens is more than {}; try --seq {}",
+                                   read.said(kSamplesName), t.tokens_per_image,
+                                   read.said("seq_length", t.seq_length), t.tokens_per_image));
+  // Of samples, what a sequence does not hold is left out.
   const int64_t tokens = t.images_per_sample * t.tokens_per_image;
   if (tokens > t.seq_length)
     read.refuse(fmt::format("{}: {} of {} tokens {} more than {}; try fewer, or --seq {}",

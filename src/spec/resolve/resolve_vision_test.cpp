@@ -59,6 +59,23 @@ TEST(ResolveVision, SamplesHaveTilesOfTheirImages) {
   EXPECT_EQ(job->training.sequence_batching, SequenceBatching::kPadded);
 }
 
+// An image of 3 x 256 = 768 tokens: 2000 hold two, 700 none.
+TEST(ResolveVision, ImagesThatDoNotFitWholeAreLeftOut) {
+  const auto job = vision_job(
+      "internvl2-8b",
+      {{"gpus", "8"}, {"tiles_per_image", "3"}, {"samples", "counts:6/1,1/3000"}, {"seq", "2000"}});
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->training.sequence_lengths.samples,
+            (std::vector<SampleSize>{{6, 1 + 6 * 256}, {3, 2000}}));
+  EXPECT_EQ(
+      refused("internvl2-8b", {{"gpus", "8"},
+                               {"tiles_per_image", "3"},
+                               {"samples", "counts:2/500"},
+                               {"seq_length", "700"}}),
+      "--samples counts:2/500: an image of 768 tokens is more than --seq_length 700; try --seq "
+      "768");
+}
+
 // A tower of 45 layers of 3200 and a decoder of 48 of 6144: 13 tiles of 1025 tokens are more work
 // than 4096 tokens, so more of the eight stages are the tower's than without images.
 TEST(ResolveVision, StagesAreDividedByProducts) {
