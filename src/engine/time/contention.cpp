@@ -359,6 +359,7 @@ double Contention::move_to(const Stretch& found, double weight, Stretch& stretch
   double change = 0;
   for (size_t role = 0; role < stretch.size(); ++role)
     for (size_t i = 0; i < stretch[role].size(); ++i) {
+      if (found[role][i] == stretch[role][i]) continue;  // most are alone, then and now
       const double before = stretch[role][i];
       const double after = before + weight * (static_cast<double>(found[role][i]) - before);
       change = std::max(change, std::abs(after / before - 1));
