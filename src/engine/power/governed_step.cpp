@@ -28,6 +28,8 @@ GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity)
     for (const RoleActivity& role : activity.roles)
       shares_.push_back(std::min(1.0, role.clocked_s[slice] / activity.slice_s()));
   }
+  const auto slices = static_cast<size_t>(activity.slices);
+  loads_ = loads_in(std::vector<double>(slices, activity.slice_s()));
 }
 
 std::vector<Load> GovernedStep::loads_in(const std::vector<double>& slice_s) const {
@@ -131,7 +133,7 @@ void GovernedStep::find_pace(double reference_hz, const Surroundings& surroundin
                              FleetStep& step) const {
   const auto slices = static_cast<size_t>(activity_.slices);
   step.slice_s.assign(slices, activity_.slice_s());
-  const Work work{loads_in(step.slice_s), reference_hz, true};
+  const Work work{loads_, reference_hz, true};
   // Of GPUs in one role the slowest takes longest. Who has no clocked work waits at any clock.
   std::vector<double> slowest_hz(shares_.size(), INFINITY);
   for_each_piece(surroundings, [&](const Piece& piece) {
@@ -166,15 +168,15 @@ struct GovernedStep::Sums {
 
 void GovernedStep::fill(double near_hz, const Surroundings& surroundings, FleetStep& step) const {
   step.gpus.assign(fleet_.like.size(), {});
-  const Work work{loads_in(step.slice_s), near_hz, false};
+  const std::vector<Load> loads = loads_in(step.slice_s);
+  const Work work{loads, near_hz, false};
   for_each_piece(surroundings, [&](const Piece& piece) {
     Sums sums;
     for_each_slices([&](size_t first, size_t last) {
       Clocks clock_hz;
       decide(piece, surroundings, first, last, work, clock_hz);
       for (size_t slice = first; slice < last; ++slice)
-        add_slice(piece, slice, work.loads, step, clock_hz.data() + (slice - first) * piece.count,
-                  sums);
+        add_slice(piece, slice, loads, step, clock_hz.data() + (slice - first) * piece.count, sums);
     });
     for (size_t i = 0; i < piece.count; ++i) {
       GpuStep& gpu = step.gpus[boards_.gpu[piece.first + i]];

@@ -98,7 +98,7 @@ class GovernedStep {
   std::vector<physics::Load> loads_in(const std::vector<double>& slice_s) const;
   /// What is to be done, and how it answers the clock.
   struct Work {
-    std::vector<physics::Load> loads;  ///< as `index` has them
+    const std::vector<physics::Load>& loads;  ///< as `index` has them
     double at_hz;  ///< the first kind's clock at which they hold, or near which to look; 0: the
                    ///< highest
     bool follows;  ///< the pace goes along with the clock
@@ -120,7 +120,8 @@ class GovernedStep {
   const Fleet& fleet_;
   const StepActivity& activity_;
   Boards boards_;
-  std::vector<double> shares_;  ///< of the slice that is clocked work, as `index` has them
+  std::vector<physics::Load> loads_;  ///< of slices at the reference clock, as `index` has them
+  std::vector<double> shares_;        ///< of the slice that is clocked work, as `index` has them
 };
 
 }  // namespace ergometer::engine
