@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/widths.h"
 #include "engine/power/board_loops.h"
 
 namespace ergometer::engine {
