@@ -46,15 +46,20 @@ class PowerCurve {
     return constant_w_ + leakage_w_ * v + active_j_ * v2 * clock_hz +
            (core_w_ * v2 + steady_w_) * pace(clock_hz);
   }
-  /// Derivative of `power_w` by the clock; from above at the knee.
-  ERGOMETER_INLINE double slope_w_per_hz(double clock_hz) const {
+  /// How far above the clock that draws `cap_w` Newton's method finds this one: by power and its
+  /// derivative, from above at the knee. Infinite, or below where power falls, if it finds none.
+  ERGOMETER_INLINE double beyond_hz(double clock_hz, double cap_w) const {
     const double above_hz = clock_hz - knee_hz_;
     const double v = lowest_ + slope_ * (above_hz > 0 ? above_hz : 0);
     const double dv = clock_hz >= knee_hz_ ? slope_ : 0;
     const double inverse = 1 / (free_ * clock_hz + clocked_hz_);
-    const double dpace = clocked_hz_ * inverse * inverse;
-    return leakage_w_ * dv + active_j_ * (v * v) + (core_w_ * (v * v) + steady_w_) * dpace +
-           2 * v * dv * (active_j_ * clock_hz + core_w_ * pace(clock_hz));
+    const double pace = clock_hz * inverse, work_w = core_w_ * (v * v) + steady_w_;
+    const double watts =
+        constant_w_ + leakage_w_ * v + active_j_ * (v * v) * clock_hz + work_w * pace;
+    const double w_per_hz = leakage_w_ * dv + active_j_ * (v * v) +
+                            work_w * (clocked_hz_ * inverse * inverse) +
+                            2 * v * dv * (active_j_ * clock_hz + core_w_ * pace);
+    return (watts - cap_w) / w_per_hz;
   }
 
  private:
@@ -76,9 +81,8 @@ double within_cap(const ClockLattice& clocks, const PowerCurve& curve, double st
                   double ceiling_hz, double cap_w) {
   double clock = start_hz;
   for (int i = 0; i < 6; ++i) {
-    const double slope = curve.slope_w_per_hz(clock);
-    if (slope <= 0) break;
-    const double step = (curve.power_w(clock) - cap_w) / slope;
+    const double step = curve.beyond_hz(clock, cap_w);
+    if (!std::isfinite(step)) break;
     clock = std::clamp(clock - step, clocks.lowest_hz, ceiling_hz);
     if (std::abs(step) < clocks.step_hz) break;
   }
@@ -95,12 +99,14 @@ double within_cap(const ClockLattice& clocks, const PowerCurve& curve, double st
 
 // Loops over GPUs. Each does little: where a division is left out for some, there is no vector.
 
-ERGOMETER_WIDTHS void clamp_each(double lowest, double highest, double* __restrict clock_hz,
-                                 size_t n) {
-  for (size_t i = 0; i < n; ++i) {
-    const double least = clock_hz[i] > lowest ? clock_hz[i] : lowest;
-    clock_hz[i] = least < highest ? least : highest;
-  }
+ERGOMETER_INLINE double clamped(double clock_hz, double lowest, double highest) {
+  const double least = clock_hz > lowest ? clock_hz : lowest;
+  return least < highest ? least : highest;
+}
+
+ERGOMETER_WIDTHS void clamp_each(double lowest, double highest, const double* __restrict from,
+                                 double* __restrict to, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] = clamped(from[i], lowest, highest);
 }
 
 ERGOMETER_WIDTHS void floor_each(const ClockLattice& lattice, const double* __restrict from,
@@ -128,16 +134,23 @@ ERGOMETER_WIDTHS void powers_each(const KindCurve& given, const Governed& boards
   for (size_t i = 0; i < each.count; ++i) watts[i] = curve_of(kind, each, i).power_w(clock_hz[i]);
 }
 
-/// Newton's step to where the cap is reached.
-ERGOMETER_WIDTHS void step_each(const KindCurve& given, const Governed& boards, double held,
-                                double* __restrict clock_hz) {
+/// Newton's step to where the cap is reached; returns how many GPUs it moved by more than a step of
+/// the lattice. The next one is then still as far as this one was, squared, over the clock.
+ERGOMETER_WIDTHS size_t step_each(const KindCurve& given, const Governed& boards,
+                                  const ClockLattice& lattice, double held,
+                                  double* __restrict clock_hz) {
   const KindCurve kind = given;
   const Governed each = boards;
+  const ClockLattice clocks = lattice;
+  size_t far = 0;
   for (size_t i = 0; i < each.count; ++i) {
-    const PowerCurve curve = curve_of(kind, each, i);
-    const double beyond_w = curve.power_w(clock_hz[i]) - held * each.cap_w[i];
-    clock_hz[i] -= beyond_w / curve.slope_w_per_hz(clock_hz[i]);
+    const double beyond_hz = curve_of(kind, each, i).beyond_hz(clock_hz[i], held * each.cap_w[i]);
+    const double to_hz = clamped(clock_hz[i] - beyond_hz, clocks.lowest_hz, clocks.highest_hz);
+    const double moved_hz = to_hz - clock_hz[i];
+    far += ((moved_hz > clocks.step_hz) | (moved_hz < -clocks.step_hz)) ? 1 : 0;
+    clock_hz[i] = to_hz;
   }
+  return far;
 }
 
 /// The clocks that fit, where they are the highest or the next one does not fit; else 0.
@@ -160,12 +173,9 @@ void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz) 
   std::array<double, Governed::kMost> sought, next, watts, next_w;
   ERGOMETER_CHECK(n <= sought.size() && clocks.step_hz > 0, "a few GPUs that have clocks");
   const KindCurve curve(gpu);
-  std::copy_n(boards.at_hz, n, sought.data());
-  for (int i = 0; i < kNewtonSteps; ++i) {
-    clamp_each(clocks.lowest_hz, clocks.highest_hz, sought.data(), n);
-    step_each(curve, boards, gpu.held, sought.data());
-  }
-  clamp_each(clocks.lowest_hz, clocks.highest_hz, sought.data(), n);
+  clamp_each(clocks.lowest_hz, clocks.highest_hz, boards.at_hz, sought.data(), n);
+  for (int i = 0; i < kNewtonSteps; ++i)
+    if (step_each(curve, boards, clocks, gpu.held, sought.data()) == 0) break;
   floor_each(clocks, sought.data(), clock_hz, n);
   for (size_t i = 0; i < n; ++i) {
     if (sought[i] >= clocks.highest_hz) clock_hz[i] = clocks.highest_hz;
@@ -191,7 +201,7 @@ ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const Cl
 
 ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
                                    const ClockLimits& limits, double leakage_w, const Load& load,
-                                   const Response& response, double thermal_hz, double near_hz) {
+                                   const Response& response, double thermal_hz) {
   const ClockLattice& clocks = gpu.clocks;
   if (limits.brake) return {clocks.lowest_hz, kHwSlowdown | kHwPowerBrake};
 
@@ -207,9 +217,8 @@ ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
   const Response known = response.at_hz > 0 ? response : Response{};
   const PowerCurve curve(KindCurve(gpu), silicon.voltage, leakage_w, load, known);
   const double ceiling_hz = decision.clock_hz;
-  // Most decisions repeat the one before: look there first.
-  if (near_hz <= 0) near_hz = response.at_hz;
-  const double start_hz = near_hz > 0 && near_hz < ceiling_hz ? clocks.floor(near_hz) : ceiling_hz;
+  const double start_hz =
+      known.at_hz > 0 && known.at_hz < ceiling_hz ? clocks.floor(known.at_hz) : ceiling_hz;
   const bool fits = curve.power_w(start_hz) <= cap_w;
   if (fits && start_hz == ceiling_hz) return decision;
   if (fits && curve.power_w(std::min(start_hz + clocks.step_hz, ceiling_hz)) > cap_w)

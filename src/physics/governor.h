@@ -56,21 +56,21 @@ ClockDecision decide_clock(const GpuPower& gpu, const Silicon& silicon, const Cl
                            double die_c, const Load& load, const Response& response,
                            double thermal_hz);
 /// The same of a GPU that leaks `leakage_w` at relative voltage 1: at one temperature for several
-/// decisions. `near_hz`: where to begin to look, as a rule the last answer, 0: at the response's
-/// clock; it changes no answer, only how soon it is found.
+/// decisions.
 ClockDecision decide_clock_leaking(const GpuPower& gpu, const Silicon& silicon,
                                    const ClockLimits& limits, double leakage_w, const Load& load,
-                                   const Response& response, double thermal_hz, double near_hz = 0);
+                                   const Response& response, double thermal_hz);
 
 /// Governors of up to `kMost` GPUs of one kind, one number a GPU: what `decide_clock_leaking` is
 /// told of each.
 struct Governed {
   static constexpr size_t kMost = 256;
   size_t count = 0;
-  const double *leakage_w = nullptr, *voltage = nullptr;    ///< the latter as `Silicon` has it
-  const double* cap_w = nullptr;                            ///< in force
-  const double *core_w = nullptr, *steady_w = nullptr;      ///< the load; steady: memory and links
-  const double *clocked_share = nullptr, *at_hz = nullptr;  ///< the response; clocks above 0
+  const double *leakage_w = nullptr, *voltage = nullptr;  ///< the latter as `Silicon` has it
+  const double* cap_w = nullptr;                          ///< in force
+  const double *core_w = nullptr, *steady_w = nullptr;    ///< the load; steady: memory and links
+  /// The response; clocks above 0, where it is also begun to look.
+  const double *clocked_share = nullptr, *at_hz = nullptr;
 };
 /// What `decide_clock_leaking` finds for GPUs that are awake and that neither locks nor brakes nor
 /// heat hold. 0: not found, as one that even the lowest clock takes beyond its cap; it has to be

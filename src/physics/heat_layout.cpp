@@ -90,7 +90,8 @@ Coupled& HeatLayout::coupled(Kind& kind, int flow_bin) {
 
 void HeatLayout::settle(std::span<const double> flow, std::span<const double> die_w,
                         std::span<const double> memory_w, std::span<double> places) {
-  std::vector<double> die, memory;
+  std::vector<double> die, memory, last_die, last_memory;
+  double last_flow = 0;
   for (size_t l = 0; l < kind_of_.size(); ++l) {
     const size_t node = l / lanes_.size(), first = node * static_cast<size_t>(gpus_per_node_);
     const std::vector<int>& gpus = lanes_[l % lanes_.size()].gpus;
@@ -102,7 +103,13 @@ void HeatLayout::settle(std::span<const double> flow, std::span<const double> di
     }
     const Kind& kind = kinds_[kind_of_[l]];
     SettledLane& lane = settled_[kind.lane];
-    lane.solve(flow[node], kind.factors, die, memory);
+    // Lanes of a node often do the same work: then all of them end as the first did.
+    const bool repeats = l > 0 && kind_of_[l] == kind_of_[l - 1] && flow[node] == last_flow &&
+                         die == last_die && memory == last_memory;
+    if (!repeats) lane.solve(flow[node], kind.factors, die, memory);
+    last_flow = flow[node];
+    last_die.swap(die);
+    last_memory.swap(memory);
     for (size_t i = 0; i < gpus.size(); ++i)
       std::ranges::copy(
           lane.places().subspan(i * HeatNetwork::kPlaces, HeatNetwork::kPlaces),

@@ -20,7 +20,7 @@ int bin_of(double value, double bins);
 
 /// Nodes that one part of a cluster has: of eight GPUs, with all that a tick of theirs touches,
 /// some megabyte. Fewer leave more blocks half empty.
-inline constexpr int64_t kNodesTogether = 1024;
+inline constexpr int64_t kNodesTogether = 512;
 
 /// A lane's network at one flow, with the steps that have been asked for.
 struct Coupled {

@@ -259,10 +259,10 @@ PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
     Fleet varied = fleet;
     for (size_t kind = 0; kind < jobs.size(); ++kind)
       vary(Draw(jobs[kind], number), kind, job.training.precision, varied, drawn);
+    stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
     const GovernedStep governed(varied, drawn);
     FleetHeat heat(varied, job.cluster);
     FleetStep step;
-    stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
     for (int round = 0; round < kMostDrawRounds; ++round) {
       governed.at_pace(reference_hz, heat.surroundings(), step);
       heat.settle(step);

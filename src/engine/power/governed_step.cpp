@@ -3,147 +3,223 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/power/board_loops.h"
+
 namespace ergometer::engine {
 
-using physics::ClockDecision;
 using physics::Load;
-using physics::Response;
 
-std::vector<GovernedStep::Board> GovernedStep::boards(const Surroundings& surroundings) const {
-  std::vector<Board> boards;
-  for (size_t gpu = 0; gpu < fleet_.like.size(); ++gpu)
-    if (fleet_.is_first(gpu))
-      boards.push_back({.gpu = gpu,
-                        .leakage_w = fleet_.of_gpu(gpu).gpu.leakage_at(surroundings.die_c[gpu],
-                                                                       fleet_.silicon[gpu]),
-                        .ceiling_hz = surroundings.ceiling_hz[gpu]});
-  return boards;
+GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity)
+    : fleet_(fleet), activity_(activity) {
+  for (size_t gpu = 0; gpu < fleet.like.size(); ++gpu) {
+    if (!fleet.is_first(gpu)) continue;
+    const physics::GpuPower& kind = fleet.of_gpu(gpu).gpu;
+    const physics::ClockLimits& limits = fleet.limits[gpu];
+    boards_.gpu.push_back(gpu);
+    boards_.role.push_back(fleet.role[gpu]);
+    boards_.voltage.push_back(fleet.silicon[gpu].voltage);
+    boards_.cap_w.push_back(limits.cap_w > 0 ? limits.cap_w : kind.cap_w);
+    boards_.leakage_t0_w.push_back(kind.leakage_w * fleet.silicon[gpu].leakage);
+    boards_.told.push_back(limits.brake || limits.lock_hz > 0 ? 1 : 0);
+  }
+  for (size_t slice = 0; slice < static_cast<size_t>(activity.slices); ++slice) {
+    shares_.push_back(0);
+    for (const RoleActivity& role : activity.roles)
+      shares_.push_back(std::min(1.0, role.clocked_s[slice] / activity.slice_s()));
+  }
+  const auto slices = static_cast<size_t>(activity.slices);
+  loads_ = loads_in(std::vector<double>(slices, activity.slice_s()));
 }
 
 std::vector<Load> GovernedStep::loads_in(const std::vector<double>& slice_s) const {
   std::vector<Load> loads;
-  loads.reserve(slice_s.size() * activity_.roles.size());
-  for (size_t slice = 0; slice < slice_s.size(); ++slice)
+  loads.reserve(shares_.size());
+  for (size_t slice = 0; slice < slice_s.size(); ++slice) {
+    loads.push_back({.awake = false});
     for (const RoleActivity& role : activity_.roles)
       loads.push_back(physics::load_of(role.slices[slice], slice_s[slice]));
+  }
   return loads;
 }
 
-std::vector<double> GovernedStep::clocked_shares() const {
-  std::vector<double> shares;
-  for (size_t slice = 0; slice < static_cast<size_t>(activity_.slices); ++slice)
-    for (const RoleActivity& role : activity_.roles)
-      shares.push_back(std::min(1.0, role.clocked_s[slice] / activity_.slice_s()));
-  return shares;
+template <class Each>
+void GovernedStep::for_each_piece(const Surroundings& surroundings, const Each& each) const {
+  for (size_t first = 0; first < boards_.gpu.size();) {
+    const FleetKind& kind = fleet_.of_gpu(boards_.gpu[first]);
+    size_t last = first;
+    std::array<double, kGpus> die_c{};
+    for (; last < boards_.gpu.size() && last - first < kGpus; ++last) {
+      if (&fleet_.of_gpu(boards_.gpu[last]) != &kind) break;
+      die_c[last - first] = surroundings.die_c[boards_.gpu[last]];
+    }
+    Piece piece{.kind = &kind, .first = first, .count = last - first, .leakage_w = {}};
+    kind.gpu.leakages_at(std::span(die_c).first(piece.count),
+                         std::span(boards_.leakage_t0_w).subspan(first, piece.count),
+                         std::span(piece.leakage_w).first(piece.count));
+    each(piece);
+    first = last;
+  }
 }
 
-ClockDecision GovernedStep::decide(const Board& board, const Load& load, const Response& response,
-                                   double& near_hz) const {
-  ClockDecision decision = physics::decide_clock_leaking(
-      fleet_.of_gpu(board.gpu).gpu, fleet_.silicon[board.gpu], fleet_.limits[board.gpu],
-      board.leakage_w, load, response, board.ceiling_hz, near_hz);
-  near_hz = decision.clock_hz;
-  decision.clock_hz *= fleet_.speed[board.gpu];
-  return decision;
+template <class Each>
+void GovernedStep::for_each_slices(const Each& each) const {
+  const auto slices = static_cast<size_t>(activity_.slices);
+  for (size_t first = 0; first < slices; first += kSlices)
+    each(first, std::min(slices, first + kSlices));
+}
+
+/// All at once, and one by one those that more than their caps hold.
+void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, size_t first,
+                          size_t last, const Work& work, Clocks& clock_hz) const {
+  const physics::GpuPower& kind = piece.kind->gpu;
+  const double at_hz = work.at_hz > 0 ? work.at_hz * piece.kind->pace : kind.clocks.highest_hz;
+  Clocks leakage_w, voltage, cap_w, core_w, steady_w, share, start_hz;
+  size_t count = 0;
+  for (size_t slice = first; slice < last; ++slice)
+    for (size_t i = 0; i < piece.count; ++i, ++count) {
+      const size_t row = index(slice, boards_.role[piece.first + i]);
+      leakage_w[count] = piece.leakage_w[i];
+      voltage[count] = boards_.voltage[piece.first + i];
+      cap_w[count] = boards_.cap_w[piece.first + i];
+      core_w[count] = work.loads[row].core_w;
+      steady_w[count] = work.loads[row].memory_w + work.loads[row].link_w;
+      share[count] = work.follows ? shares_[row] : 0;
+      start_hz[count] = at_hz;
+    }
+  physics::decide_each(kind,
+                       {.count = count,
+                        .leakage_w = leakage_w.data(),
+                        .voltage = voltage.data(),
+                        .cap_w = cap_w.data(),
+                        .core_w = core_w.data(),
+                        .steady_w = steady_w.data(),
+                        .clocked_share = share.data(),
+                        .at_hz = start_hz.data()},
+                       clock_hz.data());
+  for (size_t at = 0; at < count; ++at) {
+    const size_t board = piece.first + at % piece.count, gpu = boards_.gpu[board];
+    if (boards_.role[board] < 0) {
+      clock_hz[at] = kind.clocks.lowest_hz;
+      continue;
+    }
+    const double ceiling_hz = surroundings.ceiling_hz[gpu];
+    if (boards_.told[board] != 0 || ceiling_hz > 0 || clock_hz[at] <= 0)
+      clock_hz[at] = physics::decide_clock_leaking(
+                         kind, fleet_.silicon[gpu], fleet_.limits[gpu], leakage_w[at],
+                         work.loads[index(first + at / piece.count, boards_.role[board])],
+                         {.clocked_share = share[at], .at_hz = at_hz}, ceiling_hz)
+                         .clock_hz;
+    clock_hz[at] *= fleet_.speed[gpu];
+  }
 }
 
 void GovernedStep::at_length(double step_s, const Surroundings& surroundings,
                              FleetStep& step) const {
   step.slice_s.assign(static_cast<size_t>(activity_.slices), step_s / activity_.slices);
   step.step_s = step_s;
-  fill(boards(surroundings), step);
+  fill(0, surroundings, step);
 }
 
 void GovernedStep::at_pace(double reference_hz, const Surroundings& surroundings,
                            FleetStep& step) const {
-  const std::vector<Board> all = boards(surroundings);
-  find_pace(reference_hz, all, step);
+  find_pace(reference_hz, surroundings, step);
   step.step_s = 0;
   for (const double s : step.slice_s) step.step_s += s;
-  fill(all, step);
+  fill(reference_hz, surroundings, step);
 }
 
-void GovernedStep::find_pace(double reference_hz, const std::vector<Board>& boards,
+void GovernedStep::find_pace(double reference_hz, const Surroundings& surroundings,
                              FleetStep& step) const {
   const auto slices = static_cast<size_t>(activity_.slices);
   step.slice_s.assign(slices, activity_.slice_s());
-  step.pace_hz.resize(fleet_.like.size() * slices);
-  const std::vector<Load> loads = loads_in(step.slice_s);
-  const std::vector<double> shares = clocked_shares();
-  // Of GPUs in one role the slowest takes longest.
-  std::vector<double> slowest_hz(shares.size(), INFINITY);
-  for (const Board& board : boards)
-    if (has_rank(board.gpu)) find_slowest(reference_hz, board, loads, shares, step, slowest_hz);
+  const Work work{loads_, reference_hz, true};
+  // Of GPUs in one role the slowest takes longest. Who has no clocked work waits at any clock.
+  std::vector<double> slowest_hz(shares_.size(), INFINITY);
+  for_each_piece(surroundings, [&](const Piece& piece) {
+    for_each_slices([&](size_t first, size_t last) {
+      Clocks clock_hz;
+      decide(piece, surroundings, first, last, work, clock_hz);
+      size_t at = 0;
+      for (size_t slice = first; slice < last; ++slice)
+        for (size_t i = 0; i < piece.count; ++i, ++at)
+          if (const size_t row = index(slice, boards_.role[piece.first + i]); shares_[row] > 0)
+            slowest_hz[row] = std::min(slowest_hz[row], clock_hz[at]);
+    });
+  });
   for (size_t slice = 0; slice < slices; ++slice) {
     double longest = 0;
-    for (size_t i = index(slice, 0); i < index(slice + 1, 0); ++i) {
-      if (slowest_hz[i] == INFINITY) continue;
-      const FleetKind& kind = fleet_.kinds[fleet_.kind_of_role(i - index(slice, 0))];
-      longest = std::max(longest, slowdown(shares[i], reference_hz * kind.pace, slowest_hz[i],
+    for (size_t role = 0; role < activity_.roles.size(); ++role) {
+      const size_t row = index(slice, static_cast<int32_t>(role));
+      if (slowest_hz[row] == INFINITY) continue;
+      const FleetKind& kind = fleet_.kinds[fleet_.kind_of_role(role)];
+      longest = std::max(longest, slowdown(shares_[row], reference_hz * kind.pace, slowest_hz[row],
                                            kind.gpu.clocks.highest_hz));
     }
     if (longest > 0) step.slice_s[slice] *= longest;
   }
 }
 
-void GovernedStep::find_slowest(double reference_hz, const Board& board,
-                                const std::vector<Load>& loads, const std::vector<double>& shares,
-                                FleetStep& step, std::vector<double>& slowest_hz) const {
-  for (size_t slice = 0; slice < step.slice_s.size(); ++slice) {
-    const size_t i = index(slice, role_of(board.gpu));
-    if (shares[i] <= 0) continue;  // it waits whatever its clock
-    double& near_hz = step.pace_hz[board.gpu * step.slice_s.size() + slice];
-    const Response response{.clocked_share = shares[i],
-                            .at_hz = reference_hz * fleet_.of_gpu(board.gpu).pace};
-    slowest_hz[i] = std::min(slowest_hz[i], decide(board, loads[i], response, near_hz).clock_hz);
-  }
-}
-
-/// What is summed over a GPU's slices, beside what is told of it.
+/// What is summed over the slices of a piece's GPUs, one number each.
 struct GovernedStep::Sums {
-  double work_s = 0, stretched_s = 0;
+  std::array<GpuStep, kGpus> gpus{};
+  std::array<double, kGpus> work_s{}, stretched_s{};
 };
 
-void GovernedStep::fill(const std::vector<Board>& boards, FleetStep& step) const {
-  const size_t gpus = fleet_.like.size();
-  step.gpus.assign(gpus, {});
-  // Where nothing is known yet, a GPU is looked for at the clock of its own pace.
-  if (step.clock_hz.size() != gpus * step.slice_s.size()) step.clock_hz = step.pace_hz;
-  step.clock_hz.resize(gpus * step.slice_s.size());
+void GovernedStep::fill(double near_hz, const Surroundings& surroundings, FleetStep& step) const {
+  step.gpus.assign(fleet_.like.size(), {});
   const std::vector<Load> loads = loads_in(step.slice_s);
-  for (const Board& board : boards) {
+  const Work work{loads, near_hz, false};
+  for_each_piece(surroundings, [&](const Piece& piece) {
     Sums sums;
-    for (size_t slice = 0; slice < step.slice_s.size(); ++slice)
-      add_slice(board, slice, loads, step, sums);
-    GpuStep& gpu = step.gpus[board.gpu];
-    gpu.effective_hz = sums.stretched_s > 0 ? sums.work_s / sums.stretched_s : gpu.clock_hz;
-  }
-  for (size_t gpu = 0; gpu < gpus; ++gpu) step.gpus[gpu] = step.gpus[fleet_.first_like(gpu)];
+    for_each_slices([&](size_t first, size_t last) {
+      Clocks clock_hz;
+      decide(piece, surroundings, first, last, work, clock_hz);
+      for (size_t slice = first; slice < last; ++slice)
+        add_slice(piece, slice, loads, step, clock_hz.data() + (slice - first) * piece.count, sums);
+    });
+    for (size_t i = 0; i < piece.count; ++i) {
+      GpuStep& gpu = step.gpus[boards_.gpu[piece.first + i]];
+      gpu = sums.gpus[i];
+      gpu.effective_hz =
+          sums.stretched_s[i] > 0 ? sums.work_s[i] / sums.stretched_s[i] : gpu.clock_hz;
+    }
+  });
+  for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu)
+    step.gpus[gpu] = step.gpus[fleet_.first_like(gpu)];
 }
 
-void GovernedStep::add_slice(const Board& board, size_t slice, const std::vector<Load>& loads,
-                             FleetStep& step, Sums& sums) const {
-  constexpr Load kNoWork{.core_w = 0, .memory_w = 0, .link_w = 0, .awake = false};
-  const physics::GpuPower& kind = fleet_.of_gpu(board.gpu).gpu;
-  const physics::Silicon& silicon = fleet_.silicon[board.gpu];
+void GovernedStep::add_slice(const Piece& piece, size_t slice, const std::vector<Load>& loads,
+                             const FleetStep& step, const double* clock_hz, Sums& sums) const {
+  const physics::GpuPower& kind = piece.kind->gpu;
+  const int32_t* role = boards_.role.data() + piece.first;
+  std::array<double, kGpus> watts, voltage;
+  const size_t others = board_loops::draw(kind,
+                                          {.count = piece.count,
+                                           .role = role,
+                                           .clock_hz = clock_hz,
+                                           .leakage_w = piece.leakage_w.data(),
+                                           .silicon = boards_.voltage.data() + piece.first,
+                                           .loads = loads.data() + index(slice, -1)},
+                                          INFINITY, watts.data(), voltage.data());
   const double share = step.slice_s[slice] / step.step_s;
-  const bool works = has_rank(board.gpu);
-  const Load& now = works ? loads[index(slice, role_of(board.gpu))] : kNoWork;
-  double& near_hz = step.clock_hz[board.gpu * step.slice_s.size() + slice];
-  const double clock_hz = works ? decide(board, now, {}, near_hz).clock_hz : kind.clocks.lowest_hz;
-  const double v = kind.relative_voltage(clock_hz, silicon);
-  const double watts = kind.power_at(v, clock_hz, board.leakage_w, now);
-  GpuStep& sum = step.gpus[board.gpu];
-  sum.mean_w += share * watts;
-  sum.peak_w = std::max(sum.peak_w, watts);
-  sum.memory_w += share * kind.memory_heat_w(now);
-  sum.core_w += share * now.core_w * v * v;
-  if (now.awake) sum.active_w += share * kind.active_w * v * v * clock_hz / kind.clocks.highest_hz;
-  sum.clock_hz += share * clock_hz;
-  if (!works) return;
-  const double clocked_s = activity_.roles[role_of(board.gpu)].clocked_s[slice];
-  sums.work_s += clocked_s;
-  sums.stretched_s += clocked_s / clock_hz;
+  for (size_t i = 0; i < piece.count; ++i) {
+    const Load& now = loads[index(slice, role[i])];
+    const double v = voltage[i];
+    if (others > 0 && role[i] < 0)
+      watts[i] = kind.power_at(v, clock_hz[i], piece.leakage_w[i], now);
+    GpuStep& sum = sums.gpus[i];
+    sum.mean_w += share * watts[i];
+    sum.peak_w = std::max(sum.peak_w, watts[i]);
+    sum.memory_w += share * kind.memory_heat_w(now);
+    sum.core_w += share * now.core_w * v * v;
+    if (now.awake)
+      sum.active_w += share * kind.active_w * v * v * clock_hz[i] / kind.clocks.highest_hz;
+    sum.clock_hz += share * clock_hz[i];
+    if (role[i] < 0) continue;
+    const double clocked_s = activity_.roles[static_cast<size_t>(role[i])].clocked_s[slice];
+    sums.work_s[i] += clocked_s;
+    sums.stretched_s[i] += clocked_s / clock_hz[i];
+  }
 }
 
 }  // namespace ergometer::engine

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
 #include "engine/power/activity.h"
 #include "engine/power/fleet.h"
+#include "physics/governor.h"
 
 namespace ergometer::engine {
 
@@ -38,10 +40,6 @@ struct FleetStep {
   double step_s = 0;
   std::vector<double> slice_s;  ///< lengths of the slices at these clocks
   std::vector<GpuStep> gpus;
-  /// What the governors last chose, by GPU and slice, when work went along with the clock and when
-  /// the pace was given: where the next search begins. Kept from one call to the next with the same
-  /// fleet and slices.
-  std::vector<double> pace_hz, clock_hz;
 };
 
 /// What governors hold against: temperatures of the dies, ceilings of the thermal governor (0:
@@ -61,9 +59,9 @@ struct Surroundings {
 /// at, given the pace.
 class GovernedStep {
  public:
-  /// `activity`: at the reference clock, in slices of about the power governor's window.
-  GovernedStep(const Fleet& fleet, const StepActivity& activity)
-      : fleet_(fleet), activity_(activity) {}
+  /// `activity`: at the reference clock, in slices of about the power governor's window. Both are
+  /// kept by reference and stay as they are.
+  GovernedStep(const Fleet& fleet, const StepActivity& activity);
 
   /// Clocks and power with the step's length given: `step_s` in all, slices in the proportion of
   /// the activity's.
@@ -73,37 +71,57 @@ class GovernedStep {
   void at_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
 
  private:
-  /// What one GPU's governor decides by, beside the load.
-  struct Board {
-    size_t gpu;
-    double leakage_w;
-    double ceiling_hz;
+  /// GPUs of a kind and slices that are decided at once.
+  static constexpr size_t kGpus = 32, kSlices = physics::Governed::kMost / kGpus;
+
+  /// What governors decide by, of GPUs that nothing tells apart the first: one number each.
+  struct Boards {
+    std::vector<size_t> gpu;
+    std::vector<int32_t> role;
+    std::vector<double> voltage, cap_w, leakage_t0_w;
+    std::vector<uint8_t> told;  ///< a lock or a brake: more than a cap
   };
-  /// Of GPUs that nothing tells apart the first.
-  std::vector<Board> boards(const Surroundings& surroundings) const;
-  /// The loads of all slices in their lengths, role by role.
+  /// Some of them, of one kind, and what they leak now at relative voltage 1.
+  struct Piece {
+    const FleetKind* kind;
+    size_t first, count;
+    std::array<double, kGpus> leakage_w;
+  };
+  /// Of a piece, slice by slice.
+  using Clocks = std::array<double, physics::Governed::kMost>;
+
+  template <class Each>
+  void for_each_piece(const Surroundings& surroundings, const Each& each) const;
+  template <class Each>
+  void for_each_slices(const Each& each) const;
+  /// The loads of all slices in their lengths, as `index` has them.
   std::vector<physics::Load> loads_in(const std::vector<double>& slice_s) const;
-  /// The share of the slice that is clocked work, role by role.
-  std::vector<double> clocked_shares() const;
-  physics::ClockDecision decide(const Board& board, const physics::Load& load,
-                                const physics::Response& response, double& near_hz) const;
-  void find_pace(double reference_hz, const std::vector<Board>& boards, FleetStep& step) const;
-  /// Lowers `slowest_hz` to the clocks at which the GPU does its own work, slice by slice and then
-  /// role by role.
-  void find_slowest(double reference_hz, const Board& board,
-                    const std::vector<physics::Load>& loads, const std::vector<double>& shares,
-                    FleetStep& step, std::vector<double>& slowest_hz) const;
-  void fill(const std::vector<Board>& boards, FleetStep& step) const;
+  /// What is to be done, and how it answers the clock.
+  struct Work {
+    const std::vector<physics::Load>& loads;  ///< as `index` has them
+    double at_hz;  ///< the first kind's clock at which they hold, or near which to look; 0: the
+                   ///< highest
+    bool follows;  ///< the pace goes along with the clock
+  };
+  /// The clocks of slices `first` up to `last`.
+  void decide(const Piece& piece, const Surroundings& surroundings, size_t first, size_t last,
+              const Work& work, Clocks& clock_hz) const;
+  void find_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
+  void fill(double near_hz, const Surroundings& surroundings, FleetStep& step) const;
   struct Sums;
-  void add_slice(const Board& board, size_t slice, const std::vector<physics::Load>& loads,
-                 FleetStep& step, Sums& sums) const;
-  /// In what is kept slice by slice and role by role.
-  size_t index(size_t slice, size_t role) const { return slice * activity_.roles.size() + role; }
-  size_t role_of(size_t gpu) const { return static_cast<size_t>(fleet_.role[gpu]); }
-  bool has_rank(size_t gpu) const { return fleet_.role[gpu] >= 0; }
+  void add_slice(const Piece& piece, size_t slice, const std::vector<physics::Load>& loads,
+                 const FleetStep& step, const double* clock_hz, Sums& sums) const;
+  /// In what is kept slice by slice and by `Fleet::row_of`.
+  size_t rows() const { return activity_.roles.size() + 1; }
+  size_t index(size_t slice, int32_t role) const {
+    return slice * rows() + static_cast<size_t>(role + 1);
+  }
 
   const Fleet& fleet_;
   const StepActivity& activity_;
+  Boards boards_;
+  std::vector<physics::Load> loads_;  ///< of slices at the reference clock, as `index` has them
+  std::vector<double> shares_;        ///< of the slice that is clocked work, as `index` has them
 };
 
 }  // namespace ergometer::engine

@@ -77,6 +77,8 @@ Demand capacity_of(const spec::Node& node) {
 }
 using Durations = std::vector<std::vector<double>>;
 
+bool is_beside(const Instruction& it) { return it.stream != workload::Stream::kCompute; }
+
 class Contention {
  public:
   Contention(const spec::Job& job, const plan::Plan& plan, std::span<const cost::CostModel> models,
@@ -87,6 +89,9 @@ class Contention {
     for (size_t role = 0; role < plan.roles.size(); ++role) {
       demands_.emplace_back();
       durations_s_.emplace_back(plan.roles[role].program.size());
+      std::vector<size_t>& launched = launched_.emplace_back();
+      for (size_t i = 0; i < plan.roles[role].program.size(); ++i)
+        if (launches(plan.roles[role].program[i].kind)) launched.push_back(i);
       for (size_t number = 0; number < plan.operators.size(); ++number)
         demands_[role].push_back(demand(role, number));
     }
@@ -110,9 +115,9 @@ class Contention {
 
   /// Whether anything can run beside anything.
   bool has_side_streams() const {
-    for (const plan::Role& role : plan_.roles)
-      for (const Instruction& it : role.program)
-        if (launches(it.kind) && it.stream != workload::Stream::kCompute) return true;
+    for (size_t role = 0; role < launched_.size(); ++role)
+      for (const size_t i : launched_[role])
+        if (is_beside(plan_.roles[role].program[i])) return true;
     return false;
   }
 
@@ -126,6 +131,7 @@ class Contention {
   void run(const Stretch& stretch);
   double end_s() const;
   void look_at(Stretch& found);
+  std::vector<std::pair<double, double>> side_work(size_t role, const Activities& times) const;
   void fill_lanes(size_t role, const Activities& times);
   Activity activity_of(size_t role, size_t index, const Activities& times) const;
   void share_time();
@@ -133,7 +139,7 @@ class Contention {
   double compute_rate(const Activity& kernel, std::span<Activity* const> active);
   double communication_rate(const Activity& collective, std::span<Activity* const> active);
   double link_share(const Activity& collective, std::span<Activity* const> active) const;
-  static double move_to(const Stretch& found, double weight, Stretch& stretch);
+  double move_to(const Stretch& found, double weight, Stretch& stretch) const;
   const Operator& op(int32_t number) const { return plan_.operators[static_cast<size_t>(number)]; }
   /// The two slowdowns of a kernel beside a collective; asked of the cost model once a pair.
   std::pair<double, double> slowdowns(int32_t kernel, int32_t collective);
@@ -142,9 +148,10 @@ class Contention {
   const plan::Plan& plan_;
   std::span<const cost::CostModel> models_;
   const cost::CostTable& costs_;
-  std::vector<Demand> capacities_;            ///< by group of nodes
-  size_t group_ = 0;                          ///< of the role at hand
-  std::vector<std::vector<Demand>> demands_;  ///< [role][operator]
+  std::vector<Demand> capacities_;             ///< by group of nodes
+  size_t group_ = 0;                           ///< of the role at hand
+  std::vector<std::vector<Demand>> demands_;   ///< [role][operator]
+  std::vector<std::vector<size_t>> launched_;  ///< by role: the instructions that take time
   // Working memory of a round, kept from round to round.
   Durations durations_s_;
   std::vector<Activities> times_;
@@ -185,7 +192,7 @@ void Contention::run(const Stretch& stretch) {
   for (size_t role = 0; role < plan_.roles.size(); ++role) {
     const PricedOperators operators(input, role);
     std::vector<double>& row = durations_s_[role];
-    for (size_t i = 0; i < row.size(); ++i) row[i] = operators.duration(i).at(1);
+    for (const size_t i : launched_[role]) row[i] = operators.duration(i).at(1);
   }
   left_out_ = run_representatives(input, durations_s_, times_);
 }
@@ -227,10 +234,11 @@ Activity Contention::activity_of(size_t role, size_t index, const Activities& ti
 }
 
 /// Periods in which some stream beside the compute stream is at work, in order, without overlap.
-std::vector<std::pair<double, double>> side_work(const plan::Role& role, const Activities& times) {
+std::vector<std::pair<double, double>> Contention::side_work(size_t role,
+                                                             const Activities& times) const {
   std::vector<std::pair<double, double>> periods;
-  for (size_t i = 0; i < role.program.size(); ++i)
-    if (launches(role.program[i].kind) && role.program[i].stream != workload::Stream::kCompute)
+  for (const size_t i : launched_[role])
+    if (is_beside(plan_.roles[role].program[i]))
       periods.emplace_back(times.begin_s[i], times.end_s[i]);
   std::ranges::sort(periods);
   size_t kept = 0;
@@ -248,16 +256,16 @@ std::vector<std::pair<double, double>> side_work(const plan::Role& role, const A
 /// only what something runs beside.
 void Contention::fill_lanes(size_t role, const Activities& times) {
   const plan::Role& source = plan_.roles[role];
-  const auto periods = side_work(source, times);
+  const auto periods = side_work(role, times);
   for (Lane& lane : lanes_) {
     lane.activities.clear();
     lane.next = 0;
   }
   size_t period = 0;
-  for (size_t i = 0; i < source.program.size(); ++i) {
+  for (const size_t i : launched_[role]) {
     const Instruction& it = source.program[i];
-    if (!launches(it.kind) || it.op < 0 || times.end_s[i] <= times.begin_s[i]) continue;
-    if (it.stream == workload::Stream::kCompute) {
+    if (it.op < 0 || times.end_s[i] <= times.begin_s[i]) continue;
+    if (!is_beside(it)) {
       while (period < periods.size() && periods[period].second <= times.begin_s[i]) ++period;
       if (period == periods.size() || periods[period].first >= times.end_s[i]) continue;
     }
@@ -355,10 +363,11 @@ std::pair<double, double> Contention::slowdowns(int32_t kernel, int32_t collecti
 }
 
 /// Moves `stretch` the part `weight` of the way to `found`; the largest relative change.
-double Contention::move_to(const Stretch& found, double weight, Stretch& stretch) {
+double Contention::move_to(const Stretch& found, double weight, Stretch& stretch) const {
   double change = 0;
   for (size_t role = 0; role < stretch.size(); ++role)
-    for (size_t i = 0; i < stretch[role].size(); ++i) {
+    for (const size_t i : launched_[role]) {
+      if (found[role][i] == stretch[role][i]) continue;  // most are alone, then and now
       const double before = stretch[role][i];
       const double after = before + weight * (static_cast<double>(found[role][i]) - before);
       change = std::max(change, std::abs(after / before - 1));

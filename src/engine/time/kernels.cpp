@@ -9,6 +9,8 @@ namespace {
 
 /// So many ranks' group maxima are kept at a time: 2 KiB, in the first-level cache.
 constexpr int64_t kChunk = 256;
+/// Fewer elements than this are no vectors' work.
+constexpr int64_t kFew = 16;
 
 inline double larger(double a, double b) { return a > b ? a : b; }
 inline double smaller(double a, double b) { return a < b ? a : b; }
@@ -126,23 +128,23 @@ ERGOMETER_WIDTHS double largest_of(const double* __restrict t, int64_t n) {
   return lanes[0];
 }
 
-/// A group of adjacent elements that are too few for vectors.
-void few_adjacent(double* t, const double* x, int64_t n, const ClockedTime& duration,
-                  double* charged) {
+/// A group whose member g stands at `at(g)`, too few or too scattered for vectors.
+template <class At>
+inline void one_group(double* t, const double* x, int64_t size, const ClockedTime& duration,
+                      double* charged, const At& at) {
   double latest = 0;
-  for (int64_t i = 0; i < n; ++i) latest = larger(latest, t[i]);
-  for (int64_t i = 0; i < n; ++i) {
-    const double end = latest + duration.at(x[i]);
-    if (charged != nullptr) charged[i] += end - t[i];
-    t[i] = end;
+  for (int64_t g = 0; g < size; ++g) latest = larger(latest, t[at(g)]);
+  for (int64_t g = 0; g < size; ++g) {
+    const double end = latest + duration.at(x[at(g)]);
+    if (charged != nullptr) charged[at(g)] += end - t[at(g)];
+    t[at(g)] = end;
   }
 }
 
 /// A group of adjacent elements; the shape of data-parallel groups, rare.
 void adjacent_group(double* t, const double* x, int64_t n, const ClockedTime& duration,
                     double* charged) {
-  constexpr int64_t kFew = 16;
-  if (n < kFew) return few_adjacent(t, x, n, duration, charged);
+  if (n < kFew) return one_group(t, x, n, duration, charged, [](int64_t g) { return g; });
   const double latest = largest_of(t, n);
   if (charged == nullptr) return finish_all(t, latest, x, n, duration.fixed_s, duration.clocked_s);
   finish_all_charged(t, latest, x, charged, n, duration.fixed_s, duration.clocked_s);
@@ -173,13 +175,7 @@ void gathered(double* t, const double* x, const GroupShape& shape, const Clocked
               double* charged) {
   for (size_t first = 0; first < shape.gather.size(); first += static_cast<size_t>(shape.size)) {
     const int32_t* members = shape.gather.data() + first;
-    double latest = 0;
-    for (int64_t g = 0; g < shape.size; ++g) latest = larger(latest, t[members[g]]);
-    for (int64_t g = 0; g < shape.size; ++g) {
-      const double end = latest + duration.at(x[members[g]]);
-      if (charged != nullptr) charged[members[g]] += end - t[members[g]];
-      t[members[g]] = end;
-    }
+    one_group(t, x, shape.size, duration, charged, [&](int64_t g) { return members[g]; });
   }
 }
 
@@ -250,6 +246,16 @@ void collective(double* t, const double* inverse_clock, const GroupShape& shape,
   if (!shape.gather.empty()) {
     wait_for_host(t, ranks, host);
     return gathered(t, inverse_clock, shape, duration, charged);
+  }
+  if (ranks < kFew) {
+    wait_for_host(t, ranks, host);
+    for (int64_t o = 0; o < shape.outer; ++o)
+      for (int64_t i = 0; i < shape.inner; ++i) {
+        const int64_t first = o * shape.size * shape.inner + i;
+        one_group(t, inverse_clock, shape.size, duration, charged,
+                  [&](int64_t g) { return first + g * shape.inner; });
+      }
+    return;
   }
   if (shape.inner == 1) {
     wait_for_host(t, ranks, host);
