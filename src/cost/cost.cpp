@@ -64,7 +64,10 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
   const Parameters& p = *parameters_;
   Terms terms;
   if (op.kind == OperatorKind::kGemm) terms.tile_share = tile_share(p.gemm, op, p.device.sms);
-  if (op.kind == OperatorKind::kMemory) terms.memory_share = memory_share(op);
+  if (op.kind == OperatorKind::kMemory) {
+    terms.memory_share = memory_share(op);
+    terms.issued_share = issued_share(p.memory, op);
+  }
   terms.decodes = op.kind == OperatorKind::kAttention && decodes(op.attention);
   if (op.kind == OperatorKind::kAttention && op.attention.fused && !terms.decodes) {
     terms.work_tiles = work_tiles(op.attention);

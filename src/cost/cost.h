@@ -40,6 +40,7 @@ struct Terms {
   double visited_keys = 0;        ///< fused attention: keys that a query meets, on average
   double head_factor = 0;         ///< fused attention: what the heads' width does to the rate
   std::string_view memory_share;  ///< memory-bound kernel: the parameter that is its share of HBM
+  double issued_share = 0;        ///< memory-bound kernel: of its bytes, those the SMs bind
   bool low_latency = false;       ///< collective: which of its two protocols is the quicker
   double latency_s = 0;           ///< collective: start, hops and ramp
   double transfer_s = 0;          ///< collective: its bytes over its bandwidth

@@ -220,6 +220,18 @@ TEST(CostModel, CopiesFollowAnExchange) {
   EXPECT_NEAR(model.price(op, inside(8)).seconds() - alone_s, 3e-3, 1e-12);
 }
 
+// 1 GB at 1 TB/s, 1 ms, or at 5 GB/s on each of 100 SMs, 2 ms; half of either: 1.5 ms.
+TEST(CostModel, WhatSmsIssueBindsSomeKernels) {
+  spec::Job job = round_bench();
+  workload::Operator op;
+  op.kind = OperatorKind::kMemory;
+  op.bytes = 1e9;
+  op.issued_share = 0.5;
+  EXPECT_NEAR(model_of(job).price(op, {}).seconds(), 1e-3, 1e-12);
+  job.cluster.node.gpu.parameters.set("memory.issue", {5e9, "", "", {}});
+  EXPECT_NEAR(model_of(job).price(op, {}).fixed_s, 1.5e-3, 1e-12);
+}
+
 TEST(CostModel, AMissingParameterIsNamed) {
   spec::Job job = round_bench();
   base::ParameterSet without;

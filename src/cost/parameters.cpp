@@ -92,8 +92,9 @@ AttentionParameters read_attention(Reader& r, spec::AttentionBackend backend) {
 }
 
 MemoryParameters read_memory(Reader& r) {
-  return {r.need("memory.efficiency"), r.need("memory.cross_entropy"), r.need("memory.permute"),
-          r.need("memory.ramp"), r.or_else("mamba.efficiency", 0.3)};
+  return {r.need("memory.efficiency"),        r.need("memory.cross_entropy"),
+          r.need("memory.permute"),           r.need("memory.ramp"),
+          r.or_else("mamba.efficiency", 0.3), r.or_else("memory.issue", 0)};
 }
 
 OverlapParameters read_overlap(Reader& r) {

@@ -48,6 +48,8 @@ struct AttentionParameters {
 struct MemoryParameters {
   double efficiency = 0, cross_entropy = 0, permute = 0, ramp_s = 0;
   double scan = 0.3;  ///< mamba.efficiency
+  /// Of an SM, in kernels that are bound by what it issues; 0: none is.
+  double issue_bytes_per_s = 0;
 };
 
 struct OverlapParameters {
@@ -147,6 +149,8 @@ double tile_share(const GemmParameters& gemm, const workload::Operator& op, doub
 bool has_odd_rows(const workload::Operator& op);
 /// The parameter that is the share of HBM's peak which a memory-bound kernel reaches.
 std::string_view memory_share(const workload::Operator& op);
+/// The share of its bytes that are not priced by HBM.
+double issued_share(const MemoryParameters& memory, const workload::Operator& op);
 /// An operator's time with this software relative to the kernels that the catalog describes.
 double software_factor(const SoftwareParameters& software, const workload::Operator& op);
 bool decodes(const workload::AttentionShape& shape);

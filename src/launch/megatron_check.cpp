@@ -32,7 +32,8 @@ Result<void> check_pipeline(const Job& job) {
         fmt::format("the schedule {}; take 1f1b or interleaved", spec::to_word(p.schedule)));
   if (p.divides_vocabulary())
     return megatron_cannot(
-        "a vocabulary divided over the stages; only the fork sail-sg/VocabularyParallelism runs it");
+        "a vocabulary divided over the stages; only the fork sail-sg/VocabularyParallelism runs "
+        "it");
   if (p.vpp > 1 && p.pp == 2 && !job.training.overlap_p2p)
     return refuses("interleaving two stages needs --overlap-p2p");
   if (!job.training.recompute_stage_layers.empty())
@@ -52,6 +53,8 @@ Result<void> check_precision(const spec::Training& t) {
   if (t.precision == spec::Precision::kNvfp4 && t.fp8_parameters)
     return input_error(
         "Megatron-LM's arguments cannot say --fp8-param-gather with --fp4; leave it out");
+  if (t.precision == spec::Precision::kFp8 && t.fp8_recipe == spec::Fp8Recipe::kRowwise)
+    return megatron_cannot("FP8 with a scale a row; take tensorwise");
   return {};
 }
 

@@ -171,6 +171,18 @@ TEST(Megatron, RefusesFp4Weights) {
             "Megatron-LM's arguments cannot say --fp8-param-gather with --fp4; leave it out");
 }
 
+TEST(Megatron, RefusesAScaleARow) {
+  const auto checked = megatron_check(test_job({{"model", "llama3-8b"},
+                                                {"cluster", "hgx-h100"},
+                                                {"gpus", "8"},
+                                                {"fp8", "true"},
+                                                {"fp8_recipe", "rowwise"}}));
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "Megatron-LM's pretrain_gpt.py has no argument for FP8 with a scale a row; take "
+            "tensorwise");
+}
+
 TEST(Megatron, RefusesActivationsOnTheHost) {
   const auto checked = megatron_check(offloading_job());
   ASSERT_FALSE(checked);

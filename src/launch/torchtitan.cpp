@@ -134,8 +134,7 @@ Result<void> torchtitan_check(const Job& job) {
   if (schedule_word(p.schedule).empty())
     return torchtitan_cannot(fmt::format("the schedule {}; take zb-v, dualpipe-v or interleaved",
                                          spec::to_word(p.schedule)));
-  if (p.divides_vocabulary())
-    return torchtitan_cannot("a vocabulary divided over the stages");
+  if (p.divides_vocabulary()) return torchtitan_cannot("a vocabulary divided over the stages");
   if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return torchtitan_cannot("activations on the host");
@@ -186,9 +185,11 @@ Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
   const bool compiles = job.software.name != "torchtitan-eager";
   text += fmt::format("\n[compile]\nenable = {}\n", compiles);
   if (job.training.precision == spec::Precision::kFp8)
-    text +=
-        "\n[quantize.linear.float8]\nenable_fsdp_float8_all_gather = true\n"
-        "precompute_float8_dynamic_scale_for_fsdp = true\n";
+    text += fmt::format("\n[quantize.linear.float8]\n{}",
+                        job.training.fp8_recipe == spec::Fp8Recipe::kRowwise
+                            ? "recipe_name = \"rowwise\"\n"
+                            : "enable_fsdp_float8_all_gather = true\n"
+                              "precompute_float8_dynamic_scale_for_fsdp = true\n");
   return text;
 }
 

@@ -25,6 +25,22 @@ TEST(Torchtitan, SaysALayout) {
     EXPECT_NE(toml->find(std::string("\n") + line + '\n'), std::string::npos) << line << *toml;
 }
 
+TEST(Torchtitan, SaysHowFp8IsScaled) {
+  const auto section = [](const char* recipe) {
+    std::vector<std::string> notes;
+    const std::string toml = torchtitan_toml(test_job({{"model", "llama3-8b"},
+                                                       {"gpus", "8"},
+                                                       {"fsdp", "true"},
+                                                       {"fp8", "true"},
+                                                       {"fp8_recipe", recipe}}),
+                                             20, notes)
+                                 .value();
+    return toml.substr(toml.find("[quantize.linear.float8]"));
+  };
+  EXPECT_EQ(section("rowwise"), "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n");
+  EXPECT_NE(section("tensorwise").find("enable_fsdp_float8_all_gather = true"), std::string::npos);
+}
+
 TEST(Torchtitan, RefusesModelsItDoesNotHave) {
   std::vector<std::string> notes;
   const auto toml = torchtitan_toml(

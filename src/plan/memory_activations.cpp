@@ -12,8 +12,9 @@
 // checkpoint), a backward frees them block by block, last block first. The peak is looked for
 // inside every backward: while block i runs, the blocks behind it are freed, its transient is
 // alive, and if it is recomputed its kept tensors are back. Where gradients appear in backward,
-// those of the blocks behind it are there, and all of them once it has ended. Where routing is
-// uneven, on the rank that needs most; where documents are, on the replica.
+// those of the blocks behind it are there, and all of them once it has ended; of a tied embedding
+// its head's until then. Where routing is uneven, on the rank that needs most; where documents are,
+// on the replica.
 namespace ergometer::plan {
 namespace {
 
@@ -189,6 +190,7 @@ ChunkMemory chunk_memory_of(const spec::Job& job, const workload::Workload& work
   const Shares shares(workload, chunk, who);
   const std::vector<Held> held = held_by_block(job, workload, chunk, shares);
   const bool appear = gradients_appear_in_backward(job);
+  const TiedGradients tied = tied_gradients(job);
   ChunkMemory memory;
   double freed = 0, freed_logits = 0, gradients = 0, bare = 0;
   for (size_t i = chunk.blocks.size(); i-- > 0;) {
@@ -207,7 +209,9 @@ ChunkMemory chunk_memory_of(const spec::Job& job, const workload::Workload& work
     freed += held[i].kept;
     freed_logits += logits_of(shares[i]);
     if (appear) gradients += gradient_bytes(job, block.parameters);
+    if (block.kind == workload::BlockKind::kHead) gradients += tied.waiting;
   }
+  gradients += tied.sum;
   if (gradients - freed > memory.backward) {
     memory.backward = gradients - freed;
     memory.backward_loss = 0;

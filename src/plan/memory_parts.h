@@ -29,6 +29,13 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 bool gradients_appear_in_backward(const spec::Job& job);
 /// Gradients of `share` on a rank, bytes, once they are there.
 double gradient_bytes(const spec::Job& job, const workload::ParameterShare& share);
+/// Of an embedding that is the head too PyTorch has two gradients: the head's waits through
+/// backward for the embedding's, is summed with it and is then the parameter's.
+struct TiedGradients {
+  double waiting = 0;  ///< the head's, bytes
+  double sum = 0;      ///< beside both, where they are not added in place
+};
+TiedGradients tied_gradients(const spec::Job& job);
 /// What gradients that appear in backward have PyTorch's allocator reserve beyond a peak that they
 /// lift by `lift`: it keeps the memory that they had in the step before, as if they were there all
 /// the time. 0 for gradients that last. On one H100 (tests/data/h100) it had reserved 3 % less than

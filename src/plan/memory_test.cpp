@@ -538,6 +538,21 @@ TEST(Memory, AutocastKeepsOneCopyOfTheWeights) {
   EXPECT_EQ(states({.dp = 2, .micro_batches = 2}), (std::vector<double>{4, 8, 8}));
 }
 
+// Where activations are few the peak is the end of backward: in FP32 the head's gradient of the
+// shared matrix beside all, in 16 bit it and the sum of both.
+TEST(Memory, ATiedEmbeddingHasTwoGradients) {
+  spec::Job job = torch_ddp_job({});
+  job.model.tied_embeddings = true;
+  job.training.seq_length = 1;
+  const double all = 8 * kLayer + kTable + kNorm;
+  EXPECT_EQ(part(test::memory_of(job).worst(), "gradients"), 4 * (all + kTable));
+  job.training.autocast = job.training.master_weights = job.training.gradients_fp32 = false;
+  EXPECT_EQ(part(test::memory_of(job).worst(), "gradients"), 2 * (all + 2 * kTable));
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  EXPECT_LT(part(test::memory_of(job).worst(), "gradients"), 2 * kTable);
+}
+
 // Of a step's only micro batch gradients appear in backward; buckets last.
 TEST(Memory, DataParallelBucketsOutlastGradients) {
   const double all = 8 * kLayer + 2 * kTable + kNorm;

@@ -9,7 +9,8 @@ namespace {
 bool same(const workload::Operator& a, const workload::Operator& b) {
   return a.name == b.name && a.kind == b.kind && a.pass == b.pass && a.collective == b.collective &&
          a.group == b.group && a.comm_bytes == b.comm_bytes && a.bytes == b.bytes &&
-         a.flops == b.flops && a.kernels == b.kernels && a.vision == b.vision;
+         a.issued_share == b.issued_share && a.flops == b.flops && a.kernels == b.kernels &&
+         a.vision == b.vision;
 }
 
 }  // namespace

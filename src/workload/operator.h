@@ -96,7 +96,10 @@ struct Operator {
   double flops = 0;  ///< executed on this rank
   double model_flops =
       0;  ///< of these, the model's own by the job's FLOP convention; 0 for recomputation
-  double bytes = 0;        ///< HBM traffic, read and written; of a collective: of copies in it
+  double bytes = 0;  ///< HBM traffic, read and written; of a collective: of copies in it
+  /// Of these bytes the share that kernels pass on slower than HBM could: what the SMs issue
+  /// binds them.
+  double issued_share = 0;
   int kernels = 1;         ///< launches
   bool inner = false;      ///< launched from inside the call of the operator before it
   int expert_casts = 0;    ///< experts' tensors that the host quantizes one by one beside launching

@@ -17,6 +17,7 @@ struct Shapes {
   bool fp8_transposes = false;     ///< the GPU's FP8 GEMMs take one operand layout only
   spec::Precision quantized = spec::Precision::kFp8;  ///< what linear layers multiply in, if `fp8`
   double quantized_bytes = 1;  ///< of one such element with its share of the block scales
+  double handed_bytes = 2;  ///< of an element of their input as ranks send it and backward finds it
   spec::Precision precision = spec::Precision::kBf16;  ///< of everything but FP8 GEMMs
   double element = 2;                                  ///< bytes of an activation or weight
   double gradient = 4;                                 ///< bytes of a main gradient
@@ -69,6 +70,9 @@ double fp8_cast_bytes(const spec::Job& job, const Shapes& shapes);
 /// in FP8 (`fp8_parameters`): Megatron-Core gathers 16 bit, into the gradients' buffer, and
 /// quantizes behind (--reuse-grad-buf-for-mxfp8-param-ag).
 bool sends_fp8_parameters(const spec::Training& training);
+/// The same of those that quantize it again along its columns, where scales are a row's and the
+/// gradient of weights, which sums over rows, needs them a column's. Else 0.
+double fp8_column_cast_bytes(const spec::Job& job);
 /// Kernels that quantize one operand.
 int cast_kernels(const spec::Job& job);
 

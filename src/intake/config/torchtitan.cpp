@@ -294,11 +294,14 @@ class TitanReader {
     if (converters.find("float8") != converters.npos || old || scaled) {
       const std::string key = old ? "float8.enable_float8_linear" : "model.converters";
       read_.set("precision", "fp8", key);
-      read_.set("fp8_recipe", scaled ? "mxfp8" : "tensorwise", key);
+      read_.set("fp8_recipe", scaled ? "mxfp8" : float8_recipe(), key);
     }
-    for (const char* key : {"quantize.linear.float8.recipe_name", "float8.recipe_name"})
-      if (read_.text(key).find("rowwise") != std::string::npos)
-        read_.note("rowwise scaling of FP8 is predicted as tensorwise");
+  }
+
+  const char* float8_recipe() {
+    const std::string recipe =
+        read_.text("quantize.linear.float8.recipe_name") + read_.text("float8.recipe_name");
+    return recipe.find("rowwise") != recipe.npos ? "rowwise" : "tensorwise";
   }
 
   void read_recomputation() {

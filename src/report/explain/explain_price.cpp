@@ -315,6 +315,18 @@ class PriceNode {
     bytes();
     parameter(gpu_.parameters, "memory_bandwidth", gpu_.name + ": ");
     gpu_parameters({"kernel.latency", "memory.ramp", terms_.memory_share});
+    if (terms_.issued_share > 0) issued();
+  }
+
+  void issued() {
+    node_.formula = fmt::format(
+        "kernels x (memory.ramp + kernel.latency) + (bytes - issued) / ({} x "
+        "memory_bandwidth) + issued / (memory.issue x SMs)",
+        terms_.memory_share);
+    node_.inputs.push_back(sourced("issued", terms_.issued_share * op_.bytes, "B",
+                                   "of kernels that what the SMs issue binds"));
+    multiprocessors();
+    gpu_parameters({"memory.issue"});
   }
 
   void collective() {

@@ -130,6 +130,17 @@ TEST(ExplainPrice, MemoryBoundKernelsByTheirOwnShareOfTheBandwidth) {
   }
 }
 
+TEST(ExplainPrice, KernelsThatTheSmsBind) {
+  const spec::Job job =
+      job_of({{"model", "llama3.2-1b"}, {"cluster", "hgx-h200"}, {"software", "transformers"}});
+  const Explanation node = first_of(job, "input_norm");
+  const Inputs in{node};
+  expect_price(
+      node, in("kernels") * (in("memory.ramp") + in("kernel.latency")) +
+                (in("bytes") - in("issued")) / (in("memory.efficiency") * in("memory_bandwidth")) +
+                in("issued") / (in("memory.issue") * in("SMs")));
+}
+
 TEST(ExplainPrice, GatherInANode) {
   const Explanation node = first_of(mixture(), "tp_all_gather");
   const Inputs in{node};

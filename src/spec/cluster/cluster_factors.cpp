@@ -36,7 +36,7 @@ constexpr std::array kFactors = std::to_array<ClusterFactor>({
     time_factor(FactorPlace::kGpu, "attention", "rate of attention", 0.15, 0.7,
                 {"attention.forward", "attention.backward"}),
     time_factor(FactorPlace::kGpu, "memory", "rate of memory-bound kernels", 0.15, 0.9,
-                {"memory.efficiency", "memory.cross_entropy", "memory.permute"}),
+                {"memory.efficiency", "memory.cross_entropy", "memory.permute", "memory.issue"}),
     time_factor(FactorPlace::kNode, "host", "time of the host to launch", 0.40, 1.4,
                 {"host.factor"}),
     time_factor(FactorPlace::kNode, "node links", "rate of the links in the node", 0.10, 0.7,

@@ -128,6 +128,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "time at full bandwidth that a kernel loses to its ramp"},
     {kKernels, "memory.cross_entropy", "", 0.05, 1, true, "share of HBM peak of the loss kernels"},
     {kKernels, "memory.permute", "", 0.05, 1, true, "share of HBM peak of MoE permutation kernels"},
+    {kKernels, "memory.issue", "B/s", 1e8, 1e12, false,
+     "of an SM, where what it issues binds an element-wise kernel, not HBM"},
     {kKernels, "mamba.efficiency", "", 0.01, 1, false,
      "share of 16-bit peak that the chunked scan of state-space layers reaches"},
     {kKernels, "kernel.latency", "s", 0, 1e-3, true,

@@ -34,7 +34,7 @@ enum class CpComm { kP2p, kAllGather, kAllToAll };
 enum class Recompute { kNone, kSelective, kFull };
 enum class RecomputeMethod { kUniform, kBlock };
 enum class Precision { kFp32, kFp16, kBf16, kFp8, kNvfp4 };
-enum class Fp8Recipe { kDelayed, kTensorwise, kBlockwise, kMxfp8 };
+enum class Fp8Recipe { kDelayed, kTensorwise, kRowwise, kBlockwise, kMxfp8 };
 enum class Mode { kPretrain, kLora, kPrefill, kDecode };
 enum class MoeDispatcher { kAllToAll, kAllGather, kDeepEp, kHybridEp };
 /// Which rank holds which expert: in order, or so that ranks get as even a load as can be.

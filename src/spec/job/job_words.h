@@ -34,7 +34,9 @@ constexpr std::string_view words_of(CpComm) { return "p2p|all_gather|a2a"; }
 constexpr std::string_view words_of(Recompute) { return "none|selective|full"; }
 constexpr std::string_view words_of(RecomputeMethod) { return "uniform|block"; }
 constexpr std::string_view words_of(Precision) { return "fp32|fp16|bf16|fp8|nvfp4"; }
-constexpr std::string_view words_of(Fp8Recipe) { return "delayed|tensorwise|blockwise|mxfp8"; }
+constexpr std::string_view words_of(Fp8Recipe) {
+  return "delayed|tensorwise|rowwise|blockwise|mxfp8";
+}
 constexpr std::string_view words_of(SamplePacking) { return "none|length|both"; }
 constexpr std::string_view words_of(Mode) { return "pretrain|lora|prefill|decode"; }
 constexpr std::string_view words_of(FrozenWeights) { return "16-bit|nf4|nf4-dq"; }

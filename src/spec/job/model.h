@@ -120,6 +120,8 @@ struct Model {
   bool bidirectional = false;    ///< every token attends to every other one (encoders)
   bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
   bool attention_sinks = false;  ///< one learned logit a head (GPT-OSS)
+  bool capped_scores = false;    ///< attention's scores go through c tanh(x / c) (Gemma 2)
+  bool capped_logits = false;    ///< the head's as well
   bool tied_embeddings = false;  ///< the output head is the embedding
   double dropout = 0;
 

@@ -98,6 +98,10 @@ TEST(ReadModel, WindowsAlternateInGemmaAndGptOss) {
       R"({"model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 4, "sliding_window": 4096})");
   EXPECT_EQ(gemma2.layers[0].window, 4096);
   EXPECT_EQ(gemma2.layers[1].window, 0);
+  EXPECT_TRUE(gemma2.capped_scores && gemma2.capped_logits);
+  const Model uncapped = model_of(
+      R"({"model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 4, "attn_logit_softcapping": null})");
+  EXPECT_TRUE(!uncapped.capped_scores && uncapped.capped_logits);
   const Model gemma3 = model_of(
       R"({"model_type": "gemma3", "text_config": {"hidden_size": 2304, "num_hidden_layers": 12, "sliding_window": 512}})");
   EXPECT_EQ(gemma3.layer_count(), 12);

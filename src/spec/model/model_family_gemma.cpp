@@ -12,6 +12,11 @@ void read_gemma_like(ConfigReader& config, const SizeDefaults& defaults, Model& 
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
 }
 
+/// Null says that nothing is capped.
+bool caps(ConfigReader& config, std::string_view key, double fallback) {
+  return !config.is_null(key) && config.real(key, fallback, 0, 1e6) > 0;
+}
+
 }  // namespace
 
 void read_gemma(ConfigReader& config, Model& model) {
@@ -21,6 +26,8 @@ void read_gemma(ConfigReader& config, Model& model) {
 void read_gemma2(ConfigReader& config, Model& model) {
   read_gemma_like(config, {8, 4, 9216, 256000, 8192, 256}, model);
   model.norms_per_layer = 4;
+  model.capped_scores = caps(config, "attn_logit_softcapping", 50);
+  model.capped_logits = caps(config, "final_logit_softcapping", 30);
   read_windows(config, config.count("sliding_window", 4096), 2, model);
 }
 

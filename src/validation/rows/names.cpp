@@ -293,7 +293,8 @@ PrecisionName parse_precision(std::string_view text, bool blackwell) {
     if (has("blockmx") || has("parenthesised")) return {"fp8", blackwell ? "mxfp8" : "blockwise"};
     if (has("mx")) return {"fp8", "mxfp8"};
     if (has("fp8sc") || has("block") || has("subchannel")) return {"fp8", "blockwise"};
-    if (has("fp8cs") || has("linear") || has("tensorwise") || has("rowwise") || has("current"))
+    if (has("rowwise")) return {"fp8", "rowwise"};
+    if (has("fp8cs") || has("linear") || has("tensorwise") || has("current"))
       return {"fp8", "tensorwise"};
     if (has("fp8ds") || has("delayed") || has("hybrid")) return {"fp8", "delayed"};
     return {"fp8", ""};

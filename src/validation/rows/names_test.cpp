@@ -96,6 +96,7 @@ TEST(Names, Precisions) {
   EXPECT_EQ(parse_precision("FP8 block/MX", true).fp8_recipe, "mxfp8");
   EXPECT_EQ(parse_precision("FP8 block/MX", false).fp8_recipe, "blockwise");
   EXPECT_EQ(parse_precision("FP8 (float8 linear)", false).fp8_recipe, "tensorwise");
+  EXPECT_EQ(parse_precision("FP8 rowwise", false).fp8_recipe, "rowwise");
   EXPECT_EQ(parse_precision("FP16 mixed", false).precision, "fp16");
   EXPECT_EQ(parse_precision("NVFP4", true).precision, "nvfp4");
   EXPECT_EQ(parse_precision("int8", true).precision, "");

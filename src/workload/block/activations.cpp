@@ -63,7 +63,7 @@ double linear_input(const spec::Job& job, const Shapes& shapes, std::string_view
   const int copies = !apart    ? 1
                      : adapted ? adapters_of(job, matrix, 0, 0).count
                                : module_parts(job.model, matrix);
-  return copies * (shapes.fp8 && !shapes.lora ? shapes.quantized_bytes : shapes.element);
+  return copies * (shapes.fp8 && !shapes.lora ? shapes.handed_bytes : shapes.element);
 }
 
 /// Bytes an element that a norm saves, of its input and of what it is multiplied with.
@@ -96,6 +96,10 @@ void add_core(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   // The softmax's output; with dropout its mask and the dropped copy too.
   parts.add("attention_scores",
             scores * (job.model.dropout > 0 ? 2 * shapes.element + 1 : shapes.element));
+  if (!shapes.modules) return;
+  // That in FP32, before the cast for the product.
+  if (shapes.element < 4) parts.add("softmax_output", 4 * scores);
+  if (job.model.capped_scores) parts.add("score_tangents", shapes.element * scores);
 }
 
 void add_output(const spec::Job& job, const Shapes& shapes, Parts& parts) {
@@ -343,6 +347,9 @@ void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (job.parallelism.divides_vocabulary()) return;
   if (!shapes.lora) parts.add("head_input", shapes.element * shard_stream(shapes));
   parts.add("logits", kept_logits(job, shapes));
+  if (shapes.modules && job.model.capped_logits)
+    parts.add("logit_tangents",
+              shapes.element * tokens(shapes) * static_cast<double>(shapes.vocab));
 }
 
 }  // namespace

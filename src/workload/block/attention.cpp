@@ -74,7 +74,7 @@ void rope(BlockWriter& writer, double bytes, Pass pass) {
   if (writer.shapes().modules) {
     const double elements = bytes / (2 * writer.shapes().element);
     const ModuleWork work = module_rope(writer, elements, pass == Pass::kBackward);
-    return writer.memory({Module::kAttention, name, work.bytes, work.kernels}, pass);
+    return writer.memory({Module::kAttention, name, work.moved, work.kernels}, pass);
   }
   const int passes = writer.job().training.fused_rope ? 1 : kUnfusedRopePasses;
   writer.memory({Module::kAttention, name, passes * bytes, 2 * passes}, pass);
@@ -84,8 +84,8 @@ void joined_backward(BlockWriter& writer, const Linear& qkv) {
   if (!writer.shapes().modules) return;
   const ModuleWork work =
       module_parts_backward(writer, qkv.rows * static_cast<double>(qkv.out), false);
-  if (work.bytes > 0)
-    writer.memory({Module::kAttention, "qkv_join_backward", work.bytes, work.kernels},
+  if (work.moved.bytes > 0)
+    writer.memory({Module::kAttention, "qkv_join_backward", work.moved, work.kernels},
                   Pass::kBackward);
 }
 
@@ -97,7 +97,7 @@ void query_key_norms(BlockWriter& writer, Pass pass) {
     const ModuleWork work =
         backward ? module_norm_backward(writer, elements) : module_norm(writer, elements);
     return writer.memory(
-        {Module::kNorm, backward ? "qk_norm_backward" : "qk_norm", work.bytes, 2 * work.kernels},
+        {Module::kNorm, backward ? "qk_norm_backward" : "qk_norm", work.moved, 2 * work.kernels},
         pass);
   }
   writer.memory({Module::kNorm, backward ? "qk_norm_backward" : "qk_norm",

@@ -125,14 +125,23 @@ ModuleWork softmax_work(const BlockWriter& writer, double scores, bool backward)
   return {(backward ? 3 : 2) * scores, 1};
 }
 
+void cap_scores(BlockWriter& writer, double scores, bool backward) {
+  if (!writer.model().capped_scores || !writer.shapes().modules) return;
+  const ModuleWork cap = module_cap(writer, scores / writer.shapes().element, backward);
+  writer.memory({Module::kAttention, backward ? "score_cap_backward" : "score_cap", cap.moved,
+                 cap.kernels, 0, true},
+                backward ? Pass::kBackward : writer.pass());
+}
+
 void unfused_forward(BlockWriter& writer, const Part& part, int64_t window) {
   const Shapes& shapes = writer.shapes();
   const CoreBytes bytes = core_bytes(shapes, part, window);
   const Pass pass = writer.pass();
   unfused_product(writer, part, window, pass, "attention_scores", shapes.qk_dim,
                   bytes.q + bytes.k + bytes.scores, 1);
+  cap_scores(writer, bytes.scores, false);
   const ModuleWork softmax = softmax_work(writer, bytes.scores, false);
-  writer.memory({Module::kAttention, "softmax", softmax.bytes, softmax.kernels, 0, true});
+  writer.memory({Module::kAttention, "softmax", softmax.moved, softmax.kernels, 0, true});
   if (writer.model().dropout > 0)
     writer.memory(
         {Module::kAttention, "attention_dropout", bytes.scores * (2 + 1 / shapes.element)});
@@ -151,8 +160,9 @@ void unfused_backward(BlockWriter& writer, const Part& part, int64_t window) {
         {Module::kAttention, "attention_dropout_backward", bytes.scores * (2 + 1 / shapes.element)},
         pass);
   const ModuleWork softmax = softmax_work(writer, bytes.scores, true);
-  writer.memory({Module::kAttention, "softmax_backward", softmax.bytes, softmax.kernels, 0, true},
+  writer.memory({Module::kAttention, "softmax_backward", softmax.moved, softmax.kernels, 0, true},
                 pass);
+  cap_scores(writer, bytes.scores, true);
   unfused_product(writer, part, window, pass, "attention_scores_backward", shapes.qk_dim,
                   2 * (bytes.scores + bytes.q + bytes.k), 2);
 }

@@ -39,7 +39,8 @@ void BlockWriter::memory(Memory work, Pass pass) {
   op.module = work.module;
   op.name = std::move(work.name);
   op.precision = shapes_.precision;
-  op.bytes = work.bytes;
+  op.bytes = work.moved.bytes;
+  if (op.bytes > 0) op.issued_share = work.moved.issued / op.bytes;
   op.kernels = work.kernels;
   op.expert_casts = work.expert_casts;
   op.inner = work.inner;

@@ -8,6 +8,21 @@
 
 namespace ergometer::workload {
 
+/// Bytes read and written, as long as a kernel that streams would take for them.
+struct Moved {
+  double bytes = 0;
+  double issued = 0;  ///< of them, those of kernels that what the SMs issue binds
+  constexpr Moved(double streamed = 0) : bytes(streamed) {}
+  constexpr Moved(double all, double by_issue) : bytes(all), issued(by_issue) {}
+  friend constexpr Moved operator+(Moved a, Moved b) {
+    return {a.bytes + b.bytes, a.issued + b.issued};
+  }
+  friend constexpr Moved operator*(Moved a, double times) {
+    return {a.bytes * times, a.issued * times};
+  }
+  friend constexpr Moved operator*(double times, Moved a) { return a * times; }
+};
+
 /// Appends operators and joins to one of a block's lists. Forward work carries `pass`, so that the
 /// same functions write the forward list and everything that is recomputed.
 ///
@@ -36,7 +51,7 @@ class BlockWriter {
   struct Memory {
     Module module;
     std::string name;
-    double bytes;
+    Moved moved;
     int kernels = 1;
     int expert_casts = 0;
     bool inner = false;  ///< launched from inside another operator's call

@@ -1,5 +1,6 @@
 #include "workload/block/layer.h"
 #include "workload/block/linear.h"
+#include "workload/block/modules.h"
 
 namespace ergometer::workload {
 namespace {
@@ -113,6 +114,15 @@ void loss_backward(BlockWriter& writer) {
                 Pass::kBackward);
 }
 
+/// A compiler makes it part of the loss.
+void cap_logits(BlockWriter& writer, bool backward) {
+  if (!writer.model().capped_logits || !writer.shapes().modules) return;
+  const ModuleWork cap = module_cap(writer, logits(writer.shapes()), backward);
+  writer.memory({Module::kHead, backward ? "logit_cap_backward" : "logit_cap", cap.moved,
+                 cap.kernels, 0, true},
+                backward ? Pass::kBackward : writer.pass());
+}
+
 /// Software whose host waits for the loss and for the head's gradient: no launch of a layer then
 /// hides behind the head. Of the loss it is known: vocabulary-parallel cross entropy indexes logits
 /// by a mask, and PyTorch counts a mask's elements on the host.
@@ -176,6 +186,7 @@ void head_forward(BlockWriter& writer) {
     linear_forward(writer, replicated_linear(writer, "head_projection", Module::kHead, model.hidden,
                                              embedding_width(model)));
   column_forward(writer, head_linear(writer));
+  cap_logits(writer, false);
   if (!writer.shapes().training) return;
   loss_forward(writer);
   wait_for_head(writer, "loss_to_host", Pass::kForward);
@@ -188,6 +199,7 @@ void head_backward(BlockWriter& writer) {
     return;
   }
   loss_backward(writer);
+  cap_logits(writer, true);
   column_backward(writer, head_linear(writer));
   wait_for_head(writer, "head_gradient_to_host", Pass::kBackward);
   if (embedding_width(model) != model.hidden)

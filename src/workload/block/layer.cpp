@@ -18,7 +18,7 @@ void residual_add(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
   if (shapes.modules) {
     const ModuleWork work = module_residual(writer, stream_shard_elements(shapes), false);
-    return writer.memory({Module::kNorm, name, work.bytes, work.kernels});
+    return writer.memory({Module::kNorm, name, work.moved, work.kernels});
   }
   const double mask = writer.model().dropout > 0 && shapes.training ? 1 : 0;
   writer.memory({Module::kNorm, name, (3 * shapes.element + mask) * stream_shard_elements(shapes)});
@@ -38,8 +38,8 @@ void residual_backward(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
   if (shapes.modules) {
     const ModuleWork work = module_residual(writer, stream_shard_elements(shapes), true);
-    if (work.bytes > 0)
-      writer.memory({Module::kNorm, name, work.bytes, work.kernels}, Pass::kBackward);
+    if (work.moved.bytes > 0)
+      writer.memory({Module::kNorm, name, work.moved, work.kernels}, Pass::kBackward);
     return;
   }
   if (writer.model().dropout > 0)
@@ -150,7 +150,7 @@ void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) 
   const Shapes& shapes = writer.shapes();
   if (shapes.modules) {
     const ModuleWork work = module_norm(writer, stream_shard_elements(shapes));
-    return writer.memory({Module::kNorm, name, work.bytes, work.kernels});
+    return writer.memory({Module::kNorm, name, work.moved, work.kernels});
   }
   double write = shapes.element;
   // With a scale known beforehand the norm writes FP8 itself, transposed as well where GEMMs need
@@ -167,7 +167,7 @@ void norm_backward(BlockWriter& writer, const char* name, bool residual) {
   const ModuleWork work = shapes.modules
                               ? module_norm_backward(writer, stream_shard_elements(shapes))
                               : ModuleWork{bytes, 2};  // dx, and the sum of the weight's gradient
-  writer.memory({Module::kNorm, name, work.bytes, work.kernels}, Pass::kBackward);
+  writer.memory({Module::kNorm, name, work.moved, work.kernels}, Pass::kBackward);
   if (residual) writer.memory({Module::kNorm, "residual_grad_add", bytes}, Pass::kBackward);
 }
 

@@ -38,6 +38,12 @@ double operand_bytes(const BlockWriter& writer, const Linear& linear) {
   return linear.fp8 ? writer.shapes().quantized_bytes : writer.shapes().element;
 }
 
+/// Of the input, as tensor parallelism sends it.
+double sent_bytes(const BlockWriter& writer, const Linear& linear) {
+  const double element = linear.fp8 ? writer.shapes().handed_bytes : writer.shapes().element;
+  return element * linear.rows * static_cast<double>(linear.in);
+}
+
 /// A GEMM of the layer with everything but its shape and bytes filled in.
 Operator gemm(const BlockWriter& writer, const Linear& linear, Pass pass, GemmLayout layout,
               const char* suffix) {
@@ -89,9 +95,9 @@ void cast_input(BlockWriter& writer, const Linear& linear, bool backward) {
   const double elements = linear.rows * static_cast<double>(linear.in);
   const ModuleWork work = backward ? module_input_casts_backward(writer, linear.name, elements)
                                    : module_input_casts(writer, linear.name, elements);
-  if (work.bytes > 0)
+  if (work.moved.bytes > 0)
     writer.memory({linear.module, linear.name + (backward ? "_grad_cast" : "_input_cast"),
-                   work.bytes, work.kernels, 0, true},
+                   work.moved, work.kernels, 0, true},
                   backward ? Pass::kBackward : writer.pass());
 }
 
@@ -124,9 +130,9 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
 
 /// PyTorch's own gradients: none is added up of a step's first micro batch.
 void keep_gradient(BlockWriter& writer, const Linear& linear) {
-  const double bytes = weight_gradient_bytes(writer, weights(linear));
-  if (bytes > 0 && !scatters_gradients(writer.job()))
-    writer.memory({linear.module, linear.name + "_grad_accumulate", bytes, 1, 0, true},
+  const Moved moved = weight_gradient_bytes(writer, weights(linear));
+  if (moved.bytes > 0 && !scatters_gradients(writer.job()))
+    writer.memory({linear.module, linear.name + "_grad_accumulate", moved, 1, 0, true},
                   Pass::kWeight);
 }
 
@@ -154,6 +160,16 @@ void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width,
                  cast_kernels(writer.job()) * launches(linear),
                  linear.grouped ? static_cast<int>(linear.groups) : 0, true},
                 pass);
+}
+
+/// What the gradient of weights multiplies, quantized along its columns.
+void cast_columns(BlockWriter& writer, const Linear& linear) {
+  const double bytes = fp8_column_cast_bytes(writer.job());
+  if (!linear.fp8 || bytes == 0) return;
+  writer.memory({linear.module, linear.name + "_fp8_column_cast",
+                 linear.rows * static_cast<double>(linear.in + linear.out) * bytes,
+                 2 * 2 * launches(linear), 0, true},
+                Pass::kWeight);
 }
 
 /// The two narrow matrices beside an adapted layer, as layers of their own; never quantized, always
@@ -188,7 +204,7 @@ void add_adapter_forward(BlockWriter& writer, const Linear& linear) {
   add_forward_gemm(writer, down);
   add_forward_gemm(writer, up);
   const ModuleWork add = add_of_adapter(writer, linear, false);
-  writer.memory({linear.module, linear.name + "_lora_add", add.bytes, add.kernels});
+  writer.memory({linear.module, linear.name + "_lora_add", add.moved, add.kernels});
 }
 
 void add_adapter_backward(BlockWriter& writer, const Linear& linear) {
@@ -199,7 +215,7 @@ void add_adapter_backward(BlockWriter& writer, const Linear& linear) {
   add_dgrad(writer, down);
   add_wgrad(writer, down);
   const ModuleWork add = add_of_adapter(writer, linear, true);
-  writer.memory({linear.module, linear.name + "_lora_add_dgrad", add.bytes, add.kernels},
+  writer.memory({linear.module, linear.name + "_lora_add_dgrad", add.moved, add.kernels},
                 Pass::kBackward);
 }
 
@@ -208,7 +224,9 @@ bool has_wgrad(const BlockWriter& writer, const Linear& linear) {
 }
 
 void add_own_wgrad(BlockWriter& writer, const Linear& linear) {
-  if (!writer.shapes().lora) add_wgrad(writer, linear);
+  if (writer.shapes().lora) return;
+  cast_columns(writer, linear);
+  add_wgrad(writer, linear);
 }
 
 void tensor_collective(BlockWriter& writer, Module module, CollectiveKind kind, double bytes,
@@ -291,16 +309,25 @@ void column_forward(BlockWriter& writer, const Linear& linear, bool gather) {
   const Shapes& shapes = writer.shapes();
   const bool gathers = gather && shapes.sequence_parallel;
   if (!gathers) return linear_forward(writer, linear);
-  // The shard is quantized before it travels, so that FP8 halves the gather.
-  if (linear.fp8 && !linear.fused_cast)
-    cast(writer, linear, linear.rows / static_cast<double>(shapes.tp), linear.in, writer.pass());
-  const double bytes = operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
+  const bool casts = linear.fp8 && !linear.fused_cast;
+  // The shard is quantized before it travels, so that FP8 halves the gather, unless what arrives
+  // is: torchtitan's tensor parallelism sends 16 bit where scales are a row's
+  // (torchtitan/models/llama3/infra/parallelize.py).
+  const bool sends_narrow = shapes.handed_bytes < shapes.element;
+  const auto cast_rows = [&](double rows) {
+    if (casts) cast(writer, linear, rows, linear.in, writer.pass());
+  };
+  if (sends_narrow) cast_rows(linear.rows / static_cast<double>(shapes.tp));
+  const double bytes = sent_bytes(writer, linear);
+  const auto multiply = [&] {
+    if (!sends_narrow) cast_rows(linear.rows);
+    add_forward_gemm(writer, linear);
+  };
   if (linear.overlap) {
-    gather_pipelined(writer, linear.module, bytes, writer.pass(),
-                     [&] { add_forward_gemm(writer, linear); });
+    gather_pipelined(writer, linear.module, bytes, writer.pass(), multiply);
   } else {
     tensor_gather(writer, linear.module, bytes, writer.pass());
-    add_forward_gemm(writer, linear);
+    multiply();
   }
   add_adapter_forward(writer, linear);
 }
@@ -313,8 +340,7 @@ void column_backward(BlockWriter& writer, const Linear& linear, ColumnBackward o
   const bool wgrad = has_wgrad(writer, linear);
   const bool gathers = options.gather && shapes.sequence_parallel && wgrad;
   const bool reduces = options.reduce && shapes.tp > 1;
-  const double gather_bytes =
-      operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in);
+  const double gather_bytes = sent_bytes(writer, linear);
   const double reduce_bytes = shapes.element * linear.rows * static_cast<double>(linear.in);
   if (linear.fp8) cast(writer, linear, linear.rows, linear.out, Pass::kBackward);
   if (gathers) {

@@ -215,6 +215,27 @@ TEST(Fp8, RecipesDifferInTheBytesOfACast) {
   EXPECT_EQ(cast_bytes(spec::Fp8Recipe::kMxfp8, 1), 4.0625);
 }
 
+// A scale a row: 16 bit is gathered over 2 ranks, and all 128 rows that arrive are cast; for the
+// gradient of weights both operands again, along their columns. Kept is what came, in 16 bit.
+TEST(Fp8, AScaleARowIsCastBothWays) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 2);
+  job.training.precision = spec::Precision::kFp8;
+  job.training.fp8_recipe = spec::Fp8Recipe::kRowwise;
+  const Workload workload = lower(job);
+  const Block& layer = layer_block(workload, 0);
+  EXPECT_EQ(comm_bytes(workload, layer.forward, "tp_all_gather"),
+            std::vector<double>(2, 2.0 * 128 * 256));
+  EXPECT_EQ(find_op(workload, layer.forward, "fc1_fp8_cast").bytes, 3.0 * 128 * 256);
+  const Operator& columns = find_op(workload, layer.backward, "fc1_fp8_column_cast");
+  EXPECT_EQ(columns.bytes, 6.4 * 128 * (256 + 512));
+  EXPECT_EQ(columns.pass, Pass::kWeight);
+  EXPECT_EQ(columns.kernels, 4);
+  for (const auto& [name, bytes] : layer.activations.parts)
+    if (name == "fc1_input") {
+      EXPECT_EQ(bytes, 2 * 64 * 256);
+    }
+}
+
 TEST(Accumulation, UnfusedAddsAKernelAndBf16GradientsHalveIt) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128);
   const double matrix = 512.0 * 256, operands = 2 * 128.0 * (512 + 256);

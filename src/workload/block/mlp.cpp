@@ -53,13 +53,13 @@ double elements(const BlockWriter& writer, const MlpPart& part) {
 void first_forward(BlockWriter& writer, const MlpPart& part, MlpEdges edges) {
   column_forward(writer, fc1(writer, part), edges.gather);
   const ModuleWork work = activation_work(writer, elements(writer, part), false);
-  writer.memory({part.module, part.prefix + "activation", work.bytes, work.kernels});
+  writer.memory({part.module, part.prefix + "activation", work.moved, work.kernels});
 }
 
 void second_backward(BlockWriter& writer, const MlpPart& part, MlpEdges edges) {
   row_backward(writer, fc2(writer, part), edges.reduce);
   const ModuleWork work = activation_work(writer, elements(writer, part), true);
-  writer.memory({part.module, part.prefix + "activation_backward", work.bytes, work.kernels},
+  writer.memory({part.module, part.prefix + "activation_backward", work.moved, work.kernels},
                 Pass::kBackward);
 }
 

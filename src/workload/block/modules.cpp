@@ -15,15 +15,28 @@
 //                     another order (1.45 to 1.6)
 //   kHalves     1.5   16 bit, one operand half of a wider tensor (1.8 to 2.04 TB/s)
 //
+// They are bound by what the SMs issue, too few bytes at a time: on an H200, whose memory is 1.43
+// times as fast, those that stream take 1.40 to 1.43 times less, these 1.00 to 1.11 (kernels.csv of
+// the same jobs on both).
+//
 // Worked: the norm of Llama in 16 bit, forward, an element: to FP32 6 x 1.6, its square 8, the sum
 // 4 x 1.33, times the root 8 x 1.33, to 16 bit 6, times the weight 4 x 2.4: 49 bytes; measured 16
 // fs at 3.0 TB/s, 48. A fused kernel takes 4.
 namespace ergometer::workload {
 namespace {
 
-constexpr double kWiden = 1.6, kSlow = 2.4, kBroadcast = 1.33, kColumn = 2.1, kHalves = 1.5;
-constexpr double kToFp32 = 6 * kWiden, kToNarrow = 6;  // read 2 and write 4, or the other way
-constexpr double kPass = 8, kSum = 12;                 // FP32: read and write; of two operands
+/// How many times longer than streaming its bytes a kernel takes.
+struct Slower {
+  double times = 1;
+};
+constexpr Moved operator*(double bytes, Slower slower) {
+  return {bytes * slower.times, bytes * slower.times};
+}
+
+constexpr Slower kWiden{1.6}, kSlow{2.4}, kBroadcast{1.33}, kColumn{2.1}, kHalves{1.5};
+constexpr Moved kToFp32 = 6 * kWiden;   // read 2 and write 4
+constexpr double kToNarrow = 6;         // or the other way
+constexpr double kPass = 8, kSum = 12;  // FP32: read and write; of two operands
 
 bool trained(const BlockWriter& writer) { return !writer.shapes().lora; }
 
@@ -33,24 +46,26 @@ bool narrow(const BlockWriter& writer) { return stream(writer) < 4; }
 
 /// Training in FP32 casts nothing.
 bool casts(const BlockWriter& writer) { return writer.shapes().element < 4; }
-double widened(const BlockWriter& writer) { return casts(writer) ? kToFp32 : 0; }
+Moved widened(const BlockWriter& writer) { return casts(writer) ? kToFp32 : Moved(); }
 double narrowed(const BlockWriter& writer) { return casts(writer) ? kToNarrow : 0; }
 
 /// A product with a vector that all rows share.
-double scaled_bytes(const BlockWriter& writer) {
+Moved scaled_bytes(const BlockWriter& writer) {
   return 2 * stream(writer) * (narrow(writer) ? kSlow : kBroadcast);
 }
 
 /// GELU's polynomial under its hyperbolic tangent written out ("gelu_new"): a power, which autocast
 /// does in FP32, and seven sums and products.
-constexpr double kWrittenGelu = 4 + kToFp32 + 2 * kPass + 10 + 3 * kPass + 10 + kToNarrow;
-constexpr double kWrittenGeluBackward =
+constexpr Moved kWrittenGelu = 4 + kToFp32 + 2 * kPass + 10 + 3 * kPass + 10 + kToNarrow;
+constexpr Moved kWrittenGeluBackward =
     kToFp32 + 10 + 12 + 6 + 4 + kSum + kPass + 6 + 3 * kPass + kSum + 6 + 12;
+
+Moved widened_stream(const BlockWriter& writer) { return narrow(writer) ? kToFp32 : Moved(); }
 
 /// A LayerNorm is one kernel, behind a cast where autocast runs it in FP32.
 ModuleWork layer_norm(const BlockWriter& writer, double elements) {
   if (!writer.shapes().wide_norms) return {2 * stream(writer) * elements, 1};
-  return {elements * (narrow(writer) ? kToFp32 + kPass : kPass), narrow(writer) ? 2 : 1};
+  return {elements * (widened_stream(writer) + kPass), narrow(writer) ? 2 : 1};
 }
 
 ModuleWork layer_norm_backward(const BlockWriter& writer, double elements) {
@@ -59,6 +74,11 @@ ModuleWork layer_norm_backward(const BlockWriter& writer, double elements) {
     return {(3 + weights) * stream(writer) * elements, trained(writer) ? 2 : 1};
   return {elements * ((narrow(writer) ? kToNarrow : 0) + (3 + weights) * 4),
           trained(writer) ? 3 : 2};
+}
+
+/// Of the residual stream, for what is done in FP32.
+Moved cast_both_ways(const BlockWriter& writer) {
+  return widened_stream(writer) + (narrow(writer) ? kToNarrow : 0);
 }
 
 }  // namespace
@@ -70,20 +90,19 @@ bool norms_in_fp32(const Shapes& shapes, const spec::Model& model) {
 
 ModuleWork module_norm(const BlockWriter& writer, double elements) {
   if (writer.model().norm == spec::NormKind::kLayerNorm) return layer_norm(writer, elements);
-  const double both = narrow(writer) ? kToFp32 + kToNarrow : 0;
-  const double each = both + kPass + 4 * kBroadcast + kPass * kBroadcast + scaled_bytes(writer);
+  const Moved each =
+      cast_both_ways(writer) + kPass + 4 * kBroadcast + kPass * kBroadcast + scaled_bytes(writer);
   return {elements * each, narrow(writer) ? 8 : 6};
 }
 
 ModuleWork module_norm_backward(const BlockWriter& writer, double elements) {
-  const double both = narrow(writer) ? kToFp32 + kToNarrow : 0;
   if (writer.model().norm == spec::NormKind::kLayerNorm)
     return layer_norm_backward(writer, elements);
   // Gradients of the weights, of the product with the root, of the root, of the square.
-  const double weights =
-      trained(writer) ? stream(writer) * (3 + (narrow(writer) ? kSlow : 1.7)) : 0;
-  const double each = both + scaled_bytes(writer) + weights + 2 * kSum + kPass * kBroadcast +
-                      4 * kBroadcast + 3 * kPass + kSum;
+  const Slower row_sums = narrow(writer) ? kSlow : Slower{1.7};
+  const Moved weights = trained(writer) ? 3 * stream(writer) + stream(writer) * row_sums : Moved();
+  const Moved each = cast_both_ways(writer) + scaled_bytes(writer) + weights + 2 * kSum +
+                     kPass * kBroadcast + 4 * kBroadcast + 3 * kPass + kSum;
   return {elements * each, trained(writer) ? 14 : 12};
 }
 
@@ -93,17 +112,17 @@ ModuleWork module_rope(const BlockWriter& writer, double all, bool backward) {
   const bool wide = !narrow(writer);
   const double element = writer.shapes().element, elements = all * writer.model().rotary_share;
   // What is not turned is joined to what is.
-  const double joined = elements < all ? 2 * element * kSlow * all : 0;
-  const double rotate = 3 * element * kSlow;
+  const Moved joined = elements < all ? 2 * element * all * kSlow : Moved();
+  const Moved rotate = 3 * element * kSlow;
   if (!backward) {
-    const double products = 2 * (element + stream(writer)) * kSlow;
-    const double sum = wide ? kSum * kBroadcast + narrowed(writer) : 6 * kBroadcast;
+    const Moved products = 2 * (element + stream(writer)) * kSlow;
+    const Moved sum = wide ? kSum * kBroadcast + narrowed(writer) : 6 * kBroadcast;
     return {joined + elements * (rotate + products + sum), 2 * (wide ? 6 : 5)};
   }
-  const double products =
+  const Moved products =
       wide ? widened(writer) + 2 * (kPass * kBroadcast + narrowed(writer)) : 2 * 4 * kSlow;
   // Gradients of halves are added to zeros, twice; that of the whole is made contiguous.
-  const double halves = rotate + 6 * element * kBroadcast + 2 * element + 2 * element * kSlow;
+  const Moved halves = rotate + 6 * element * kBroadcast + 2 * element + 2 * element * kSlow;
   return {joined + elements * (products + halves), wide ? 24 : 18};
 }
 
@@ -118,9 +137,18 @@ ModuleWork module_parts_backward(const BlockWriter& writer, double elements, boo
 }
 
 ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backward) {
-  const double both = widened(writer) + narrowed(writer), pass = 2 * writer.shapes().element;
+  const Moved both = widened(writer) + narrowed(writer);
+  const double pass = 2 * writer.shapes().element;
   if (backward) return {scores * (both + kSum + pass), 4};
   return {scores * (pass + pass * kBroadcast + both + kPass), 5};
+}
+
+// Divided by c, the tangent, times c; backward both products again, the gradient of the tangent
+// reading its output beside what comes in. Worked, of 134 million scores in 16 bit (Gemma 2 9B, two
+// sequences of 2,048): 537 MB in each of 178 us, 3.0 TB/s; back 805 MB in 264 us.
+ModuleWork module_cap(const BlockWriter& writer, double values, bool backward) {
+  const int passes = 3 * 2 + (backward ? 1 : 0);
+  return {passes * writer.shapes().element * values, 3};
 }
 
 ModuleWork module_activation(const BlockWriter& writer, double elements, bool backward) {
@@ -132,15 +160,15 @@ ModuleWork module_activation(const BlockWriter& writer, double elements, bool ba
   const ModuleWork joined = backward && model.gated
                                 ? module_parts_backward(writer, 2 * elements, true)
                                 : ModuleWork{0, 0};
-  return {elements * writer.shapes().element * (function + 3 * products) + joined.bytes,
+  return {elements * writer.shapes().element * (function + 3 * products) + joined.moved,
           1 + products + joined.kernels};
 }
 
 namespace {
 
 /// Filled under a mask, in place; or a copy of it, which is what autograd needs.
-double masked(double element) { return 2 * element * kColumn; }
-double masked_copy(double element) { return 2 * element + masked(element); }
+Moved masked(double element) { return 2 * element * kColumn; }
+Moved masked_copy(double element) { return 2 * element + masked(element); }
 
 }  // namespace
 
@@ -167,7 +195,8 @@ ModuleWork module_expert_activation(const BlockWriter& writer, double elements, 
   const double element = writer.shapes().element, pass = 2 * element;
   if (!writer.model().gated)
     return {elements * (masked_copy(element) + pass + (backward ? element : 0)), 3};
-  const double product = 3 * element, mask = 2 * masked_copy(element);
+  const double product = 3 * element;
+  const Moved mask = 2 * masked_copy(element);
   if (backward) return {elements * (mask + product + 2 * product * kHalves + 2 * pass), 6};
   return {elements * (mask + pass * kColumn + product * kHalves), 4};
 }
@@ -177,7 +206,7 @@ ModuleWork module_residual(const BlockWriter& writer, double elements, bool back
   const double mask = drops ? 5 : 0;  // read, write and one byte of mask
   if (backward)
     return {elements * ((narrow(writer) ? 0 : narrowed(writer)) + mask), 1 + (drops ? 1 : 0)};
-  const double sum = casts(writer) ? (narrow(writer) ? 6 : 10 * kBroadcast) : kSum;
+  const Moved sum = casts(writer) ? (narrow(writer) ? 6 : 10 * kBroadcast) : kSum;
   return {elements * (sum + mask), 1 + (drops ? 1 : 0)};
 }
 
@@ -191,20 +220,20 @@ ModuleWork module_input_casts(const BlockWriter& writer, std::string_view linear
 ModuleWork module_input_casts_backward(const BlockWriter& writer, std::string_view linear,
                                        double elements) {
   const ModuleWork forward = module_input_casts(writer, linear, elements);
-  return {forward.bytes * kToFp32 / kToNarrow, forward.kernels};
+  return {forward.moved.bytes / kToNarrow * kToFp32, forward.kernels};
 }
 
-double weight_cast_bytes(double weights) { return weights * kToNarrow; }
+Moved weight_cast_bytes(double weights) { return weights * kToNarrow; }
 
-double weight_gradient_bytes(const BlockWriter& writer, double weights) {
+Moved weight_gradient_bytes(const BlockWriter& writer, double weights) {
   const bool wide = writer.shapes().autocast;
   const double batches = static_cast<double>(writer.job().micro_batches());
   const double added = (wide ? kSum : 6) * (1 - 1 / batches);  // the first is kept as it is
-  return weights * ((wide ? kToFp32 : 0) + added);
+  return weights * ((wide ? kToFp32 : Moved()) + added);
 }
 
 ModuleWork module_adapter(double in, double out, int parts, bool backward) {
-  const double casts = (kToFp32 + kToNarrow) * in * parts;
+  const Moved casts = (kToFp32 + kToNarrow) * (in * parts);
   // Casts of both its matrices and back of their gradients are launches more.
   if (!backward) return {casts + (4 + 6) * out, 6 * parts};
   return {casts + 6 * in * parts + 4 * out, 7 * parts};

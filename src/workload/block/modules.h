@@ -7,12 +7,11 @@
 namespace ergometer::workload {
 
 /// What small operators cost where a layer is made of PyTorch modules whose every operator is a
-/// kernel of its own, as huggingface/transformers writes them (`Shapes::modules`): bytes in all
-/// their kernels together, read and written, as long as a kernel that streams would take for them.
-/// Kernels that do not stream count for more than they move (modules.cpp has by how much), in
-/// energy as in time.
+/// kernel of its own, as huggingface/transformers writes them (`Shapes::modules`): what all their
+/// kernels move together. Kernels that do not stream count for more than they move (modules.cpp has
+/// by how much), in energy as in time.
 struct ModuleWork {
-  double bytes = 0;
+  Moved moved;
   int kernels = 1;
 };
 
@@ -26,6 +25,8 @@ ModuleWork module_rope(const BlockWriter& writer, double elements, bool backward
 ModuleWork module_parts_backward(const BlockWriter& writer, double elements, bool gate);
 /// Softmax in FP32 between two products in 16 bit, over so many scores, scaled and masked before.
 ModuleWork module_softmax(const BlockWriter& writer, double scores, bool backward);
+/// c tanh(x / c) of so many values, before the softmax of scores or of words.
+ModuleWork module_cap(const BlockWriter& writer, double values, bool backward);
 /// The activation function between the matrices of an MLP, `elements` of one branch, its product
 /// with the other branch among it.
 ModuleWork module_activation(const BlockWriter& writer, double elements, bool backward);
@@ -43,9 +44,9 @@ ModuleWork module_input_casts(const BlockWriter& writer, std::string_view linear
 ModuleWork module_input_casts_backward(const BlockWriter& writer, std::string_view linear,
                                        double elements);
 /// Of weights in FP32: what casts one to 16 bit for a product; bytes, of so many weights.
-double weight_cast_bytes(double weights);
+Moved weight_cast_bytes(double weights);
 /// Its gradient cast to FP32, and added to that of the micro batches before.
-double weight_gradient_bytes(const BlockWriter& writer, double weights);
+Moved weight_gradient_bytes(const BlockWriter& writer, double weights);
 /// PEFT beside one linear layer: its input cast to the adapter's FP32 and back for the product, the
 /// scale and the sum; `in` and `out` elements.
 ModuleWork module_adapter(double in, double out, int parts, bool backward);

@@ -211,6 +211,36 @@ TEST(Modules, JoinedProductsAreTakenApart) {
   EXPECT_DOUBLE_EQ(backward(job, "activation_backward").bytes, activation + 128 * 512 * 4);
 }
 
+// 128 tokens, 4 heads: 65,536 scores, and 128 x 1,024 logits. Three kernels forward, read and
+// written; backward the tangent's gradient reads its output too, which is kept, as is the softmax
+// in FP32 beside its copy in 16 bit.
+TEST(Modules, CappedScoresAndLogitsAreSixPassesMore) {
+  spec::Job job = in_16_bit(with_modules(test::dense_model(1, 64, 256, 4, 4, 1024)));
+  job.training.attention = spec::AttentionBackend::kUnfused;
+  EXPECT_EQ(forward(job, "score_cap").bytes, 0);
+  EXPECT_DOUBLE_EQ(kept(job, "softmax_output"), 4 * 65536);
+  EXPECT_EQ(kept(job, "score_tangents"), 0);
+  job.model.capped_scores = job.model.capped_logits = true;
+  EXPECT_DOUBLE_EQ(forward(job, "score_cap").bytes, 6 * 2 * 65536);
+  EXPECT_DOUBLE_EQ(backward(job, "score_cap_backward").bytes, 7 * 2 * 65536);
+  EXPECT_EQ(forward(job, "score_cap").kernels, 3);
+  EXPECT_DOUBLE_EQ(kept(job, "score_tangents"), 2 * 65536);
+  const Workload workload = lower(job);
+  const Block& head = workload.blocks[static_cast<size_t>(workload.head_block)];
+  EXPECT_DOUBLE_EQ(test::find_op(workload, head.forward, "logit_cap").bytes, 12.0 * 128 * 1024);
+  EXPECT_DOUBLE_EQ(test::find_op(workload, head.backward, "logit_cap_backward").bytes,
+                   14.0 * 128 * 1024);
+}
+
+// Of a norm's 49.16 bytes an element, all but the square and the cast to 16 bit.
+TEST(Modules, WhatDoesNotStreamIsBoundByInstructions) {
+  const spec::Job job = in_16_bit(with_modules(test::dense_model(1, 64, 256, 4, 4, 1024)));
+  const Workload workload = lower(job);
+  const Operator& norm =
+      test::find_op(workload, test::layer_block(workload, 0).forward, "input_norm");
+  EXPECT_DOUBLE_EQ(norm.issued_share * norm.bytes, norm.bytes - 8192 * (8 + 6));
+}
+
 // A window that is a mask to cuDNN's kernel saves nothing; one longer than the sequence is none.
 TEST(Modules, AMaskedWindowIsNotSkipped) {
   spec::Job job = in_16_bit(with_modules(test::dense_model(1, 64, 256, 4, 4, 1024), 1024));

@@ -141,12 +141,12 @@ void reorder(BlockWriter& writer, bool sums, const MoeRows& rows, Pass pass) {
   const bool modules = writer.shapes().modules, backward = pass == Pass::kBackward;
   const double elements = rows.sent * static_cast<double>(writer.model().expert_hidden());
   const ModuleWork work =
-      !modules ? ModuleWork{.bytes = row_bytes(writer, rows.routed_tokens + rows.sent)}
+      !modules ? ModuleWork{.moved = row_bytes(writer, rows.routed_tokens + rows.sent)}
       : sums   ? module_unpermute(writer, elements, backward)
                : module_permute(writer, elements, backward);
   const std::string name =
       modules ? (sums ? "expert_sum" : "expert_rows") : (sums ? "unpermute" : "permute");
-  writer.memory({Module::kMoe, name + (backward ? "_backward" : ""), work.bytes, work.kernels},
+  writer.memory({Module::kMoe, name + (backward ? "_backward" : ""), work.moved, work.kernels},
                 pass);
 }
 
@@ -226,7 +226,7 @@ void expert_activation(BlockWriter& writer, const MoeRows& rows, Pass pass) {
                               : activation_work(writer, elements, backward);
   const double probabilities = (backward ? 8 : 4) * rows.computed;
   writer.memory({Module::kMoe, backward ? "expert_activation_backward" : "expert_activation",
-                 work.bytes + probabilities, work.kernels},
+                 work.moved + probabilities, work.kernels},
                 pass);
 }
 
