@@ -55,7 +55,10 @@ class ProgramReader {
   /// What accelerate is told: by its words before its file, by that before its environment.
   base::Result<Reading> accelerate() const;
   /// The launcher's file, the program's own (`configuration`), then its arguments.
-  base::Result<Reading> trainer(std::optional<Reading> file, FileForm form);
+  base::Result<Reading> trainer(std::optional<Reading> file, FileForm form,
+                                std::optional<TrainerProgram> program);
+  /// Where the program's own text is known: what it tells the Trainer.
+  base::Result<std::optional<TrainerProgram>> own_program() const;
   /// The front end of the Trainer that the program is.
   TrainerKind trainer_kind() const;
   /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as

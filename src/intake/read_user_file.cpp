@@ -188,7 +188,11 @@ bool is_torchtitan(std::string_view text) {
   return sections > 0;
 }
 
-bool is_python(std::string_view text) {
+/// A program that tells the Trainer what it does by calls, or by what its parser makes of words.
+bool is_python(std::string_view text, bool is_program) {
+  if (is_program &&
+      (base::contains(text, "HfArgumentParser(") || base::contains(text, "TrlParser(")))
+    return true;
   for (const char* call : {"TrainingArguments(", "SFTConfig(", "DPOConfig(", "ORPOConfig(",
                            "LoraConfig(", "RewardConfig(", "KTOConfig("})
     if (base::contains(text, call)) return true;
@@ -243,14 +247,15 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
-  if (file.ends_with(".py")) return is_python(text) ? FileForm::kTrainerPython : FileForm::kNone;
+  if (file.ends_with(".py"))
+    return is_python(text, true) ? FileForm::kTrainerPython : FileForm::kNone;
   // Whatever files it writes.
   if (is_shell_script(text)) return FileForm::kMegatronArguments;
   if (is_makefile(file)) return FileForm::kForeign;
   // Files of others may lie in a manifest.
   if (is_manifest(text)) return FileForm::kKubernetes;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
-  if (is_python(text)) return FileForm::kTrainerPython;
+  if (is_python(text, false)) return FileForm::kTrainerPython;
   if (const auto values = spec::flatten_yaml(text, file)) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
@@ -296,7 +301,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kJobFile: return read_own(text, file);
     case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
     case FileForm::kTrainer: return parse_trainer_file(text, file);
-    case FileForm::kTrainerPython: return parse_trainer_python(text, file);
+    case FileForm::kTrainerPython:
+      return parse_trainer_python(text, file, {context.environment, context.arguments});
     case FileForm::kAxolotl: return parse_axolotl(text, file);
     case FileForm::kAccelerate: return parse_accelerate(text, file);
     case FileForm::kPeft: return parse_peft(text, file);
@@ -363,6 +369,33 @@ Result<Reading> read_user_file(const std::string& path, const ScriptContext& con
       !std::filesystem::is_regular_file(path, ignored))
     reading.settings.set("model", text.substr(text.find('{')), {path, "MODEL"});
   return reading;
+}
+
+std::vector<std::string> neox_parts(const std::vector<std::string>& paths) {
+  std::vector<std::string> parts;
+  bool sure = false;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    const bool there = std::filesystem::is_regular_file(path, ignored);
+    if (!there) continue;
+    const auto text = base::read_file(path, spec::kLargestWritten);
+    if (!text) continue;
+    const FileForm form = form_of(*text, path);
+    const bool open = form == FileForm::kNone || form == FileForm::kDeepSpeed ||
+                      (form == FileForm::kJobFile && !spec::parse_job_file(*text, path));
+    sure = sure || form == FileForm::kNeox;
+    if (form == FileForm::kNeox || (open && spec::flatten_yaml(*text, path))) parts.push_back(path);
+  }
+  return sure ? parts : std::vector<std::string>();
+}
+
+Result<Reading> read_neox_files(const std::vector<std::string>& paths) {
+  std::vector<NeoxFile> files;
+  for (const std::string& path : paths) {
+    ERGOMETER_ASSIGN(std::string text, base::read_file(path, spec::kLargestWritten));
+    files.push_back({std::move(text), path});
+  }
+  return parse_neox(files);
 }
 
 Result<Reading> read_nemo_file(const std::string& path, const ScriptContext& context) {

@@ -112,8 +112,9 @@ Result<Reading> ProgramReader::read() {
     ERGOMETER_TRY(check_beside_file(form));
     return *std::move(file);
   }
-  if (file || said || is_trl(launch_.program)) {
-    ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form));
+  ERGOMETER_ASSIGN(std::optional<TrainerProgram> program, own_program());
+  if (file || said || program || is_trl(launch_.program)) {
+    ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form, std::move(program)));
     std::string name = launch_.program.substr(launch_.program.rfind('/') + 1);
     std::ranges::replace_if(name, [](char c) { return c == '_' || c == '.' || c == '-'; }, ' ');
     const std::vector<std::string> parts = base::split(name, ' ');
