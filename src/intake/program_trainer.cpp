@@ -121,19 +121,30 @@ Result<Reading> ProgramReader::accelerate() const {
   return reading;
 }
 
-Result<std::optional<TrainerProgram>> ProgramReader::own_program() const {
+std::string ProgramReader::own_path() const {
   std::string path = launch_.program;
-  if (!path.ends_with(".py")) {
-    std::ranges::replace(path, '.', '/');
-    path += ".py";
-  }
-  const auto text = text_of(path, launch_.line, launch_.name);
-  if (!text || form_of(*text, path) != FileForm::kTrainerPython)
-    return std::optional<TrainerProgram>();
+  if (path.ends_with(".py")) return path;
+  std::ranges::replace(path, '.', '/');
+  return path + ".py";
+}
+
+Result<std::string> ProgramReader::own_text() const {
+  return text_of(own_path(), launch_.line, launch_.name);
+}
+
+PythonStart ProgramReader::own_start() const {
   PythonStart start{launch_.environment, {}, "--script-adds"};
   for (const ShellText& word : launch_.arguments) start.words.push_back(word.text);
   if (launch_.gpus > 0) start.environment["WORLD_SIZE"] = std::to_string(launch_.gpus);
-  ERGOMETER_ASSIGN(TrainerProgram program, trainer_program(*text, path, std::move(start)));
+  return start;
+}
+
+Result<std::optional<TrainerProgram>> ProgramReader::own_program() const {
+  const std::string path = own_path();
+  const auto text = own_text();
+  if (!text || form_of(*text, path) != FileForm::kTrainerPython)
+    return std::optional<TrainerProgram>();
+  ERGOMETER_ASSIGN(TrainerProgram program, trainer_program(*text, path, own_start()));
   for (auto& [name, value] : program.values)
     if (value.line > 0) value.from = fmt::format("{}:{}", path, value.line);
   return std::optional<TrainerProgram>(std::move(program));

@@ -19,6 +19,7 @@
 #include "intake/config/nanotron.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/neox.h"
+#include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
 #include "intake/config/torchtune.h"
 #include "intake/config/trainer_arguments.h"
@@ -248,7 +249,9 @@ FileForm form_of(const std::string& text, const std::string& file) {
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
   if (file.ends_with(".py"))
-    return is_python(text, true) ? FileForm::kTrainerPython : FileForm::kNone;
+    return is_python(text, true) ? FileForm::kTrainerPython
+           : calls_recipe(text)  ? FileForm::kRecipePython
+                                 : FileForm::kNone;
   // Whatever files it writes.
   if (is_shell_script(text)) return FileForm::kMegatronArguments;
   if (is_makefile(file)) return FileForm::kForeign;
@@ -303,6 +306,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kTrainer: return parse_trainer_file(text, file);
     case FileForm::kTrainerPython:
       return parse_trainer_python(text, file, {context.environment, context.arguments});
+    case FileForm::kRecipePython:
+      return parse_recipe_python(text, file, {context.environment, context.arguments});
     case FileForm::kAxolotl: return parse_axolotl(text, file);
     case FileForm::kAccelerate: return parse_accelerate(text, file);
     case FileForm::kPeft: return parse_peft(text, file);

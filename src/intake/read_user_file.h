@@ -16,6 +16,7 @@ enum class FileForm {
   kDeepSpeed,
   kTrainer,
   kTrainerPython,
+  kRecipePython,  ///< of NeMo 2 or Megatron-Bridge
   kAxolotl,
   kAccelerate,
   kPeft,

@@ -62,10 +62,9 @@ base::Result<void> UserFiles::add(const std::string& path) {
 base::Result<void> UserFiles::add(const std::vector<std::string>& paths) {
   const std::vector<std::string> parts = intake::neox_parts(paths);
   for (const std::string& path : paths) {
-    if (parts.size() < 2 || !base::contains(parts, path))
-      ERGOMETER_TRY(add(path));
-    else if (path == parts.front())
-      ERGOMETER_TRY(take(intake::read_neox_files(parts), path));
+    const bool alone = parts.size() < 2 || !base::contains(parts, path);
+    if (!alone && path != parts.front()) continue;
+    ERGOMETER_TRY(alone ? add(path) : take(intake::read_neox_files(parts), path));
   }
   return {};
 }

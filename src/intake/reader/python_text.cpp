@@ -241,6 +241,11 @@ std::vector<size_t> PythonStatements::around(size_t at) const {
   return heads;
 }
 
+size_t PythonStatements::behind(size_t start) const {
+  const auto next = std::ranges::upper_bound(starts_, start);
+  return next == starts_.end() ? text_.size() : *next;
+}
+
 size_t PythonStatements::previous(size_t start) const {
   for (auto it = std::ranges::lower_bound(starts_, start); it != starts_.begin();) {
     const size_t begin = *--it;

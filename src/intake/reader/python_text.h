@@ -55,6 +55,8 @@ class PythonStatements {
   int branch(size_t at, size_t end) const;
   /// Where the statements begin that hold the place in their blocks, the innermost first.
   std::vector<size_t> around(size_t at) const;
+  /// Where the next statement begins; the end of the text behind the last.
+  size_t behind(size_t start) const;
   /// The statement before the one that begins there, in the same block; npos if it is the first.
   size_t previous(size_t start) const;
   /// The statements right within the block of the one that begins there.
