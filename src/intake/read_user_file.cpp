@@ -113,6 +113,12 @@ FileForm form_by_words(const Keys& keys) {
 std::string_view foreign_file(const Keys& keys) {
   if (keys.any({"model.d_model", "device_train_microbatch_size"}))
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
+  if (keys.has("trainer.train_batch_size") && keys.any({"model.hidden_dim", "model.type"}))
+    return "a configuration of Levanter, which is not read; give its model and sizes as options";
+  if (keys.has("per_device_batch_size") &&
+      keys.any({"base_emb_dim", "ici_fsdp_parallelism", "max_target_length", "remat_policy"}))
+    return "a configuration of MaxText, which is not read; give its model and sizes as options "
+           "(--gbs: per_device_batch_size x devices, --seq: max_target_length)";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";
@@ -258,7 +264,7 @@ FileForm form_of(const std::string& text, const std::string& file) {
   // Files of others may lie in a manifest.
   if (is_manifest(text)) return FileForm::kKubernetes;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
-  if (is_python(text, false)) return FileForm::kTrainerPython;
+  if (is_python(text, false) && !file.ends_with(".sh")) return FileForm::kTrainerPython;
   if (const auto values = spec::flatten_yaml(text, file)) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
@@ -286,12 +292,19 @@ std::string_view what_python_writes(const std::string& text) {
   };
   constexpr std::string_view kOfNemo =
       "a recipe of NeMo 2 can be read as the YAML that nemo_run writes (--to-yaml FILE)";
-  constexpr std::array kWrites =
-      std::to_array<Writes>({{"nemo_run", kOfNemo},
-                             {"nemo.collections", kOfNemo},
-                             {"megatron.bridge",
-                              "a recipe of Megatron-Bridge can be read as the YAML that it writes "
-                              "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"}});
+  constexpr std::string_view kAsOptions =
+      "give what it says as options: --model, --gpus, --mbs, --ga, --seq, --zero or --fsdp";
+  constexpr std::array kWrites = std::to_array<Writes>(
+      {{"nemo_run", kOfNemo},
+       {"nemo.collections", kOfNemo},
+       {"megatron.bridge",
+        "a recipe of Megatron-Bridge can be read as the YAML that it writes "
+        "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"},
+       {"xtuner", kAsOptions},
+       {"olmo_core", kAsOptions},
+       {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
+       {"lightning", kAsOptions},
+       {"Accelerator(", kAsOptions}});
   for (const Writes& it : kWrites)
     if (base::contains(text, it.imports)) return it.says;
   return "give the script that starts it, or its configuration";

@@ -254,9 +254,9 @@ Result<Reading> ProgramReader::torchtitan_function(const std::string& module,
   const auto text = text_of(file, line_of("config"), "--config");
   if (!text)
     return input_error(fmt::format(
-        "{}; of {} --config {} takes a function of it, or give --model and the job's sizes as "
-        "options",
-        text.error().message, launch_.name, config));
+        "{}: --config {} is a function of {}, which is not here; put it there beside the script, "
+        "or give --model and the job's sizes as options",
+        run_.session.where(line_of("config")), config, file));
   ERGOMETER_ASSIGN(spec::FlatYaml values, torchtitan_registry(*text, file, module, config));
   return read_torchtitan(std::move(values), file, overrides);
 }
@@ -362,6 +362,7 @@ Result<Reading> ProgramReader::nemo() {
       return input_error(
           fmt::format("{}: {}={} chooses a file of a group that {} has not in its defaults",
                       run_.session.where(line), section, left->second, name));
+  if (!composed.empty()) composed["~defaults"] = {};
   for (const auto& [key, value] : overrides) composed[key] = value;
   return parse_nemo_1(*text, name, context(), composed);
 }

@@ -165,7 +165,7 @@ Result<Reading> read_named_recipe(const NamedRecipe& recipe, const std::string& 
   const auto* tensor = reading.settings.find("tensor_model_parallel_size");
   const auto* stages = reading.settings.find("pipeline_model_parallel_size");
   if (tensor != nullptr && tensor->text != "1")
-    leave_open(recipe, {"sequence_parallel", "trainer.strategy.", "model.", "--sp true or false"},
+    leave_open(recipe, {"sequence_parallel", "trainer.strategy.", "model.", "--sp or --no-sp"},
                reading);
   if (stages != nullptr && stages->text != "1")
     leave_open(recipe,

@@ -105,10 +105,16 @@ std::optional<PythonBinding> PythonNames::binding(std::string_view name, size_t 
 }
 
 std::vector<PythonBinding> PythonNames::bindings(std::string_view name, size_t in) const {
+  // More of one name is no program that somebody writes by hand.
+  constexpr int kMost = 20;
   std::vector<PythonBinding> found;
-  for (const size_t at : words_of(text_, name))
-    if (auto bound = binding(name, at); bound && scope(at) == in)
-      found.push_back(*std::move(bound));
+  int all = 0;
+  for (const size_t at : words_of(text_, name)) {
+    auto bound = binding(name, at);
+    if (!bound) continue;
+    if (++all > kMost) return {PythonBinding{0, "", -1}};
+    if (scope(at) == in) found.push_back(*std::move(bound));
+  }
   return found;
 }
 

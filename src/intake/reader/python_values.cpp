@@ -15,8 +15,11 @@ namespace {
 using Json = nlohmann::json;
 using Value = PythonValues::Value;
 
-/// Names that are followed for one file: whoever writes by hand stays below.
-constexpr int kMostSteps = 4000;
+/// Names that are followed for one file, each of which looks through all of its text: whoever
+/// writes by hand stays below.
+int most_steps(size_t characters) {
+  return static_cast<int>(std::clamp<size_t>(20'000'000 / (characters + 1), 100, 4'000));
+}
 
 /// Set by the launcher or the batch system, not by the file.
 bool is_of_launcher(std::string_view name) {
@@ -79,7 +82,11 @@ std::optional<std::string> default_of(const std::string& value) {
 
 PythonValues::PythonValues(const std::string& text, const PythonStatements& statements,
                            PythonStart start)
-    : text_(text), statements_(statements), names_(text, statements), start_(std::move(start)) {}
+    : text_(text),
+      statements_(statements),
+      names_(text, statements),
+      start_(std::move(start)),
+      steps_left_(most_steps(text.size())) {}
 
 Value PythonValues::unknown(std::string why) {
   why_ = std::move(why);
@@ -94,7 +101,7 @@ void PythonValues::take(const std::string& name, const Value& value) {
 Value PythonValues::value(std::string_view expression, size_t at) {
   if (depth_ == 0) why_.clear();
   constexpr size_t kLongest = 20'000;
-  if (expression.size() > kLongest || ++steps_ > kMostSteps) return std::nullopt;
+  if (expression.size() > kLongest || --steps_left_ < 0) return std::nullopt;
   return PythonExpression(*this, expression, at).whole();
 }
 
@@ -104,7 +111,7 @@ std::optional<std::string> PythonValues::text(std::string_view expression, size_
 }
 
 std::optional<bool> PythonValues::condition(std::string_view expression, size_t at) {
-  if (++steps_ > kMostSteps) return std::nullopt;
+  if (--steps_left_ < 0) return std::nullopt;
   const Value made = PythonExpression(*this, expression, at).first();
   return made ? std::optional(python_truth(*made)) : std::nullopt;
 }
@@ -164,7 +171,7 @@ std::optional<bool> PythonValues::reached(size_t at, bool in_loops) {
 }
 
 std::optional<PythonValues::Source> PythonValues::find(const std::string& name, size_t at) {
-  if (++steps_ > kMostSteps) return Source{};
+  if (--steps_left_ < 0) return Source{};
   size_t scope = names_.scope(at);
   for (bool inner = true;; inner = false) {
     if (inner || !names_.is_class(scope))
@@ -227,6 +234,12 @@ std::optional<PythonValues::Source> PythonValues::parameter(const std::string& n
 Value PythonValues::evaluated(const Source& source) {
   if (!source.known) return std::nullopt;
   if (source.value) return source.value->is_discarded() ? std::nullopt : source.value;
+  if (source.index >= 0) {
+    // `a, b = 4, 8`; else the parts of one value.
+    const auto parts = arguments_of_call("(" + source.expression + ")", 0);
+    if (parts.size() > 1 && static_cast<size_t>(source.index) < parts.size())
+      return value(parts[static_cast<size_t>(source.index)].value, source.at);
+  }
   const Value whole = value(source.expression, source.at);
   if (!whole || source.index < 0) return whole;
   const auto index = static_cast<size_t>(source.index);

@@ -91,7 +91,7 @@ class PythonValues {
   const PythonStart start_;
   std::string why_;
   std::set<std::string> taken_;
-  int depth_ = 0, steps_ = 0;
+  int depth_ = 0, steps_left_;
 };
 
 /// As Python would write it.
