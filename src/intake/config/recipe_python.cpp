@@ -138,6 +138,7 @@ std::vector<RecipeCall> recipe_calls(const std::string& text) {
       while (owner.ends_with('.') || owner.ends_with('_')) owner.pop_back();
       owner = owner.substr(owner.rfind('.') == owner.npos ? 0 : owner.rfind('.') + 1);
       if (owner.empty()) owner = imported_from(text, word);
+      if (owner.empty()) continue;  // the program's own
       calls.push_back({begin, open, owner, word.ends_with("config"), word.starts_with("finetune")});
     }
   return calls;

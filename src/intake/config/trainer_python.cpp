@@ -88,7 +88,8 @@ class PythonReader {
   Result<TrainerProgram> read() {
     for (const CalleeName& it : kCallees)
       for (const auto& [at, open] : calls_of(text_, it.name)) {
-        if (is_definition(at) || is_left_alone(it.callee, at) || is_not_reached(it, at)) continue;
+        if (is_definition(at) || is_left_alone(it.callee, at) || is_not_reached(it, at, open))
+          continue;
         place_ = at;
         note_trl(it.name, it.callee);
         ERGOMETER_TRY(refuse_branch(it, at, open));
@@ -97,6 +98,7 @@ class PythonReader {
           ERGOMETER_TRY(read_attributes(statements_.assigned(at), at));
       }
     ERGOMETER_TRY(read_argument_classes());
+    ERGOMETER_TRY(read_parsed_objects());
     ERGOMETER_TRY(read_checkpointing());
     ERGOMETER_TRY(read_preparation());
     if (program_.values.empty())
@@ -150,6 +152,21 @@ class PythonReader {
     }
     return {};
   }
+  /// What is assigned to the objects that the parser makes: `training_args.bf16 = True`.
+  Result<void> read_parsed_objects() {
+    const std::vector<std::string> classes = python_.argument_classes();
+    for (const char* call : {"parse_args_into_dataclasses", "parse_args_and_config"})
+      for (const size_t at : words_of(text_, call)) {
+        const std::string_view statement = statements_.statement(at);
+        const std::string targets(
+            statement.substr(0, std::min(statement.find('='), statement.size())));
+        const std::vector<std::string> names = base::split(targets, ',');
+        for (size_t i = 0; i < std::min(names.size(), classes.size()); ++i)
+          if (configuration(classes[i]) != nullptr)
+            ERGOMETER_TRY(read_attributes(trimmed(names[i]), at));
+      }
+    return {};
+  }
   Result<void> read_default(const std::string& class_name, const PythonField& field) {
     if (program_.values.contains(field.name)) return {};
     const auto value = python_.argument_of(class_name, field.name);
@@ -184,17 +201,25 @@ class PythonReader {
         file_, line, what, branch));
   }
   /// What surely does not run: configurations alone, for where a model is loaded says which.
-  bool is_not_reached(const CalleeName& it, size_t at) {
+  bool is_not_reached(const CalleeName& it, size_t at, size_t open) {
     if (const auto reached = python_.reached(at, true); reached && !*reached) return true;
+    if (const auto taken = taken_behind(behind_bracket(text_, open)); taken && !*taken) return true;
     if (it.callee != Callee::kAdapters) return false;
     const auto chosen = choice(statements_.assigned(at));
     return chosen && chosen->second && !*chosen->second;
+  }
+  /// Whether what ends there is taken by the condition behind it: `Call(...) if args.lora else
+  /// None`.
+  std::optional<bool> taken_behind(size_t end) {
+    const size_t next = text_.find_first_not_of(" \t\n", end);
+    if (next == text_.npos || text_.compare(next, 3, "if ") != 0) return std::nullopt;
+    return python_.condition(std::string_view(text_).substr(next + 2, 200), next);
   }
   /// What only one of several ways through the script does.
   Result<void> refuse_branch(const CalleeName& it, size_t at, size_t open) {
     if (it.callee >= Callee::kLoads) return {};
     const size_t end = behind_bracket(text_, open);
-    int branch = statements_.conditional(at, end);
+    int branch = taken_behind(end) ? 0 : statements_.conditional(at, end);
     if (branch == 0 && !python_.reached(at, true)) branch = statements_.branch(at, end);
     if (it.callee == Callee::kAdapters)
       if (const auto chosen = choice(statements_.assigned(at)); chosen && !chosen->second)
@@ -405,7 +430,10 @@ class PythonReader {
     if (!matters) python_.set_taken(taken);
     if (value && value->is_object())
       return add_dictionary({argument.name, python_literal(*value), argument.line});
-    if (const auto text = value ? yaml_text(*value) : std::nullopt)
+    // The Trainer counts in whole numbers from one.
+    const bool counts = !matters || !value || !value->is_number() ||
+                        (value->is_number_integer() && value->get<int64_t>() >= 1);
+    if (const auto text = value && counts ? yaml_text(*value) : std::nullopt)
       return add(argument.name, *text, argument.line);
     // Nearly every GPU of the catalog has BF16, and those without are told apart by resolve.
     const bool asks_hardware = argument.value.find("bf16_supported") != std::string::npos ||

@@ -336,10 +336,28 @@ Value PythonValues::field(const std::string& class_name, const std::string& name
   }
   const auto own = names_.field(class_name, name);
   const auto text = own ? default_of(own->value) : std::nullopt;
-  if (!text) return unknown(fmt::format("{}.{}", class_name, name));
+  if (!text) {
+    if (Value made = trainer_default(class_name, name)) return made;
+    return unknown(fmt::format("{}.{}", class_name, name));
+  }
   Value made = value(*text, own->at);
   if (is_argument && made) take("--" + name, made);
   return made;
+}
+
+Value PythonValues::trainer_default(const std::string& class_name, std::string_view name) const {
+  std::vector<std::string> classes = {class_name};
+  bool of_trainer = false;
+  for (size_t i = 0; i < classes.size() && i < 8; ++i) {
+    of_trainer =
+        of_trainer || classes[i] == "TrainingArguments" || classes[i] == "Seq2SeqTrainingArguments";
+    for (std::string& base : names_.bases(classes[i])) classes.push_back(std::move(base));
+  }
+  if (!of_trainer) return std::nullopt;
+  if (name == "bf16" || name == "fp16" || name == "gradient_checkpointing") return Json(false);
+  if (name == "per_device_train_batch_size") return Json(8);
+  if (name == "gradient_accumulation_steps") return Json(1);
+  return name == "deepspeed" ? Value(Json(nullptr)) : std::nullopt;
 }
 
 Value PythonValues::said(std::string_view name) const {

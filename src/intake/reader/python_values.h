@@ -79,6 +79,8 @@ class PythonValues {
   Value attribute(const std::string& object, const std::string& name, size_t at);
   Value argument(const std::string& name);
   Value field(const std::string& class_name, const std::string& name, bool is_argument);
+  /// What the Trainer's own class says of a field by default, where a class derives from it.
+  Value trainer_default(const std::string& class_name, std::string_view name) const;
   bool parses_arguments(const std::string& expression) const;
   std::optional<bool> taken_branch(size_t head);
   std::optional<bool> condition_of(size_t head);
