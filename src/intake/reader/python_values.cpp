@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -80,6 +81,19 @@ std::optional<std::string> default_of(const std::string& value) {
 
 }  // namespace
 
+/// Where a name comes from.
+struct PythonValues::Source {
+  std::string expression;
+  size_t at = 0;
+  int index = -1;
+  Value value{};       ///< in place of the expression
+  bool known = false;  ///< which statement gives it
+};
+
+Value PythonValues::argument_of(const std::string& class_name, const std::string& name) {
+  return field(class_name, name, true);
+}
+
 PythonValues::PythonValues(const std::string& text, const PythonStatements& statements,
                            PythonStart start)
     : text_(text),
@@ -102,7 +116,7 @@ Value PythonValues::value(std::string_view expression, size_t at) {
   if (depth_ == 0) why_.clear();
   constexpr size_t kLongest = 20'000;
   if (expression.size() > kLongest || --steps_left_ < 0) return std::nullopt;
-  return PythonExpression(*this, expression, at).whole();
+  return python_expression(*this, expression, at, true);
 }
 
 std::optional<std::string> PythonValues::text(std::string_view expression, size_t at) {
@@ -112,7 +126,7 @@ std::optional<std::string> PythonValues::text(std::string_view expression, size_
 
 std::optional<bool> PythonValues::condition(std::string_view expression, size_t at) {
   if (--steps_left_ < 0) return std::nullopt;
-  const Value made = PythonExpression(*this, expression, at).first();
+  const Value made = python_expression(*this, expression, at, false);
   return made ? std::optional(python_truth(*made)) : std::nullopt;
 }
 

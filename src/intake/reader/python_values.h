@@ -1,7 +1,7 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,20 +55,11 @@ class PythonValues {
   /// Back to what `taken` said before something was worked out that does not count.
   void set_taken(std::set<std::string> taken) { taken_ = std::move(taken); }
   /// A field of a class of HfArgumentParser: a word of the command line, else its default.
-  Value argument_of(const std::string& class_name, const std::string& name) {
-    return field(class_name, name, true);
-  }
+  Value argument_of(const std::string& class_name, const std::string& name);
 
  private:
   friend class PythonExpression;
-  /// Where a name comes from.
-  struct Source {
-    std::string expression;
-    size_t at = 0;
-    int index = -1;
-    Value value{};       ///< in place of the expression
-    bool known = false;  ///< which statement gives it
-  };
+  struct Source;
 
   Value named(const std::string& path, size_t at);
   Value environment(const std::string& name, const Value& fallback, bool has_fallback);
