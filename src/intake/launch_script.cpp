@@ -227,6 +227,13 @@ void note_unset(const ShellRun& run, Reading& reading) {
       fmt::format("not set by the script, taken as empty: {} (--env NAME=VALUE sets one)", names));
 }
 
+/// As bash does it: what a script sets counts over the environment that it is started in.
+void note_overridden(const ShellRun& run, Reading& reading) {
+  for (const auto& [name, value] : run.session.overridden)
+    reading.notes.push_back(
+        fmt::format("--env {} does not count: the script sets it to {}", name, value));
+}
+
 /// What a script that is not here makes of its words is not known.
 Result<void> check_scripts_are_here(const ShellRun& run) {
   for (const ShellCommand& command : run.commands) {
@@ -341,6 +348,7 @@ Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
                   launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
   add_gpus(launch, run, reading);
   note_unset(run, reading);
+  note_overridden(run, reading);
   return reading;
 }
 

@@ -50,12 +50,24 @@ class ProgramReader {
   int line_of(std::string_view name) const;
   base::Result<void> check_known(const Argument& argument) const;
   base::Result<Reading> torchtitan();
+  /// `--module llama3 --config llama3_8b`: a function of the module's registry in Python.
+  base::Result<Reading> torchtitan_function(const std::string& module, const std::string& config,
+                                            const spec::FlatYaml& overrides) const;
+  /// NeMo 2's `nemo llm pretrain --factory llama3_8b trainer.devices=4`.
+  base::Result<Reading> nemo_recipe() const;
   /// Hydra: a file of --config-path and --config-name, and words like model.micro_batch_size=4.
   base::Result<Reading> nemo();
   /// What accelerate is told: by its words before its file, by that before its environment.
   base::Result<Reading> accelerate() const;
   /// The launcher's file, the program's own (`configuration`), then its arguments.
-  base::Result<Reading> trainer(std::optional<Reading> file, FileForm form);
+  base::Result<Reading> trainer(std::optional<Reading> file, FileForm form,
+                                std::optional<TrainerProgram> program);
+  /// The program's own text, of a module as well, and what it is started with.
+  std::string own_path() const;
+  base::Result<std::string> own_text() const;
+  PythonStart own_start() const;
+  /// Where the program's own text is known: what it tells the Trainer.
+  base::Result<std::optional<TrainerProgram>> own_program() const;
   /// The front end of the Trainer that the program is.
   TrainerKind trainer_kind() const;
   /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as

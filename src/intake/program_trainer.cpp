@@ -121,7 +121,37 @@ Result<Reading> ProgramReader::accelerate() const {
   return reading;
 }
 
-Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form) {
+std::string ProgramReader::own_path() const {
+  std::string path = launch_.program;
+  if (path.ends_with(".py")) return path;
+  std::ranges::replace(path, '.', '/');
+  return path + ".py";
+}
+
+Result<std::string> ProgramReader::own_text() const {
+  return text_of(own_path(), launch_.line, launch_.name);
+}
+
+PythonStart ProgramReader::own_start() const {
+  PythonStart start{launch_.environment, {}, "--script-adds"};
+  for (const ShellText& word : launch_.arguments) start.words.push_back(word.text);
+  if (launch_.gpus > 0) start.environment["WORLD_SIZE"] = std::to_string(launch_.gpus);
+  return start;
+}
+
+Result<std::optional<TrainerProgram>> ProgramReader::own_program() const {
+  const std::string path = own_path();
+  const auto text = own_text();
+  if (!text || form_of(*text, path) != FileForm::kTrainerPython)
+    return std::optional<TrainerProgram>();
+  ERGOMETER_ASSIGN(TrainerProgram program, trainer_program(*text, path, own_start()));
+  for (auto& [name, value] : program.values)
+    if (value.line > 0) value.from = fmt::format("{}:{}", path, value.line);
+  return std::optional<TrainerProgram>(std::move(program));
+}
+
+Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form,
+                                       std::optional<TrainerProgram> program) {
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kTrainerArguments));
   ERGOMETER_ASSIGN(Reading files, accelerate());
@@ -135,6 +165,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     return line == 0 ? -1 : line;
   };
   for (const Argument& argument : arguments) {
+    if (program && !program->takes_words) break;
     if (!argument.unknown.empty()) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
       continue;
@@ -167,9 +198,16 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
     list.push_back({argument.name, value, line_in(argument.name)});
   }
-  if (list.empty()) return files;
+  if (list.empty() && !program) return files;
+  const TrainerKind kind = program ? program->kind : trainer_kind();
   ERGOMETER_ASSIGN(Reading reading,
-                   read_trainer_arguments(list, run_.session.name, trainer_kind()));
+                   read_trainer_arguments(list, run_.session.name, kind,
+                                          program ? program->values : spec::FlatYaml()));
+  if (program) {
+    reading.leftovers.insert(reading.leftovers.end(), program->leftovers.begin(),
+                             program->leftovers.end());
+    reading.notes.insert(reading.notes.end(), program->notes.begin(), program->notes.end());
+  }
   add_reading(files, std::move(reading));
   // What the arguments leave open, the program's file may say.
   if (file_only && files.settings.find("seq_length") != nullptr)

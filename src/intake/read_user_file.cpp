@@ -19,6 +19,7 @@
 #include "intake/config/nanotron.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/neox.h"
+#include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
 #include "intake/config/torchtune.h"
 #include "intake/config/trainer_arguments.h"
@@ -112,6 +113,12 @@ FileForm form_by_words(const Keys& keys) {
 std::string_view foreign_file(const Keys& keys) {
   if (keys.any({"model.d_model", "device_train_microbatch_size"}))
     return "a configuration of OLMo, which is not read; give its model and sizes as options";
+  if (keys.has("trainer.train_batch_size") && keys.any({"model.hidden_dim", "model.type"}))
+    return "a configuration of Levanter, which is not read; give its model and sizes as options";
+  if (keys.has("per_device_batch_size") &&
+      keys.any({"base_emb_dim", "ici_fsdp_parallelism", "max_target_length", "remat_policy"}))
+    return "a configuration of MaxText, which is not read; give its model and sizes as options "
+           "(--gbs: per_device_batch_size x devices, --seq: max_target_length)";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";
@@ -188,7 +195,11 @@ bool is_torchtitan(std::string_view text) {
   return sections > 0;
 }
 
-bool is_python(std::string_view text) {
+/// A program that tells the Trainer what it does by calls, or by what its parser makes of words.
+bool is_python(std::string_view text, bool is_program) {
+  if (is_program &&
+      (base::contains(text, "HfArgumentParser(") || base::contains(text, "TrlParser(")))
+    return true;
   for (const char* call : {"TrainingArguments(", "SFTConfig(", "DPOConfig(", "ORPOConfig(",
                            "LoraConfig(", "RewardConfig(", "KTOConfig("})
     if (base::contains(text, call)) return true;
@@ -243,14 +254,17 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
-  if (file.ends_with(".py")) return is_python(text) ? FileForm::kTrainerPython : FileForm::kNone;
+  if (file.ends_with(".py"))
+    return is_python(text, true) ? FileForm::kTrainerPython
+           : calls_recipe(text)  ? FileForm::kRecipePython
+                                 : FileForm::kNone;
   // Whatever files it writes.
   if (is_shell_script(text)) return FileForm::kMegatronArguments;
   if (is_makefile(file)) return FileForm::kForeign;
   // Files of others may lie in a manifest.
   if (is_manifest(text)) return FileForm::kKubernetes;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
-  if (is_python(text)) return FileForm::kTrainerPython;
+  if (is_python(text, false) && !file.ends_with(".sh")) return FileForm::kTrainerPython;
   if (const auto values = spec::flatten_yaml(text, file)) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
@@ -278,12 +292,19 @@ std::string_view what_python_writes(const std::string& text) {
   };
   constexpr std::string_view kOfNemo =
       "a recipe of NeMo 2 can be read as the YAML that nemo_run writes (--to-yaml FILE)";
-  constexpr std::array kWrites =
-      std::to_array<Writes>({{"nemo_run", kOfNemo},
-                             {"nemo.collections", kOfNemo},
-                             {"megatron.bridge",
-                              "a recipe of Megatron-Bridge can be read as the YAML that it writes "
-                              "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"}});
+  constexpr std::string_view kAsOptions =
+      "give what it says as options: --model, --gpus, --mbs, --ga, --seq, --zero or --fsdp";
+  constexpr std::array kWrites = std::to_array<Writes>(
+      {{"nemo_run", kOfNemo},
+       {"nemo.collections", kOfNemo},
+       {"megatron.bridge",
+        "a recipe of Megatron-Bridge can be read as the YAML that it writes "
+        "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"},
+       {"xtuner", kAsOptions},
+       {"olmo_core", kAsOptions},
+       {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
+       {"lightning", kAsOptions},
+       {"Accelerator(", kAsOptions}});
   for (const Writes& it : kWrites)
     if (base::contains(text, it.imports)) return it.says;
   return "give the script that starts it, or its configuration";
@@ -296,7 +317,10 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kJobFile: return read_own(text, file);
     case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
     case FileForm::kTrainer: return parse_trainer_file(text, file);
-    case FileForm::kTrainerPython: return parse_trainer_python(text, file);
+    case FileForm::kTrainerPython:
+      return parse_trainer_python(text, file, {context.environment, context.arguments});
+    case FileForm::kRecipePython:
+      return parse_recipe_python(text, file, {context.environment, context.arguments});
     case FileForm::kAxolotl: return parse_axolotl(text, file);
     case FileForm::kAccelerate: return parse_accelerate(text, file);
     case FileForm::kPeft: return parse_peft(text, file);
@@ -363,6 +387,33 @@ Result<Reading> read_user_file(const std::string& path, const ScriptContext& con
       !std::filesystem::is_regular_file(path, ignored))
     reading.settings.set("model", text.substr(text.find('{')), {path, "MODEL"});
   return reading;
+}
+
+std::vector<std::string> neox_parts(const std::vector<std::string>& paths) {
+  std::vector<std::string> parts;
+  bool sure = false;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    const bool there = std::filesystem::is_regular_file(path, ignored);
+    if (!there) continue;
+    const auto text = base::read_file(path, spec::kLargestWritten);
+    if (!text) continue;
+    const FileForm form = form_of(*text, path);
+    const bool open = form == FileForm::kNone || form == FileForm::kDeepSpeed ||
+                      (form == FileForm::kJobFile && !spec::parse_job_file(*text, path));
+    sure = sure || form == FileForm::kNeox;
+    if (form == FileForm::kNeox || (open && spec::flatten_yaml(*text, path))) parts.push_back(path);
+  }
+  return sure ? parts : std::vector<std::string>();
+}
+
+Result<Reading> read_neox_files(const std::vector<std::string>& paths) {
+  std::vector<NeoxFile> files;
+  for (const std::string& path : paths) {
+    ERGOMETER_ASSIGN(std::string text, base::read_file(path, spec::kLargestWritten));
+    files.push_back({std::move(text), path});
+  }
+  return parse_neox(files);
 }
 
 Result<Reading> read_nemo_file(const std::string& path, const ScriptContext& context) {

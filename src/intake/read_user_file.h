@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "intake/reader/reading.h"
@@ -15,6 +16,7 @@ enum class FileForm {
   kDeepSpeed,
   kTrainer,
   kTrainerPython,
+  kRecipePython,  ///< of NeMo 2 or Megatron-Bridge
   kAxolotl,
   kAccelerate,
   kPeft,
@@ -43,6 +45,11 @@ base::Result<Reading> read_user_file(const std::string& path, const ScriptContex
 /// The same from text; `file` is what messages call it, and other files are looked for beside it.
 base::Result<Reading> parse_user_file(const std::string& text, const std::string& file,
                                       const ScriptContext& context = {});
+
+/// Of several files those that are parts of one configuration of GPT-NeoX, which lays the sizes of
+/// a model and the site's paths into files of their own; none where none is surely GPT-NeoX's.
+std::vector<std::string> neox_parts(const std::vector<std::string>& paths);
+base::Result<Reading> read_neox_files(const std::vector<std::string>& paths);
 
 /// A NeMo file of any of its generations.
 base::Result<Reading> read_nemo_file(const std::string& path, const ScriptContext& context = {});

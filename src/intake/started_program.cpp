@@ -14,7 +14,9 @@
 #include "intake/config/deepspeed.h"
 #include "intake/config/fine_tuning.h"
 #include "intake/config/foundry.h"
+#include "intake/config/hydra_defaults.h"
 #include "intake/config/nemo_files.h"
+#include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
 #include "intake/config/torchtune.h"
 #include "intake/config/trainer_arguments.h"
@@ -23,6 +25,7 @@
 #include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/reader/framework_options.h"
+#include "intake/script/inner_shell.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
@@ -82,11 +85,7 @@ Result<Reading> ProgramReader::read() {
         "as options (`ergometer simulate --help`)",
         run_.session.where(launch_.line), launch_.name));
   if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
-  if (launch_.foreign == "NeMo 2")
-    return input_error(fmt::format(
-        "{}: {} takes its job from a recipe in Python, which is not read; it can be read as the "
-        "YAML that nemo_run writes (--to-yaml FILE)",
-        run_.session.where(launch_.line), launch_.name));
+  if (launch_.foreign == "NeMo 2") return nemo_recipe();
   if (!launch_.foreign.empty())
     return input_error(fmt::format(
         "{}: {} is a program of {}, which is not read; give the job's sizes as options "
@@ -112,8 +111,11 @@ Result<Reading> ProgramReader::read() {
     ERGOMETER_TRY(check_beside_file(form));
     return *std::move(file);
   }
-  if (file || said || is_trl(launch_.program)) {
-    ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form));
+  if (const auto text = own_text(); text && form_of(*text, own_path()) == FileForm::kRecipePython)
+    return parse_recipe_python(*text, own_path(), own_start());
+  ERGOMETER_ASSIGN(std::optional<TrainerProgram> program, own_program());
+  if (file || said || program || is_trl(launch_.program)) {
+    ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form, std::move(program)));
     std::string name = launch_.program.substr(launch_.program.rfind('/') + 1);
     std::ranges::replace_if(name, [](char c) { return c == '_' || c == '.' || c == '-'; }, ' ');
     const std::vector<std::string> parts = base::split(name, ' ');
@@ -219,17 +221,22 @@ Result<void> ProgramReader::check_known(const Argument& argument) const {
 Result<Reading> ProgramReader::torchtitan() {
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kAllCount));
-  std::string path;
+  std::string path, module, config;
   spec::FlatYaml overrides;
   for (const Argument& argument : arguments) {
-    if (argument.name == "job.config_file")
-      path = argument.value;
-    else {
+    if (argument.name == "job.config_file" || argument.name == "module" ||
+        argument.name == "config") {
+      ERGOMETER_TRY(check_known(argument));
+      (argument.name == "module"   ? module
+       : argument.name == "config" ? config
+                                   : path) = argument.value;
+    } else {
       const bool idle = classify("torchtitan", argument.name, "").kind == Leftover::Kind::kNoEffect;
       if (!idle) ERGOMETER_TRY(check_known(argument));
       if (argument.unknown.empty()) overrides[argument.name] = {argument.list, -1, argument.where};
     }
   }
+  if (path.empty() && !config.empty()) return torchtitan_function(module, config, overrides);
   if (path.empty())
     return input_error(
         fmt::format("{}: {} without --job.config_file: which file it takes is not "
@@ -240,10 +247,60 @@ Result<Reading> ProgramReader::torchtitan() {
   return parse_torchtitan(text, path, overrides);
 }
 
+Result<Reading> ProgramReader::torchtitan_function(const std::string& module,
+                                                   const std::string& config,
+                                                   const spec::FlatYaml& overrides) const {
+  const std::string file = fmt::format("torchtitan/models/{}/config_registry.py", module);
+  const auto text = text_of(file, line_of("config"), "--config");
+  if (!text)
+    return input_error(fmt::format(
+        "{}: --config {} is a function of {}, which is not here; put it there beside the script, "
+        "or give --model and the job's sizes as options",
+        run_.session.where(line_of("config")), config, file));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, torchtitan_registry(*text, file, module, config));
+  return read_torchtitan(std::move(values), file, overrides);
+}
+
+Result<Reading> ProgramReader::nemo_recipe() const {
+  NamedRecipe recipe;
+  const auto begins = [&](std::string_view command) {
+    return std::ranges::any_of(launch_.arguments,
+                               [&](const ShellText& word) { return word.text == command; });
+  };
+  recipe.tunes = begins("finetune");
+  recipe.where = run_.session.where(line_of("factory"));
+  for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+    const auto& [word, line] = launch_.arguments[i];
+    const size_t equals = word.find('=');
+    const bool joined = equals != word.npos;
+    const std::string value = joined                             ? word.substr(equals + 1)
+                              : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
+                                                                 : "";
+    if (names_[i] == "factory") recipe.name = value;
+    if (!is_override(word)) continue;
+    if (ShellUnknowns::in(word)) {
+      ERGOMETER_TRY(check_word(launch_.arguments[i], "nemo-2"));
+      continue;
+    }
+    // `trainer.num_nodes*=2` multiplies what the recipe says.
+    if (std::string_view("*+-/").find(word[equals - 1]) != std::string_view::npos)
+      return input_error(fmt::format("{}: {} changes what the recipe says, which is not known here",
+                                     run_.session.where(line), word));
+    recipe.values[word.substr(0, equals)] = {value, -1, run_.session.where(line)};
+  }
+  if (recipe.name.empty() || ShellUnknowns::in(recipe.name) || base::contains(recipe.name, "("))
+    return input_error(fmt::format(
+        "{}: {} takes its job from a recipe in Python, of which the name is read alone "
+        "(--factory NAME); it can be read as the YAML that nemo_run writes (--to-yaml FILE)",
+        recipe.where, launch_.name));
+  return read_named_recipe(recipe, run_.session.name);
+}
+
 Result<Reading> ProgramReader::nemo() {
   std::string folder, name;
   int line = launch_.line;
   spec::FlatYaml overrides;
+  HydraChoices choices;
   for (size_t i = 0; i < launch_.arguments.size(); ++i) {
     const ShellText& word = launch_.arguments[i];
     const size_t equals = word.text.find('=');
@@ -256,9 +313,13 @@ Result<Reading> ProgramReader::nemo() {
       name = next;
       line = word.line;
     }
+    const bool plain = joined && sets_variable(word.text.substr(0, equals) + "=");
+    const size_t begin = std::min(word.text.find_first_not_of('+'), word.text.size());
+    const std::string key = word.text.substr(begin, equals - begin);
+    // A name without a dot is a group whose file it chooses, or a key of the file.
+    if (plain && !ShellUnknowns::in(next)) choices[key] = next;
     if (!is_override(word.text) && !word.text.starts_with('~')) continue;
-    const size_t begin = word.text.find_first_not_of('+');
-    overrides[word.text.substr(begin, equals - begin)] = {next, word.line};
+    overrides[key] = {next, word.line, run_.session.where(word.line)};
   }
   if (name.empty() && has_any({"recipe", "config_file"}))
     return input_error(fmt::format(
@@ -271,13 +332,17 @@ Result<Reading> ProgramReader::nemo() {
   if (!name.ends_with(".yaml")) name += ".yaml";
   const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
   Result<std::string> text = input_error("");
+  std::string found;
   for (const std::filesystem::path& path :
        {program / folder / name, std::filesystem::path(folder) / name,
         std::filesystem::path(name)}) {
     text = text_of(path.string(), line, "--config-name");
+    found = path.string();
     if (text) break;
   }
   if (!text) return tl::unexpected(text.error());
+  const auto read = [&](const std::string& path) { return text_of(path, line, "defaults"); };
+  ERGOMETER_ASSIGN(spec::FlatYaml composed, hydra_defaults(*text, found, read, choices));
   for (auto it = overrides.begin(); it != overrides.end();) {
     auto& [key, value] = *it;
     if (ShellUnknowns::in(value.text)) {
@@ -292,7 +357,14 @@ Result<Reading> ProgramReader::nemo() {
     value.line %= kLinesOfFile;
     ++it;
   }
-  return parse_nemo_1(*text, name, context(), overrides);
+  for (const char* section : {"model", "trainer"})
+    if (const auto left = choices.find(section); left != choices.end())
+      return input_error(
+          fmt::format("{}: {}={} chooses a file of a group that {} has not in its defaults",
+                      run_.session.where(line), section, left->second, name));
+  if (!composed.empty()) composed["~defaults"] = {};
+  for (const auto& [key, value] : overrides) composed[key] = value;
+  return parse_nemo_1(*text, name, context(), composed);
 }
 
 Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {

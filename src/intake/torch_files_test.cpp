@@ -158,18 +158,19 @@ TEST(Trainer, RefusesWhatIsNoLiteral) {
 
 /// Whatever a name stands for is looked up in all of the text.
 TEST(Trainer, ReadsNoMoreCallsThanAHandWrites) {
-  std::string calls, arguments, factors = "SFTConfig(gradient_accumulation_steps=1";
+  std::string calls, arguments, brackets = "SFTConfig(gradient_accumulation_steps=1 + ";
   for (int i = 0; i < 1000; ++i) {
     calls += "SFTConfig(packing=True)\n";
     arguments += 'a' + std::to_string(i) + "=1,";
-    factors += " * 1";
+    brackets += "(1 + ";
   }
   for (const std::string& text :
        {calls, "SFTConfig(" + arguments + ")", "SFTConfig(fsdp_config={" + arguments + "})"})
     EXPECT_NE(error_of(parse_trainer_python(text, "t.py")).find("found more than 100 calls"),
               std::string::npos)
         << text.substr(0, 40);
-  EXPECT_NE(error_of(parse_trainer_python(factors + ")", "t.py")).find("a literal can be read"),
+  EXPECT_NE(error_of(parse_trainer_python(brackets + "1" + std::string(1001, ')'), "t.py"))
+                .find("a literal can be read"),
             std::string::npos);
 }
 
@@ -259,7 +260,7 @@ TEST(TrainerPython, ProductsOfConstants) {
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "micro_batch_size"), "8");
   EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "16");
-  for (const char* other : {"8 / 2", "2 ** 3", "8 // world", "1 // 2", "8 - 2"})
+  for (const char* other : {"8 / 2", "8 // world", "1 // 2", "2 - 8"})
     EXPECT_FALSE(parse_trainer_python(
         std::string("TrainingArguments(gradient_accumulation_steps=") + other + ")", "t.py"))
         << other;
@@ -281,7 +282,7 @@ TEST(TrainerPython, SpreadsADictionaryThatIsWrittenOnce) {
   }
   EXPECT_EQ(error_of(parse_trainer_python("TrainingArguments(bf16=True,\n  **load())", "t.py")),
             "t.py:2: found **load(), which is known only when the script runs; a dictionary of "
-            "literals that is written once, at the start of a line, can be read");
+            "literals that is written once can be read");
 }
 
 TEST(TrainerPython, TheLastAssignmentCounts) {

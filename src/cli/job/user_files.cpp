@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/collection.h"
 #include "base/file.h"
 #include "cli/job/script_run.h"
 #include "intake/launch_script.h"
@@ -56,6 +57,16 @@ base::Result<void> UserFiles::take(base::Result<intake::Reading> reading, const 
 
 base::Result<void> UserFiles::add(const std::string& path) {
   return take(intake::read_user_file(path, context_), path);
+}
+
+base::Result<void> UserFiles::add(const std::vector<std::string>& paths) {
+  const std::vector<std::string> parts = intake::neox_parts(paths);
+  for (const std::string& path : paths) {
+    const bool alone = parts.size() < 2 || !base::contains(parts, path);
+    if (!alone && path != parts.front()) continue;
+    ERGOMETER_TRY(alone ? add(path) : take(intake::read_neox_files(parts), path));
+  }
+  return {};
 }
 
 base::Result<void> UserFiles::add_nemo(const std::string& path) {
@@ -114,9 +125,10 @@ bool is_cluster(const std::string& word) {
 
 base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files) {
   spec::Settings named;
+  std::vector<std::string> paths;
   for (const std::string& word : arguments.words) {
     if (is_file_word(word)) {
-      ERGOMETER_TRY(files.add(word));
+      paths.push_back(word);
       continue;
     }
     if (const auto* first = named.find("model"))
@@ -126,6 +138,7 @@ base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserF
           is_cluster(word) ? fmt::format("; --cluster {} names a cluster", word) : ""));
     named.set("model", word, {"the command line", "MODEL"});
   }
+  ERGOMETER_TRY(files.add(paths));
   if (arguments.has("model"))
     named.set("model", arguments.value("model"), {arguments.written.at("model"), ""});
   return named;

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "cli/console/command.h"
@@ -20,6 +21,8 @@ class UserFiles {
 
   /// A file of any kind that `intake` reads. What of it is not used is told.
   base::Result<void> add(const std::string& path);
+  /// Several, of which some may be parts of one configuration.
+  base::Result<void> add(const std::vector<std::string>& paths);
   base::Result<void> add_nemo(const std::string& path);
   /// A launch script or a list of arguments, whatever the file is called.
   base::Result<void> add_script(const std::string& path);

@@ -67,7 +67,7 @@ base::Result<void> add_base(const Arguments& arguments, const Console& console,
   if (arguments.words.size() == 1) return {};
   ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
   UserFiles files(console, context);
-  for (size_t i = 1; i < arguments.words.size(); ++i) ERGOMETER_TRY(files.add(arguments.words[i]));
+  ERGOMETER_TRY(files.add(std::vector(arguments.words.begin() + 1, arguments.words.end())));
   definition.base.settings = files.settings_so_far(definition.base.settings);
   // Points of the study say how many GPUs there are.
   for (const auto& [setting, why] : files.open(definition.base.settings))

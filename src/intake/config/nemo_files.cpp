@@ -38,6 +38,12 @@ class RecipeFileReader {
         read_.has_section("trainer.plugins.0") ? "trainer.plugins.0." : "trainer.plugins.";
     read_precision_word(read_.has(plugin + "precision") ? plugin + "precision"
                                                         : "trainer.precision");
+    // A function of NeMo's by its name: `run.Config(bf16_with_fp8_mixed)`.
+    for (const char* key : {"trainer.plugins", "trainer.plugins._target_"})
+      if (const std::string word = base::lower(read_.text(key)); word.find("bf16_") != word.npos ||
+                                                                 word.find("fp16_") != word.npos ||
+                                                                 word.find("fp8") != word.npos)
+        read_recipe_precision(key);
     read_mixed(plugin);
     for (const auto& [key, setting] : {std::pair("data.micro_batch_size", "micro_batch_size"),
                                        std::pair("data.global_batch_size", "global_batch_size")})
@@ -61,7 +67,7 @@ class RecipeFileReader {
       length = length ? (read_.find(key), true) : read_.copy_count(key, "seq_length");
     for (const char* name : {"bf16", "fp16"})
       if (read_.flag(at_.model + name, false)) read_.set("precision", name, at_.model + name);
-    if (read_.has("mixed_precision")) read_bridge_precision();
+    if (read_.has("mixed_precision")) read_recipe_precision("mixed_precision");
     read_mixed("mixed_precision.");
     read_overlap("comm_overlap.");
     return finish("a recipe of Megatron-Bridge");
@@ -200,23 +206,22 @@ class RecipeFileReader {
   }
 
   /// "bf16_with_fp8_current_scaling_mixed"
-  void read_bridge_precision() {
-    constexpr std::string_view kKey = "mixed_precision";
-    const std::string word = base::lower(read_.text(kKey));
+  void read_recipe_precision(std::string_view key) {
+    const std::string word = base::lower(read_.text(key));
     const auto says = [&](std::string_view part) { return word.find(part) != word.npos; };
-    if (says("nvfp4")) return read_.set("precision", "nvfp4", kKey);
+    if (says("nvfp4")) return read_.set("precision", "nvfp4", key);
     if (says("fp8")) {
-      read_.set("precision", "fp8", kKey);
+      read_.set("precision", "fp8", key);
       return read_.set("fp8_recipe",
                        says("mxfp8")        ? "mxfp8"
                        : says("current")    ? "tensorwise"
                        : says("subchannel") ? "blockwise"
                                             : "delayed",
-                       kKey);
+                       key);
     }
-    if (says("fp16")) return read_.set("precision", "fp16", kKey);
-    if (says("bf16")) return read_.set("precision", "bf16", kKey);
-    read_.refuse(kKey,
+    if (says("fp16")) return read_.set("precision", "fp16", key);
+    if (says("bf16")) return read_.set("precision", "bf16", key);
+    read_.refuse(key,
                  "bf16_mixed, fp16_mixed, bf16_with_fp8_current_scaling_mixed, "
                  "bf16_with_fp8_delayed_scaling_mixed, bf16_with_mxfp8_mixed, "
                  "bf16_with_nvfp4_mixed");
@@ -313,6 +318,10 @@ Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,
                              const ScriptContext& context) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values,
                    spec::flatten_yaml(text, file, {context.environment, {}, nullptr}));
+  return read_nemo_2(values, file);
+}
+
+Result<Reading> read_nemo_2(const spec::FlatYaml& values, const std::string& file) {
   return RecipeFileReader(values, file, "nemo-2",
                           {"trainer.strategy.", "model.config.", "trainer.strategy.ddp.",
                            "optim.config.", "data.tokenizer."})
@@ -323,6 +332,10 @@ Result<Reading> parse_megatron_bridge(const std::string& text, const std::string
                                       const ScriptContext& context) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values,
                    spec::flatten_yaml(text, file, {context.environment, {}, nullptr}));
+  return read_megatron_bridge(values, file);
+}
+
+Result<Reading> read_megatron_bridge(const spec::FlatYaml& values, const std::string& file) {
   return RecipeFileReader(values, file, "megatron-bridge",
                           {"model.", "model.", "ddp.", "optimizer.", "tokenizer."})
       .bridge();

@@ -377,6 +377,11 @@ class TitanReader {
 Result<Reading> parse_torchtitan(const std::string& text, const std::string& file,
                                  const spec::FlatYaml& overrides) {
   ERGOMETER_ASSIGN(spec::FlatYaml values, flatten_toml(text, file));
+  return read_torchtitan(std::move(values), file, overrides);
+}
+
+Result<Reading> read_torchtitan(spec::FlatYaml values, const std::string& file,
+                                const spec::FlatYaml& overrides) {
   for (const auto& [option, value] : overrides) {
     // `--compile.enable` alone, and `--compile.no-enable`, are yes and no.
     const size_t name = option.rfind('.') + 1;

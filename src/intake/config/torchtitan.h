@@ -14,4 +14,12 @@ namespace ergometer::intake {
 base::Result<Reading> parse_torchtitan(const std::string& text, const std::string& file,
                                        const spec::FlatYaml& overrides = {});
 
+/// The same of values by the paths of its TOML.
+base::Result<Reading> read_torchtitan(spec::FlatYaml values, const std::string& file,
+                                      const spec::FlatYaml& overrides = {});
+/// What a function of a module's registry in Python returns, by the paths of TOML.
+base::Result<spec::FlatYaml> torchtitan_registry(const std::string& text, const std::string& file,
+                                                 const std::string& module,
+                                                 const std::string& config);
+
 }  // namespace ergometer::intake

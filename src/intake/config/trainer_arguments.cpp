@@ -159,7 +159,7 @@ class TrainerReader {
 
   void read_recomputation() {
     const std::string word = base::lower(read_.text("gradient_checkpointing"));
-    if (word.starts_with("offload")) {
+    if (word.starts_with("offload") || word == "unsloth") {
       read_.set("recompute_granularity", "full", "gradient_checkpointing");
       return read_.not_modelled("gradient_checkpointing",
                                 "memory and time: what is kept of a layer waits on the host or a "
@@ -457,8 +457,8 @@ Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& fi
 }
 
 Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
-                                       const std::string& file, TrainerKind kind) {
-  spec::FlatYaml values;
+                                       const std::string& file, TrainerKind kind,
+                                       spec::FlatYaml values) {
   for (const TrainerArgument& argument : arguments) {
     std::string_view name = argument.name;
     while (name.starts_with('-')) name.remove_prefix(1);

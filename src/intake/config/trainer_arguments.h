@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/python_values.h"
 #include "intake/reader/reading.h"
 
 namespace ergometer::intake {
@@ -22,16 +23,30 @@ struct TrainerArgument {
 /// Arguments of a training script: `--per_device_train_batch_size 4 --bf16 True --deepspeed
 /// ds.json`. The last of a name counts. Paths are looked for beside `file` and where the command
 /// runs. Plain ones are LLaMA-Factory's where words say so that it alone has (finetuning_type).
+/// `values`: what the program says where they do not.
 base::Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
                                              const std::string& file,
-                                             TrainerKind kind = TrainerKind::kPlain);
+                                             TrainerKind kind = TrainerKind::kPlain,
+                                             spec::FlatYaml values = {});
 /// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
 /// words of the command line.
 base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
                                          const spec::FlatYaml& overrides = {});
-/// The literals of `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and
-/// `from_pretrained("...")` in a Python file. What is no literal and matters is refused.
-base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file);
+/// What a Python program tells the Trainer.
+struct TrainerProgram {
+  spec::FlatYaml values;
+  TrainerKind kind = TrainerKind::kPlain;
+  bool takes_words = false;  ///< HfArgumentParser makes the Trainer's own arguments of them
+  std::vector<std::string> notes;
+  std::vector<Leftover> leftovers;
+};
+base::Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
+                                             PythonStart start);
+/// What `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and `from_pretrained("...")`
+/// are given in a Python file, as far as it is known without running it. What matters and is not
+/// known is refused.
+base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
+                                           PythonStart start = {});
 
 /// What a prediction leaves out of DPO and its relatives.
 Leftover preference_training(std::string_view name, const std::string& where);

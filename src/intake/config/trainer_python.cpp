@@ -1,14 +1,17 @@
 // Calls in a Python file that configure Hugging Face's Trainer.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/python_values.h"
 
 namespace ergometer::intake {
 namespace {
@@ -17,7 +20,11 @@ using base::input_error;
 using base::Result;
 
 /// Arguments that a prediction needs: what is no literal here is refused.
-constexpr std::array<std::string_view, 19> kMatters = {"fsdp_config",
+constexpr std::array<std::string_view, 23> kMatters = {"fsdp_config",
+                                                       "torch_compile",
+                                                       "model_max_length",
+                                                       "block_size",
+                                                       "cutoff_len",
                                                        "per_device_train_batch_size",
                                                        "per_gpu_train_batch_size",
                                                        "gradient_accumulation_steps",
@@ -65,38 +72,112 @@ constexpr std::array kCallees = std::to_array<CalleeName>({
     {"DPOTrainer", Callee::kTrains},
 });
 
+/// What a class of arguments may say besides those that derive from the Trainer's own.
+constexpr std::array kOfAnyClass = std::to_array<std::string_view>(
+    {"model_name_or_path", "model_max_length", "max_seq_length", "max_length", "block_size",
+     "cutoff_len", "attn_implementation"});
+
 class PythonReader {
  public:
-  PythonReader(const std::string& text, const std::string& file)
-      : text_(without_comments(text)), statements_(text_), file_(file) {}
+  PythonReader(const std::string& text, const std::string& file, const PythonStart& start)
+      : text_(without_comments(text)),
+        statements_(text_),
+        python_(text_, statements_, start),
+        file_(file),
+        words_by_(start.words_by) {}
 
-  Result<Reading> read() {
+  Result<TrainerProgram> read() {
     for (const CalleeName& it : kCallees)
       for (const auto& [at, open] : calls_of(text_, it.name)) {
-        if (is_definition(at) || is_left_alone(it.callee, at)) continue;
-        trl_ = trl_ || it.callee == Callee::kTrlArguments;
-        if (it.callee == Callee::kTrlArguments && it.name != "SFTConfig")
-          other_ = preference_training(it.name, file_);
+        if (is_definition(at) || is_left_alone(it.callee, at) || is_not_reached(it, at, open))
+          continue;
+        place_ = at;
+        note_trl(it.name, it.callee);
         ERGOMETER_TRY(refuse_branch(it, at, open));
         ERGOMETER_TRY(read_call(it.callee, arguments_of_call(text_, open)));
         if (it.callee <= Callee::kTrlArguments)
           ERGOMETER_TRY(read_attributes(statements_.assigned(at), at));
       }
+    ERGOMETER_TRY(read_argument_classes());
+    ERGOMETER_TRY(read_parsed_objects());
     ERGOMETER_TRY(read_checkpointing());
-    if (values_.empty())
+    ERGOMETER_TRY(read_preparation());
+    if (program_.values.empty())
       return input_error(fmt::format(
           "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
           "written in it",
           file_));
     read_frozen();
-    ERGOMETER_ASSIGN(Reading reading,
-                     read_trainer(values_, file_, trl_ ? TrainerKind::kTrl : TrainerKind::kPlain));
-    if (other_) reading.leftovers.push_back(*other_);
-    for (const std::string& note : notes_) reading.notes.push_back(note);
-    return reading;
+    note_taken();
+    return std::move(program_);
   }
 
  private:
+  void note_trl(std::string_view name, Callee callee) {
+    if (callee != Callee::kTrlArguments) return;
+    program_.kind = TrainerKind::kTrl;
+    if (name != "SFTConfig" && program_.leftovers.empty())
+      program_.leftovers.push_back(preference_training(name, file_));
+  }
+  void note_taken() {
+    if (python_.taken().empty()) return;
+    program_.notes.push_back(
+        fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets a variable, {} "
+                    "\"--name value\" an argument)",
+                    fmt::join(python_.taken(), ", "), words_by_));
+  }
+  /// The Trainer's or TRL's own class that a class is or derives from; null: none.
+  const CalleeName* configuration(const std::string& class_name) const {
+    std::vector<std::string> classes = {class_name};
+    for (size_t i = 0; i < classes.size() && i < 8; ++i) {
+      for (const CalleeName& it : kCallees)
+        if (it.callee <= Callee::kTrlArguments && it.name == classes[i]) return &it;
+      for (std::string& base : python_.names().bases(classes[i])) classes.push_back(base);
+    }
+    return nullptr;
+  }
+  /// HfArgumentParser: the defaults of its classes below the words of the command line, which the
+  /// Trainer's own class takes as well.
+  Result<void> read_argument_classes() {
+    for (const std::string& name : python_.argument_classes()) {
+      const CalleeName* own = configuration(name);
+      if (own != nullptr) note_trl(own->name, own->callee);
+      for (const PythonField& field : python_.names().fields(name))
+        if (base::contains(kOfAnyClass, field.name) ||
+            (own != nullptr && base::contains(kMatters, field.name)))
+          ERGOMETER_TRY(read_default(name, field));
+      if (own == nullptr) continue;
+      program_.takes_words = true;
+      for (const auto& [word, value] : python_.words())
+        program_.values.try_emplace(word, spec::FlatValue{value, -1});
+    }
+    return {};
+  }
+  /// What is assigned to the objects that the parser makes: `training_args.bf16 = True`.
+  Result<void> read_parsed_objects() {
+    const std::vector<std::string> classes = python_.argument_classes();
+    for (const char* call : {"parse_args_into_dataclasses", "parse_args_and_config"})
+      for (const size_t at : words_of(text_, call)) {
+        const std::string_view statement = statements_.statement(at);
+        const std::string targets(
+            statement.substr(0, std::min(statement.find('='), statement.size())));
+        const std::vector<std::string> names = base::split(targets, ',');
+        for (size_t i = 0; i < std::min(names.size(), classes.size()); ++i)
+          if (configuration(classes[i]) != nullptr)
+            ERGOMETER_TRY(read_attributes(trimmed(names[i]), at));
+      }
+    return {};
+  }
+  Result<void> read_default(const std::string& class_name, const PythonField& field) {
+    if (program_.values.contains(field.name)) return {};
+    const auto value = python_.argument_of(class_name, field.name);
+    const int line = line_at(text_, field.at);
+    const auto text = value ? yaml_text(*value) : std::nullopt;
+    if (text && *text == "None") return {};
+    if (text) return add(field.name, *text, line);
+    place_ = field.at;
+    return add_argument({field.name, field.value, line});
+  }
   bool is_definition(size_t at) const {
     const size_t line = text_.rfind('\n', at) + 1;
     const std::string before = trimmed(std::string_view(text_).substr(line, at - line));
@@ -120,21 +201,43 @@ class PythonReader {
         "JSON",
         file_, line, what, branch));
   }
+  /// What surely does not run: configurations alone, for where a model is loaded says which.
+  bool is_not_reached(const CalleeName& it, size_t at, size_t open) {
+    if (const auto reached = python_.reached(at, true); reached && !*reached) return true;
+    if (const auto taken = taken_behind(behind_bracket(text_, open)); taken && !*taken) return true;
+    if (it.callee != Callee::kAdapters) return false;
+    const auto chosen = choice(statements_.assigned(at));
+    return chosen && chosen->second && !*chosen->second;
+  }
+  /// Whether what ends there is taken by the condition behind it: `Call(...) if args.lora else
+  /// None`.
+  std::optional<bool> taken_behind(size_t end) {
+    const size_t next = text_.find_first_not_of(" \t\n", end);
+    if (next == text_.npos || text_.compare(next, 3, "if ") != 0) return std::nullopt;
+    return python_.condition(std::string_view(text_).substr(next + 2, 200), next);
+  }
   /// What only one of several ways through the script does.
-  Result<void> refuse_branch(const CalleeName& it, size_t at, size_t open) const {
+  Result<void> refuse_branch(const CalleeName& it, size_t at, size_t open) {
     if (it.callee >= Callee::kLoads) return {};
-    int branch = statements_.branch(at, behind_bracket(text_, open));
-    if (it.callee == Callee::kAdapters) branch = std::max(branch, chosen(statements_.assigned(at)));
+    const size_t end = behind_bracket(text_, open);
+    int branch = taken_behind(end) ? 0 : statements_.conditional(at, end);
+    if (branch == 0 && !python_.reached(at, true)) branch = statements_.branch(at, end);
+    if (it.callee == Callee::kAdapters)
+      if (const auto chosen = choice(statements_.assigned(at)); chosen && !chosen->second)
+        branch = chosen->first;
     if (branch == 0) return {};
     return in_branch(line_at(text_, at), fmt::format("{}(...)", it.name), branch);
   }
-  /// Line of `NAME if ... else ...`; 0 if there is none.
-  int chosen(const std::string& name) const {
-    if (name.empty()) return 0;
-    for (const size_t at : words_of(text_, name))
-      if (trimmed(std::string_view(text_).substr(at + name.size(), 8)).starts_with("if "))
-        return line_at(text_, at);
-    return 0;
+  /// Line of `NAME if CONDITION else ...`, and whether NAME is taken.
+  std::optional<std::pair<int, std::optional<bool>>> choice(const std::string& name) {
+    if (name.empty()) return std::nullopt;
+    for (const size_t at : words_of(text_, name)) {
+      const size_t next = text_.find_first_not_of(" \t\n", at + name.size());
+      if (next == text_.npos || text_.compare(next, 3, "if ") != 0) continue;
+      const std::string_view rest = std::string_view(text_).substr(next + 2, 200);
+      return std::pair(line_at(text_, at), python_.condition(rest, at));
+    }
+    return std::nullopt;
   }
 
   /// args.bf16 = True behind the call that makes `args`: the last word counts.
@@ -164,10 +267,13 @@ class PythonReader {
           "call",
           file_, line, name, rest.substr(0, 40)));
     if (!rest.starts_with('=') || rest.starts_with("==")) return {};
-    const int branch = statements_.branch(at, end);
+    const auto reached = python_.reached(at, true);
+    if (reached && !*reached) return {};
+    const int branch = reached ? 0 : statements_.branch(at, end);
     if (branch != 0 && base::contains(kMatters, name)) return in_branch(line, name, branch);
     ERGOMETER_TRY(count({PythonArgument{}}));
-    values_.erase(name);
+    program_.values.erase(name);
+    place_ = at;
     return add_argument({name, trimmed(std::string_view(rest).substr(1)), line});
   }
 
@@ -177,13 +283,47 @@ class PythonReader {
       for (const auto& [at, open] : calls_of(text_, name)) {
         if (is_definition(at)) continue;
         const int line = line_at(text_, at);
-        const int branch = statements_.branch(at, behind_bracket(text_, open));
+        const auto reached = python_.reached(at, true);
+        if (reached && !*reached) continue;
+        const int branch = reached ? 0 : statements_.branch(at, behind_bracket(text_, open));
         if (branch != 0) return in_branch(line, fmt::format("{}()", name), branch);
         const bool on = std::string_view(name).ends_with("enable");
         if (on)
-          values_["gradient_checkpointing"] = {"true", line};
+          program_.values["gradient_checkpointing"] = {"true", line};
         else
-          values_.try_emplace("gradient_checkpointing", spec::FlatValue{"false", line});
+          program_.values.try_emplace("gradient_checkpointing", spec::FlatValue{"false", line});
+      }
+    return {};
+  }
+
+  /// What makes a model ready for adapters computes layers again as well: PEFT's by default, and
+  /// Unsloth's with checkpoints on the host.
+  Result<void> read_preparation() {
+    for (const char* name :
+         {"prepare_model_for_kbit_training", "prepare_model_for_int8_training", "get_peft_model"})
+      for (const auto& [at, open] : calls_of(text_, name)) {
+        if (is_definition(at)) continue;
+        // FastLanguageModel.get_peft_model
+        const size_t owner = statements_.start(at) + statements_.statement(at).find("Fast");
+        const bool of_unsloth = owner < at && text_.substr(owner, at - owner).ends_with("Model.");
+        const bool prepares = std::string_view(name).starts_with("prepare");
+        std::string way = prepares ? "True" : of_unsloth ? "\"unsloth\"" : "False";
+        for (const PythonArgument& it : arguments_of_call(text_, open))
+          if (it.name == "use_gradient_checkpointing") way = it.value;
+        const auto reached = python_.reached(at, true);
+        if (reached && !*reached) continue;
+        const int line = line_at(text_, at);
+        if (way == "False") continue;
+        if (!reached)
+          return in_branch(line, fmt::format("{}()", name),
+                           statements_.branch(at, behind_bracket(text_, open)));
+        const auto word = python_.text(way, at);
+        if (!word)
+          return input_error(fmt::format(
+              "{}:{}: use_gradient_checkpointing: found {}, which is known only when the script "
+              "runs; a literal can be read",
+              file_, line, way.substr(0, 60)));
+        if (*word != "false") program_.values["gradient_checkpointing"] = {*word, line};
       }
     return {};
   }
@@ -193,7 +333,7 @@ class PythonReader {
     for (const char* words :
          {"requires_grad = False", "requires_grad=False", "requires_grad_(False)"})
       if (const size_t at = text_.find(words); at != text_.npos)
-        values_.try_emplace("requires_grad", spec::FlatValue{"False", line_at(text_, at)});
+        program_.values.try_emplace("requires_grad", spec::FlatValue{"False", line_at(text_, at)});
   }
 
   Result<void> read_call(Callee callee, const std::vector<PythonArgument>& arguments) {
@@ -206,30 +346,21 @@ class PythonReader {
     }
     return {};
   }
-  /// TrainingArguments(**common): the literals of a dictionary that is written once.
+  /// TrainingArguments(**common): the items of a dictionary that is known.
   Result<void> read_spread(Callee callee, const PythonArgument& argument) {
     const std::string name = trimmed(std::string_view(argument.value).substr(2));
-    const auto items = is_changed(name) ? std::nullopt : dictionary_items(constant(name));
-    const auto again = [](const PythonArgument& it) { return it.value.starts_with("**"); };
-    if (!items || std::ranges::any_of(*items, again))
+    const auto items = python_.value(name, place_);
+    if (!items || !items->is_object())
       return input_error(fmt::format(
           "{}:{}: found **{}, which is known only when the script runs; a dictionary of literals "
-          "that is written once, at the start of a line, can be read",
+          "that is written once can be read",
           file_, argument.line, name.substr(0, 60)));
-    ERGOMETER_TRY(count(*items));
-    for (PythonArgument item : *items) {
-      item.line = argument.line;
-      ERGOMETER_TRY(read_argument(callee, item, item.line));
+    for (const auto& [key, item] : items->items()) {
+      const PythonArgument one{key, python_literal(item), argument.line};
+      ERGOMETER_TRY(count({one}));
+      ERGOMETER_TRY(read_argument(callee, one, one.line));
     }
     return {};
-  }
-  /// NAME["key"] = 1, NAME.update(...)
-  bool is_changed(const std::string& name) const {
-    if (name.empty() || !std::ranges::all_of(name, is_word)) return false;
-    return std::ranges::any_of(words_of(text_, name), [&](size_t at) {
-      const size_t next = text_.find_first_not_of(" \t", at + name.size());
-      return next != text_.npos && (text_[next] == '[' || text_[next] == '.' || text_[next] == '|');
-    });
   }
   Result<void> count(const std::vector<PythonArgument>& arguments) {
     arguments_ += arguments.size();
@@ -247,10 +378,9 @@ class PythonReader {
     const bool loads = callee == Callee::kLoads, trains = callee == Callee::kTrains;
     if ((loads && is({"", "model_name", "pretrained_model_name_or_path"})) ||
         (trains && is({"", "model"}))) {
-      const std::string value = constant(argument.value);
-      const auto name = literal(value);
-      const bool named = name && value.find_first_of("\"'") == 0;
-      return named ? add("model_name_or_path", *name, line) : Result<void>();
+      const auto name = python_.value(argument.value, place_);
+      const bool named = name && name->is_string();
+      return named ? add("model_name_or_path", name->get<std::string>(), line) : Result<void>();
     }
     if (argument.name.empty()) return {};
     if (loads && is({"torch_dtype", "dtype"})) return add_type(argument);
@@ -263,38 +393,11 @@ class PythonReader {
     return add_argument(argument);
   }
 
-  /// What a name stands for that is given a value once, at the start of a line; else the text.
-  std::string constant(const std::string& name) const {
-    if (name.empty() || !std::ranges::all_of(name, is_word)) return name;
-    std::string value;
-    int uses = 0;
-    for (const size_t at : words_of(text_, name)) {
-      const size_t next = text_.find_first_not_of(" \t", at + name.size());
-      if (next == text_.npos) continue;
-      const std::string_view rest = std::string_view(text_).substr(next, 3);
-      const bool first = at == 0 || text_[at - 1] == '\n';
-      // Other ways to bind it: `NAME += 1`, `for NAME in`, `def f(NAME=2)`, `NAME: int`, `NAME, b
-      // =`.
-      const bool changes = rest.find_first_not_of("+-*/") != rest.npos &&
-                           rest[rest.find_first_not_of("+-*/")] == '=';
-      const bool given = statements_.nested(at) && !statements_.statement(at).starts_with("def ");
-      const bool binds = (!given && (rest[0] == ':' || changes)) || rest.starts_with(":=") ||
-                         rest == "in " || (first && rest[0] == ',');
-      if (!binds || rest.starts_with("==")) continue;
-      if (++uses > 1 || rest[0] != '=' || !first) return name;
-      const std::string_view whole = statements_.statement(at);
-      value = trimmed(whole.substr(std::min(next + 1 - at, whole.size())));
-    }
-    return value.empty() ? name : value;
-  }
-
   /// torch.bfloat16, "auto"; what is none of those is said to be left out.
   Result<void> add_type(const PythonArgument& argument) {
-    std::string value = constant(argument.value);
-    if (value.starts_with("torch.")) value = '"' + value.substr(6) + '"';
-    const auto said = literal(value);
+    const auto said = python_.text(argument.value, place_);
     if (said) return *said == "None" ? Result<void>() : add("torch_dtype", *said, argument.line);
-    notes_.push_back(fmt::format(
+    program_.notes.push_back(fmt::format(
         "{}:{}: {}: found {}, which is known only when the script runs; the weights are taken to "
         "be trained in FP32",
         file_, argument.line, argument.name, argument.value.substr(0, 60)));
@@ -314,73 +417,75 @@ class PythonReader {
     return {};
   }
 
-  /// 64 // BATCH, MBS * 4: whole numbers and names of such, from left to right.
-  std::optional<int64_t> product(std::string_view text) const {
-    constexpr int64_t kMost = 1'000'000;
-    constexpr int kMostFactors = 8;
-    std::optional<int64_t> made;
-    bool divides = false;
-    for (int i = 0; i < kMostFactors; ++i) {
-      const size_t end = std::min(text.find_first_of("*/"), text.size());
-      const auto value = literal(constant(trimmed(text.substr(0, end))));
-      const auto number = base::parse_integer(value.value_or(""));
-      if (!number || *number < 1 || *number > kMost) return std::nullopt;
-      made = !made ? *number : divides ? *made / *number : *made * *number;
-      if (*made < 1 || *made > kMost) return std::nullopt;
-      if (end == text.size()) return made;
-      divides = text.substr(end, 2) == "//";
-      // A plain division is no whole number, and two stars are a power.
-      if (!divides && (text[end] == '/' || text.substr(end, 2) == "**")) return std::nullopt;
-      text.remove_prefix(end + (divides ? 2 : 1));
-    }
-    return std::nullopt;
-  }
-
   Result<void> add_argument(const PythonArgument& argument) {
     // What TRL hands to from_pretrained(...).
     if (constexpr std::string_view kLoads = "model_init_kwargs."; argument.name.starts_with(kLoads))
       return read_argument(Callee::kLoads,
                            {argument.name.substr(kLoads.size()), argument.value, argument.line},
                            argument.line);
-    if (const auto value = literal(constant(argument.value)))
+    if (const auto value = literal(argument.value))
       return add(argument.name, *value, argument.line);
-    if (const auto value = product(constant(argument.value)))
-      return add(argument.name, std::to_string(*value), argument.line);
+    const bool matters = base::contains(kMatters, argument.name.substr(0, argument.name.find('.')));
+    const std::set<std::string> taken = python_.taken();
+    const auto value = python_.value(argument.value, place_);
+    if (!matters) python_.set_taken(taken);
+    if (value && value->is_object())
+      return add_dictionary({argument.name, python_literal(*value), argument.line});
+    // The Trainer counts in whole numbers from one.
+    const bool counts = !matters || !value || !value->is_number() ||
+                        (value->is_number_integer() && value->get<int64_t>() >= 1);
+    if (const auto text = value && counts ? yaml_text(*value) : std::nullopt)
+      return add(argument.name, *text, argument.line);
     // Nearly every GPU of the catalog has BF16, and those without are told apart by resolve.
     const bool asks_hardware = argument.value.find("bf16_supported") != std::string::npos ||
                                argument.value.find("bfloat16_supported") != std::string::npos;
     if (asks_hardware) return add(argument.name, "auto", argument.line);
-    if (!base::contains(kMatters, argument.name.substr(0, argument.name.find('.')))) return {};
+    if (!matters) return {};
     return input_error(fmt::format(
-        "{}:{}: {}: found {}, which is known only when the script runs; a literal can be read",
-        file_, argument.line, argument.name, argument.value.substr(0, 60)));
+        "{}:{}: {}: found {}, which is known only when the script runs{}; a literal can be read",
+        file_, argument.line, argument.name, argument.value.substr(0, 60),
+        python_.why().empty() || python_.why() == argument.value
+            ? ""
+            : ": it depends on " + python_.why().substr(0, 90)));
   }
 
   Result<void> add(const std::string& name, const std::string& value, int line) {
-    const auto found = values_.find(name);
+    spec::FlatYaml& values = program_.values;
+    const auto found = values.find(name);
     const bool matters = base::contains(kMatters, name);
-    if (found != values_.end() && found->second.text != value && matters)
+    if (found != values.end() && found->second.text != value && matters)
       return input_error(
           fmt::format("{}:{}: {}: found {}, but line {} says {}; which one is meant?", file_, line,
                       name, value, found->second.line, found->second.text));
-    if (found == values_.end()) values_[name] = {value, line};
+    if (found == values.end()) values[name] = {value, line};
     return {};
   }
 
   const std::string text_;
   const PythonStatements statements_;
+  PythonValues python_;
   const std::string& file_;
-  spec::FlatYaml values_;
-  bool trl_ = false;
+  size_t place_ = 0;  ///< of the call that is read
+  TrainerProgram program_;
+  const std::string_view words_by_;
   size_t calls_ = 0, arguments_ = 0;
-  std::vector<std::string> notes_;
-  std::optional<Leftover> other_;  ///< what it trains is no fine-tuning on texts
 };
 
 }  // namespace
 
-Result<Reading> parse_trainer_python(const std::string& text, const std::string& file) {
-  return PythonReader(text, file).read();
+Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
+                                       PythonStart start) {
+  return PythonReader(text, file, start).read();
+}
+
+Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
+                                     PythonStart start) {
+  ERGOMETER_ASSIGN(const TrainerProgram program, trainer_program(text, file, std::move(start)));
+  ERGOMETER_ASSIGN(Reading reading, read_trainer(program.values, file, program.kind));
+  reading.leftovers.insert(reading.leftovers.end(), program.leftovers.begin(),
+                           program.leftovers.end());
+  reading.notes.insert(reading.notes.end(), program.notes.begin(), program.notes.end());
+  return reading;
 }
 
 }  // namespace ergometer::intake

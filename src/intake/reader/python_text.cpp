@@ -228,7 +228,57 @@ int PythonStatements::enclosing_branch(size_t at) const {
   return 0;
 }
 
+std::vector<size_t> PythonStatements::around(size_t at) const {
+  std::vector<size_t> heads;
+  size_t depth = indent(start(at));
+  for (auto it = std::prev(std::ranges::upper_bound(starts_, at));
+       it != starts_.begin() && depth > 0;) {
+    const size_t begin = *--it;
+    if (trimmed(statement(begin)).empty() || indent(begin) >= depth) continue;
+    depth = indent(begin);
+    heads.push_back(begin);
+  }
+  return heads;
+}
+
+size_t PythonStatements::behind(size_t start) const {
+  const auto next = std::ranges::upper_bound(starts_, start);
+  return next == starts_.end() ? text_.size() : *next;
+}
+
+size_t PythonStatements::previous(size_t start) const {
+  for (auto it = std::ranges::lower_bound(starts_, start); it != starts_.begin();) {
+    const size_t begin = *--it;
+    if (trimmed(statement(begin)).empty() || indent(begin) > indent(start)) continue;
+    return indent(begin) == indent(start) ? begin : text_.npos;
+  }
+  return text_.npos;
+}
+
+std::vector<size_t> PythonStatements::children(size_t start) const {
+  std::vector<size_t> found;
+  const size_t end = end_of_block(start);
+  size_t depth = text_.npos;
+  for (auto it = std::ranges::upper_bound(starts_, start); it != starts_.end() && *it < end; ++it) {
+    if (trimmed(statement(*it)).empty()) continue;
+    depth = std::min(depth, indent(*it));
+    if (indent(*it) == depth) found.push_back(*it);
+  }
+  return found;
+}
+
+size_t PythonStatements::end_of_block(size_t start) const {
+  for (auto it = std::ranges::upper_bound(starts_, start); it != starts_.end(); ++it)
+    if (!trimmed(statement(*it)).empty() && indent(*it) <= indent(start)) return *it;
+  return text_.size();
+}
+
 int PythonStatements::branch(size_t at, size_t end) const {
+  const int line = conditional(at, end);
+  return line == 0 ? enclosing_branch(at) : line;
+}
+
+int PythonStatements::conditional(size_t at, size_t end) const {
   const size_t begin = start(at);
   const std::string before = trimmed(std::string_view(text_).substr(begin, at - begin));
   const std::string after = trimmed(std::string_view(text_).substr(end, 8));
@@ -238,7 +288,7 @@ int PythonStatements::branch(size_t at, size_t end) const {
   };
   const bool chosen = after.starts_with("if ") || after.starts_with("if(");
   if (chosen || ends("else") || ends("and") || ends("or")) return line_at(text_, at);
-  return enclosing_branch(at);
+  return 0;
 }
 
 std::string PythonStatements::assigned(size_t at) const {

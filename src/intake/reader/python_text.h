@@ -53,6 +53,18 @@ class PythonStatements {
   /// expression that has what is written from `at` to `end`; 0 if there is none. A file's
   /// `if __name__ == "__main__":` is none.
   int branch(size_t at, size_t end) const;
+  /// Where the statements begin that hold the place in their blocks, the innermost first.
+  std::vector<size_t> around(size_t at) const;
+  /// Where the next statement begins; the end of the text behind the last.
+  size_t behind(size_t start) const;
+  /// The statement before the one that begins there, in the same block; npos if it is the first.
+  size_t previous(size_t start) const;
+  /// The statements right within the block of the one that begins there.
+  std::vector<size_t> children(size_t start) const;
+  /// Where the block ends of the statement that begins there.
+  size_t end_of_block(size_t start) const;
+  /// Line of a conditional expression that has what is written from `at` to `end`; 0: none.
+  int conditional(size_t at, size_t end) const;
   /// The name that what begins at `at` is given to: `NAME = Call(...)`; empty if to none.
   std::string assigned(size_t at) const;
 

@@ -20,6 +20,18 @@ bool is_container(std::string_view word) {
   return name == "docker" || name == "podman" || name == "kubectl" || name == "oc";
 }
 
+/// sudo gives its program a new environment, unless -E keeps the old one.
+bool resets_environment(const InnerWords& words, size_t at) {
+  if (file_name(words[at].text) != "sudo") return false;
+  for (++at; at < words.size() && words[at].text.starts_with('-'); ++at) {
+    const std::string& option = words[at].text;
+    if (option == "--preserve-env") return false;
+    if (!option.starts_with("--") && base::contains(option, "E")) return false;
+    if (option == "-u" || option == "-g") ++at;
+  }
+  return true;
+}
+
 bool is_shell(std::string_view word) {
   const std::string_view name = file_name(word);
   return name == "bash" || name == "sh" || name == "dash" || name == "zsh" || name == "ksh";
@@ -125,7 +137,8 @@ std::optional<InnerShell> shell_here(const InnerWords& words) {
 std::optional<InnerShell> inner_shell(const std::vector<ShellText>& words) {
   auto inner = shell_here(words);
   for (size_t i = 0; inner && i < std::min(inner->begin, words.size()); ++i)
-    if (is_container(words[i].text)) inner->elsewhere = file_name(words[i].text);
+    if (is_container(words[i].text) || resets_environment(words, i))
+      inner->elsewhere = file_name(words[i].text);
   return inner;
 }
 
@@ -134,6 +147,11 @@ bool is_passed(const std::vector<ShellText>& words, std::string_view name) {
     const std::string& before = words[at - 1].text;
     if (words[at].text == name && (before == "-e" || before == "--env")) return true;
     if (words[at].text == fmt::format("--env={}", name)) return true;
+    // sudo --preserve-env=A,B
+    constexpr std::string_view kKept = "--preserve-env=";
+    if (words[at].text.starts_with(kKept) &&
+        base::contains(base::split(words[at].text.substr(kKept.size()), ','), name))
+      return true;
   }
   return false;
 }
@@ -151,8 +169,8 @@ void set_exported(const std::vector<ShellText>& words, ShellState& state) {
     const std::string& word = words[at].text;
     container = container || is_container(word);
     if (is_shell(word) || is_script(word)) return;
-    after_env =
-        after_env || file_name(word) == "env" || (container && (word == "-e" || word == "--env"));
+    after_env = after_env || file_name(word) == "env" || file_name(word) == "sudo" ||
+                (container && (word == "-e" || word == "--env"));
     const std::string given = word.starts_with("--env=") ? word.substr(6) : word;
     if (const size_t equals = given.find('='); after_env && sets_variable(given))
       export_variable(given.substr(0, equals), given.substr(equals + 1), state);

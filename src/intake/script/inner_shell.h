@@ -33,6 +33,8 @@ std::optional<size_t> behind_options(const std::vector<ShellText>& words, size_t
 std::optional<InnerShell> spread_shell(const std::vector<ShellText>& words);
 /// tmux and screen, which run a text or have it typed; su and script, which run one.
 std::optional<InnerShell> terminal_shell(const std::vector<ShellText>& words);
+/// `tmux A \\; B` as calls of one command each; none where it is one.
+std::vector<std::vector<ShellText>> commands_of_tmux(const std::vector<ShellText>& words);
 /// bsub and qsub: a text, a file, or the input.
 std::optional<InnerShell> submitted_shell(const std::vector<ShellText>& words);
 

@@ -60,6 +60,7 @@ class LaunchReader {
     launch_.program = words_[at].text;
     launch_.name = file_name(launch_.program);
     launch_.arguments.assign(words_.begin() + static_cast<std::ptrdiff_t>(at) + 1, words_.end());
+    if (launch_.name == kRunTrain) read_words_of_run_train();
     if (is_trl(launch_.program)) read_words_of_trl();
     if (file_name(launch_.program) == "axolotl") read_words_of_axolotl(at + 1);
     if (!is_swift(launch_)) launch_.foreign = foreign_framework();
@@ -96,6 +97,9 @@ class LaunchReader {
     const std::string& word = words_[at].text;
     if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
     if (is_foreign(at)) return true;
+    // Beside the script it is followed as any other.
+    if (file_name(word) == kRunTrain)
+      return !said("CONFIG_FILE").empty() || !said("CONFIG").empty();
     if (word.ends_with(".py") && !word.starts_with('-'))
       return at == 0 || words_[at - 1].text != "--hostfile";
     const bool starts_module = after_python_ || launcher_ == "torchrun" ||
@@ -236,6 +240,24 @@ class LaunchReader {
       if (file_name(launch_.program) == it.word) return it.framework;
     }
     return "";
+  }
+  /// torchtitan's run_train.sh: a node's GPUs, and the configuration of its variables with the
+  /// words behind it.
+  void read_words_of_run_train() {
+    launch_.program = launch_.name = "torchtitan.train";
+    LaunchWords own;
+    const auto add = [&](const char* option, std::string_view variable) {
+      if (const std::string value = said(variable); !value.empty())
+        for (const std::string& word : {std::string(option), value})
+          own.push_back({word, launch_.line});
+    };
+    add("--job.config_file", "CONFIG_FILE");
+    add("--module", "MODULE");
+    add("--config", "CONFIG");
+    launch_.arguments.insert(launch_.arguments.begin(), own.begin(), own.end());
+    launcher_ = "torchrun";
+    own_.tasks_per_node = said("NGPU").empty() ? "8" : said("NGPU");
+    shown_ = fmt::format("run_train.sh with NGPU={}", own_.tasks_per_node);
   }
   /// `trl sft` hands accelerate its own words; alone it takes what its node has.
   void read_words_of_trl() {
@@ -465,6 +487,8 @@ class LaunchReader {
       if (auto read = base::read_file(file, spec::kLargestWritten)) text = std::move(*read);
     return text;
   }
+
+  static constexpr std::string_view kRunTrain = "run_train.sh";
 
   const LaunchWords& words_;
   const ShellRun& run_;

@@ -33,6 +33,10 @@ std::string file_of_filter(const std::vector<ShellText>& words) {
 }  // namespace
 
 Flow ScriptRunner::run_program(const Words& words, Streams streams) {
+  if (const auto several = commands_of_tmux(words); !several.empty()) {
+    for (const Words& one : several) run_program(one, streams);
+    return Flow::kNext;
+  }
   if (const auto inner = inner_shell(words); inner && calls_ < kDeepestCall)
     return run_inner_shell(words, *inner, streams);
   if (words.front().text == "env") {

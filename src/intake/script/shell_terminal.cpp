@@ -67,16 +67,12 @@ std::optional<InnerShell> shell_of_keys(const TerminalWords& words, size_t at, s
   return inner;
 }
 
-/// `tmux new -d -s x TEXT`; commands behind ";" have their own words.
+/// `tmux new -d -s x TEXT`
 std::optional<InnerShell> tmux_shell(const TerminalWords& words) {
   constexpr std::array kWindows = std::to_array<std::string_view>(
       {"new-session", "new", "new-window", "neww", "split-window", "splitw"});
   const auto at = behind_options(words, 1, " -L -S -f -c -T ", " -2 -C -l -N -u -v ");
   if (!at || *at >= words.size()) return std::nullopt;
-  // Several commands in one call are several texts, of which one is no answer.
-  const bool several = std::ranges::any_of(
-      words, [](const ShellText& word) { return word.text == ";" || word.text.ends_with(" ;"); });
-  if (several) return std::nullopt;
   const std::string& command = words[*at].text;
   if (base::contains(kWindows, command)) return shell_of_window(words, *at + 1, words.size());
   if (command == "send-keys" || command == "send")
@@ -132,6 +128,24 @@ std::optional<InnerShell> shell_of_option(const TerminalWords& words, bool may_l
 }
 
 }  // namespace
+
+std::vector<std::vector<ShellText>> commands_of_tmux(const std::vector<ShellText>& words) {
+  const auto begin = file_name(words.front().text) == "tmux"
+                         ? behind_options(words, 1, " -L -S -f -c -T ", " -2 -C -l -N -u -v ")
+                         : std::nullopt;
+  if (!begin) return {};
+  const TerminalWords front(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(*begin));
+  std::vector<TerminalWords> commands = {front};
+  for (size_t at = *begin; at < words.size(); ++at) {
+    // For tmux a semicolon that ends a word ends the command.
+    const std::string& word = words[at].text;
+    const bool ends = word.ends_with(';');
+    if (word != ";")
+      commands.back().push_back({ends ? word.substr(0, word.size() - 1) : word, words[at].line});
+    if (ends && (word == ";" || at + 1 < words.size())) commands.push_back(front);
+  }
+  return commands.size() > 1 ? commands : std::vector<TerminalWords>();
+}
 
 std::optional<InnerShell> terminal_shell(const std::vector<ShellText>& words) {
   const std::string_view first = file_name(words.front().text);

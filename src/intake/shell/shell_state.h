@@ -104,7 +104,9 @@ struct ShellSession {
   ShellUnknowns unknowns;
   std::set<std::string, std::less<>> unset;  ///< variables that were read and nobody set
   std::set<std::string, std::less<>> given;  ///< variables of --env: stronger than Slurm's
-  bool is_batch = false;                     ///< has #SBATCH lines: the SLURM_ variables are there
+  /// Those of --env that the script sets to something else: "4 at env.sh:1".
+  std::map<std::string, std::string> overridden;
+  bool is_batch = false;  ///< has #SBATCH lines: the SLURM_ variables are there
   BatchRequest batch;
   int line = 0;       ///< of the command being run
   int exit_line = 0;  ///< where the script ended by `exit`; 0: at its end

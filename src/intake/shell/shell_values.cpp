@@ -168,6 +168,10 @@ void ShellExpander::assign(std::string_view name, const ShellText& value, bool a
   const size_t bracket = name.find('[');
   ShellVariable& variable = state_.variables[meant_variable(state_, name.substr(0, bracket))];
   const bool integer = variable.integer;
+  if (session_.given.contains(name) && !append && !variable.items.empty() &&
+      variable.items.front().text != value.text && !ShellUnknowns::in(value.text))
+    session_.overridden[std::string(name)] =
+        fmt::format("{} at {}", value.text, session_.where(value.line));
   const auto put_in = [&](ShellText& slot) {
     if (integer) {
       const std::string sum = append && !slot.text.empty() ? slot.text + "+" : "";

@@ -100,7 +100,10 @@ class NemoReader {
   }
   Origin origin(std::string_view key) {
     const FlatValue* value = find(key);
-    return {value == nullptr ? file_ : fmt::format("{}:{}", file_, value->line), std::string(key)};
+    const std::string where = value == nullptr      ? file_
+                              : value->from.empty() ? fmt::format("{}:{}", file_, value->line)
+                                                    : value->from;
+    return {where, std::string(key)};
   }
   void copy(std::string_view key, std::string_view setting) {
     if (const FlatValue* value = find(key)) settings_.set(setting, value->text, origin(key));

@@ -1,0 +1,660 @@
+#include "intake/reader/python_expression.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/collection.h"
+#include "base/text.h"
+
+namespace ergometer::intake {
+
+/// Reads an expression from left to right and works it out on the way.
+class PythonExpression {
+ public:
+  using Value = PythonValues::Value;
+
+  PythonExpression(PythonValues& values, std::string_view text, size_t place)
+      : values_(values), text_(text), place_(place) {}
+
+  /// All of the text.
+  Value whole();
+  /// As much as belongs to it: `CONDITION else ...`, `CONDITION: ...`.
+  Value first();
+
+ private:
+  struct Term {
+    Value value;
+    std::string path;    ///< a name that nothing was made of yet: "os.environ.get"
+    std::string method;  ///< of the value
+  };
+  struct Call {
+    std::vector<Value> items;
+    std::vector<std::pair<std::string, Value>> named;
+    bool spreads = false;  ///< holds `*items`, or `**items` that are not known
+  };
+
+  Value choice();
+  Value disjunction();
+  Value conjunction();
+  Value negation();
+  Value comparison();
+  Value sum();
+  Value product();
+  Value unary();
+  Value signed_value();
+  Value postfix();
+  Term atom();
+  Value number();
+  Value string();
+  Value formatted(std::string_view text);
+  Value list(char close);
+  Value dictionary();
+  Call arguments();
+  Value call(const std::string& path, const Call& call);
+  Value method(const nlohmann::json& self, std::string_view name, const Call& call);
+  Value subscript(const Term& term);
+  Value settled(const Term& term);
+
+  /// What is not read here ends the expression.
+  Value fail();
+  void skip();
+  bool take(std::string_view symbol);
+  bool take_word(std::string_view word);
+  bool ahead(std::string_view symbol);
+
+  PythonValues& values_;
+  const std::string_view text_;
+  const size_t place_;
+  size_t at_ = 0;
+  bool failed_ = false;
+};
+
+namespace {
+
+using Json = nlohmann::json;
+using Value = PythonValues::Value;
+
+constexpr double kLargest = 1e15;  ///< whole numbers stay exact
+constexpr size_t kMostItems = kMostPythonArguments;
+
+Json unknown_item() { return Json(Json::value_t::discarded); }
+
+std::optional<double> number_of(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
+  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
+}
+
+bool is_whole(const Json& value) { return value.is_number_integer() || value.is_boolean(); }
+
+Value of_number(double number, bool whole) {
+  if (!std::isfinite(number) || std::abs(number) > kLargest) return std::nullopt;
+  return whole ? Json(static_cast<int64_t>(number)) : Json(number);
+}
+
+/// "a/b" of Path("a") / "b"
+Value joined_path(const Json& left, const Json& right) {
+  const auto folder = left.get<std::string>(), file = right.get<std::string>();
+  return file.starts_with('/') || folder.empty()
+             ? Json(file)
+             : Json(folder + (folder.ends_with('/') ? "" : "/") + file);
+}
+
+Value combined(std::string_view sign, const Value& left, const Value& right) {
+  if (!left || !right) return std::nullopt;
+  if (sign == "+" && left->is_string() && right->is_string())
+    return Json(left->get<std::string>() + right->get<std::string>());
+  if (sign == "+" && left->is_array() && right->is_array() &&
+      left->size() + right->size() <= kMostItems) {
+    Json all = *left;
+    for (const Json& item : *right) all.push_back(item);
+    return all;
+  }
+  if (sign == "|" && left->is_object() && right->is_object()) {
+    Json all = *left;
+    for (const auto& [key, item] : right->items()) all[key] = item;
+    return all;
+  }
+  if (sign == "/" && left->is_string() && right->is_string()) return joined_path(*left, *right);
+  const auto a = number_of(*left), b = number_of(*right);
+  if (!a || !b) return std::nullopt;
+  const bool whole = is_whole(*left) && is_whole(*right);
+  if (sign == "+") return of_number(*a + *b, whole);
+  if (sign == "-") return of_number(*a - *b, whole);
+  if (sign == "*") return of_number(*a * *b, whole);
+  if (sign == "**" && *b >= 0) return of_number(std::pow(*a, *b), whole);
+  if (*b == 0) return std::nullopt;
+  if (sign == "/") return of_number(*a / *b, false);
+  if (sign == "//") return of_number(std::floor(*a / *b), whole);
+  if (sign == "%") return of_number(*a - *b * std::floor(*a / *b), whole);
+  return std::nullopt;
+}
+
+Value compared(std::string_view sign, const Value& left, const Value& right) {
+  if (!left || !right || left->is_discarded() || right->is_discarded()) return std::nullopt;
+  if (sign == "==" || sign == "is") return Json(*left == *right);
+  if (sign == "!=" || sign == "is not") return Json(*left != *right);
+  if (sign == "in" || sign == "not in") {
+    bool found = false;
+    if (left->is_string() && right->is_string())
+      found = base::contains(right->get<std::string>(), left->get<std::string>());
+    else if (right->is_array())
+      found = std::ranges::any_of(*right, [&](const Json& item) { return item == *left; });
+    else if (right->is_object() && left->is_string())
+      found = right->contains(left->get<std::string>());
+    else
+      return std::nullopt;
+    return Json(found == (sign == "in"));
+  }
+  const auto a = number_of(*left), b = number_of(*right);
+  if (!a || !b) return std::nullopt;
+  if (sign == "<") return Json(*a < *b);
+  if (sign == "<=") return Json(*a <= *b);
+  if (sign == ">") return Json(*a > *b);
+  return Json(*a >= *b);
+}
+
+Value to_whole(const Json& value) {
+  if (const auto number = number_of(value)) return of_number(std::trunc(*number), true);
+  if (!value.is_string()) return std::nullopt;
+  const auto number = base::parse_integer(trimmed(value.get<std::string>()));
+  return number ? Value(Json(*number)) : std::nullopt;
+}
+
+Value to_real(const Json& value) {
+  if (const auto number = number_of(value)) return Json(*number);
+  if (!value.is_string()) return std::nullopt;
+  const auto number = base::parse_number(trimmed(value.get<std::string>()));
+  return number ? Value(Json(*number)) : std::nullopt;
+}
+
+Value to_string(const Json& value) {
+  if (value.is_string()) return value;
+  if (value.is_structured() || value.is_discarded()) return std::nullopt;
+  return Json(python_literal(value));
+}
+
+Value length(const Json& value) {
+  if (value.is_string()) return Json(static_cast<int64_t>(value.get<std::string>().size()));
+  return value.is_structured() ? Value(Json(static_cast<int64_t>(value.size()))) : std::nullopt;
+}
+
+Value extreme(const std::vector<Value>& items, bool most) {
+  std::vector<Json> all;
+  for (const Value& item : items) {
+    if (!item) return std::nullopt;
+    if (item->is_array() && items.size() == 1)
+      all.assign(item->begin(), item->end());
+    else
+      all.push_back(*item);
+  }
+  if (all.empty() ||
+      !std::ranges::all_of(all, [](const Json& it) { return number_of(it).has_value(); }))
+    return std::nullopt;
+  const auto less = [](const Json& a, const Json& b) { return *number_of(a) < *number_of(b); };
+  return most ? *std::ranges::max_element(all, less) : *std::ranges::min_element(all, less);
+}
+
+}  // namespace
+
+Value python_expression(PythonValues& values, std::string_view text, size_t place, bool whole) {
+  PythonExpression expression(values, text, place);
+  return whole ? expression.whole() : expression.first();
+}
+
+bool python_truth(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>();
+  if (value.is_number()) return value.get<double>() != 0;
+  if (value.is_string()) return !value.get<std::string>().empty();
+  return !value.is_null() && !value.empty();
+}
+
+void PythonExpression::skip() {
+  while (at_ < text_.size() &&
+         std::string_view(" \t\r\n\\").find(text_[at_]) != std::string_view::npos)
+    ++at_;
+}
+
+bool PythonExpression::ahead(std::string_view symbol) {
+  skip();
+  return text_.substr(at_).starts_with(symbol);
+}
+
+bool PythonExpression::take(std::string_view symbol) {
+  if (!ahead(symbol)) return false;
+  at_ += symbol.size();
+  return true;
+}
+
+bool PythonExpression::take_word(std::string_view word) {
+  if (!ahead(word)) return false;
+  const size_t end = at_ + word.size();
+  if (end < text_.size() && is_word(text_[end])) return false;
+  at_ = end;
+  return true;
+}
+
+Value PythonExpression::whole() {
+  Value value = choice();
+  skip();
+  return at_ == text_.size() && !failed_ ? value : std::nullopt;
+}
+
+Value PythonExpression::first() {
+  Value value = disjunction();
+  return failed_ ? std::nullopt : value;
+}
+
+Value PythonExpression::fail() {
+  failed_ = true;
+  at_ = text_.size();
+  return std::nullopt;
+}
+
+Value PythonExpression::choice() {
+  Value then = disjunction();
+  if (!take_word("if")) return then;
+  const Value condition = disjunction();
+  if (!take_word("else")) return std::nullopt;
+  Value otherwise = choice();
+  if (!condition) return std::nullopt;
+  return python_truth(*condition) ? then : otherwise;
+}
+
+Value PythonExpression::disjunction() {
+  Value left = conjunction();
+  while (take_word("or")) {
+    Value right = conjunction();
+    if (left && !python_truth(*left)) left = std::move(right);
+  }
+  return left;
+}
+
+Value PythonExpression::conjunction() {
+  Value left = negation();
+  while (take_word("and")) {
+    Value right = negation();
+    if (left && python_truth(*left)) left = std::move(right);
+  }
+  return left;
+}
+
+Value PythonExpression::negation() {
+  bool negated = false;
+  while (take_word("not")) negated = !negated;
+  Value value = comparison();
+  return negated && value ? Value(Json(!python_truth(*value))) : value;
+}
+
+Value PythonExpression::comparison() {
+  Value left = sum();
+  for (const char* sign : {"==", "!=", "<=", ">=", "<", ">"})
+    if (take(sign)) return compared(sign, left, sum());
+  if (take_word("not")) return take_word("in") ? compared("not in", left, sum()) : std::nullopt;
+  if (take_word("in")) return compared("in", left, sum());
+  if (!take_word("is")) return left;
+  const bool negated = take_word("not");
+  return compared(negated ? "is not" : "is", left, sum());
+}
+
+Value PythonExpression::sum() {
+  Value left = product();
+  while (true) {
+    const char* sign = ahead("+") ? "+" : ahead("-") ? "-" : ahead("|") ? "|" : nullptr;
+    if (sign == nullptr) return left;
+    ++at_;
+    left = combined(sign, left, product());
+  }
+}
+
+Value PythonExpression::product() {
+  Value left = unary();
+  while (true) {
+    const char* sign = ahead("**")   ? nullptr
+                       : ahead("*")  ? "*"
+                       : ahead("//") ? "//"
+                       : ahead("/")  ? "/"
+                       : ahead("%")  ? "%"
+                                     : nullptr;
+    if (sign == nullptr) return left;
+    at_ += std::string_view(sign).size();
+    left = combined(sign, left, unary());
+  }
+}
+
+Value PythonExpression::unary() {
+  // Brackets within brackets, names behind names: no deeper than what somebody writes.
+  constexpr int kDeepest = 60;
+  if (values_.depth_ > kDeepest) return fail();
+  ++values_.depth_;
+  Value value = signed_value();
+  --values_.depth_;
+  return value;
+}
+
+Value PythonExpression::signed_value() {
+  if (take("-")) return combined("-", Json(0), unary());
+  if (take("+")) return unary();
+  Value base = postfix();
+  return take("**") ? combined("**", base, unary()) : base;
+}
+
+Value PythonExpression::settled(const Term& term) {
+  if (!term.method.empty()) return std::nullopt;
+  return term.path.empty() ? term.value : values_.named(term.path, place_);
+}
+
+Value PythonExpression::postfix() {
+  Term term = atom();
+  while (at_ < text_.size()) {
+    if (ahead("[")) {
+      Value item = subscript(term);
+      term = {std::move(item), "", ""};
+    } else if (ahead("(")) {
+      const Call given = arguments();
+      Value made = !term.path.empty()                   ? call(term.path, given)
+                   : term.value && !term.method.empty() ? method(*term.value, term.method, given)
+                                                        : std::nullopt;
+      term = {std::move(made), "", ""};
+    } else if (ahead(".")) {
+      ++at_;
+      skip();
+      const size_t begin = at_;
+      while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+      const std::string name(text_.substr(begin, at_ - begin));
+      if (!term.path.empty())
+        term.path += "." + name;
+      else
+        term.method = name;
+    } else {
+      break;
+    }
+  }
+  return settled(term);
+}
+
+PythonExpression::Term PythonExpression::atom() {
+  skip();
+  if (at_ >= text_.size()) return {};
+  const char c = text_[at_];
+  if (c == '(') {
+    ++at_;
+    return {list(')'), "", ""};
+  }
+  if (c == '[') {
+    ++at_;
+    return {list(']'), "", ""};
+  }
+  if (c == '{') return {dictionary(), "", ""};
+  if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.') return {number(), "", ""};
+  const size_t quote = text_.find_first_of("\"'", at_);
+  const bool prefixed = quote != text_.npos && quote - at_ <= 2 &&
+                        std::ranges::all_of(text_.substr(at_, quote - at_), [](char p) {
+                          return std::string_view("fFrRbBuU").find(p) != std::string_view::npos;
+                        });
+  if (prefixed) return {string(), "", ""};
+  const size_t begin = at_;
+  while (at_ < text_.size() && is_word(text_[at_])) ++at_;
+  const std::string name(text_.substr(begin, at_ - begin));
+  if (name.empty()) {
+    fail();
+    return {};
+  }
+  if (name == "True" || name == "False") return {Json(name == "True"), "", ""};
+  if (name == "None") return {Json(nullptr), "", ""};
+  return {std::nullopt, name, ""};
+}
+
+Value PythonExpression::number() {
+  std::string digits;
+  while (at_ < text_.size() && (is_word(text_[at_]) || text_[at_] == '.' ||
+                                ((text_[at_] == '-' || text_[at_] == '+') && !digits.empty() &&
+                                 (digits.back() == 'e' || digits.back() == 'E'))))
+    digits += text_[at_++];
+  std::erase(digits, '_');
+  if (const auto whole = base::parse_integer(digits)) return Json(*whole);
+  const auto real = base::parse_number(digits);
+  return real ? Value(Json(*real)) : std::nullopt;
+}
+
+Value PythonExpression::string() {
+  std::optional<std::string> all = "";
+  const std::string whole(text_);
+  while (true) {
+    skip();
+    const size_t quote = text_.find_first_of("\"'", at_);
+    if (quote == text_.npos || quote - at_ > 2 ||
+        !std::ranges::all_of(text_.substr(at_, quote - at_), [](char p) {
+          return std::string_view("fFrRbBuU").find(p) != std::string_view::npos;
+        }))
+      break;
+    const std::string prefix = base::lower(text_.substr(at_, quote - at_));
+    const size_t end = behind_string(whole, quote);
+    const bool triple = whole.compare(quote, 3, std::string(3, whole[quote])) == 0;
+    const size_t marks = triple ? 3 : 1;
+    if (end < quote + 2 * marks) return fail();
+    const std::string_view inner = text_.substr(quote + marks, end - quote - 2 * marks);
+    at_ = end;
+    const bool open = base::contains(prefix, "f");
+    const Value part = open ? formatted(inner) : Value(Json(std::string(inner)));
+    if (part && part->is_string() && all)
+      *all += part->get<std::string>();
+    else
+      all.reset();
+  }
+  return all ? Value(Json(*all)) : std::nullopt;
+}
+
+/// f"{size}b": names and expressions alone, without a form behind a colon.
+Value PythonExpression::formatted(std::string_view text) {
+  std::string all;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool twice = i + 1 < text.size() && text[i + 1] == text[i];
+    if ((text[i] == '{' || text[i] == '}') && twice) ++i;
+    if (text[i] != '{' || twice) {
+      all += text[i];
+      continue;
+    }
+    const size_t end = text.find('}', i);
+    if (end == text.npos) return std::nullopt;
+    const Value part = PythonExpression(values_, text.substr(i + 1, end - i - 1), place_).whole();
+    const Value said = part ? to_string(*part) : std::nullopt;
+    if (!said) return std::nullopt;
+    all += said->get<std::string>();
+    i = end;
+  }
+  return Json(all);
+}
+
+Value PythonExpression::list(char close) {
+  const std::string_view end(&close, 1);
+  Json items = Json::array();
+  bool comma = false, whole = true;
+  while (!take(end)) {
+    if (at_ >= text_.size() || items.size() > kMostItems) return fail();
+    whole = !take("*") && whole;
+    Value item = choice();
+    items.push_back(item ? *std::move(item) : unknown_item());
+    if (take(","))
+      comma = true;
+    else if (!ahead(end))
+      return fail();
+  }
+  if (!whole) return std::nullopt;
+  if (close == ')' && !comma && items.size() == 1)
+    return items[0].is_discarded() ? std::nullopt : Value(items[0]);
+  return items;
+}
+
+Value PythonExpression::dictionary() {
+  take("{");
+  Json all = Json::object();
+  bool whole = true;
+  while (!take("}")) {
+    if (at_ >= text_.size() || all.size() > kMostItems) return fail();
+    if (take("**")) {
+      const Value other = choice();
+      whole = whole && other && other->is_object();
+      if (whole)
+        for (const auto& [key, item] : other->items()) all[key] = item;
+    } else {
+      const Value key = choice();
+      if (!take(":")) return fail();
+      Value item = choice();
+      const Value name = key ? to_string(*key) : std::nullopt;
+      whole = whole && name.has_value();
+      if (name) all[name->get<std::string>()] = item ? *std::move(item) : unknown_item();
+    }
+    if (!take(",") && !ahead("}")) return fail();
+  }
+  return whole ? Value(all) : std::nullopt;
+}
+
+PythonExpression::Call PythonExpression::arguments() {
+  Call made;
+  take("(");
+  while (!take(")")) {
+    if (at_ >= text_.size() || made.items.size() + made.named.size() > kMostItems) {
+      fail();
+      break;
+    }
+    if (take("**")) {
+      const Value other = choice();
+      made.spreads = made.spreads || !other || !other->is_object();
+      if (other && other->is_object())
+        for (const auto& [key, item] : other->items())
+          made.named.emplace_back(key, item.is_discarded() ? std::nullopt : Value(item));
+    } else if (take("*")) {
+      choice();
+      made.spreads = true;
+    } else {
+      skip();
+      size_t end = at_;
+      while (end < text_.size() && is_word(text_[end])) ++end;
+      const size_t equals = text_.find_first_not_of(" \t\r\n", end);
+      const bool named = end > at_ && equals != text_.npos && text_[equals] == '=' &&
+                         text_.substr(equals, 2) != "==";
+      const std::string name(named ? text_.substr(at_, end - at_) : "");
+      if (named) at_ = equals + 1;
+      Value value = choice();
+      if (named)
+        made.named.emplace_back(name, std::move(value));
+      else
+        made.items.push_back(std::move(value));
+    }
+    if (!take(",") && !ahead(")")) {
+      fail();
+      break;
+    }
+  }
+  return made;
+}
+
+Value PythonExpression::call(const std::string& path, const Call& given) {
+  const auto is = [&](std::initializer_list<std::string_view> names) {
+    return base::contains(names, path);
+  };
+  const auto item = [&](size_t i) {
+    return i < given.items.size() ? given.items[i] : std::nullopt;
+  };
+  if (failed_ || given.spreads) return std::nullopt;
+  if (is({"os.getenv", "getenv", "os.environ.get", "environ.get"})) {
+    const Value name = item(0);
+    Value fallback = given.items.size() > 1 ? item(1) : Value(Json(nullptr));
+    for (const auto& [key, value] : given.named) fallback = value;
+    if (!name || !name->is_string()) return std::nullopt;
+    return values_.environment(name->get<std::string>(), fallback, true);
+  }
+  if (path == "dict") {
+    Json all = Json::object();
+    if (!given.items.empty()) {
+      if (!item(0) || !item(0)->is_object()) return std::nullopt;
+      all = *item(0);
+    }
+    for (const auto& [key, value] : given.named) all[key] = value ? *value : unknown_item();
+    return all;
+  }
+  if (is({"min", "max"})) return extreme(given.items, path == "max");
+  if (is({"os.path.join", "Path", "pathlib.Path", "PosixPath"})) {
+    Value all = item(0);
+    for (size_t i = 1; i < given.items.size(); ++i) all = combined("/", all, item(i));
+    return all;
+  }
+  const Value only = item(0);
+  const bool converts = is({"int", "float", "str", "bool", "len", "abs", "round"});
+  if (converts) {
+    if (!only || given.items.size() != 1 || !given.named.empty()) return std::nullopt;
+    if (path == "int") return to_whole(*only);
+    if (path == "float") return to_real(*only);
+    if (path == "str") return to_string(*only);
+    if (path == "bool") return Json(python_truth(*only));
+    if (path == "len") return length(*only);
+    const auto number = number_of(*only);
+    if (!number) return std::nullopt;
+    return path == "abs" ? of_number(std::abs(*number), is_whole(*only))
+                         : of_number(std::nearbyint(*number), true);
+  }
+  const size_t dot = path.rfind('.');
+  if (dot == path.npos) return values_.unknown(path + "(...)");
+  const Value self = values_.named(path.substr(0, dot), place_);
+  Value made = self ? method(*self, path.substr(dot + 1), given) : std::nullopt;
+  return made ? made : values_.unknown(values_.why_.empty() ? path + "(...)" : values_.why_);
+}
+
+Value PythonExpression::method(const Json& self, std::string_view name, const Call& given) {
+  const auto item = [&](size_t i) {
+    return i < given.items.size() ? given.items[i] : std::nullopt;
+  };
+  const bool by_text = item(0) && item(0)->is_string();
+  if (self.is_object() && name == "get" && by_text) {
+    const auto key = item(0)->get<std::string>();
+    if (!self.contains(key)) return given.items.size() > 1 ? item(1) : Value(Json(nullptr));
+    return self[key].is_discarded() ? std::nullopt : Value(self[key]);
+  }
+  if (!self.is_string()) return std::nullopt;
+  const auto text = self.get<std::string>();
+  if (name == "lower") return Json(base::lower(text));
+  if (name == "upper") {
+    std::string upper = text;
+    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
+    return Json(upper);
+  }
+  if (name == "strip" && given.items.empty()) return Json(trimmed(text));
+  if (name == "startswith" && by_text) return Json(text.starts_with(item(0)->get<std::string>()));
+  if (name == "endswith" && by_text) return Json(text.ends_with(item(0)->get<std::string>()));
+  if (name == "split" && by_text && item(0)->get<std::string>().size() == 1)
+    return Json(base::split(text, item(0)->get<std::string>()[0]));
+  return std::nullopt;
+}
+
+Value PythonExpression::subscript(const Term& term) {
+  take("[");
+  const Value key = choice();
+  if (!take("]")) return fail();
+  if ((term.path == "os.environ" || term.path == "environ") && key && key->is_string())
+    return values_.environment(key->get<std::string>(), std::nullopt, false);
+  const Value self = settled(term);
+  if (!self || !key) return std::nullopt;
+  if (self->is_object() && key->is_string()) {
+    const auto name = key->get<std::string>();
+    return self->contains(name) && !(*self)[name].is_discarded() ? Value((*self)[name])
+                                                                 : std::nullopt;
+  }
+  if (self->is_array() && key->is_number_integer()) {
+    const int64_t size = static_cast<int64_t>(self->size());
+    int64_t at = key->get<int64_t>();
+    if (at < 0) at += size;
+    if (at < 0 || at >= size || (*self)[static_cast<size_t>(at)].is_discarded())
+      return std::nullopt;
+    return (*self)[static_cast<size_t>(at)];
+  }
+  return std::nullopt;
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "intake/reader/python_values.h"
+#include "spec/yaml/yaml_flat.h"
+
+/// Configurations that a Python text builds of objects, as dotted paths and values.
+namespace ergometer::intake {
+
+/// `Config(a=1, b=Part(c=2))` as "a": 1, "b.c": 2 under a prefix; of Fiddle's `run.Config(Part,
+/// c=2)` as well. What a part is made by stands at "b._target_". A value that is not known stands
+/// as it is written, which no reader takes for a number or a yes or no. `from` of all is the file.
+void add_python_call(PythonValues& values, const std::string& text, const std::string& file,
+                     const std::string& expression, size_t at, const std::string& prefix,
+                     spec::FlatYaml& into);
+/// The same of any expression at a path.
+void add_python_value(PythonValues& values, const std::string& text, const std::string& file,
+                      const std::string& expression, size_t at, const std::string& path,
+                      spec::FlatYaml& into);
+/// What statements like `recipe.trainer.devices = 4` assign to attributes of an object, in the
+/// order of the text: those within `begin` and `end` whose path has a first part that `takes`.
+/// Nothing of what is surely not reached.
+void add_python_assignments(PythonValues& values, const PythonStatements& statements,
+                            const std::string& text, const std::string& file, size_t begin,
+                            size_t end, bool (*takes)(std::string_view first),
+                            spec::FlatYaml& into);
+
+}  // namespace ergometer::intake

@@ -1,0 +1,2 @@
+source env.conf
+torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 128 --bf16 --tensor-model-parallel-size $TP ${FP8:+--fp8-format hybrid}

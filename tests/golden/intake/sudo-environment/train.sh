@@ -1,0 +1,3 @@
+export GBS=512
+export MBS=4
+sudo bash -c 'torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --micro-batch-size ${MBS:-1} --global-batch-size ${GBS:-128} --bf16'
