@@ -13,7 +13,7 @@ namespace ergometer::bench {
 namespace {
 
 template <class T>
-T value_or_exit(base::Result<T> result) {
+T value_or_exit(Result<T> result) {
   if (result) return *std::move(result);
   std::fprintf(stderr, "%s\n", result.error().message.c_str());
   std::exit(static_cast<int>(result.error().kind));

@@ -95,8 +95,8 @@ class Harness {
   }
 
   /// As a search does it: with all of the layout that fits in some way and is played alike.
-  static base::Result<Estimate> estimate_among_all(const Space& space, const Candidate& candidate,
-                                                   LegalityCheck& legal, Estimator& estimator) {
+  static Result<Estimate> estimate_among_all(const Space& space, const Candidate& candidate,
+                                             LegalityCheck& legal, Estimator& estimator) {
     ERGOMETER_TRY(estimator.set_layout(candidate.layout));
     const Options options = space.options(candidate.layout, legal);
     const PassVariant wanted{candidate.overlap, candidate.recomputation};

@@ -10,7 +10,7 @@
 class TextSource : public ergometer::importer::ByteSource {
  public:
   explicit TextSource(const std::string& text) : text_(text) {}
-  ergometer::base::Result<size_t> read(char* to, size_t bytes) override {
+  ergometer::Result<size_t> read(char* to, size_t bytes) override {
     const size_t count = std::min(bytes, text_.size() - at_);
     std::memcpy(to, text_.data() + at_, count);
     at_ += count;

@@ -8,7 +8,7 @@
 /// What holds for every reader of settings: an error has a message, and what was read either
 /// resolves to a job whose GPUs are all used, or is refused with a message too. `model` and
 /// `cluster` are filled in, so that the settings behind them are reached.
-inline void check_settings(const ergometer::base::Result<ergometer::spec::Settings>& read) {
+inline void check_settings(const ergometer::Result<ergometer::spec::Settings>& read) {
   using namespace ergometer;
   if (!read) {
     if (read.error().message.empty()) std::abort();

@@ -11,8 +11,8 @@ namespace {
 
 namespace cli = ergometer::cli;
 
-ergometer::base::Result<int> run(const cli::Command& command, const cli::Arguments& arguments,
-                                 const cli::Console& console) {
+ergometer::Result<int> run(const cli::Command& command, const cli::Arguments& arguments,
+                           const cli::Console& console) {
   for (const char* writes : {"run", "report", "trace", "telemetry", "out", "save", "megatron-run"})
     ERGOMETER_CHECK(!arguments.has(writes), "a tool writes no files");
   ERGOMETER_CHECK(arguments.has("json"), "a tool's answer is a document");

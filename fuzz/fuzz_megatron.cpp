@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (reading.error().message.empty()) std::abort();
     return 0;
   }
-  check_settings(base::Result<spec::Settings>(reading->settings));
+  check_settings(Result<spec::Settings>(reading->settings));
   // A mark of something unknown never leaves the reader.
   for (const auto& [name, value] : reading->settings.all())
     if (value.text.find('\x01') != std::string::npos) std::abort();

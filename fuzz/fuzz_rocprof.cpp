@@ -15,7 +15,7 @@ using namespace ergometer;
 class Bytes : public importer::ByteSource {
  public:
   Bytes(const uint8_t* data, size_t size) : data_(data), size_(size) {}
-  base::Result<size_t> read(char* to, size_t most) override {
+  Result<size_t> read(char* to, size_t most) override {
     const size_t count = std::min(most, size_ - at_);
     if (count > 0) std::memcpy(to, data_ + at_, count);
     at_ += count;

@@ -27,7 +27,7 @@ const std::string& path() {
 }
 
 template <class T>
-void check_told(const base::Result<T>& result) {
+void check_told(const Result<T>& result) {
   if (!result && result.error().message.empty()) std::abort();
 }
 

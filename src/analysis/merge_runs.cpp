@@ -18,8 +18,6 @@
 namespace ergometer::analysis {
 namespace {
 
-using base::Result;
-
 constexpr double kPartsPerMillion = 1e-6;
 
 /// A clock among those that are to be brought together: a host's, or that of a trace whose host is
@@ -119,10 +117,10 @@ class Merger {
 Result<void> Merger::check_sources() const {
   for (const RunPart& part : parts_)
     if (part.run.source == "simulated")
-      return base::input_error(
-          fmt::format("{}: a simulated Run has no clock of a host to bring together with others'; "
-                      "merge takes what was recorded or imported",
-                      part.file));
+      return input_error(
+          "{}: a simulated Run has no clock of a host to bring together with others'; "
+          "merge takes what was recorded or imported",
+          part.file);
   return {};
 }
 
@@ -145,9 +143,9 @@ Result<void> Merger::check_devices() const {
       }
       for (const Seen& other : gpus[device.uuid])
         if (seen.first_ns <= other.last_ns && other.first_ns <= seen.last_ns)
-          return base::input_error(
-              fmt::format("{} and {}: both hold readings of {} at the same time; give one of them",
-                          other.file, part.file, device.uuid));
+          return input_error(
+              "{} and {}: both hold readings of {} at the same time; give one of them", other.file,
+              part.file, device.uuid);
       gpus[device.uuid].push_back(std::move(seen));
     }
   }
@@ -251,8 +249,7 @@ Result<void> Merger::find_reference() {
   if (!found) {
     std::string names;
     for (const Clock& known : clocks_) names += (names.empty() ? "" : ", ") + known.name;
-    return base::input_error(
-        fmt::format("--reference {}: no file is of that host; there are {}", reference_, names));
+    return input_error("--reference {}: no file is of that host; there are {}", reference_, names);
   }
   origin_ = *found;
   return {};

@@ -43,6 +43,6 @@ struct MergedRun {
 /// `reference`: the host whose clock counts; empty: the first part's. Input errors: no such host;
 /// simulated parts, whose times are no host's; two parts of one host that were recorded at the same
 /// time.
-base::Result<MergedRun> merge_runs(std::vector<RunPart> parts, const std::string& reference);
+Result<MergedRun> merge_runs(std::vector<RunPart> parts, const std::string& reference);
 
 }  // namespace ergometer::analysis

@@ -58,8 +58,7 @@ class Reader {
       }
       value += c;
     }
-    return input_error(
-        fmt::format("{}:{}: a quoted cell begins here and never ends", file_, begun));
+    return input_error("{}:{}: a quoted cell begins here and never ends", file_, begun);
   }
 
   std::string_view text_;
@@ -74,7 +73,7 @@ Result<void> check_header(const std::vector<std::string>& columns, const std::st
   std::set<std::string_view> seen;
   for (const std::string& column : columns)
     if (!column.empty() && !seen.insert(column).second)
-      return input_error(fmt::format("{}:1: column {} stands twice", file, column));
+      return input_error("{}:1: column {} stands twice", file, column);
   return {};
 }
 
@@ -102,12 +101,12 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& file) {
       continue;
     }
     if (row.cells.size() != table.columns.size())
-      return input_error(fmt::format("{}:{}: found {} cells; allowed: {}, one a column", file,
-                                     row.line, row.cells.size(), table.columns.size()));
+      return input_error("{}:{}: found {} cells; allowed: {}, one a column", file, row.line,
+                         row.cells.size(), table.columns.size());
     table.rows.push_back(std::move(row));
   }
   if (table.columns.empty())
-    return input_error(fmt::format("{}: is empty; expected a header of column names", file));
+    return input_error("{}: is empty; expected a header of column names", file);
   return table;
 }
 
@@ -116,8 +115,8 @@ Result<void> require_columns(const CsvTable& table, const std::string& file,
   for (const std::string_view name : needed) {
     if (table.index_of(name) != CsvTable::kNone) continue;
     const auto near = nearest(name, table.columns);
-    return input_error(fmt::format("{}:1: column {} is missing{}", file, name,
-                                   near ? fmt::format("; is it {}?", *near) : ""));
+    return input_error("{}:1: column {} is missing{}", file, name,
+                       near ? fmt::format("; is it {}?", *near) : "");
   }
   return {};
 }

@@ -54,8 +54,8 @@ tl::unexpected<Error> cannot_read(const std::string& path, int error) {
 }
 
 tl::unexpected<Error> open_failed(const std::string& path, int error) {
-  if (error == ENOENT) return input_error(fmt::format("{}: no such file", path));
-  if (error == EACCES) return missing_error(fmt::format("{}: no permission to read it", path));
+  if (error == ENOENT) return input_error("{}: no such file", path);
+  if (error == EACCES) return missing_error("{}: no permission to read it", path);
   return cannot_read(path, error);
 }
 
@@ -82,8 +82,7 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
   if (!file.open()) return open_failed(path, errno);
   struct stat status{};
   if (::fstat(file.number(), &status) != 0) return cannot_read(path, errno);
-  if (S_ISDIR(status.st_mode))
-    return input_error(fmt::format("{}: is a directory, not a file", path));
+  if (S_ISDIR(status.st_mode)) return input_error("{}: is a directory, not a file", path);
 
   std::string text;
   // The size a file states is a hint only: pipes and /proc state none, and a file may grow while it
@@ -96,11 +95,11 @@ Result<std::string> read_file(const std::string& path, size_t max_bytes) {
     if (got < 0) return cannot_read(path, errno);
     if (got == 0) break;
     if (text.size() + static_cast<size_t>(got) > max_bytes)
-      return input_error(fmt::format("{}: is larger than {}, the most that is read of such a file",
-                                     path, format_binary_bytes(static_cast<double>(max_bytes))));
+      return input_error("{}: is larger than {}, the most that is read of such a file", path,
+                         format_binary_bytes(static_cast<double>(max_bytes)));
     text.append(chunk, 0, static_cast<size_t>(got));
   }
-  if (text.empty()) return input_error(fmt::format("{}: is empty", path));
+  if (text.empty()) return input_error("{}: is empty", path);
   return text;
 }
 

@@ -144,13 +144,13 @@ Result<double> nearest_double(std::string_view number, size_t mantissa, int shif
     if (digits[0] == '+') digits.remove_prefix(1);
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
     if (parsed.ec != std::errc() || std::abs(exponent) > 100000)
-      return input_error(fmt::format("\"{}\" is out of range", shown(number)));
+      return input_error("\"{}\" is out of range", shown(number));
   }
   const std::string text = fmt::format("{}e{}", number.substr(0, mantissa), exponent + shift);
   double value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc() || !std::isfinite(value))
-    return input_error(fmt::format("\"{}\" is out of range", shown(number)));
+    return input_error("\"{}\" is out of range", shown(number));
   return value;
 }
 
@@ -199,20 +199,18 @@ Result<Measure> parse_measure(std::string_view whole) {
   size_t mantissa = 0;
   const size_t length = number_length(text, mantissa);
   if (length == 0)
-    return input_error(fmt::format(
-        "\"{}\" is not a number with a unit, such as \"80 GB\" or \"400 Gb/s\"", shown(text)));
+    return input_error("\"{}\" is not a number with a unit, such as \"80 GB\" or \"400 Gb/s\"",
+                       shown(text));
   const std::string_view unit_text = trimmed(text.substr(length));
   Scale scale;
   if (!find_scale(unit_text, scale))
-    return input_error(fmt::format("\"{}\" ends in the unknown unit \"{}\"; {}", shown(text),
-                                   shown(unit_text),
-                                   unknown_unit(text.substr(0, length), unit_text)));
+    return input_error("\"{}\" ends in the unknown unit \"{}\"; {}", shown(text), shown(unit_text),
+                       unknown_unit(text.substr(0, length), unit_text));
   ERGOMETER_ASSIGN(const double value,
                    nearest_double(text.substr(0, length), mantissa, scale.prefix.exponent));
   const bool percent = scale.unit.text == "%";
   const double in_base = percent ? value / 100 : value * scale.unit.factor * scale.prefix.factor;
-  if (!std::isfinite(in_base))
-    return input_error(fmt::format("\"{}\" is out of range", shown(text)));
+  if (!std::isfinite(in_base)) return input_error("\"{}\" is out of range", shown(text));
   return Measure{in_base, std::string(scale.unit.base)};
 }
 
@@ -222,9 +220,9 @@ Result<double> parse_measure(std::string_view text, std::string_view unit) {
   const auto name = [](std::string_view of) {
     return of.empty() ? std::string("a pure number") : fmt::format("in {}", of);
   };
-  return input_error(fmt::format("\"{}\" is {}; expected one {}, such as \"{}\"",
-                                 shown(trimmed(text)), name(measure.unit),
-                                 unit.empty() ? "without a unit" : name(unit), example(unit)));
+  return input_error("\"{}\" is {}; expected one {}, such as \"{}\"", shown(trimmed(text)),
+                     name(measure.unit), unit.empty() ? "without a unit" : name(unit),
+                     example(unit));
 }
 
 Result<double> parse_number(std::string_view whole) {
@@ -232,7 +230,7 @@ Result<double> parse_number(std::string_view whole) {
   size_t mantissa = 0;
   const size_t length = number_length(text, mantissa);
   if (length == 0 || length != text.size())
-    return input_error(fmt::format("\"{}\" is not a number", shown(text)));
+    return input_error("\"{}\" is not a number", shown(text));
   return nearest_double(text, mantissa, 0);
 }
 
@@ -246,7 +244,7 @@ Result<int64_t> parse_count(std::string_view whole) {
     const bool fits =
         first ? !group.empty() && group.size() <= 3 && group[0] != '0' : group.size() == 3;
     if (!fits || !std::ranges::all_of(group, is_digit))
-      return input_error(fmt::format("\"{}\" is not an integer", shown(text)));
+      return input_error("\"{}\" is not an integer", shown(text));
     digits += group;
   }
   return parse_integer(digits);
@@ -257,9 +255,9 @@ Result<int64_t> parse_integer(std::string_view whole) {
   int64_t value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec == std::errc::result_out_of_range)
-    return input_error(fmt::format("\"{}\" is out of range", shown(text)));
+    return input_error("\"{}\" is out of range", shown(text));
   if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size())
-    return input_error(fmt::format("\"{}\" is not an integer", shown(text)));
+    return input_error("\"{}\" is not an integer", shown(text));
   return value;
 }
 

@@ -54,7 +54,7 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   struct stat status{};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode))
-    return input_error(fmt::format("{}: is a folder; give the name of a file in it", path));
+    return input_error("{}: is a folder; give the name of a file in it", path);
   OutputFile file(path);
   const bool straight = exists && !S_ISREG(status.st_mode);
   int descriptor = -1;
@@ -152,15 +152,15 @@ Result<void> check_folder(const std::string& path) {
   if (folder.empty()) return {};
   ERGOMETER_ASSIGN(const std::filesystem::file_type type, file_type(folder));
   if (type == std::filesystem::file_type::directory) return {};
-  return input_error(fmt::format("{}: there is no folder {}", path, folder));
+  return input_error("{}: there is no folder {}", path, folder);
 }
 
 Result<void> check_replaces(const std::string& path, std::string_view what,
                             std::string_view beginning) {
   ERGOMETER_ASSIGN(const std::string head, read_head(path, beginning.size()));
   if (head.empty() || head == beginning) return {};
-  return input_error(
-      fmt::format("{}: exists and is not {}; remove it first or choose another name", path, what));
+  return input_error("{}: exists and is not {}; remove it first or choose another name", path,
+                     what);
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -32,7 +33,29 @@ inline tl::unexpected<Error> missing_error(std::string message) {
   return tl::unexpected<Error>(Error{ErrorKind::kMissing, std::move(message)});
 }
 
+/// `input_error("{}: no such file", path)`
+template <class... Parts>
+  requires(sizeof...(Parts) > 0)
+tl::unexpected<Error> input_error(fmt::format_string<Parts...> form, Parts&&... parts) {
+  return input_error(fmt::format(form, std::forward<Parts>(parts)...));
+}
+
+template <class... Parts>
+  requires(sizeof...(Parts) > 0)
+tl::unexpected<Error> missing_error(fmt::format_string<Parts...> form, Parts&&... parts) {
+  return missing_error(fmt::format(form, std::forward<Parts>(parts)...));
+}
+
 }  // namespace ergometer::base
+
+namespace ergometer {
+
+// Said in every room, they are words of the whole program: the one exception to no `using` in headers.
+using base::input_error;
+using base::missing_error;
+using base::Result;
+
+}  // namespace ergometer
 
 #define ERGOMETER_CONCAT_INNER(a, b) a##b
 #define ERGOMETER_CONCAT(a, b) ERGOMETER_CONCAT_INNER(a, b)

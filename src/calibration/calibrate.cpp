@@ -234,13 +234,13 @@ void Calibrator::leave_out_sources() {
 
 }  // namespace
 
-base::Result<Calibration> calibrate(const std::vector<validation::MeasuredRun>& runs,
-                                    const ParameterList& list, const Options& options,
-                                    const Watcher& watcher) {
+Result<Calibration> calibrate(const std::vector<validation::MeasuredRun>& runs,
+                              const ParameterList& list, const Options& options,
+                              const Watcher& watcher) {
   Calibration result;
   result.samples = make_samples(runs, list, options.threads, watcher);
   if (result.samples.rows.empty())
-    return base::input_error("calibrate: none of the rows can be predicted and has a step time");
+    return input_error("calibrate: none of the rows can be predicted and has a step time");
   Calibrator(list, options, watcher, result).run();
   return result;
 }

@@ -58,8 +58,8 @@ inline constexpr double kUndetermined = 0.8;
 /// fold: the fit's own linear model without those rows gives the parameters, the simulation the
 /// prediction. A source that is left out takes with it what was settled on its runs (`Settled`) and
 /// what the intervals know of them. Deterministic, whatever the number of threads.
-base::Result<Calibration> calibrate(const std::vector<validation::MeasuredRun>& runs,
-                                    const ParameterList& list, const Options& options,
-                                    const Watcher& watcher);
+Result<Calibration> calibrate(const std::vector<validation::MeasuredRun>& runs,
+                              const ParameterList& list, const Options& options,
+                              const Watcher& watcher);
 
 }  // namespace ergometer::calibration

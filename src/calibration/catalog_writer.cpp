@@ -10,8 +10,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
-
 /// Part of a text.
 struct Piece {
   size_t begin = 0, end = 0;
@@ -74,10 +72,10 @@ Result<std::string> replace_parameter(std::string_view text, const std::string& 
   const Piece source = value_of(text, line, "source");
   const Piece grade = value_of(text, line, "grade");
   if (line.end == 0 || value.end == 0 || value.end > source.begin || source.end > grade.begin)
-    return base::input_error(
-        fmt::format("{}: {} does not stand on one line as {{value: ..., source: \"...\", "
-                    "grade: ...}}",
-                    file, replacement.name));
+    return input_error(
+        "{}: {} does not stand on one line as {{value: ..., source: \"...\", "
+        "grade: ...}}",
+        file, replacement.name);
   ERGOMETER_ASSIGN(const std::string number, in_unit_of(value.of(text), replacement.value));
   std::string out(text.substr(0, value.begin));
   out += number;

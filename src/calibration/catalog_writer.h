@@ -21,8 +21,8 @@ struct Replacement {
 ///   gemm.efficiency: {value: 0.72, source: "...", grade: assumed}
 ///
 /// Anything else is an error that names `file`.
-base::Result<std::string> replace_parameter(std::string_view text, const std::string& file,
-                                            const Replacement& replacement);
+Result<std::string> replace_parameter(std::string_view text, const std::string& file,
+                                      const Replacement& replacement);
 
 /// Four significant digits without exponent where that is short: "0.7213", "1712", "11.27".
 std::string four_digits(double value);

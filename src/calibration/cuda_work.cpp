@@ -17,7 +17,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
 using base::SharedLibrary;
 
 // CUDA's driver interface and cuBLAS, what is needed of them: cuda.h, cublas_api.h.

@@ -19,15 +19,15 @@ struct WorkDone {
 class CudaWork {
  public:
   /// `bus_id` as NVML has it.
-  static base::Result<std::unique_ptr<CudaWork>> open(const std::vector<std::string>& cuda,
-                                                      const std::vector<std::string>& cublas,
-                                                      const std::string& bus_id);
+  static Result<std::unique_ptr<CudaWork>> open(const std::vector<std::string>& cuda,
+                                                const std::vector<std::string>& cublas,
+                                                const std::string& bus_id);
   virtual ~CudaWork() = default;
   /// Takes effect behind what is under way, a few milliseconds.
   virtual void start(const DeviceLoad& load) = 0;
   virtual WorkDone done() const = 0;
   /// What went wrong on the GPU since, if anything.
-  virtual base::Result<void> status() const = 0;
+  virtual Result<void> status() const = 0;
 };
 
 }  // namespace ergometer::calibration

@@ -39,12 +39,12 @@ class Device {
  public:
   virtual ~Device() = default;
   virtual const DeviceLimits& limits() const = 0;
-  virtual base::Result<void> set_cap(double watts) = 0;     ///< 0: the default
-  virtual base::Result<void> lock_clock(double hertz) = 0;  ///< 0: none
+  virtual Result<void> set_cap(double watts) = 0;     ///< 0: the default
+  virtual Result<void> lock_clock(double hertz) = 0;  ///< 0: none
   /// Works on this, from now until the next call.
-  virtual base::Result<void> start(const DeviceLoad& load) = 0;
+  virtual Result<void> start(const DeviceLoad& load) = 0;
   /// Waits until `time_s` since the device was opened, then looks.
-  virtual base::Result<DeviceSample> sample_at(double time_s) = 0;
+  virtual Result<DeviceSample> sample_at(double time_s) = 0;
 };
 
 }  // namespace ergometer::calibration

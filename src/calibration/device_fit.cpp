@@ -48,7 +48,7 @@ std::vector<double> settle_numbers(const Problem& problem, const Fit& fit,
   return x;
 }
 
-base::Result<DeviceFit> fit_device(const DeviceRecord& record, const DeviceModel& prior) {
+Result<DeviceFit> fit_device(const DeviceRecord& record, const DeviceModel& prior) {
   DeviceFit result;
   result.model = prior;
   ERGOMETER_TRY(fit_power(record, result));

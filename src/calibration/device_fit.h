@@ -40,10 +40,10 @@ struct DeviceFit {
 /// power, to the temperatures. Both by robust least squares on the logarithms with `prior` at 0
 /// (calibration/least_squares.h), on the part of the record that is not held back. An input error
 /// when the record has no steady load in it.
-base::Result<DeviceFit> fit_device(const DeviceRecord& record, const DeviceModel& prior);
+Result<DeviceFit> fit_device(const DeviceRecord& record, const DeviceModel& prior);
 
 /// The two halves of it, for tests.
-base::Result<void> fit_power(const DeviceRecord& record, DeviceFit& result);
+Result<void> fit_power(const DeviceRecord& record, DeviceFit& result);
 void fit_heat(const DeviceRecord& record, DeviceFit& result);
 
 /// Fills `numbers` from a finished fit: those that the data does not determine keep their prior.

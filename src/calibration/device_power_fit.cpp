@@ -86,7 +86,7 @@ DeviceScore score(const DeviceModel& model, const std::vector<Second>& seconds) 
 
 }  // namespace
 
-base::Result<void> fit_power(const DeviceRecord& record, DeviceFit& result) {
+Result<void> fit_power(const DeviceRecord& record, DeviceFit& result) {
   const std::vector<Second> seconds = Seconds(record).take();
   const DeviceModel prior = result.model;
   Problem problem;
@@ -99,7 +99,7 @@ base::Result<void> fit_power(const DeviceRecord& record, DeviceFit& result) {
     fitted += second.held ? 0 : 1;
   }
   if (fitted < power_knobs().size())
-    return base::input_error("the record has too little steady load to fit power to");
+    return input_error("the record has too little steady load to fit power to");
   problem.residuals = [&](std::span<const double> x) {
     const DeviceModel model = moved(prior, power_knobs(), x);
     std::vector<double> residuals;

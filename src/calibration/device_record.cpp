@@ -8,8 +8,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
-
 /// Gives load, cap and clock back, whatever happens.
 class Restored {
  public:

@@ -41,8 +41,8 @@ struct RecordWatcher {
 /// Carries the plan out, a sample every `period_s`. A phase whose cap or clock the driver refuses
 /// is left out, with a note; any other error ends the record, and so does `stopped`, without one.
 /// Load, cap and clock are given back in every case.
-base::Result<DeviceRecord> record(Device& device, const std::vector<PlanPhase>& plan,
-                                  double period_s, const RecordWatcher& watcher);
+Result<DeviceRecord> record(Device& device, const std::vector<PlanPhase>& plan, double period_s,
+                            const RecordWatcher& watcher);
 
 /// time_s,phase,phase_s,work,instant_w,...: a line a sample.
 std::string to_csv(const DeviceRecord& record);

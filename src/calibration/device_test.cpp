@@ -225,15 +225,13 @@ class Unprivileged : public Device {
  public:
   explicit Unprivileged(std::unique_ptr<Device> device) : device_(std::move(device)) {}
   const DeviceLimits& limits() const override { return device_->limits(); }
-  base::Result<void> set_cap(double watts) override { return refuse(watts); }
-  base::Result<void> lock_clock(double hertz) override { return refuse(hertz); }
-  base::Result<void> start(const DeviceLoad& load) override { return device_->start(load); }
-  base::Result<DeviceSample> sample_at(double time_s) override {
-    return device_->sample_at(time_s);
-  }
+  Result<void> set_cap(double watts) override { return refuse(watts); }
+  Result<void> lock_clock(double hertz) override { return refuse(hertz); }
+  Result<void> start(const DeviceLoad& load) override { return device_->start(load); }
+  Result<DeviceSample> sample_at(double time_s) override { return device_->sample_at(time_s); }
 
  private:
-  static base::Result<void> refuse(double value) {
+  static Result<void> refuse(double value) {
     if (value == 0) return {};
     return tl::unexpected(base::Error{base::ErrorKind::kMissing, "not allowed"});
   }

@@ -48,10 +48,10 @@ double fitted_base(const Calibration& calibration, double catalog_base) {
 }
 
 /// The table with another value of the term `base`, the rest as it stands.
-base::Result<std::string> with_base(std::string_view table, double base, int64_t groups) {
+Result<std::string> with_base(std::string_view table, double base, int64_t groups) {
   const size_t begin = table.find("\nbase,");
   if (begin == std::string_view::npos)
-    return base::input_error("catalog/tables/uncertainty.csv: the term base is missing");
+    return input_error("catalog/tables/uncertainty.csv: the term base is missing");
   const size_t end = std::min(table.find('\n', begin + 1), table.size());
   return fmt::format(
       "{}\nbase,{:.3f},\"with it nine in ten of {} cross-validated groups lie within their "
@@ -61,7 +61,7 @@ base::Result<std::string> with_base(std::string_view table, double base, int64_t
 
 }  // namespace
 
-base::Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibration) {
+Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibration) {
   std::vector<ChangedFile> files = {{"tables/evidence.csv", engine::evidence_csv(evidence_without(
                                                                 calibration.samples.rows, {}))}};
   const spec::CatalogEntry* table = spec::find_in_catalog(spec::CatalogKind::kTable, "uncertainty");

@@ -10,7 +10,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
 using Clock = std::chrono::steady_clock;
 
 class NvidiaDevice : public Device {

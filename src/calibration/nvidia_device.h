@@ -16,7 +16,7 @@ struct NvidiaLibraries {
 };
 
 /// A real NVIDIA GPU, by NVML's index. An error of kind kMissing says what this machine lacks.
-base::Result<std::unique_ptr<Device>> open_nvidia_device(unsigned index,
-                                                         const NvidiaLibraries& libraries = {});
+Result<std::unique_ptr<Device>> open_nvidia_device(unsigned index,
+                                                   const NvidiaLibraries& libraries = {});
 
 }  // namespace ergometer::calibration

@@ -12,7 +12,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
 namespace nvml = record::nvml;
 
 constexpr double kMilli = 1e-3;

@@ -122,12 +122,12 @@ std::optional<Replacement> replacement(const FittedParameter& parameter, const T
 }
 
 /// The parameter as the catalog file has it.
-base::Result<double> value_in(const std::string& text, const std::string& path,
-                              const FittedParameter& parameter, const Target& target) {
+Result<double> value_in(const std::string& text, const std::string& path,
+                        const FittedParameter& parameter, const Target& target) {
   ERGOMETER_ASSIGN(spec::YamlMap file, spec::YamlMap::parse(text, path));
   const spec::ParameterInfo* info = spec::find_parameter(target.owner, parameter.name);
   auto parameters = file.map("parameters");
-  if (!parameters) return base::input_error(path + ": has no parameters");
+  if (!parameters) return input_error(path + ": has no parameters");
   const double value =
       parameters->parameter(parameter.name, info->unit, info->min, info->max).value;
   if (file.error()) return tl::unexpected(*file.error());
@@ -222,9 +222,9 @@ std::string left_out_csv(const Calibration& calibration) {
   return out;
 }
 
-base::Result<std::vector<ChangedFile>> changed_files(const ParameterList& list,
-                                                     const Calibration& calibration,
-                                                     const std::string& truth) {
+Result<std::vector<ChangedFile>> changed_files(const ParameterList& list,
+                                               const Calibration& calibration,
+                                               const std::string& truth) {
   std::map<std::string, std::string> texts;  // by path
   for (const spec::CatalogEntry& entry : spec::catalog()) texts.emplace(entry.path, entry.text);
   std::map<std::string, std::string> changed;

@@ -27,11 +27,11 @@ struct ChangedFile {
 /// tables that prediction intervals are made from, "tables/evidence.csv" and
 /// "tables/uncertainty.csv". Of the second only the term `base` changes: the deviation that holds
 /// nine groups' rows in ten inside 1.645 of it.
-base::Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibration);
+Result<std::vector<ChangedFile>> evidence_files(const Calibration& calibration);
 
 /// The catalog files with the fitted values in place; `truth` names the rows' files in the sources.
-base::Result<std::vector<ChangedFile>> changed_files(const ParameterList& list,
-                                                     const Calibration& calibration,
-                                                     const std::string& truth);
+Result<std::vector<ChangedFile>> changed_files(const ParameterList& list,
+                                               const Calibration& calibration,
+                                               const std::string& truth);
 
 }  // namespace ergometer::calibration

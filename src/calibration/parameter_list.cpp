@@ -1,7 +1,5 @@
 #include "calibration/parameter_list.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +14,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
 using spec::CatalogKind;
 using spec::ParameterOwner;
 using spec::YamlMap;
@@ -67,7 +64,7 @@ std::optional<Target> read_target(YamlMap& of, const std::string& key, const std
   const spec::ParameterInfo* info = spec::find_parameter(folder->owner, name);
   const auto given = gives(*entry, name);
   if (info == nullptr || !given || !*given) {
-    of.refuse(key, fmt::format("{} has no parameter {}", entry->path, name));
+    of.refuse(key, "{} has no parameter {}", entry->path, name);
     return {};
   }
   const base::Parameter prior = of.parameter(key, info->unit, info->min, info->max);
@@ -96,8 +93,8 @@ void read_bounds(YamlMap& item, FittedParameter& parameter) {
     const double max = item.parameter("max", info->unit, info->min, info->max).value;
     if (item.error()) return;
     if (min <= 0 || min > target.prior || max < target.prior) {
-      item.refuse("min", fmt::format("{}: the prior {} of {} is not between min and max, above 0",
-                                     parameter.name, target.prior, target.file));
+      item.refuse("min", "{}: the prior {} of {} is not between min and max, above 0",
+                  parameter.name, target.prior, target.file);
       return;
     }
     parameter.lower = std::max(parameter.lower, std::log(min / target.prior));
@@ -114,7 +111,7 @@ FittedParameter read_parameter(YamlMap& item) {
   parameter.targets = read_targets(item, parameter.name);
   for (const Target& target : parameter.targets)
     if (!item.error() && target.prior <= 0)
-      item.refuse("of", fmt::format("{}: found 0; allowed: a prior above 0", target.file));
+      item.refuse("of", "{}: found 0; allowed: a prior above 0", target.file);
   if (!item.error()) read_bounds(item, parameter);
   return parameter;
 }
@@ -149,7 +146,7 @@ void refuse_doubles(YamlMap& map, const ParameterList& list) {
   for (const FittedParameter& parameter : list.parameters)
     for (const Target& target : parameter.targets)
       if (!seen.insert(target.file + ' ' + parameter.name).second)
-        map.refuse("parameters", fmt::format("{} of {} stands twice", parameter.name, target.file));
+        map.refuse("parameters", "{} of {} stands twice", parameter.name, target.file);
 }
 
 Result<void> find_given_by_gpus(ParameterList& list) {
@@ -218,8 +215,8 @@ Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::str
   list.leave_out = map.text("leave_out");
   for (YamlMap& item : map.maps("parameters")) list.parameters.push_back(read_parameter(item));
   if (list.parameters.empty() || list.parameters.size() >= kMostParameters)
-    map.refuse("parameters", fmt::format("found {} parameters; allowed: 1 to {}",
-                                         list.parameters.size(), kMostParameters - 1));
+    map.refuse("parameters", "found {} parameters; allowed: 1 to {}", list.parameters.size(),
+               kMostParameters - 1);
   refuse_doubles(map, list);
   for (YamlMap& item : map.maps("settled")) list.settled.push_back(read_settled(item));
   if (map.error()) return tl::unexpected(*map.error());

@@ -64,8 +64,8 @@ struct ParameterList {
 
 /// Wrong names, units, values out of range and
 /// parameters that the named catalog file lacks are input errors.
-base::Result<ParameterList> read_parameter_list(const std::string& path);
-base::Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::string& file);
+Result<ParameterList> read_parameter_list(const std::string& path);
+Result<ParameterList> parse_parameter_list(std::string_view yaml, const std::string& file);
 
 /// The list with what was settled on runs of this source replaced: a prior of the fit in its place,
 /// a number that nothing fits as one more parameter, held, behind the list's own.

@@ -92,7 +92,7 @@ class Pricer {
   }
 
  private:
-  static std::optional<double> checked(const base::Result<double>& seconds) {
+  static std::optional<double> checked(const Result<double>& seconds) {
     if (!seconds || !(*seconds > 0)) return {};
     return *seconds;
   }

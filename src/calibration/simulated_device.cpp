@@ -14,8 +14,6 @@
 namespace ergometer::calibration {
 namespace {
 
-using base::Result;
-
 constexpr double kStepS = 0.005;
 constexpr int kStepsPerDecision = 4;  // the governor's period, 20 ms (assumed)
 
@@ -197,7 +195,7 @@ Result<SimulatedGpu> simulated_gpu(const std::string& name, std::optional<spec::
   const auto node_name = validation::node_of_gpu(name);
   const auto read = spec::read_cluster(node_name ? std::string(*node_name) : name);
   if (!read)
-    return base::input_error(
+    return input_error(
         "the catalog has neither a GPU nor a node of this name; see `ergometer catalog list "
         "nodes`");
   const spec::Node& node = read->node;

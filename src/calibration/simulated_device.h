@@ -36,7 +36,7 @@ std::unique_ptr<Device> simulate_device(const SimulatedGpu& gpu);
 
 /// The GPU of a node of the catalog ("hgx-h100"), or the catalog's node for a GPU ("H100"), with
 /// this cooling, or as built. An input error names what is not known of it.
-base::Result<SimulatedGpu> simulated_gpu(const std::string& name,
-                                         std::optional<spec::Cooling> cooling = {});
+Result<SimulatedGpu> simulated_gpu(const std::string& name,
+                                   std::optional<spec::Cooling> cooling = {});
 
 }  // namespace ergometer::calibration

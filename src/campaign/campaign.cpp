@@ -13,8 +13,6 @@
 namespace ergometer::campaign {
 namespace {
 
-using base::Result;
-
 constexpr double kJoulesPerMwh = 3.6e9;
 
 /// Energy, or the power that it is drawn at, in three places.

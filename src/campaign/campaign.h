@@ -65,6 +65,6 @@ struct Campaign {
 
 /// Plays the job of `settings` through its phases, then `ask.draws` campaigns of it: in each the
 /// true step time, power and rate of failures are drawn once, failures one by one.
-base::Result<Campaign> plan_campaign(const spec::Settings& settings, const Ask& ask);
+Result<Campaign> plan_campaign(const spec::Settings& settings, const Ask& ask);
 
 }  // namespace ergometer::campaign

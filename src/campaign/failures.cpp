@@ -15,9 +15,6 @@
 namespace ergometer::campaign {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr std::string_view kAll = "all";
 constexpr double kLongestS = 3.2e7, kMostPerHour = 1, kMostSpread = 100;
 
@@ -41,8 +38,7 @@ struct Row {
 Result<double> number(const Row& row, const spec::MeasureRange& range) {
   const auto value = range.read(row.value);
   if (value) return *value;
-  return input_error(
-      fmt::format("{}: {} of {}: {}", row.place, row.term, row.kind, value.error().message));
+  return input_error("{}: {} of {}: {}", row.place, row.term, row.kind, value.error().message);
 }
 
 Result<void> add_rate(const Row& row, Failures& failures) {
@@ -51,8 +47,8 @@ Result<void> add_rate(const Row& row, Failures& failures) {
     return {};
   }
   if (row.term != "spread")
-    return input_error(fmt::format("{}: '{}' is no term of all; it is per_gpu_hour or spread",
-                                   row.place, row.term));
+    return input_error("{}: '{}' is no term of all; it is per_gpu_hour or spread", row.place,
+                       row.term);
   ERGOMETER_ASSIGN(failures.spread, number(row, {"", 1, kMostSpread}));
   return {};
 }
@@ -65,30 +61,28 @@ FailureKind& kind_named(const std::string& name, std::vector<FailureKind>& kinds
 }
 
 Result<void> add_term(const Row& row, Failures& failures) {
-  if (row.kind.empty()) return input_error(fmt::format("{}: kind is empty", row.place));
+  if (row.kind.empty()) return input_error("{}: kind is empty", row.place);
   for (const KindTerm& term : kKindTerms) {
     if (term.name != row.term) continue;
     ERGOMETER_ASSIGN(kind_named(row.kind, failures.kinds).*term.member, number(row, term.range));
     return {};
   }
-  return input_error(
-      fmt::format("{}: '{}' is no term of a kind; it is share, detection, restart or repair",
-                  row.place, row.term));
+  return input_error("{}: '{}' is no term of a kind; it is share, detection, restart or repair",
+                     row.place, row.term);
 }
 
 Result<base::Grade> grade_of(const std::string& word, const std::string& place) {
   using enum base::Grade;
   for (const base::Grade grade : {kDatasheet, kMeasured, kFitted, kAssumed})
     if (word == to_string(grade)) return grade;
-  return input_error(
-      fmt::format("{}: grade is '{}'; it is datasheet, measured, fitted or assumed", place, word));
+  return input_error("{}: grade is '{}'; it is datasheet, measured, fitted or assumed", place,
+                     word);
 }
 
 Result<void> check_shares(const Failures& failures, const std::string& file) {
   double sum = base::sum(failures.kinds, [&](const FailureKind& kind) { return kind.share; });
   if (std::abs(sum - 1) < 1e-6) return {};
-  return input_error(
-      fmt::format("{}: the kinds' shares add up to {:.4g}; they are to add up to 1", file, sum));
+  return input_error("{}: the kinds' shares add up to {:.4g}; they are to add up to 1", file, sum);
 }
 
 }  // namespace
@@ -111,9 +105,9 @@ Result<Failures> parse_failures(std::string_view csv, const std::string& file) {
   }
   if (!has_rate)
     return input_error(
-        fmt::format("{}: lacks a row all,per_gpu_hour: how often a job is "
-                    "interrupted, over its GPUs and hours",
-                    file));
+        "{}: lacks a row all,per_gpu_hour: how often a job is "
+        "interrupted, over its GPUs and hours",
+        file);
   ERGOMETER_TRY(check_shares(failures, file));
   return failures;
 }

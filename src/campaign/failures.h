@@ -34,7 +34,7 @@ struct Failures {
 /// A table with the columns kind, term, value, source, grade. Of the kind "all": per_gpu_hour, and
 /// spread if it is not 1; of every other kind: share, detection, restart, and repair where a node
 /// is taken out. What is wrong is an input error with file and line.
-base::Result<Failures> parse_failures(std::string_view csv, const std::string& file);
+Result<Failures> parse_failures(std::string_view csv, const std::string& file);
 /// `catalog/tables/failures.csv`.
 Failures catalog_failures();
 

@@ -1,7 +1,5 @@
 #include "campaign/keeping.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -41,18 +39,17 @@ Times expected(const Kept& kept, double work_s, double interval_s, const Outages
 
 /// Whether the run comes to an end, and one that can be played, where failures are as frequent as
 /// they may be.
-base::Result<void> check_endures(const Kept& kept, double work_s, const Outages& outages,
-                                 double spread) {
+Result<void> check_endures(const Kept& kept, double work_s, const Outages& outages, double spread) {
   constexpr double kMostTimes = 100, kMostFailures = 1e6;
   Outages worst = outages;
   worst.per_s *= spread;
   const Times times = expected(kept, work_s, kept.interval_s, worst);
   if (times.total() <= kMostTimes * work_s && times.failures <= kMostFailures) return {};
-  return base::input_error(fmt::format(
+  return input_error(
       "the job is interrupted every {} ({} at worst) and takes {} to write a checkpoint: that "
       "leaves no time to train; allowed: a run of at most {:g} times its work and {:g} failures",
       base::format_seconds(1 / outages.per_s), base::format_seconds(1 / worst.per_s),
-      base::format_seconds(kept.stop_s + kept.write_s), kMostTimes, kMostFailures));
+      base::format_seconds(kept.stop_s + kept.write_s), kMostTimes, kMostFailures);
 }
 
 /// Wall times of the same failures' draws with one interval.
@@ -116,13 +113,13 @@ Kept sized(const Training& training, const Checkpointing& asked, double write_s)
   return kept;
 }
 
-base::Result<double> taken_interval(const Checkpointing& asked, const Kept& kept, double step_s) {
+Result<double> taken_interval(const Checkpointing& asked, const Kept& kept, double step_s) {
   if (!asked.is_given()) return kept.best_s;
   const double given_s = asked.every_s > 0 ? asked.every_s : asked.every_steps * step_s;
   if (given_s + kept.stop_s >= kept.write_s) return given_s;
-  return base::input_error(
-      fmt::format("--checkpoint-every: found {}; allowed: at least {}, which writing one takes",
-                  base::format_seconds(given_s), base::format_seconds(kept.write_s - kept.stop_s)));
+  return input_error("--checkpoint-every: found {}; allowed: at least {}, which writing one takes",
+                     base::format_seconds(given_s),
+                     base::format_seconds(kept.write_s - kept.stop_s));
 }
 
 }  // namespace
@@ -143,7 +140,7 @@ Rhythm rhythm_of(const Kept& kept, double work_s, int64_t intervals) {
   return {work_s / static_cast<double>(intervals), kept.stop_s, kept.write_s};
 }
 
-base::Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double work_s) {
+Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double work_s) {
   const Outages outages = outages_of(training, ask);
   Kept kept = sized(training, ask.checkpointing, read_or_write_s(training, ask));
   const bool fails = outages.per_s > 0;

@@ -9,7 +9,7 @@ Outages outages_of(const Training& training, const Ask& ask);
 
 /// How the run is kept: sizes, and the interval that the user gives or that is best in closed form.
 /// `work_s`: of the whole run. An input error: given shorter than a hidden write takes.
-base::Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double work_s);
+Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double work_s);
 
 /// As many equal intervals as the run's work has room for, one at least.
 int64_t interval_count(double work_s, double interval_s);

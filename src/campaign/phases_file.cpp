@@ -9,7 +9,7 @@
 
 namespace ergometer::campaign {
 
-base::Result<double> parse_tokens(std::string_view text) {
+Result<double> parse_tokens(std::string_view text) {
   constexpr std::string_view kWord = "tokens";
   constexpr double kMostTokens = 1e18;
   if (text.ends_with(kWord)) text.remove_suffix(kWord.size());
@@ -20,7 +20,7 @@ base::Result<double> parse_tokens(std::string_view text) {
   return spec::MeasureRange{"", 1, kMostTokens}.read(plain);
 }
 
-base::Result<std::vector<Phase>> parse_phases(const std::string& text, const std::string& file) {
+Result<std::vector<Phase>> parse_phases(const std::string& text, const std::string& file) {
   constexpr std::array<std::string_view, 2> kOwn = {"name", "tokens"};
   ERGOMETER_ASSIGN(spec::YamlMap top, spec::YamlMap::parse(text, file));
   top.allow({"run"});
@@ -41,7 +41,7 @@ base::Result<std::vector<Phase>> parse_phases(const std::string& text, const std
     phases.push_back(std::move(phase));
   }
   if (top.error()) return tl::unexpected(*top.error());
-  if (phases.empty()) return base::input_error(fmt::format("{}: run holds no phase", file));
+  if (phases.empty()) return input_error("{}: run holds no phase", file);
   return phases;
 }
 

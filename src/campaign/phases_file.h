@@ -15,9 +15,9 @@ namespace ergometer::campaign {
 ///     run:
 ///       - {tokens: 252M, seq: 4096, gbs: 1024}
 ///       - {name: long context, tokens: 800G, seq: 131072, cp: 16}
-base::Result<std::vector<Phase>> parse_phases(const std::string& text, const std::string& file);
+Result<std::vector<Phase>> parse_phases(const std::string& text, const std::string& file);
 
 /// "15T", "15T tokens": what a user may write for a number of tokens. The error has no place.
-base::Result<double> parse_tokens(std::string_view text);
+Result<double> parse_tokens(std::string_view text);
 
 }  // namespace ergometer::campaign

@@ -9,8 +9,6 @@
 namespace ergometer::campaign {
 namespace {
 
-using base::Result;
-
 constexpr double kSure = 0.9;
 
 spec::Settings with_gpus(const spec::Settings& settings, int64_t gpus, bool several) {

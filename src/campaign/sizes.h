@@ -34,7 +34,7 @@ struct Sizes {
 
 /// `gpus` empty: as the settings say. Of several sizes data parallelism is what is left of each; a
 /// size that its batch does not divide has its refusal. An error where no size is a job.
-base::Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask,
-                               std::vector<int64_t> gpus, size_t threads);
+Result<Sizes> plan_sizes(const spec::Settings& settings, const Ask& ask, std::vector<int64_t> gpus,
+                         size_t threads);
 
 }  // namespace ergometer::campaign

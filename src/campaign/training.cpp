@@ -17,8 +17,6 @@
 namespace ergometer::campaign {
 namespace {
 
-using base::Result;
-
 constexpr size_t kMostLevels = 4;
 
 /// The hours' limits as few levels, each hour at the highest that does not exceed it.
@@ -67,8 +65,7 @@ struct Step {
 
 Result<Step> step_under(const spec::Job& job, double limit_w, double spares_w) {
   const auto too_low = [&](const std::string& why) {
-    return base::input_error(
-        fmt::format("--facility-power-limit {} is too low: {}", kilowatts(limit_w), why));
+    return input_error("--facility-power-limit {} is too low: {}", kilowatts(limit_w), why);
   };
   spec::Job limited = job;
   double& cap_w = limited.conditions.cluster_cap_w;
@@ -133,7 +130,7 @@ Result<spec::Job> job_of(const spec::Settings& settings, const Phase& phase) {
   spec::Settings all = settings;
   all.merge(phase.settings);
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(all));
-  if (!job.trains()) return base::input_error("plan: the job answers requests; a campaign trains");
+  if (!job.trains()) return input_error("plan: the job answers requests; a campaign trains");
   job.conditions.run = {};
   return job;
 }
@@ -172,7 +169,7 @@ Result<void> add_phase(const spec::Settings& settings, const Ask& ask, const Pha
   ERGOMETER_ASSIGN(const run::Run run, played(job, true));
   PlayedPhase phase = phase_of(job, asked, run);
   if (!ask.limit_w.empty() && !run.has_power)
-    return base::input_error("--facility-power-limit: nothing is known of this job's power");
+    return input_error("--facility-power-limit: nothing is known of this job's power");
   double beside_w = 0;
   if (!ask.limit_w.empty()) {
     ERGOMETER_ASSIGN(beside_w, spares_w(job, ask));

@@ -48,6 +48,6 @@ struct Training {
 /// spare nodes leave of limit / PUE, in evaluations too, held by equal caps of the GPUs as the
 /// job's own cluster cap is; a series by hour is played at four levels at most, each hour at the
 /// one below it, and the steps of all hours count alike.
-base::Result<Training> play_training(const spec::Settings& settings, const Ask& ask);
+Result<Training> play_training(const spec::Settings& settings, const Ask& ask);
 
 }  // namespace ergometer::campaign

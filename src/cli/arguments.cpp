@@ -104,8 +104,8 @@ std::string why_not(const Command& command, const std::string& word) {
   return fmt::format(": it is not modelled ({})", option.says);
 }
 
-base::Result<Arguments> unknown_flag(const Command& command, const std::vector<Flag>& flags,
-                                     std::string word) {
+Result<Arguments> unknown_flag(const Command& command, const std::vector<Flag>& flags,
+                               std::string word) {
   word = word.substr(0, word.find('='));
   std::vector<std::string> known;
   for (const Flag& flag : flags) {
@@ -113,7 +113,7 @@ base::Result<Arguments> unknown_flag(const Command& command, const std::vector<F
   }
   std::string message = fmt::format("{}: unknown option {}", command.name, word);
   if (const std::string why = why_not(command, word); !why.empty())
-    return base::input_error(message + why);
+    return input_error(message + why);
   // A single dash before a word ("-tp") is a slip of its own.
   const std::string double_dash = word.starts_with("--") ? word : "-" + word;
   auto guess = base::nearest(double_dash, known);
@@ -124,30 +124,30 @@ base::Result<Arguments> unknown_flag(const Command& command, const std::vector<F
   }
   if (guess) message += fmt::format("; did you mean {}?", *guess);
   if (guess == "--gpus") message += " It counts those of all nodes";
-  return base::input_error(message +
-                           fmt::format(" (all options: ergometer {} --help all)", command.name));
+  return input_error(message +
+                     fmt::format(" (all options: ergometer {} --help all)", command.name));
 }
 
-base::Result<void> check_choice(const Flag& flag, const std::string& value) {
+Result<void> check_choice(const Flag& flag, const std::string& value) {
   if (!flag.checked || (value.empty() && flag.takes == Flag::Takes::kOptionalValue)) return {};
   if (base::contains(flag.choices, value)) return {};
   std::string message = fmt::format("--{}: '{}' is not allowed; it is one of {}", flag.name, value,
                                     fmt::join(flag.choices, ", "));
   if (const auto guess = base::nearest(value, flag.choices))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message);
+  return input_error(message);
 }
 
 /// `--tp --pp 4`: the value is missing, and what follows was taken for it; `--tp=--pp` says it.
-base::Result<void> check_value(const Command& command, const std::vector<Flag>& flags,
-                               const std::string& written, const std::string& value,
-                               const std::vector<std::string>& words) {
+Result<void> check_value(const Command& command, const std::vector<Flag>& flags,
+                         const std::string& written, const std::string& value,
+                         const std::vector<std::string>& words) {
   const bool joined = base::contains(words, written + '=' + value);
   if (joined || !value.starts_with("--")) return {};
   for (const Flag& flag : flags) {
     for (const std::string& spelling : spellings(flag)) {
       if (with_dashes(value).substr(0, value.find('=')) == spelling)
-        return base::input_error(fmt::format("{}: {} needs a value", command.name, written));
+        return input_error("{}: {} needs a value", command.name, written);
     }
   }
   return {};
@@ -164,16 +164,15 @@ std::string spelling_used(const Flag& flag, const std::vector<std::string>& word
   return used;
 }
 
-base::Result<void> check_words(const Command& command, const Arguments& arguments) {
+Result<void> check_words(const Command& command, const Arguments& arguments) {
   if (arguments.has("help")) return {};
   if (arguments.words.size() < command.min_words) {
-    return base::input_error(fmt::format("{}: {} is missing; usage: ergometer {}", command.name,
-                                         command.words, command.usage));
+    return input_error("{}: {} is missing; usage: ergometer {}", command.name, command.words,
+                       command.usage);
   }
   if (arguments.words.size() > command.max_words) {
-    return base::input_error(fmt::format("{}: unexpected argument '{}'; usage: ergometer {}",
-                                         command.name, arguments.words[command.max_words],
-                                         command.usage));
+    return input_error("{}: unexpected argument '{}'; usage: ergometer {}", command.name,
+                       arguments.words[command.max_words], command.usage);
   }
   return {};
 }
@@ -204,8 +203,8 @@ void set_up(Parser& parser, const std::vector<Flag>& flags, const std::vector<st
     parser.options.push_back(may_be_named(flag, names) ? add_option(parser.app, flag) : nullptr);
 }
 
-base::Result<void> run_parser(Parser& parser, const Command& command,
-                              const std::vector<std::string>& words) {
+Result<void> run_parser(Parser& parser, const Command& command,
+                        const std::vector<std::string>& words) {
   // CLI11 takes the words last first.
   std::vector<std::string> reversed;
   for (auto word = words.rbegin(); word != words.rend(); ++word)
@@ -214,17 +213,17 @@ base::Result<void> run_parser(Parser& parser, const Command& command,
     parser.app.parse(std::move(reversed));
   } catch (const CLI::ArgumentMismatch&) {
     // Options take the next word whatever it is, so only the last word can lack one.
-    return base::input_error(fmt::format("{}: {} needs a value", command.name, words.back()));
+    return input_error("{}: {} needs a value", command.name, words.back());
   } catch (const CLI::ParseError& error) {
-    return base::input_error(fmt::format("{}: {}", command.name, error.what()));
+    return input_error("{}: {}", command.name, error.what());
   }
   return {};
 }
 
 }  // namespace
 
-base::Result<Arguments> parse_arguments(const Command& command,
-                                        const std::vector<std::string>& all_words) {
+Result<Arguments> parse_arguments(const Command& command,
+                                  const std::vector<std::string>& all_words) {
   const std::vector<Flag> flags = all_flags(command);
   const auto own_end = command.runs_another ? std::ranges::find(all_words, "--") : all_words.end();
   const std::vector<std::string> words(all_words.begin(), own_end);

@@ -6,7 +6,7 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<Arguments> parse(const char* command, const std::vector<std::string>& words) {
+Result<Arguments> parse(const char* command, const std::vector<std::string>& words) {
   return parse_arguments(*find_command(command), words);
 }
 

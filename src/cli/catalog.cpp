@@ -45,14 +45,14 @@ const KindWord* find_kind(std::string_view word) {
   return nullptr;
 }
 
-base::Result<const KindWord*> kind_of(std::string_view word) {
+Result<const KindWord*> kind_of(std::string_view word) {
   if (const KindWord* kind = find_kind(word)) return kind;
   std::vector<std::string_view> words = base::mapped(kKinds, &KindWord::plural);
   std::string message =
       fmt::format("catalog: unknown kind '{}'; it is one of {}", word, fmt::join(words, ", "));
   if (const auto guess = base::nearest(word, words))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message);
+  return input_error(message);
 }
 
 std::string model_line(const CatalogEntry& entry) {
@@ -145,10 +145,10 @@ std::string list_text(std::span<const KindWord> kinds, size_t width) {
   return out;
 }
 
-base::Result<int> list(const Arguments& arguments, const Console& console) {
+Result<int> list(const Arguments& arguments, const Console& console) {
   std::span<const KindWord> kinds = kKinds;
   if (arguments.words.size() > 2)
-    return base::input_error(fmt::format("catalog: unexpected argument '{}'", arguments.words[2]));
+    return input_error("catalog: unexpected argument '{}'", arguments.words[2]);
   if (arguments.words.size() == 2) {
     ERGOMETER_ASSIGN(const KindWord* kind, kind_of(arguments.words[1]));
     kinds = std::span(kind, 1);
@@ -163,7 +163,7 @@ struct Found {
   const CatalogEntry* entry;
 };
 
-base::Result<Found> find(const std::string& name, const KindWord* only) {
+Result<Found> find(const std::string& name, const KindWord* only) {
   std::vector<Found> found;
   std::vector<std::string_view> names, homes;
   for (const KindWord& kind : kKinds) {
@@ -176,20 +176,19 @@ base::Result<Found> find(const std::string& name, const KindWord* only) {
   }
   if (found.size() == 1) return found.front();
   if (found.size() > 1)
-    return base::input_error(
-        fmt::format("catalog: '{}' is a {}; say which: ergometer catalog show {} {}", name,
-                    fmt::join(homes, " and a "), homes.front(), name));
+    return input_error("catalog: '{}' is a {}; say which: ergometer catalog show {} {}", name,
+                       fmt::join(homes, " and a "), homes.front(), name);
   std::string message =
       fmt::format("catalog: there is no {} '{}'", only != nullptr ? only->singular : "entry", name);
   if (const auto guess = base::nearest(name, names))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message + " (all names: ergometer catalog list)");
+  return input_error(message + " (all names: ergometer catalog list)");
 }
 
-base::Result<int> show(const Arguments& arguments, const Console& console) {
+Result<int> show(const Arguments& arguments, const Console& console) {
   const std::vector<std::string>& words = arguments.words;
   if (words.size() < 2)
-    return base::input_error("catalog: show what? ergometer catalog show [KIND] NAME");
+    return input_error("catalog: show what? ergometer catalog show [KIND] NAME");
   const KindWord* only = nullptr;
   if (words.size() == 3) {
     ERGOMETER_ASSIGN(only, kind_of(words[1]));
@@ -212,7 +211,7 @@ base::Result<int> show(const Arguments& arguments, const Console& console) {
 
 std::vector<Flag> catalog_flags() { return {}; }
 
-base::Result<int> run_catalog(const Arguments& arguments, const Console& console) {
+Result<int> run_catalog(const Arguments& arguments, const Console& console) {
   const std::vector<std::string> verbs = {"list", "show"};
   const std::string& verb = arguments.words.front();
   if (verb == "list") return list(arguments, console);
@@ -223,7 +222,7 @@ base::Result<int> run_catalog(const Arguments& arguments, const Console& console
     message += fmt::format("; did you mean list {}?", verb);
   else if (guess)
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message);
+  return input_error(message);
 }
 
 }  // namespace ergometer::cli

@@ -7,6 +7,6 @@ namespace ergometer::cli {
 /// `ergometer catalog list [KIND]` and `ergometer catalog show [KIND] NAME`: the built-in models,
 /// GPUs, nodes, clusters and parameter files.
 std::vector<Flag> catalog_flags();
-base::Result<int> run_catalog(const Arguments& arguments, const Console& console);
+Result<int> run_catalog(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

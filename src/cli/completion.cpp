@@ -160,7 +160,7 @@ std::string fish_completion() {
 
 std::vector<Flag> completion_flags() { return {}; }
 
-base::Result<int> run_completion(const Arguments& arguments, const Console& console) {
+Result<int> run_completion(const Arguments& arguments, const Console& console) {
   const std::string& shell = arguments.words.front();
   std::string script;
   if (shell == "bash") script = bash_completion();
@@ -172,7 +172,7 @@ base::Result<int> run_completion(const Arguments& arguments, const Console& cons
         fmt::format("completion: unknown shell '{}'; it is one of bash, zsh, fish", shell);
     if (const auto guess = base::nearest(shell, shells))
       message += fmt::format("; did you mean {}?", *guess);
-    return base::input_error(message);
+    return input_error(message);
   }
   if (arguments.has("json")) {
     base::JsonWriter json;

@@ -10,6 +10,6 @@ std::string zsh_completion();
 std::string fish_completion();
 
 std::vector<Flag> completion_flags();
-base::Result<int> run_completion(const Arguments& arguments, const Console& console);
+Result<int> run_completion(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -102,7 +102,7 @@ std::string to_json(const std::vector<Finding>& findings) {
 
 std::vector<Flag> doctor_flags() { return {}; }
 
-base::Result<int> run_doctor(const Arguments& arguments, const Console& console) {
+Result<int> run_doctor(const Arguments& arguments, const Console& console) {
   const std::vector<Finding> findings = examine(console);
   bool ok = true;
   std::string text;

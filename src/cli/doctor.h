@@ -6,6 +6,6 @@ namespace ergometer::cli {
 
 /// `ergometer doctor`: what this program and this machine are, and whether everything works here.
 std::vector<Flag> doctor_flags();
-base::Result<int> run_doctor(const Arguments& arguments, const Console& console);
+Result<int> run_doctor(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -70,7 +70,7 @@ Outcome outcome_of(const run::Run& run, const spec::Job& job) {
   return outcome;
 }
 
-base::Result<run::Run> run_of(const spec::Job& job, const CounterfactualOptions& options) {
+Result<run::Run> run_of(const spec::Job& job, const CounterfactualOptions& options) {
   return options.simulate ? options.simulate(job) : engine::simulate(job, {.intervals = false});
 }
 
@@ -85,7 +85,7 @@ class Simulations {
     std::vector<Coalition> missing;
     for (const Coalition c : wanted)
       if (!known_.contains(c) && !refused_.contains(c)) missing.push_back(c);
-    std::vector<base::Result<Outcome>> outcomes(missing.size(), base::input_error(""));
+    std::vector<Result<Outcome>> outcomes(missing.size(), input_error(""));
     int64_t done = 0;
     std::mutex mutex;
     base::parallel_for(missing.size(), options_.threads, [&](size_t i) {
@@ -121,11 +121,11 @@ class Simulations {
   void power_is_known(bool known) { needs_power_ = known; }
 
  private:
-  base::Result<Outcome> simulate(Coalition coalition) const {
+  Result<Outcome> simulate(Coalition coalition) const {
     ERGOMETER_ASSIGN(const spec::Job job, pair_.job(coalition));
     ERGOMETER_ASSIGN(const run::Run run, run_of(job, options_));
     if (needs_power_ && !run.has_power)
-      return base::input_error("nothing is known of the power of such a machine");
+      return input_error("nothing is known of the power of such a machine");
     return outcome_of(run, job);
   }
 
@@ -288,7 +288,7 @@ void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {
 
 }  // namespace
 
-base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options) {
+Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options) {
   Simulations simulations(pair, options);
   ERGOMETER_ASSIGN(const run::Run run_a, run_of(pair.a(), options));
   ERGOMETER_ASSIGN(const run::Run run_b, run_of(pair.b(), options));
@@ -296,7 +296,7 @@ base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualO
   simulations.power_is_known(power);
   const Coalition none = 0, all = everything(pair);
   simulations.run({none, all});
-  for (const auto& [coalition, reason] : simulations.refused()) return base::input_error(reason);
+  for (const auto& [coalition, reason] : simulations.refused()) return input_error(reason);
 
   const Cast cast = play(pair, static_cast<double>(options.most_simulations), simulations);
   const auto worth = attribute(cast.unions, [&](Coalition players) -> const std::vector<double>& {

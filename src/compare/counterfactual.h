@@ -13,7 +13,7 @@ struct CounterfactualOptions {
   size_t threads = 1;
   int64_t most_simulations = 1024;
   /// Who simulates the jobs, on any thread; empty: the engine.
-  std::function<base::Result<run::Run>(const spec::Job&)> simulate = {};
+  std::function<Result<run::Run>(const spec::Job&)> simulate = {};
   /// Told after every simulation, by any thread; may be empty.
   std::function<void(int64_t done, int64_t total)> progress = {};
 };
@@ -22,6 +22,6 @@ struct CounterfactualOptions {
 /// simulated by `engine::simulate`, and every factor gets the mean of what its change does over all
 /// orders of change (compare/attribution.h). The residual is what a simulation of B as it was given
 /// says beyond that: 0 up to rounding, or a factor was forgotten.
-base::Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options);
+Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options);
 
 }  // namespace ergometer::compare

@@ -11,7 +11,7 @@ namespace ergometer::compare {
 namespace {
 
 /// The step where nothing that runs side by side slows each other down.
-base::Result<double> unshared_step_s(const spec::Job& job) {
+Result<double> unshared_step_s(const spec::Job& job) {
   ERGOMETER_ASSIGN(const engine::Simulation from,
                    engine::simulate_in_full(job, {.intervals = false, .whole_step = true}));
   const engine::Stretch alone;
@@ -35,7 +35,7 @@ void find_grown(const run::Breakdown& fused, const run::Breakdown& apart, FusedG
 
 }  // namespace
 
-base::Result<FusedGain> fused_gain(const spec::Job& job, const run::Run& fused) {
+Result<FusedGain> fused_gain(const spec::Job& job, const run::Run& fused) {
   spec::Job parts = job;
   parts.training.fuse.clear();
   ERGOMETER_ASSIGN(const run::Run apart, engine::simulate(parts, {.intervals = false}));

@@ -21,7 +21,7 @@ struct FusedGain {
 };
 
 /// `fused`: the Run of `job`.
-base::Result<FusedGain> fused_gain(const spec::Job& job, const run::Run& fused);
+Result<FusedGain> fused_gain(const spec::Job& job, const run::Run& fused);
 
 /// As a sentence: "--fuse: 32.7 s a step instead of 34.3 s", and why where it is longer.
 std::string to_text(const FusedGain& gain);

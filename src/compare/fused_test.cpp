@@ -13,7 +13,7 @@ using test::Values;
 
 FusedGain gain_of(const Values& more) {
   FusedGain gain;
-  const auto fill = [&]() -> base::Result<void> {
+  const auto fill = [&]() -> Result<void> {
     ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(small(more)));
     ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
     ERGOMETER_ASSIGN(gain, fused_gain(job, run));

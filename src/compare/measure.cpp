@@ -1,5 +1,4 @@
 // From traces, telemetry and simulated Runs to what is compared by parts.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <string>
@@ -128,8 +127,8 @@ double recorded_s(const run::DeviceLog& log) {
 
 }  // namespace
 
-base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
-                               const std::string& name) {
+Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                         const std::string& name) {
   Measured result;
   result.ranks = static_cast<int64_t>(ranks.size());
   if (ranks.empty()) {
@@ -142,10 +141,10 @@ base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const r
     // The mean power of the whole recording has start-up and rests in it.
     if (result.steps_marked && !timed) result.gpus_w.reset();
     if (result.performance.step_time_s > 0) return result;
-    return base::input_error(fmt::format(
+    return input_error(
         "{}: holds neither traces of GPU work nor telemetry of GPUs nor a training program's steps "
         "(`ergometer analyze` shows what is there)",
-        name));
+        name);
   }
   const double share = 1 / static_cast<double>(ranks.size());
   const auto performance = analysis::step_breakdown(ranks);
@@ -200,7 +199,7 @@ struct Told {
   std::vector<run::RankTrace> traces;
 };
 
-base::Result<Told> tell(const spec::Job& job) {
+Result<Told> tell(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   engine::SimulateOptions options;
   options.sampled_ranks = told_ranks(job);
@@ -212,12 +211,12 @@ base::Result<Told> tell(const spec::Job& job) {
 
 }  // namespace
 
-base::Result<Measured> measure(const spec::Job& job) {
+Result<Measured> measure(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Told told, tell(job));
   return measure(told.run, told.traces, job.gpus);
 }
 
-base::Result<Measured> measure_as_recorded(const spec::Job& job) {
+Result<Measured> measure_as_recorded(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Told told, tell(job));
   Measured result = measure(told.run, told.traces, job.gpus);
   if (const auto seen = analysis::step_breakdown(told.traces))

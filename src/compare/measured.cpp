@@ -209,13 +209,13 @@ void note_form(const Measured& a, const Measured& b, Comparison& result) {
 
 }  // namespace
 
-base::Result<Comparison> compare_measured(const Measured& a, const Measured& b) {
+Result<Comparison> compare_measured(const Measured& a, const Measured& b) {
   for (const auto& [side, it, other] : {std::tuple("A", &a, &b), std::tuple("B", &b, &a)})
     if (it->ranks == 0 && !it->steps_marked && (other->ranks > 0 || other->steps_marked))
-      return base::input_error(fmt::format(
+      return input_error(
           "{} holds neither traces of GPU work nor a training program's steps, and the other side "
           "does: what a step takes is known of one of them only",
-          side));
+          side);
   Comparison result;
   result.method = Method::kMeasured;
   const auto range = [](const run::Performance& p) {

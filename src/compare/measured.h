@@ -38,14 +38,15 @@ struct Measured {
 };
 
 /// Of recorded or imported traces and telemetry.
-base::Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
-                               const std::string& name);
+Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                         const std::string& name);
 /// Of a job that is simulated for it. Its kernels are those of the first ranks of every stage, at
 /// most 64 in all: GPUs of a node and ranks with other experts are not alike.
-base::Result<Measured> measure(const spec::Job& job);
+Result<Measured> measure(const spec::Job& job);
 /// The same as a profiler would see it, to be held to a recording: who waits in a collective or for
-/// a message is inside its kernel, so what a prediction tells as idle time is exposed communication.
-base::Result<Measured> measure_as_recorded(const spec::Job& job);
+/// a message is inside its kernel, so what a prediction tells as idle time is exposed
+/// communication.
+Result<Measured> measure_as_recorded(const spec::Job& job);
 /// Of a simulated Run and its sampled ranks' kernels as traces (analysis/simulated_traces.h).
 Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled, int64_t gpus);
 
@@ -64,6 +65,6 @@ Measured measure(const run::Run& run, const std::vector<run::RankTrace>& sampled
 /// of two recordings without either, of their whole length. An input error: one side has traces or
 /// steps and the other has neither. Power and heat beside a training log are those of the time of
 /// the steps that are looked at; where the log does not say when they were there is no energy.
-base::Result<Comparison> compare_measured(const Measured& a, const Measured& b);
+Result<Comparison> compare_measured(const Measured& a, const Measured& b);
 
 }  // namespace ergometer::compare

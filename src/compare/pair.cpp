@@ -68,7 +68,7 @@ void take_settings(const Factor& factor, const Settings& from, Settings& to) {
 
 }  // namespace
 
-base::Result<JobPair> JobPair::make(const Settings& a, const Settings& b) {
+Result<JobPair> JobPair::make(const Settings& a, const Settings& b) {
   JobPair pair;
   pair.settings_a_ = a;
   pair.settings_b_ = b;
@@ -128,7 +128,7 @@ std::vector<Difference> JobPair::derived() const {
   return derived;
 }
 
-base::Result<spec::Job> JobPair::job(Coalition coalition) const {
+Result<spec::Job> JobPair::job(Coalition coalition) const {
   Settings settings = settings_a_;
   spec::JobParts parts = parts_a_;
   for (size_t i = 0; i < present_.size(); ++i) {
@@ -137,8 +137,7 @@ base::Result<spec::Job> JobPair::job(Coalition coalition) const {
     take_from(*present_[i], parts_b_.cluster, parts.cluster);
     if (present_[i]->id == "model") parts.model = parts_b_.model;
   }
-  if (const std::string fault = fault_of(parts.cluster); !fault.empty())
-    return base::input_error(fault);
+  if (const std::string fault = fault_of(parts.cluster); !fault.empty()) return input_error(fault);
   return spec::resolve(settings, parts);
 }
 

@@ -18,7 +18,7 @@ namespace ergometer::compare {
 /// that a user writes. Jobs are counted in GPUs: a cluster's own number of nodes limits none.
 class JobPair {
  public:
-  static base::Result<JobPair> make(const spec::Settings& a, const spec::Settings& b);
+  static Result<JobPair> make(const spec::Settings& a, const spec::Settings& b);
 
   const spec::Job& a() const { return a_; }
   const spec::Job& b() const { return b_; }
@@ -30,7 +30,7 @@ class JobPair {
   std::vector<Difference> derived() const;
 
   /// A with the factors of the coalition from B. An input error: no such job can be.
-  base::Result<spec::Job> job(Coalition coalition) const;
+  Result<spec::Job> job(Coalition coalition) const;
 
  private:
   void align();

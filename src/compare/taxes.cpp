@@ -70,7 +70,7 @@ void divide(double share_s, double step_s, std::vector<std::pair<std::string, do
 
 }  // namespace
 
-base::Result<Taxes> taxes(const spec::Job& job, engine::Simulation& simulation) {
+Result<Taxes> taxes(const spec::Job& job, engine::Simulation& simulation) {
   ERGOMETER_ASSIGN(engine::Untaxed untaxed, engine::Untaxed::make(job, simulation));
   Steps steps(untaxed);
   const Unions unions{{{kCollectiveWaiting, kHostSync}, {kRoundTrips}, {kLaunches}}};

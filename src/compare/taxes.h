@@ -41,6 +41,6 @@ struct Taxes {
 inline constexpr const char* kEndOfStep = "end of the step";
 
 /// `simulation` of `job`, whose plan may be written whole on the way.
-base::Result<Taxes> taxes(const spec::Job& job, engine::Simulation& simulation);
+Result<Taxes> taxes(const spec::Job& job, engine::Simulation& simulation);
 
 }  // namespace ergometer::compare

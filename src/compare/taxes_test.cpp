@@ -20,7 +20,7 @@ struct Taxed {
 
 Taxed taxed(const Values& more, const engine::SimulateOptions& options = {.intervals = false}) {
   Taxed result;
-  const auto fill = [&]() -> base::Result<void> {
+  const auto fill = [&]() -> Result<void> {
     ERGOMETER_ASSIGN(result.job, spec::resolve(small(more)));
     ERGOMETER_ASSIGN(result.simulation, engine::simulate_in_full(result.job, options));
     ERGOMETER_ASSIGN(result.taxes, taxes(result.job, result.simulation));

@@ -83,7 +83,7 @@ class CostModel {
   struct Parameters;  ///< of `cost/parameters.h`, private to the folder
 
   /// An input error where the cluster's nodes are unlike: `models_of_groups` is for those.
-  static base::Result<CostModel> make(const spec::Job& job);
+  static Result<CostModel> make(const spec::Job& job);
 
   /// `where` matters for collectives only.
   Price price(const workload::Operator& op, const plan::GroupPlacement& where) const;
@@ -132,7 +132,7 @@ struct CostTable : HostCosts, Prices {
 CostTable price_plan(const CostModel& model, const plan::Plan& plan, const spec::Job& job);
 
 /// The models of all groups of the cluster's nodes, one where they are alike.
-base::Result<std::vector<CostModel>> models_of_groups(const spec::Job& job);
+Result<std::vector<CostModel>> models_of_groups(const spec::Job& job);
 /// Prices on a cluster of any kind: `models_of_groups`. Operators take what they take on a rank's
 /// own GPU. Of a collective that goes across kinds every member takes as long as on the slowest of
 /// them. The host's costs are the slowest group's, and clocks are told in shares: every GPU's

@@ -62,7 +62,7 @@ void price_again(const CostModel& model, const plan::Plan& plan, size_t role, co
 
 }  // namespace
 
-base::Result<void> degrade_links(const spec::Job& job, const plan::Plan& plan, CostTable& table) {
+Result<void> degrade_links(const spec::Job& job, const plan::Plan& plan, CostTable& table) {
   for (size_t role = 0; role < plan.roles.size(); ++role) {
     const Left left = left_to(job, static_cast<int64_t>(role));
     if (left.inside == 1 && left.network == 1) continue;

@@ -9,6 +9,6 @@ namespace ergometer::cost {
 /// rank on a GPU whose links are degraded (the job's overrides of kind kLink and kNic). A
 /// collective goes at the pace of its slowest link, so all of that kind and role are priced with
 /// it: a step waits for the slowest group anyway.
-base::Result<void> degrade_links(const spec::Job& job, const plan::Plan& plan, CostTable& table);
+Result<void> degrade_links(const spec::Job& job, const plan::Plan& plan, CostTable& table);
 
 }  // namespace ergometer::cost

@@ -116,7 +116,7 @@ physics::Energy collective_energy(const EnergyModel::Parameters& p, const Operat
 
 }  // namespace
 
-base::Result<EnergyModel> EnergyModel::make(const spec::Job& job) {
+Result<EnergyModel> EnergyModel::make(const spec::Job& job) {
   const spec::Gpu& gpu = job.cluster.node.gpu;
   ERGOMETER_ASSIGN(physics::EnergyPerWork work, physics::energy_per_work(gpu));
   const double activity = 1 - work.data_share * (1 - job.conditions.operand_activity);

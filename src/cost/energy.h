@@ -15,7 +15,7 @@ namespace ergometer::cost {
 /// without "power.*" parameters is an input error that names the first that is missing.
 class EnergyModel {
  public:
-  static base::Result<EnergyModel> make(const spec::Job& job);
+  static Result<EnergyModel> make(const spec::Job& job);
 
   physics::Energy energy(const workload::Operator& op, const plan::GroupPlacement& where) const;
 

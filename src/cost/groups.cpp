@@ -55,7 +55,7 @@ size_t slowest_of(const std::vector<Prices>& groups, const std::vector<size_t>& 
 
 }  // namespace
 
-base::Result<std::vector<CostModel>> models_of_groups(const spec::Job& job) {
+Result<std::vector<CostModel>> models_of_groups(const spec::Job& job) {
   std::vector<CostModel> models;
   for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
     ERGOMETER_ASSIGN(CostModel model, CostModel::make(spec::on_group(job, group)));

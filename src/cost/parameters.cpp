@@ -29,10 +29,10 @@ class Reader {
     return set_.value_or(prefix_ + std::string(name), fallback);
   }
   /// Nothing, or one message that names the entry and the parameter.
-  base::Result<void> finish() const {
+  Result<void> finish() const {
     if (missing_.empty()) return {};
-    return base::input_error(entry_ + ": parameter " + prefix_ + missing_ +
-                             " is missing; give it, or name a catalog entry that has it");
+    return input_error(entry_ + ": parameter " + prefix_ + missing_ +
+                       " is missing; give it, or name a catalog entry that has it");
   }
 
  private:
@@ -232,26 +232,25 @@ double network_memory_fraction(const spec::Node& node, const DomainParameters& d
 }
 
 /// A precision whose peak the GPU does not state cannot be priced.
-base::Result<void> check_precision(const spec::Gpu& gpu, const spec::Training& training) {
+Result<void> check_precision(const spec::Gpu& gpu, const spec::Training& training) {
   const Precision precision = training.precision;
   const auto lacks = [&](std::string_view name) { return !gpu.parameters.has(name); };
   if (precision == Precision::kFp8 && (lacks("peak_fp8") || lacks("gemm.fp8_efficiency"))) {
-    return base::input_error("precision = fp8: " + gpu.name +
-                             " has no FP8 matrix peak; use bf16 or fp16");
+    return input_error("precision = fp8: " + gpu.name +
+                       " has no FP8 matrix peak; use bf16 or fp16");
   }
   // The matrix units that multiply FP4 are those that apply MXFP8's scales of 32 elements.
   if (precision == Precision::kFp8 && training.fp8_recipe == spec::Fp8Recipe::kMxfp8 &&
       lacks("peak_fp4")) {
-    return base::input_error("fp8_recipe = mxfp8: " + gpu.name +
-                             " has no matrix units for blocks of 32; use blockwise or tensorwise");
+    return input_error("fp8_recipe = mxfp8: " + gpu.name +
+                       " has no matrix units for blocks of 32; use blockwise or tensorwise");
   }
   if (precision == Precision::kNvfp4 && lacks("peak_fp4")) {
-    return base::input_error("precision = nvfp4: " + gpu.name +
-                             " has no FP4 matrix peak; use fp8 or bf16");
+    return input_error("precision = nvfp4: " + gpu.name +
+                       " has no FP4 matrix peak; use fp8 or bf16");
   }
   if (precision == Precision::kBf16 && lacks("peak_bf16")) {
-    return base::input_error("precision = bf16: " + gpu.name +
-                             " has no BF16 matrix peak; use fp16");
+    return input_error("precision = bf16: " + gpu.name + " has no BF16 matrix peak; use fp16");
   }
   return {};
 }
@@ -275,7 +274,7 @@ bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind 
   return extent > parameters.domain.gpus;
 }
 
-base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
+Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   const spec::Node& node = job.cluster.node;
   const spec::Gpu& gpu = node.gpu;
   CostModel::Parameters p;
@@ -320,7 +319,7 @@ base::Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   return p;
 }
 
-base::Result<CostModel> CostModel::make(const spec::Job& job) {
+Result<CostModel> CostModel::make(const spec::Job& job) {
   ERGOMETER_TRY(spec::refuse_groups(job.cluster, "prices"));
   ERGOMETER_ASSIGN(auto parameters, read_parameters(job));
   return CostModel(std::make_shared<const Parameters>(std::move(parameters)));

@@ -108,7 +108,7 @@ struct CostModel::Parameters {
 };
 
 /// Reads and checks them: what CostModel::make does.
-base::Result<CostModel::Parameters> read_parameters(const spec::Job& job);
+Result<CostModel::Parameters> read_parameters(const spec::Job& job);
 
 /// Whether the groups of a kind reach beyond one scale-up domain.
 bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind kind);

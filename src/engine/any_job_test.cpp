@@ -294,7 +294,7 @@ TEST(AnyRandomJob, IsNoSlowerWithMore) {
 }
 
 /// Every micro batch played.
-base::Result<Simulation> whole_step(const spec::Job& job) {
+Result<Simulation> whole_step(const spec::Job& job) {
   return simulate_in_full(job, {.whole_step = true});
 }
 

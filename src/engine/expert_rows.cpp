@@ -48,8 +48,7 @@ std::vector<Change> changes_of(const spec::Job& job) {
 
 }  // namespace
 
-base::Result<std::vector<run::ExpertRow>> expert_rows(const spec::Job& job,
-                                                      const run::Run& played) {
+Result<std::vector<run::ExpertRow>> expert_rows(const spec::Job& job, const run::Run& played) {
   std::vector<run::ExpertRow> rows;
   if (job.training.moe_routing.is_even()) return rows;
   rows.push_back(row("--moe-routing " + job.training.moe_routing.text, job, played));

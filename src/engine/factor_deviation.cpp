@@ -11,8 +11,8 @@
 
 namespace ergometer::engine {
 
-base::Result<std::vector<double>> step_slopes(const spec::Job& job,
-                                              const std::vector<std::string>& names) {
+Result<std::vector<double>> step_slopes(const spec::Job& job,
+                                        const std::vector<std::string>& names) {
   constexpr double kStep = 0.02;
   const Prepared prepared(job);
   std::vector<Stretch> settled;
@@ -32,7 +32,7 @@ base::Result<std::vector<double>> step_slopes(const spec::Job& job,
   return slopes;
 }
 
-base::Result<void> tell_deviation(spec::Job& job) {
+Result<void> tell_deviation(spec::Job& job) {
   if (!job.cluster.measured) return {};
   spec::ClusterEvidence& evidence = *job.cluster.measured;
   ERGOMETER_ASSIGN(const std::vector<double> slopes, step_slopes(job, evidence.factors));

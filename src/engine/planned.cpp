@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMorePeriods = 4 * plan::kLeastPeriods;
 
 /// False: what a folded plan leaves out is not like what it has.
-base::Result<bool> price(const spec::Job& job, Planned& planned) {
+Result<bool> price(const spec::Job& job, Planned& planned) {
   ERGOMETER_ASSIGN(const std::vector<cost::CostModel> models, cost::models_of_groups(job));
   planned.costs = cost::price_plan(models, planned.plan, job);
   ERGOMETER_TRY(cost::degrade_links(job, planned.plan, planned.costs));
@@ -25,8 +25,8 @@ base::Result<bool> price(const spec::Job& job, Planned& planned) {
 
 }  // namespace
 
-base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
-                                   const std::function<base::Result<bool>(const Planned&)>& play) {
+Result<Planned> play_planned(const spec::Job& job, bool may_fold,
+                             const std::function<Result<bool>(const Planned&)>& play) {
   Planned planned;
   planned.workload = workload::lower(job);
   planned.memory = plan::memory(job, planned.workload, plan::divide(job, planned.workload));

@@ -26,8 +26,8 @@ struct Planned {
 /// `may_fold`. `play` says whether the plan told it all (`Timeline::steady`); if not, or if it has
 /// an error, it is called again with a longer plan, at last with the whole one, whose error counts.
 /// Returns the plan that was played last.
-base::Result<Planned> play_planned(const spec::Job& job, bool may_fold,
-                                   const std::function<base::Result<bool>(const Planned&)>& play);
+Result<Planned> play_planned(const spec::Job& job, bool may_fold,
+                             const std::function<Result<bool>(const Planned&)>& play);
 
 /// Writes every micro batch of a folded plan.
 void unfold(const spec::Job& job, Planned& planned);

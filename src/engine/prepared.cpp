@@ -110,8 +110,7 @@ Prepared::Prepared(const spec::Job& job) : micro_batches_(job.micro_batches()) {
   }
 }
 
-base::Result<Timeline> Prepared::play_all(const spec::Job& priced,
-                                          std::vector<Stretch>& settled) const {
+Result<Timeline> Prepared::play_all(const spec::Job& priced, std::vector<Stretch>& settled) const {
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(priced));
   const bool settle = settled.empty();
   const double times =
@@ -135,23 +134,22 @@ base::Result<Timeline> Prepared::play_all(const spec::Job& priced,
   return result;
 }
 
-base::Result<Timeline> Prepared::timeline(const spec::Job& priced) const {
+Result<Timeline> Prepared::timeline(const spec::Job& priced) const {
   std::vector<Stretch> settled;
   return play_all(priced, settled);
 }
 
-base::Result<double> Prepared::step_time_s(const spec::Job& priced) const {
+Result<double> Prepared::step_time_s(const spec::Job& priced) const {
   std::vector<Stretch> settled;
   return step_time_s(priced, settled);
 }
 
-base::Result<double> Prepared::step_time_s(const spec::Job& priced,
-                                           std::vector<Stretch>& settled) const {
+Result<double> Prepared::step_time_s(const spec::Job& priced, std::vector<Stretch>& settled) const {
   ERGOMETER_ASSIGN(const Timeline found, play_all(priced, settled));
   return found.step_s;
 }
 
-base::Result<Estimate> estimate(const spec::Job& job) {
+Result<Estimate> estimate(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Timeline timeline, Prepared(job).timeline(job));
   Estimate result;
   result.performance = performance(job, timeline);
@@ -166,8 +164,8 @@ base::Result<Estimate> estimate(const spec::Job& job) {
   return result;
 }
 
-base::Result<run::Performance> estimate_performance(const spec::Job& job,
-                                                    const std::vector<Evidence>& evidence) {
+Result<run::Performance> estimate_performance(const spec::Job& job,
+                                              const std::vector<Evidence>& evidence) {
   ERGOMETER_ASSIGN(const Timeline timeline, Prepared(job).timeline(job));
   run::Performance result = performance(job, timeline);
   add_interval(result, job, timeline, evidence);

@@ -35,15 +35,15 @@ class Prepared {
 
   /// The timeline that `simulate` finds for `priced`, which differs from the job of the constructor
   /// in parameters of the catalog only; without spans. Any number of threads may ask at a time.
-  base::Result<Timeline> timeline(const spec::Job& priced) const;
+  Result<Timeline> timeline(const spec::Job& priced) const;
   /// Its step time.
-  base::Result<double> step_time_s(const spec::Job& priced) const;
+  Result<double> step_time_s(const spec::Job& priced) const;
   /// The same, several times sooner, with contention as it settled for prices near these: `settled`
   /// is filled when empty, else used. What it leaves out is how contention answers the change.
-  base::Result<double> step_time_s(const spec::Job& priced, std::vector<Stretch>& settled) const;
+  Result<double> step_time_s(const spec::Job& priced, std::vector<Stretch>& settled) const;
 
  private:
-  base::Result<Timeline> play_all(const spec::Job& priced, std::vector<Stretch>& settled) const;
+  Result<Timeline> play_all(const spec::Job& priced, std::vector<Stretch>& settled) const;
 
   struct Step {
     int64_t micro_batches = 0;
@@ -60,10 +60,10 @@ struct Estimate {
 };
 /// What `simulate` says about a job's time and memory, sooner: long steps as above; no links,
 /// ranks, kernels and limiter.
-base::Result<Estimate> estimate(const spec::Job& job);
+Result<Estimate> estimate(const spec::Job& job);
 /// Its performance alone, with the interval as it is where these runs were seen instead of the
 /// catalog's.
-base::Result<run::Performance> estimate_performance(const spec::Job& job,
-                                                    const std::vector<Evidence>& evidence);
+Result<run::Performance> estimate_performance(const spec::Job& job,
+                                              const std::vector<Evidence>& evidence);
 
 }  // namespace ergometer::engine

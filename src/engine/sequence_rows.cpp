@@ -264,8 +264,7 @@ run::PackingRow packing_row(std::string setting, const spec::Job& job) {
 
 }  // namespace
 
-base::Result<std::vector<SequenceRow>> sequence_rows(const spec::Job& job,
-                                                     const Simulation& played) {
+Result<std::vector<SequenceRow>> sequence_rows(const spec::Job& job, const Simulation& played) {
   std::vector<SequenceRow> rows;
   if (job.training.sequence_lengths.is_even()) return rows;
   const spec::SequenceLengths& lengths = job.training.sequence_lengths;

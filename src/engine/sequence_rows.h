@@ -15,8 +15,7 @@ namespace ergometer::engine {
 /// setting that would wait or pad less, where the job has it otherwise. Of a model with a vision
 /// tower also the job with stages of equal work, and without recomputation. Empty of a job whose
 /// documents are alike.
-base::Result<std::vector<run::SequenceRow>> sequence_rows(const spec::Job& job,
-                                                          const Simulation& played);
+Result<std::vector<run::SequenceRow>> sequence_rows(const spec::Job& job, const Simulation& played);
 
 /// The mean over those drawn steps, seconds: what a run takes of a job whose own step is only the
 /// one in the middle. Of a job whose documents are alike its step.

@@ -91,7 +91,7 @@ void add_detail(const spec::Job& job, const SimulateOptions& options, Simulation
   if (options.most_kernels > 0) keep_windows(run, options.most_kernels);
 }
 
-base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const run::Power& power) {
+Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const run::Power& power) {
   PhaseCost batch;
   if (job.conditions.run.eval_batches > 0) {
     ERGOMETER_ASSIGN(const run::Run evaluation, simulate(evaluation_of(job), {.intervals = false}));
@@ -103,8 +103,8 @@ base::Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const r
 }
 
 /// Plays the plan and fills all but what needs spans.
-base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
-                        const Planned& planned, Simulation& result) {
+Result<void> play(const spec::Job& job, const SimulateOptions& options, const Planned& planned,
+                  Simulation& result) {
   const bool events = options.engine == EngineKind::kEvents;
   const std::vector<int64_t> sampled = events ? played_ranks(options) : std::vector<int64_t>{};
   const std::span<const double> one_clock(&planned.costs.reference_clock_hz, 1);
@@ -150,13 +150,13 @@ base::Result<void> play(const spec::Job& job, const SimulateOptions& options,
 
 }  // namespace
 
-base::Result<Simulation> simulate_in_full(const spec::Job& given, const SimulateOptions& options) {
+Result<Simulation> simulate_in_full(const spec::Job& given, const SimulateOptions& options) {
   spec::Job job = given;
   ERGOMETER_TRY(tell_deviation(job));
   const bool sweeps = options.engine == EngineKind::kSweep;
   Simulation result;
   ERGOMETER_ASSIGN(Planned planned, play_planned(job, sweeps && !options.whole_step,
-                                                 [&](const Planned& it) -> base::Result<bool> {
+                                                 [&](const Planned& it) -> Result<bool> {
                                                    result = {};
                                                    ERGOMETER_TRY(play(job, options, it, result));
                                                    return result.timeline.steady;
@@ -187,7 +187,7 @@ SimulateOptions one_rank_a_stage(const spec::Job& job) {
   return options;
 }
 
-base::Result<run::Run> simulate(const spec::Job& job, const SimulateOptions& options) {
+Result<run::Run> simulate(const spec::Job& job, const SimulateOptions& options) {
   ERGOMETER_ASSIGN(Simulation result, simulate_in_full(job, options));
   return std::move(result.run);
 }

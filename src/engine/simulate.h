@@ -48,9 +48,9 @@ struct Simulation : Planned {
 /// Predicts one step of a job: lowers and plans it, prices it, runs it, and fills the Run (all but
 /// `job_json`, which the report writes). Whether the job fits in memory is part of the answer; the
 /// step is simulated all the same.
-base::Result<run::Run> simulate(const spec::Job& job, const SimulateOptions& options);
+Result<run::Run> simulate(const spec::Job& job, const SimulateOptions& options);
 
 /// The same, with everything in between.
-base::Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options);
+Result<Simulation> simulate_in_full(const spec::Job& job, const SimulateOptions& options);
 
 }  // namespace ergometer::engine

@@ -28,8 +28,8 @@ spec::Job without_latency(spec::Job job) {
 }
 
 /// Prices of kernels that need no launch, on a host that needs no time.
-base::Result<cost::CostTable> launch_free_costs(const spec::Job& job, const Simulation& from,
-                                                std::span<const cost::CostModel> models) {
+Result<cost::CostTable> launch_free_costs(const spec::Job& job, const Simulation& from,
+                                          std::span<const cost::CostModel> models) {
   cost::CostTable costs = cost::price_plan(models, from.plan, job);
   ERGOMETER_TRY(cost::degrade_links(job, from.plan, costs));
   static_cast<cost::HostCosts&>(costs) = {};
@@ -95,7 +95,7 @@ double mean_end_s(const Timeline& timeline) {
 
 }  // namespace
 
-base::Result<Untaxed> Untaxed::make(const spec::Job& job, Simulation& simulation) {
+Result<Untaxed> Untaxed::make(const spec::Job& job, Simulation& simulation) {
   Untaxed untaxed(job, simulation);
   ERGOMETER_ASSIGN(untaxed.models_, cost::models_of_groups(job));
   ERGOMETER_ASSIGN(untaxed.launch_free_models_, cost::models_of_groups(without_latency(job)));

@@ -30,7 +30,7 @@ class Untaxed {
  public:
   /// `simulation` of `job`; kept by reference, as the job is, and written whole where a folded plan
   /// does not tell a step.
-  static base::Result<Untaxed> make(const spec::Job& job, Simulation& simulation);
+  static Result<Untaxed> make(const spec::Job& job, Simulation& simulation);
 
   double step_s(const Without& without);
   /// Names of the operators that ranks wait for each other in, in order of the program.

@@ -54,25 +54,24 @@ std::string reason_for(const Format* format, std::string_view text) {
 }
 
 /// The traces of a Run into which such were imported. `name` is what messages call the file.
-base::Result<Traces> traces_of_run(const std::string& path, const std::string& name) {
+Result<Traces> traces_of_run(const std::string& path, const std::string& name) {
   auto run = run::read_run(path);
   if (!run)
     return tl::unexpected(
         base::Error{run.error().kind, name + run.error().message.substr(path.size())});
   if (run->traces.empty() && run->graphs.empty())
-    return base::input_error(
-        fmt::format("{}: is a {} Run, which holds no traces", name, run->source));
+    return input_error("{}: is a {} Run, which holds no traces", name, run->source);
   return Traces{std::move(run->traces), std::move(run->graphs), {}, std::move(run->dropped)};
 }
 
-base::Result<Traces> traces_of_nsys(const std::string& path, const std::string& name) {
+Result<Traces> traces_of_nsys(const std::string& path, const std::string& name) {
   run::Database db(path, run::Database::Access::kRead);
   ERGOMETER_ASSIGN(std::vector<run::RankTrace> ranks, read_nsys(db, name));
   return Traces{std::move(ranks), {}, {}, {}};
 }
 
 /// A Run's telemetry; nothing where it has none.
-base::Result<std::optional<run::DeviceLog>> log_of_run(const std::string& path) {
+Result<std::optional<run::DeviceLog>> log_of_run(const std::string& path) {
   auto log = run::read_device_log(path);
   if (!log && log.error().kind == base::ErrorKind::kMissing)
     return tl::unexpected(std::move(log).error());
@@ -81,7 +80,7 @@ base::Result<std::optional<run::DeviceLog>> log_of_run(const std::string& path) 
   return *std::move(log);
 }
 
-base::Result<bool> has_gpu_metrics(const std::string& path, const std::string& name) {
+Result<bool> has_gpu_metrics(const std::string& path, const std::string& name) {
   run::Database db(path, run::Database::Access::kRead);
   const bool has = db.has_table("GPU_METRICS");
   if (!db.ok() && db.fault() == base::ErrorKind::kMissing)
@@ -91,7 +90,7 @@ base::Result<bool> has_gpu_metrics(const std::string& path, const std::string& n
 
 }  // namespace
 
-base::Result<Held> FileReader::read() {
+Result<Held> FileReader::read() {
   if (const auto done = read_input(); !done) {
     if (input_.named) return tl::unexpected(done.error());
     drop(input_.path, done.error().message);
@@ -99,12 +98,12 @@ base::Result<Held> FileReader::read() {
   return std::move(held_);
 }
 
-base::Result<void> FileReader::read_input() {
+Result<void> FileReader::read_input() {
   ERGOMETER_ASSIGN(const auto file, open_file(input_.path));
   return read(*file, input_.path, 0);
 }
 
-base::Result<void> FileReader::read(ByteSource& source, const std::string& name, int layer) {
+Result<void> FileReader::read(ByteSource& source, const std::string& name, int layer) {
   PeekSource peeked(source);
   ERGOMETER_ASSIGN(const std::string_view head, peeked.peek(kHeadBytes));
   if (head.empty())
@@ -124,8 +123,7 @@ base::Result<void> FileReader::read(ByteSource& source, const std::string& name,
              : read_packed_database(peeked, name);
 }
 
-base::Result<void> FileReader::read_archive(ByteSource& source, const std::string& name,
-                                            int layer) {
+Result<void> FileReader::read_archive(ByteSource& source, const std::string& name, int layer) {
   TarReader tar(source, name);
   for (;;) {
     ERGOMETER_ASSIGN(const std::optional<std::string> entry, tar.next());
@@ -137,13 +135,12 @@ base::Result<void> FileReader::read_archive(ByteSource& source, const std::strin
   if (tar.cut_off()) drop(name, "the archive is cut off");
   if (!with_traces_ || !input_.named || !held_.empty()) return {};
   const auto& dropped = held_.traces.dropped;
-  return base::input_error(
-      fmt::format("{}: holds no trace{}", name,
-                  dropped.empty() ? "" : fmt::format(" ({})", dropped.back().reason)));
+  return input_error("{}: holds no trace{}", name,
+                     dropped.empty() ? "" : fmt::format(" ({})", dropped.back().reason));
 }
 
-base::Result<void> FileReader::read_plain(PeekSource& source, std::string_view head,
-                                          const std::string& name) {
+Result<void> FileReader::read_plain(PeekSource& source, std::string_view head,
+                                    const std::string& name) {
   const bool wide = is_wide(head);
   const Format* format = wide ? nullptr : format_of(head);
   if (const auto reader = reader_of<ReadTraces>(format)) return take_traces(reader, source, name);
@@ -170,8 +167,8 @@ base::Result<void> FileReader::read_plain(PeekSource& source, std::string_view h
   return {};
 }
 
-base::Result<void> FileReader::take_traces(ReadTraces reader, ByteSource& source,
-                                           const std::string& name) {
+Result<void> FileReader::take_traces(ReadTraces reader, ByteSource& source,
+                                     const std::string& name) {
   if (!with_traces_) return {};
   ERGOMETER_ASSIGN(Traces traces, reader(source, name));
   held_.traces.add(std::move(traces));
@@ -179,28 +176,27 @@ base::Result<void> FileReader::take_traces(ReadTraces reader, ByteSource& source
 }
 
 /// Where telemetry alone is asked for, what is none is passed over.
-base::Result<void> FileReader::refuse(const std::string& name, std::string_view why) {
+Result<void> FileReader::refuse(const std::string& name, std::string_view why) {
   if (!with_traces_) return {};
-  return base::input_error(fmt::format("{}: {}", name, why));
+  return input_error("{}: {}", name, why);
 }
 
 void FileReader::add_log(const std::string& name, bool cut_off,
-                         std::function<base::Result<void>(LogBuilder&)> part) {
+                         std::function<Result<void>(LogBuilder&)> part) {
   held_.logs.push_back({name, std::move(part), input_.named && name == input_.path, cut_off});
 }
 
-base::Result<void> FileReader::read_packed_database(ByteSource& source, const std::string& name) {
+Result<void> FileReader::read_packed_database(ByteSource& source, const std::string& name) {
   ERGOMETER_ASSIGN(TemporaryFile file, TemporaryFile::of(source, name));
   if (source.cut_off())
-    return base::input_error(
-        fmt::format("{}: the packed data is cut off; half an SQLite file cannot be read", name));
+    return input_error("{}: the packed data is cut off; half an SQLite file cannot be read", name);
   const auto kept = std::make_shared<TemporaryFile>(std::move(file));
   return read_database(kept->path(), name, kept);
 }
 
 /// A Run's telemetry, or what Nsight Systems sampled. Whether there may be traces beside.
-base::Result<bool> FileReader::take_logs(const std::string& path, const std::string& name,
-                                         bool is_run, const std::shared_ptr<TemporaryFile>& kept) {
+Result<bool> FileReader::take_logs(const std::string& path, const std::string& name, bool is_run,
+                                   const std::shared_ptr<TemporaryFile>& kept) {
   if (!is_run) {
     ERGOMETER_ASSIGN(const bool sampled, has_gpu_metrics(path, name));
     if (sampled)
@@ -214,14 +210,14 @@ base::Result<bool> FileReader::take_logs(const std::string& path, const std::str
   if (!log) return true;
   add_log(name, false, [log = *std::move(log)](LogBuilder& to) mutable {
     to.add_log(std::move(log));
-    return base::Result<void>();
+    return Result<void>();
   });
   return run::has_traces(path);
 }
 
 /// A Run, or else an export of Nsight Systems.
-base::Result<void> FileReader::read_database(const std::string& path, const std::string& name,
-                                             const std::shared_ptr<TemporaryFile>& kept) {
+Result<void> FileReader::read_database(const std::string& path, const std::string& name,
+                                       const std::shared_ptr<TemporaryFile>& kept) {
   const size_t had = held_.logs.size();
   ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
   ERGOMETER_ASSIGN(const bool more, take_logs(path, name, is_run, kept));

@@ -28,7 +28,7 @@ struct Input {
 /// so they are read one after the other.
 struct LogPart {
   std::string file;
-  std::function<base::Result<void>(LogBuilder&)> read;
+  std::function<Result<void>(LogBuilder&)> read;
   bool named = false;    ///< a file by itself that the user named: its errors are his
   bool cut_off = false;  ///< the packed data ends too early
 };
@@ -52,22 +52,22 @@ class FileReader {
 
   /// Input errors: what the user named is broken or of no kind that is read. Any other such file
   /// is counted as dropped.
-  base::Result<Held> read();
+  Result<Held> read();
 
  private:
-  base::Result<void> read_input();
-  base::Result<void> read(ByteSource& source, const std::string& name, int layer);
-  base::Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
-  base::Result<void> read_packed_database(ByteSource& source, const std::string& name);
-  base::Result<void> read_database(const std::string& path, const std::string& name,
-                                   const std::shared_ptr<TemporaryFile>& kept = nullptr);
-  base::Result<bool> take_logs(const std::string& path, const std::string& name, bool is_run,
-                               const std::shared_ptr<TemporaryFile>& kept);
-  base::Result<void> read_plain(PeekSource& source, std::string_view head, const std::string& name);
-  base::Result<void> take_traces(ReadTraces reader, ByteSource& source, const std::string& name);
-  base::Result<void> refuse(const std::string& name, std::string_view why);
+  Result<void> read_input();
+  Result<void> read(ByteSource& source, const std::string& name, int layer);
+  Result<void> read_archive(ByteSource& source, const std::string& name, int layer);
+  Result<void> read_packed_database(ByteSource& source, const std::string& name);
+  Result<void> read_database(const std::string& path, const std::string& name,
+                             const std::shared_ptr<TemporaryFile>& kept = nullptr);
+  Result<bool> take_logs(const std::string& path, const std::string& name, bool is_run,
+                         const std::shared_ptr<TemporaryFile>& kept);
+  Result<void> read_plain(PeekSource& source, std::string_view head, const std::string& name);
+  Result<void> take_traces(ReadTraces reader, ByteSource& source, const std::string& name);
+  Result<void> refuse(const std::string& name, std::string_view why);
   void add_log(const std::string& name, bool cut_off,
-               std::function<base::Result<void>(LogBuilder&)> part);
+               std::function<Result<void>(LogBuilder&)> part);
   void drop(const std::string& name, const std::string& message);
 
   const Input& input_;

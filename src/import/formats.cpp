@@ -27,7 +27,7 @@ void put(run::WorkGraph graph, Traces& traces) {
 
 /// What a reader returns, be it a trace, several or a graph, as Traces.
 template <auto kRead>
-base::Result<Traces> traces_by(ByteSource& source, const std::string& file) {
+Result<Traces> traces_by(ByteSource& source, const std::string& file) {
   ERGOMETER_ASSIGN(auto found, kRead(source, file));
   Traces traces;
   put(std::move(found), traces);
@@ -58,10 +58,10 @@ bool begins(std::string_view start) {
 constexpr char kZip[] = "PK\x03\x04", kBzip2[] = "BZh", kXz[] = "\xfd\x37zXZ",
                kKernels[] = "kernel_name,";
 
-base::Result<void> refuse_headerless(std::string_view, LogBuilder& log) {
-  return base::input_error(log.file() +
-                           ":1: found a row of readings, allowed: the header first (nvidia-smi "
-                           "writes it unless told noheader)");
+Result<void> refuse_headerless(std::string_view, LogBuilder& log) {
+  return input_error(log.file() +
+                     ":1: found a row of readings, allowed: the header first (nvidia-smi "
+                     "writes it unless told noheader)");
 }
 
 constexpr auto kFormats = std::to_array<Format>({

@@ -21,9 +21,9 @@ enum class Form : uint8_t { kAny, kText, kJson, kBinary };
 Form form_of(std::string_view text);
 
 /// Reads telemetry: the whole text of the file that `log.file()` names.
-using ReadLog = base::Result<void> (*)(std::string_view text, LogBuilder& log);
+using ReadLog = Result<void> (*)(std::string_view text, LogBuilder& log);
 /// Reads traces and graphs, of any size. `file` is what messages call it.
-using ReadTraces = base::Result<Traces> (*)(ByteSource& source, const std::string& file);
+using ReadTraces = Result<Traces> (*)(ByteSource& source, const std::string& file);
 
 /// A kind of file. One that is known and not read has no reader; its name says what to do instead.
 struct Format {

@@ -49,7 +49,7 @@ void drop_earlier_jobs(std::vector<Input>& inputs, std::vector<run::Dropped>& dr
   });
 }
 
-base::Result<void> list_folder(const std::string& folder, size_t of, std::vector<Input>& inputs) {
+Result<void> list_folder(const std::string& folder, size_t of, std::vector<Input>& inputs) {
   std::vector<std::string> paths;
   std::error_code error;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
@@ -58,20 +58,19 @@ base::Result<void> list_folder(const std::string& folder, size_t of, std::vector
     if (at->is_regular_file(ignored) && !is_hidden(at->path().string()))
       paths.push_back(at->path().string());
   }
-  if (error)
-    return base::input_error(fmt::format("{}: cannot be read: {}", folder, error.message()));
-  if (paths.empty()) return base::input_error(fmt::format("{}: the folder holds no files", folder));
+  if (error) return input_error("{}: cannot be read: {}", folder, error.message());
+  if (paths.empty()) return input_error("{}: the folder holds no files", folder);
   std::ranges::sort(paths);
   for (std::string& path : paths) inputs.push_back({std::move(path), of, false});
   return {};
 }
 
 /// The files at `paths`, of folders all to the bottom in the order of their names.
-base::Result<std::vector<Input>> list_inputs(const std::vector<std::string>& paths,
-                                             std::vector<run::Dropped>& dropped) {
+Result<std::vector<Input>> list_inputs(const std::vector<std::string>& paths,
+                                       std::vector<run::Dropped>& dropped) {
   std::vector<Input> inputs;
   for (size_t of = 0; of < paths.size(); ++of) {
-    if (paths[of].empty()) return base::input_error("an empty text is no file name");
+    if (paths[of].empty()) return input_error("an empty text is no file name");
     ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(paths[of]));
     if (type == fs::file_type::directory) {
       ERGOMETER_TRY(list_folder(paths[of], of, inputs));
@@ -195,7 +194,7 @@ void leave_out(std::vector<run::FlightDump>& dumps, std::vector<run::Dropped>& d
 }
 
 /// A broken file among others does not keep them from being read.
-base::Result<void> read_logs(std::vector<LogPart> parts, LogBuilder& log) {
+Result<void> read_logs(std::vector<LogPart> parts, LogBuilder& log) {
   for (LogPart& part : parts) {
     log.begin_file(part.file);
     if (part.cut_off) log.drop("the packed data is cut off");
@@ -212,7 +211,7 @@ class Joining {
   explicit Joining(const TelemetryOptions& options) : log_(options), dumps_(options.dumps) {}
 
   Traces& traces() { return all_.traces; }
-  base::Result<void> add(Held held, size_t path) {
+  Result<void> add(Held held, size_t path) {
     if (!dumps_) leave_out(held.traces.dumps, held.traces.dropped);
     if (!held.logs.empty() || !held.traces.dumps.empty()) telling_.insert(path);
     files_ += held.logs.size();
@@ -221,7 +220,7 @@ class Joining {
     return read_logs(std::move(held.logs), log_);
   }
   /// An error where there is no trace and one of the paths holds no telemetry either.
-  base::Result<void> check(const std::vector<std::string>& paths) const;
+  Result<void> check(const std::vector<std::string>& paths) const;
   Recorded finish();
 
  private:
@@ -232,14 +231,14 @@ class Joining {
   std::set<size_t> telling_;  ///< paths that hold telemetry
 };
 
-base::Result<void> Joining::check(const std::vector<std::string>& paths) const {
+Result<void> Joining::check(const std::vector<std::string>& paths) const {
   size_t mute = 0;
   while (telling_.contains(mute)) ++mute;
   if (!all_.traces.empty() || mute == paths.size()) return {};
   const auto& dropped = all_.traces.dropped;
-  return base::input_error(fmt::format(
+  return input_error(
       "{}: holds no trace{}", paths[mute],
-      dropped.empty() ? "" : fmt::format("; {}: {}", dropped[0].file, dropped[0].reason)));
+      dropped.empty() ? "" : fmt::format("; {}: {}", dropped[0].file, dropped[0].reason));
 }
 
 Recorded Joining::finish() {
@@ -256,11 +255,11 @@ Recorded Joining::finish() {
   return std::move(all_);
 }
 
-base::Result<Recorded> read_all(const std::vector<std::string>& paths,
-                                const TelemetryOptions& options, size_t threads, bool traces) {
+Result<Recorded> read_all(const std::vector<std::string>& paths, const TelemetryOptions& options,
+                          size_t threads, bool traces) {
   Joining joining(options);
   ERGOMETER_ASSIGN(const std::vector<Input> inputs, list_inputs(paths, joining.traces().dropped));
-  std::vector<base::Result<Held>> results(inputs.size());
+  std::vector<Result<Held>> results(inputs.size());
   base::parallel_for(inputs.size(), threads, [&](size_t i) {
     results[i] = FileReader(inputs[i], traces, inputs.size() < threads).read();
   });
@@ -274,13 +273,13 @@ base::Result<Recorded> read_all(const std::vector<std::string>& paths,
 
 }  // namespace
 
-base::Result<Recorded> read_recorded(const std::vector<std::string>& paths,
-                                     const TelemetryOptions& options, size_t threads) {
+Result<Recorded> read_recorded(const std::vector<std::string>& paths,
+                               const TelemetryOptions& options, size_t threads) {
   return read_all(paths, options, threads, true);
 }
 
-base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
-                                       const TelemetryOptions& options) {
+Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
+                                 const TelemetryOptions& options) {
   ERGOMETER_ASSIGN(Recorded recorded, read_all(paths, options, 1, false));
   return std::move(recorded.telemetry);
 }

@@ -37,11 +37,11 @@ struct Recorded {
 ///
 /// Input errors: a broken file (file, line, column, found, allowed); a path that holds nothing of
 /// this or cannot be read.
-base::Result<Recorded> read_recorded(const std::vector<std::string>& paths,
-                                     const TelemetryOptions& options, size_t threads);
+Result<Recorded> read_recorded(const std::vector<std::string>& paths,
+                               const TelemetryOptions& options, size_t threads);
 
 /// The telemetry alone; there need not be any.
-base::Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
-                                       const TelemetryOptions& options);
+Result<Telemetry> read_telemetry(const std::vector<std::string>& paths,
+                                 const TelemetryOptions& options);
 
 }  // namespace ergometer::importer

@@ -20,14 +20,14 @@ namespace {
 using Said = std::map<std::string, std::string>;
 
 /// What a file says of the settings that are expected of it, or why it is refused.
-Said read_of(const base::Result<Reading>& reading, const Said& expected) {
+Said read_of(const Result<Reading>& reading, const Said& expected) {
   if (!reading) return {{"error", reading.error().message}};
   Said found;
   for (const auto& [name, value] : expected) found[name] = said(*reading, name);
   return found;
 }
 
-std::string refusal(const base::Result<Reading>& reading) {
+std::string refusal(const Result<Reading>& reading) {
   return reading ? "" : reading.error().message;
 }
 

@@ -17,9 +17,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 using spec::kMostRanks;
 
 constexpr int kDeepestManifest = 32, kMostNodes = 100'000;
@@ -75,22 +72,21 @@ class Manifest {
   Result<Reading> reading() {
     if (!error_.empty()) return input_error(error_);
     if (gpus_ == 0)
-      return input_error(fmt::format(
-          "{}: no container has nvidia.com/gpu or amd.com/gpu among its limits", file_));
+      return input_error("{}: no container has nvidia.com/gpu or amd.com/gpu among its limits",
+                         file_);
     if (programs_.empty())
       return input_error(
-          fmt::format("{}:{}: the containers with GPUs have no command: what their image runs is "
-                      "not known here",
-                      file_, gpus_line_));
+          "{}:{}: the containers with GPUs have no command: what their image runs is "
+          "not known here",
+          file_, gpus_line_);
     ERGOMETER_ASSIGN(Reading reading, read_started_programs(programs_, file_, context_));
     // Without a number of nodes the command says how many it starts in its own pod.
     const auto* said = reading.settings.find("gpus");
     const bool all = said == nullptr || said->text == std::to_string(gpus_);
     if (!all && (says_nodes_ || said->text != std::to_string(gpus_of_pod_)))
-      return input_error(
-          fmt::format("{}:{}: {} {} GPUs, and its command starts {}; make both the same", file_,
-                      gpus_line_, says_nodes_ ? "the manifest has" : "a pod has",
-                      says_nodes_ ? gpus_ : gpus_of_pod_, said->text));
+      return input_error("{}:{}: {} {} GPUs, and its command starts {}; make both the same", file_,
+                         gpus_line_, says_nodes_ ? "the manifest has" : "a pod has",
+                         says_nodes_ ? gpus_ : gpus_of_pod_, said->text);
     reading.settings.set("gpus", std::to_string(gpus_),
                          {fmt::format("{}:{}", file_, gpus_line_), "limits x replicas"});
     reading.open.erase("gpus");
@@ -315,8 +311,7 @@ Result<Reading> parse_kubernetes(const std::string& text, const std::string& fil
     for (const YAML::Node& document : documents) manifest.keep_config_map(document);
     for (const YAML::Node& document : documents) manifest.read(document);
   } catch (const YAML::Exception& problem) {
-    return input_error(
-        fmt::format("{}:{}: not valid YAML: {}", file, problem.mark.line + 1, problem.msg));
+    return input_error("{}:{}: not valid YAML: {}", file, problem.mark.line + 1, problem.msg);
   }
   return manifest.reading();
 }

@@ -11,7 +11,7 @@ namespace ergometer::intake {
 /// launcher's), followed as a script is; how many GPUs there are from limits, replicas and
 /// parallelism. Refused: a manifest without GPUs or commands, several jobs, a command that says
 /// another number of GPUs.
-base::Result<Reading> parse_kubernetes(const std::string& text, const std::string& file,
-                                       const ScriptContext& context = {});
+Result<Reading> parse_kubernetes(const std::string& text, const std::string& file,
+                                 const ScriptContext& context = {});
 
 }  // namespace ergometer::intake

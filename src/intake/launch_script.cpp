@@ -22,9 +22,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr ArgumentKnowledge kMegatron = {megatron_reads, megatron_switch};
 
 bool is_flag_word(const ShellText& word) { return word.text.starts_with("--"); }
@@ -101,16 +98,15 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
   if (launches.size() > 1 && are_one_job(launches, run)) launches.resize(1);
   if (launches.size() == 1) return std::move(launches.front());
   if (launches.empty())
-    return input_error(
-        fmt::format("{}: no job is started at line {}", run.session.name, context.line));
+    return input_error("{}: no job is started at line {}", run.session.name, context.line);
   if (std::ranges::all_of(launches, [&](const Launch& launch) {
         return launch.line == launches.front().line && launch.depends_on.empty();
       }))
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} is started {} times with other words: {}, and {}; keep one of them alone",
         run.session.where(launches.front().line), launches.front().name, launches.size(),
         words_lacking_in(launches.back(), launches.front()),
-        words_lacking_in(launches.front(), launches.back())));
+        words_lacking_in(launches.front(), launches.back()));
   std::string message =
       fmt::format("{}: starts {} different jobs", run.session.name, launches.size());
   constexpr size_t kMostNamed = 4;
@@ -118,8 +114,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
     message += fmt::format("{}{} ({})", i == 0 ? ": " : ", ", launches[i].name,
                            run.session.where(launches[i].line));
   if (!launches.back().depends_on.empty())
-    return input_error(
-        fmt::format("{}; which one depends on {}", message, launches.back().depends_on));
+    return input_error("{}; which one depends on {}", message, launches.back().depends_on);
   return input_error(message + "; --script-line N takes the one that is started there");
 }
 
@@ -155,9 +150,9 @@ Result<void> check_once(const std::vector<Argument>& arguments) {
   for (const Argument& argument : arguments) {
     const auto [it, is_new] = seen.emplace(argument.name, &argument);
     if (!is_new && it->second->list != argument.list && megatron_reads(argument.name))
-      return input_error(fmt::format(
+      return input_error(
           "{}: --{} is given twice, {} and {} ({}), and no command says which one holds",
-          argument.where, argument.name, argument.value, it->second->value, it->second->where));
+          argument.where, argument.name, argument.value, it->second->value, it->second->where);
   }
   return {};
 }
@@ -167,8 +162,8 @@ Result<void> check_no_loose_lines(const ShellRun& run) {
   for (const ShellCommand& command : run.commands)
     if (!command.words.empty() && is_flag_word(command.words.front()))
       return input_error(
-          fmt::format("{}: {} stands alone: does the line before it lack a backslash at its end?",
-                      run.session.where(command.line), command.words.front().text));
+          "{}: {} stands alone: does the line before it lack a backslash at its end?",
+          run.session.where(command.line), command.words.front().text);
   return {};
 }
 
@@ -239,8 +234,8 @@ Result<void> check_scripts_are_here(const ShellRun& run) {
   for (const ShellCommand& command : run.commands) {
     const auto inner = inner_shell(command.words);
     if (inner && !inner->is_text && !inner->text.empty())
-      return input_error(fmt::format("{}: runs {}, which is not here; put it beside the script",
-                                     run.session.where(command.line), inner->text));
+      return input_error("{}: runs {}, which is not here; put it beside the script",
+                         run.session.where(command.line), inner->text);
   }
   return {};
 }
@@ -251,8 +246,8 @@ Result<void> check_shell(const std::string& text, const std::string& file) {
   for (const char* shell : {"zsh", "csh", "tcsh", "fish"})
     for (const char* before : {"/", " "})
       if (first.starts_with("#!") && first.find(std::string(before) + shell) != first.npos)
-        return input_error(fmt::format(
-            "{}:1: a script of {}; allowed: of bash or sh, which are followed", file, shell));
+        return input_error("{}:1: a script of {}; allowed: of bash or sh, which are followed", file,
+                           shell);
   return {};
 }
 
@@ -281,16 +276,16 @@ std::string program_named_in(std::string line) {
 Result<void> check_hides_no_program(const std::string& text, const ShellRun& run,
                                     const std::string& file) {
   if (const std::string& missing = run.state.missing_source; !missing.empty())
-    return input_error(fmt::format(
+    return input_error(
         "{}: reads {}, which is not here, and starts no program besides; put it beside the script",
-        file, missing));
+        file, missing);
   const std::vector<std::string> lines = base::split(text, '\n');
   for (size_t i = 0; i < lines.size(); ++i)
     if (const std::string program = program_named_in(lines[i]); !program.empty())
-      return input_error(fmt::format(
+      return input_error(
           "{}:{}: {} is started by a text that another program runs, which is not followed; give "
           "a script that holds that command itself",
-          file, i + 1, program));
+          file, i + 1, program);
   return {};
 }
 
@@ -302,31 +297,31 @@ Result<Reading> read_loose(const std::string& script, const ShellRun& run, const
   for (const ShellCommand& command : run.commands)
     for (const char* launcher : {"torchrun", "deepspeed", "accelerate"})
       if (command.words.front().text == launcher)
-        return input_error(fmt::format("{}: {} starts no Python program",
-                                       run.session.where(command.line), launcher));
+        return input_error("{}: {} starts no Python program", run.session.where(command.line),
+                           launcher);
   std::vector<ShellText> words = loose_words(run);
   for (const std::string& word : context.more) words.push_back({word, 0});
   if (words.empty() && run.session.exit_line > 0)
-    return input_error(fmt::format(
+    return input_error(
         "{}: starts no program, and exits at {} (--script-args gives it arguments, --env "
         "variables)",
-        file, run.session.where(run.session.exit_line)));
+        file, run.session.where(run.session.exit_line));
   for (const ShellCommand& command : run.commands)
     if (const std::string& program = command.words.front().text;
         words.empty() && program.starts_with("python"))
       return input_error(
-          fmt::format("{}: {} runs Python text, which is not read; give the command that it starts",
-                      run.session.where(command.line), program));
+          "{}: {} runs Python text, which is not read; give the command that it starts",
+          run.session.where(command.line), program);
   if (words.empty())
-    return input_error(fmt::format(
-        "{}: holds no arguments; expected a launch script or --name value pairs", file));
+    return input_error("{}: holds no arguments; expected a launch script or --name value pairs",
+                       file);
   ERGOMETER_TRY(check_hides_no_program(script, run, file));
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments, arguments_of(words, run, kMegatron));
   ERGOMETER_TRY(check_once(arguments));
   if (std::ranges::none_of(arguments,
                            [](const Argument& argument) { return megatron_reads(argument.name); }))
-    return input_error(fmt::format("{}: starts no training program that is known here; {} is none",
-                                   file, words.front().text));
+    return input_error("{}: starts no training program that is known here; {} is none", file,
+                       words.front().text);
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, file));
   add_loose_gpus(arguments, reading);
   open_loose_gpus(run, reading);
@@ -385,22 +380,21 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
   if (!programs.empty()) set_batch_of_environment(run);
   std::vector<Launch> launches = launches_of(run);
   if (launches.empty())
-    return input_error(fmt::format("{}: none of the programs that it starts trains a model", name));
+    return input_error("{}: none of the programs that it starts trains a model", name);
   return read_launch(std::move(launches), run, context);
 }
 
 Result<std::vector<std::string>> shell_words_of(const std::string& text) {
   ERGOMETER_ASSIGN(const ShellRun run, run_shell("words " + text, "words", {}));
   if (!run.session.unset.empty())
-    return input_error(fmt::format("\"{}\" names ${}, which is not set; write its value", text,
-                                   *run.session.unset.begin()));
+    return input_error("\"{}\" names ${}, which is not set; write its value", text,
+                       *run.session.unset.begin());
   std::vector<std::string> words;
   if (run.commands.size() == 1)
     for (size_t i = 1; i < run.commands.front().words.size(); ++i) {
       words.push_back(run.commands.front().words[i].text);
       if (ShellUnknowns::in(words.back()))
-        return input_error(
-            fmt::format("\"{}\" holds what only a running shell knows; write its value", text));
+        return input_error("\"{}\" holds what only a running shell knows; write its value", text);
     }
   return words;
 }

@@ -14,8 +14,8 @@ namespace ergometer::intake {
 /// that it starts; or a file of arguments alone, or one of Megatron-LM's test files. Refused,
 /// naming the line: what cannot be told without the cluster and counts, several different jobs,
 /// none.
-base::Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
-                                          const ScriptContext& context = {});
+Result<Reading> parse_launch_script(const std::string& text, const std::string& file,
+                                    const ScriptContext& context = {});
 
 /// A program as somebody started it.
 struct StartedProgram {
@@ -26,17 +26,16 @@ struct StartedProgram {
 };
 /// The job of programs that a script really started; inner shells (`srun bash -c ...`) are
 /// followed. `name` is what messages call the script.
-base::Result<Reading> read_started_programs(const std::vector<StartedProgram>& programs,
-                                            const std::string& name, const ScriptContext& context);
+Result<Reading> read_started_programs(const std::vector<StartedProgram>& programs,
+                                      const std::string& name, const ScriptContext& context);
 
 /// A text parted into words as bash does, nothing expanded but quotes.
-base::Result<std::vector<std::string>> shell_words_of(const std::string& text);
+Result<std::vector<std::string>> shell_words_of(const std::string& text);
 
 /// The same from text for Megatron-LM's arguments; leftovers by name.
-base::Result<spec::Settings> parse_megatron_arguments(const std::string& text,
-                                                      const std::string& file,
-                                                      std::vector<std::string>& ignored);
-base::Result<spec::Settings> read_megatron_arguments(const std::string& path,
-                                                     std::vector<std::string>& ignored);
+Result<spec::Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
+                                                std::vector<std::string>& ignored);
+Result<spec::Settings> read_megatron_arguments(const std::string& path,
+                                               std::vector<std::string>& ignored);
 
 }  // namespace ergometer::intake

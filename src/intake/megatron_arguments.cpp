@@ -19,8 +19,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
 using spec::Origin;
 using spec::SettingInfo;
 using spec::SettingKind;
@@ -69,8 +67,8 @@ class ArgumentReader {
 
   Result<void> read(const Argument& argument) {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
-      return input_error(fmt::format("{}: --{} depends on {}", argument.where,
-                                     dashed(argument.name), argument.unknown));
+      return input_error("{}: --{} depends on {}", argument.where, dashed(argument.name),
+                         argument.unknown);
     if (mixes_layers(argument) && mixture_.empty())
       mixture_ = fmt::format("{}: --{}", argument.where, dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
@@ -134,10 +132,10 @@ class ArgumentReader {
       const Settings::Value* layers = settings_.find("recompute_num_layers");
       if (layers == nullptr) return {};
       if (granularity->origin.key != "--checkpoint-activations")
-        return input_error(fmt::format(
+        return input_error(
             "{}: {} {} without --recompute-method, which Megatron-LM asks for: block computes that "
             "many layers of a stage again, uniform all, with a checkpoint every so many",
-            layers->origin.text, layers->origin.key, layers->text));
+            layers->origin.text, layers->origin.key, layers->text);
       settings_.set("recompute_method", "uniform", Origin(granularity->origin));
     }
     return {};
@@ -195,8 +193,8 @@ class ArgumentReader {
     const std::string found = argument.value.empty()
                                   ? "found nothing"
                                   : fmt::format("found \"{}\"", argument.value.substr(0, 60));
-    return input_error(fmt::format("{}: --{}: {}; allowed: {}", argument.where,
-                                   dashed(argument.name), found, allowed));
+    return input_error("{}: --{}: {}; allowed: {}", argument.where, dashed(argument.name), found,
+                       allowed);
   }
 
   /// Of DeepSpeed's fork, whose mixtures differ in what is not said.
@@ -235,8 +233,8 @@ class ArgumentReader {
         {{"noop_layers", "layers that do nothing"}, {"tp_2d", "tensors split in two directions"}});
     for (const Other& it : kOthers)
       if (it.name == argument.name)
-        return input_error(fmt::format("{}: --{}: {} are not modelled", argument.where,
-                                       dashed(argument.name), it.says));
+        return input_error("{}: --{}: {} are not modelled", argument.where, dashed(argument.name),
+                           it.says);
     return {};
   }
 
@@ -349,8 +347,8 @@ class ArgumentReader {
     for (const std::string& word : base::split(argument.list, ','))
       if (word != argument.value)
         return input_error(
-            fmt::format("{}: --{}: found \"{}\", another one for some layers; allowed: one for all",
-                        argument.where, dashed(argument.name), argument.list.substr(0, 60)));
+            "{}: --{}: found \"{}\", another one for some layers; allowed: one for all",
+            argument.where, dashed(argument.name), argument.list.substr(0, 60));
     return {};
   }
 
@@ -418,16 +416,16 @@ class ArgumentReader {
     take_patched_words();
     for (const char* name : {"num_layers", "hidden_size", "num_attention_heads"})
       if (!model_.contains(name))
-        return input_error(fmt::format(
-            "{}: --{} is missing, but other sizes of the model are given", file_, dashed(name)));
+        return input_error("{}: --{} is missing, but other sizes of the model are given", file_,
+                           dashed(name));
     const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
     if (vocabulary > 0 && padded_vocabulary_.empty() && !deepspeed_) note_vocabulary(vocabulary);
     if (!model_.contains("vocab_size")) {
       if (vocabulary == 0)
         return input_error(
-            fmt::format("{}: --vocab-size is missing, and the vocabulary of {} is not known; for a "
-                        "launch script --script-adds \"--vocab-size N\" says it",
-                        first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_));
+            "{}: --vocab-size is missing, and the vocabulary of {} is not known; for a "
+            "launch script --script-adds \"--vocab-size N\" says it",
+            first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_);
       model_["vocab_size"] = vocabulary;
     }
     finish_experts();

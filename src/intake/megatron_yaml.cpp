@@ -17,8 +17,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
-
 /// What a bool of a configuration is called on Megatron-LM's command line when it is false.
 struct Negation {
   std::string_view name, argument;
@@ -177,13 +175,12 @@ Result<Reading> parse_primus(const std::string& text, const std::string& file,
   for (const auto& [key, value] : values)
     if (key.starts_with("modules.") && key.ends_with(".framework") && module.empty())
       module = key.substr(0, key.rfind('.') + 1);
-  if (module.empty())
-    return base::input_error(fmt::format("{}: modules: no module with a framework", file));
+  if (module.empty()) return input_error("{}: modules: no module with a framework", file);
   const spec::FlatValue& framework = values.find(module + "framework")->second;
   if (framework.text != "megatron")
-    return base::input_error(fmt::format(
+    return input_error(
         "{}:{}: {}framework: found \"{}\"; allowed: megatron (torchtitan's own TOML can be read)",
-        file, framework.line, module, framework.text));
+        file, framework.line, module, framework.text);
   const std::string overrides = module + "overrides.";
   ArgumentLines lines;
   for (const auto& [key, value] : values)

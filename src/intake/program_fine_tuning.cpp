@@ -8,8 +8,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
-
 constexpr ArgumentKnowledge kArguments = {fine_tuning_reads, fine_tuning_switch};
 
 bool is_recipe(std::string_view word) { return word.ends_with(".yaml") || word.ends_with(".yml"); }

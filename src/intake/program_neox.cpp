@@ -8,8 +8,6 @@
 
 namespace ergometer::intake {
 
-using base::Result;
-
 std::vector<ShellText> ProgramReader::neox_files() const {
   const bool own = launch_.name == "deepy.py";
   std::vector<ShellText> files;
@@ -49,8 +47,7 @@ Result<Reading> ProgramReader::neox() const {
   }
   const std::string where = run_.session.where(launch_.line);
   if (files.empty())
-    return base::input_error(
-        fmt::format("{}: {} is given no configuration file", where, launch_.name));
+    return input_error("{}: {} is given no configuration file", where, launch_.name);
   ERGOMETER_ASSIGN(Reading reading, parse_neox(files));
   const BatchRequest& batch = run_.session.batch;
   if (launch_.gpus > 0 || reading.settings.find("gpus") != nullptr) return reading;

@@ -26,9 +26,9 @@ bool trainer_reads(std::string_view name);
 class ProgramReader {
  public:
   ProgramReader(const Launch& launch, const ShellRun& run);
-  base::Result<Reading> read();
+  Result<Reading> read();
   /// Refused: what counts and is not known in a file that the script wrote.
-  static base::Result<void> check_read(const Reading& reading);
+  static Result<void> check_read(const Reading& reading);
 
  private:
   bool has(std::string_view name) const { return base::contains(names_, name); }
@@ -46,76 +46,74 @@ class ProgramReader {
   bool is_megatron() const;
   /// A file that the script wrote, or one that is here. What is not known in it is a number that
   /// nobody writes, which `check_read` looks for in what counts.
-  base::Result<std::string> text_of(const std::string& path, int line, std::string_view what) const;
+  Result<std::string> text_of(const std::string& path, int line, std::string_view what) const;
   int line_of(std::string_view name) const;
-  base::Result<void> check_known(const Argument& argument) const;
-  base::Result<Reading> torchtitan();
+  Result<void> check_known(const Argument& argument) const;
+  Result<Reading> torchtitan();
   /// `--module llama3 --config llama3_8b`: a function of the module's registry in Python.
-  base::Result<Reading> torchtitan_function(const std::string& module, const std::string& config,
-                                            const spec::FlatYaml& overrides) const;
+  Result<Reading> torchtitan_function(const std::string& module, const std::string& config,
+                                      const spec::FlatYaml& overrides) const;
   /// NeMo 2's `nemo llm pretrain --factory llama3_8b trainer.devices=4`.
-  base::Result<Reading> nemo_recipe() const;
+  Result<Reading> nemo_recipe() const;
   /// Hydra: a file of --config-path and --config-name, and words like model.micro_batch_size=4.
-  base::Result<Reading> nemo();
+  Result<Reading> nemo();
   /// What accelerate is told: by its words before its file, by that before its environment.
-  base::Result<Reading> accelerate() const;
+  Result<Reading> accelerate() const;
   /// The launcher's file, the program's own (`configuration`), then its arguments.
-  base::Result<Reading> trainer(std::optional<Reading> file, FileForm form,
-                                std::optional<TrainerProgram> program);
+  Result<Reading> trainer(std::optional<Reading> file, FileForm form,
+                          std::optional<TrainerProgram> program);
   /// The program's own text, of a module as well, and what it is started with.
   std::string own_path() const;
-  base::Result<std::string> own_text() const;
+  Result<std::string> own_text() const;
   PythonStart own_start() const;
   /// Where the program's own text is known: what it tells the Trainer.
-  base::Result<std::optional<TrainerProgram>> own_program() const;
+  Result<std::optional<TrainerProgram>> own_program() const;
   /// The front end of the Trainer that the program is.
   TrainerKind trainer_kind() const;
   /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
   /// DeepSpeed-Chat does of --zero_stage and --offload.
-  base::Result<void> read_own_deepspeed(const std::vector<Argument>& arguments,
-                                        Reading& files) const;
+  Result<void> read_own_deepspeed(const std::vector<Argument>& arguments, Reading& files) const;
   /// `llamafactory-cli train job.yaml`, `python -m axolotl.cli.train job.yml`, `sft.py --config
   /// recipe.yaml`; nothing where no file says how a model is trained.
-  base::Result<std::optional<Reading>> configuration(FileForm& form);
+  Result<std::optional<Reading>> configuration(FileForm& form);
   /// The files behind GPT-NeoX's program, from the folder of deepy.py's -d; it needs no ".yml".
   std::vector<ShellText> neox_files() const;
   /// The GPUs of the hosts that its launcher is told of; 0: not known.
   int64_t neox_gpus() const;
   /// GPT-NeoX takes all files behind its program as one.
-  base::Result<Reading> neox() const;
+  Result<Reading> neox() const;
   /// Refused: a word key=value of which the value is not known, unless the key changes nothing.
-  base::Result<void> check_word(const ShellText& word, std::string_view framework) const;
+  Result<void> check_word(const ShellText& word, std::string_view framework) const;
   /// `composer train.py FILE key=value ...`; nothing where no file is LLM Foundry's.
-  base::Result<std::optional<Reading>> foundry() const;
+  Result<std::optional<Reading>> foundry() const;
   /// The framework of intake/config/fine_tuning.h that the program is of; empty: none.
   bool learns_from_its_answers() const;
   std::string_view fine_tuning_program() const;
-  base::Result<spec::FlatYaml> fine_tuning_words() const;
-  base::Result<Reading> fine_tuning(std::string_view framework) const;
+  Result<spec::FlatYaml> fine_tuning_words() const;
+  Result<Reading> fine_tuning(std::string_view framework) const;
   /// `tune run RECIPE --config FILE key=value ...`
-  base::Result<Reading> torchtune() const;
+  Result<Reading> torchtune() const;
   /// What a file finds in its program's environment.
   ScriptContext context() const;
   /// Axolotl's file with the options behind it, which are named as its keys.
-  base::Result<Reading> parse_axolotl_program(const std::string& text,
-                                              const std::string& path) const;
+  Result<Reading> parse_axolotl_program(const std::string& text, const std::string& path) const;
   /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
   /// cutoff_len=1024`.
-  base::Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;
+  Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;
   /// A DeepSpeed file that the script wrote, in place of its name in LLaMA-Factory's or Axolotl's.
-  base::Result<void> add_written_deepspeed(const std::string& text, const std::string& path,
-                                           spec::FlatYaml& overrides) const;
+  Result<void> add_written_deepspeed(const std::string& text, const std::string& path,
+                                     spec::FlatYaml& overrides) const;
   /// Primus' file with Megatron-LM's words behind it, which go before.
-  base::Result<Reading> primus(Reading file) const;
+  Result<Reading> primus(Reading file) const;
   /// Refused: words that make another job beside a file that is not known to give way to them.
-  base::Result<void> check_beside_file(FileForm form) const;
-  base::Result<Reading> megatron();
+  Result<void> check_beside_file(FileForm form) const;
+  Result<Reading> megatron();
   /// The words of ms-swift, and those of its --config file that they leave open.
-  base::Result<std::vector<Argument>> swift_arguments() const;
+  Result<std::vector<Argument>> swift_arguments() const;
   /// ms-swift's `swift sft`, which is the Trainer under other words.
-  base::Result<Reading> swift() const;
+  Result<Reading> swift() const;
   /// Its `megatron sft`, which is Megatron-LM with true and false.
-  base::Result<Reading> megatron_swift() const;
+  Result<Reading> megatron_swift() const;
   /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
   static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading);
 

@@ -21,9 +21,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr ArgumentKnowledge kAllMayCount = {[](std::string_view) { return true; },
                                             [](std::string_view) { return false; }};
 

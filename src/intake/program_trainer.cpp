@@ -20,9 +20,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_device_train_batch_size",
                                                                       "per_gpu_train_batch_size",
                                                                       "gradient_accumulation_steps",
@@ -93,14 +90,14 @@ Result<Reading> ProgramReader::accelerate() const {
     const bool idle = classify("accelerate", key, "").kind == Leftover::Kind::kNoEffect;
     const bool of_section = base::contains(key, ".") || key == "mixed_precision";
     if (value == "(nothing)" && of_section && !idle)
-      return input_error(fmt::format("{}: --{}: found nothing; allowed: a value",
-                                     run_.session.where(word.line), name));
+      return input_error("{}: --{}: found nothing; allowed: a value", run_.session.where(word.line),
+                         name);
     if (key.empty() || value == "(nothing)" || idle) continue;
     if (!ShellUnknowns::in(value))
       values[key] = {value, -1, run_.session.where(word.line)};
     else if (!key.starts_with("num_"))  // how many GPUs: the launch says why they are not known
-      return input_error(fmt::format("{}: --{} depends on {}", run_.session.where(word.line), name,
-                                     run_.session.unknowns.reason(value)));
+      return input_error("{}: --{} depends on {}", run_.session.where(word.line), name,
+                         run_.session.unknowns.reason(value));
   }
   if (values.empty()) return Reading();
   // Written by the script, DeepSpeed's file lies nowhere yet.
@@ -230,15 +227,15 @@ Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& argu
   };
   const auto stage = find("zero_stage");
   if (stage == arguments.end())
-    return input_error(fmt::format(
+    return input_error(
         "{}: --deepspeed without a file: {} makes its own configuration, which is not known "
         "here; --script-adds \"--deepspeed FILE.json\" says one",
-        run_.session.where(line_of("deepspeed")), launch_.name));
+        run_.session.where(line_of("deepspeed")), launch_.name);
   ERGOMETER_TRY(check_known(*stage));
   const auto number = base::parse_integer(stage->value);
   if (!number || *number < 0 || *number > 3)
-    return input_error(fmt::format("{}: --zero_stage: found \"{}\"; allowed: 0, 1, 2 or 3",
-                                   stage->where, stage->value));
+    return input_error("{}: --zero_stage: found \"{}\"; allowed: 0, 1, 2 or 3", stage->where,
+                       stage->value);
   spec::Settings& settings = files.settings;
   settings.set("zero", stage->value, {stage->where, "--zero_stage"});
   if (const auto offload = find("offload"); offload != arguments.end())
@@ -283,8 +280,8 @@ Result<Reading> ProgramReader::parse_llama_factory(const std::string& text,
       continue;
     }
     if (trainer_reads(key))
-      return input_error(fmt::format("{}: {} depends on {}", run_.session.where(word.line), key,
-                                     run_.session.unknowns.reason(value)));
+      return input_error("{}: {} depends on {}", run_.session.where(word.line), key,
+                         run_.session.unknowns.reason(value));
   }
   ERGOMETER_TRY(add_written_deepspeed(text, path, overrides));
   return parse_trainer_file(text, path, overrides);

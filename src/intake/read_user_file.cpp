@@ -1,7 +1,5 @@
 #include "intake/read_user_file.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -33,8 +31,6 @@
 
 namespace ergometer::intake {
 namespace {
-
-using base::Result;
 
 constexpr std::string_view kReadable =
     "a job file, a model's config.json, DeepSpeed's JSON, arguments of the Hugging Face Trainer "
@@ -339,8 +335,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
     case FileForm::kRunFile: return parse_run_file(text, file, context);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);
-    case FileForm::kForeign:
-      return base::input_error(fmt::format("{}: is {}", file, what_foreign(text, file)));
+    case FileForm::kForeign: return input_error("{}: is {}", file, what_foreign(text, file));
     case FileForm::kNone: break;
   }
   // What is no YAML, or a list in place of a configuration, has a message of its own.
@@ -357,11 +352,10 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
       text.find_first_of('[') < text.find_first_of('{'))
     return read_config(text, file);
   if (file.ends_with(".py"))
-    return base::input_error(fmt::format(
+    return input_error(
         "{}: is a Python program without TrainingArguments or adapters, which is not read; {}",
-        file, what_python_writes(text)));
-  return base::input_error(
-      fmt::format("{}: is none of the files that can be read: {}", file, kReadable));
+        file, what_python_writes(text));
+  return input_error("{}: is none of the files that can be read: {}", file, kReadable);
 }
 
 }  // namespace
@@ -371,10 +365,10 @@ Result<Reading> parse_user_file(const std::string& text, const std::string& file
   ERGOMETER_ASSIGN(Reading reading, read_by_form(text, file, context));
   for (const auto& [name, value] : reading.settings.all())
     if (base::contains(value.text, "${"))
-      return base::input_error(
-          fmt::format("{}: {}: what \"{}\" stands for is not known here; write "
-                      "the value in its place, or set variables with --env",
-                      value.origin.text, value.origin.key, value.text));
+      return input_error(
+          "{}: {}: what \"{}\" stands for is not known here; write "
+          "the value in its place, or set variables with --env",
+          value.origin.text, value.origin.key, value.text);
   return reading;
 }
 

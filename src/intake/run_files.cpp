@@ -14,9 +14,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 /// How many GPUs a file asks for, and where; 0: it does not say.
 struct Asked {
   int64_t gpus = 0;
@@ -120,9 +117,9 @@ Result<void> take_gpus(const Asked& asked, Reading& reading) {
   const auto* said = reading.settings.find("gpus");
   if (said != nullptr && said->text != std::to_string(asked.gpus))
     return input_error(
-        fmt::format("{}: {} GPUs are asked for, and the command starts {}; make both "
-                    "the same",
-                    asked.where, asked.gpus, said->text));
+        "{}: {} GPUs are asked for, and the command starts {}; make both "
+        "the same",
+        asked.where, asked.gpus, said->text);
   reading.settings.set("gpus", std::to_string(asked.gpus), {asked.where, asked.key});
   reading.open.erase("gpus");
   return {};

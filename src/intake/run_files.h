@@ -11,7 +11,7 @@ namespace ergometer::intake {
 /// `resources.accelerators`, `envs`), a run of MosaicML's mcli (`command`, `compute.gpus`, and
 /// `parameters`, which lie as /mnt/config/parameters.yaml beside the command). The command is
 /// followed as a script is. Refused: one that starts another number of GPUs than is asked for.
-base::Result<Reading> parse_run_file(const std::string& text, const std::string& file,
-                                     const ScriptContext& context = {});
+Result<Reading> parse_run_file(const std::string& text, const std::string& file,
+                               const ScriptContext& context = {});
 
 }  // namespace ergometer::intake

@@ -33,9 +33,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr ArgumentKnowledge kOfMegatron = {megatron_reads, megatron_switch};
 /// torchtitan's words are all settings of its file.
 constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
@@ -79,19 +76,19 @@ Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
   if (learns_from_its_answers())
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} is a loop of generation and training (reinforcement learning), which is not "
         "modelled; the training step of its actor alone can be predicted: give its model and batch "
         "as options (`ergometer simulate --help`)",
-        run_.session.where(launch_.line), launch_.name));
+        run_.session.where(launch_.line), launch_.name);
   if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
   if (launch_.foreign == "NeMo 2") return nemo_recipe();
   if (!launch_.foreign.empty())
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} is a program of {}, which is not read; give the job's sizes as options "
         "(`ergometer simulate --help`), or as Megatron-LM's or the Hugging Face Trainer's "
         "arguments",
-        run_.session.where(launch_.line), launch_.name, launch_.foreign));
+        run_.session.where(launch_.line), launch_.name, launch_.foreign);
   if (is_swift(launch_))
     return base::contains(launch_.program, "megatron") ? megatron_swift() : swift();
   if (is_tune(launch_)) return torchtune();
@@ -128,31 +125,30 @@ Result<Reading> ProgramReader::read() {
   const auto unknown = std::ranges::find_if(
       launch_.arguments, [](const ShellText& word) { return ShellUnknowns::in(word.text); });
   if (!trains(launch_) && unknown != launch_.arguments.end())
-    return input_error(fmt::format("{}: the arguments of {} depend on {}",
-                                   run_.session.where(launch_.line), launch_.name,
-                                   run_.session.unknowns.reason(unknown->text)));
+    return input_error("{}: the arguments of {} depend on {}", run_.session.where(launch_.line),
+                       launch_.name, run_.session.unknowns.reason(unknown->text));
   if (!trains(launch_))
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} is started with arguments of which none says how a model is trained; programs "
         "that are known: Megatron-LM's and its relatives', those on the Hugging Face Trainer, "
         "torchtitan, NeMo 1, LLaMA-Factory, Axolotl",
-        run_.session.where(launch_.line), launch_.name));
+        run_.session.where(launch_.line), launch_.name);
   if (!is_megatron())
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} is no program that is known here, and its arguments are not Megatron-LM's; "
         "known: "
         "Megatron-LM's and its relatives', those on the Hugging Face Trainer, torchtitan, NeMo "
         "1, "
         "LLaMA-Factory, Axolotl; give the job's sizes as options (`ergometer simulate --help`)",
-        run_.session.where(launch_.line), launch_.name));
+        run_.session.where(launch_.line), launch_.name);
   return megatron();
 }
 
 Result<void> ProgramReader::check_read(const Reading& reading) {
   for (const auto& [name, value] : reading.settings.all())
     if (base::contains(value.text, kUnknownNumber))
-      return input_error(fmt::format("{}: {}: what the script writes there is not known here",
-                                     value.origin.text, value.origin.key));
+      return input_error("{}: {}: what the script writes there is not known here",
+                         value.origin.text, value.origin.key);
   return {};
 }
 
@@ -183,8 +179,8 @@ Result<std::string> ProgramReader::text_of(const std::string& path, int line,
         unknown && !here.empty())
       return base::read_file(here, spec::kLargestWritten);
     if (unknown)
-      return input_error(fmt::format("{}: {}: {} depends on {}", where, what, path,
-                                     run_.session.unknowns.reason(*written)));
+      return input_error("{}: {}: {} depends on {}", where, what, path,
+                         run_.session.unknowns.reason(*written));
     std::string text;
     for (size_t at = 0; at < written->size(); ++at) {
       if ((*written)[at] == '\x01') {
@@ -197,12 +193,10 @@ Result<std::string> ProgramReader::text_of(const std::string& path, int line,
     return text;
   }
   if (ShellUnknowns::in(path))
-    return input_error(
-        fmt::format("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path)));
+    return input_error("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path));
   const std::string found = file_beside(path, run_.session.files.front());
   if (found.empty())
-    return input_error(
-        fmt::format("{}: {}: {} is not here; put it beside the script", where, what, path));
+    return input_error("{}: {}: {} is not here; put it beside the script", where, what, path);
   return base::read_file(found, spec::kLargestWritten);
 }
 
@@ -214,8 +208,7 @@ int ProgramReader::line_of(std::string_view name) const {
 
 Result<void> ProgramReader::check_known(const Argument& argument) const {
   if (argument.unknown.empty()) return {};
-  return input_error(
-      fmt::format("{}: --{} depends on {}", argument.where, argument.name, argument.unknown));
+  return input_error("{}: --{} depends on {}", argument.where, argument.name, argument.unknown);
 }
 
 Result<Reading> ProgramReader::torchtitan() {
@@ -239,9 +232,9 @@ Result<Reading> ProgramReader::torchtitan() {
   if (path.empty() && !config.empty()) return torchtitan_function(module, config, overrides);
   if (path.empty())
     return input_error(
-        fmt::format("{}: {} without --job.config_file: which file it takes is not "
-                    "known here",
-                    run_.session.where(launch_.line), launch_.name));
+        "{}: {} without --job.config_file: which file it takes is not "
+        "known here",
+        run_.session.where(launch_.line), launch_.name);
   ERGOMETER_ASSIGN(const std::string text,
                    text_of(path, line_of("job.config_file"), "--job.config_file"));
   return parse_torchtitan(text, path, overrides);
@@ -253,10 +246,10 @@ Result<Reading> ProgramReader::torchtitan_function(const std::string& module,
   const std::string file = fmt::format("torchtitan/models/{}/config_registry.py", module);
   const auto text = text_of(file, line_of("config"), "--config");
   if (!text)
-    return input_error(fmt::format(
+    return input_error(
         "{}: --config {} is a function of {}, which is not here; put it there beside the script, "
         "or give --model and the job's sizes as options",
-        run_.session.where(line_of("config")), config, file));
+        run_.session.where(line_of("config")), config, file);
   ERGOMETER_ASSIGN(spec::FlatYaml values, torchtitan_registry(*text, file, module, config));
   return read_torchtitan(std::move(values), file, overrides);
 }
@@ -284,15 +277,15 @@ Result<Reading> ProgramReader::nemo_recipe() const {
     }
     // `trainer.num_nodes*=2` multiplies what the recipe says.
     if (std::string_view("*+-/").find(word[equals - 1]) != std::string_view::npos)
-      return input_error(fmt::format("{}: {} changes what the recipe says, which is not known here",
-                                     run_.session.where(line), word));
+      return input_error("{}: {} changes what the recipe says, which is not known here",
+                         run_.session.where(line), word);
     recipe.values[word.substr(0, equals)] = {value, -1, run_.session.where(line)};
   }
   if (recipe.name.empty() || ShellUnknowns::in(recipe.name) || base::contains(recipe.name, "("))
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} takes its job from a recipe in Python, of which the name is read alone "
         "(--factory NAME); it can be read as the YAML that nemo_run writes (--to-yaml FILE)",
-        recipe.where, launch_.name));
+        recipe.where, launch_.name);
   return read_named_recipe(recipe, run_.session.name);
 }
 
@@ -322,13 +315,13 @@ Result<Reading> ProgramReader::nemo() {
     overrides[key] = {next, word.line, run_.session.where(word.line)};
   }
   if (name.empty() && has_any({"recipe", "config_file"}))
-    return input_error(fmt::format(
+    return input_error(
         "{}: {} takes its job from a recipe in Python, which is not read; give the configuration "
         "that Megatron-Bridge writes of it as YAML",
-        run_.session.where(launch_.line), launch_.name));
+        run_.session.where(launch_.line), launch_.name);
   if (name.empty())
-    return input_error(fmt::format("{}: {} without --config-name: its own file is not known here",
-                                   run_.session.where(launch_.line), launch_.name));
+    return input_error("{}: {} without --config-name: its own file is not known here",
+                       run_.session.where(launch_.line), launch_.name);
   if (!name.ends_with(".yaml")) name += ".yaml";
   const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
   Result<std::string> text = input_error("");
@@ -351,17 +344,16 @@ Result<Reading> ProgramReader::nemo() {
         it = overrides.erase(it);
         continue;
       }
-      return input_error(fmt::format("{}: {} depends on {}", run_.session.where(value.line), key,
-                                     run_.session.unknowns.reason(value.text)));
+      return input_error("{}: {} depends on {}", run_.session.where(value.line), key,
+                         run_.session.unknowns.reason(value.text));
     }
     value.line %= kLinesOfFile;
     ++it;
   }
   for (const char* section : {"model", "trainer"})
     if (const auto left = choices.find(section); left != choices.end())
-      return input_error(
-          fmt::format("{}: {}={} chooses a file of a group that {} has not in its defaults",
-                      run_.session.where(line), section, left->second, name));
+      return input_error("{}: {}={} chooses a file of a group that {} has not in its defaults",
+                         run_.session.where(line), section, left->second, name);
   if (!composed.empty()) composed["~defaults"] = {};
   for (const auto& [key, value] : overrides) composed[key] = value;
   return parse_nemo_1(*text, name, context(), composed);
@@ -411,9 +403,9 @@ Result<void> ProgramReader::check_beside_file(FileForm form) const {
   for (size_t i = 0; i < names_.size(); ++i)
     if (megatron_reads(names_[i]) || trainer_reads(names_[i]))
       return input_error(
-          fmt::format("{}: --{} beside the file of {} is not read; put it into "
-                      "the file",
-                      run_.session.where(launch_.arguments[i].line), names_[i], launch_.name));
+          "{}: --{} beside the file of {} is not read; put it into "
+          "the file",
+          run_.session.where(launch_.arguments[i].line), names_[i], launch_.name);
   return {};
 }
 
@@ -423,8 +415,8 @@ Result<void> ProgramReader::check_word(const ShellText& word, std::string_view f
   const bool idle =
       !ShellUnknowns::in(key) && classify(framework, key, "").kind == Leftover::Kind::kNoEffect;
   if (idle) return {};
-  return input_error(fmt::format("{}: a word of {} depends on {}", run_.session.where(word.line),
-                                 launch_.name, run_.session.unknowns.reason(word.text)));
+  return input_error("{}: a word of {} depends on {}", run_.session.where(word.line), launch_.name,
+                     run_.session.unknowns.reason(word.text));
 }
 
 Result<std::optional<Reading>> ProgramReader::foundry() const {
@@ -466,8 +458,8 @@ Result<Reading> ProgramReader::torchtune() const {
     if (const auto count = counts.find(names_[i]); count != counts.end()) {
       const auto number = base::parse_integer(value);
       if (!number || *number < 1 || *number > spec::kMostRanks)
-        return input_error(fmt::format("{}: --{}: found \"{}\"; allowed: a whole number", where,
-                                       names_[i], value));
+        return input_error("{}: --{}: found \"{}\"; allowed: a whole number", where, names_[i],
+                           value);
       count->second = *number;
     }
     if (names_[i] == "config") path = value;
@@ -475,9 +467,9 @@ Result<Reading> ProgramReader::torchtune() const {
       overrides[word.text.substr(0, equals)] = {value, 0, run_.session.where(word.line)};
   }
   if (!path.ends_with(".yaml"))
-    return input_error(fmt::format(
+    return input_error(
         "{}: --config {} is torchtune's own file, which is not here; `tune cp {} FILE` writes it",
-        where, path, path));
+        where, path, path);
   ERGOMETER_ASSIGN(const std::string text, text_of(path, launch_.line, "--config"));
   ERGOMETER_ASSIGN(Reading reading, parse_torchtune(text, path, overrides));
   reading.settings.set("gpus", std::to_string(counts["nnodes"] * counts["nproc_per_node"]),
@@ -495,9 +487,8 @@ ScriptContext ProgramReader::context() const {
 Result<Reading> ProgramReader::megatron() {
   for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
     if (base::contains(launch_.program, other))
-      return input_error(
-          fmt::format("{}: {} trains no decoder of text alone, which is all that is modelled",
-                      run_.session.where(launch_.line), launch_.name));
+      return input_error("{}: {} trains no decoder of text alone, which is all that is modelled",
+                         run_.session.where(launch_.line), launch_.name);
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));

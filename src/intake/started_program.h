@@ -15,6 +15,6 @@ bool trains(const Launch& launch);
 /// their file and what overrides it, others by a file that intake/read_user_file.h knows. Files may
 /// have been written by the script itself. Refused, naming the line: a file that is not here, and
 /// what counts and is not known.
-base::Result<Reading> read_program(const Launch& launch, const ShellRun& run);
+Result<Reading> read_program(const Launch& launch, const ShellRun& run);
 
 }  // namespace ergometer::intake

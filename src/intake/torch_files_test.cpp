@@ -14,7 +14,7 @@ namespace {
 
 using Kind = Leftover::Kind;
 
-std::string error_of(const base::Result<Reading>& reading) {
+std::string error_of(const Result<Reading>& reading) {
   return reading ? "" : reading.error().message;
 }
 

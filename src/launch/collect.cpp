@@ -18,7 +18,6 @@ namespace ergometer::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using base::Result;
 
 /// The files of an attempt that end so, in the order of their nodes.
 std::vector<std::string> files_of(const std::string& attempt, std::string_view ending) {

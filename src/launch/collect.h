@@ -63,7 +63,7 @@ struct Collection {
 /// run's nodes (as `ergometer merge`) with its training log into `runs/NNN/measured.run`, and holds
 /// that against its prediction. An input error: no folder of ours, a prediction that cannot be
 /// read. What is broken of a run is a note of it.
-base::Result<Collection> collect(const std::string& folder, size_t threads);
+Result<Collection> collect(const std::string& folder, size_t threads);
 
 std::string collection_text(const Collection& collection);
 std::string collection_json(const Collection& collection);

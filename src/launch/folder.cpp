@@ -19,14 +19,13 @@ namespace ergometer::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using base::Result;
 
 constexpr size_t kLargestTextFile = size_t{1} << 31;
 /// The user may edit these.
 constexpr std::array<std::string_view, 2> kUsersFiles = {"hosts.txt", "settings.sh"};
 
 tl::unexpected<base::Error> io_error(const std::string& path, const std::error_code& error) {
-  return base::input_error(fmt::format("{}: {}", path, error.message()));
+  return input_error("{}: {}", path, error.message());
 }
 
 std::vector<TextFile> text_files(const Plan& plan) {
@@ -95,11 +94,11 @@ Result<Written> same(const std::string& folder, const std::string& draft) {
       written.edited.push_back(file);
       continue;
     }
-    return base::input_error(fmt::format(
+    return input_error(
         "{0}: is there already and {1}, which is not what would be written ({2}); give another "
         "--out, or remove it",
         folder, there ? "holds another " + file : "has no " + file,
-        there ? "other jobs, options or version" : "another folder"));
+        there ? "other jobs, options or version" : "another folder");
   }
   return written;
 }

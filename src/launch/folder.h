@@ -18,6 +18,6 @@ struct Written {
 /// starts it. It appears whole or not at all. The same plan gives the same bytes; a folder that is
 /// there with other files in place of these is refused and left alone. What runs left in it counts
 /// for nothing here.
-base::Result<Written> write_folder(const Plan& plan, const std::string& path);
+Result<Written> write_folder(const Plan& plan, const std::string& path);
 
 }  // namespace ergometer::launch

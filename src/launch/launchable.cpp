@@ -1,15 +1,11 @@
 #include "launch/launchable.h"
 
-#include <fmt/format.h>
-
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/torchtitan.h"
 
 namespace ergometer::launch {
 
-using base::input_error;
-using base::Result;
 using spec::Job;
 
 Result<void> check_launchable(const Job& job) {
@@ -17,8 +13,7 @@ Result<void> check_launchable(const Job& job) {
     return input_error(
         "launch starts pre-training alone: inference and LoRA need a checkpoint to start from");
   if (job.model.vision != nullptr)
-    return input_error(
-        fmt::format("launch writes jobs of text alone; {} has a vision tower", job.model.name));
+    return input_error("launch writes jobs of text alone; {} has a vision tower", job.model.name);
   if (!job.training.master_weights || job.training.moments != spec::Moments::kFp32)
     return input_error(
         "launch writes optimizers that keep parameters and moments in FP32; leave "

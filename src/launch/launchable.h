@@ -7,12 +7,12 @@
 namespace ergometer::launch {
 
 /// What no framework's script brings about; `launch` refuses it before anything else.
-base::Result<void> check_launchable(const spec::Job& job);
+Result<void> check_launchable(const spec::Job& job);
 
 /// That `launch` writes what a framework then runs as it is predicted: it neither refuses the job
 /// nor notes that the framework lays it out otherwise. The model is not looked at.
-base::Result<void> check_layout(Framework framework, const spec::Job& job);
+Result<void> check_layout(Framework framework, const spec::Job& job);
 /// That a framework can be told the model.
-base::Result<void> check_model(Framework framework, const spec::Model& model);
+Result<void> check_model(Framework framework, const spec::Model& model);
 
 }  // namespace ergometer::launch

@@ -1,7 +1,5 @@
 #include "launch/manifest.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -54,12 +52,12 @@ std::string manifest_json(const Plan& plan) {
   return json.take();
 }
 
-base::Result<Manifest> read_manifest(const std::string& folder) {
+Result<Manifest> read_manifest(const std::string& folder) {
   const std::string path = folder + "/manifest.json";
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error))
-    return base::input_error(fmt::format(
-        "{}: is no folder that `ergometer launch` wrote: it has no manifest.json", folder));
+    return input_error("{}: is no folder that `ergometer launch` wrote: it has no manifest.json",
+                       folder);
   constexpr size_t kMostBytes = 64 << 20;
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kMostBytes));
   try {
@@ -70,14 +68,14 @@ base::Result<Manifest> read_manifest(const std::string& folder) {
       manifest.runs.push_back({run.at("run"), run.at("job"), run.at("repeat"), run.at("nodes"),
                                run.at("gpus"), run.at("predicted_step_time_s")});
       if (!is_run_name(manifest.runs.back().name))
-        return base::input_error(
-            fmt::format("{}: runs: found \"{}\", allowed: a number such as "
-                        "\"001\"",
-                        path, manifest.runs.back().name));
+        return input_error(
+            "{}: runs: found \"{}\", allowed: a number such as "
+            "\"001\"",
+            path, manifest.runs.back().name);
     }
     return manifest;
   } catch (const nlohmann::json::exception& problem) {
-    return base::input_error(fmt::format("{}: is no manifest: {}", path, problem.what()));
+    return input_error("{}: is no manifest: {}", path, problem.what());
   }
 }
 

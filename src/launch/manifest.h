@@ -29,6 +29,6 @@ struct Manifest {
 std::string manifest_json(const Plan& plan);
 
 /// An input error: the folder has no manifest.json of ours.
-base::Result<Manifest> read_manifest(const std::string& folder);
+Result<Manifest> read_manifest(const std::string& folder);
 
 }  // namespace ergometer::launch

@@ -12,13 +12,13 @@ Arguments megatron_layout(const spec::Job& job);
 
 /// The arguments that describe the model. An input error: Megatron-LM's arguments cannot say this
 /// model.
-base::Result<Arguments> megatron_model(const spec::Model& model);
+Result<Arguments> megatron_model(const spec::Model& model);
 
 /// That Megatron-LM would take the job's arguments; an input error names what it would refuse.
-base::Result<void> megatron_check(const spec::Job& job);
+Result<void> megatron_check(const spec::Job& job);
 
 /// That Megatron-LM runs what it is told of a job as the job says.
-base::Result<void> megatron_same(const spec::Job& job);
+Result<void> megatron_same(const spec::Job& job);
 
 /// "--name value" lines with continuations, for a shell script or to be read.
 std::string megatron_text(const Arguments& arguments);

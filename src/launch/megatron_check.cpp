@@ -11,15 +11,13 @@
 namespace ergometer::launch {
 namespace {
 
-using base::input_error;
-using base::Result;
 using spec::Job;
 
 tl::unexpected<base::Error> refuses(std::string_view what) {
-  return input_error(fmt::format("Megatron-LM would refuse this job: {}", what));
+  return input_error("Megatron-LM would refuse this job: {}", what);
 }
 tl::unexpected<base::Error> megatron_cannot(std::string_view what) {
-  return input_error(fmt::format("Megatron-LM's pretrain_gpt.py has no argument for {}", what));
+  return input_error("Megatron-LM's pretrain_gpt.py has no argument for {}", what);
 }
 
 Result<void> check_pipeline(const Job& job) {

@@ -7,12 +7,10 @@
 namespace ergometer::launch {
 namespace {
 
-using base::Result;
 using spec::Model;
 
 tl::unexpected<base::Error> megatron_cannot(const Model& model, std::string_view what) {
-  return base::input_error(
-      fmt::format("{}: Megatron-LM's arguments cannot say a model with {}", model.name, what));
+  return input_error("{}: Megatron-LM's arguments cannot say a model with {}", model.name, what);
 }
 
 bool any_layer(const Model& model, bool (*is)(const spec::Layer&)) {

@@ -15,8 +15,8 @@ namespace ergometer::launch {
 namespace {
 
 /// What a launch script made of these arguments says.
-base::Result<spec::Job> read_back(const Arguments& layout, const Arguments& model, int64_t gpus,
-                                  const std::string& cluster, std::vector<std::string>& ignored) {
+Result<spec::Job> read_back(const Arguments& layout, const Arguments& model, int64_t gpus,
+                            const std::string& cluster, std::vector<std::string>& ignored) {
   ERGOMETER_ASSIGN(spec::Settings settings,
                    intake::parse_megatron_arguments(megatron_text(model) + megatron_text(layout),
                                                     "train.sh", ignored));

@@ -11,12 +11,11 @@
 namespace ergometer::launch {
 namespace {
 
-using base::Result;
 using spec::Job;
 using spec::Training;
 
 tl::unexpected<base::Error> nemo_cannot(std::string_view what) {
-  return base::input_error(fmt::format("NeMo's configuration cannot say {}", what));
+  return input_error("NeMo's configuration cannot say {}", what);
 }
 
 std::string activation_word(const spec::Model& model) {

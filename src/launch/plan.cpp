@@ -15,16 +15,13 @@
 namespace ergometer::launch {
 namespace {
 
-using base::Result;
-
 constexpr int64_t kFirstSeed = 1234;  ///< Megatron-LM's default
 
 /// Schedulers start as many processes on every node.
 Result<void> fills_its_nodes(const PlannedJob& planned) {
   const int64_t gpus = planned.job.gpus, node = planned.job.cluster.node.gpus;
   if (gpus <= node || gpus % node == 0) return {};
-  return base::input_error(
-      fmt::format("{}: {} GPUs leave a node of {} GPUs half used", planned.id, gpus, node));
+  return input_error("{}: {} GPUs leave a node of {} GPUs half used", planned.id, gpus, node);
 }
 
 Result<PlannedJob> plan_job(NamedJob named) {

@@ -59,7 +59,7 @@ struct Plan {
 /// Predicts every job and puts the runs in order: every job once, in random order, then every job
 /// once more, so that what drifts from hour to hour (heat of the room, neighbours) meets all jobs
 /// alike. An error: the first job that is none, does not fit (kNo) or that the framework refuses.
-base::Result<Plan> make_plan(std::vector<NamedJob> jobs, const PlanOptions& options);
+Result<Plan> make_plan(std::vector<NamedJob> jobs, const PlanOptions& options);
 
 /// "001", "1000": the run's name and folder below `runs`.
 std::string run_name(int64_t number);

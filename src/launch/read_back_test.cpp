@@ -19,7 +19,6 @@
 namespace ergometer::launch {
 namespace {
 
-using base::Result;
 using spec::Job;
 
 Result<spec::Settings> megatron_settings(const Job& job) {

@@ -1,7 +1,5 @@
 #include "launch/site.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -12,9 +10,6 @@
 
 namespace ergometer::launch {
 namespace {
-
-using base::input_error;
-using base::Result;
 
 constexpr std::array<std::string_view, 3> kRuntimes = {"pyxis", "apptainer", "docker"};
 
@@ -133,11 +128,10 @@ Result<void> check_slurm(const Site& site) {
   for (const auto& [what, text] :
        {std::pair("account", &site.account), std::pair("partition", &site.partition)})
     if (!text->empty() && !made_of(*text, "_.,-+@:"))
-      return input_error(
-          fmt::format("{}: found '{}', allowed: letters, digits and _.,-+@:", what, *text));
+      return input_error("{}: found '{}', allowed: letters, digits and _.,-+@:", what, *text);
   if (!site.time_limit.empty() && !is_time_limit(site.time_limit))
-    return input_error(
-        fmt::format("time limit: found '{}', allowed: MINUTES, [DAYS-]HH:MM:SS", site.time_limit));
+    return input_error("time limit: found '{}', allowed: MINUTES, [DAYS-]HH:MM:SS",
+                       site.time_limit);
   for (const std::string& argument : site.sbatch_arguments) {
     // sbatch takes a beginning for the whole name. `--wrap` runs another command in the script's
     // place, and what such a command holds is not ours to keep in a file.
@@ -148,14 +142,14 @@ Result<void> check_slurm(const Site& site) {
                             (name.size() > 3 && std::string_view("--wrap").starts_with(name)));
     if (!argument.starts_with("--") || argument.find_first_of("\n\r") != std::string::npos ||
         another)
-      return input_error(fmt::format(
+      return input_error(
           "sbatch_arguments: found '{}', allowed: one option of sbatch each, as --qos=high, and "
           "not --array or --wrap",
-          base::hide_passwords(argument)));
+          base::hide_passwords(argument));
     if (base::hide_passwords(argument) != argument)
-      return input_error(fmt::format(
+      return input_error(
           "sbatch_arguments: {} holds a password (user:password@), and would stand in a file",
-          base::hide_passwords(argument)));
+          base::hide_passwords(argument));
   }
   return {};
 }
@@ -163,7 +157,7 @@ Result<void> check_slurm(const Site& site) {
 Result<void> check_kubernetes(const Site& site) {
   const auto need = [](std::string_view what, const std::string& text) -> Result<void> {
     if (!text.empty()) return {};
-    return input_error(fmt::format("k8s: {} is missing", what));
+    return input_error("k8s: {} is missing", what);
   };
   ERGOMETER_TRY(need("a container image (--container)", site.container));
   ERGOMETER_TRY(
@@ -173,18 +167,16 @@ Result<void> check_kubernetes(const Site& site) {
   // A run's number, its hyphen and a pod's come behind it.
   constexpr size_t kLongestName = 50;
   if (site.name.size() > kLongestName)
-    return input_error(
-        fmt::format("name: found '{}', allowed: {} characters at most", site.name, kLongestName));
+    return input_error("name: found '{}', allowed: {} characters at most", site.name, kLongestName);
   if (std::isalpha(static_cast<unsigned char>(site.name.front())) == 0)
     return input_error(
-        fmt::format("name: found '{}', allowed: a lower-case letter first: a Service has that name",
-                    site.name));
+        "name: found '{}', allowed: a lower-case letter first: a Service has that name", site.name);
   for (const auto& [what, text] :
        {std::pair("namespace", &site.namespace_name), std::pair("name", &site.name),
         std::pair("volume_claim", &site.volume_claim)})
     if (!text->empty() && !is_label(*text))
-      return input_error(fmt::format(
-          "{}: found '{}', allowed: lower-case letters, digits and -, 63 at most", what, *text));
+      return input_error("{}: found '{}', allowed: lower-case letters, digits and -, 63 at most",
+                         what, *text);
   return {};
 }
 
@@ -213,10 +205,10 @@ Result<Secret> parse_secret(Scheduler scheduler, std::string_view text) {
   if (scheduler != Scheduler::kKubernetes) {
     // Not repeated: it may be the secret itself.
     if (reference)
-      return input_error(fmt::format(
+      return input_error(
           "{} has something behind it; allowed: the variable's name alone, whose value is taken "
           "from the environment of who submits",
-          secret.variable));
+          secret.variable);
     return secret;
   }
   const std::string_view behind = reference ? text.substr(equals + 1) : "";
@@ -224,24 +216,24 @@ Result<Secret> parse_secret(Scheduler scheduler, std::string_view text) {
   secret.secret = behind.substr(0, slash);
   secret.key = slash == std::string_view::npos ? "" : behind.substr(slash + 1);
   if (!is_label(secret.secret) || !made_of(secret.key, "-_."))
-    return input_error(fmt::format("{} does not name a Kubernetes Secret; allowed: {}=SECRET/KEY",
-                                   secret.variable, secret.variable));
+    return input_error("{} does not name a Kubernetes Secret; allowed: {}=SECRET/KEY",
+                       secret.variable, secret.variable);
   return secret;
 }
 
 Result<void> add_environment(const std::string& name, const std::string& value, Site& site) {
-  if (!is_variable(name)) return input_error(fmt::format("found '{}', allowed: NAME=VALUE", name));
+  if (!is_variable(name)) return input_error("found '{}', allowed: NAME=VALUE", name);
   if (sounds_secret(name))
-    return input_error(fmt::format(
+    return input_error(
         "{} looks like a secret, and its value would stand in a file; name it with --secret {}",
-        name, name));
+        name, name);
   if (base::hide_passwords(value) != value)
-    return input_error(fmt::format(
+    return input_error(
         "{}: its value holds a password (user:password@), and would stand in a file; name it with "
         "--secret {}",
-        name, name));
+        name, name);
   if (value.find_first_of("\n\r") != std::string::npos)
-    return input_error(fmt::format("{}: its value has several lines", name));
+    return input_error("{}: its value has several lines", name);
   site.environment[name] = value;
   return {};
 }
@@ -285,17 +277,16 @@ Result<void> read_site(const std::string& path, Site& site) {
 
 Result<void> check_site(const Site& site) {
   if (!made_of(site.name, "_.-"))
-    return input_error(
-        fmt::format("name: found '{}', allowed: letters, digits and _.-", site.name));
+    return input_error("name: found '{}', allowed: letters, digits and _.-", site.name);
   if (site.torchrun.empty()) return input_error("torchrun: found nothing, allowed: a command");
   for (const std::string* text : {&site.container, &site.ergometer, &site.framework, &site.data,
                                   &site.tokenizer, &site.folder, &site.volume_path})
     if (text->find_first_of("\n\r") != std::string::npos)
-      return input_error(fmt::format("'{}': has several lines", *text));
+      return input_error("'{}': has several lines", *text);
   for (const std::string& host : site.hosts)
     if (!made_of(host, "_.-@:") || host.starts_with('-'))
-      return input_error(
-          fmt::format("hosts: found '{}', allowed: [USER@]HOST of letters, digits and .-_", host));
+      return input_error("hosts: found '{}', allowed: [USER@]HOST of letters, digits and .-_",
+                         host);
   if (!site.container.empty() && site.scheduler == Scheduler::kSsh &&
       site.runtime == Runtime::kPyxis)
     return input_error("container_runtime: pyxis is Slurm's; allowed with ssh: apptainer, docker");

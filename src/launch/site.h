@@ -63,15 +63,15 @@ struct Site {
 };
 
 /// Reads a site file over what `site` says. Input errors name file, line, key, found, allowed.
-base::Result<void> read_site(const std::string& path, Site& site);
-base::Result<void> parse_site(const std::string& text, const std::string& file, Site& site);
+Result<void> read_site(const std::string& path, Site& site);
+Result<void> parse_site(const std::string& text, const std::string& file, Site& site);
 
 /// "NAME" or, of Kubernetes, "NAME=SECRET/KEY". A value is refused: it would stand in a file.
-base::Result<Secret> parse_secret(Scheduler scheduler, std::string_view text);
+Result<Secret> parse_secret(Scheduler scheduler, std::string_view text);
 /// Refuses names that are none and those of secrets.
-base::Result<void> add_environment(const std::string& name, const std::string& value, Site& site);
+Result<void> add_environment(const std::string& name, const std::string& value, Site& site);
 
 /// Everything that cannot stand in the scheduler's own files, or that it needs and lacks.
-base::Result<void> check_site(const Site& site);
+Result<void> check_site(const Site& site);
 
 }  // namespace ergometer::launch

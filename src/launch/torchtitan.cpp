@@ -12,12 +12,11 @@
 namespace ergometer::launch {
 namespace {
 
-using base::Result;
 using spec::Job;
 using spec::Training;
 
 tl::unexpected<base::Error> torchtitan_cannot(std::string_view what) {
-  return base::input_error(fmt::format("torchtitan cannot be told {}", what));
+  return input_error("torchtitan cannot be told {}", what);
 }
 
 Result<spec::TorchtitanFlavor> flavor_of(const spec::Model& model) {
@@ -26,8 +25,7 @@ Result<spec::TorchtitanFlavor> flavor_of(const spec::Model& model) {
     if (flavor.model == model.name) return flavor;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", flavor.model);
   }
-  return base::input_error(
-      fmt::format("torchtitan has no flavor of the model {}; allowed: {}", model.name, known));
+  return input_error("torchtitan has no flavor of the model {}; allowed: {}", model.name, known);
 }
 
 /// Empty: it has none.

@@ -11,7 +11,6 @@
 namespace ergometer::launch {
 namespace {
 
-using base::Result;
 using spec::Job;
 
 /// Up to where a framework's script and arguments begin.

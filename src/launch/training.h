@@ -22,8 +22,8 @@ struct TrainingRun {
 /// decides otherwise than the prediction.
 ///
 /// An input error: the framework would refuse these arguments, or they cannot say the job.
-base::Result<std::vector<TextFile>> training_files(Framework framework, const spec::Job& job,
-                                                   const TrainingRun& training,
-                                                   std::vector<std::string>& notes);
+Result<std::vector<TextFile>> training_files(Framework framework, const spec::Job& job,
+                                             const TrainingRun& training,
+                                             std::vector<std::string>& notes);
 
 }  // namespace ergometer::launch

@@ -141,7 +141,7 @@ TEST(Library, ThreadsMayAskAtOnce) {
   for (const std::string& answer : answers) EXPECT_EQ(answer, alone);
 }
 
-base::Result<int> fail_a_check(const cli::Arguments&, const cli::Console&) {
+Result<int> fail_a_check(const cli::Arguments&, const cli::Console&) {
   ERGOMETER_CHECK(1 + 1 == 3, "sums");
   return 0;
 }

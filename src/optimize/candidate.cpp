@@ -52,8 +52,8 @@ std::vector<Knob> all_knobs() {
   return knobs;
 }
 
-base::Result<std::vector<Played>> Judge::play_all(std::vector<Candidate> candidates) {
-  std::vector<std::optional<base::Result<std::vector<Outcome>>>> outcomes(candidates.size());
+Result<std::vector<Played>> Judge::play_all(std::vector<Candidate> candidates) {
+  std::vector<std::optional<Result<std::vector<Outcome>>>> outcomes(candidates.size());
   base::parallel_for(candidates.size(), options_.threads,
                      [&](size_t i) { outcomes[i] = play(candidates[i].job, seeds_); });
   plays_ += candidates.size() * seeds_.size();

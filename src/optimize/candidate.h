@@ -49,7 +49,7 @@ class Judge {
       : options_(options), seeds_(std::move(seeds)) {}
 
   /// The first candidate ever played is the unchanged job.
-  base::Result<std::vector<Played>> play_all(std::vector<Candidate> candidates);
+  Result<std::vector<Played>> play_all(std::vector<Candidate> candidates);
   size_t plays() const { return plays_; }
   const Options& options() const { return options_; }
 

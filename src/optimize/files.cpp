@@ -48,7 +48,7 @@ std::vector<GpuSetting> gpu_settings(const spec::Job& unchanged, const spec::Job
   return settings;
 }
 
-void say_layers(const Result& result, Settings& settings) {
+void say_layers(const Optimized& result, Settings& settings) {
   const std::vector<int64_t> before = plan::layers_per_chunk(result.unchanged);
   const std::vector<int64_t> after = plan::layers_per_chunk(result.chosen);
   if (before == after) return;
@@ -68,7 +68,7 @@ void say_layers(const Result& result, Settings& settings) {
                     megatron_layout(after, result.chosen.model.mtp_layers)));
 }
 
-void say_recomputation(const Result& result, Settings& settings) {
+void say_recomputation(const Optimized& result, Settings& settings) {
   const spec::Training &before = result.unchanged.training, &after = result.chosen.training;
   if (before.recompute == after.recompute && before.recompute_layers == after.recompute_layers &&
       before.recompute_method == after.recompute_method &&
@@ -90,7 +90,7 @@ void say_recomputation(const Result& result, Settings& settings) {
       fmt::format("recompute by stage: {} layers", list_text(after.recompute_stage_layers)));
 }
 
-void say_gpus(const Result& result, Settings& settings) {
+void say_gpus(const Optimized& result, Settings& settings) {
   settings.gpus = gpu_settings(result.unchanged, result.chosen);
   const auto say = [&](const char* what, const char* unit, double GpuSetting::* member) {
     double low = INFINITY, high = 0;
@@ -142,7 +142,7 @@ std::string megatron_layout(const std::vector<int64_t>& layers, int64_t mtp_laye
   return text + std::string(static_cast<size_t>(mtp_layers), 'm') + 'L';
 }
 
-Settings settings_of(const Result& result) {
+Settings settings_of(const Optimized& result) {
   Settings settings;
   if (result.keeps) return settings;
   say_recomputation(result, settings);
@@ -158,7 +158,7 @@ Settings settings_of(const Result& result) {
   return settings;
 }
 
-spec::Settings job_settings(const spec::Settings& given, const Result& result) {
+spec::Settings job_settings(const spec::Settings& given, const Optimized& result) {
   spec::Settings settings = given;
   const spec::Job& job = result.chosen;
   const auto set = [&](const char* name, std::string text) {

@@ -23,10 +23,10 @@ struct Settings {
   std::vector<int64_t> rank_map;            ///< empty: ranks as they were
   std::vector<int64_t> recompute_by_stage;  ///< where stages differ, which one argument cannot say
 };
-Settings settings_of(const Result& result);
+Settings settings_of(const Optimized& result);
 
 /// The choice as settings of a job: what was given, with what changed in it.
-spec::Settings job_settings(const spec::Settings& given, const Result& result);
+spec::Settings job_settings(const spec::Settings& given, const Optimized& result);
 /// A job file that `ergometer simulate` reads.
 std::string job_file(const spec::Settings& settings);
 
@@ -36,7 +36,7 @@ struct File {
 /// Everything --out writes: job file, rank map, Slurm's host file, the order of GPUs, nvidia-smi
 /// scripts, Megatron-LM's arguments, the schedule of clocks. `hosts`: names of the nodes; empty:
 /// node0, node1, ...
-std::vector<File> files_of(const Result& result, const spec::Settings& given,
+std::vector<File> files_of(const Optimized& result, const spec::Settings& given,
                            const std::vector<std::string>& hosts);
 
 /// Megatron-LM's --pipeline-model-parallel-layout for these layers of every (chunk, stage).

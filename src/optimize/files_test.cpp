@@ -12,8 +12,8 @@
 namespace ergometer::optimize {
 namespace {
 
-Result changed(const spec::Job& job) {
-  Result result;
+Optimized changed(const spec::Job& job) {
+  Optimized result;
   result.unchanged = result.chosen = job;
   result.keeps = false;
   result.chosen.parallelism.stage_layers = {5, 4, 4, 3};
@@ -38,7 +38,7 @@ TEST(MegatronLayout, ReadsAsItWasWritten) {
 
 TEST(Files, TheJobFileIsTheJobThatWasChosen) {
   const spec::Settings given = settings_with(small_job());
-  const Result result = changed(*spec::resolve(given));
+  const Optimized result = changed(*spec::resolve(given));
   const auto read = spec::parse_job_file(job_file(job_settings(given, result)), "job.yaml");
   ASSERT_TRUE(read) << read.error().message;
   const auto again = spec::resolve(*read);

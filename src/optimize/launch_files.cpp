@@ -113,7 +113,7 @@ std::string megatron_text(const Settings& settings) {
 }
 
 /// The quickest point of the frontier, pass by pass: a table such as Perseus' server hands out.
-std::string clock_schedule(const Result& result) {
+std::string clock_schedule(const Optimized& result) {
   std::string text = "stage,order,pass,micro_batch,clock_mhz,time_s\n";
   const FrontierRow& row = result.frontier.front();
   const FrontierPoint& point = row.clocks.point;
@@ -138,7 +138,7 @@ std::string clock_schedule(const Result& result) {
 
 }  // namespace
 
-std::vector<File> files_of(const Result& result, const spec::Settings& given,
+std::vector<File> files_of(const Optimized& result, const spec::Settings& given,
                            const std::vector<std::string>& hosts) {
   std::vector<File> files;
   const auto add = [&](const char* name, std::string text, const char* what) {

@@ -64,12 +64,12 @@ bool has_faults(const spec::Job& job) {
 /// The search: from the unchanged job on, knob by knob, as long as something gains.
 class Search {
  public:
-  Search(const spec::Job& job, const Options& options, Result& result)
+  Search(const spec::Job& job, const Options& options, Optimized& result)
       : options_(options),
         result_(result),
         judge_(options, seeds_and_own(job, "optimize search", kSearchSeeds)) {}
 
-  base::Result<void> run(const spec::Job& job) {
+  Result<void> run(const spec::Job& job) {
     ERGOMETER_ASSIGN(std::vector<Played> first, judge_.play_all({{"unchanged", job}}));
     best_ = std::move(first.front());
     unchanged_value_ = best_.value;
@@ -92,7 +92,7 @@ class Search {
   }
 
  private:
-  base::Result<void> turn(Knob knob) {
+  Result<void> turn(Knob knob) {
     for (size_t round = 0; round < kMostRounds; ++round) {
       ERGOMETER_ASSIGN(std::vector<Candidate> candidates, propose(knob, round));
       // What a layout or a placement is called says all of it: none is played twice.
@@ -110,7 +110,7 @@ class Search {
     return {};
   }
 
-  base::Result<std::vector<Candidate>> propose(Knob knob, size_t round) {
+  Result<std::vector<Candidate>> propose(Knob knob, size_t round) {
     switch (knob) {
       case Knob::kRecompute: return propose_recomputation(best_.candidate.job);
       case Knob::kLayers: return propose_layers(best_, round == 0);
@@ -122,7 +122,7 @@ class Search {
     return std::vector<Candidate>{};
   }
 
-  base::Result<std::vector<Candidate>> clock_candidates() {
+  Result<std::vector<Candidate>> clock_candidates() {
     const spec::Job& job = best_.candidate.job;
     std::vector<ClockPoint> points;
     auto tables = pipeline_tables(job);
@@ -193,7 +193,7 @@ class Search {
   }
 
   const Options& options_;
-  Result& result_;
+  Optimized& result_;
   Judge judge_;
   Played best_;
   double unchanged_value_ = 1;
@@ -204,12 +204,12 @@ class Search {
 /// Plays the finalists on draws that the search has not seen, and on the job's own.
 class Decision {
  public:
-  Decision(const spec::Job& job, const Options& options, Result& result)
+  Decision(const spec::Job& job, const Options& options, Optimized& result)
       : job_(job), options_(options), result_(result) {
     seeds_ = seeds_and_own(job, "optimize decision", options.judges);
   }
 
-  base::Result<void> run(std::vector<Candidate> finalists) {
+  Result<void> run(std::vector<Candidate> finalists) {
     std::vector<Candidate> all = {{"unchanged", job_}};
     for (Candidate& finalist : finalists) all.push_back(std::move(finalist));
     if (options_.progress)
@@ -259,7 +259,7 @@ class Decision {
     return value_of(options_.objective, own_[i]) >= value_of(options_.objective, own_[0]);
   }
 
-  base::Result<void> robustness() {
+  Result<void> robustness() {
     if (result_.keeps) return {};
     Robustness& robust = result_.robustness;
     const std::vector<double>& gains = result_.gain.by_seed_pct;
@@ -279,16 +279,16 @@ class Decision {
 
   const spec::Job& job_;
   const Options& options_;
-  Result& result_;
+  Optimized& result_;
   std::vector<uint64_t> seeds_;
   std::vector<Outcome> own_;
 };
 
 }  // namespace
 
-base::Result<Result> optimize(const spec::Job& job, const Options& options) {
+Result<Optimized> optimize(const spec::Job& job, const Options& options) {
   ERGOMETER_TRY(spec::refuse_groups(job.cluster, "optimize"));
-  Result result;
+  Optimized result;
   Search search(job, options, result);
   ERGOMETER_TRY(search.run(job));
   Decision decision(job, options, result);

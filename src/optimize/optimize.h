@@ -35,7 +35,7 @@ struct Robustness {
   std::optional<double> faults_moved_pct;
 };
 
-struct Result {
+struct Optimized {
   spec::Job unchanged, chosen;
   bool keeps = true;          ///< the unchanged job is the answer
   std::string best_name;      ///< of the best candidate, chosen or not
@@ -56,6 +56,6 @@ struct Result {
 /// Searches knob by knob, plays every candidate with power and heat on several draws of silicon,
 /// and lets draws that took no part in the search decide. An input error: the job has no power
 /// data.
-base::Result<Result> optimize(const spec::Job& job, const Options& options);
+Result<Optimized> optimize(const spec::Job& job, const Options& options);
 
 }  // namespace ergometer::optimize

@@ -17,7 +17,7 @@ Values with(Values values, const Values& more) {
   return values;
 }
 
-Result optimized(const spec::Job& job, const Options& options) {
+Optimized optimized(const spec::Job& job, const Options& options) {
   auto result = optimize(job, options);
   EXPECT_TRUE(result) << result.error().message;
   return *std::move(result);
@@ -55,7 +55,7 @@ TEST(Optimize, KeepsAJobThatNothingImproves) {
   Options options;
   options.knobs = {Knob::kCaps};
   options.judges = 4;
-  const Result result = optimized(job_with(small_job()), options);
+  const Optimized result = optimized(job_with(small_job()), options);
   EXPECT_TRUE(result.keeps);
   EXPECT_EQ(result.chosen_outcome.step_s, result.unchanged_outcome.step_s);
 }
@@ -68,7 +68,7 @@ TEST(Optimize, GivesTheStageWithTheHeadLessLayers) {
   options.judges = 4;
   Values job = small_job();
   job.emplace_back("cuda_graphs", "true");  // else the host sets the pace
-  const Result result = optimized(job_with(job), options);
+  const Optimized result = optimized(job_with(job), options);
   ASSERT_FALSE(result.keeps);
   EXPECT_LT(result.chosen.parallelism.stage_layers.back(), 4);
   EXPECT_GT(result.gain.low_pct, 0);
@@ -79,7 +79,7 @@ TEST(Optimize, MovesWorkAndWattsAwayFromAHotNode) {
   Options options;
   options.knobs = {Knob::kPlacement, Knob::kCaps};
   options.judges = 4;
-  const Result result = optimized(
+  const Optimized result = optimized(
       job_with(with(small_job(), {{"power_cap", "500"},
                                   {"override", "node1.inlet=40C,node1.gpu6.resistance=3"}})),
       options);
@@ -95,7 +95,7 @@ TEST(Optimize, LockedClocksSaveEnergyWithinTheTimeGranted) {
   options.most_slowdown_pct = 5;
   options.knobs = {Knob::kClocks};
   options.judges = 4;
-  const Result result = optimized(job_with(small_job()), options);
+  const Optimized result = optimized(job_with(small_job()), options);
   ASSERT_FALSE(result.frontier.empty());
   for (size_t i = 1; i < result.frontier.size(); ++i)
     EXPECT_GE(result.frontier[i].clocks.point.time_s, result.frontier[i - 1].clocks.point.time_s);
@@ -134,7 +134,7 @@ TEST(Optimize, NeverReturnsWhatItsOwnSimulationCallsWorse) {
     Options options;
     options.judges = 4;
     options.objective = static_cast<Objective>(seed % 4);
-    const Result result = optimized(job, options);
+    const Optimized result = optimized(job, options);
     const auto before = engine::simulate(job, {}), after = engine::simulate(result.chosen, {});
     ASSERT_TRUE(before && after);
     if (result.keeps) {
@@ -154,7 +154,7 @@ TEST(Optimize, AnswersTheSameWithAnyNumberOfThreads) {
   Options one, two;
   one.judges = two.judges = 4;
   two.threads = 2;
-  const Result a = optimized(job, one), b = optimized(job, two);
+  const Optimized a = optimized(job, one), b = optimized(job, two);
   EXPECT_EQ(a.gain.value_pct, b.gain.value_pct);
   EXPECT_EQ(a.best_name, b.best_name);
   EXPECT_EQ(a.rows.size(), b.rows.size());

@@ -1,7 +1,5 @@
 #include "optimize/outcome.h"
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 #include "engine/outcome/powered.h"
 #include "engine/outcome/summary.h"
@@ -50,14 +48,14 @@ double value_of(Objective objective, const Outcome& outcome) {
   ERGOMETER_CHECK(false, "every objective is listed");
 }
 
-base::Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds) {
+Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds) {
   if (job.conditions.constant_clocks || !engine::has_power_data(job))
-    return base::input_error(fmt::format(
+    return input_error(
         "optimize: nothing is known of the power and heat of {} in {}, or clocks are constant",
-        job.cluster.node.gpu.name, job.cluster.node.name));
+        job.cluster.node.gpu.name, job.cluster.node.name);
   std::vector<Outcome> outcomes;
   ERGOMETER_TRY(
-      engine::play_planned(job, true, [&](const engine::Planned& planned) -> base::Result<bool> {
+      engine::play_planned(job, true, [&](const engine::Planned& planned) -> Result<bool> {
         outcomes.clear();
         for (const uint64_t seed : seeds) {
           spec::Job drawn = job;

@@ -34,6 +34,6 @@ double value_of(Objective objective, const Outcome& outcome);
 
 /// Plays a job as `engine::simulate` does, with these seeds for its GPUs' silicon; the plan and its
 /// prices are made once. An input error: the catalog lacks what power and heat need.
-base::Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds);
+Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds);
 
 }  // namespace ergometer::optimize

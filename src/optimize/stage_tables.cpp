@@ -109,24 +109,24 @@ double send_time(const plan::Plan& plan, const cost::CostTable& costs) {
   return seconds;
 }
 
-base::Result<void> check(const spec::Job& job) {
+Result<void> check(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  if (p.pp < 2) return base::input_error("the job has no pipeline");
+  if (p.pp < 2) return input_error("the job has no pipeline");
   if (p.vpp > 1 || p.schedule != spec::Schedule::kOneFOneB)
-    return base::input_error("only pipelines in 1F1B order have one, without virtual stages");
+    return input_error("only pipelines in 1F1B order have one, without virtual stages");
   if (p.divides_vocabulary())
-    return base::input_error("only pipelines whose vocabulary is not divided have one");
+    return input_error("only pipelines whose vocabulary is not divided have one");
   if (job.training.mode != spec::Mode::kPretrain && job.training.mode != spec::Mode::kLora)
-    return base::input_error("only training has one");
+    return input_error("only training has one");
   if (!job.training.sequence_lengths.is_even())
-    return base::input_error(
+    return input_error(
         "the frontier is of micro batches that are alike; leave out --sequence-lengths");
   return {};
 }
 
 }  // namespace
 
-base::Result<PipelineTables> pipeline_tables(const spec::Job& job) {
+Result<PipelineTables> pipeline_tables(const spec::Job& job) {
   ERGOMETER_TRY(check(job));
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
   const plan::Plan plan = plan::make_plan(job, workload::lower(job));

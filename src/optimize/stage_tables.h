@@ -30,6 +30,6 @@ struct PipelineTables {
 };
 
 /// Of a job with one chunk a stage, in 1F1B order. An input error says why there is none.
-base::Result<PipelineTables> pipeline_tables(const spec::Job& job);
+Result<PipelineTables> pipeline_tables(const spec::Job& job);
 
 }  // namespace ergometer::optimize

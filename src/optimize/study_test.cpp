@@ -25,7 +25,7 @@ Values study_job(const char* model, const char* pp, const char* seq) {
           {"batch_p2p_sync", "true"}};
 }
 
-const Row& row_named(const Result& result, const std::string& name) {
+const Row& row_named(const Optimized& result, const std::string& name) {
   const auto found = std::find_if(result.rows.begin(), result.rows.end(),
                                   [&](const Row& row) { return row.name == name; });
   EXPECT_NE(found, result.rows.end()) << name;

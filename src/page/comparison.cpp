@@ -9,13 +9,13 @@ namespace {
 
 using Settings = std::optional<spec::Settings>;
 
-base::Result<Settings> settings_of(const NamedRun& named) {
+Result<Settings> settings_of(const NamedRun& named) {
   const auto settings = named.run.facts.find("settings");
   if (settings == named.run.facts.end()) return Settings();
   return spec::parse_settings_json(settings->second, named.name);
 }
 
-base::Result<compare::Measured> measured(const NamedRun& named, const Settings& settings) {
+Result<compare::Measured> measured(const NamedRun& named, const Settings& settings) {
   if (!settings) return compare::measure(named.run.traces, named.run.log, named.name);
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(*settings));
   return compare::measure_as_recorded(job);
@@ -25,8 +25,8 @@ bool is_simulated(const NamedRun& named) { return named.run.source == "simulated
 
 }  // namespace
 
-base::Result<std::optional<compare::Comparison>> comparison_of(const NamedRun& a, const NamedRun& b,
-                                                               const DocumentOptions& options) {
+Result<std::optional<compare::Comparison>> comparison_of(const NamedRun& a, const NamedRun& b,
+                                                         const DocumentOptions& options) {
   using Answer = std::optional<compare::Comparison>;
   ERGOMETER_ASSIGN(const Settings left, settings_of(a));
   ERGOMETER_ASSIGN(const Settings right, settings_of(b));

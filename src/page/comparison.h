@@ -12,7 +12,7 @@ namespace ergometer::page {
 /// them, else by measured parts. Nothing where there is nothing to go by: a simulated Run without
 /// its settings, or a recording of another kind than the other. An input error: settings that no
 /// job can be made of.
-base::Result<std::optional<compare::Comparison>> comparison_of(const NamedRun& a, const NamedRun& b,
-                                                               const DocumentOptions& options);
+Result<std::optional<compare::Comparison>> comparison_of(const NamedRun& a, const NamedRun& b,
+                                                         const DocumentOptions& options);
 
 }  // namespace ergometer::page

@@ -19,16 +19,16 @@
 namespace ergometer::page {
 namespace {
 
-base::Result<void> check_studies(const std::vector<NamedRun>& runs) {
+Result<void> check_studies(const std::vector<NamedRun>& runs) {
   if (runs.size() < 2) return {};
   for (const NamedRun& run : runs)
     if (run.run.study)
-      return base::input_error(fmt::format(
-          "report: {} is a study, which has a page of its own; give it alone", run.name));
+      return input_error("report: {} is a study, which has a page of its own; give it alone",
+                         run.name);
   return {};
 }
 
-base::Result<void> check_ranks(const std::vector<RunView>& views, const DocumentOptions& options) {
+Result<void> check_ranks(const std::vector<RunView>& views, const DocumentOptions& options) {
   for (const int64_t rank : options.ranks) {
     std::vector<int64_t> known;
     for (const RunView& view : views) {
@@ -39,13 +39,12 @@ base::Result<void> check_ranks(const std::vector<RunView>& views, const Document
     known.erase(std::unique(known.begin(), known.end()), known.end());
     if (std::ranges::binary_search(known, rank)) continue;
     if (known.empty())
-      return base::input_error(
-          fmt::format("--ranks: {} has no timeline of any rank", views.front().named->name));
-    return base::input_error(fmt::format(
+      return input_error("--ranks: {} has no timeline of any rank", views.front().named->name);
+    return input_error(
         "--ranks: there is no timeline of rank {}; there are those of {}{}", rank,
         fmt::join(known.begin(), known.begin() + std::min<std::ptrdiff_t>(32, std::ssize(known)),
                   ", "),
-        known.size() > 32 ? ", ..." : ""));
+        known.size() > 32 ? ", ..." : "");
   }
   return {};
 }
@@ -60,7 +59,7 @@ std::string title_of(const std::vector<NamedRun>& runs, const DocumentOptions& o
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options) {
+Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options) {
   ERGOMETER_TRY(check_studies(runs));
   const bool study = runs.size() == 1 && runs[0].run.study.has_value();
   std::optional<compare::Comparison> comparison;

@@ -38,6 +38,6 @@ std::string title_of(const std::vector<NamedRun>& runs, const DocumentOptions& o
 /// What `ergometer report` puts into the page, as JSON: the ReportDocument of web/src/document.ts.
 /// Of a study, the study; else every Run with what its traces and telemetry tell. An input error:
 /// a rank that is asked for has no timeline in any of the Runs.
-base::Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options);
+Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& options);
 
 }  // namespace ergometer::page

@@ -8,8 +8,8 @@
 
 namespace ergometer::page {
 
-base::Result<void> write_report(std::vector<NamedRun> runs, const DocumentOptions& options,
-                                const std::string& path) {
+Result<void> write_report(std::vector<NamedRun> runs, const DocumentOptions& options,
+                          const std::string& path) {
   ERGOMETER_TRY(base::check_replaces(path, "a report's page", "<!doctype html"));
   const std::string title = title_of(runs, options);
   ERGOMETER_ASSIGN(const std::string json, document(std::move(runs), options));

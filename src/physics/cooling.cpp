@@ -63,25 +63,24 @@ std::string_view flaw(const CoolingParameters& cooling) {
 
 }  // namespace
 
-base::Result<CoolingParameters> cooling_parameters(const spec::Node& node, spec::Cooling kind) {
+Result<CoolingParameters> cooling_parameters(const spec::Node& node, spec::Cooling kind) {
   CoolingParameters cooling;
   for (const Wanted& wanted : kWanted) {
     const std::string name = fmt::format("cooling.{}.{}", word(kind), wanted.name);
     if (node.parameters.has(name))
       cooling.*wanted.field = node.parameters.at(name);
     else if (wanted.required)
-      return base::input_error(
-          fmt::format("node {}: {} is missing: nothing is known about its {} cooling; name a file "
-                      "of catalog/cooling under `coolings: {{{}: NAME}}`",
-                      node.name, name, word(kind), word(kind)));
+      return input_error(
+          "node {}: {} is missing: nothing is known about its {} cooling; name a file "
+          "of catalog/cooling under `coolings: {{{}: NAME}}`",
+          node.name, name, word(kind), word(kind));
   }
   if (const std::string_view problem = flaw(cooling); !problem.empty())
-    return base::input_error(
-        fmt::format("node {}: cooling.{}: {}", node.name, word(kind), problem));
+    return input_error("node {}: cooling.{}: {}", node.name, word(kind), problem);
   for (const Lane& lane : lanes_of(node))
     if (lane.gpus.size() > static_cast<size_t>(kMostGpusInLane))
-      return base::input_error(fmt::format("node {}: slots: {} GPUs in one lane; allowed: up to {}",
-                                           node.name, lane.gpus.size(), kMostGpusInLane));
+      return input_error("node {}: slots: {} GPUs in one lane; allowed: up to {}", node.name,
+                         lane.gpus.size(), kMostGpusInLane);
   return cooling;
 }
 

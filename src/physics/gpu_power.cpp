@@ -101,7 +101,7 @@ void GpuPower::leakages_at(std::span<const double> die_c, std::span<const double
     leaking_w[i] = at_t0_w[i] * base::exponential(curve.exponent(die_c[i]));
 }
 
-base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
+Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
   Reader get(gpu);
   GpuPower power;
   power.clocks = {get("clock_min"), get("clock_max"), get("clock_step")};
@@ -132,7 +132,7 @@ base::Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
   return power;
 }
 
-base::Result<EnergyPerWork> energy_per_work(const spec::Gpu& gpu) {
+Result<EnergyPerWork> energy_per_work(const spec::Gpu& gpu) {
   Reader get(gpu);
   EnergyPerWork energy;
   energy.tensor_fp16 = get("power.tensor_fp16");

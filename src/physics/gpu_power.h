@@ -130,7 +130,7 @@ struct EnergyPerWork {
 
 /// From the catalog's parameters ("power.*", clocks, limits); a missing one is an input error that
 /// names the GPU and the parameter.
-base::Result<GpuPower> gpu_power(const spec::Gpu& gpu);
-base::Result<EnergyPerWork> energy_per_work(const spec::Gpu& gpu);
+Result<GpuPower> gpu_power(const spec::Gpu& gpu);
+Result<EnergyPerWork> energy_per_work(const spec::Gpu& gpu);
 
 }  // namespace ergometer::physics

@@ -34,7 +34,7 @@ struct CoolingParameters {
 
 /// From the node's parameters ("cooling.air.*", ...); `kind`: what the job asks for, or the node's
 /// default. An input error names the node and the parameter that is missing.
-base::Result<CoolingParameters> cooling_parameters(const spec::Node& node, spec::Cooling kind);
+Result<CoolingParameters> cooling_parameters(const spec::Node& node, spec::Cooling kind);
 
 /// Speed that the automatic controller asks for, share of full speed.
 double fan_speed(const CoolingParameters& cooling, double hottest_c);

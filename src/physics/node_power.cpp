@@ -1,12 +1,10 @@
 #include "physics/node_power.h"
 
-#include <fmt/format.h>
-
 #include <string_view>
 
 namespace ergometer::physics {
 
-base::Result<NodePower> node_power(const spec::Node& node) {
+Result<NodePower> node_power(const spec::Node& node) {
   std::string_view missing;
   const auto read = [&](std::string_view name) {
     const base::Parameter* parameter = node.parameters.find(name);
@@ -22,8 +20,8 @@ base::Result<NodePower> node_power(const spec::Node& node) {
   power.supply_fixed_w = read("power.supply_fixed");
   power.supply_efficiency = read("power.supply_efficiency");
   if (!missing.empty())
-    return base::input_error(
-        fmt::format("node {}: lacks {}, which the power of whole nodes needs", node.name, missing));
+    return input_error("node {}: lacks {}, which the power of whole nodes needs", node.name,
+                       missing);
   return power;
 }
 

@@ -18,6 +18,6 @@ struct NodePower {
 };
 
 /// From the node's parameters ("power.cpu", ...); an input error names what is missing.
-base::Result<NodePower> node_power(const spec::Node& node);
+Result<NodePower> node_power(const spec::Node& node);
 
 }  // namespace ergometer::physics

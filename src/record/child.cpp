@@ -63,8 +63,8 @@ std::optional<NoCommand> check_command(const std::string& program) {
   return no_command(program, error);
 }
 
-base::Result<Child> Child::start(const std::vector<std::string>& words, const Options& options,
-                                 int& status) {
+Result<Child> Child::start(const std::vector<std::string>& words, const Options& options,
+                           int& status) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);

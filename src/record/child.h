@@ -37,8 +37,8 @@ class Child {
     bool output_to_error = false;  ///< its standard output goes where its standard error goes
   };
   /// The error's message is a shell's; `status` then is what a shell would end with.
-  static base::Result<Child> start(const std::vector<std::string>& words, const Options& options,
-                                   int& status);
+  static Result<Child> start(const std::vector<std::string>& words, const Options& options,
+                             int& status);
 
   pid_t pid() const { return pid_; }
   void send(int signal) const;

@@ -20,8 +20,6 @@
 namespace ergometer::record {
 namespace {
 
-using base::Result;
-
 constexpr uint64_t kMagic = 0x314b434f4c434745;  // "EGCLOCK1"
 constexpr int kLookEveryMs = 100;                // how soon the server notices that it shall end
 constexpr size_t kLongestName = 64;              // HOST_NAME_MAX
@@ -57,8 +55,8 @@ Result<Addresses> look_up(const Endpoint& endpoint, int flags) {
   const std::string port = fmt::format("{}", endpoint.port);
   const int status = ::getaddrinfo(host, port.c_str(), &wanted, &found);
   if (status != 0)
-    return base::input_error(fmt::format("{}: {}; give HOST:PORT, such as node01:9401",
-                                         endpoint.host, ::gai_strerror(status)));
+    return input_error("{}: {}; give HOST:PORT, such as node01:9401", endpoint.host,
+                       ::gai_strerror(status));
   return Addresses(found, &::freeaddrinfo);
 }
 
@@ -105,8 +103,8 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   Endpoint result;
   const auto [end, problem] = std::from_chars(port.data(), port.data() + port.size(), result.port);
   if (problem != std::errc() || end != port.data() + port.size())
-    return base::input_error(
-        fmt::format("{}: '{}' is no port; give HOST:PORT with a port from 0 to 65535", text, port));
+    return input_error("{}: '{}' is no port; give HOST:PORT with a port from 0 to 65535", text,
+                       port);
   if (colon != std::string_view::npos) result.host = text.substr(0, colon);
   if (result.host.size() > 1 && result.host.front() == '[' && result.host.back() == ']')
     result.host = result.host.substr(1, result.host.size() - 2);

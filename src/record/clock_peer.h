@@ -21,7 +21,7 @@ struct Endpoint {
   std::string host;  ///< empty: any address of this machine
   uint16_t port = 0;
 };
-base::Result<Endpoint> parse_endpoint(std::string_view text);
+Result<Endpoint> parse_endpoint(std::string_view text);
 
 /// A UDP socket that closes itself.
 class Socket {
@@ -40,7 +40,7 @@ class Socket {
 class ClockServer {
  public:
   /// Port 0 takes any that is free. An error of kind kMissing when the address cannot be had.
-  static base::Result<ClockServer> listen(const Endpoint& at, const std::string& host);
+  static Result<ClockServer> listen(const Endpoint& at, const std::string& host);
   ClockServer(ClockServer&&) = default;
   uint16_t port() const { return port_; }
 
@@ -55,7 +55,7 @@ class ClockServer {
 class ClockClient {
  public:
   /// The name is looked up here, once. Input error when it has no address.
-  static base::Result<ClockClient> open(const Endpoint& peer);
+  static Result<ClockClient> open(const Endpoint& peer);
   /// One question; nothing when no answer came in time. A late answer is never taken for another's.
   std::optional<run::ClockProbe> ask(std::chrono::milliseconds patience);
 

@@ -26,7 +26,7 @@ SourceOptions without(SourceOptions options, run::Metric metric) {
 /// Opens sources one after the other.
 class Opener {
  public:
-  base::Result<void> open(const Kind& kind, const SourceOptions& options);
+  Result<void> open(const Kind& kind, const SourceOptions& options);
   void leave_out(const char* name, const char* why) { sources_.missing.push_back({name, why}); }
   bool has(std::string_view name) const;
   bool knows_node_power() const;
@@ -36,7 +36,7 @@ class Opener {
   Sources sources_;
 };
 
-base::Result<void> Opener::open(const Kind& kind, const SourceOptions& options) {
+Result<void> Opener::open(const Kind& kind, const SourceOptions& options) {
   auto source = kind.open(options);
   if (source) {
     sources_.open.push_back(*std::move(source));
@@ -62,7 +62,7 @@ bool Opener::knows_node_power() const {
 }
 
 /// One controller is asked in one way.
-base::Result<void> open_controller(Opener& opener, const SourceOptions& options) {
+Result<void> open_controller(Opener& opener, const SourceOptions& options) {
   if (options.redfish.empty()) {
     opener.leave_out("redfish", "no controller is named");
   } else {
@@ -89,7 +89,7 @@ bool SourceOptions::wants(run::Metric metric) const {
   return metrics.empty() || base::contains(metrics, metric);
 }
 
-base::Result<Sources> open_sources(const SourceOptions& options) {
+Result<Sources> open_sources(const SourceOptions& options) {
   Opener opener;
   if (!options.replay.empty()) {
     ERGOMETER_TRY(opener.open({"replay", open_replay}, options));

@@ -33,7 +33,7 @@ struct SourceOptions {
 
 /// Each opens one source. An error of kind kMissing says what is not there: a library, a device,
 /// a permission; other sources go on without it.
-using Opened = base::Result<std::unique_ptr<Source>>;
+using Opened = Result<std::unique_ptr<Source>>;
 Opened open_nvml(const SourceOptions& options);
 Opened open_amd(const SourceOptions& options);  ///< AMD SMI, else ROCm SMI, else sysfs
 Opened open_rapl(const SourceOptions& options);
@@ -54,6 +54,6 @@ struct Sources {
   std::vector<Missing> missing;
 };
 /// Input errors only: an option that names something unusable.
-base::Result<Sources> open_sources(const SourceOptions& options);
+Result<Sources> open_sources(const SourceOptions& options);
 
 }  // namespace ergometer::record

@@ -1,6 +1,5 @@
 #include "record/wait.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -78,11 +77,11 @@ Child::Options Signals::for_child() const {
   return options;
 }
 
-base::Result<Process> Process::open(pid_t pid) {
+Result<Process> Process::open(pid_t pid) {
   Process process(pid);
   process.descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
   if (process.descriptor_ < 0 && process.ended())
-    return base::input_error(fmt::format("--attach: there is no process {}", pid));
+    return input_error("--attach: there is no process {}", pid);
   return process;
 }
 

@@ -33,7 +33,7 @@ class Signals {
 /// A process that is not our child.
 class Process {
  public:
-  static base::Result<Process> open(pid_t pid);
+  static Result<Process> open(pid_t pid);
   Process(Process&& other) noexcept;
   Process& operator=(Process&&) = delete;
   ~Process();

@@ -196,8 +196,8 @@ struct Run;
 /// recorded and an imported job are looked at by the same analysis. In a row a zero is no reading.
 DeviceLog device_log(const Run& run);
 /// The same of a Run file, without reading what else it holds.
-base::Result<DeviceLog> read_device_log(const std::string& path);
+Result<DeviceLog> read_device_log(const std::string& path);
 /// Whether a Run file holds imported traces; false of what is no Run, or a damaged one.
-base::Result<bool> has_traces(const std::string& path);
+Result<bool> has_traces(const std::string& path);
 
 }  // namespace ergometer::run

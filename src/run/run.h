@@ -311,10 +311,10 @@ struct Run {
 };
 
 /// Writes and reads the Run's SQLite file; its schema is documented in docs/run-file.md.
-base::Result<void> write_run(const Run& run, const std::string& path);
-base::Result<Run> read_run(const std::string& path);
+Result<void> write_run(const Run& run, const std::string& path);
+Result<Run> read_run(const std::string& path);
 /// Whether a file is a Run, by its first bytes: false of every other SQLite file, and where there
 /// is none. An error: it cannot be read.
-base::Result<bool> is_run_file(const std::string& path);
+Result<bool> is_run_file(const std::string& path);
 
 }  // namespace ergometer::run

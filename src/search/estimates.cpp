@@ -1,7 +1,5 @@
 #include "search/estimates.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -77,8 +75,8 @@ Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts
   return whole;
 }
 
-base::Result<Estimates> estimate(const Space& space, const SearchOptions& options,
-                                 const Spreading& spreading, spread::Crew& crew) {
+Result<Estimates> estimate(const Space& space, const SearchOptions& options,
+                           const Spreading& spreading, spread::Crew& crew) {
   // Whoever leads stops; the others are told then, and their pieces must be the same ones.
   const bool stops = options.stop != nullptr && crew.leads();
   std::vector<Layout> layouts;
@@ -125,10 +123,10 @@ base::Result<Estimates> estimate(const Space& space, const SearchOptions& option
   return whole;
 }
 
-base::Result<SearchResult> answer(const Space& space, const SearchOptions& options,
-                                  const Estimates& whole) {
+Result<SearchResult> answer(const Space& space, const SearchOptions& options,
+                            const Estimates& whole) {
   if (whole.candidates > 0 && whole.feasible == 0 && !whole.unpriced.empty())
-    return base::input_error(whole.unpriced);
+    return input_error(whole.unpriced);
   SearchResult result;
   result.layouts = whole.layouts;
   result.candidates = whole.candidates;
@@ -141,10 +139,10 @@ base::Result<SearchResult> answer(const Space& space, const SearchOptions& optio
   LegalityCheck legal(space);
   for (const Found& found : whole.kept) {
     if (!legal(found.candidate))
-      return base::input_error(fmt::format(
+      return input_error(
           "search: candidate {} of the estimates that were kept in the --out file or "
           "beside it in FILE.unfinished is no legal one: the file is damaged; remove it",
-          found.number));
+          found.number);
     kept.offer(found);
   }
   if (options.play) play(space, options, kept, result);

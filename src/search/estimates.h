@@ -35,16 +35,16 @@ struct Estimates {
 
 /// Goes through a shard of the space, a piece (`Pieces`) at a time. In processes of the crew that
 /// do not lead the result is empty.
-base::Result<Estimates> estimate(const Space& space, const SearchOptions& options,
-                                 const Spreading& spreading, spread::Crew& crew);
+Result<Estimates> estimate(const Space& space, const SearchOptions& options,
+                           const Spreading& spreading, spread::Crew& crew);
 
 /// The whole of parts of one search.
 Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts);
 
 /// Plays the best ones. An error: nothing could be priced, or what was kept in a file is no
 /// candidate of this space.
-base::Result<SearchResult> answer(const Space& space, const SearchOptions& options,
-                                  const Estimates& whole);
+Result<SearchResult> answer(const Space& space, const SearchOptions& options,
+                            const Estimates& whole);
 
 /// One line. Without the number of estimates, which is never the same twice, when it is to be
 /// `exact`.

@@ -16,8 +16,6 @@
 namespace ergometer::search {
 namespace {
 
-using base::Result;
-
 struct KernelTerms {
   double latency_s = 0, transfer_s = 0;
 };
@@ -181,9 +179,9 @@ Result<std::vector<AtSize>> sizes_of(std::vector<int64_t> gpus, int64_t batch, S
     AtSize size{.gpus = count, .global_batch = batch};
     if (scaling == Scaling::kWeak) {
       if (batch * count % gpus.front() != 0)
-        return base::input_error(fmt::format(
+        return input_error(
             "--scaling weak: a batch of {} on {} GPUs is no whole number of sequences on {}", batch,
-            gpus.front(), count));
+            gpus.front(), count);
       size.global_batch = batch * count / gpus.front();
     }
     sizes.push_back(std::move(size));

@@ -62,7 +62,7 @@ struct ScalingResult {
 /// `settings` have the batch of the smallest size, `space` the sizes, at least one. An input error:
 /// a batch that is no number or would not grow in whole sequences, or power that is asked for and
 /// unknown. A size without a layout says why.
-base::Result<ScalingResult> scale(const spec::Settings& settings, const SpaceOptions& space,
-                                  const SearchOptions& options, Scaling scaling);
+Result<ScalingResult> scale(const spec::Settings& settings, const SpaceOptions& space,
+                            const SearchOptions& options, Scaling scaling);
 
 }  // namespace ergometer::search

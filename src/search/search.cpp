@@ -43,7 +43,7 @@ bool SearchOptions::needs_power() const {
   return limits.most[1] > 0 || limits.most[2] > 0 || is_of_power(objective);
 }
 
-base::Result<void> check_power(const Space& space, const SearchOptions& options) {
+Result<void> check_power(const Space& space, const SearchOptions& options) {
   const bool front = std::ranges::any_of(options.pareto, is_of_power);
   if (!front && !options.needs_power()) return {};
   for (const Space::Base& base : space.bases()) {
@@ -53,15 +53,15 @@ base::Result<void> check_power(const Space& space, const SearchOptions& options)
                                 ? "clocks are asked to be constant"
                                 : fmt::format("the catalog does not know enough of {} in {}",
                                               job.cluster.node.gpu.name, job.cluster.node.name);
-    return base::input_error(fmt::format(
+    return input_error(
         "search: objectives and limits of energy, power and temperature need a model of "
         "power, and {}",
-        why));
+        why);
   }
   return {};
 }
 
-base::Result<SearchResult> search(const Space& space, const SearchOptions& options) {
+Result<SearchResult> search(const Space& space, const SearchOptions& options) {
   ERGOMETER_TRY(check_power(space, options));
   ERGOMETER_ASSIGN(const Estimates whole, estimate(space, options, {}, *spread::thread_crew()));
   return answer(space, options, whole);

@@ -106,12 +106,12 @@ struct SearchResult {
 };
 
 /// An error: the answer needs watts that the catalog does not know.
-base::Result<void> check_power(const Space& space, const SearchOptions& options);
+Result<void> check_power(const Space& space, const SearchOptions& options);
 
 /// Goes through the whole space with closed-form estimates, then plays the best ones, and those
 /// whose estimates are too close to theirs to tell, on the engine. The answer depends on the space
 /// and the options, not on threads.
-base::Result<SearchResult> search(const Space& space, const SearchOptions& options);
+Result<SearchResult> search(const Space& space, const SearchOptions& options);
 
 /// One knob of a candidate turned, everything else as it is.
 struct Turned {

@@ -11,8 +11,6 @@
 namespace ergometer::search {
 namespace {
 
-using base::Result;
-
 constexpr std::string_view kHead = "ergometer search 2";
 constexpr size_t kLargestFile = size_t{256} << 20;
 
@@ -71,11 +69,10 @@ Result<bool> is_search_file(const std::string& path) {
 Result<SearchFile> parse_search_file(const std::string& text, const std::string& path) {
   Lines lines(text);
   SearchFile file;
-  if (!lines.take(kHead))
-    return base::input_error(fmt::format("{}: is no file of `ergometer search --out`", path));
+  if (!lines.take(kHead)) return input_error("{}: is no file of `ergometer search --out`", path);
   const auto damaged = [&](const char* what) {
-    return base::input_error(fmt::format(
-        "{}: is cut off or damaged ({}); make it again with `ergometer search --out`", path, what));
+    return input_error(
+        "{}: is cut off or damaged ({}); make it again with `ergometer search --out`", path, what);
   };
   const auto identity = lines.take("search"), shard = lines.take("shard");
   if (!identity || !shard) return damaged("which search it is");

@@ -26,11 +26,11 @@ struct SearchFile {
 };
 
 /// By its first bytes; false where there is none. An error: it cannot be read.
-base::Result<bool> is_search_file(const std::string& path);
+Result<bool> is_search_file(const std::string& path);
 /// A file that is none, or that is cut off or damaged, is an input error.
-base::Result<SearchFile> read_search_file(const std::string& path);
-base::Result<SearchFile> parse_search_file(const std::string& text, const std::string& path);
+Result<SearchFile> read_search_file(const std::string& path);
+Result<SearchFile> parse_search_file(const std::string& text, const std::string& path);
 std::string to_text(const SearchFile& file);
-base::Result<void> write_search_file(const SearchFile& file, const std::string& path);
+Result<void> write_search_file(const SearchFile& file, const std::string& path);
 
 }  // namespace ergometer::search

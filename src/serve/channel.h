@@ -28,7 +28,7 @@ std::unique_ptr<Channel> plain_channel(int socket);
 
 /// TLS 1.2 and later, by OpenSSL, with a certificate (its chain behind it) and its key in PEM
 /// files. Input errors: files that cannot be used; a key that others may read.
-base::Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key);
+Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key);
 
 /// What the part "tls" exports under the name kMakeTls: the same.
 inline constexpr const char* kMakeTls = "ergometer_make_tls";

@@ -316,10 +316,10 @@ HttpServer::HttpServer(record::Listener listener, ChannelMaker make_channel, Htt
                        .connections = {}}) {}
 HttpServer::~HttpServer() = default;
 
-base::Result<void> HttpServer::run(const std::function<bool()>& stop) {
+Result<void> HttpServer::run(const std::function<bool()>& stop) {
   State& state = *state_;
   if (!state.watch(state.listener.socket.get(), kListener, EPOLLIN, EPOLL_CTL_ADD))
-    return base::missing_error(fmt::format("cannot wait for connections: {}", ::strerror(errno)));
+    return missing_error("cannot wait for connections: {}", ::strerror(errno));
   auto looked = Clock::now();
   while (!stop()) {
     const auto now = Clock::now();

@@ -58,7 +58,7 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   /// Until `stop` says so, which is asked four times a second.
-  base::Result<void> run(const std::function<bool()>& stop);
+  Result<void> run(const std::function<bool()>& stop);
   void answer(Ticket ticket, const HttpAnswer& answer);
   size_t connections() const;
 

@@ -1,6 +1,5 @@
 #include "serve/job_run.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -69,8 +68,8 @@ struct JobRun::State {
   std::map<std::string, int64_t> logs;  ///< of training, by host
   std::vector<std::pair<int64_t, run::TrainingStep>> steps;
 
-  base::Result<void> create(const std::string& job);
-  base::Result<void> go_on();
+  Result<void> create(const std::string& job);
+  Result<void> go_on();
   void read_recorders();
   bool read_devices();
   void read_logs();
@@ -81,24 +80,24 @@ struct JobRun::State {
   void forget();
 };
 
-base::Result<void> JobRun::State::create(const std::string& job) {
+Result<void> JobRun::State::create(const std::string& job) {
   run::Run run;
   run.source = "recorded";
   run.facts[kFact] = job;
   return run::write_run(run, path);
 }
 
-base::Result<void> JobRun::State::go_on() {
+Result<void> JobRun::State::go_on() {
   ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
-  if (!is_run) return base::input_error(path + ": is no Run file");
+  if (!is_run) return input_error(path + ": is no Run file");
   db = std::make_unique<run::Database>(path, run::Database::Access::kAppend);
   db->execute("PRAGMA journal_mode = DELETE");
   db->execute("PRAGMA synchronous = FULL");
   if (db->ok() && (db->columns("readings").size() != kReadingColumns ||
                    db->columns("training_steps").size() != kStepColumns))
-    return base::input_error(path + ": was made by another version; move it away to begin anew");
+    return input_error(path + ": was made by another version; move it away to begin anew");
   if (db->ok() && db->number("SELECT count(*) FROM run WHERE key = 'pushed_job'") == 0)
-    return base::input_error(path + ": is a Run that is not of recorders that push");
+    return input_error(path + ": is a Run that is not of recorders that push");
   db->execute(kTables);
   lock = run::WriterLock::take(path);
   read_recorders();
@@ -107,7 +106,7 @@ base::Result<void> JobRun::State::go_on() {
   read_prediction();
   if (!db->ok()) return db->failure(path + ": the Run cannot be continued");
   if (ours) return {};
-  return base::input_error(
+  return input_error(
       path + ": is not a server's Run: it holds a device twice, or devices that no server writes");
 }
 
@@ -139,12 +138,12 @@ void JobRun::State::read_logs() {
   while (select.step()) logs[select.text(0)] = select.integer(1);
 }
 
-base::Result<JobRun> JobRun::open(const std::string& path, const std::string& job) {
+Result<JobRun> JobRun::open(const std::string& path, const std::string& job) {
   auto state = std::make_unique<State>();
   state->path = path;
   if (!is_there(path)) ERGOMETER_TRY(state->create(job));
   if (run::WriterLock::is_held(path))
-    return base::input_error(fmt::format("{}: another process records into it", path));
+    return input_error("{}: another process records into it", path);
   ERGOMETER_TRY(state->go_on());
   return JobRun(std::move(state));
 }
@@ -271,14 +270,14 @@ void JobRun::State::forget() {
   changed.clear();
 }
 
-base::Result<void> JobRun::commit() {
+Result<void> JobRun::commit() {
   State& state = *state_;
   state.write();
   if (!state.db->ok()) {
     const std::string what = state.db->problem();
     state.db->roll_back();
     state.forget();
-    return base::missing_error(fmt::format("{}: cannot be written: {}", state.path, what));
+    return missing_error("{}: cannot be written: {}", state.path, what);
   }
   for (auto& [name, row] : state.changed) state.recorders[name] = row;
   state.written_devices = state.devices.size();

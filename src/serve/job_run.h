@@ -41,7 +41,7 @@ class JobRun {
  public:
   /// Makes the file or goes on with it. An error of kind kMissing where it cannot be written; an
   /// input error where it is another's.
-  static base::Result<JobRun> open(const std::string& path, const std::string& job);
+  static Result<JobRun> open(const std::string& path, const std::string& job);
   JobRun(JobRun&&) noexcept;
   ~JobRun();
 
@@ -64,7 +64,7 @@ class JobRun {
   void set_prediction(const std::string& json);
   bool waits() const;
   /// On disk, or an error and nothing: what was added is forgotten, for who sent it sends again.
-  base::Result<void> commit();
+  Result<void> commit();
 
  private:
   struct State;

@@ -21,10 +21,10 @@ constexpr size_t kDepth = 8;
 constexpr int64_t kLatestNs = PushLimits::kLatestNs;
 
 tl::unexpected<base::Error> wrong(const char* key, const std::string& expected) {
-  return base::input_error(fmt::format("\"{}\": {} is expected", key, expected));
+  return input_error("\"{}\": {} is expected", key, expected);
 }
 
-base::Result<int64_t> whole(const object& from, const char* key, int64_t lowest, int64_t highest) {
+Result<int64_t> whole(const object& from, const char* key, int64_t lowest, int64_t highest) {
   int64_t number = 0;
   if (from.at_key(key).get_int64().get(number) != simdjson::SUCCESS || number < lowest ||
       number > highest)
@@ -33,8 +33,8 @@ base::Result<int64_t> whole(const object& from, const char* key, int64_t lowest,
 }
 
 /// The same, or `fallback` where the key is not there.
-base::Result<int64_t> whole_or(const object& from, const char* key, int64_t fallback,
-                               int64_t lowest, int64_t highest) {
+Result<int64_t> whole_or(const object& from, const char* key, int64_t fallback, int64_t lowest,
+                         int64_t highest) {
   if (from.at_key(key).error() == simdjson::NO_SUCH_FIELD) return fallback;
   return whole(from, key, lowest, highest);
 }
@@ -47,7 +47,7 @@ bool is_name(std::string_view text) {
          });
 }
 
-base::Result<std::string> name(const object& from, const char* key) {
+Result<std::string> name(const object& from, const char* key) {
   std::string_view text;
   if (from.at_key(key).get_string().get(text) != simdjson::SUCCESS || !is_name(text))
     return wrong(key, fmt::format("1 to {} letters, digits, '.', '-' and '_', no '.' first",
@@ -55,7 +55,7 @@ base::Result<std::string> name(const object& from, const char* key) {
   return std::string(text);
 }
 
-base::Result<std::string> text_or_none(const object& from, const char* key) {
+Result<std::string> text_or_none(const object& from, const char* key) {
   const auto found = from.at_key(key);
   if (found.error() == simdjson::NO_SUCH_FIELD) return std::string();
   std::string_view text;
@@ -73,7 +73,7 @@ std::optional<run::DeviceKind> kind_of(const object& from) {
   return std::nullopt;
 }
 
-base::Result<run::Device> read_device(const object& from, const std::string& host) {
+Result<run::Device> read_device(const object& from, const std::string& host) {
   constexpr int64_t kMost = 1 << 24;
   run::Device device;
   const auto kind = kind_of(from);
@@ -93,15 +93,15 @@ base::Result<run::Device> read_device(const object& from, const std::string& hos
 }
 
 /// As it is kept; empty: there is none.
-base::Result<std::string> read_prediction(const object& from) {
+Result<std::string> read_prediction(const object& from) {
   auto found = from.at_key("prediction");
   if (found.error() == simdjson::NO_SUCH_FIELD) return std::string();
   const auto read = run::parse_prediction(simdjson::minify(found.value()));
-  if (!read) return base::input_error(read.error().message);
+  if (!read) return input_error(read.error().message);
   return run::prediction_json(*read);
 }
 
-base::Result<Push> read_head(const object& from) {
+Result<Push> read_head(const object& from) {
   Push push;
   ERGOMETER_TRY(whole(from, "ergometer_push", 1, 1));
   ERGOMETER_ASSIGN(push.recorder, name(from, "recorder"));
@@ -136,7 +136,7 @@ std::optional<run::Metric> metric_named(std::string_view text) {
 
 using Metrics = std::vector<std::optional<run::Metric>>;
 
-base::Result<Metrics> read_metrics(const object& from) {
+Result<Metrics> read_metrics(const object& from) {
   Metrics metrics;
   array list;
   if (from.at_key("metrics").get_array().get(list) != simdjson::SUCCESS ||
@@ -197,7 +197,7 @@ bool read_step(const array& row, PushBatch& batch) {
   return true;
 }
 
-base::Result<void> read_steps(const object& from, PushBatch& batch) {
+Result<void> read_steps(const object& from, PushBatch& batch) {
   const auto found = from.at_key("steps");
   if (found.error() == simdjson::NO_SUCH_FIELD) return {};
   array rows;
@@ -211,7 +211,7 @@ base::Result<void> read_steps(const object& from, PushBatch& batch) {
   return {};
 }
 
-base::Result<PushBatch> read_batch(const object& from, size_t devices) {
+Result<PushBatch> read_batch(const object& from, size_t devices) {
   PushBatch batch;
   ERGOMETER_ASSIGN(batch.sequence, whole(from, "sequence", 1, kLatestNs));
   ERGOMETER_ASSIGN(batch.clock.time_ns, whole(from, "time_ns", 0, kLatestNs));
@@ -236,24 +236,23 @@ base::Result<PushBatch> read_batch(const object& from, size_t devices) {
   return batch;
 }
 
-base::Result<object> read_line(simdjson::dom::parser& parser, std::string_view line) {
+Result<object> read_line(simdjson::dom::parser& parser, std::string_view line) {
   object read;
   const auto problem = parser.parse(line.data(), line.size()).get_object().get(read);
   if (problem != simdjson::SUCCESS)
-    return base::input_error(
-        fmt::format("is no JSON object: {}", simdjson::error_message(problem)));
+    return input_error("is no JSON object: {}", simdjson::error_message(problem));
   return read;
 }
 
-base::Result<void> add_line(simdjson::dom::parser& parser, std::string_view line, bool first,
-                            Push& push) {
+Result<void> add_line(simdjson::dom::parser& parser, std::string_view line, bool first,
+                      Push& push) {
   ERGOMETER_ASSIGN(const object read, read_line(parser, line));
   if (first) {
     ERGOMETER_ASSIGN(push, read_head(read));
     return {};
   }
   if (push.batches.size() >= PushLimits::kBatches)
-    return base::input_error(fmt::format("at most {} batches are taken", PushLimits::kBatches));
+    return input_error("at most {} batches are taken", PushLimits::kBatches);
   ERGOMETER_ASSIGN(PushBatch batch, read_batch(read, push.devices.size()));
   if (!push.batches.empty() && batch.sequence <= push.batches.back().sequence)
     return wrong("sequence", "a higher number than the line before has");
@@ -274,15 +273,15 @@ PushReader::PushReader() : state_(std::make_unique<State>()) {}
 PushReader::PushReader(PushReader&&) noexcept = default;
 PushReader::~PushReader() = default;
 
-base::Result<Push> PushReader::read(std::string_view body) {
+Result<Push> PushReader::read(std::string_view body) {
   Push push;
   for (size_t number = 1; !body.empty(); ++number) {
     const std::string_view line = body.substr(0, body.find('\n'));
     body.remove_prefix(std::min(body.size(), line.size() + 1));
     if (auto added = add_line(state_->parser, line, number == 1, push); !added)
-      return base::input_error(fmt::format("line {}: {}", number, added.error().message));
+      return input_error("line {}: {}", number, added.error().message);
   }
-  if (push.recorder.empty()) return base::input_error("line 1: is missing");
+  if (push.recorder.empty()) return input_error("line 1: is missing");
   return push;
 }
 

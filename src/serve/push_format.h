@@ -59,7 +59,7 @@ class PushReader {
   PushReader(PushReader&&) noexcept;
   ~PushReader();
   /// Input error: "line 2: \"sequence\": a whole number from 1 on is expected".
-  base::Result<Push> read(std::string_view body);
+  Result<Push> read(std::string_view body);
 
  private:
   struct State;

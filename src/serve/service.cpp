@@ -187,7 +187,7 @@ struct Service::State : HttpHandler {
   std::optional<HttpAnswer> push(std::string_view body, Ticket ticket);
   std::optional<HttpAnswer> take(const Push& push, Ticket ticket);
   std::optional<HttpAnswer> store(const Push& push, OpenJob& job, Ticket ticket);
-  base::Result<OpenJob*> open(const std::string& name);
+  Result<OpenJob*> open(const std::string& name);
   size_t devices() const;
   bool make_room();
   HttpAnswer refused(const std::string& job, const base::Error& error);
@@ -262,10 +262,10 @@ bool Service::State::make_room() {
   return true;
 }
 
-base::Result<OpenJob*> Service::State::open(const std::string& name) {
+Result<OpenJob*> Service::State::open(const std::string& name) {
   if (const auto at = jobs.find(name); at != jobs.end()) return at->second.get();
   if (jobs.size() >= kMostJobs && !make_room())
-    return base::input_error(fmt::format("more than {} jobs at once", kMostJobs));
+    return input_error("more than {} jobs at once", kMostJobs);
   const std::string path =
       (std::filesystem::path(options.folder) / (name + std::string(kRunEnding))).string();
   ERGOMETER_ASSIGN(JobRun run, JobRun::open(path, name));
@@ -438,15 +438,15 @@ HttpAnswer Service::State::state(const std::string& asked) {
   return {200, "application/json", kept.json, {}};
 }
 
-base::Result<Service> Service::start(const ServeOptions& options, Say say) {
+Result<Service> Service::start(const ServeOptions& options, Say say) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(options.folder, ignored))
-    return base::input_error(fmt::format("--out: {} is no folder", options.folder));
+    return input_error("--out: {} is no folder", options.folder);
   if (!options.follow.empty() && !std::filesystem::is_directory(options.follow, ignored))
-    return base::input_error(fmt::format("--follow: {} is no folder", options.follow));
+    return input_error("--follow: {} is no folder", options.follow);
   if (!options.follow.empty() &&
       std::filesystem::equivalent(options.follow, options.folder, ignored))
-    return base::input_error("--follow: is the folder that --out writes to; give it another");
+    return input_error("--follow: is the folder that --out writes to; give it another");
   // Before the address is taken: what is wrong with a file is said whoever listens there.
   std::optional<watch::RuleFile> rules;
   if (!options.rules.empty()) {
@@ -454,9 +454,8 @@ base::Result<Service> Service::start(const ServeOptions& options, Say say) {
   }
   ERGOMETER_ASSIGN(record::Listener listener, record::Listener::open(options.listen));
   if (!listener.loopback && options.token.empty())
-    return base::input_error(
-        fmt::format("--listen {}: other machines reach it; --token-file FILE says who may push",
-                    options.listen));
+    return input_error("--listen {}: other machines reach it; --token-file FILE says who may push",
+                       options.listen);
   ChannelMaker channels = plain_channel;
   if (!options.certificate.empty()) {
     ERGOMETER_ASSIGN(channels, tls_channels(options.certificate, options.key));
@@ -479,7 +478,7 @@ Service::~Service() = default;
 
 const std::string& Service::address() const { return state_->address; }
 
-base::Result<void> Service::run(const std::function<bool()>& stop) {
+Result<void> Service::run(const std::function<bool()>& stop) {
   ERGOMETER_TRY(state_->http->run(stop));
   state_->commit();
   return {};

@@ -37,13 +37,13 @@ class Service {
 
   /// Input errors: no such address; files of TLS that cannot be used; other machines would reach it
   /// and there is no token; `folder` is none. Of kind kMissing: the address cannot be had.
-  static base::Result<Service> start(const ServeOptions& options, Say say);
+  static Result<Service> start(const ServeOptions& options, Say say);
   Service(Service&&) noexcept;
   ~Service();
 
   const std::string& address() const;
   /// Until `stop` says so; then what waits is written and acknowledged.
-  base::Result<void> run(const std::function<bool()>& stop);
+  Result<void> run(const std::function<bool()>& stop);
 
  private:
   struct State;

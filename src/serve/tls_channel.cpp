@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
@@ -61,25 +60,23 @@ class TlsChannel : public Channel {
   bool failed_ = false;  ///< the library wants no further calls
 };
 
-base::Result<void> load(SSL_CTX* context, const std::string& certificate, const std::string& key) {
+Result<void> load(SSL_CTX* context, const std::string& certificate, const std::string& key) {
   constexpr size_t kMostBytes = 1 << 20;
   for (const std::string& file : {certificate, key})
     ERGOMETER_TRY(base::read_file(file, kMostBytes));
   if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
-    return base::input_error(fmt::format("{}: is no certificate in PEM form", certificate));
+    return input_error("{}: is no certificate in PEM form", certificate);
   struct stat about = {};
   if (::stat(key.c_str(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    return base::input_error(
-        fmt::format("{}: others may read the key; 'chmod 600 {}' changes that", key, key));
+    return input_error("{}: others may read the key; 'chmod 600 {}' changes that", key, key);
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
-    return base::input_error(
-        fmt::format("{}: is no key in PEM form, or not that of {}", key, certificate));
+    return input_error("{}: is no key in PEM form, or not that of {}", key, certificate);
   return {};
 }
 
 }  // namespace
 
-base::Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
+Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (context == nullptr) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);

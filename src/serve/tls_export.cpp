@@ -3,6 +3,6 @@
 
 extern "C" __attribute__((visibility("default"))) void ergometer_make_tls(
     const std::string& certificate, const std::string& key,
-    ergometer::base::Result<ergometer::serve::ChannelMaker>& made) {
+    ergometer::Result<ergometer::serve::ChannelMaker>& made) {
   made = ergometer::serve::tls_channels(certificate, key);
 }

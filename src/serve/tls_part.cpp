@@ -5,7 +5,7 @@
 
 namespace ergometer::serve {
 
-base::Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
+Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
   return base::make_in_part<ChannelMaker>("tls", kMakeTls, certificate, key);
 }
 

@@ -21,7 +21,7 @@ struct Task {
   std::function<Worker()> worker;  ///< makes one for each thread, on that thread
   /// Takes an answer, on the leader, one call at a time, in whatever order they come. An error ends
   /// the task.
-  std::function<base::Result<void>(size_t piece, std::string answer)> done;
+  std::function<Result<void>(size_t piece, std::string answer)> done;
   std::function<bool()> stop = {};  ///< asked on the leader between pieces: begin no more of them
 };
 
@@ -37,7 +37,7 @@ class Crew {
   virtual size_t processes_here() const { return 1; }
   /// At most once. Returns when every piece is done or the task has ended otherwise; in processes
   /// that do not lead, when the leader is finished with all.
-  virtual base::Result<void> run(const Task& task) = 0;
+  virtual Result<void> run(const Task& task) = 0;
   /// This process cannot take part, and why; nothing behind `run`.
   virtual void decline(const std::string& /*why*/) {}
 };
@@ -47,8 +47,8 @@ std::unique_ptr<Crew> thread_crew();
 
 /// All ranks of an MPI job. `note` is told, on the leader, of ranks that do not take part. An
 /// error: this program was built without MPI, or MPI does not bring the ranks together.
-base::Result<std::unique_ptr<Crew>> mpi_crew(const Launched& launched,
-                                             std::function<void(const std::string&)> note);
+Result<std::unique_ptr<Crew>> mpi_crew(const Launched& launched,
+                                       std::function<void(const std::string&)> note);
 bool built_with_mpi();
 
 }  // namespace ergometer::spread

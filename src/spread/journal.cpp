@@ -25,7 +25,7 @@ tl::unexpected<base::Error> cannot_write(const std::string& path) {
       base::kind_of(errno), fmt::format("{}: cannot be written: {}", path, std::strerror(errno))});
 }
 
-base::Result<std::string> whole(int file, const std::string& path) {
+Result<std::string> whole(int file, const std::string& path) {
   std::string text;
   std::array<char, 1 << 16> buffer;
   for (;;) {
@@ -76,19 +76,18 @@ Journal::~Journal() {
   if (file_ >= 0) ::close(file_);
 }
 
-base::Result<Journal> Journal::open(const std::string& path, const std::string& kind,
-                                    const std::string& identity) {
+Result<Journal> Journal::open(const std::string& path, const std::string& kind,
+                              const std::string& identity) {
   Journal journal(path);
   journal.file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (journal.file_ < 0) return cannot_write(path);
   if (::flock(journal.file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    return base::input_error(
-        fmt::format("{}: another ergometer is running this {} into the same file", path, kind));
+    return input_error("{}: another ergometer is running this {} into the same file", path, kind);
   ERGOMETER_TRY(journal.read(kind, identity));
   return journal;
 }
 
-base::Result<void> Journal::read(const std::string& kind, const std::string& identity) {
+Result<void> Journal::read(const std::string& kind, const std::string& identity) {
   ERGOMETER_ASSIGN(const std::string text, whole(file_, path_));
   const std::string head = fmt::format("ergometer {}, unfinished: {}\n", kind, identity);
   if (is_begun(text, head)) {
@@ -99,10 +98,10 @@ base::Result<void> Journal::read(const std::string& kind, const std::string& ide
     return {};
   }
   if (!text.starts_with(head))
-    return base::input_error(
-        fmt::format("{}: was left by another {}, another shard or another version of this "
-                    "one; remove it, or write to another file",
-                    path_, kind));
+    return input_error(
+        "{}: was left by another {}, another shard or another version of this "
+        "one; remove it, or write to another file",
+        path_, kind);
   size_t at = head.size();
   for (size_t end = text.find('\n', at); end != std::string::npos; end = text.find('\n', at)) {
     if (auto line = parse_line(std::string_view(text).substr(at, end - at)))
@@ -115,7 +114,7 @@ base::Result<void> Journal::read(const std::string& kind, const std::string& ide
   return {};
 }
 
-base::Result<void> Journal::write(const std::string& line) {
+Result<void> Journal::write(const std::string& line) {
   size_t written = 0;
   while (written < line.size()) {
     const ssize_t count = ::write(file_, line.data() + written, line.size() - written);
@@ -126,7 +125,7 @@ base::Result<void> Journal::write(const std::string& line) {
   return {};
 }
 
-base::Result<void> Journal::append(size_t piece, const std::string& answer) {
+Result<void> Journal::append(size_t piece, const std::string& answer) {
   const std::string line = fmt::format("{} {}", piece, answer);
   return write(fmt::format("{:08x} {}\n", checksum(line), line));
 }

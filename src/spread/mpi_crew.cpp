@@ -25,8 +25,6 @@
 namespace ergometer::spread {
 namespace {
 
-using base::Result;
-
 enum Tag { kPiece = 1, kAnswer, kEnd };
 constexpr auto kPause = std::chrono::microseconds(500);
 
@@ -264,9 +262,9 @@ Result<std::unique_ptr<Crew>> mpi_crew(const Launched& launched,
   if (static_cast<size_t>(ranks) == launched.ranks && provided >= MPI_THREAD_FUNNELED)
     return std::make_unique<MpiCrew>(std::move(note));
   MPI_Finalize();
-  return base::input_error(fmt::format(
+  return input_error(
       "started as {} ranks, of which MPI brings {} together; with Slurm: srun --mpi=pmix",
-      launched.ranks, ranks));
+      launched.ranks, ranks);
 }
 
 }  // namespace ergometer::spread

@@ -3,6 +3,6 @@
 
 extern "C" __attribute__((visibility("default"))) void ergometer_make_mpi_crew(
     const ergometer::spread::Launched& launched, std::function<void(const std::string&)> note,
-    ergometer::base::Result<std::unique_ptr<ergometer::spread::Crew>>& made) {
+    ergometer::Result<std::unique_ptr<ergometer::spread::Crew>>& made) {
   made = ergometer::spread::mpi_crew(launched, std::move(note));
 }

@@ -7,10 +7,10 @@ namespace ergometer::spread {
 
 bool built_with_mpi() { return true; }
 
-base::Result<std::unique_ptr<Crew>> mpi_crew(const Launched& launched,
-                                             std::function<void(const std::string&)> note) {
+Result<std::unique_ptr<Crew>> mpi_crew(const Launched& launched,
+                                       std::function<void(const std::string&)> note) {
   ERGOMETER_ASSIGN(MakeMpiCrew* const make, base::load_from_part<MakeMpiCrew>("mpi", kMakeMpiCrew));
-  base::Result<std::unique_ptr<Crew>> made;
+  Result<std::unique_ptr<Crew>> made;
   make(launched, std::move(note), made);
   return made;
 }

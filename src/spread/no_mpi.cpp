@@ -5,8 +5,7 @@ namespace ergometer::spread {
 
 bool built_with_mpi() { return false; }
 
-base::Result<std::unique_ptr<Crew>> mpi_crew(const Launched&,
-                                             std::function<void(const std::string&)>) {
+Result<std::unique_ptr<Crew>> mpi_crew(const Launched&, std::function<void(const std::string&)>) {
   return tl::unexpected(base::Error{base::ErrorKind::kMissing, "this program has no MPI"});
 }
 

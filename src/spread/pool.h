@@ -31,13 +31,13 @@ class Pool {
     given_ = task_.pieces.size();
   }
   /// The first error of `Task::done`.
-  const base::Result<void>& result() const { return result_; }
+  const Result<void>& result() const { return result_; }
 
  private:
   const Task& task_;
   std::mutex mutex_;
   size_t given_ = 0;
-  base::Result<void> result_;
+  Result<void> result_;
 };
 
 }  // namespace ergometer::spread

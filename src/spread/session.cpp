@@ -5,8 +5,6 @@
 namespace ergometer::spread {
 namespace {
 
-using base::Result;
-
 Task task_of(const Work& work) {
   Task task;
   task.identity = fmt::format("{} {}", work.identity, to_text(work.shard));
@@ -50,8 +48,8 @@ Result<Progress> run(Crew& crew, const Work& work) {
   task.stop = work.stop;
   task.done = [&](size_t piece, const std::string& answer) -> Result<void> {
     if (!work.take(piece, answer))
-      return base::input_error(fmt::format(
-          "{}: a rank sent what cannot be read; are all ranks the same program?", work.kind));
+      return input_error("{}: a rank sent what cannot be read; are all ranks the same program?",
+                         work.kind);
     if (progress.journal) ERGOMETER_TRY(progress.journal->append(piece, answer));
     --progress.left;
     if (work.advance) work.advance();

@@ -34,6 +34,6 @@ struct Progress {
 
 /// Does what is missing. In processes of the crew that do not lead nothing is taken. Errors: the
 /// journal cannot be written, or is another work's.
-base::Result<Progress> run(Crew& crew, const Work& work);
+Result<Progress> run(Crew& crew, const Work& work);
 
 }  // namespace ergometer::spread

@@ -42,7 +42,7 @@ class Squares : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  base::Result<Progress> go() { return run(*thread_crew(), work_); }
+  Result<Progress> go() { return run(*thread_crew(), work_); }
   std::string journal() const { return work_.out + ".unfinished"; }
   void keep_journal() { work_.out = (folder_ / "out").string(); }
   void expect_all() const {

@@ -9,15 +9,15 @@
 
 namespace ergometer::spread {
 
-base::Result<Shard> parse_shard(const std::string& text) {
+Result<Shard> parse_shard(const std::string& text) {
   constexpr int64_t kMost = 100'000;
   const size_t slash = text.find('/');
   const auto number = base::parse_integer(text.substr(0, slash));
   const auto count = base::parse_integer(slash == std::string::npos ? "" : text.substr(slash + 1));
   if (!number || !count || *number < 1 || *count > kMost || *number > *count)
-    return base::input_error(fmt::format(
+    return input_error(
         "--shard: '{}' is not a part of a whole, like 1/4: a number from 1, a slash, how many",
-        text));
+        text);
   return Shard{static_cast<size_t>(*number), static_cast<size_t>(*count)};
 }
 
@@ -29,25 +29,22 @@ std::vector<size_t> pieces_of(const Shard& shard, size_t pieces) {
   return ours;
 }
 
-base::Result<std::vector<size_t>> in_order(const std::vector<NamedShard>& shards) {
+Result<std::vector<size_t>> in_order(const std::vector<NamedShard>& shards) {
   const NamedShard& first = shards.front();
   const size_t count = first.shard.count;
   std::vector<std::optional<size_t>> places(count);
   for (size_t i = 0; i < shards.size(); ++i) {
     const auto& [file, shard] = shards[i];
     if (shard.count != count)
-      return base::input_error(
-          fmt::format("{} and {}: are shards {} and {}; all must be of the same number", first.file,
-                      file, to_text(first.shard), to_text(shard)));
+      return input_error("{} and {}: are shards {} and {}; all must be of the same number",
+                         first.file, file, to_text(first.shard), to_text(shard));
     std::optional<size_t>& place = places[shard.number - 1];
     if (place)
-      return base::input_error(
-          fmt::format("{} and {}: both hold shard {}", shards[*place].file, file, to_text(shard)));
+      return input_error("{} and {}: both hold shard {}", shards[*place].file, file,
+                         to_text(shard));
     place = i;
   }
-  if (count == 1)
-    return base::input_error(
-        fmt::format("{}: holds the whole; there is nothing to merge", first.file));
+  if (count == 1) return input_error("{}: holds the whole; there is nothing to merge", first.file);
   std::vector<size_t> order;
   std::vector<std::string> missing;
   for (size_t i = 0; i < count; ++i)
@@ -59,9 +56,8 @@ base::Result<std::vector<size_t>> in_order(const std::vector<NamedShard>& shards
   const size_t all = missing.size();
   constexpr size_t kShown = 8;
   if (all > kShown) missing.resize(kShown);
-  return base::input_error(fmt::format("merge: {} shard{} missing: {}{}", all,
-                                       all == 1 ? " is" : "s are", fmt::join(missing, ", "),
-                                       all > kShown ? ", ..." : ""));
+  return input_error("merge: {} shard{} missing: {}{}", all, all == 1 ? " is" : "s are",
+                     fmt::join(missing, ", "), all > kShown ? ", ..." : "");
 }
 
 }  // namespace ergometer::spread

@@ -15,7 +15,7 @@ struct Shard {
 };
 
 /// "2/8".
-base::Result<Shard> parse_shard(const std::string& text);
+Result<Shard> parse_shard(const std::string& text);
 std::string to_text(const Shard& shard);
 
 /// The shard's pieces of `pieces`, ascending.
@@ -28,6 +28,6 @@ struct NamedShard {
 };
 /// Where each of the shards of one work stands in `shards`, by its number. Shards of different
 /// divisions, the same one twice, missing ones, and a file that needs no others are errors.
-base::Result<std::vector<size_t>> in_order(const std::vector<NamedShard>& shards);
+Result<std::vector<size_t>> in_order(const std::vector<NamedShard>& shards);
 
 }  // namespace ergometer::spread

@@ -6,7 +6,7 @@ namespace {
 
 class ThreadCrew : public Crew {
  public:
-  base::Result<void> run(const Task& task) override {
+  Result<void> run(const Task& task) override {
     Pool pool(task);
     const size_t threads = std::max<size_t>(1, std::min(task.threads, task.pieces.size()));
     base::parallel_for(threads, threads, [&](size_t) {

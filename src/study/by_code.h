@@ -11,7 +11,7 @@ namespace ergometer::study {
 /// What a study of the catalog has beyond its file, made by a program. Every member may be null.
 struct StudyCode {
   std::string_view name;
-  base::Result<std::vector<Point>> (*points)();                         ///< behind the file's own
+  Result<std::vector<Point>> (*points)();                               ///< behind the file's own
   std::vector<run::Figure> (*figures)(const run::Study& study);         ///< behind the file's own
   std::vector<run::StudyFinding> (*findings)(const run::Study& study);  ///< all points are there
 };

@@ -13,8 +13,6 @@
 namespace ergometer::study {
 namespace {
 
-using base::Result;
-
 constexpr size_t kMostPoints = 200'000;
 
 void note_axis(std::vector<run::StudyAxis>& axes, const std::string& name,
@@ -50,10 +48,10 @@ Result<bool> holds(const Definition& definition, const PointSet& set, const Poin
   for (const Expression& constraint : set.constraints) {
     const auto value = constraint.number(lookup);
     if (!value)
-      return base::input_error(
-          fmt::format("{}: constraints: \"{}\" has no value at {}: a setting of it is not given, "
-                      "or is no number",
-                      definition.file, constraint.text(), point.id));
+      return input_error(
+          "{}: constraints: \"{}\" has no value at {}: a setting of it is not given, "
+          "or is no number",
+          definition.file, constraint.text(), point.id);
     if (*value == 0) return false;
   }
   return true;
@@ -63,8 +61,8 @@ Result<void> add_product(const Definition& definition, const PointSet& set, Expa
   double size = 1;
   for (const Axis& axis : set.axes) size *= static_cast<double>(axis.values.size());
   if (size + static_cast<double>(expansion.points.size()) > kMostPoints)
-    return base::input_error(fmt::format("{}: axes: make {:.0f} points; allowed: at most {}",
-                                         definition.file, size, kMostPoints));
+    return input_error("{}: axes: make {:.0f} points; allowed: at most {}", definition.file, size,
+                       kMostPoints);
   std::vector<size_t> at(set.axes.size(), 0);
   for (bool more = true; more;) {
     Point point = product_point(definition, set, at);
@@ -100,9 +98,8 @@ Result<void> check_names(const Definition& definition, const std::vector<Point>&
   std::set<std::pair<std::string, std::string>> names;
   for (const Point& point : points)
     if (!names.emplace(point.family, point.id).second)
-      return base::input_error(fmt::format("{}: two points are called {}{}{}", definition.file,
-                                           point.family, point.family.empty() ? "" : "/",
-                                           point.id));
+      return input_error("{}: two points are called {}{}{}", definition.file, point.family,
+                         point.family.empty() ? "" : "/", point.id);
   return {};
 }
 
@@ -128,11 +125,10 @@ Result<Expansion> expand(const Definition& definition) {
   for (const int64_t seed : definition.seeds)
     note_axis(expansion.axes, "seed", std::to_string(seed));
   if (expansion.points.size() > kMostPoints)
-    return base::input_error(fmt::format("{}: makes {} points; allowed: at most {}",
-                                         definition.file, expansion.points.size(), kMostPoints));
+    return input_error("{}: makes {} points; allowed: at most {}", definition.file,
+                       expansion.points.size(), kMostPoints);
   if (expansion.points.empty())
-    return base::input_error(
-        fmt::format("{}: constraints leave no point of {}", definition.file, expansion.left_out));
+    return input_error("{}: constraints leave no point of {}", definition.file, expansion.left_out);
   ERGOMETER_TRY(check_names(definition, expansion.points));
   return expansion;
 }

@@ -17,11 +17,11 @@ struct Expansion {
   std::vector<Point> points;
   size_t left_out = 0;  ///< by constraints
 };
-base::Result<Expansion> expand(const Definition& definition);
+Result<Expansion> expand(const Definition& definition);
 
 /// The rows of the study's matrix: what its corrections say is changed and noted, and the defects
 /// that they name no longer stand in the way.
-base::Result<std::vector<Point>> matrix_points(const Definition& definition);
+Result<std::vector<Point>> matrix_points(const Definition& definition);
 
 /// 16 hexadecimal digits that differ when points, program or catalog do: whether a file was made
 /// by this study.

@@ -63,7 +63,7 @@ Point point_of(const spec::MatrixRow& row, const Definition& definition) {
 
 }  // namespace
 
-base::Result<std::vector<Point>> matrix_points(const Definition& definition) {
+Result<std::vector<Point>> matrix_points(const Definition& definition) {
   std::vector<Point> points;
   if (definition.rows.empty()) return points;
   ERGOMETER_ASSIGN(const std::vector<spec::MatrixRow> rows, spec::read_matrix(definition.rows));

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "study/facts.h"
 #include "study/finish.h"
@@ -6,8 +5,6 @@
 
 namespace ergometer::study {
 namespace {
-
-using base::Result;
 
 struct Part {
   const std::string* file;
@@ -21,9 +18,8 @@ Result<std::vector<Part>> parts_of(std::vector<run::Run> runs,
   for (size_t i = 0; i < runs.size(); ++i) {
     auto facts = read_facts(runs[i]);
     if (!facts)
-      return base::input_error(
-          fmt::format("{}: is not a study's Run, and {} is; merge one kind at a time", files[i],
-                      files[i == 0 ? 1 : 0]));
+      return input_error("{}: is not a study's Run, and {} is; merge one kind at a time", files[i],
+                         files[i == 0 ? 1 : 0]);
     parts.push_back({&files[i], *std::move(facts), std::move(runs[i])});
   }
   return parts;
@@ -31,10 +27,10 @@ Result<std::vector<Part>> parts_of(std::vector<run::Run> runs,
 
 Result<void> check_same(const Part& first, const Part& part) {
   if (part.facts.fingerprint != first.facts.fingerprint)
-    return base::input_error(fmt::format(
+    return input_error(
         "{} and {}: are of different studies ({} and {}), or of different versions of one or of "
         "the catalog",
-        *first.file, *part.file, first.run.study->name, part.run.study->name));
+        *first.file, *part.file, first.run.study->name, part.run.study->name);
   return {};
 }
 
@@ -65,8 +61,8 @@ Result<run::Run> merge_shards(std::vector<run::Run> shards, const std::vector<st
   for (size_t i = 0; i < facts.points; ++i) {
     const run::Study& part = *order[i % order.size()]->run.study;
     if (i / order.size() >= part.points.size())
-      return base::input_error(fmt::format("{}: lacks points of its shard: the file is damaged",
-                                           *order[i % order.size()]->file));
+      return input_error("{}: lacks points of its shard: the file is damaged",
+                         *order[i % order.size()]->file);
     points.push_back(part.points[i / order.size()]);
   }
   run.study->points = std::move(points);

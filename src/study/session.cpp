@@ -1,7 +1,5 @@
 #include "study/session.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 #include <optional>
 
@@ -13,8 +11,6 @@
 
 namespace ergometer::study {
 namespace {
-
-using base::Result;
 
 run::Run empty_run(const Definition& definition, const Expansion& expansion, const Facts& facts) {
   run::Run run;
@@ -35,18 +31,17 @@ Result<std::optional<run::Run>> finished_run(const std::string& out, const Facts
   ERGOMETER_ASSIGN(run::Run run, run::read_run(out));
   const auto made_by = read_facts(run);
   if (!made_by)
-    return base::input_error(
-        fmt::format("{}: is a Run, but not of a study; remove it or choose another name", out));
+    return input_error("{}: is a Run, but not of a study; remove it or choose another name", out);
   if (made_by->fingerprint != facts.fingerprint)
-    return base::input_error(
-        fmt::format("{}: was made by another study ({}), or by another version of this one or of "
-                    "the catalog; remove it or choose another name",
-                    out, run.study->name));
+    return input_error(
+        "{}: was made by another study ({}), or by another version of this one or of "
+        "the catalog; remove it or choose another name",
+        out, run.study->name);
   if (made_by->shard.number != facts.shard.number || made_by->shard.count != facts.shard.count)
-    return base::input_error(
-        fmt::format("{}: holds shard {} of this study, not {}; choose another "
-                    "name",
-                    out, spread::to_text(made_by->shard), spread::to_text(facts.shard)));
+    return input_error(
+        "{}: holds shard {} of this study, not {}; choose another "
+        "name",
+        out, spread::to_text(made_by->shard), spread::to_text(facts.shard));
   return run;
 }
 
@@ -55,12 +50,10 @@ Result<void> check_out(const std::string& out) {
   ERGOMETER_TRY(base::check_folder(out));
   ERGOMETER_ASSIGN(const std::filesystem::file_type type, base::file_type(out));
   if (type == std::filesystem::file_type::directory)
-    return base::input_error(
-        fmt::format("{}: is a folder; give the name of the Run file to write in it", out));
+    return input_error("{}: is a folder; give the name of the Run file to write in it", out);
   ERGOMETER_ASSIGN(const std::string head, base::read_head(out, 1));
   if (!head.empty())
-    return base::input_error(
-        fmt::format("{}: exists and is not a Run; remove it first or choose another name", out));
+    return input_error("{}: exists and is not a Run; remove it first or choose another name", out);
   return {};
 }
 
@@ -104,8 +97,8 @@ Result<SessionResult> finish_again(const Definition& definition, const Expansion
   std::vector<run::StudyPoint>& points = finished.study->points;
   const std::vector<size_t> positions = spread::pieces_of(options.shard, expansion.points.size());
   if (points.size() != positions.size())
-    return base::input_error(fmt::format("{}: holds {} points of this study's {}; it is damaged",
-                                         options.out, points.size(), positions.size()));
+    return input_error("{}: holds {} points of this study's {}; it is damaged", options.out,
+                       points.size(), positions.size());
   if (options.begin) options.begin(0, points.size());
   SessionResult result;
   result.finished_before = points.size();

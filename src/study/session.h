@@ -37,13 +37,12 @@ struct SessionResult {
 /// as it goes; the same call goes on with it. The Run depends on the study alone, not on who
 /// predicted what or on interruptions. A file that another study made is an error. In processes of
 /// the crew that do not lead the result is empty.
-base::Result<SessionResult> run_study(const Definition& definition, const Expansion& expansion,
-                                      const SessionOptions& options, spread::Crew& crew);
+Result<SessionResult> run_study(const Definition& definition, const Expansion& expansion,
+                                const SessionOptions& options, spread::Crew& crew);
 
 /// Joins the shards of one study into what the whole study would have written. `files` name the
 /// Runs in messages. Shards of different studies, the same shard twice and missing shards are
 /// errors.
-base::Result<run::Run> merge_shards(std::vector<run::Run> shards,
-                                    const std::vector<std::string>& files);
+Result<run::Run> merge_shards(std::vector<run::Run> shards, const std::vector<std::string>& files);
 
 }  // namespace ergometer::study

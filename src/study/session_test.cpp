@@ -40,7 +40,7 @@ class Sessions : public testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  base::Result<SessionResult> session(const std::string& out, SessionOptions options = {}) {
+  Result<SessionResult> session(const std::string& out, SessionOptions options = {}) {
     options.out = path(out);
     return run_study(definition_, expansion_, options, *spread::thread_crew());
   }

@@ -91,11 +91,10 @@ PowerQuantity quantity_of(const run::Run& run, const spec::Job& job, const Power
           .high = share * interval.high};
 }
 
-base::Result<PowerQuantity> predicted_power(const spec::Job& job, const PowerSeen& seen) {
+Result<PowerQuantity> predicted_power(const spec::Job& job, const PowerSeen& seen) {
   ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {}));
   if (!run.has_power)
-    return base::input_error("the catalog says too little about power of " +
-                             job.cluster.node.gpu.name);
+    return input_error("the catalog says too little about power of " + job.cluster.node.gpu.name);
   return quantity_of(run, job, seen);
 }
 
@@ -134,8 +133,7 @@ Prediction predict_power(const MeasuredRun& row) {
   return out;
 }
 
-base::Result<std::optional<PowerQuantity>> power_of_run(const MeasuredRun& row,
-                                                        const spec::Job& job) {
+Result<std::optional<PowerQuantity>> power_of_run(const MeasuredRun& row, const spec::Job& job) {
   const auto watts = base::parse_number(row.cell("power_w_per_gpu"));
   if (!watts || *watts <= 0) return std::nullopt;
   const std::string_view written = row.cell("power_scope");

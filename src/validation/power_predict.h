@@ -18,7 +18,6 @@ Prediction predict_power(const MeasuredRun& row);
 
 /// The power that a run's row gives per GPU ("power_w_per_gpu"; "power_scope": of the GPU itself,
 /// or its share of the node's), beside its prediction; none when the row gives none.
-base::Result<std::optional<PowerQuantity>> power_of_run(const MeasuredRun& row,
-                                                        const spec::Job& job);
+Result<std::optional<PowerQuantity>> power_of_run(const MeasuredRun& row, const spec::Job& job);
 
 }  // namespace ergometer::validation

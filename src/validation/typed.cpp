@@ -45,7 +45,7 @@ void derive_batch(JobDraft& draft) {
 
 }  // namespace
 
-base::Result<std::string> typed_command(const MeasuredRun& row) {
+Result<std::string> typed_command(const MeasuredRun& row) {
   JobDraft draft(row);
   for (const auto step : {take_model, take_sizes, take_words, take_notes, take_software}) {
     step(draft);
@@ -53,8 +53,7 @@ base::Result<std::string> typed_command(const MeasuredRun& row) {
   }
   const auto node = node_of_gpu(row.cell("gpu"));
   if (!node)
-    return base::input_error(
-        fmt::format("gpu: found \"{}\"; no node of the catalog has it", row.cell("gpu")));
+    return input_error("gpu: found \"{}\"; no node of the catalog has it", row.cell("gpu"));
   derive_batch(draft);
   if (draft.number("pipeline_model_parallel_size", 1) == 1)
     draft.drop("virtual_pipeline_model_parallel_size");

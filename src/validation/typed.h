@@ -11,7 +11,7 @@ namespace ergometer::validation {
 /// The `simulate` command that somebody who knows what a row says would type, and nothing more: the
 /// model, the catalog's node with the row's GPU, the sizes, and the framework with its release. No
 /// blank is filled and no contradiction mended; the error says why there is nothing to type.
-base::Result<std::string> typed_command(const MeasuredRun& row);
+Result<std::string> typed_command(const MeasuredRun& row);
 
 /// Those of all rows: a line each behind its id, and `{commands [ { id, command, reason } ]}`,
 /// where one of the two is null.

@@ -1,7 +1,6 @@
 #include "watch/actions.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,7 +28,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-base::Result<void> post(const Action& action, const std::string& json, int most_s) {
+Result<void> post(const Action& action, const std::string& json, int most_s) {
   record::PushTarget target;
   target.most_s = most_s;
   target.url = action.target;
@@ -45,14 +44,14 @@ base::Result<void> post(const Action& action, const std::string& json, int most_
   constexpr int kOk = 200, kElsewhere = 300;
   const std::string whose = action.url_file.empty() ? action.target : action.url_file;
   const auto client = record::push_client(target);
-  if (!client) return base::input_error(fmt::format("webhook {}: is no address", whose));
+  if (!client) return input_error("webhook {}: is no address", whose);
   const auto answer = (*client)->post(json);
-  if (!answer) return base::missing_error(fmt::format("webhook {}: no answer", whose));
+  if (!answer) return missing_error("webhook {}: no answer", whose);
   if (answer->status >= kOk && answer->status < kElsewhere) return {};
-  return base::missing_error(fmt::format("webhook {}: status {}", whose, answer->status));
+  return missing_error("webhook {}: status {}", whose, answer->status);
 }
 
-base::Result<void> add_line(const std::string& path, const std::string& json) {
+Result<void> add_line(const std::string& path, const std::string& json) {
   constexpr int kMode = 0600;
   const int file = ::open(path.c_str(),
                           O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, kMode);
@@ -61,7 +60,7 @@ base::Result<void> add_line(const std::string& path, const std::string& json) {
   const int problem = errno;
   if (file >= 0) ::close(file);
   if (written) return {};
-  return base::missing_error(fmt::format("{}: {}", path, std::strerror(problem)));
+  return missing_error("{}: {}", path, std::strerror(problem));
 }
 
 /// A pipe whose ends no other child gets.
@@ -120,7 +119,7 @@ std::optional<int> wait_for(pid_t child, int most_s) {
   return status;
 }
 
-base::Result<void> run_command(const Action& action, const std::string& json, int most_s) {
+Result<void> run_command(const Action& action, const std::string& json, int most_s) {
   const std::string& name = action.command.front();
   pid_t child = 0;
   {
@@ -128,22 +127,21 @@ base::Result<void> run_command(const Action& action, const std::string& json, in
     Pipe pipe;
     // Shorter than what a pipe holds: it is written before anybody reads.
     if (pipe.ends[1] < 0 || ::write(pipe.ends[1], json.data(), json.size()) < 0)
-      return base::missing_error(fmt::format("{}: {}", name, std::strerror(errno)));
+      return missing_error("{}: {}", name, std::strerror(errno));
     ::fcntl(pipe.ends[0], F_SETFL, 0);
     if (const int problem = spawn(action.command, pipe.ends[0], child); problem != 0)
-      return base::missing_error(fmt::format("{}: {}", name, std::strerror(problem)));
+      return missing_error("{}: {}", name, std::strerror(problem));
   }
   const auto status = wait_for(child, most_s);
-  if (!status) return base::missing_error(fmt::format("{}: was ended after {} s", name, most_s));
+  if (!status) return missing_error("{}: was ended after {} s", name, most_s);
   if (*status == 0) return {};
-  return base::missing_error(
-      fmt::format("{}: ended with status {}", name,
-                  WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status)));
+  return missing_error("{}: ended with status {}", name,
+                       WIFEXITED(*status) ? WEXITSTATUS(*status) : 128 + WTERMSIG(*status));
 }
 
 }  // namespace
 
-base::Result<void> perform(const Action& action, const std::string& json, int most_s) {
+Result<void> perform(const Action& action, const std::string& json, int most_s) {
   switch (action.kind) {
     case Action::Kind::kWebhook: return post(action, json, most_s);
     case Action::Kind::kCommand: return run_command(action, json, most_s);
@@ -152,7 +150,7 @@ base::Result<void> perform(const Action& action, const std::string& json, int mo
   }
 }
 
-base::Result<void> check_secrets(const std::vector<Rule>& rules) {
+Result<void> check_secrets(const std::vector<Rule>& rules) {
   for (const Rule& rule : rules)
     for (const std::string* file : {&rule.action.url_file, &rule.action.token_file}) {
       if (file->empty()) continue;

@@ -34,10 +34,10 @@ class Actions {
 
 /// Does one, at most for `most_s` seconds: posts the alert, starts the command with it on standard
 /// input, or adds it to the file. An error says what failed, and no secret.
-base::Result<void> perform(const Action& action, const std::string& json,
-                           int most_s = Actions::kMostSeconds);
+Result<void> perform(const Action& action, const std::string& json,
+                     int most_s = Actions::kMostSeconds);
 
 /// Input errors: files of secrets that cannot be read, or that others may read.
-base::Result<void> check_secrets(const std::vector<Rule>& rules);
+Result<void> check_secrets(const std::vector<Rule>& rules);
 
 }  // namespace ergometer::watch

@@ -16,7 +16,7 @@ RuleFile::Stamp RuleFile::stamp_of(const std::string& path) {
           static_cast<int64_t>(about.st_ino)};
 }
 
-base::Result<void> RuleFile::read() {
+Result<void> RuleFile::read() {
   stamp_ = stamp_of(path_);
   ERGOMETER_ASSIGN(std::vector<Rule> rules, read_rules(path_));
   ERGOMETER_TRY(check_secrets(rules));
@@ -24,7 +24,7 @@ base::Result<void> RuleFile::read() {
   return {};
 }
 
-base::Result<RuleFile> RuleFile::open(const std::string& path) {
+Result<RuleFile> RuleFile::open(const std::string& path) {
   RuleFile file(path);
   ERGOMETER_TRY(file.read());
   return file;

@@ -14,7 +14,7 @@ namespace ergometer::watch {
 class RuleFile {
  public:
   /// Errors as `read_rules` and `check_secrets` have them.
-  static base::Result<RuleFile> open(const std::string& path);
+  static Result<RuleFile> open(const std::string& path);
 
   const std::vector<Rule>& rules() const { return rules_; }
   /// Why the file as it is now is not used; empty: it is.
@@ -30,7 +30,7 @@ class RuleFile {
   };
   explicit RuleFile(std::string path) : path_(std::move(path)) {}
   static Stamp stamp_of(const std::string& path);
-  base::Result<void> read();
+  Result<void> read();
 
   std::string path_, problem_;
   Stamp stamp_;

@@ -39,9 +39,10 @@ int64_t read_time(spec::YamlMap& map, const char* key, double fallback_s, double
   const bool fits = measure && (measure->unit == "s" || measure->unit.empty()) &&
                     measure->value >= shortest_s && measure->value <= kLongest_s;
   if (!fits)
-    map.refuse(key, fmt::format("found \"{}\"; allowed: a time from {:.0f} s to 1 day, such as 30 "
-                                "s or 2 min",
-                                text, shortest_s));
+    map.refuse(key,
+               "found \"{}\"; allowed: a time from {:.0f} s to 1 day, such as 30 "
+               "s or 2 min",
+               text, shortest_s);
   return fits ? static_cast<int64_t>(measure->value * kNs) : 0;
 }
 
@@ -52,8 +53,7 @@ std::optional<double> read_bound(spec::YamlMap& map, const char* key, std::strin
   if (const auto number = base::parse_number(text)) return *number;
   const auto measure = base::parse_measure(text);
   if (measure && measure->unit == unit) return measure->value;
-  map.refuse(key, fmt::format("found \"{}\"; allowed: a number{}{}", text,
-                              unit.empty() ? "" : " in ", unit));
+  map.refuse(key, "found \"{}\"; allowed: a number{}{}", text, unit.empty() ? "" : " in ", unit);
   return 0;
 }
 
@@ -66,9 +66,9 @@ void read_metric(spec::YamlMap& map, Rule& rule) {
       known.emplace_back(run::metric_info(static_cast<run::Metric>(m)).name);
     const auto near = base::nearest(rule.metric, known);
     map.refuse("metric",
-               fmt::format("found \"{}\"; allowed: a column of readings "
-                           "(docs/run-file.md), step_time_s or tokens_per_s_per_gpu{}",
-                           rule.metric, near ? fmt::format("; did you mean {}?", *near) : ""));
+               "found \"{}\"; allowed: a column of readings "
+               "(docs/run-file.md), step_time_s or tokens_per_s_per_gpu{}",
+               rule.metric, near ? fmt::format("; did you mean {}?", *near) : "");
   }
   const bool counts = rule.reading && (run::metric_info(*rule.reading).counter ||
                                        *rule.reading == run::Metric::kXid);
@@ -99,9 +99,8 @@ void check_finding(spec::YamlMap& map, const std::string& finding) {
   for (const std::string& kind : kinds)
     if (matches(finding, kind)) return;
   const auto near = base::nearest(finding, kinds);
-  map.refuse("finding", fmt::format("found \"{}\"; allowed: {}, where * stands for any text{}",
-                                    finding, fmt::join(kinds, ", "),
-                                    near ? fmt::format("; did you mean {}?", *near) : ""));
+  map.refuse("finding", "found \"{}\"; allowed: {}, where * stands for any text{}", finding,
+             fmt::join(kinds, ", "), near ? fmt::format("; did you mean {}?", *near) : "");
 }
 
 /// A list of words, or a text that is one program; no shell reads it.
@@ -110,12 +109,11 @@ std::vector<std::string> read_command(spec::YamlMap& map) {
   for (const auto& element : map.elements("command")) words.push_back(element.text);
   if (words.size() == 1 && words[0].find(' ') != std::string::npos)
     map.refuse("command",
-               fmt::format("found \"{}\"; allowed: a list of words, [program, argument]; a shell "
-                           "only where it says so: [sh, -c, \"...\"]",
-                           words[0]));
+               "found \"{}\"; allowed: a list of words, [program, argument]; a shell "
+               "only where it says so: [sh, -c, \"...\"]",
+               words[0]);
   if (words.empty() || words[0].empty() || words.size() > kMostWords)
-    map.refuse("command",
-               fmt::format("found {} words; allowed: 1 to {}", words.size(), kMostWords));
+    map.refuse("command", "found {} words; allowed: 1 to {}", words.size(), kMostWords);
   return words;
 }
 
@@ -132,9 +130,10 @@ Action read_action(spec::YamlMap map) {
     ++kinds;
   }
   if (kinds != 1)
-    map.refuse("", fmt::format("found {} actions; allowed: one of webhook, webhook-file, command "
-                               "and file",
-                               kinds));
+    map.refuse("",
+               "found {} actions; allowed: one of webhook, webhook-file, command "
+               "and file",
+               kinds);
   if (map.has("command")) action.command = read_command(map);
   action.target = map.text(map.has("file") ? "file" : "webhook");
   action.url_file = map.text("webhook-file");
@@ -143,9 +142,10 @@ Action read_action(spec::YamlMap map) {
     map.refuse("token-file", "goes with a webhook");
   const std::string& url = action.target;
   if (map.has("webhook") && !url.starts_with("https://") && !url.starts_with("http://"))
-    map.refuse("webhook", fmt::format("found \"{}\"; allowed: an address like https://host/path; "
-                                      "one that is secret stands in a webhook-file",
-                                      url));
+    map.refuse("webhook",
+               "found \"{}\"; allowed: an address like https://host/path; "
+               "one that is secret stands in a webhook-file",
+               url);
   if (map.has("file") && action.target.empty())
     map.refuse("file", "found nothing; allowed: a path");
   return action;
@@ -235,7 +235,7 @@ std::string_view unit_of(const Rule& rule) {
   return unit == "1" ? "" : unit;
 }
 
-base::Result<std::vector<Rule>> parse_rules(std::string_view text, const std::string& file) {
+Result<std::vector<Rule>> parse_rules(std::string_view text, const std::string& file) {
   ERGOMETER_ASSIGN(spec::YamlMap top, spec::YamlMap::parse(text, file));
   top.allow({"standard", "action", "rules"});
   const bool standard = top.choice("standard", {"false", "true"}, 0) == 1;
@@ -250,21 +250,19 @@ base::Result<std::vector<Rule>> parse_rules(std::string_view text, const std::st
   for (spec::YamlMap& map : top.maps("rules")) {
     Rule rule = read_rule(map, otherwise);
     if (base::contains(names, rule.name))
-      map.refuse("name", fmt::format("found \"{}\" a second time; allowed: once", rule.name));
+      map.refuse("name", "found \"{}\" a second time; allowed: once", rule.name);
     names.push_back(rule.name);
     add_rule(rules, std::move(rule));
   }
   if (top.error()) return tl::unexpected(*top.error());
   if (rules.empty())
-    return base::input_error(
-        fmt::format("{}: rules: found none; allowed: 1 to {}", file, kMostRules));
+    return input_error("{}: rules: found none; allowed: 1 to {}", file, kMostRules);
   if (rules.size() > kMostRules)
-    return base::input_error(
-        fmt::format("{}: rules: found {}; allowed: at most {}", file, rules.size(), kMostRules));
+    return input_error("{}: rules: found {}; allowed: at most {}", file, rules.size(), kMostRules);
   return rules;
 }
 
-base::Result<std::vector<Rule>> read_rules(const std::string& path) {
+Result<std::vector<Rule>> read_rules(const std::string& path) {
   if (path == kStandardRules)
     return parse_rules({ergometer_standard_rules, static_cast<size_t>(ergometer_standard_rules_end -
                                                                       ergometer_standard_rules)},

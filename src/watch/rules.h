@@ -42,9 +42,9 @@ struct Rule {
 };
 
 /// Of a rules file's text. Errors name file, line and key, what was found and what is allowed.
-base::Result<std::vector<Rule>> parse_rules(std::string_view text, const std::string& file);
+Result<std::vector<Rule>> parse_rules(std::string_view text, const std::string& file);
 /// Of a file, or "standard": the set that the program holds.
-base::Result<std::vector<Rule>> read_rules(const std::string& path);
+Result<std::vector<Rule>> read_rules(const std::string& path);
 inline constexpr const char* kStandardRules = "standard";
 
 /// Of the metric; empty: it is a pure number.

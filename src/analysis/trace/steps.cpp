@@ -49,27 +49,26 @@ std::string marked_text(const run::RankTrace& trace) {
 
 }  // namespace
 
-base::Result<StepRange> parse_steps(std::string_view text) {
+Result<StepRange> parse_steps(std::string_view text) {
   const size_t dots = text.find("..");
   const bool one = dots == std::string_view::npos;
   const auto first = base::parse_integer(text.substr(0, dots));
   const auto last = one ? first : base::parse_integer(text.substr(dots + 2));
   if (!first || !last || *first < 0 || *last < *first)
-    return base::input_error(fmt::format(
-        "--steps: '{}' is not allowed; it is all, one step (3) or several (3..5)", text));
+    return input_error("--steps: '{}' is not allowed; it is all, one step (3) or several (3..5)",
+                       text);
   return StepRange{*first, *last};
 }
 
-base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range) {
+Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range) {
   std::vector<run::StepMark> wanted;
   for (const run::StepMark& step : trace.steps)
     if (step.number >= range.first && step.number <= range.last) wanted.push_back(step);
   if (wanted.empty())
-    return base::input_error(fmt::format("{}: has no step {}; {}", trace.file,
-                                         range.first == range.last
-                                             ? fmt::format("{}", range.first)
-                                             : fmt::format("{}..{}", range.first, range.last),
-                                         marked_text(trace)));
+    return input_error("{}: has no step {}; {}", trace.file,
+                       range.first == range.last ? fmt::format("{}", range.first)
+                                                 : fmt::format("{}..{}", range.first, range.last),
+                       marked_text(trace));
   run::RankTrace chosen = trace;
   chosen.steps = wanted;
   const LaunchedBefore before(trace);

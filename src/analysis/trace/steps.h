@@ -14,13 +14,13 @@ struct StepRange {
 };
 
 /// "3" or "3..5".
-base::Result<StepRange> parse_steps(std::string_view text);
+Result<StepRange> parse_steps(std::string_view text);
 
 /// The trace with only the GPU events of these steps: those that were launched within them, for the
 /// GPU runs behind the CPU; an event whose launch is not recorded counts where it started, unless
 /// it comes before the first whose launch is: that was launched before the recording began. Input
 /// error when the trace marks none of these steps.
-base::Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range);
+Result<run::RankTrace> select_steps(const run::RankTrace& trace, const StepRange& range);
 
 /// The marks of a trace taken together.
 struct StepTimes {

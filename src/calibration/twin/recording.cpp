@@ -42,11 +42,11 @@ Values share_of(const compare::Measured& whole, const std::vector<run::RankTrace
   return values;
 }
 
-base::Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t steps,
-                             const std::string& name, Recording& recording) {
+Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t steps,
+                       const std::string& name, Recording& recording) {
   ERGOMETER_ASSIGN(const compare::Measured traced, compare::measure(ranks, {}, name));
   if (!(traced.performance.step_time_s > 0))
-    return base::input_error(fmt::format("{}: the trace's kernels take no time", name));
+    return input_error("{}: the trace's kernels take no time", name);
   recording.traced = true;
   recording.durations = durations_of(ranks);
   recording.step_noise = kTracedStepNoise;
@@ -56,15 +56,15 @@ base::Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t s
   }
   if (steps == 0) steps = optimizer_steps(ranks.front());
   if (steps == 0)
-    return base::input_error(fmt::format(
+    return input_error(
         "{}: the trace marks neither steps (torch.profiler's step()) nor an optimizer's; "
         "--trace-steps N says how many it holds",
-        name));
+        name);
   if (const int64_t most = std::ssize(ranks.front().events); steps > most)
-    return base::input_error(
-        fmt::format("{}: the trace of a rank holds {} kernels; --trace-steps N is at most as many, "
-                    "found {}",
-                    name, most, steps));
+    return input_error(
+        "{}: the trace of a rank holds {} kernels; --trace-steps N is at most as many, "
+        "found {}",
+        name, most, steps);
   recording.values = share_of(traced, ranks, steps);
   recording.notes.push_back(fmt::format("the trace marks no steps: it is taken for {}", steps));
   return {};
@@ -158,19 +158,18 @@ Values values_of(const compare::Measured& measured) {
   return values;
 }
 
-base::Result<Recording> recording_of(const std::vector<run::RankTrace>& ranks,
-                                     const run::DeviceLog& log, const std::string& name,
-                                     int64_t trace_steps) {
+Result<Recording> recording_of(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                               const std::string& name, int64_t trace_steps) {
   Recording recording;
   if (!ranks.empty()) ERGOMETER_TRY(add_trace(ranks, trace_steps, name, recording));
   const analysis::LoggedSteps logged = analysis::logged_steps(log);
   if (logged.steps > 0) add_steps(logged, recording);
   add_telemetry(log, logged, recording);
   if (recording.values.contains("step")) return recording;
-  return base::input_error(fmt::format(
+  return input_error(
       "{}: tells neither how long a step takes nor which kernels it has; allowed: a recording with "
       "a training log (record --step-log), a profiler's trace, or a simulated Run",
-      name));
+      name);
 }
 
 }  // namespace ergometer::calibration::twin

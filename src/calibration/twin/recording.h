@@ -46,9 +46,8 @@ struct Recording {
 /// Of recorded traces and telemetry. A step's length is that of a training log where there is one,
 /// as profilers slow steps down. `trace_steps`: of traces that mark none; 0: as many as optimizers
 /// marked. Input errors: traces of which that is not known; neither traces nor a log of steps.
-base::Result<Recording> recording_of(const std::vector<run::RankTrace>& ranks,
-                                     const run::DeviceLog& log, const std::string& name,
-                                     int64_t trace_steps = 0);
+Result<Recording> recording_of(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
+                               const std::string& name, int64_t trace_steps = 0);
 /// Of what is measured, or predicted in the same form.
 Values values_of(const compare::Measured& measured);
 

@@ -37,7 +37,7 @@ struct Predicted {
 };
 
 /// The same of a prediction as of a recording: kernels of the first rank of every stage as a trace.
-base::Result<Predicted> predict(const spec::Job& job, bool rests) {
+Result<Predicted> predict(const spec::Job& job, bool rests) {
   const spec::Parallelism& p = job.parallelism;
   engine::SimulateOptions options{.intervals = false};
   for (int64_t stage = 0; stage < p.pp; ++stage)
@@ -74,7 +74,7 @@ std::vector<Row> rows_of(const Recording& recording, const Values& predicted) {
 }
 
 /// In units of its noise; a job that cannot be played is as far off as any.
-double residual(const Row& row, const base::Result<Predicted>& predicted) {
+double residual(const Row& row, const Result<Predicted>& predicted) {
   constexpr double kFarOff = 100;
   if (!predicted) return kFarOff;
   const double value = predicted->values.find(row.quantity.name)->second;
@@ -214,11 +214,11 @@ double form_of(const Recording& recording, const Predicted& predicted) {
 
 }  // namespace
 
-base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t threads) {
+Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t threads) {
   if (spec::is_mixed(given.cluster))
-    return base::input_error(fmt::format(
+    return input_error(
         "{} has groups of unlike nodes; calibrate --from fits clusters of one kind of node",
-        given.cluster.name));
+        given.cluster.name);
   spec::Job job = given;
   job.cluster.measured.reset();
   ERGOMETER_ASSIGN(const Predicted prior, predict(job, recording.values.contains("rest power")));

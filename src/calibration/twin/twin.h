@@ -43,6 +43,6 @@ struct Twin {
 /// catalog/tables/uncertainty.csv; without a trace it is not known better than the catalog's
 /// `base`. What the fit leaves of the recorded step, ln(after / recorded), adds to it, as squares.
 /// Input errors: nodes of several kinds; a job that cannot be simulated.
-base::Result<Twin> fit_twin(const Recording& recording, const spec::Job& job, size_t threads);
+Result<Twin> fit_twin(const Recording& recording, const spec::Job& job, size_t threads);
 
 }  // namespace ergometer::calibration::twin

@@ -1,7 +1,5 @@
 #include "cli/analyze/analyze.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -38,7 +36,7 @@ namespace ergometer::cli {
 namespace {
 
 /// Only the steps that --steps asks for.
-base::Result<void> select_steps(const Arguments& arguments, std::vector<run::RankTrace>& ranks) {
+Result<void> select_steps(const Arguments& arguments, std::vector<run::RankTrace>& ranks) {
   const std::string steps = arguments.value("steps", "all");
   if (steps == "all") return {};
   ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
@@ -52,8 +50,7 @@ base::Result<void> select_steps(const Arguments& arguments, std::vector<run::Ran
 void note_truncated(const std::vector<run::RankTrace>& ranks, const Console& console) {
   for (const run::RankTrace& trace : ranks)
     if (trace.truncated)
-      console.note(
-          fmt::format("{}: ends in the middle; what it holds up to there is analysed", trace.file));
+      console.note("{}: ends in the middle; what it holds up to there is analysed", trace.file);
 }
 
 void choose_classes(const Arguments& arguments, analysis::TraceSummary& summary) {
@@ -68,13 +65,13 @@ void answer_parts(const std::vector<std::string>& parts, const Console& console)
 }
 
 /// --report, of a Run that may be without a name of its own.
-base::Result<void> write_page(run::Run run, const Arguments& arguments, const Console& console) {
+Result<void> write_page(run::Run run, const Arguments& arguments, const Console& console) {
   const std::string path = arguments.value("report");
   const std::string name = page::name_of_file(arguments.words.front());
   page::DocumentOptions options;
   options.peak_of = peak_of;
   ERGOMETER_TRY(page::write_report({{name, std::move(run)}}, options, path));
-  console.note(fmt::format("report written to {}", path));
+  console.note("report written to {}", path);
   return {};
 }
 
@@ -88,7 +85,7 @@ run::Run make_run(importer::Recorded recorded) {
 }
 
 /// What was read, as a Run; a Run file by itself knows more than its traces and telemetry.
-base::Result<run::Run> as_run(importer::Recorded recorded, const Arguments& arguments) {
+Result<run::Run> as_run(importer::Recorded recorded, const Arguments& arguments) {
   if (arguments.words.size() == 1 && !arguments.has("steps")) {
     ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(arguments.words.front()));
     if (is_run) return run::read_run(arguments.words.front());
@@ -97,7 +94,7 @@ base::Result<run::Run> as_run(importer::Recorded recorded, const Arguments& argu
 }
 
 /// The Run, when the user named one file and it is a simulated Run.
-base::Result<std::optional<run::Run>> simulated_run(const std::vector<std::string>& words) {
+Result<std::optional<run::Run>> simulated_run(const std::vector<std::string>& words) {
   std::error_code error;
   if (words.size() != 1 || !std::filesystem::is_regular_file(words[0], error) ||
       run::has_traces(words[0]).value_or(true))
@@ -105,20 +102,20 @@ base::Result<std::optional<run::Run>> simulated_run(const std::vector<std::strin
   auto run = run::read_run(words[0]);
   if (!run || run->source != "simulated") return std::nullopt;
   if (run->study)
-    return base::input_error(
-        fmt::format("{}: holds a study of {} jobs, not one job; `ergometer report` makes its page",
-                    words[0], run->study->points.size()));
+    return input_error(
+        "{}: holds a study of {} jobs, not one job; `ergometer report` makes its page", words[0],
+        run->study->points.size());
   return std::move(*run);
 }
 
 /// A timeline of operations, which is one file by itself.
-base::Result<std::optional<run::OperationTimeline>> operations_of(const Arguments& arguments) {
+Result<std::optional<run::OperationTimeline>> operations_of(const Arguments& arguments) {
   if (arguments.words.size() != 1) return std::nullopt;
   return importer::open_operations(arguments.words[0], arguments.value("groups"));
 }
 
 /// Only the steps that --steps asks for.
-base::Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& timeline) {
+Result<void> select_steps(const Arguments& arguments, run::OperationTimeline& timeline) {
   const std::string steps = arguments.value("steps", "all");
   if (steps == "all") return {};
   ERGOMETER_ASSIGN(const analysis::StepRange range, analysis::parse_steps(steps));
@@ -130,20 +127,19 @@ base::Result<void> select_steps(const Arguments& arguments, run::OperationTimeli
     numbers.push_back(timeline.steps[i]);
   }
   if (numbers.empty())
-    return base::input_error(
-        fmt::format("--steps: found {}, allowed: steps from {} to {}, which {} holds", steps,
-                    timeline.steps.front(), timeline.steps.back(), timeline.file));
+    return input_error("--steps: found {}, allowed: steps from {} to {}, which {} holds", steps,
+                       timeline.steps.front(), timeline.steps.back(), timeline.file);
   std::erase_if(timeline.operations, [&](const auto& o) { return kept[o.step] < 0; });
   for (run::Operation& operation : timeline.operations) operation.step = kept[operation.step];
   timeline.steps = std::move(numbers);
   return {};
 }
 
-base::Result<int> analyze_operations(run::OperationTimeline timeline, const Arguments& arguments,
-                                     const Console& console) {
+Result<int> analyze_operations(run::OperationTimeline timeline, const Arguments& arguments,
+                               const Console& console) {
   if (arguments.has("report"))
-    return base::input_error(timeline.file +
-                             ": a timeline of operations has no page; leave --report out");
+    return input_error(timeline.file +
+                       ": a timeline of operations has no page; leave --report out");
   ERGOMETER_TRY(select_steps(arguments, timeline));
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   const analysis::OperationSlowdown of = analysis::operation_slowdown(timeline, threads);
@@ -171,8 +167,8 @@ std::string sampled_text(const run::Run& run, const analysis::ToldOfRun& of,
 
 /// A simulated job, looked at as a recorded one: its own summary, of all ranks, and what the
 /// sampled ranks' kernels and sensors tell.
-base::Result<int> analyze_simulated(const run::Run& run, const Arguments& arguments,
-                                    const Console& console) {
+Result<int> analyze_simulated(const run::Run& run, const Arguments& arguments,
+                              const Console& console) {
   const report::JobView view = report::view_job(run.job_json);
   const auto one = [](int64_t degree) { return std::max<int64_t>(degree, 1); };
   analysis::ToldOfRun of = analysis::tell_simulated(
@@ -205,8 +201,8 @@ std::optional<report::BesidePrediction> kept_prediction(const importer::Recorded
 }
 
 /// Answers with what traces, telemetry and flight recorders tell.
-base::Result<void> analyze_files(importer::Recorded& recorded, const Arguments& arguments,
-                                 const Console& console) {
+Result<void> analyze_files(importer::Recorded& recorded, const Arguments& arguments,
+                           const Console& console) {
   auto& [traces, telemetry] = recorded;
   const bool no_trace = traces.empty();
   if (no_trace && !telemetry.any && !traces.dumps.empty())
@@ -265,23 +261,22 @@ Flag sample_period_flag() {
       "-o DT); by default 1 s, as dmon's");
 }
 
-base::Result<void> read_sample_period(const Arguments& arguments,
-                                      importer::TelemetryOptions& options) {
+Result<void> read_sample_period(const Arguments& arguments, importer::TelemetryOptions& options) {
   if (!arguments.has("sample-period")) return {};
   constexpr double kShortest = 1e-6, kLongest = 86400;
   const auto measure = base::parse_measure(arguments.value("sample-period"));
   if (!measure || (measure->unit != "s" && !measure->unit.empty()) ||
       !(measure->value >= kShortest && measure->value <= kLongest))
-    return base::input_error(
-        fmt::format("--sample-period: found '{}', allowed: a time from 1 us to 86400 s, such as "
-                    "0.5, 500 ms or 10 s",
-                    arguments.value("sample-period")));
+    return input_error(
+        "--sample-period: found '{}', allowed: a time from 1 us to 86400 s, such as "
+        "0.5, 500 ms or 10 s",
+        arguments.value("sample-period"));
   options.sample_period_s = measure->value;
   options.sample_period_said = true;
   return {};
 }
 
-base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
+Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
   importer::TelemetryOptions options{.repair = arguments.has("repair")};
   ERGOMETER_TRY(read_sample_period(arguments, options));
   if (!arguments.has("nvlink-links")) return options;
@@ -291,14 +286,14 @@ base::Result<importer::TelemetryOptions> telemetry_options(const Arguments& argu
       std::from_chars(text.data(), text.data() + text.size(), options.nvlink_links);
   if (error != std::errc() || end != text.data() + text.size() || options.nvlink_links < 1 ||
       options.nvlink_links > kMost)
-    return base::input_error(fmt::format(
-        "--nvlink-links: found '{}', allowed: a whole number from 1 to {}", text, kMost));
+    return input_error("--nvlink-links: found '{}', allowed: a whole number from 1 to {}", text,
+                       kMost);
   return options;
 }
 
-base::Result<importer::Recorded> read_files(const std::vector<std::string>& paths,
-                                            const Arguments& arguments, const Console& console,
-                                            bool dumps) {
+Result<importer::Recorded> read_files(const std::vector<std::string>& paths,
+                                      const Arguments& arguments, const Console& console,
+                                      bool dumps) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(importer::TelemetryOptions options, telemetry_options(arguments));
   options.dumps = dumps;
@@ -335,16 +330,16 @@ std::vector<Flag> analyze_flags() {
 }
 
 /// --against: the recording beside what is predicted of a job, as `compare --predicted` has it.
-base::Result<int> hold_to_prediction(const Arguments& arguments, const Console& console) {
+Result<int> hold_to_prediction(const Arguments& arguments, const Console& console) {
   if (arguments.words.size() > 1)
-    return base::input_error(fmt::format(
-        "--against: found {} files, allowed: one, a Run or a folder", arguments.words.size()));
+    return input_error("--against: found {} files, allowed: one, a Run or a folder",
+                       arguments.words.size());
   Arguments asked = arguments;
   asked.flags["predicted"] = arguments.value("against");
   return run_compare(asked, console);
 }
 
-base::Result<int> run_analyze(const Arguments& arguments, const Console& console) {
+Result<int> run_analyze(const Arguments& arguments, const Console& console) {
   if (arguments.has("against")) return hold_to_prediction(arguments, console);
   ERGOMETER_ASSIGN(auto simulated, simulated_run(arguments.words));
   if (simulated) {
@@ -358,7 +353,7 @@ base::Result<int> run_analyze(const Arguments& arguments, const Console& console
   ERGOMETER_ASSIGN(importer::Recorded recorded,
                    read_files(arguments.words, arguments, console, true));
   if (arguments.has("groups"))
-    return base::input_error(
+    return input_error(
         "--groups: found no timeline of operations, allowed: with one, and no file beside it");
   ERGOMETER_TRY(analyze_files(recorded, arguments, console));
   if (!arguments.has("report")) return 0;
@@ -372,19 +367,18 @@ std::vector<Flag> import_flags() {
           sample_period_flag(), files_at_a_time()};
 }
 
-base::Result<run::Run> read_recorded(const std::vector<std::string>& paths,
-                                     const Arguments& arguments, const Console& console) {
+Result<run::Run> read_recorded(const std::vector<std::string>& paths, const Arguments& arguments,
+                               const Console& console) {
   ERGOMETER_ASSIGN(importer::Recorded recorded, read_files(paths, arguments, console, false));
   run::Run run = make_run(std::move(recorded));
   for (const std::string& note : run.log.notes) console.note(note);
   return run;
 }
 
-base::Result<int> run_import(const Arguments& arguments, const Console& console) {
+Result<int> run_import(const Arguments& arguments, const Console& console) {
   const std::string out = arguments.value("out");
   if (out.empty())
-    return base::input_error(
-        "import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
+    return input_error("import: --out FILE is missing; usage: ergometer import FILE... --out FILE");
   ERGOMETER_ASSIGN(const run::Run run, read_recorded(arguments.words, arguments, console));
   ERGOMETER_TRY(run::write_run(run, out));
   console.answer(arguments.has("json") ? report::import_json(run, out)

@@ -6,11 +6,11 @@
 
 namespace ergometer::cli {
 
-base::Result<void> analyze_dumps(const importer::Traces& traces, const Arguments& arguments,
-                                 const Console& console) {
+Result<void> analyze_dumps(const importer::Traces& traces, const Arguments& arguments,
+                           const Console& console) {
   if (arguments.has("report"))
-    return base::input_error(traces.dumps.front().file +
-                             ": a flight recorder's dump has no page; leave --report out");
+    return input_error(traces.dumps.front().file +
+                       ": a flight recorder's dump has no page; leave --report out");
   const analysis::FlightReport flight = analysis::report_flight(traces.dumps);
   console.answer(arguments.has("json")
                      ? report::flight_json(flight, traces.dropped)

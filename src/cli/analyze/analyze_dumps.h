@@ -8,7 +8,7 @@ namespace ergometer::cli {
 
 /// Answers with what flight recorders' dumps tell, where nothing else was given. Input error:
 /// --report, for they have no page.
-base::Result<void> analyze_dumps(const importer::Traces& traces, const Arguments& arguments,
-                                 const Console& console);
+Result<void> analyze_dumps(const importer::Traces& traces, const Arguments& arguments,
+                           const Console& console);
 
 }  // namespace ergometer::cli

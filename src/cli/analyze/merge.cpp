@@ -19,8 +19,8 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<analysis::RunPart> read_part(const std::string& path, const Arguments& arguments,
-                                          const Console& console) {
+Result<analysis::RunPart> read_part(const std::string& path, const Arguments& arguments,
+                                    const Console& console) {
   ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
   if (is_run) {
     ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
@@ -31,7 +31,7 @@ base::Result<analysis::RunPart> read_part(const std::string& path, const Argumen
 }
 
 /// Shards of a study become the study; nothing when no file is a study's.
-base::Result<std::optional<run::Run>> merged_study(const std::vector<analysis::RunPart>& parts) {
+Result<std::optional<run::Run>> merged_study(const std::vector<analysis::RunPart>& parts) {
   const auto is_study = [](const analysis::RunPart& part) { return part.run.study.has_value(); };
   if (std::ranges::none_of(parts, is_study)) return std::nullopt;
   std::vector<run::Run> shards;
@@ -62,7 +62,7 @@ std::vector<Flag> merge_flags() {
                  "the host whose clock counts; by default the first node's")};
 }
 
-base::Result<int> run_merge(const Arguments& arguments, const Console& console) {
+Result<int> run_merge(const Arguments& arguments, const Console& console) {
   const auto& files = arguments.words;
   const std::string *of_search = nullptr, *other = nullptr;  // the first of each
   for (const std::string& path : files) {
@@ -73,14 +73,13 @@ base::Result<int> run_merge(const Arguments& arguments, const Console& console) 
   if (other == nullptr) return merge_searches(files, arguments, console);
   if (of_search != nullptr) {
     if (std::error_code ignored; !std::filesystem::exists(*other, ignored))
-      return base::input_error(fmt::format("{}: there is no such file", *other));
-    return base::input_error(fmt::format(
-        "{}: is a search's file, and {} is not; merge one kind at a time", *of_search, *other));
+      return input_error("{}: there is no such file", *other);
+    return input_error("{}: is a search's file, and {} is not; merge one kind at a time",
+                       *of_search, *other);
   }
   const std::string out = arguments.value("out");
   if (out.empty())
-    return base::input_error(
-        "merge: --out FILE is missing; usage: ergometer merge FILE... --out FILE");
+    return input_error("merge: --out FILE is missing; usage: ergometer merge FILE... --out FILE");
   std::vector<analysis::RunPart> parts;
   for (const std::string& path : files) {
     ERGOMETER_ASSIGN(analysis::RunPart part, read_part(path, arguments, console));

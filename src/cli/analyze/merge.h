@@ -6,6 +6,6 @@ namespace ergometer::cli {
 
 std::vector<Flag> merge_flags();
 /// Joins what several hosts recorded of one job on one time base.
-base::Result<int> run_merge(const Arguments& arguments, const Console& console);
+Result<int> run_merge(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -1,7 +1,5 @@
 #include "cli/analyze/report.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <utility>
 
@@ -18,7 +16,7 @@ namespace {
 /// Ranks that no Run can have are told of by the report.
 constexpr int64_t kMostRanks = 1'000'000;
 
-base::Result<page::DocumentOptions> document_options(const Arguments& arguments) {
+Result<page::DocumentOptions> document_options(const Arguments& arguments) {
   page::DocumentOptions options;
   options.peak_of = peak_of;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
@@ -31,7 +29,7 @@ base::Result<page::DocumentOptions> document_options(const Arguments& arguments)
   return options;
 }
 
-base::Result<std::vector<page::NamedRun>> read_runs(const std::vector<std::string>& paths) {
+Result<std::vector<page::NamedRun>> read_runs(const std::vector<std::string>& paths) {
   std::vector<page::NamedRun> runs;
   for (const std::string& path : paths) {
     ERGOMETER_ASSIGN(run::Run run, run::read_run(path));
@@ -41,10 +39,9 @@ base::Result<std::vector<page::NamedRun>> read_runs(const std::vector<std::strin
 }
 
 /// What is shown; `options` learns of neighbours, which `what_if` keeps.
-base::Result<std::vector<page::NamedRun>> runs_of(const Arguments& arguments,
-                                                  const Console& console,
-                                                  std::optional<study::WhatIf>& what_if,
-                                                  page::DocumentOptions& options) {
+Result<std::vector<page::NamedRun>> runs_of(const Arguments& arguments, const Console& console,
+                                            std::optional<study::WhatIf>& what_if,
+                                            page::DocumentOptions& options) {
   if (!arguments.has("what-if")) return read_runs(arguments.words);
   ERGOMETER_ASSIGN(WhatIfReport report, what_if_report(arguments, console));
   what_if = std::move(report.what_if);
@@ -69,10 +66,10 @@ std::vector<Flag> report_flags() {
       threads};
 }
 
-base::Result<int> run_report(const Arguments& arguments, const Console& console) {
+Result<int> run_report(const Arguments& arguments, const Console& console) {
   const std::string out = arguments.value("out");
   if (out.empty() && !arguments.has("json"))
-    return base::input_error(
+    return input_error(
         "report: -o FILE.html is missing; usage: ergometer report RUN... -o FILE.html");
   ERGOMETER_ASSIGN(page::DocumentOptions options, document_options(arguments));
   std::optional<Progress> progress;
@@ -88,7 +85,7 @@ base::Result<int> run_report(const Arguments& arguments, const Console& console)
   }
   if (out.empty()) return 0;
   ERGOMETER_TRY(page::write_report(std::move(runs), options, out));
-  console.note(fmt::format("report written to {}", out));
+  console.note("report written to {}", out);
   return 0;
 }
 

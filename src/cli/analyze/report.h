@@ -7,6 +7,6 @@
 namespace ergometer::cli {
 
 std::vector<Flag> report_flags();
-base::Result<int> run_report(const Arguments& arguments, const Console& console);
+Result<int> run_report(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

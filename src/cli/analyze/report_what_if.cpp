@@ -1,7 +1,5 @@
 #include "cli/analyze/report_what_if.h"
 
-#include <fmt/format.h>
-
 #include "cli/console/progress.h"
 #include "cli/console/threads.h"
 #include "cli/job/settled_job.h"
@@ -13,24 +11,24 @@ namespace ergometer::cli {
 namespace {
 
 /// The job file that stands alone.
-base::Result<std::string> job_file(const Arguments& arguments) {
+Result<std::string> job_file(const Arguments& arguments) {
   if (arguments.words.size() != 1)
-    return base::input_error(fmt::format(
+    return input_error(
         "report: --what-if plays the neighbours of one job; found {} files, allowed: one job file",
-        arguments.words.size()));
+        arguments.words.size());
   const std::string& word = arguments.words.front();
   ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(word));
   if (is_run || !is_file_word(word))
-    return base::input_error(
-        fmt::format("report: --what-if: {} is {}, whose neighbours cannot be played; allowed: a "
-                    "job file, as `simulate` takes it",
-                    word, is_run ? "a Run" : "no job file"));
+    return input_error(
+        "report: --what-if: {} is {}, whose neighbours cannot be played; allowed: a "
+        "job file, as `simulate` takes it",
+        word, is_run ? "a Run" : "no job file");
   return word;
 }
 
 }  // namespace
 
-base::Result<WhatIfReport> what_if_report(const Arguments& arguments, const Console& console) {
+Result<WhatIfReport> what_if_report(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const std::string path, job_file(arguments));
   ERGOMETER_ASSIGN(const auto varied, study::settings_to_vary(arguments.value("what-if")));
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));

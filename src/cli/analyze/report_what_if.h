@@ -11,6 +11,6 @@ struct WhatIfReport {
   page::NamedRun run;
   study::WhatIf what_if;
 };
-base::Result<WhatIfReport> what_if_report(const Arguments& arguments, const Console& console);
+Result<WhatIfReport> what_if_report(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <cstdio>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/collection.h"
@@ -29,6 +31,11 @@ struct Console {
   void answer(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), out); }
   /// One line on standard error, unless --quiet.
   void note(std::string_view text) const;
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void note(fmt::format_string<Parts...> form, Parts&&... parts) const {
+    note(fmt::format(form, std::forward<Parts>(parts)...));
+  }
 };
 
 /// One option of a command. Parsing, --help and shell completion are all made from this.
@@ -79,7 +86,7 @@ struct Command {
   std::string_view words;     ///< positional arguments for messages: "MODEL"
   size_t min_words = 0, max_words = 0;
   std::vector<Flag> (*flags)() = nullptr;
-  base::Result<int> (*run)(const Arguments&, const Console&) = nullptr;
+  Result<int> (*run)(const Arguments&, const Console&) = nullptr;
   bool runs_another = false;  ///< what stands behind "--" is a command and its own options
   bool spreads = false;       ///< over the ranks of a job, of which one speaks
 };
@@ -90,7 +97,6 @@ const Command* find_command(std::string_view name);
 std::vector<Flag> all_flags(const Command& command);
 
 /// Reads the words behind the command's name. Wrong usage is an input error with a suggestion.
-base::Result<Arguments> parse_arguments(const Command& command,
-                                        const std::vector<std::string>& words);
+Result<Arguments> parse_arguments(const Command& command, const std::vector<std::string>& words);
 
 }  // namespace ergometer::cli

@@ -7,13 +7,13 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<int> run_as_rank(const spread::Launched& launched, const Console& console,
-                              const CrewCommand& command) {
+Result<int> run_as_rank(const spread::Launched& launched, const Console& console,
+                        const CrewCommand& command) {
   if (!launched.can_talk)
-    return base::input_error(fmt::format(
+    return input_error(
         "started as {} tasks that cannot find each other: each would do all of the work; use "
         "srun --mpi=pmix, or give every task its own --shard I/{}",
-        launched.ranks, launched.ranks));
+        launched.ranks, launched.ranks);
   if (!spread::built_with_mpi())
     return tl::unexpected(base::Error{
         base::ErrorKind::kMissing,
@@ -24,7 +24,7 @@ base::Result<int> run_as_rank(const spread::Launched& launched, const Console& c
   ours.quiet = console.quiet || launched.rank > 0;
   ERGOMETER_ASSIGN(const std::unique_ptr<spread::Crew> crew,
                    spread::mpi_crew(launched, [&](const std::string& text) { ours.note(text); }));
-  base::Result<int> result = command(*crew, ours);
+  Result<int> result = command(*crew, ours);
   if (!result) crew->decline(result.error().message);
   if (crew->leads()) return result;
   return 0;  // the leader has said what there is to say
@@ -36,7 +36,7 @@ Flag shard_flag() {
   return option("shard", "I/N", "running", "the I-th of N parts, which ergometer merge joins");
 }
 
-base::Result<spread::Shard> shard_of(const Arguments& arguments) {
+Result<spread::Shard> shard_of(const Arguments& arguments) {
   if (!arguments.has("shard")) return spread::Shard{};
   return spread::parse_shard(arguments.value("shard"));
 }
@@ -47,12 +47,12 @@ bool is_spoken_for(const std::vector<std::string>& words) {
   return !own_shard && spread::launched().rank > 0;
 }
 
-base::Result<int> with_crew(const Arguments& arguments, const Console& console,
-                            const CrewCommand& command) {
+Result<int> with_crew(const Arguments& arguments, const Console& console,
+                      const CrewCommand& command) {
   const spread::Launched launched =
       console.hosted || arguments.has("shard") ? spread::Launched{} : spread::launched();
   if (launched.ranks == 1) return command(*spread::thread_crew(), console);
-  base::Result<int> result = run_as_rank(launched, console, command);
+  Result<int> result = run_as_rank(launched, console, command);
   if (!result && launched.rank > 0) return static_cast<int>(result.error().kind);
   return result;
 }

@@ -1,7 +1,5 @@
 #include "cli/console/threads.h"
 
-#include <fmt/format.h>
-
 #include <sched.h>
 
 #include <algorithm>
@@ -29,14 +27,14 @@ size_t processors_allowed() {
 
 }  // namespace
 
-base::Result<size_t> thread_count(const Arguments& arguments, size_t processes_here) {
+Result<size_t> thread_count(const Arguments& arguments, size_t processes_here) {
   constexpr int64_t kMost = 1024;
   if (!arguments.has("threads"))  // ranks may be bound to processors of their own or share all
     return std::max<size_t>(1, std::min(processors_allowed(), processors() / processes_here));
   const auto number = base::parse_integer(arguments.value("threads"));
   if (!number || *number < 1 || *number > kMost)
-    return base::input_error(fmt::format("--threads: '{}' is not a number of threads from 1 to {}",
-                                         arguments.value("threads"), kMost));
+    return input_error("--threads: '{}' is not a number of threads from 1 to {}",
+                       arguments.value("threads"), kMost);
   return static_cast<size_t>(*number);
 }
 

@@ -1,6 +1,5 @@
 #include "cli/job/job_settings.h"
 
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -47,10 +46,10 @@ Flag setting_flag(const spec::SettingInfo& setting) {
 
 }  // namespace
 
-base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
+Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
   if (!arguments.command.empty() && !arguments.has("megatron-run"))
-    return base::input_error(fmt::format("\"{}\" behind -- is a command, which --megatron-run runs",
-                                         arguments.command.front()));
+    return input_error("\"{}\" behind -- is a command, which --megatron-run runs",
+                       arguments.command.front());
   ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
   UserFiles files(console, context);
   if (arguments.has("nemo")) ERGOMETER_TRY(files.add_nemo(arguments.value("nemo")));
@@ -67,8 +66,7 @@ base::Result<spec::Settings> gather_settings(const Arguments& arguments, const C
   if (!arguments.has("settings")) return files.settings(options);
   spec::Settings settings = files.settings_so_far(options);
   for (const auto& [setting, why] : files.open(settings))
-    console.note(fmt::format("{} is open: {}",
-                             setting == "gpus" ? "the number of GPUs" : dashed(setting), why));
+    console.note("{} is open: {}", setting == "gpus" ? "the number of GPUs" : dashed(setting), why);
   return settings;
 }
 

@@ -15,6 +15,6 @@ bool names_job(const Arguments& arguments);
 
 /// What the user said about the job; weakest first: --nemo, --megatron-args, the files among the
 /// command's words in their order, options.
-base::Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console);
+Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

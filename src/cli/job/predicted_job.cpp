@@ -11,7 +11,7 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<run::Prediction> predict_settings(const std::string& path, const Console& console) {
+Result<run::Prediction> predict_settings(const std::string& path, const Console& console) {
   UserFiles files(console);
   ERGOMETER_TRY(files.add(path));
   ERGOMETER_ASSIGN(const spec::Settings settings, files.settings({}));
@@ -22,22 +22,22 @@ base::Result<run::Prediction> predict_settings(const std::string& path, const Co
 
 }  // namespace
 
-base::Result<run::Prediction> predict_job(const std::string& path, const Console& console) {
+Result<run::Prediction> predict_job(const std::string& path, const Console& console) {
   std::error_code error;
   if (!std::filesystem::exists(path, error))
-    return base::input_error(fmt::format("--predict {}: there is no such file", path));
+    return input_error("--predict {}: there is no such file", path);
   ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(path));
   if (!is_run) {
     auto predicted = predict_settings(path, console);
     if (predicted || predicted.error().message.find(path) != std::string::npos) return predicted;
-    return base::input_error(fmt::format("--predict {}: {}", path, predicted.error().message));
+    return input_error("--predict {}: {}", path, predicted.error().message);
   }
   ERGOMETER_ASSIGN(const run::Run run, run::read_run(path));
   if (run.source != "simulated" || run.study)
-    return base::input_error(
-        fmt::format("--predict {}: is no simulated job; allowed: a job file, or the Run that "
-                    "simulate --run writes",
-                    path));
+    return input_error(
+        "--predict {}: is no simulated job; allowed: a job file, or the Run that "
+        "simulate --run writes",
+        path);
   return run::prediction_of(run, path, report::view_job(run.job_json).gpus);
 }
 

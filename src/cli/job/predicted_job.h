@@ -11,7 +11,7 @@ namespace ergometer::cli {
 
 /// What is predicted of the job that a file describes: a job file or anything else `simulate` reads
 /// by content, or a simulated Run, whose summary it is.
-base::Result<run::Prediction> predict_job(const std::string& path, const Console& console);
+Result<run::Prediction> predict_job(const std::string& path, const Console& console);
 
 /// A line a quantity: predicted, its interval and measured, for a terminal; the heading names the
 /// job.

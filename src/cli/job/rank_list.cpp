@@ -10,8 +10,8 @@
 
 namespace ergometer::cli {
 
-base::Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const std::string& text,
-                                               int64_t ranks) {
+Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const std::string& text,
+                                         int64_t ranks) {
   std::vector<int64_t> list;
   const auto number = [&](std::string_view word, int64_t& value) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -27,14 +27,13 @@ base::Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const st
     if (dash != std::string::npos)
       good = good && number(std::string_view(part).substr(dash + 1), last);
     if (!good || last < first)
-      return base::input_error(
-          fmt::format("{}: '{}' is not a rank or a range of ranks from 0 to {}, like 0,8-11", flag,
-                      part, ranks - 1));
+      return input_error("{}: '{}' is not a rank or a range of ranks from 0 to {}, like 0,8-11",
+                         flag, part, ranks - 1);
     for (int64_t rank = first; rank <= last; ++rank) list.push_back(rank);
   }
   std::ranges::sort(list);
   list.erase(std::unique(list.begin(), list.end()), list.end());
-  if (list.empty()) return base::input_error(flag + ": no rank is named; like 0,8-11 or all");
+  if (list.empty()) return input_error(flag + ": no rank is named; like 0,8-11 or all");
   return list;
 }
 

@@ -9,7 +9,7 @@
 namespace ergometer::cli {
 
 /// "0,8-15": rank numbers and ranges below `ranks`, in order; "all". An input error names `flag`.
-base::Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const std::string& text,
-                                               int64_t ranks);
+Result<std::vector<int64_t>> parse_ranks(const std::string& flag, const std::string& text,
+                                         int64_t ranks);
 
 }  // namespace ergometer::cli

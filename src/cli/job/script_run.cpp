@@ -20,8 +20,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-
 /// Programs that start training, here or elsewhere: they report their words and end well.
 constexpr std::array kReporting = std::to_array<std::string_view>(
     {"torchrun", "deepspeed", "accelerate", "srun", "sbatch", "salloc", "mpirun", "mpiexec",
@@ -138,7 +136,7 @@ void add_run_flag(std::vector<Flag>& flags) {
              "report how they were started, and read the job from that"));
 }
 
-base::Result<intake::ScriptContext> script_context(const Arguments& arguments) {
+Result<intake::ScriptContext> script_context(const Arguments& arguments) {
   intake::ScriptContext context;
   std::string name;
   if (arguments.has("env"))
@@ -151,7 +149,7 @@ base::Result<intake::ScriptContext> script_context(const Arguments& arguments) {
       } else if (!name.empty()) {
         context.environment[name] += "," + part;
       } else {
-        return input_error(fmt::format("--env: found '{}'; allowed: NAME=VALUE", part));
+        return input_error("--env: found '{}'; allowed: NAME=VALUE", part);
       }
     }
   if (arguments.has("script-args")) {
@@ -167,14 +165,14 @@ base::Result<intake::ScriptContext> script_context(const Arguments& arguments) {
   if (arguments.has("script-line")) {
     const auto line = base::parse_integer(arguments.value("script-line"));
     if (!line || *line < 1 || *line > 1'000'000)
-      return input_error(fmt::format("--script-line: found '{}'; allowed: the number of a line",
-                                     arguments.value("script-line")));
+      return input_error("--script-line: found '{}'; allowed: the number of a line",
+                         arguments.value("script-line"));
     context.line = static_cast<int>(*line);
   }
   return context;
 }
 
-base::Result<intake::Reading> read_megatron_run(const Arguments& arguments) {
+Result<intake::Reading> read_megatron_run(const Arguments& arguments) {
   if (arguments.command.empty())
     return input_error(
         "--megatron-run: the command is missing; behind --: ... --megatron-run -- bash train.sh");
@@ -193,9 +191,9 @@ base::Result<intake::Reading> read_megatron_run(const Arguments& arguments) {
   const std::string command = fmt::format("{}", fmt::join(arguments.command, " "));
   const std::vector<intake::StartedProgram> started = started_programs(reports.path());
   if (started.empty())
-    return input_error(
-        fmt::format("{}: started none of torchrun, python, srun, deepspeed, mpirun, ...{}", command,
-                    output ? "" : fmt::format("; it ended with: {}", output.error().message)));
+    return input_error("{}: started none of torchrun, python, srun, deepspeed, mpirun, ...{}",
+                       command,
+                       output ? "" : fmt::format("; it ended with: {}", output.error().message));
   auto context = script_context(arguments);
   if (!context) return tl::unexpected(context.error());
   auto reading = intake::read_started_programs(started, command, *context);

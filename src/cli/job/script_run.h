@@ -10,10 +10,10 @@ namespace ergometer::cli {
 void add_script_flags(std::vector<Flag>& flags);
 /// --megatron-run, of commands that run another.
 void add_run_flag(std::vector<Flag>& flags);
-base::Result<intake::ScriptContext> script_context(const Arguments& arguments);
+Result<intake::ScriptContext> script_context(const Arguments& arguments);
 
 /// --megatron-run -- COMMAND: runs the user's own script with stand-ins in front on its PATH, which
 /// report how they were started and do nothing, and reads the job they were started for.
-base::Result<intake::Reading> read_megatron_run(const Arguments& arguments);
+Result<intake::Reading> read_megatron_run(const Arguments& arguments);
 
 }  // namespace ergometer::cli

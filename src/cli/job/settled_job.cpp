@@ -4,7 +4,7 @@
 
 namespace ergometer::cli {
 
-base::Result<spec::Settings> settled_job(const spec::Settings& settings) {
+Result<spec::Settings> settled_job(const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Settings whole, spec::without_files(settings));
   const spec::Settings::Value* steps = whole.find("gradient_accumulation_steps");
   if (steps == nullptr) return whole;

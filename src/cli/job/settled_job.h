@@ -7,6 +7,6 @@ namespace ergometer::cli {
 
 /// A job that other settings may be laid over: without files, and where it gives micro batches of a
 /// replica, which mean another batch on other GPUs, with the batch that they come to.
-base::Result<spec::Settings> settled_job(const spec::Settings& settings);
+Result<spec::Settings> settled_job(const spec::Settings& settings);
 
 }  // namespace ergometer::cli

@@ -22,19 +22,17 @@ using intake::Leftover;
 /// What was not used: what may make another job, each by itself; what changes nothing, together.
 void tell_leftovers(const intake::Reading& reading, const std::string& path,
                     const Console& console) {
-  for (const std::string& note : reading.notes) console.note(fmt::format("{}: {}", path, note));
+  for (const std::string& note : reading.notes) console.note("{}: {}", path, note);
   std::vector<std::string> idle;
   for (const Leftover& it : reading.leftovers) {
     if (it.kind == Leftover::Kind::kNoEffect) idle.push_back(it.name);
     if (it.kind == Leftover::Kind::kNotModelled)
-      console.note(fmt::format("warning: {}: {} is not modelled; {}", it.where, it.name, it.says));
+      console.note("warning: {}: {} is not modelled; {}", it.where, it.name, it.says);
     if (it.kind == Leftover::Kind::kUnknown)
-      console.note(fmt::format("warning: {}: {} is not known here and was not used{}", it.where,
-                               it.name,
-                               it.says.empty() ? "" : fmt::format("; did you mean {}?", it.says)));
+      console.note("warning: {}: {} is not known here and was not used{}", it.where, it.name,
+                   it.says.empty() ? "" : fmt::format("; did you mean {}?", it.says));
   }
-  if (!idle.empty())
-    console.note(fmt::format("{}: no effect on a simulation: {}", path, fmt::join(idle, ", ")));
+  if (!idle.empty()) console.note("{}: no effect on a simulation: {}", path, fmt::join(idle, ", "));
 }
 
 bool has_ending(const std::string& word, std::initializer_list<const char*> endings) {
@@ -45,7 +43,7 @@ bool has_ending(const std::string& word, std::initializer_list<const char*> endi
 
 }  // namespace
 
-base::Result<void> UserFiles::take(base::Result<intake::Reading> reading, const std::string& path) {
+Result<void> UserFiles::take(Result<intake::Reading> reading, const std::string& path) {
   if (!reading) return tl::unexpected(std::move(reading).error());
   tell_leftovers(*reading, path, console_);
   said_.merge(reading->settings);
@@ -55,11 +53,11 @@ base::Result<void> UserFiles::take(base::Result<intake::Reading> reading, const 
   return {};
 }
 
-base::Result<void> UserFiles::add(const std::string& path) {
+Result<void> UserFiles::add(const std::string& path) {
   return take(intake::read_user_file(path, context_), path);
 }
 
-base::Result<void> UserFiles::add(const std::vector<std::string>& paths) {
+Result<void> UserFiles::add(const std::vector<std::string>& paths) {
   const std::vector<std::string> parts = intake::neox_parts(paths);
   for (const std::string& path : paths) {
     const bool alone = parts.size() < 2 || !base::contains(parts, path);
@@ -69,23 +67,23 @@ base::Result<void> UserFiles::add(const std::vector<std::string>& paths) {
   return {};
 }
 
-base::Result<void> UserFiles::add_nemo(const std::string& path) {
+Result<void> UserFiles::add_nemo(const std::string& path) {
   return take(intake::read_nemo_file(path, context_), path);
 }
 
-base::Result<void> UserFiles::add_script(const std::string& path) {
+Result<void> UserFiles::add_script(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
   return take(intake::parse_launch_script(text, path, context_), path);
 }
 
-base::Result<void> UserFiles::add_run(const Arguments& arguments) {
+Result<void> UserFiles::add_run(const Arguments& arguments) {
   return take(read_megatron_run(arguments), arguments.command.back());
 }
 
-base::Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const {
+Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const {
   spec::Settings all = settings_so_far(options);
   const auto left = open(all);
-  if (!left.empty()) return base::input_error(left.begin()->second);
+  if (!left.empty()) return input_error(left.begin()->second);
   return all;
 }
 
@@ -123,7 +121,7 @@ bool is_cluster(const std::string& word) {
          spec::find_in_catalog(spec::CatalogKind::kNode, word) != nullptr;
 }
 
-base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files) {
+Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files) {
   spec::Settings named;
   std::vector<std::string> paths;
   for (const std::string& word : arguments.words) {
@@ -132,10 +130,9 @@ base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserF
       continue;
     }
     if (const auto* first = named.find("model"))
-      return base::input_error(fmt::format(
+      return input_error(
           "unexpected argument '{}': {} is the model already, and there is no such file{}", word,
-          first->text,
-          is_cluster(word) ? fmt::format("; --cluster {} names a cluster", word) : ""));
+          first->text, is_cluster(word) ? fmt::format("; --cluster {} names a cluster", word) : "");
     named.set("model", word, {"the command line", "MODEL"});
   }
   ERGOMETER_TRY(files.add(paths));

@@ -20,27 +20,27 @@ class UserFiles {
       : console_(console), context_(std::move(context)) {}
 
   /// A file of any kind that `intake` reads. What of it is not used is told.
-  base::Result<void> add(const std::string& path);
+  Result<void> add(const std::string& path);
   /// Several, of which some may be parts of one configuration.
-  base::Result<void> add(const std::vector<std::string>& paths);
-  base::Result<void> add_nemo(const std::string& path);
+  Result<void> add(const std::vector<std::string>& paths);
+  Result<void> add_nemo(const std::string& path);
   /// A launch script or a list of arguments, whatever the file is called.
-  base::Result<void> add_script(const std::string& path);
+  Result<void> add_script(const std::string& path);
   /// What the command behind -- starts.
-  base::Result<void> add_run(const Arguments& arguments);
+  Result<void> add_run(const Arguments& arguments);
   /// Settings from elsewhere, as strong as a file's.
   void add(const spec::Settings& settings) { said_.merge(settings); }
 
   /// Everything, with `options` over it. An error when a file leaves a setting open that nobody
   /// else gives.
-  base::Result<spec::Settings> settings(const spec::Settings& options) const;
+  Result<spec::Settings> settings(const spec::Settings& options) const;
   /// The same where more may be said later.
   spec::Settings settings_so_far(const spec::Settings& options) const;
   /// What is open in `settings`, with why.
   std::map<std::string, std::string> open(const spec::Settings& settings) const;
 
  private:
-  base::Result<void> take(base::Result<intake::Reading> reading, const std::string& path);
+  Result<void> take(Result<intake::Reading> reading, const std::string& path);
 
   const Console& console_;
   intake::ScriptContext context_;
@@ -53,6 +53,6 @@ bool is_file_word(const std::string& word);
 
 /// What the command's words and --model name: the files' settings, weaker than the model that is
 /// named by itself.
-base::Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files);
+Result<spec::Settings> settings_of_words(const Arguments& arguments, UserFiles& files);
 
 }  // namespace ergometer::cli

@@ -34,7 +34,7 @@ void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOp
   }
 }
 
-base::Result<run::Run> whole_run(const spec::Job& job) {
+Result<run::Run> whole_run(const spec::Job& job) {
   engine::SimulateOptions options;
   options.expert_rows = true;
   options.sequence_rows = true;

@@ -21,6 +21,6 @@ std::vector<int64_t> first_of_every_stage(const spec::Job& job);
 void add_detail(const spec::Job& job, bool sampled_telemetry, engine::SimulateOptions& options);
 
 /// The job as a Run with all that a report shows.
-base::Result<run::Run> whole_run(const spec::Job& job);
+Result<run::Run> whole_run(const spec::Job& job);
 
 }  // namespace ergometer::cli

@@ -21,7 +21,7 @@ bool read_line(std::istream& in, std::string& line) {
 
 std::vector<Flag> mcp_flags() { return {}; }
 
-base::Result<int> run_mcp(const Arguments&, const Console& console) {
+Result<int> run_mcp(const Arguments&, const Console& console) {
   const auto run = [](const Command& command, const Arguments& arguments, const Console& tool) {
     return command.run(arguments, tool);
   };

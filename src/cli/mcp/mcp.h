@@ -7,6 +7,6 @@ namespace ergometer::cli {
 /// `ergometer mcp`: a server of the Model Context Protocol on standard input and output, a message
 /// a line.
 std::vector<Flag> mcp_flags();
-base::Result<int> run_mcp(const Arguments& arguments, const Console& console);
+Result<int> run_mcp(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

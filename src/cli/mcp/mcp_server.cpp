@@ -65,7 +65,7 @@ Outcome call_tool(const Json& params, const RunTool& run) {
   if (!given.is_object())
     return fail(kInvalidParams, fmt::format("params.arguments: found a JSON {}, allowed: an object",
                                             given.type_name()));
-  const base::Result<ToolAnswer> answer = call_mcp_tool(name, given, run);
+  const Result<ToolAnswer> answer = call_mcp_tool(name, given, run);
   if (!answer)
     return Json{{"content", Json::array({text_content(answer.error().message)})},
                 {"isError", true}};

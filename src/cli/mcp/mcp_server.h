@@ -12,7 +12,7 @@ namespace ergometer::cli {
 inline constexpr size_t kMostMcpBytes = 1 << 20;
 
 /// Runs the command behind a tool, as `Command::run` does.
-using RunTool = std::function<base::Result<int>(const Command&, const Arguments&, const Console&)>;
+using RunTool = std::function<Result<int>(const Command&, const Arguments&, const Console&)>;
 
 /// What the Model Context Protocol's server answers to one message (JSON-RPC 2.0): a line without
 /// its end; empty where the message wants no answer.

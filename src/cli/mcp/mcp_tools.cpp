@@ -78,41 +78,38 @@ Json input_schema(const Tool& tool) {
   return schema;
 }
 
-base::Result<std::string> option_text(const std::string& name, const Json& value) {
+Result<std::string> option_text(const std::string& name, const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number()) return value.dump();
   if (!value.is_array())
-    return base::input_error(
-        fmt::format("{}: found a JSON {}, allowed: a text, a number, true, false or a list of "
-                    "texts and numbers",
-                    name, value.type_name()));
+    return input_error(
+        "{}: found a JSON {}, allowed: a text, a number, true, false or a list of "
+        "texts and numbers",
+        name, value.type_name());
   std::string text;
   for (const Json& one : value) {
     if (!one.is_string() && !one.is_number())
-      return base::input_error(fmt::format(
-          "{}: found a JSON {} in the list, allowed: texts and numbers", name, one.type_name()));
+      return input_error("{}: found a JSON {} in the list, allowed: texts and numbers", name,
+                         one.type_name());
     text += (text.empty() ? "" : ",") + (one.is_string() ? one.get<std::string>() : one.dump());
   }
   return text;
 }
 
-base::Result<void> add_files(const Json& files, std::vector<std::string>& words) {
+Result<void> add_files(const Json& files, std::vector<std::string>& words) {
   if (!files.is_array())
-    return base::input_error(
-        fmt::format("files: found a JSON {}, allowed: a list of texts", files.type_name()));
+    return input_error("files: found a JSON {}, allowed: a list of texts", files.type_name());
   for (const Json& file : files) {
     if (!file.is_string())
-      return base::input_error(
-          fmt::format("files: found a JSON {} in the list, allowed: texts", file.type_name()));
+      return input_error("files: found a JSON {} in the list, allowed: texts", file.type_name());
     words.push_back(file.get<std::string>());
     if (words.back().starts_with('-'))
-      return base::input_error(fmt::format("files: '{}' is an option, no file", words.back()));
+      return input_error("files: '{}' is an option, no file", words.back());
   }
   return {};
 }
 
-base::Result<Arguments> tool_arguments(const Tool& tool, const Command& command,
-                                       const Json& given) {
+Result<Arguments> tool_arguments(const Tool& tool, const Command& command, const Json& given) {
   std::vector<std::string> words = {"--json"};
   if (given.contains("files")) ERGOMETER_TRY(add_files(given.at("files"), words));
   for (const auto& [name, value] : given.items()) {
@@ -128,12 +125,11 @@ base::Result<Arguments> tool_arguments(const Tool& tool, const Command& command,
   arguments.command.clear();
   for (const Flag& flag : all_flags(command)) {
     if (flag.name != "json" && arguments.has(flag.name) && !is_offered(flag))
-      return base::input_error(
-          fmt::format("{}: no option of this tool, which writes no files and starts no programs",
-                      with_underscores(flag.name)));
+      return input_error("{}: no option of this tool, which writes no files and starts no programs",
+                         with_underscores(flag.name));
   }
   if (tool.name == "explain" && arguments.value("explain").empty())
-    return base::input_error("explain: the number's name is missing, such as mfu");
+    return input_error("explain: the number's name is missing, such as mfu");
   return arguments;
 }
 
@@ -158,8 +154,7 @@ std::string mcp_tool_names() {
   return names;
 }
 
-base::Result<ToolAnswer> call_mcp_tool(const std::string& name, const Json& given,
-                                       const RunTool& run) {
+Result<ToolAnswer> call_mcp_tool(const std::string& name, const Json& given, const RunTool& run) {
   const Tool& tool = *find_tool(name);
   const Command& command = *find_command(tool.command);
   ERGOMETER_ASSIGN(const Arguments arguments, tool_arguments(tool, command, given));

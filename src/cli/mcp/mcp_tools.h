@@ -21,7 +21,7 @@ struct ToolAnswer {
 
 /// `given`: an object, the options by name and the words under "files". Options that write files or
 /// start programs are refused: who asks is a model.
-base::Result<ToolAnswer> call_mcp_tool(const std::string& name, const nlohmann::json& given,
-                                       const RunTool& run);
+Result<ToolAnswer> call_mcp_tool(const std::string& name, const nlohmann::json& given,
+                                 const RunTool& run);
 
 }  // namespace ergometer::cli

@@ -1,7 +1,5 @@
 #include "cli/predict/calibrate.h"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <filesystem>
 #include <iterator>
@@ -26,7 +24,7 @@ using validation::MeasuredRun;
 constexpr const char* kDefaultList = "catalog/calibration.yaml";
 
 /// The files of --truth, separated by commas, and the words behind it.
-base::Result<std::vector<std::string>> truth_files(const Arguments& arguments) {
+Result<std::vector<std::string>> truth_files(const Arguments& arguments) {
   std::vector<std::string> files;
   std::string names = arguments.value("truth");
   for (size_t at = 0; at < names.size();) {
@@ -36,23 +34,23 @@ base::Result<std::vector<std::string>> truth_files(const Arguments& arguments) {
   }
   files.insert(files.end(), arguments.words.begin(), arguments.words.end());
   if (files.empty())
-    return base::input_error("calibrate: --truth FILE is missing: which measured runs to fit");
+    return input_error("calibrate: --truth FILE is missing: which measured runs to fit");
   return files;
 }
 
-base::Result<int64_t> number(const Arguments& arguments, const char* flag, int64_t fallback,
-                             int64_t min, int64_t max) {
+Result<int64_t> number(const Arguments& arguments, const char* flag, int64_t fallback, int64_t min,
+                       int64_t max) {
   if (!arguments.has(flag)) return fallback;
   const auto value = base::parse_integer(arguments.value(flag));
   if (!value || *value < min || *value > max)
-    return base::input_error(
-        fmt::format("--{}: '{}' is not allowed; it is a whole number from {} "
-                    "to {}",
-                    flag, arguments.value(flag), min, max));
+    return input_error(
+        "--{}: '{}' is not allowed; it is a whole number from {} "
+        "to {}",
+        flag, arguments.value(flag), min, max);
   return *value;
 }
 
-base::Result<calibration::Options> calibration_options(const Arguments& arguments) {
+Result<calibration::Options> calibration_options(const Arguments& arguments) {
   calibration::Options options;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const int64_t folds, number(arguments, "folds", 10, 2, 1000));
@@ -63,28 +61,27 @@ base::Result<calibration::Options> calibration_options(const Arguments& argument
   return options;
 }
 
-base::Result<void> make_folder(const std::filesystem::path& folder) {
+Result<void> make_folder(const std::filesystem::path& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error && std::filesystem::is_directory(folder, error)) return {};
-  return base::input_error(fmt::format("{}: cannot be made: {}", folder.string(),
-                                       error ? error.message() : "something else has this name"));
+  return input_error("{}: cannot be made: {}", folder.string(),
+                     error ? error.message() : "something else has this name");
 }
 
 /// What would only fail behind minutes of fitting.
-base::Result<void> check_folders(const Arguments& arguments) {
+Result<void> check_folders(const Arguments& arguments) {
   std::error_code error;
   const std::string catalog = arguments.value("catalog");
   if (arguments.has("catalog") &&
       !std::filesystem::is_directory(std::filesystem::path(catalog) / "kernels", error))
-    return base::input_error(
-        fmt::format("--catalog: '{}' is no catalog folder: it has no folder kernels", catalog));
+    return input_error("--catalog: '{}' is no catalog folder: it has no folder kernels", catalog);
   if (!arguments.has("out")) return {};
   return make_folder(arguments.value("out"));
 }
 
-base::Result<void> write_below(const std::filesystem::path& folder, const std::string& name,
-                               std::string_view text) {
+Result<void> write_below(const std::filesystem::path& folder, const std::string& name,
+                         std::string_view text) {
   const std::filesystem::path path = folder / name;
   ERGOMETER_TRY(make_folder(path.parent_path()));
   return base::write_file_atomically(path.string(), text);
@@ -98,8 +95,8 @@ std::string names_of(const std::vector<std::string>& files) {
   return names;
 }
 
-base::Result<void> write_results(const Arguments& arguments, const std::string& truth,
-                                 const ParameterList& list, const Calibration& found) {
+Result<void> write_results(const Arguments& arguments, const std::string& truth,
+                           const ParameterList& list, const Calibration& found) {
   if (!arguments.has("out") && !arguments.has("catalog")) return {};
   ERGOMETER_ASSIGN(std::vector<calibration::ChangedFile> files,
                    calibration::changed_files(list, found, truth));
@@ -160,17 +157,15 @@ std::vector<Flag> calibrate_flags() {
           threads_flag()};
 }
 
-base::Result<int> run_calibrate(const Arguments& arguments, const Console& console) {
+Result<int> run_calibrate(const Arguments& arguments, const Console& console) {
   if (arguments.has("from")) return run_calibrate_twin(arguments, console);
   if (arguments.has("device")) return run_calibrate_device(arguments, console);
   for (const char* of_recording : {"trace-steps", "model", "cluster", "gpus"})
     if (arguments.has(of_recording))
-      return base::input_error(
-          fmt::format("calibrate: --{} is for --from; give both", of_recording));
+      return input_error("calibrate: --{} is for --from; give both", of_recording);
   for (const char* of_device : {"dry-run", "cooling"})
     if (arguments.has(of_device))
-      return base::input_error(
-          fmt::format("calibrate: --{} is for --device; give both", of_device));
+      return input_error("calibrate: --{} is for --device; give both", of_device);
   const auto elapsed_s = [start = std::chrono::steady_clock::now()] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   };
@@ -186,24 +181,24 @@ base::Result<int> run_calibrate(const Arguments& arguments, const Console& conso
                 std::make_move_iterator(rows.end()));
   }
   std::optional<Progress> progress;
-  const calibration::Watcher watcher{
-      .begin =
-          [&](const std::string& phase, size_t total) {
-            progress.reset();
-            progress.emplace(console, phase, total);
-          },
-      .advance = [&] { progress->advance(); },
-      .say =
-          [&](const std::string& line) {
-            progress.reset();
-            console.note(fmt::format("{} ({})", line, base::format_seconds(elapsed_s())));
-          }};
+  const calibration::Watcher watcher{.begin =
+                                         [&](const std::string& phase, size_t total) {
+                                           progress.reset();
+                                           progress.emplace(console, phase, total);
+                                         },
+                                     .advance = [&] { progress->advance(); },
+                                     .say =
+                                         [&](const std::string& line) {
+                                           progress.reset();
+                                           console.note("{} ({})", line,
+                                                        base::format_seconds(elapsed_s()));
+                                         }};
   ERGOMETER_ASSIGN(const Calibration found, calibration::calibrate(runs, list, options, watcher));
   progress.reset();
   console.answer(arguments.has("json") ? calibration::to_json(list, found)
                                        : calibration::to_text(list, found));
   ERGOMETER_TRY(write_results(arguments, names_of(files), list, found));
-  console.note(fmt::format("calibrated in {}", base::format_seconds(elapsed_s())));
+  console.note("calibrated in {}", base::format_seconds(elapsed_s()));
   return 0;
 }
 

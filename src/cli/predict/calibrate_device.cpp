@@ -21,7 +21,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::Result;
 using calibration::DeviceModel;
 using calibration::DeviceRecord;
 using calibration::SimulatedGpu;
@@ -52,10 +51,10 @@ Result<Source> source_of(const Arguments& arguments) {
     source.index = static_cast<unsigned>(*index);
     return source;
   }
-  return base::input_error(
-      fmt::format("--device: '{}' is not allowed; it is the number of an NVIDIA GPU, 0 to {}, or "
-                  "simulated:GPU with a GPU of the catalog",
-                  text, kMostGpus));
+  return input_error(
+      "--device: '{}' is not allowed; it is the number of an NVIDIA GPU, 0 to {}, or "
+      "simulated:GPU with a GPU of the catalog",
+      text, kMostGpus);
 }
 
 calibration::DeviceLimits limits_of(const SimulatedGpu& gpu) {
@@ -68,8 +67,7 @@ calibration::DeviceLimits limits_of(const SimulatedGpu& gpu) {
 Result<SimulatedGpu> named_gpu(const Source& source) {
   auto gpu = calibration::simulated_gpu(source.simulated, source.cooling);
   if (gpu) return gpu;
-  return base::input_error(
-      fmt::format("--device {}{}: {}", kSimulated, source.simulated, gpu.error().message));
+  return input_error("--device {}{}: {}", kSimulated, source.simulated, gpu.error().message);
 }
 
 /// Without the GPU there are no limits to plan for: those of an H200 stand in.
@@ -182,8 +180,7 @@ Result<Opened> open_real(const Source& source) {
   const calibration::DeviceLimits& limits = opened.device->limits();
   const auto known = calibration::simulated_gpu(limits.name, source.cooling);
   if (!known)
-    return base::input_error(
-        fmt::format("GPU {} is a {}: {}", source.index, limits.name, known.error().message));
+    return input_error("GPU {} is a {}: {}", source.index, limits.name, known.error().message);
   opened.prior = {known->power, known->energy, known->cooling};
   opened.prior.power.clocks.lowest_hz = limits.lowest_clock_hz;
   opened.prior.power.clocks.highest_hz = limits.highest_clock_hz;
@@ -198,8 +195,7 @@ Result<void> write_results(const std::filesystem::path& out, const DeviceRecord&
   for (const char* folder : {"power", "cooling"}) {
     std::filesystem::create_directories(out / folder, error);
     if (error)
-      return base::input_error(
-          fmt::format("{}: cannot be made: {}", (out / folder).string(), error.message()));
+      return input_error("{}: cannot be made: {}", (out / folder).string(), error.message());
   }
   const auto write = [&](const std::filesystem::path& path, const std::string& text) {
     return base::write_file_atomically((out / path).string(), text);
@@ -215,7 +211,7 @@ Result<void> write_results(const std::filesystem::path& out, const DeviceRecord&
 
 Result<int> run_calibrate_device(const Arguments& arguments, const Console& console) {
   if (arguments.has("truth") || !arguments.words.empty())
-    return base::input_error(
+    return input_error(
         "calibrate: --device measures a GPU and --truth fits to measured runs; give one of them");
   ERGOMETER_ASSIGN(const Source source, source_of(arguments));
   if (arguments.has("dry-run")) {

@@ -5,6 +5,6 @@
 namespace ergometer::cli {
 
 /// `ergometer calibrate --device`: measures one GPU for eight minutes and fits its power and heat.
-base::Result<int> run_calibrate_device(const Arguments& arguments, const Console& console);
+Result<int> run_calibrate_device(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -20,8 +20,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
 using calibration::twin::Recording;
 
 /// Whether a difference of two jobs makes them different work: what they train, on how many GPUs
@@ -43,9 +41,9 @@ Result<void> check_same_job(const std::string& path, const run::Run& run, const 
       named.push_back(fmt::format("{} {} there, {} here", it.name, it.values[0], it.values[1]));
   if (named.empty()) return {};
   return input_error(
-      fmt::format("calibrate: {}: found a recording of another job: {}; allowed: the job that was "
-                  "recorded",
-                  path, fmt::join(named, ", ")));
+      "calibrate: {}: found a recording of another job: {}; allowed: the job that was "
+      "recorded",
+      path, fmt::join(named, ", "));
 }
 
 /// A simulated Run's step as a training log of it.
@@ -71,8 +69,8 @@ Result<Recording> read_recording(const Arguments& arguments, const spec::Job& jo
   if (arguments.has("trace-steps")) {
     const auto number = base::parse_integer(arguments.value("trace-steps"));
     if (!number || *number < 1)
-      return input_error(fmt::format("--trace-steps: found '{}', allowed: a whole number from 1",
-                                     arguments.value("trace-steps")));
+      return input_error("--trace-steps: found '{}', allowed: a whole number from 1",
+                         arguments.value("trace-steps"));
     steps = *number;
   }
   return calibration::twin::recording_of(recorded.traces.ranks, recorded.telemetry.log,
@@ -84,15 +82,14 @@ Result<void> write_twin(const Arguments& arguments, const calibration::twin::Twi
   const std::filesystem::path out = arguments.value("out");
   std::error_code error;
   std::filesystem::create_directories(out, error);
-  if (error)
-    return input_error(fmt::format("--out {}: cannot be made: {}", out.string(), error.message()));
+  if (error) return input_error("--out {}: cannot be made: {}", out.string(), error.message());
   const std::string cluster = (out / "cluster.yaml").string();
   ERGOMETER_TRY(base::write_file_atomically(
       cluster, cluster_file(twin, job.find("cluster")->text,
                             std::filesystem::path(arguments.value("from")).filename().string())));
   ERGOMETER_TRY(base::write_file_atomically((out / "twin.json").string(), to_json(twin)));
-  console.note(fmt::format("ergometer simulate {} --cluster {}",
-                           arguments.words.empty() ? "JOB" : arguments.words.front(), cluster));
+  console.note("ergometer simulate {} --cluster {}",
+               arguments.words.empty() ? "JOB" : arguments.words.front(), cluster);
   return {};
 }
 
@@ -102,8 +99,7 @@ Result<int> run_calibrate_twin(const Arguments& arguments, const Console& consol
   for (const char* other :
        {"truth", "device", "catalog", "parameters", "folds", "rounds", "leave-out", "dry-run"})
     if (arguments.has(other))
-      return input_error(
-          fmt::format("calibrate: --{} stands beside --from; give one of them", other));
+      return input_error("calibrate: --{} stands beside --from; give one of them", other);
   if (!names_job(arguments))
     return input_error(
         "calibrate: --from needs the job that was recorded; usage: ergometer calibrate --from "

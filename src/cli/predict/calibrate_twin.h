@@ -5,6 +5,6 @@
 namespace ergometer::cli {
 
 /// `calibrate --from`: a cluster's numbers from a recording of a job on it. Status 0.
-base::Result<int> run_calibrate_twin(const Arguments& arguments, const Console& console);
+Result<int> run_calibrate_twin(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

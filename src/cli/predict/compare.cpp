@@ -34,23 +34,23 @@ struct Side {
   double written_step_s = 0;  ///< of a Run file: what it says; 0: no Run file
 };
 
-base::Result<Side> job_side(std::string name, const spec::Settings& settings) {
+Result<Side> job_side(std::string name, const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Settings whole, settled_job(settings));
   return Side{std::move(name), std::move(whole), 0};
 }
 
 /// A simulated Run's own job.
-base::Result<Side> run_side(const std::string& path, const run::Run& run) {
+Result<Side> run_side(const std::string& path, const run::Run& run) {
   if (run.study)
-    return base::input_error(
-        fmt::format("{}: holds a study of {} jobs, not one job; `ergometer report` makes its page",
-                    path, run.study->points.size()));
+    return input_error(
+        "{}: holds a study of {} jobs, not one job; `ergometer report` makes its page", path,
+        run.study->points.size());
   const auto settings = run.facts.find("settings");
   if (settings == run.facts.end())
-    return base::input_error(
-        fmt::format("{}: does not say which settings its job had (an older Ergometer wrote it); "
-                    "simulate the job again with --run, or compare job files",
-                    path));
+    return input_error(
+        "{}: does not say which settings its job had (an older Ergometer wrote it); "
+        "simulate the job again with --run, or compare job files",
+        path);
   ERGOMETER_ASSIGN(spec::Settings job, spec::parse_settings_json(settings->second, path));
   return Side{path, std::move(job), run.performance.step_time_s};
 }
@@ -64,8 +64,7 @@ spec::Settings options_of(const Arguments& arguments) {
   return options;
 }
 
-base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
-                           const Console& console) {
+Result<Side> side_of(const std::string& word, const Arguments& arguments, const Console& console) {
   const bool yaml = word.ends_with(".yaml") || word.ends_with(".yml");
   ERGOMETER_ASSIGN(const bool is_run, run::is_run_file(word));
   if (yaml || (!is_run && intake::is_user_file(word))) {
@@ -77,10 +76,10 @@ base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
   }
   std::error_code error;
   if (!std::filesystem::exists(word, error))
-    return base::input_error(fmt::format(
+    return input_error(
         "{}: there is no such file; compare takes Run files, job files (*.yaml) and recorded "
         "traces",
-        word));
+        word);
   if (!is_run) return Side{word, std::nullopt, 0};
   ERGOMETER_ASSIGN(const bool has_traces, run::has_traces(word));
   if (!has_traces) {
@@ -92,13 +91,13 @@ base::Result<Side> side_of(const std::string& word, const Arguments& arguments,
 
 tl::unexpected<base::Error> unknown_setting(const std::string& piece) {
   const auto near = spec::nearest_setting(piece.substr(0, piece.find('=')));
-  return base::input_error(fmt::format(
+  return input_error(
       "--with: found '{}', allowed: SETTING=VALUE as in a job file, several with commas{}", piece,
-      near ? fmt::format("; did you mean {}?", *near) : ""));
+      near ? fmt::format("; did you mean {}?", *near) : "");
 }
 
 /// "tp=8,pp=2": a piece that begins with no setting belongs to the value before it.
-base::Result<spec::Settings> read_with(const std::string& text) {
+Result<spec::Settings> read_with(const std::string& text) {
   spec::Settings settings;
   std::string name;
   for (size_t at = 0; at < text.size();) {
@@ -117,17 +116,17 @@ base::Result<spec::Settings> read_with(const std::string& text) {
   return settings;
 }
 
-base::Result<Side> changed(const Side& side, const std::string& with) {
+Result<Side> changed(const Side& side, const std::string& with) {
   if (!side.job)
-    return base::input_error(fmt::format(
-        "--with: {} was recorded; only a job that can be simulated can be changed", side.name));
+    return input_error("--with: {} was recorded; only a job that can be simulated can be changed",
+                       side.name);
   ERGOMETER_ASSIGN(const spec::Settings over, read_with(with));
   spec::Settings settings = *side.job;
   settings.merge(over);
   return job_side(fmt::format("{} with {}", side.name, with), settings);
 }
 
-base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& console) {
+Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& console) {
   std::vector<Side> sides;
   for (const std::string& word : arguments.words) {
     ERGOMETER_ASSIGN(Side side, side_of(word, arguments, console));
@@ -141,30 +140,30 @@ base::Result<std::vector<Side>> sides_of(const Arguments& arguments, const Conso
     const std::string job = arguments.value("predicted");
     ERGOMETER_ASSIGN(Side side, side_of(job, arguments, console));
     if (!side.job)
-      return base::input_error(fmt::format(
-          "{}: was recorded; what is predicted is a job file's or a simulated Run's", job));
+      return input_error("{}: was recorded; what is predicted is a job file's or a simulated Run's",
+                         job);
     side.name += " (predicted)";
     sides.push_back(std::move(side));
   }
   if (sides.size() < 2)
-    return base::input_error(
+    return input_error(
         "compare: there is nothing to compare with; usage: ergometer compare A B..., or compare A "
         "--with tp=8,pp=2");
   return sides;
 }
 
-base::Result<compare::Measured> measure_recorded(const Side& side, size_t threads) {
+Result<compare::Measured> measure_recorded(const Side& side, size_t threads) {
   ERGOMETER_ASSIGN(const importer::Recorded recorded,
                    importer::read_recorded({side.name}, {}, threads));
   return compare::measure(recorded.traces.ranks, recorded.telemetry.log, side.name);
 }
 
-base::Result<compare::Measured> measure_predicted(const Side& side, bool beside_recording) {
+Result<compare::Measured> measure_predicted(const Side& side, bool beside_recording) {
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(*side.job));
   return beside_recording ? compare::measure_as_recorded(job) : compare::measure(job);
 }
 
-base::Result<compare::Comparison> compare_parts(const Side& a, const Side& b, size_t threads) {
+Result<compare::Comparison> compare_parts(const Side& a, const Side& b, size_t threads) {
   const auto measured = [&](const Side& side) {
     return side.job ? measure_predicted(side, !a.job || !b.job) : measure_recorded(side, threads);
   };
@@ -173,9 +172,8 @@ base::Result<compare::Comparison> compare_parts(const Side& a, const Side& b, si
   return compare::compare_measured(left, right);
 }
 
-base::Result<compare::Comparison> compare_sides(const Side& a, const Side& b,
-                                                const Arguments& arguments, int64_t most,
-                                                const Console& console) {
+Result<compare::Comparison> compare_sides(const Side& a, const Side& b, const Arguments& arguments,
+                                          int64_t most, const Console& console) {
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   if (!a.job || !b.job || arguments.has("parts")) return compare_parts(a, b, threads);
   ERGOMETER_ASSIGN(const compare::JobPair pair, compare::JobPair::make(*a.job, *b.job));
@@ -198,14 +196,13 @@ void note_drift(const Side& side, double step_s, compare::Comparison& comparison
       side.name, base::format_seconds(side.written_step_s), base::format_seconds(step_s)));
 }
 
-base::Result<int64_t> most_simulations(const Arguments& arguments) {
+Result<int64_t> most_simulations(const Arguments& arguments) {
   if (!arguments.has("max-simulations")) return kMostSimulations;
   const auto number = base::parse_integer(arguments.value("max-simulations"));
   constexpr int64_t kLeast = 4, kMost = 1'048'576;
   if (!number || *number < kLeast || *number > kMost)
-    return base::input_error(
-        fmt::format("--max-simulations: found '{}', allowed: a whole number from {} to {}",
-                    arguments.value("max-simulations"), kLeast, kMost));
+    return input_error("--max-simulations: found '{}', allowed: a whole number from {} to {}",
+                       arguments.value("max-simulations"), kLeast, kMost);
   return *number;
 }
 
@@ -234,7 +231,7 @@ std::vector<Flag> compare_flags() {
   return flags;
 }
 
-base::Result<int> run_compare(const Arguments& arguments, const Console& console) {
+Result<int> run_compare(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const int64_t most, most_simulations(arguments));
   ERGOMETER_ASSIGN(const std::vector<Side> sides, sides_of(arguments, console));
   std::vector<compare::Comparison> comparisons;

@@ -5,6 +5,6 @@
 namespace ergometer::cli {
 
 std::vector<Flag> compare_flags();
-base::Result<int> run_compare(const Arguments& arguments, const Console& console);
+Result<int> run_compare(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

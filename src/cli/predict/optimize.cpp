@@ -17,8 +17,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
 using optimize::Knob;
 
 constexpr int64_t kMostDraws = 256;
@@ -31,15 +29,13 @@ Result<std::vector<Knob>> knobs_of(const std::string& text) {
     const auto found = std::ranges::find(words, word);
     if (found == words.end()) {
       const auto guess = base::nearest(word, words);
-      return input_error(fmt::format("--knobs: '{}' is not one of {}{}", word,
-                                     fmt::join(words, ", "),
-                                     guess ? fmt::format("; did you mean {}?", *guess) : ""));
+      return input_error("--knobs: '{}' is not one of {}{}", word, fmt::join(words, ", "),
+                         guess ? fmt::format("; did you mean {}?", *guess) : "");
     }
     knobs.push_back(optimize::all_knobs()[static_cast<size_t>(found - words.begin())]);
   }
   if (knobs.empty())
-    return input_error(
-        fmt::format("--knobs: no knob is named; it is a list of {}", fmt::join(words, ", ")));
+    return input_error("--knobs: no knob is named; it is a list of {}", fmt::join(words, ", "));
   return knobs;
 }
 
@@ -49,8 +45,8 @@ Result<double> percent(const Arguments& arguments, const char* name, double fall
   if (text.ends_with('%')) text.pop_back();
   const auto number = base::parse_number(text);
   if (!number || *number < 0 || *number > 100)
-    return input_error(fmt::format("--{}: '{}' is not a percentage from 0 to 100, like {:g}", name,
-                                   arguments.value(name), fallback));
+    return input_error("--{}: '{}' is not a percentage from 0 to 100, like {:g}", name,
+                       arguments.value(name), fallback);
   return *number;
 }
 
@@ -70,8 +66,8 @@ Result<optimize::Options> optimize_options(const Arguments& arguments, const Con
                    percent(arguments, "max-slowdown", options.most_slowdown_pct));
   const auto draws = base::parse_integer(arguments.value("draws", std::to_string(options.judges)));
   if (!draws || *draws < 4 || *draws > kMostDraws)
-    return input_error(fmt::format("--draws: '{}' is not a number from 4 to {}",
-                                   arguments.value("draws"), kMostDraws));
+    return input_error("--draws: '{}' is not a number from 4 to {}", arguments.value("draws"),
+                       kMostDraws);
   options.judges = static_cast<size_t>(*draws);
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   if (is_terminal(console.err))
@@ -83,13 +79,11 @@ Result<void> write_files(const std::string& folder, const std::vector<optimize::
                          const Console& console) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error)
-    return input_error(
-        fmt::format("--out: {}: cannot make the folder: {}", folder, error.message()));
+  if (error) return input_error("--out: {}: cannot make the folder: {}", folder, error.message());
   for (const optimize::File& file : files) {
     const std::string path = (std::filesystem::path(folder) / file.name).string();
     ERGOMETER_TRY(base::write_file_atomically(path, file.text));
-    console.note(fmt::format("{}: {}", path, file.what));
+    console.note("{}: {}", path, file.what);
   }
   return {};
 }
@@ -116,7 +110,7 @@ std::vector<Flag> optimize_flags() {
   return flags;
 }
 
-base::Result<int> run_optimize(const Arguments& arguments, const Console& console) {
+Result<int> run_optimize(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments))
     return input_error(
         "optimize: JOB is missing; usage: ergometer optimize MODEL|FILE... --cluster CLUSTER");
@@ -125,9 +119,8 @@ base::Result<int> run_optimize(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   const std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
   if (!hosts.empty() && std::ssize(hosts) != job.nodes())
-    return input_error(
-        fmt::format("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes()));
-  ERGOMETER_ASSIGN(const optimize::Result result, optimize::optimize(job, options));
+    return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());
+  ERGOMETER_ASSIGN(const optimize::Optimized result, optimize::optimize(job, options));
   std::vector<optimize::File> files;
   if (arguments.has("out")) {
     files = optimize::files_of(result, settings, hosts);

@@ -12,8 +12,6 @@
 
 namespace ergometer::cli {
 
-using base::Result;
-
 namespace {
 
 /// A run trains, has phases of its own, and is no matter of a moment or a single GPU: what is left
@@ -46,7 +44,7 @@ std::vector<Flag> plan_flags() {
 
 Result<int> run_plan(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments))
-    return base::input_error(
+    return input_error(
         "plan: MODEL is missing; usage: ergometer plan MODEL|FILE... --tokens N --cluster CLUSTER");
   ERGOMETER_ASSIGN(const campaign::Ask ask, campaign_ask(arguments));
   ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, campaign_gpus(arguments));

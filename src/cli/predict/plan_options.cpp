@@ -1,7 +1,5 @@
 #include "cli/predict/plan_options.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "base/file.h"
@@ -15,8 +13,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
 using spec::MeasureRange;
 
 constexpr double kMostS = 3.2e9, kMostW = 1e12;
@@ -29,7 +25,7 @@ Result<double> quantity(const Arguments& arguments, const char* name, const Meas
   if (!arguments.has(name)) return fallback;
   const auto value = range.read(arguments.value(name));
   if (value) return *value;
-  return input_error(fmt::format("--{}: {}", name, value.error().message));
+  return input_error("--{}: {}", name, value.error().message);
 }
 
 Result<std::optional<double>> maybe(const Arguments& arguments, const char* name,
@@ -64,7 +60,7 @@ Result<std::vector<campaign::Phase>> phases_of(const Arguments& arguments) {
     return campaign::parse_phases(text, path);
   }
   const auto count = campaign::parse_tokens(arguments.value("tokens"));
-  if (!count) return input_error(fmt::format("--tokens: {}", count.error().message));
+  if (!count) return input_error("--tokens: {}", count.error().message);
   return std::vector<campaign::Phase>{{"training", *count, {}}};
 }
 
@@ -131,8 +127,8 @@ Result<campaign::Spares> spares_of(const Arguments& arguments) {
   if (!arguments.has("spares")) return campaign::Spares();
   ERGOMETER_ASSIGN(const double nodes, quantity(arguments, "spares", {"", 0, 1e6}));
   if (nodes != std::floor(nodes))
-    return input_error(fmt::format("--spares: found \"{}\"; allowed: a whole number of nodes",
-                                   arguments.value("spares")));
+    return input_error("--spares: found \"{}\"; allowed: a whole number of nodes",
+                       arguments.value("spares"));
   return campaign::Spares(static_cast<int64_t>(nodes));
 }
 
@@ -153,8 +149,7 @@ Result<std::optional<std::chrono::sys_days>> start_of(const Arguments& arguments
       if (date.ok()) return std::optional<std::chrono::sys_days>(date);
     }
   }
-  return input_error(
-      fmt::format("--start: found \"{}\"; allowed: a day from 1970-01-01 to 9999-12-31", text));
+  return input_error("--start: found \"{}\"; allowed: a day from 1970-01-01 to 9999-12-31", text);
 }
 
 }  // namespace
@@ -195,8 +190,8 @@ Result<std::vector<int64_t>> campaign_gpus(const Arguments& arguments) {
     const auto count = base::parse_integer(text);
     if (!count || *count < 1 || *count > spec::kMostRanks)
       return input_error(
-          fmt::format("--gpus: found \"{}\"; allowed: whole numbers from 1 to {}, like 4096,8192",
-                      text, spec::kMostRanks));
+          "--gpus: found \"{}\"; allowed: whole numbers from 1 to {}, like 4096,8192", text,
+          spec::kMostRanks);
     gpus.push_back(*count);
   }
   return gpus;
@@ -221,8 +216,8 @@ Result<campaign::Ask> campaign_ask(const Arguments& arguments) {
     return input_error("--budget: needs a price, --price-gpu-hour or --price-kwh");
   const auto draws = base::parse_count(arguments.value("campaigns", std::to_string(ask.draws)));
   if (!draws || *draws < 20 || *draws > 1'000'000)
-    return input_error(fmt::format("--campaigns: found \"{}\"; allowed: from 20 to 1,000,000",
-                                   arguments.value("campaigns")));
+    return input_error("--campaigns: found \"{}\"; allowed: from 20 to 1,000,000",
+                       arguments.value("campaigns"));
   ask.draws = *draws;
   return ask;
 }

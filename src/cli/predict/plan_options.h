@@ -10,8 +10,8 @@ namespace ergometer::cli {
 
 /// What `plan` takes beside a job's settings.
 std::vector<Flag> campaign_flags();
-base::Result<campaign::Ask> campaign_ask(const Arguments& arguments);
+Result<campaign::Ask> campaign_ask(const Arguments& arguments);
 /// The numbers of --gpus, "4096,8192"; empty where it is not given.
-base::Result<std::vector<int64_t>> campaign_gpus(const Arguments& arguments);
+Result<std::vector<int64_t>> campaign_gpus(const Arguments& arguments);
 
 }  // namespace ergometer::cli

@@ -1,7 +1,5 @@
 #include "cli/predict/proxy.h"
 
-#include <fmt/format.h>
-
 #include "base/output_file.h"
 #include "base/text.h"
 #include "cli/console/terminal.h"
@@ -14,8 +12,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
 using study::proxy::Proxy;
 
 /// The job itself: its GPUs are not those of --gpus.
@@ -50,8 +46,8 @@ Result<Proxy> found_proxy(const Arguments& arguments, const Console& console) {
         "judges one that is there)");
   const auto gpus = base::parse_count(arguments.value("gpus"));
   if (!gpus || *gpus < 1)
-    return input_error(fmt::format("--gpus: found \"{}\"; allowed: a whole number from 1",
-                                   arguments.value("gpus")));
+    return input_error("--gpus: found \"{}\"; allowed: a whole number from 1",
+                       arguments.value("gpus"));
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const spec::Settings large, large_job(arguments, console));
   return study::proxy::find(large, *gpus, threads);

@@ -8,6 +8,6 @@
 namespace ergometer::cli {
 
 std::vector<Flag> proxy_flags();
-base::Result<int> run_proxy(const Arguments& arguments, const Console& console);
+Result<int> run_proxy(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

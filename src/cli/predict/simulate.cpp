@@ -34,8 +34,7 @@ bool needs_energy_parts(const std::string& explained) {
   return explained.starts_with("energy") || explained.ends_with("_cost_s");
 }
 
-base::Result<engine::SimulateOptions> simulate_options(const Arguments& arguments,
-                                                       const spec::Job& job) {
+Result<engine::SimulateOptions> simulate_options(const Arguments& arguments, const spec::Job& job) {
   engine::SimulateOptions options;
   options.expert_rows = true;
   options.sequence_rows = true;
@@ -66,76 +65,73 @@ std::string traced_words(const Arguments& arguments, const std::vector<int64_t>&
                                     : " (the first of every stage; --trace-ranks chooses)");
 }
 
-base::Result<void> write_timeline(const Arguments& arguments, const run::Run& run,
-                                  const report::KernelSource& kernels,
-                                  const std::vector<int64_t>& ranks, const Console& console) {
+Result<void> write_timeline(const Arguments& arguments, const run::Run& run,
+                            const report::KernelSource& kernels, const std::vector<int64_t>& ranks,
+                            const Console& console) {
   const std::string path = arguments.value("trace"), whose = traced_words(arguments, ranks);
   if (!report::is_kineto_path(path)) {
     ERGOMETER_TRY(report::write_trace(run, kernels, path));
-    console.note(
-        fmt::format("trace of {} written to {}; open it at https://ui.perfetto.dev", whose, path));
+    console.note("trace of {} written to {}; open it at https://ui.perfetto.dev", whose, path);
     return {};
   }
   ERGOMETER_ASSIGN(const std::vector<std::string> files, report::write_kineto(run, kernels, path));
-  console.note(fmt::format("trace of {} in PyTorch's terms written to {}{}", whose, files.front(),
-                           files.size() > 1 ? " ... " + files.back() : ""));
+  console.note("trace of {} in PyTorch's terms written to {}{}", whose, files.front(),
+               files.size() > 1 ? " ... " + files.back() : "");
   return {};
 }
 
-base::Result<void> save_schedule(const std::string& path, const spec::Job& job,
-                                 const Console& console) {
+Result<void> save_schedule(const std::string& path, const spec::Job& job, const Console& console) {
   if (job.is_inference())
-    return base::input_error(
-        "--schedule-save: inference has no backward; its order is no schedule");
+    return input_error("--schedule-save: inference has no backward; its order is no schedule");
   if (job.parallelism.divides_vocabulary())
-    return base::input_error(
+    return input_error(
         "--schedule-save: a schedule file does not say the passes of --vocabulary-parallel");
   const std::string text =
       spec::schedule_text(spec::pipeline_order(job.parallelism, job.micro_batches()),
                           to_word(job.parallelism.schedule));
   ERGOMETER_TRY(base::write_file_atomically(path, text));
-  console.note(fmt::format("schedule written to {}", path));
+  console.note("schedule written to {}", path);
   return {};
 }
 
-base::Result<void> check_telemetry(const run::Run& run) {
+Result<void> check_telemetry(const run::Run& run) {
   if (run.has_power) return {};
-  return base::input_error(
+  return input_error(
       "--telemetry: this job has none: nothing is known of its GPU's power or of its node's "
       "cooling, or clocks are constant");
 }
 
-base::Result<void> write_files(const Arguments& arguments, const run::Run& run,
-                               const report::KernelSource& kernels,
-                               const std::vector<int64_t>& ranks, const Console& console) {
+Result<void> write_files(const Arguments& arguments, const run::Run& run,
+                         const report::KernelSource& kernels, const std::vector<int64_t>& ranks,
+                         const Console& console) {
   if (arguments.has("run")) {
     ERGOMETER_TRY(run::write_run(run, arguments.value("run")));
-    console.note(fmt::format("Run written to {}", arguments.value("run")));
+    console.note("Run written to {}", arguments.value("run"));
   }
   if (arguments.has("report")) {
     const std::string path = arguments.value("report");
     ERGOMETER_TRY(page::write_report({{page::name_of_file(path), run}}, {}, path));
-    console.note(fmt::format("report written to {}", path));
+    console.note("report written to {}", path);
   }
   if (arguments.has("trace"))
     ERGOMETER_TRY(write_timeline(arguments, run, kernels, ranks, console));
   if (arguments.has("telemetry")) {
     ERGOMETER_TRY(check_telemetry(run));
     ERGOMETER_TRY(report::write_telemetry(run, arguments.value("telemetry")));
-    console.note(fmt::format("telemetry written to {}", arguments.value("telemetry")));
+    console.note("telemetry written to {}", arguments.value("telemetry"));
   }
   return {};
 }
 
-base::Result<report::Explanation> explain(const std::string& name, const spec::Job& job,
-                                          engine::Simulation& simulation) {
+Result<report::Explanation> explain(const std::string& name, const spec::Job& job,
+                                    engine::Simulation& simulation) {
   if (name != "taxes") return report::explain(simulation.run, job, name);
   ERGOMETER_ASSIGN(const compare::Taxes taxes, compare::taxes(job, simulation));
   return report::explain_taxes(taxes);
 }
 
-base::Result<void> print_answer(const Arguments& arguments, const spec::Job& job,
-                                engine::Simulation& simulation, const Console& console) {
+Result<void> print_answer(const Arguments& arguments, const spec::Job& job,
+                          engine::Simulation& simulation, const Console& console) {
   const run::Run& run = simulation.run;
   const report::TextStyle style = terminal_style(console.out);
   const bool explains = arguments.has("explain");
@@ -171,7 +167,7 @@ tl::unexpected<base::Error> model_is_missing(const Arguments& arguments) {
   // `--explain llama3-70b` reads the model as the name of a number.
   if (const std::string taken = arguments.value("explain"); !taken.empty())
     message += fmt::format(" (--explain took '{}'; put MODEL before it)", taken);
-  return base::input_error(message + "; usage: ergometer simulate MODEL|FILE... --cluster CLUSTER");
+  return input_error(message + "; usage: ergometer simulate MODEL|FILE... --cluster CLUSTER");
 }
 
 }  // namespace
@@ -205,7 +201,7 @@ std::vector<Flag> simulate_flags() {
   return flags;
 }
 
-base::Result<int> run_simulate(const Arguments& arguments, const Console& console) {
+Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments)) return model_is_missing(arguments);
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   if (arguments.has("settings")) {
@@ -214,8 +210,8 @@ base::Result<int> run_simulate(const Arguments& arguments, const Console& consol
   }
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   if (!job.model.unknown_keys.empty())
-    console.note(fmt::format("{}: keys without a meaning here: {}", job.model.name,
-                             fmt::join(job.model.unknown_keys, ", ")));
+    console.note("{}: keys without a meaning here: {}", job.model.name,
+                 fmt::join(job.model.unknown_keys, ", "));
   for (const std::string& reason : spec::adjustments(job)) console.note(reason);
   if (arguments.has("schedule-save"))
     ERGOMETER_TRY(save_schedule(arguments.value("schedule-save"), job, console));

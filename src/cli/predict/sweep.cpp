@@ -19,14 +19,14 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<study::SessionOptions> session_options(const Arguments& arguments,
-                                                    const spread::Crew& crew) {
+Result<study::SessionOptions> session_options(const Arguments& arguments,
+                                              const spread::Crew& crew) {
   study::SessionOptions options;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments, crew.processes_here()));
   ERGOMETER_ASSIGN(options.shard, shard_of(arguments));
   options.out = arguments.value("out");
   if (arguments.has("shard") && options.out.empty())
-    return base::input_error(
+    return input_error(
         "sweep: --shard makes a part that `ergometer merge` joins with the others; give it "
         "--out FILE");
   options.stop = [] { return StopAtSignal::asked().load(); };
@@ -45,15 +45,15 @@ int tell_stopped(const study::SessionResult& result, const std::string& out,
   return StopAtSignal::status();
 }
 
-base::Result<study::SessionResult> run_session(const study::Definition& definition,
-                                               const study::Expansion& expansion,
-                                               study::SessionOptions options, spread::Crew& crew,
-                                               const Console& console) {
+Result<study::SessionResult> run_session(const study::Definition& definition,
+                                         const study::Expansion& expansion,
+                                         study::SessionOptions options, spread::Crew& crew,
+                                         const Console& console) {
   std::optional<Progress> progress;
   options.begin = [&](size_t missing, size_t finished) {
     if (finished > 0)
-      console.note(fmt::format("{} of {} points were finished before; {} to go", finished,
-                               missing + finished, missing));
+      console.note("{} of {} points were finished before; {} to go", finished, missing + finished,
+                   missing);
     progress.emplace(console, "predict", missing);
   };
   options.advance = [&] { progress->advance(); };
@@ -62,8 +62,8 @@ base::Result<study::SessionResult> run_session(const study::Definition& definiti
 }
 
 /// Files behind the study say what its own base does not.
-base::Result<void> add_base(const Arguments& arguments, const Console& console,
-                            study::Definition& definition) {
+Result<void> add_base(const Arguments& arguments, const Console& console,
+                      study::Definition& definition) {
   if (arguments.words.size() == 1) return {};
   ERGOMETER_ASSIGN(const intake::ScriptContext context, script_context(arguments));
   UserFiles files(console, context);
@@ -71,7 +71,7 @@ base::Result<void> add_base(const Arguments& arguments, const Console& console,
   definition.base.settings = files.settings_so_far(definition.base.settings);
   // Points of the study say how many GPUs there are.
   for (const auto& [setting, why] : files.open(definition.base.settings))
-    if (setting != "gpus") return base::input_error(why);
+    if (setting != "gpus") return input_error(why);
   return {};
 }
 
@@ -83,34 +83,34 @@ struct Output {
   std::vector<run::StudyColumn> columns;  ///< empty: nobody chose
 };
 
-base::Result<void> check_output(const Arguments& arguments) {
+Result<void> check_output(const Arguments& arguments) {
   const bool json = arguments.has("json"), chosen = arguments.has("columns");
   const std::string csv = arguments.value("csv");
   if (arguments.has("csv") && csv.empty())
-    return base::input_error(
+    return input_error(
         "sweep: --csv: found no name; allowed: a file, or - for standard "
         "output");
   if (chosen && arguments.value("columns").empty())
-    return base::input_error(
+    return input_error(
         "sweep: --columns: found nothing; allowed: names of columns, as in "
         "--columns id,thermal.max_gpu_c");
   if (arguments.has("list") && (arguments.has("csv") || chosen))
-    return base::input_error(fmt::format(
+    return input_error(
         "sweep: --list runs nothing, so that there are no numbers for --{}; leave one of them out",
-        chosen ? "columns" : "csv"));
+        chosen ? "columns" : "csv");
   if (json && csv == "-")
-    return base::input_error(
+    return input_error(
         "sweep: --json and --csv - both want standard output; give --csv a "
         "file");
   if (json && chosen && csv.empty())
-    return base::input_error(
+    return input_error(
         "sweep: --columns chooses columns of the table and of --csv; --json "
         "holds everything");
   return {};
 }
 
-base::Result<Output> output_of(const Arguments& arguments, const study::Expansion& expansion,
-                               bool leads) {
+Result<Output> output_of(const Arguments& arguments, const study::Expansion& expansion,
+                         bool leads) {
   ERGOMETER_TRY(check_output(arguments));
   Output output;
   output.json = arguments.has("json");
@@ -135,19 +135,19 @@ void note_empty_columns(const run::Study& study, const std::vector<run::StudyCol
       return point.values.count(column.key) > 0;
     };
     if (column.kind == run::StudyColumn::Kind::kValue && std::ranges::none_of(study.points, has))
-      console.note(fmt::format("--columns: no row has {}", column.name));
+      console.note("--columns: no row has {}", column.name);
   }
 }
 
 /// A study of which nothing can run answers no question. Of a shard the others may have what runs.
-base::Result<int> verdict_on(const run::Study& study, bool is_shard) {
+Result<int> verdict_on(const run::Study& study, bool is_shard) {
   const std::string refused = is_shard ? "" : study::all_refused_text(study);
   if (refused.empty()) return 0;
   return tl::unexpected(base::Error{base::ErrorKind::kNo, refused});
 }
 
-base::Result<int> answer(const study::Definition& definition, const study::SessionResult& result,
-                         Output& output, const Arguments& arguments, const Console& console) {
+Result<int> answer(const study::Definition& definition, const study::SessionResult& result,
+                   Output& output, const Arguments& arguments, const Console& console) {
   const run::Study& study = *result.run.study;
   note_empty_columns(study, output.columns, console);
   if (output.csv || output.csv_instead) {
@@ -158,7 +158,7 @@ base::Result<int> answer(const study::Definition& definition, const study::Sessi
   }
   if (output.csv) {
     ERGOMETER_TRY(output.csv->commit());
-    console.note(fmt::format("CSV written to {}", arguments.value("csv")));
+    console.note("CSV written to {}", arguments.value("csv"));
   }
   if (output.json) console.answer(study::points_json(result));
   if (!output.json && !output.csv_instead)
@@ -167,7 +167,7 @@ base::Result<int> answer(const study::Definition& definition, const study::Sessi
   return verdict_on(study, arguments.has("shard"));
 }
 
-base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Console& console) {
+Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Console& console) {
   ERGOMETER_ASSIGN(const study::SessionOptions options, session_options(arguments, crew));
   ERGOMETER_ASSIGN(study::Definition definition, study::read_definition(arguments.words.front()));
   ERGOMETER_TRY(add_base(arguments, console, definition));
@@ -185,8 +185,8 @@ base::Result<int> sweep(const Arguments& arguments, spread::Crew& crew, const Co
   if (!crew.leads()) return 0;
   if (result.stopped) return tell_stopped(result, options.out, console);
   if (expansion.left_out > 0)
-    console.note(fmt::format("{} points are left out by constraints", expansion.left_out));
-  if (!options.out.empty()) console.note(fmt::format("Run written to {}", options.out));
+    console.note("{} points are left out by constraints", expansion.left_out);
+  if (!options.out.empty()) console.note("Run written to {}", options.out);
   return answer(definition, result, output, arguments, console);
 }
 
@@ -208,7 +208,7 @@ std::vector<Flag> sweep_flags() {
   return flags;
 }
 
-base::Result<int> run_sweep(const Arguments& arguments, const Console& console) {
+Result<int> run_sweep(const Arguments& arguments, const Console& console) {
   return with_crew(arguments, console, [&](spread::Crew& crew, const Console& ours) {
     return sweep(arguments, crew, ours);
   });

@@ -6,6 +6,6 @@ namespace ergometer::cli {
 
 /// `ergometer sweep STUDY|FILE.csv`: every row of a study's matrix, one line a row.
 std::vector<Flag> sweep_flags();
-base::Result<int> run_sweep(const Arguments& arguments, const Console& console);
+Result<int> run_sweep(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

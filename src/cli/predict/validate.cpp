@@ -44,7 +44,7 @@ std::vector<std::string> words_of(std::string_view list) {
   return words;
 }
 
-base::Result<std::vector<std::string>> dimensions(const Arguments& arguments) {
+Result<std::vector<std::string>> dimensions(const Arguments& arguments) {
   std::vector<std::string> names = words_of(arguments.value("by", kDefaultDimensions));
   const auto known = validation::trait_names();
   for (const std::string& name : names) {
@@ -53,25 +53,25 @@ base::Result<std::vector<std::string>> dimensions(const Arguments& arguments) {
         fmt::format("--by: '{}' is not allowed; it is one of {}", name, fmt::join(known, ", "));
     if (const auto guess = base::nearest(name, known))
       message += fmt::format("; did you mean {}?", *guess);
-    return base::input_error(std::move(message));
+    return input_error(std::move(message));
   }
   return names;
 }
 
-base::Result<std::optional<double>> limit_of(const Arguments& arguments) {
+Result<std::optional<double>> limit_of(const Arguments& arguments) {
   if (!arguments.has("limit")) return std::nullopt;
   std::string text = arguments.value("limit");
   if (text.ends_with('%')) text.pop_back();
   const auto percent = base::parse_number(text);
   if (!percent || *percent < 0)
-    return base::input_error(fmt::format("--limit: '{}' is not a percentage, 0 or more, like 7",
-                                         arguments.value("limit")));
+    return input_error("--limit: '{}' is not a percentage, 0 or more, like 7",
+                       arguments.value("limit"));
   return *percent;
 }
 
 /// The rows of the tiers asked for.
-base::Result<std::vector<MeasuredRun>> select_tiers(std::vector<MeasuredRun> runs,
-                                                    const Arguments& arguments) {
+Result<std::vector<MeasuredRun>> select_tiers(std::vector<MeasuredRun> runs,
+                                              const Arguments& arguments) {
   if (!arguments.has("tier")) return runs;
   const std::vector<std::string> tiers = words_of(arguments.value("tier"));
   std::set<std::string> found;
@@ -82,17 +82,16 @@ base::Result<std::vector<MeasuredRun>> select_tiers(std::vector<MeasuredRun> run
     const std::string there = found.empty()
                                   ? "its rows have no tier"
                                   : fmt::format("its tiers are {}", fmt::join(found, ", "));
-    return base::input_error(fmt::format("--tier: {}: no row of tier '{}'; {}",
-                                         fmt::join(arguments.words, ", "), tier, there));
+    return input_error("--tier: {}: no row of tier '{}'; {}", fmt::join(arguments.words, ", "),
+                       tier, there);
   }
   std::erase_if(runs,
                 [&](const MeasuredRun& run) { return !base::contains(tiers, run.cell("tier")); });
   return runs;
 }
 
-base::Result<validation::ScoreOutput> output_of(const Arguments& arguments,
-                                                const std::vector<MeasuredRun>& runs,
-                                                size_t columns) {
+Result<validation::ScoreOutput> output_of(const Arguments& arguments,
+                                          const std::vector<MeasuredRun>& runs, size_t columns) {
   validation::ScoreOutput output;
   output.columns = columns;
   if (!arguments.has("explain")) return output;
@@ -105,13 +104,13 @@ base::Result<validation::ScoreOutput> output_of(const Arguments& arguments,
                                     fmt::join(arguments.words, ", "), *output.explain);
   if (const auto guess = base::nearest(*output.explain, ids))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(std::move(message));
+  return input_error(std::move(message));
 }
 
 constexpr size_t kLargestTable = 64 << 20;
 
 /// The whole file, unpacked.
-base::Result<std::string> read_table(const std::string& path) {
+Result<std::string> read_table(const std::string& path) {
   ERGOMETER_ASSIGN(const std::unique_ptr<importer::ByteSource> file, importer::open_file(path));
   importer::PeekSource peeked(*file);
   constexpr size_t kHeadBytes = 16;
@@ -119,16 +118,15 @@ base::Result<std::string> read_table(const std::string& path) {
   const auto unpacked = importer::is_packed(head) ? importer::unpack(head, peeked, path) : nullptr;
   importer::ByteSource& source = unpacked ? *unpacked : peeked;
   ERGOMETER_ASSIGN(std::string text, importer::read_all(source, path, kLargestTable));
-  if (source.cut_off())
-    return base::input_error(fmt::format("{}: the packed data is cut off", path));
+  if (source.cut_off()) return input_error("{}: the packed data is cut off", path);
   return text;
 }
 
 /// Kernels and collectives by themselves; with a column of watts, what kernels draw.
-base::Result<int> run_microbench(const Arguments& arguments, const Console& console) {
+Result<int> run_microbench(const Arguments& arguments, const Console& console) {
   if (!arguments.words.empty())
-    return base::input_error(fmt::format(
-        "validate: --microbench takes one file, '{}' is one too many", arguments.words.front()));
+    return input_error("validate: --microbench takes one file, '{}' is one too many",
+                       arguments.words.front());
   const std::string path = arguments.value("microbench");
   ERGOMETER_ASSIGN(const std::string table, read_table(path));
   if (validation::is_kernel_power(table)) {
@@ -175,10 +173,10 @@ std::vector<Flag> validate_flags() {
   };
 }
 
-base::Result<int> run_validate(const Arguments& arguments, const Console& console) {
+Result<int> run_validate(const Arguments& arguments, const Console& console) {
   if (arguments.has("microbench")) return run_microbench(arguments, console);
   if (arguments.words.empty())
-    return base::input_error(
+    return input_error(
         "validate: FILE.csv is missing; usage: ergometer validate FILE.csv... [options]");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const std::vector<std::string> by, dimensions(arguments));
@@ -216,8 +214,8 @@ base::Result<int> run_validate(const Arguments& arguments, const Console& consol
                                        : validation::to_text(score, predictions, output));
   const bool above = limit && score.step_time.group_mean_pct > *limit;
   if (above)
-    console.note(fmt::format("the mean error by group, {:.2f} %, is above the limit of {} %",
-                             score.step_time.group_mean_pct, *limit));
+    console.note("the mean error by group, {:.2f} %, is above the limit of {} %",
+                 score.step_time.group_mean_pct, *limit);
   return above ? static_cast<int>(base::ErrorKind::kNo) : 0;
 }
 

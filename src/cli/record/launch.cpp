@@ -19,8 +19,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::Result;
-
 struct Submitted {
   std::string file, id;
 };
@@ -96,12 +94,12 @@ void note_all(const launch::Plan& plan, const launch::Written& written, const Co
   if (plan.options.site.framework.empty())
     console.note("FRAMEWORK in settings.sh is empty: set it before the first run");
   for (const std::string& file : written.edited)
-    console.note(fmt::format("{} was edited and stays as it is", file));
+    console.note("{} was edited and stays as it is", file);
 }
 
 Result<int> collect_folder(const Arguments& arguments, const Console& console) {
   if (!arguments.words.empty())
-    return base::input_error("--collect: takes a folder and no job beside it");
+    return input_error("--collect: takes a folder and no job beside it");
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const launch::Collection collection,
                    launch::collect(arguments.value("collect"), threads));
@@ -130,9 +128,9 @@ Result<int> run_launch(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(const launch::PlanOptions options, launch_options(arguments));
   const bool submits = arguments.has("submit");
   if (submits && options.site.scheduler != launch::Scheduler::kSlurm)
-    return base::input_error("--submit: is of --scheduler slurm alone; run-all.sh starts the runs");
+    return input_error("--submit: is of --scheduler slurm alone; run-all.sh starts the runs");
   const std::string folder = arguments.value("out");
-  if (folder.empty()) return base::input_error("launch: --out FOLDER is missing");
+  if (folder.empty()) return input_error("launch: --out FOLDER is missing");
   ERGOMETER_ASSIGN(std::vector<launch::NamedJob> jobs, launch_jobs(arguments, console));
   ERGOMETER_ASSIGN(const launch::Plan plan, launch::make_plan(std::move(jobs), options));
   ERGOMETER_ASSIGN(const launch::Written written, launch::write_folder(plan, folder));

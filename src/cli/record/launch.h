@@ -7,6 +7,6 @@ namespace ergometer::cli {
 /// `ergometer launch JOB|STUDY --for NAME --scheduler NAME --out FOLDER`: the scripts
 /// that run jobs for real, recorded; `--collect FOLDER`: what came back, beside its prediction.
 std::vector<Flag> launch_flags();
-base::Result<int> run_launch(const Arguments& arguments, const Console& console);
+Result<int> run_launch(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

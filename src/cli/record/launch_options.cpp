@@ -18,8 +18,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
 using launch::Site;
 
 constexpr int64_t kMostRuns = 1000;  ///< Slurm's MaxArraySize, by default, is 1001
@@ -29,8 +27,8 @@ Result<int64_t> count(const Arguments& arguments, const char* name, int64_t fall
   if (!arguments.has(name)) return fallback;
   const auto number = base::parse_integer(arguments.value(name));
   if (!number || *number < min || *number > max)
-    return input_error(fmt::format("--{}: found '{}', allowed: a whole number from {} to {}", name,
-                                   arguments.value(name), min, max));
+    return input_error("--{}: found '{}', allowed: a whole number from {} to {}", name,
+                       arguments.value(name), min, max);
   return *number;
 }
 
@@ -41,8 +39,8 @@ Result<double> cooldown(const Arguments& arguments) {
   const auto measure = base::parse_measure(text);
   if (!measure || (!measure->unit.empty() && measure->unit != "s") || !(measure->value >= 0) ||
       measure->value > kLongest)
-    return input_error(fmt::format("--cooldown: found '{}', allowed: a time such as 120s or 5m",
-                                   arguments.value("cooldown")));
+    return input_error("--cooldown: found '{}', allowed: a time such as 120s or 5m",
+                       arguments.value("cooldown"));
   return std::ceil(measure->value);
 }
 
@@ -59,7 +57,7 @@ Result<void> add_variables(const std::string& text, Site& site) {
   for (const std::string& piece : base::split(text, ',')) {
     const size_t equals = piece.find('=');
     if (equals == std::string::npos && name.empty())
-      return input_error(fmt::format("--env: found '{}', allowed: NAME=VALUE", piece));
+      return input_error("--env: found '{}', allowed: NAME=VALUE", piece);
     if (equals == std::string::npos) {
       value += ',' + piece;
     } else {
@@ -135,19 +133,19 @@ Result<std::vector<launch::NamedJob>> jobs_of_study(const Arguments& arguments,
   for (const Flag& flag : setting_flags())
     if (arguments.has(flag.name) && flag.name != "env")
       return input_error(
-          fmt::format("{}: is a setting of one job; {} is a study, whose file says "
-                      "it under `base`",
-                      arguments.written.at(flag.name), word));
+          "{}: is a setting of one job; {} is a study, whose file says "
+          "it under `base`",
+          arguments.written.at(flag.name), word);
   ERGOMETER_ASSIGN(study::Definition definition, study::read_definition(word));
   // Draws of silicon are the simulation's; real GPUs are what they are, and --repeats repeats.
   if (!definition.seeds.empty())
-    console.note(fmt::format("{}: its seeds are of simulated GPUs; each job is taken once", word));
+    console.note("{}: its seeds are of simulated GPUs; each job is taken once", word);
   definition.seeds.clear();
   ERGOMETER_ASSIGN(const study::Expansion expansion, study::expand(definition));
   std::vector<launch::NamedJob> jobs;
   for (const study::Point& point : expansion.points) {
     const std::string id = point.family.empty() ? point.id : point.family + "/" + point.id;
-    if (point.refusal) return input_error(fmt::format("{}: {}: {}", word, id, *point.refusal));
+    if (point.refusal) return input_error("{}: {}: {}", word, id, *point.refusal);
     jobs.push_back({id, point.settings});
   }
   return jobs;
@@ -230,8 +228,8 @@ Result<std::vector<launch::NamedJob>> launch_jobs(const Arguments& arguments,
   if (jobs.empty()) return input_error("launch: the study has no jobs");
   ERGOMETER_ASSIGN(const int64_t repeats, count(arguments, "repeats", 1, 1, kMostRuns));
   if (static_cast<int64_t>(jobs.size()) * repeats > kMostRuns)
-    return input_error(fmt::format("launch: {} jobs x {} repeats are more than {} runs",
-                                   jobs.size(), repeats, kMostRuns));
+    return input_error("launch: {} jobs x {} repeats are more than {} runs", jobs.size(), repeats,
+                       kMostRuns);
   return jobs;
 }
 

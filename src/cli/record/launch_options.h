@@ -12,10 +12,10 @@ std::vector<Flag> launch_option_flags();
 
 /// How to run jobs, from the site file and the options over it. Input errors name the option, what
 /// was found and what is allowed.
-base::Result<launch::PlanOptions> launch_options(const Arguments& arguments);
+Result<launch::PlanOptions> launch_options(const Arguments& arguments);
 
 /// The jobs of a study (a file or a name of the catalog), or the one that the user wrote.
-base::Result<std::vector<launch::NamedJob>> launch_jobs(const Arguments& arguments,
-                                                        const Console& console);
+Result<std::vector<launch::NamedJob>> launch_jobs(const Arguments& arguments,
+                                                  const Console& console);
 
 }  // namespace ergometer::cli

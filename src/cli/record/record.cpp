@@ -17,8 +17,7 @@ namespace ergometer::cli {
 namespace {
 
 /// The summary goes where it is in nobody's way: a command has standard output to itself.
-base::Result<void> show(const Session& session, const RecordOptions& options,
-                        const Console& console) {
+Result<void> show(const Session& session, const RecordOptions& options, const Console& console) {
   const bool own_output = options.command.empty();
   if (!own_output && console.quiet) return {};
   ERGOMETER_ASSIGN(const Recorded recorded, read_back(session));
@@ -44,8 +43,8 @@ bool show_or_say(const Session& session, const RecordOptions& options, const Con
   }
 }
 
-base::Result<int> record_to_file(const RecordOptions& options, const record::Signals& signals,
-                                 const Console& console) {
+Result<int> record_to_file(const RecordOptions& options, const record::Signals& signals,
+                           const Console& console) {
   std::string file = options.out;
   if (file.empty())
     file = record::claim_file_name(
@@ -67,7 +66,7 @@ base::Result<int> record_to_file(const RecordOptions& options, const record::Sig
 
 }  // namespace
 
-base::Result<int> run_record(const Arguments& arguments, const Console& console) {
+Result<int> run_record(const Arguments& arguments, const Console& console) {
   ERGOMETER_ASSIGN(RecordOptions options, read_record_options(arguments));
   if (!options.command.empty()) {
     if (const auto none = record::check_command(options.command.front())) {

@@ -30,10 +30,10 @@ tl::unexpected<base::Error> not_one_of(const std::string& flag, const std::strin
       fmt::format("--{}: '{}' is not one of {}", flag, word, fmt::join(allowed, ", "));
   if (const auto guess = base::nearest(word, allowed))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message);
+  return input_error(message);
 }
 
-base::Result<void> read_sources(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_sources(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("source")) return {};
   const std::vector<std::string> known(kSources.begin(), kSources.end());
   for (const std::string& word : base::split(arguments.value("source"), ',')) {
@@ -43,13 +43,13 @@ base::Result<void> read_sources(const Arguments& arguments, RecordOptions& optio
   return {};
 }
 
-base::Result<record::Endpoint> endpoint(const char* option, std::string_view text) {
+Result<record::Endpoint> endpoint(const char* option, std::string_view text) {
   auto read = record::parse_endpoint(text);
-  if (!read) return base::input_error(fmt::format("{}: {}", option, read.error().message));
+  if (!read) return input_error("{}: {}", option, read.error().message);
   return *read;
 }
 
-base::Result<void> read_clocks(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_clocks(const Arguments& arguments, RecordOptions& options) {
   if (arguments.has("clock-listen")) {
     ERGOMETER_ASSIGN(options.clock_listen,
                      endpoint("--clock-listen", arguments.value("clock-listen")));
@@ -58,16 +58,16 @@ base::Result<void> read_clocks(const Arguments& arguments, RecordOptions& option
   for (const std::string& peer : base::split(arguments.value("clock-peer"), ',')) {
     ERGOMETER_ASSIGN(record::Endpoint asked, endpoint("--clock-peer", peer));
     if (asked.host.empty())
-      return base::input_error(
-          fmt::format("--clock-peer: {}: a host is missing; give HOST:PORT, "
-                      "such as node01:9401",
-                      peer));
+      return input_error(
+          "--clock-peer: {}: a host is missing; give HOST:PORT, "
+          "such as node01:9401",
+          peer);
     options.clock_peers.push_back(std::move(asked));
   }
   return {};
 }
 
-base::Result<void> read_metrics(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_metrics(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("metrics")) return {};
   std::vector<std::string> names;
   for (size_t m = 0; m < static_cast<size_t>(run::Metric::kCount); ++m)
@@ -80,62 +80,61 @@ base::Result<void> read_metrics(const Arguments& arguments, RecordOptions& optio
   return {};
 }
 
-base::Result<void> read_gpus(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_gpus(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("gpus")) return {};
   for (const std::string& word : base::split(arguments.value("gpus"), ',')) {
     const auto index = base::parse_integer(word);
     if (!index || *index < 0)
-      return base::input_error(fmt::format(
+      return input_error(
           "--gpus: '{}' is not the index of a GPU; it is a list like 0,1 in nvidia-smi's order",
-          word));
+          word);
     options.gpus.push_back(*index);
   }
   return {};
 }
 
-base::Result<void> read_tags(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_tags(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("tag")) return {};
   for (const std::string& tag : base::split(arguments.value("tag"), ',')) {
     const size_t equal = tag.find('=');
     if (equal == std::string::npos || equal == 0)
-      return base::input_error(fmt::format("--tag: '{}' is not of the form KEY=VALUE", tag));
+      return input_error("--tag: '{}' is not of the form KEY=VALUE", tag);
     options.tags.push_back({"tag." + tag.substr(0, equal), tag.substr(equal + 1)});
   }
   return {};
 }
 
 /// "90", "90 s", "10m", "10 min", "2h" in seconds.
-base::Result<double> parse_duration(std::string text) {
+Result<double> parse_duration(std::string text) {
   if (text.ends_with('m')) text += "in";
   const auto measure = base::parse_measure(text);
   if (!measure || (measure->unit != "s" && !measure->unit.empty()) || !(measure->value > 0))
-    return base::input_error(
-        fmt::format("--duration: '{}' is not a length of time; it is one like 90s, 10m or 2h",
-                    text.ends_with("min") ? text.substr(0, text.size() - 2) : text));
+    return input_error("--duration: '{}' is not a length of time; it is one like 90s, 10m or 2h",
+                       text.ends_with("min") ? text.substr(0, text.size() - 2) : text);
   return measure->value;
 }
 
-base::Result<double> parse_in(const Arguments& arguments, const char* flag, double fallback,
-                              double lowest, double highest) {
+Result<double> parse_in(const Arguments& arguments, const char* flag, double fallback,
+                        double lowest, double highest) {
   if (!arguments.has(flag)) return fallback;
   const auto number = base::parse_number(arguments.value(flag));
   if (!number || *number < lowest || *number > highest)
-    return base::input_error(fmt::format("--{}: '{}' is not a number from {} to {}", flag,
-                                         arguments.value(flag), lowest, highest));
+    return input_error("--{}: '{}' is not a number from {} to {}", flag, arguments.value(flag),
+                       lowest, highest);
   return *number;
 }
 
-base::Result<int64_t> parse_count(const Arguments& arguments, const char* flag, int64_t fallback,
-                                  int64_t lowest, int64_t highest) {
+Result<int64_t> parse_count(const Arguments& arguments, const char* flag, int64_t fallback,
+                            int64_t lowest, int64_t highest) {
   if (!arguments.has(flag)) return fallback;
   const auto number = base::parse_integer(arguments.value(flag));
   if (!number || *number < lowest || *number > highest)
-    return base::input_error(fmt::format("--{}: '{}' is not a whole number from {} to {}", flag,
-                                         arguments.value(flag), lowest, highest));
+    return input_error("--{}: '{}' is not a whole number from {} to {}", flag,
+                       arguments.value(flag), lowest, highest);
   return *number;
 }
 
-base::Result<void> read_end(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_end(const Arguments& arguments, RecordOptions& options) {
   constexpr int64_t kLargestPid = 1 << 22;
   if (arguments.has("attach")) {
     ERGOMETER_ASSIGN(const int64_t pid, parse_count(arguments, "attach", 0, 1, kLargestPid));
@@ -148,7 +147,7 @@ base::Result<void> read_end(const Arguments& arguments, RecordOptions& options) 
 }
 
 /// Of whom readings are that go to a server.
-base::Result<void> read_push(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_push(const Arguments& arguments, RecordOptions& options) {
   options.push.target.url = arguments.value("push");
   options.push.host = options.host;
   std::string job = record::environment_variable("SLURM_JOB_ID");
@@ -157,7 +156,7 @@ base::Result<void> read_push(const Arguments& arguments, RecordOptions& options)
   options.push.job = record::push_job(job, options.host, record::now_ns());
   for (const char* flag : {"token-file", "push-certificate"})
     if (arguments.has(flag) && options.push.target.url.empty())
-      return base::input_error(fmt::format("--{}: goes with --push", flag));
+      return input_error("--{}: goes with --push", flag);
   options.push.target.certificate = arguments.value("push-certificate");
   if (!arguments.has("token-file")) return {};
   ERGOMETER_ASSIGN(options.push.target.token, record::read_token(arguments.value("token-file")));
@@ -165,38 +164,38 @@ base::Result<void> read_push(const Arguments& arguments, RecordOptions& options)
 }
 
 /// The file behind standard output may be read where it is one: the command's lines stay its own.
-base::Result<void> read_step_log(const Arguments& arguments, RecordOptions& options) {
+Result<void> read_step_log(const Arguments& arguments, RecordOptions& options) {
   if (!arguments.has("step-log")) return {};
   options.step_log = arguments.value("step-log");
   struct stat about = {};
   if (options.step_log == "-") {
     if (fstat(STDOUT_FILENO, &about) != 0 || !S_ISREG(about.st_mode))
-      return base::input_error(
+      return input_error(
           "--step-log -: standard output is no file, and a pipe of ours would hold the command's "
           "lines back; let it write one, as with 2>&1 | tee train.log, and name that");
     std::error_code ignored;
     options.step_log = std::filesystem::read_symlink("/proc/self/fd/1", ignored).string();
   } else if (stat(options.step_log.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
-    return base::input_error(fmt::format("--step-log {}: is no file", options.step_log));
+    return input_error("--step-log {}: is no file", options.step_log);
   }
   return {};
 }
 
-base::Result<void> check_together(const Arguments& arguments, const RecordOptions& options) {
+Result<void> check_together(const Arguments& arguments, const RecordOptions& options) {
   if (options.attach && !options.command.empty())
-    return base::input_error("record: --attach and a command exclude each other");
+    return input_error("record: --attach and a command exclude each other");
   if (options.json && !options.command.empty() && !options.self_test)
-    return base::input_error(
+    return input_error(
         "record: --json and the command would share standard output; leave it out and ask "
         "afterwards: ergometer analyze FILE --json");
   if (arguments.has("repeats") && !(options.self_test && !options.command.empty()))
-    return base::input_error("--repeats: goes with --self-test and a command");
+    return input_error("--repeats: goes with --self-test and a command");
   if (arguments.has("replay-speed") && options.sources.replay.empty())
-    return base::input_error("--replay-speed: goes with --replay");
+    return input_error("--replay-speed: goes with --replay");
   if (options.dcgm_names && options.listen.empty())
-    return base::input_error("--dcgm-names: goes with --listen");
+    return input_error("--dcgm-names: goes with --listen");
   if (!options.sources.redfish_credentials.empty() && options.sources.redfish.empty())
-    return base::input_error("--redfish-credentials: goes with --redfish");
+    return input_error("--redfish-credentials: goes with --redfish");
   return {};
 }
 
@@ -265,7 +264,7 @@ std::vector<Flag> record_flags() {
   };
 }
 
-base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
+Result<RecordOptions> read_record_options(const Arguments& arguments) {
   RecordOptions options;
   options.out = arguments.value("out");
   options.json = arguments.has("json");
@@ -275,8 +274,7 @@ base::Result<RecordOptions> read_record_options(const Arguments& arguments) {
   options.self_test = arguments.has("self-test");
   options.host = arguments.value("host", record::host_name());
   if (options.host.empty() || options.host.find('/') != std::string::npos)
-    return base::input_error(
-        fmt::format("--host: '{}' is no name of a node", arguments.value("host")));
+    return input_error("--host: '{}' is no name of a node", arguments.value("host"));
   options.command = arguments.command;
   options.sources.redfish = arguments.value("redfish");
   options.sources.redfish_credentials = arguments.value("redfish-credentials");

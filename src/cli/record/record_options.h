@@ -41,6 +41,6 @@ struct RecordOptions {
 };
 
 /// Input errors name the option, what was found and what is allowed.
-base::Result<RecordOptions> read_record_options(const Arguments& arguments);
+Result<RecordOptions> read_record_options(const Arguments& arguments);
 
 }  // namespace ergometer::cli

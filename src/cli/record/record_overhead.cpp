@@ -67,9 +67,9 @@ class ScratchFile {
   std::string path_;
 };
 
-base::Result<void> record_once(const RecordOptions& options, const std::string& file,
-                               const record::Signals& signals, const Console& console,
-                               SelfTestResult& result) {
+Result<void> record_once(const RecordOptions& options, const std::string& file,
+                         const record::Signals& signals, const Console& console,
+                         SelfTestResult& result) {
   const int64_t before = record::process_cpu_ns();
   ERGOMETER_ASSIGN(result.session, record_session(options, file, signals, console));
   result.process_cpu_ns = record::process_cpu_ns() - before;
@@ -82,9 +82,9 @@ bool failed(const record::ExitStatus& status) { return status.code != 0 || statu
 
 /// The command with and without recording in turns; which comes first alternates, so that what
 /// drifts meanwhile (a warm cache, a clock) falls on both. The command's first failure ends it.
-base::Result<record::ExitStatus> compare(const RecordOptions& options, const std::string& file,
-                                         const record::Signals& signals, const Console& console,
-                                         SelfTestResult& result) {
+Result<record::ExitStatus> compare(const RecordOptions& options, const std::string& file,
+                                   const record::Signals& signals, const Console& console,
+                                   SelfTestResult& result) {
   for (int64_t i = 0; i < 2 * options.repeats; ++i) {
     const bool recorded = (i % 4 == 1) || (i % 4 == 2);
     record::ExitStatus status;
@@ -98,17 +98,16 @@ base::Result<record::ExitStatus> compare(const RecordOptions& options, const std
       result.without_s.push_back(alone.second);
     }
     if (failed(status)) return status;
-    console.note(
-        fmt::format("{} of {}: {} {} recording", i + 1, 2 * options.repeats,
-                    base::format_seconds(recorded ? result.with_s.back() : result.without_s.back()),
-                    recorded ? "with" : "without"));
+    console.note("{} of {}: {} {} recording", i + 1, 2 * options.repeats,
+                 base::format_seconds(recorded ? result.with_s.back() : result.without_s.back()),
+                 recorded ? "with" : "without");
   }
   return record::ExitStatus{};
 }
 
 /// How the command ended, or as if it had ended well where there is none.
-base::Result<record::ExitStatus> measure(RecordOptions options, const record::Signals& signals,
-                                         const Console& console, SelfTestResult& result) {
+Result<record::ExitStatus> measure(RecordOptions options, const record::Signals& signals,
+                                   const Console& console, SelfTestResult& result) {
   const ScratchFile file(options);
   if (!options.command.empty()) return compare(options, file.path(), signals, console, result);
   if (!options.duration_s && !options.attach) options.duration_s = kDefault_s;
@@ -198,8 +197,8 @@ Change change_of(const std::vector<double>& without_s, const std::vector<double>
   return change;
 }
 
-base::Result<int> run_self_test(const RecordOptions& options, const record::Signals& signals,
-                                const Console& console) {
+Result<int> run_self_test(const RecordOptions& options, const record::Signals& signals,
+                          const Console& console) {
   SelfTestResult result;
   ERGOMETER_ASSIGN(const record::ExitStatus status, measure(options, signals, console, result));
   if (failed(status)) {

@@ -15,7 +15,7 @@ struct Change {
 Change change_of(const std::vector<double>& without_s, const std::vector<double>& with_s);
 
 /// `record --self-test`: what recording costs; with a command, by running it with and without.
-base::Result<int> run_self_test(const RecordOptions& options, const record::Signals& signals,
-                                const Console& console);
+Result<int> run_self_test(const RecordOptions& options, const record::Signals& signals,
+                          const Console& console);
 
 }  // namespace ergometer::cli

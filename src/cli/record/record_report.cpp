@@ -44,7 +44,7 @@ std::string device_counts(const std::vector<run::Device>& devices) {
   return text.empty() ? "no device" : text;
 }
 
-base::Result<Recorded> read_back(const Session& session) {
+Result<Recorded> read_back(const Session& session) {
   // Three and a half hours of 8 GPUs with 20 metrics at 10 Hz: about 350 MB and a few seconds.
   constexpr int64_t kMost = 20'000'000;
   Recorded recorded;

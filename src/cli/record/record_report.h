@@ -17,7 +17,7 @@ struct Recorded {
   analysis::TelemetryReport report;
   bool left_out = false;
 };
-base::Result<Recorded> read_back(const Session& session);
+Result<Recorded> read_back(const Session& session);
 
 /// The summary of a recording, for people and as a document of its own.
 std::string recording_text(const Session& session, const Recorded& recorded,

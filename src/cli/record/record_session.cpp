@@ -33,13 +33,12 @@ std::string why_missing(const record::Sources& sources, const std::string& name)
 }
 
 /// The sources that were asked for, or all.
-base::Result<record::Sources> open_wanted(const RecordOptions& options) {
+Result<record::Sources> open_wanted(const RecordOptions& options) {
   ERGOMETER_ASSIGN(record::Sources sources, record::open_sources(options.sources));
   for (const std::string& name : options.wanted) {
     const bool open = std::ranges::any_of(
         sources.open, [&](const auto& source) { return source->name() == name; });
-    if (!open)
-      return base::missing_error(fmt::format("--source {}: {}", name, why_missing(sources, name)));
+    if (!open) return missing_error("--source {}: {}", name, why_missing(sources, name));
   }
   const auto unwanted = [&](std::string_view name) {
     return !options.wanted.empty() && !base::contains(options.wanted, name);
@@ -50,7 +49,7 @@ base::Result<record::Sources> open_wanted(const RecordOptions& options) {
   std::string why;
   for (const record::Sources::Missing& missing : sources.missing)
     why += fmt::format("; {}: {}", missing.name, missing.why);
-  return base::missing_error("record: no sensor can be read" + why);
+  return missing_error("record: no sensor can be read" + why);
 }
 
 std::vector<run::Recording::Fact> facts_of(const RecordOptions& options,
@@ -86,11 +85,10 @@ void say_missing(const record::Sources& sources, const Console& console) {
     for (const run::Device& device : source->devices())
       if (device.kind == run::DeviceKind::kGpu) return;
   for (const record::Sources::Missing& missing : sources.missing)
-    console.note(fmt::format("not recorded: {}: {}", missing.name, missing.why));
+    console.note("not recorded: {}: {}", missing.name, missing.why);
 }
 
-base::Result<record::Child> start_command(const RecordOptions& options,
-                                          const record::Signals& signals) {
+Result<record::Child> start_command(const RecordOptions& options, const record::Signals& signals) {
   record::Child::Options how = signals.for_child();
   how.output_to_error = options.json;
   int status = 0;
@@ -103,9 +101,9 @@ bool shows_table(const RecordOptions& options, const Console& console) {
 }
 
 /// Sends the latest readings to `ergometer serve`, where that was asked for.
-base::Result<std::optional<record::Pusher>> push(const RecordOptions& options,
-                                                 const record::Snapshot& snapshot,
-                                                 const Console& console) {
+Result<std::optional<record::Pusher>> push(const RecordOptions& options,
+                                           const record::Snapshot& snapshot,
+                                           const Console& console) {
   if (options.push.target.url.empty()) return std::nullopt;
   ERGOMETER_ASSIGN(record::Pusher pusher,
                    record::Pusher::start(
@@ -117,10 +115,10 @@ base::Result<std::optional<record::Pusher>> push(const RecordOptions& options,
 }
 
 /// Serves the latest readings to Prometheus, where that was asked for.
-base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& options,
-                                                         const record::Recorder& recorder,
-                                                         const record::Snapshot& snapshot,
-                                                         const Console& console) {
+Result<std::optional<record::MetricsServer>> serve(const RecordOptions& options,
+                                                   const record::Recorder& recorder,
+                                                   const record::Snapshot& snapshot,
+                                                   const Console& console) {
   if (options.listen.empty()) return std::nullopt;
   const auto page = [&, dcgm = options.dcgm_names](std::string_view accept) {
     const record::RecorderProgress progress = recorder.progress();
@@ -135,7 +133,7 @@ base::Result<std::optional<record::MetricsServer>> serve(const RecordOptions& op
   };
   ERGOMETER_ASSIGN(record::MetricsServer server,
                    record::MetricsServer::start(options.listen, page));
-  console.note(fmt::format("serving http://{}/metrics", server.address()));
+  console.note("serving http://{}/metrics", server.address());
   return std::optional(std::move(server));
 }
 
@@ -177,8 +175,8 @@ class Waiting {
 
 }  // namespace
 
-base::Result<Session> record_session(const RecordOptions& options, const std::string& file,
-                                     const record::Signals& signals, const Console& console) {
+Result<Session> record_session(const RecordOptions& options, const std::string& file,
+                               const record::Signals& signals, const Console& console) {
   std::optional<record::Process> process;
   if (options.attach) {
     ERGOMETER_ASSIGN(record::Process opened, record::Process::open(*options.attach));
@@ -238,8 +236,8 @@ base::Result<Session> record_session(const RecordOptions& options, const std::st
   return session;
 }
 
-base::Result<std::pair<record::ExitStatus, double>> run_alone(const RecordOptions& options,
-                                                              const record::Signals& signals) {
+Result<std::pair<record::ExitStatus, double>> run_alone(const RecordOptions& options,
+                                                        const record::Signals& signals) {
   const auto start = Clock::now();
   ERGOMETER_ASSIGN(record::Child child, start_command(options, signals));
   record::wait_until(signals, {&child, nullptr, std::nullopt, {}}, [] {});

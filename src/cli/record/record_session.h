@@ -24,11 +24,11 @@ struct Session {
 
 /// Records what `options` ask for into `file`. Errors come before the command is started; of kind
 /// kMissing where a source that was asked for is not there.
-base::Result<Session> record_session(const RecordOptions& options, const std::string& file,
-                                     const record::Signals& signals, const Console& console);
+Result<Session> record_session(const RecordOptions& options, const std::string& file,
+                               const record::Signals& signals, const Console& console);
 
 /// Runs the command alone, for comparison: how it ended and after how many seconds.
-base::Result<std::pair<record::ExitStatus, double>> run_alone(const RecordOptions& options,
-                                                              const record::Signals& signals);
+Result<std::pair<record::ExitStatus, double>> run_alone(const RecordOptions& options,
+                                                        const record::Signals& signals);
 
 }  // namespace ergometer::cli

@@ -7,7 +7,7 @@
 namespace ergometer::cli {
 namespace {
 
-base::Result<RecordOptions> read(const std::vector<std::string>& words) {
+Result<RecordOptions> read(const std::vector<std::string>& words) {
   ERGOMETER_ASSIGN(const Arguments arguments, parse_arguments(*find_command("record"), words));
   return read_record_options(arguments);
 }

@@ -1,6 +1,5 @@
 #include "cli/record/serve.h"
 
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <atomic>
@@ -63,10 +62,9 @@ class ReloadAtSignal {
   void (*before_)(int) = SIG_DFL;
 };
 
-base::Result<int> check_rules(const Arguments& arguments, const Console& console) {
+Result<int> check_rules(const Arguments& arguments, const Console& console) {
   if (!arguments.has("rules"))
-    return base::input_error(
-        "serve: --check: says what the rules of a file mean; add --rules FILE");
+    return input_error("serve: --check: says what the rules of a file mean; add --rules FILE");
   ERGOMETER_ASSIGN(const std::vector<watch::Rule> rules,
                    watch::read_rules(arguments.value("rules")));
   ERGOMETER_TRY(watch::check_secrets(rules));
@@ -74,12 +72,12 @@ base::Result<int> check_rules(const Arguments& arguments, const Console& console
   return 0;
 }
 
-base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
+Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   serve::ServeOptions options;
   options.listen = arguments.value("listen", options.listen);
   options.folder = arguments.value("out");
   if (options.folder.empty())
-    return base::input_error(
+    return input_error(
         "serve: --out DIR is missing; usage: ergometer serve --out DIR [--listen ADDRESS:PORT]");
   std::error_code ignored;
   std::filesystem::create_directory(options.folder, ignored);
@@ -92,7 +90,7 @@ base::Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   options.rules = arguments.value("rules");
   options.reload = [] { return ReloadAtSignal::asked().exchange(false); };
   if (options.certificate.empty() != options.key.empty())
-    return base::input_error("serve: --tls-cert and --tls-key go together");
+    return input_error("serve: --tls-cert and --tls-key go together");
   return options;
 }
 
@@ -121,7 +119,7 @@ std::vector<Flag> serve_flags() {
           option("check", "", "alerts", "of --rules: say what each rule means, and end")};
 }
 
-base::Result<int> run_serve(const Arguments& arguments, const Console& console) {
+Result<int> run_serve(const Arguments& arguments, const Console& console) {
   if (arguments.has("check")) return check_rules(arguments, console);
   ERGOMETER_ASSIGN(const serve::ServeOptions options, read_options(arguments));
   allow_many_files();
@@ -131,8 +129,8 @@ base::Result<int> run_serve(const Arguments& arguments, const Console& console) 
   ERGOMETER_ASSIGN(
       serve::Service service,
       serve::Service::start(options, [&](const std::string& text) { console.note(text); }));
-  console.note(fmt::format("serving {}://{}/; Ctrl-C ends it",
-                           options.certificate.empty() ? "http" : "https", service.address()));
+  console.note("serving {}://{}/; Ctrl-C ends it", options.certificate.empty() ? "http" : "https",
+               service.address());
   ERGOMETER_TRY(service.run([] { return StopAtSignal::asked().load(); }));
   return 0;
 }

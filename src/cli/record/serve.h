@@ -6,6 +6,6 @@ namespace ergometer::cli {
 
 /// `ergometer serve --out DIR`: what recorders push, kept in Runs and shown as one living page.
 std::vector<Flag> serve_flags();
-base::Result<int> run_serve(const Arguments& arguments, const Console& console);
+Result<int> run_serve(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

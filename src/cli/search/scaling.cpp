@@ -1,7 +1,5 @@
 #include "cli/search/scaling.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -12,14 +10,11 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 Result<std::optional<double>> price(const Arguments& arguments, const char* name) {
   if (!arguments.has(name)) return std::nullopt;
   constexpr spec::MeasureRange kMoney{"", 0, 1e18};
   const auto value = kMoney.read(arguments.value(name));
-  if (!value) return input_error(fmt::format("--{}: {}", name, value.error().message));
+  if (!value) return input_error("--{}: {}", name, value.error().message);
   return *value;
 }
 
@@ -42,7 +37,7 @@ Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
   if (!arguments.has("scaling")) {
     for (const char* name : {"price-gpu-hour", "price-kwh"})
       if (arguments.has(name))
-        return input_error(fmt::format("--{}: tells what tokens cost by --scaling", name));
+        return input_error("--{}: tells what tokens cost by --scaling", name);
     return std::nullopt;
   }
   constexpr std::array<const char*, 5> kOfOneAnswer = {"shard", "out", "save", "pareto",
@@ -50,9 +45,9 @@ Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
   for (const char* name : kOfOneAnswer)
     if (arguments.has(name))
       return input_error(
-          fmt::format("--scaling: has an answer for each number of GPUs, --{} is of one; search "
-                      "that number alone",
-                      name));
+          "--scaling: has an answer for each number of GPUs, --{} is of one; search "
+          "that number alone",
+          name);
   if (space.gpus.size() < 2)
     return input_error("--scaling: needs several numbers of GPUs, like --gpus 64,128,256");
   ScalingAsk ask;

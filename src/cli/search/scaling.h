@@ -21,11 +21,11 @@ struct ScalingAsk {
 std::vector<Flag> scaling_flags();
 /// Nothing: none is asked for. An input error: what it cannot be asked with, or fewer than two
 /// numbers of GPUs.
-base::Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
-                                                    const search::SpaceOptions& space);
+Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
+                                              const search::SpaceOptions& space);
 
-base::Result<int> run_scaling(const SearchPlan& plan, const ScalingAsk& ask, bool as_json,
-                              const Console& console);
+Result<int> run_scaling(const SearchPlan& plan, const ScalingAsk& ask, bool as_json,
+                        const Console& console);
 
 /// What the two outputs show.
 struct ScalingAnswer {

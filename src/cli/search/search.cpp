@@ -19,9 +19,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr std::array<std::pair<std::string_view, search::Objective>, 6> kObjectives = {
     {{"time", search::Objective::kTime},
      {"energy", search::Objective::kEnergy},
@@ -36,16 +33,15 @@ Result<search::Objective> objective_of(std::string_view flag, const std::string&
     if (name == word) return objective;
     words.push_back(name);
   }
-  return input_error(
-      fmt::format("--{}: '{}' is not one of {}", flag, word, fmt::join(words, ", ")));
+  return input_error("--{}: '{}' is not one of {}", flag, word, fmt::join(words, ", "));
 }
 
 Result<double> positive(const Arguments& arguments, const char* name, const char* like) {
   if (!arguments.has(name)) return 0;
   const auto number = base::parse_number(arguments.value(name));
   if (!number || *number <= 0)
-    return input_error(fmt::format("--{}: '{}' is not a positive number, like {}", name,
-                                   arguments.value(name), like));
+    return input_error("--{}: '{}' is not a positive number, like {}", name, arguments.value(name),
+                       like);
   return *number;
 }
 
@@ -62,9 +58,9 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
     // "1,024" is no list of 1 and 24.
     if (!number || *number < 1 || word.starts_with('0'))
       return input_error(
-          fmt::format("--gpus: '{}' is not a number of GPUs; several are separated by "
-                      "commas, and one has none (1024)",
-                      word));
+          "--gpus: '{}' is not a number of GPUs; several are separated by "
+          "commas, and one has none (1024)",
+          word);
     add_once(*number, options.gpus);
   }
   if (!options.gpus.empty())
@@ -74,7 +70,7 @@ Result<search::SpaceOptions> space_options(const Arguments& arguments, spec::Set
   for (const std::string& word : base::split(arguments.value("lock-clocks"), ',')) {
     const auto number = base::parse_number(word);
     if (!number || *number <= 0)
-      return input_error(fmt::format("--lock-clocks: '{}' is not a clock in MHz", word));
+      return input_error("--lock-clocks: '{}' is not a clock in MHz", word);
     add_once(*number, options.lock_clocks_mhz);
   }
   return options;
@@ -92,8 +88,8 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
   const auto top = base::parse_integer(arguments.value("top", "10"));
   constexpr int64_t kMostTop = 1000;
   if (!top || *top < 1 || *top > kMostTop)
-    return input_error(
-        fmt::format("--top: '{}' is not a number from 1 to {}", arguments.value("top"), kMostTop));
+    return input_error("--top: '{}' is not a number from 1 to {}", arguments.value("top"),
+                       kMostTop);
   options.top = static_cast<size_t>(*top);
   ERGOMETER_ASSIGN(options.limits.most[0], positive(arguments, "max-step-time", "12.5"));
   ERGOMETER_ASSIGN(options.limits.most[1], positive(arguments, "max-power-w", "600"));
@@ -106,8 +102,8 @@ Result<std::optional<launch::Framework>> framework_flag(const Arguments& argumen
   if (!arguments.has(flag)) return std::nullopt;
   const auto framework = launch::framework_of(arguments.value(flag));
   if (!framework)
-    return input_error(fmt::format("--{}: '{}' is not one of {}", flag, arguments.value(flag),
-                                   launch::kFrameworkWords));
+    return input_error("--{}: '{}' is not one of {}", flag, arguments.value(flag),
+                       launch::kFrameworkWords);
   return framework;
 }
 
@@ -182,7 +178,7 @@ std::vector<Flag> search_flags() {
   return flags;
 }
 
-base::Result<SearchPlan> search_plan(const Arguments& arguments, const Console& console) {
+Result<SearchPlan> search_plan(const Arguments& arguments, const Console& console) {
   SearchPlan plan;
   ERGOMETER_ASSIGN(plan.settings, search_settings(arguments, console));
   ERGOMETER_ASSIGN(plan.space, space_options(arguments, plan.settings.given));

@@ -24,6 +24,6 @@ struct SearchPlan {
 };
 
 std::vector<Flag> search_flags();
-base::Result<SearchPlan> search_plan(const Arguments& arguments, const Console& console);
+Result<SearchPlan> search_plan(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -28,8 +28,6 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
 using search::Estimates;
 
 /// The layout of a job file that has one, on the engine.
@@ -66,14 +64,14 @@ Result<std::optional<search::SearchFile>> finished_file(const SearchPlan& plan,
   if (type == std::filesystem::file_type::not_found) return std::nullopt;
   ERGOMETER_ASSIGN(const bool is_search, search::is_search_file(where.out));
   if (!is_search)
-    return input_error(fmt::format(
-        "{}: exists and is not a search's; remove it or choose another name", where.out));
+    return input_error("{}: exists and is not a search's; remove it or choose another name",
+                       where.out);
   ERGOMETER_ASSIGN(search::SearchFile file, search::read_search_file(where.out));
   if (file.identity != plan.identity || file.shard != where.shard)
     return input_error(
-        fmt::format("{}: was made by another search or shard, by another version of the program, "
-                    "or with other files; remove it or choose another name",
-                    where.out));
+        "{}: was made by another search or shard, by another version of the program, "
+        "or with other files; remove it or choose another name",
+        where.out);
   return file;
 }
 
@@ -82,9 +80,9 @@ Result<Estimates> read_estimates(const search::Space& space,
                                  const search::SearchFile& file, const std::string& path) {
   auto estimates = search::parse_estimates(space, layouts, file.estimates);
   if (estimates) return *std::move(estimates);
-  return input_error(fmt::format(
+  return input_error(
       "{}: is damaged: its estimates cannot be read; make it again with `ergometer search --out`",
-      path));
+      path);
 }
 
 Result<Estimates> make_estimates(const SearchPlan& plan, const search::Space& space,
@@ -93,8 +91,8 @@ Result<Estimates> make_estimates(const SearchPlan& plan, const search::Space& sp
   search::Spreading spreading{where.shard, plan.identity, where.out, {}, {}};
   spreading.begin = [&](size_t missing, size_t finished) {
     if (finished > 0)
-      console.note(fmt::format("{} of {} pieces were finished before; {} to go", finished,
-                               missing + finished, missing));
+      console.note("{} of {} pieces were finished before; {} to go", finished, missing + finished,
+                   missing);
     progress.emplace(console, "search", missing);
   };
   spreading.advance = [&] { progress->advance(); };
@@ -106,15 +104,15 @@ Result<void> write_estimates(const SearchPlan& plan, const Where& where, Estimat
   if (where.out.empty()) return {};
   if (estimates.left > 0) {
     console.note(
-        fmt::format("stopped; what is finished is in {}.unfinished, and the same command "
-                    "goes on from there",
-                    where.out));
+        "stopped; what is finished is in {}.unfinished, and the same command "
+        "goes on from there",
+        where.out);
     return {};
   }
   ERGOMETER_TRY(search::write_search_file(
       {plan.identity, where.shard, plan.words, search::to_text(estimates, true)}, where.out));
   if (estimates.journal) estimates.journal->remove();
-  console.note(fmt::format("estimates written to {}", where.out));
+  console.note("estimates written to {}", where.out);
   return {};
 }
 
@@ -143,7 +141,7 @@ Result<void> save_first(const SearchPlan& plan, const search::Space& space,
   if (plan.save.empty() || result.best.empty()) return {};
   const spec::Settings settings = space.settings(result.best.front().found.candidate);
   ERGOMETER_TRY(base::write_file_atomically(plan.save, optimize::job_file(settings)));
-  console.note(fmt::format("the first written to {}", plan.save));
+  console.note("the first written to {}", plan.save);
   return {};
 }
 
@@ -236,13 +234,12 @@ Result<SearchPlan> plan_of(const search::SearchFile& file, const std::string& pa
   quiet.quiet = true;  // the search that made the file said it
   auto plan = arguments ? search_plan(*arguments, quiet) : tl::unexpected(arguments.error());
   if (!plan)
-    return input_error(
-        fmt::format("{}: its search cannot be made again here: {}", path, plan.error().message));
+    return input_error("{}: its search cannot be made again here: {}", path, plan.error().message);
   if (plan->identity != file.identity)
     return input_error(
-        fmt::format("{}: was made by another version of the program, or its model, cluster or "
-                    "settings' files are not the same here; merge where it was made",
-                    path));
+        "{}: was made by another version of the program, or its model, cluster or "
+        "settings' files are not the same here; merge where it was made",
+        path);
   return plan;
 }
 
@@ -262,9 +259,9 @@ Result<int> merge_searches(const std::vector<std::string>& paths, const Argument
     ERGOMETER_ASSIGN(search::SearchFile file, search::read_search_file(path));
     if (!files.empty() && file.identity != files.front().identity)
       return input_error(
-          fmt::format("{} and {}: are of different searches, or of different "
-                      "versions of the program or its files",
-                      paths.front(), path));
+          "{} and {}: are of different searches, or of different "
+          "versions of the program or its files",
+          paths.front(), path);
     shards.push_back({path, file.shard});
     files.push_back(std::move(file));
   }

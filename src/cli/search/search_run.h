@@ -7,11 +7,11 @@
 
 namespace ergometer::cli {
 
-base::Result<int> run_search(const Arguments& arguments, const Console& console);
+Result<int> run_search(const Arguments& arguments, const Console& console);
 
 /// The answer of a whole search from the files of its shards, as the search itself would give it.
 /// `arguments` are `merge`'s; with --out the whole's file is written too.
-base::Result<int> merge_searches(const std::vector<std::string>& files, const Arguments& arguments,
-                                 const Console& console);
+Result<int> merge_searches(const std::vector<std::string>& files, const Arguments& arguments,
+                           const Console& console);
 
 }  // namespace ergometer::cli

@@ -17,14 +17,11 @@
 namespace ergometer::cli {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 Result<const spec::SettingInfo*> setting_named(const std::string& name) {
   if (const spec::SettingInfo* info = spec::find_setting(name)) return info;
   const auto guess = spec::nearest_setting(name);
-  return input_error(fmt::format("--fix: '{}' is not a setting{}", name,
-                                 guess ? fmt::format("; did you mean {}?", *guess) : ""));
+  return input_error("--fix: '{}' is not a setting{}", name,
+                     guess ? fmt::format("; did you mean {}?", *guess) : "");
 }
 
 /// A setting of the job file's layout becomes a given one.
@@ -34,8 +31,8 @@ Result<void> keep(const std::string& name, SearchSettings& search) {
     search.given.set(info->name, value->text, value->origin);
     return {};
   }
-  return input_error(fmt::format(
-      "--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL", name));
+  return input_error("--fix: '{}' is not KEY=VALUE, like tp=8, nor in a job file given as MODEL",
+                     name);
 }
 
 /// The settings behind a recomputation as the search's own table calls it (`recompute_word`): "-",
@@ -87,8 +84,7 @@ Result<void> add_fixed(const std::string& text, SearchSettings& search) {
     }
     ERGOMETER_TRY(set());
     if (equals == 0)
-      return input_error(
-          fmt::format("--fix: found \"{}\", a value without a setting's name", part));
+      return input_error("--fix: found \"{}\", a value without a setting's name", part);
     name = part.substr(0, equals);
     value = part.substr(equals + 1);
   }

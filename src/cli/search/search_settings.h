@@ -16,6 +16,6 @@ struct SearchSettings {
 /// MODEL is a model, or files that `intake` reads. What these say of the layout (what a search
 /// decides, and what fits one layout alone) is no more than something to compare with; all else
 /// they say holds, and options override it.
-base::Result<SearchSettings> search_settings(const Arguments& arguments, const Console& console);
+Result<SearchSettings> search_settings(const Arguments& arguments, const Console& console);
 
 }  // namespace ergometer::cli

@@ -38,25 +38,24 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"memory_software_unseen", &Uncertainty::memory_software_unseen},
 });
 
-base::Result<int64_t> count_in(const base::CsvTable& table, size_t row, std::string_view column,
-                               const std::string& file) {
+Result<int64_t> count_in(const base::CsvTable& table, size_t row, std::string_view column,
+                         const std::string& file) {
   const std::string text(table.cell(row, column));
   const auto count = base::parse_integer(text);
   if (!count || *count < 1)
-    return base::input_error(fmt::format("{}:{}: {} is '{}', not a number from 1", file,
-                                         table.rows[row].line, column, text));
+    return input_error("{}:{}: {} is '{}', not a number from 1", file, table.rows[row].line, column,
+                       text);
   return *count;
 }
 
-base::Result<Evidence> read_evidence(const base::CsvTable& table, size_t row,
-                                     const std::string& file) {
+Result<Evidence> read_evidence(const base::CsvTable& table, size_t row, const std::string& file) {
   const auto text = [&](std::string_view column) { return std::string(table.cell(row, column)); };
   Evidence e;
   e.key = {text("gpu"),       text("architecture"), text("software"),
            text("precision"), text("kind"),         text("nodes") == "several"};
   if (text("nodes") != "several" && text("nodes") != "one")
-    return base::input_error(fmt::format("{}:{}: nodes is '{}'; it is one or several", file,
-                                         table.rows[row].line, text("nodes")));
+    return input_error("{}:{}: nodes is '{}'; it is one or several", file, table.rows[row].line,
+                       text("nodes"));
   ERGOMETER_ASSIGN(e.groups, count_in(table, row, "groups", file));
   ERGOMETER_ASSIGN(e.rows, count_in(table, row, "rows", file));
   ERGOMETER_ASSIGN(e.most_gpus, count_in(table, row, "most_gpus", file));
@@ -64,7 +63,7 @@ base::Result<Evidence> read_evidence(const base::CsvTable& table, size_t row,
 }
 
 template <class T>
-T catalog_table(const char* name, base::Result<T> (*parse)(std::string_view, const std::string&)) {
+T catalog_table(const char* name, Result<T> (*parse)(std::string_view, const std::string&)) {
   const spec::CatalogEntry* entry = spec::find_in_catalog(spec::CatalogKind::kTable, name);
   ERGOMETER_CHECK(entry != nullptr, "the catalog has the tables of uncertainty");
   auto table = parse(entry->text, std::string(entry->path));
@@ -74,7 +73,7 @@ T catalog_table(const char* name, base::Result<T> (*parse)(std::string_view, con
 
 }  // namespace
 
-base::Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file) {
+Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file) {
   ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(csv, file));
   ERGOMETER_TRY(base::require_columns(table, file,
                                       {"gpu", "architecture", "software", "precision", "kind",
@@ -96,7 +95,7 @@ std::string evidence_csv(const std::vector<Evidence>& evidence) {
   return out;
 }
 
-base::Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& file) {
+Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& file) {
   ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(csv, file));
   ERGOMETER_TRY(base::require_columns(table, file, {"term", "value", "source", "grade"}));
   Uncertainty u;
@@ -105,22 +104,19 @@ base::Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::str
     for (size_t row = 0; row < table.rows.size(); ++row) {
       if (table.cell(row, "term") != term.name) continue;
       if (found != nullptr)
-        return base::input_error(
-            fmt::format("{}:{}: {} stands twice", file, table.rows[row].line, term.name));
+        return input_error("{}:{}: {} stands twice", file, table.rows[row].line, term.name);
       found = &table.rows[row];
       const std::string text(table.cell(row, "value"));
       const auto value = base::parse_number(text);
       if (!value || *value < 0 || *value > 1)
-        return base::input_error(fmt::format("{}:{}: {} is '{}', not a number from 0 to 1", file,
-                                             found->line, term.name, text));
+        return input_error("{}:{}: {} is '{}', not a number from 0 to 1", file, found->line,
+                           term.name, text);
       u.*term.member = *value;
     }
-    if (found == nullptr)
-      return base::input_error(fmt::format("{}: the term {} is missing", file, term.name));
+    if (found == nullptr) return input_error("{}: the term {} is missing", file, term.name);
   }
   if (table.rows.size() != kTerms.size())
-    return base::input_error(
-        fmt::format("{}: has {} terms; there are {}", file, table.rows.size(), kTerms.size()));
+    return input_error("{}: has {} terms; there are {}", file, table.rows.size(), kTerms.size());
   return u;
 }
 

@@ -39,7 +39,7 @@ struct Evidence {
 
 /// `catalog/tables/evidence.csv`, with the columns gpu, architecture, software, precision, kind,
 /// nodes ("one" or "several"), groups, rows, most_gpus.
-base::Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file);
+Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file);
 std::string evidence_csv(const std::vector<Evidence>& evidence);
 
 /// Standard deviations of ln(measured / predicted), each for one reason to be unsure.
@@ -67,7 +67,7 @@ struct Uncertainty {
 };
 
 /// `catalog/tables/uncertainty.csv`, with the columns term, value, source, grade; each term once.
-base::Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& file);
+Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& file);
 
 /// The 90 % interval of a prediction's step time and why it is as wide as it is.
 ///

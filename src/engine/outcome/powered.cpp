@@ -1,7 +1,5 @@
 #include "engine/outcome/powered.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -71,19 +69,19 @@ void cap_each(double gpu_w, const FleetKind& kind, Fleet& fleet) {
 }
 
 /// Caps that keep the cluster within `cluster_w`, fans at full speed.
-base::Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
+Result<void> cap_cluster(double cluster_w, Fleet& fleet) {
   const auto gpus = static_cast<double>(fleet.gpus_per_node);
   for (const FleetKind& kind : fleet.kinds) {
     const double gpu_w = share_of_cluster(cluster_w, kind.cooling.fan_w, fleet, kind);
     const double lowest_w = kind.gpu.lowest_cap_w;
     if (gpu_w < lowest_w)
-      return base::input_error(fmt::format(
+      return input_error(
           "cluster_cap: found {:.0f} W; allowed: at least {:.0f} W, with which every GPU gets "
           "{:.0f} W, the lowest cap it takes",
           cluster_w,
           kind.all_nodes * kind.node.ac_w(gpus * lowest_w, kind.cooling.fan_w) /
               part_of(fleet, kind),
-          lowest_w));
+          lowest_w);
     cap_each(gpu_w, kind, fleet);
   }
   return {};
@@ -101,7 +99,7 @@ struct Scene {
   Played played() { return {job.conditions, activity, fleet, heat}; }
 };
 
-base::Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
+Result<std::unique_ptr<Scene>> scene_of(const spec::Job& job, const EngineInput& input) {
   ERGOMETER_ASSIGN(Fleet fleet, make_fleet(job));
   std::vector<physics::ClockLimits> told = fleet.limits;
   if (job.conditions.cluster_cap_w > 0)
@@ -239,7 +237,7 @@ bool is_nominal(const spec::Job& job) {
   return given == nominal.conditions && job.parallelism.rank_map == nominal.parallelism.rank_map;
 }
 
-base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
+Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options) {
   const spec::Job& job = input.job;
   const spec::Job nominal_job = with_nominal_conditions(job);
   ERGOMETER_ASSIGN(const std::unique_ptr<Scene> nominal, scene_of(nominal_job, input));
@@ -282,7 +280,7 @@ base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOpti
     if (differs) loop.settle(scene.played());
     if (!loop.steady()) return unsteady();
     if (!loop.rests())
-      return base::input_error(
+      return input_error(
           "power and heat: clocks and temperatures of this job find no rest, so that there is no "
           "steady state; --duration 20min plays what happens");
     loop.show(lead_in, watch);

@@ -40,7 +40,7 @@ struct Powered {
 /// `input`: prices at their own reference clock; its clocks are ignored, and without `events` its
 /// sampled ranks. An input error: the catalog entry of GPU or node lacks a parameter that power or
 /// heat needs.
-base::Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options);
+Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& options);
 
 /// Whether clocks fall by what the job's work draws alone: no limit, room, silicon, operands or
 /// placement of its own. Then a step takes what its prices say.

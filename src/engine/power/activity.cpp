@@ -235,8 +235,7 @@ bool draws(const plan::Instruction& it) {
   return launches(it.kind) && it.op >= 0 && it.kind != plan::InstructionKind::kRecv;
 }
 
-base::Result<std::vector<Energies>> energies_of_groups(const spec::Job& job,
-                                                       const plan::Plan& plan) {
+Result<std::vector<Energies>> energies_of_groups(const spec::Job& job, const plan::Plan& plan) {
   std::vector<Energies> all;
   for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
     ERGOMETER_ASSIGN(const cost::EnergyModel model,

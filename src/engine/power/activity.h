@@ -69,8 +69,7 @@ struct Energies {
   cost::EnergyTable even, per_load;
 };
 /// By group of the cluster's nodes.
-base::Result<std::vector<Energies>> energies_of_groups(const spec::Job& job,
-                                                       const plan::Plan& plan);
+Result<std::vector<Energies>> energies_of_groups(const spec::Job& job, const plan::Plan& plan);
 
 /// One rank of every role, kind and class is looked at. `energies`: one a kind.
 StepActivities step_activities(const EngineInput& input, std::span<const Energies> energies,

@@ -137,7 +137,7 @@ void find_like(const spec::Cluster& cluster, Fleet& fleet) {
   }
 }
 
-base::Result<FleetKind> kind_of(const spec::Job& job) {
+Result<FleetKind> kind_of(const spec::Job& job) {
   const spec::Node& node = job.cluster.node;
   FleetKind kind;
   ERGOMETER_ASSIGN(kind.gpu, physics::gpu_power(node.gpu));
@@ -147,7 +147,7 @@ base::Result<FleetKind> kind_of(const spec::Job& job) {
 }
 
 /// The kinds of the job's nodes, each with as many as the job has of it.
-base::Result<void> add_kinds(const spec::Job& job, Fleet& fleet) {
+Result<void> add_kinds(const spec::Job& job, Fleet& fleet) {
   for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
     const spec::Job alike = spec::on_group(job, group);
     ERGOMETER_ASSIGN(FleetKind kind, kind_of(alike));
@@ -198,7 +198,7 @@ void give_roles(const spec::Job& job, Fleet& fleet) {
 
 }  // namespace
 
-base::Result<Fleet> make_fleet(const spec::Job& job) {
+Result<Fleet> make_fleet(const spec::Job& job) {
   const spec::Conditions& conditions = job.conditions;
   Fleet fleet;
   fleet.nodes = job.nodes();

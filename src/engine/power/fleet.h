@@ -91,6 +91,6 @@ struct Fleet {
 };
 
 /// An input error names the parameter that a catalog entry lacks.
-base::Result<Fleet> make_fleet(const spec::Job& job);
+Result<Fleet> make_fleet(const spec::Job& job);
 
 }  // namespace ergometer::engine

@@ -58,7 +58,7 @@ spec::Job evaluation_of(const spec::Job& job) {
   return result;
 }
 
-base::Result<StandingPower> standing_power(const spec::Job& job) {
+Result<StandingPower> standing_power(const spec::Job& job) {
   ERGOMETER_ASSIGN(const Fleet fleet, make_fleet(job));
   FleetHeat heat(fleet, job.cluster);
   heat.cool_down(FleetHeat::IdleClock::kHighest);

@@ -33,6 +33,6 @@ struct StandingPower {
 };
 /// In a pause: contexts keep GPUs at their highest clock, no kernel is resident; as cool as that
 /// leaves them.
-base::Result<StandingPower> standing_power(const spec::Job& job);
+Result<StandingPower> standing_power(const spec::Job& job);
 
 }  // namespace ergometer::engine

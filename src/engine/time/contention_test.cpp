@@ -57,7 +57,7 @@ spec::Job job_of_sixteen() {
 
 struct Contended : testing::Test {
   spec::Job job = job_of_sixteen();
-  base::Result<cost::CostModel> model = cost::CostModel::make(job);
+  Result<cost::CostModel> model = cost::CostModel::make(job);
   TestPlan test{8, 1, 2, 1};
 
   /// A collective over the network that asks for `rate` bytes/s of each rank's card for `seconds`.

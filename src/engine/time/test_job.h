@@ -14,7 +14,7 @@ namespace ergometer::engine::test {
 using Values = std::vector<std::pair<std::string, std::string>>;
 
 /// The job of these settings, by name or short name.
-inline base::Result<spec::Job> try_job_of(const Values& values) {
+inline Result<spec::Job> try_job_of(const Values& values) {
   spec::Settings settings;
   for (const auto& [word, value] : values) {
     const spec::SettingInfo* info = spec::find_setting(word);

@@ -18,7 +18,7 @@ class FileSource : public ByteSource {
   FileSource(int file, std::string path) : file_(file), path_(std::move(path)) {}
   ~FileSource() override { ::close(file_); }
 
-  base::Result<size_t> read(char* to, size_t bytes) override {
+  Result<size_t> read(char* to, size_t bytes) override {
     ssize_t got = 0;
     do got = ::read(file_, to, bytes);
     while (got < 0 && errno == EINTR);
@@ -33,7 +33,7 @@ class FileSource : public ByteSource {
 
 }  // namespace
 
-base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
+Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     return base::open_failed(path, errno);
@@ -41,14 +41,14 @@ base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path) {
   return std::make_unique<FileSource>(file, path);
 }
 
-base::Result<size_t> TextSource::read(char* to, size_t bytes) {
+Result<size_t> TextSource::read(char* to, size_t bytes) {
   const size_t count = std::min(bytes, text_.size() - given_);
   std::memcpy(to, text_.data() + given_, count);
   given_ += count;
   return count;
 }
 
-base::Result<std::string_view> PeekSource::peek(size_t bytes) {
+Result<std::string_view> PeekSource::peek(size_t bytes) {
   while (head_.size() < bytes) {
     const size_t had = head_.size();
     head_.resize(bytes);
@@ -60,7 +60,7 @@ base::Result<std::string_view> PeekSource::peek(size_t bytes) {
   return std::string_view(head_).substr(0, bytes);
 }
 
-base::Result<size_t> PeekSource::read(char* to, size_t bytes) {
+Result<size_t> PeekSource::read(char* to, size_t bytes) {
   if (given_ == head_.size()) return source_.read(to, bytes);
   const size_t count = std::min(bytes, head_.size() - given_);
   std::memcpy(to, head_.data() + given_, count);

@@ -18,19 +18,19 @@ class ByteSource {
   virtual ~ByteSource() = default;
 
   /// Up to `bytes` bytes; 0 only at the end.
-  virtual base::Result<size_t> read(char* to, size_t bytes) = 0;
+  virtual Result<size_t> read(char* to, size_t bytes) = 0;
   /// Whether the source ended before what it announced (packed data that is cut off).
   virtual bool cut_off() const { return false; }
 };
 
 /// A file, a pipe or a device; `path` begins every message.
-base::Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
+Result<std::unique_ptr<ByteSource>> open_file(const std::string& path);
 
 /// A text that is there already.
 class TextSource : public ByteSource {
  public:
   explicit TextSource(std::string text) : text_(std::move(text)) {}
-  base::Result<size_t> read(char* to, size_t bytes) override;
+  Result<size_t> read(char* to, size_t bytes) override;
 
  private:
   std::string text_;
@@ -43,8 +43,8 @@ class PeekSource : public ByteSource {
   explicit PeekSource(ByteSource& source) : source_(source) {}
 
   /// The first `bytes` bytes, fewer at the end of the source. Call it before `read`.
-  base::Result<std::string_view> peek(size_t bytes);
-  base::Result<size_t> read(char* to, size_t bytes) override;
+  Result<std::string_view> peek(size_t bytes);
+  Result<size_t> read(char* to, size_t bytes) override;
   bool cut_off() const override { return source_.cut_off(); }
 
  private:

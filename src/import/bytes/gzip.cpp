@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <zlib.h>
 
 #include <vector>
@@ -19,12 +18,12 @@ class GzipSource : public ByteSource {
   }
   ~GzipSource() override { inflateEnd(&stream_); }
 
-  base::Result<size_t> read(char* to, size_t bytes) override;
+  Result<size_t> read(char* to, size_t bytes) override;
   bool cut_off() const override { return cut_off_ || packed_.cut_off(); }
 
  private:
-  base::Result<bool> refill();
-  base::Result<bool> next_member();
+  Result<bool> refill();
+  Result<bool> next_member();
 
   ByteSource& packed_;
   std::string name_;
@@ -35,7 +34,7 @@ class GzipSource : public ByteSource {
 };
 
 /// False at the end of the packed bytes.
-base::Result<bool> GzipSource::refill() {
+Result<bool> GzipSource::refill() {
   ERGOMETER_ASSIGN(const size_t got, packed_.read(input_.data(), input_.size()));
   stream_.next_in = reinterpret_cast<Bytef*>(input_.data());
   stream_.avail_in = static_cast<uInt>(got);
@@ -44,7 +43,7 @@ base::Result<bool> GzipSource::refill() {
 }
 
 /// Behind a member another may follow; anything else there is padding, as gzip itself takes it.
-base::Result<bool> GzipSource::next_member() {
+Result<bool> GzipSource::next_member() {
   if (stream_.avail_in == 0) {
     ERGOMETER_ASSIGN(const bool more, refill());
     if (!more) return false;
@@ -53,7 +52,7 @@ base::Result<bool> GzipSource::next_member() {
   return inflateReset(&stream_) == Z_OK;
 }
 
-base::Result<size_t> GzipSource::read(char* to, size_t bytes) {
+Result<size_t> GzipSource::read(char* to, size_t bytes) {
   stream_.next_out = reinterpret_cast<Bytef*>(to);
   stream_.avail_out = static_cast<uInt>(bytes);
   const auto given = [&] { return bytes - stream_.avail_out; };
@@ -70,8 +69,8 @@ base::Result<size_t> GzipSource::read(char* to, size_t bytes) {
       ERGOMETER_ASSIGN(const bool more, next_member());
       done_ = !more;
     } else if (code != Z_OK && code != Z_BUF_ERROR) {
-      return base::input_error(fmt::format("{}: the gzip data is damaged: {}", name_,
-                                           stream_.msg != nullptr ? stream_.msg : zError(code)));
+      return input_error("{}: the gzip data is damaged: {}", name_,
+                         stream_.msg != nullptr ? stream_.msg : zError(code));
     }
   }
   out_ += given();

@@ -36,7 +36,7 @@ class ReadAhead : public ByteSource {
     changed_.notify_all();
   }
 
-  base::Result<size_t> read(char* to, size_t bytes) override;
+  Result<size_t> read(char* to, size_t bytes) override;
   /// Of what has been read: known once the end was.
   bool cut_off() const override {
     const std::lock_guard lock(mutex_);
@@ -96,7 +96,7 @@ void ReadAhead::fill(const std::stop_token& stop) {
   }
 }
 
-base::Result<size_t> ReadAhead::read(char* to, size_t bytes) {
+Result<size_t> ReadAhead::read(char* to, size_t bytes) {
   Piece& piece = pieces_[next_];
   {
     std::unique_lock lock(mutex_);

@@ -11,8 +11,8 @@ namespace {
 class Counting : public ByteSource {
  public:
   Counting(size_t size, bool fails) : size_(size), fails_(fails) {}
-  base::Result<size_t> read(char* to, size_t bytes) override {
-    if (at_ == size_ && fails_) return base::input_error("damaged");
+  Result<size_t> read(char* to, size_t bytes) override {
+    if (at_ == size_ && fails_) return input_error("damaged");
     const size_t count = std::min({bytes, size_t{10007}, size_ - at_});
     for (size_t i = 0; i < count; ++i) to[i] = static_cast<char>((at_ + i) % 251);
     at_ += count;

@@ -1,7 +1,5 @@
 #include "import/bytes/tar.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -78,7 +76,7 @@ bool looks_like_tar(std::string_view head) {
   return head.size() >= kBlock && head.substr(kMagicAt, 5) == "ustar" && checksum_holds(head);
 }
 
-base::Result<size_t> TarReader::Content::read(char* to, size_t bytes) {
+Result<size_t> TarReader::Content::read(char* to, size_t bytes) {
   if (left_ == 0) return 0;
   ERGOMETER_ASSIGN(const size_t got,
                    archive_.read(to, static_cast<size_t>(std::min<uint64_t>(bytes, left_))));
@@ -94,7 +92,7 @@ TarReader::TarReader(ByteSource& archive, std::string name)
     : content_(archive), name_(std::move(name)) {}
 
 /// False at the end of the archive, or in what is left when it was cut off.
-base::Result<bool> TarReader::read_block(char* block) {
+Result<bool> TarReader::read_block(char* block) {
   for (size_t have = 0; have < kBlock;) {
     ERGOMETER_ASSIGN(const size_t got, content_.archive_.read(block + have, kBlock - have));
     if (got == 0) return false;
@@ -103,7 +101,7 @@ base::Result<bool> TarReader::read_block(char* block) {
   return true;
 }
 
-base::Result<void> TarReader::skip_rest() {
+Result<void> TarReader::skip_rest() {
   std::array<char, size_t{1} << 14> waste{};
   content_.left_ += content_.padding_;
   content_.padding_ = 0;
@@ -111,7 +109,7 @@ base::Result<void> TarReader::skip_rest() {
   return {};
 }
 
-base::Result<std::string> TarReader::read_all(uint64_t most) {
+Result<std::string> TarReader::read_all(uint64_t most) {
   std::string text;
   std::array<char, 4096> piece{};
   while (text.size() < most) {
@@ -122,7 +120,7 @@ base::Result<std::string> TarReader::read_all(uint64_t most) {
   return text;
 }
 
-base::Result<std::optional<std::string>> TarReader::next() {
+Result<std::optional<std::string>> TarReader::next() {
   std::string long_name;
   std::array<char, kBlock> block{};
   for (;;) {
@@ -132,7 +130,7 @@ base::Result<std::optional<std::string>> TarReader::next() {
     if (!more || std::ranges::all_of(header, [](char c) { return c == 0; })) return std::nullopt;
     const auto size = header_number(header.substr(kSizeAt, kSizeBytes));
     if (!checksum_holds(header) || !size || *size > kLargestFile)
-      return base::input_error(fmt::format("{}: the tar archive is damaged", name_));
+      return input_error("{}: the tar archive is damaged", name_);
     content_.left_ = *size;
     content_.padding_ = (kBlock - *size % kBlock) % kBlock;
     switch (header[kTypeAt]) {

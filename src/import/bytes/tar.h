@@ -24,7 +24,7 @@ class TarReader {
   TarReader(ByteSource& archive, std::string name);
 
   /// Goes to the next regular file, past what is left of the one before; nothing at the end.
-  base::Result<std::optional<std::string>> next();
+  Result<std::optional<std::string>> next();
   ByteSource& content() { return content_; }
   /// Whether the archive ended in the middle of a file.
   bool cut_off() const { return content_.cut_off(); }
@@ -33,7 +33,7 @@ class TarReader {
   class Content : public ByteSource {
    public:
     explicit Content(ByteSource& archive) : archive_(archive) {}
-    base::Result<size_t> read(char* to, size_t bytes) override;
+    Result<size_t> read(char* to, size_t bytes) override;
     bool cut_off() const override { return cut_off_ || archive_.cut_off(); }
 
     ByteSource& archive_;
@@ -41,9 +41,9 @@ class TarReader {
     bool cut_off_ = false;
   };
 
-  base::Result<bool> read_block(char* block);
-  base::Result<void> skip_rest();
-  base::Result<std::string> read_all(uint64_t most);
+  Result<bool> read_block(char* block);
+  Result<void> skip_rest();
+  Result<std::string> read_all(uint64_t most);
 
   Content content_;
   std::string name_;

@@ -1,7 +1,6 @@
 #include "import/bytes/temporary_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -21,9 +20,9 @@ namespace fs = std::filesystem;
 constexpr const char* kPattern = "ergometer-XXXXXX";
 
 tl::unexpected<base::Error> no_room(const std::string& name, const std::string& why) {
-  return base::missing_error(
-      fmt::format("{}: there is no room to unpack it in {}: {}; choose another place with TMPDIR",
-                  name, fs::temp_directory_path().string(), why));
+  return missing_error(
+      "{}: there is no room to unpack it in {}: {}; choose another place with TMPDIR", name,
+      fs::temp_directory_path().string(), why);
 }
 
 /// Bytes that are free in the file's file system; all there can be where that is not known.
@@ -33,7 +32,7 @@ uint64_t room(int file) {
   return uint64_t{status.f_bavail} * status.f_frsize;
 }
 
-base::Result<void> copy(ByteSource& source, int to, const std::string& name) {
+Result<void> copy(ByteSource& source, int to, const std::string& name) {
   constexpr size_t kPiece = size_t{1} << 18;
   std::vector<char> piece(kPiece);
   const uint64_t most = room(to) / 2;
@@ -72,15 +71,15 @@ void remove_abandoned(const fs::path& folder) {
 
 }  // namespace
 
-base::Result<TemporaryFile> TemporaryFile::of(ByteSource& source, const std::string& name) {
+Result<TemporaryFile> TemporaryFile::of(ByteSource& source, const std::string& name) {
   std::error_code error;
   const fs::path folder = fs::temp_directory_path(error);
   remove_abandoned(folder);
   std::string path = (folder / kPattern).string();
   const int file = ::mkostemp(path.data(), O_CLOEXEC);
   if (file < 0)
-    return base::missing_error(fmt::format("{}: no file can be made to unpack it into: {}", path,
-                                           std::generic_category().message(errno)));
+    return missing_error("{}: no file can be made to unpack it into: {}", path,
+                         std::generic_category().message(errno));
   // Shared, so that who only reads it is in nobody's way.
   (void)::flock(file, LOCK_SH);
   TemporaryFile result(std::move(path), file);

@@ -14,7 +14,7 @@ class TemporaryFile {
  public:
   /// An input error, which begins with `name`, where the source cannot be read; a missing-thing
   /// error where there is no room.
-  static base::Result<TemporaryFile> of(ByteSource& source, const std::string& name);
+  static Result<TemporaryFile> of(ByteSource& source, const std::string& name);
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
   ~TemporaryFile();

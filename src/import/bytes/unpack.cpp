@@ -1,7 +1,5 @@
 #include "import/bytes/unpack.h"
 
-#include <fmt/format.h>
-
 namespace ergometer::importer {
 namespace {
 
@@ -25,12 +23,12 @@ std::unique_ptr<ByteSource> unpack(std::string_view head, ByteSource& packed, st
                        : unpack_zstd(packed, std::move(name));
 }
 
-base::Result<void> check_growth(const std::string& name, uint64_t packed, uint64_t unpacked) {
+Result<void> check_growth(const std::string& name, uint64_t packed, uint64_t unpacked) {
   if (unpacked < kGrowthFrom || unpacked / kGrowthAllowed < packed) return {};
-  return base::input_error(
-      fmt::format("{}: grows more than {}-fold when unpacked, which no trace does (a bomb?); "
-                  "to read it nevertheless, unpack it first",
-                  name, kGrowthAllowed));
+  return input_error(
+      "{}: grows more than {}-fold when unpacked, which no trace does (a bomb?); "
+      "to read it nevertheless, unpack it first",
+      name, kGrowthAllowed);
 }
 
 }  // namespace ergometer::importer

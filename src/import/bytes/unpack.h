@@ -24,6 +24,6 @@ std::unique_ptr<ByteSource> unpack(std::string_view head, ByteSource& packed, st
 std::unique_ptr<ByteSource> unpack_gzip(ByteSource& packed, std::string name);
 std::unique_ptr<ByteSource> unpack_zstd(ByteSource& packed, std::string name);
 /// An input error where `unpacked` bytes out of `packed` ones are more than any trace gives.
-base::Result<void> check_growth(const std::string& name, uint64_t packed, uint64_t unpacked);
+Result<void> check_growth(const std::string& name, uint64_t packed, uint64_t unpacked);
 
 }  // namespace ergometer::importer

@@ -13,7 +13,7 @@ class Bytes : public ByteSource {
  public:
   explicit Bytes(std::string bytes) : bytes_(std::move(bytes)) {}
   /// A byte at a time now and then, as a pipe gives them.
-  base::Result<size_t> read(char* to, size_t most) override {
+  Result<size_t> read(char* to, size_t most) override {
     const size_t count = std::min({most, bytes_.size() - at_, at_ % 3 == 0 ? size_t{1} : most});
     std::memcpy(to, bytes_.data() + at_, count);
     at_ += count;

@@ -6,7 +6,7 @@
 
 namespace ergometer::importer {
 
-base::Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most) {
+Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most) {
   constexpr size_t kPiece = size_t{1} << 20;
   std::string text;
   for (size_t got = 1; got > 0;) {
@@ -15,13 +15,13 @@ base::Result<std::string> read_all(ByteSource& source, const std::string& file, 
     ERGOMETER_ASSIGN(got, source.read(text.data() + had, kPiece));
     text.resize(had + got);
     if (text.size() > most)
-      return base::input_error(
-          fmt::format("{}: holds more than {} MiB of text; cut it into pieces", file, most >> 20));
+      return input_error("{}: holds more than {} MiB of text; cut it into pieces", file,
+                         most >> 20);
   }
   return text;
 }
 
-base::Result<std::string> whole_text(ByteSource& source, const std::string& file) {
+Result<std::string> whole_text(ByteSource& source, const std::string& file) {
   ERGOMETER_ASSIGN(std::string text, read_all(source, file, kMostText));
   return text.append(kTextPadding, ' ');
 }
@@ -34,7 +34,7 @@ tl::unexpected<base::Error> json_error(const std::string& file, std::string_view
     const auto end = text.begin() + static_cast<ptrdiff_t>(at);
     line = fmt::format(":{}", 1 + std::count(text.begin(), end, '\n'));
   }
-  return base::input_error(fmt::format("{}{}: is no valid JSON: {}", file, line, what));
+  return input_error("{}{}: is no valid JSON: {}", file, line, what);
 }
 
 }  // namespace ergometer::importer

@@ -16,9 +16,9 @@ inline constexpr size_t kMostText = size_t{1} << 31;
 inline constexpr size_t kTextPadding = 64;
 
 /// All of a source. Input error when it is larger than `most` bytes.
-base::Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most);
+Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most);
 /// The same of up to kMostText, with kTextPadding spaces behind it.
-base::Result<std::string> whole_text(ByteSource& source, const std::string& file);
+Result<std::string> whole_text(ByteSource& source, const std::string& file);
 
 /// "FILE:12: is no valid JSON: WHAT", the line counted up to `at`; without one where `at` lies
 /// beyond the text.

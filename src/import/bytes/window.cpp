@@ -7,7 +7,7 @@ namespace ergometer::importer {
 Window::Window(ByteSource& source, size_t first_bytes)
     : source_(source), buffer_(first_bytes + kPadding) {}
 
-base::Result<bool> Window::more() {
+Result<bool> Window::more() {
   if (at_end_) return false;
   if (begin_ > 1) {
     std::memmove(buffer_.data() + 1, data(), size());

@@ -32,7 +32,7 @@ class Window {
   }
   /// Reads on until the buffer is full, makes room first. False when nothing came: at the end of
   /// the source (`at_end`), or when the text already fills the largest buffer.
-  base::Result<bool> more();
+  Result<bool> more();
   bool at_end() const { return at_end_; }
   bool cut_off() const { return source_.cut_off(); }
   /// Room for simdjson's reading beyond the end.

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -21,11 +20,11 @@ class ZstdSource : public ByteSource {
     ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kLargestWindowLog);
   }
 
-  base::Result<size_t> read(char* to, size_t bytes) override;
+  Result<size_t> read(char* to, size_t bytes) override;
   bool cut_off() const override { return cut_off_ || packed_.cut_off(); }
 
  private:
-  base::Result<bool> refill();
+  Result<bool> refill();
   tl::unexpected<base::Error> error(size_t code) const;
 
   ByteSource& packed_;
@@ -38,7 +37,7 @@ class ZstdSource : public ByteSource {
 };
 
 /// False at the end of the packed bytes.
-base::Result<bool> ZstdSource::refill() {
+Result<bool> ZstdSource::refill() {
   ERGOMETER_ASSIGN(const size_t got, packed_.read(buffer_.data(), buffer_.size()));
   input_ = {buffer_.data(), got, 0};
   in_ += got;
@@ -47,15 +46,14 @@ base::Result<bool> ZstdSource::refill() {
 
 tl::unexpected<base::Error> ZstdSource::error(size_t code) const {
   if (ZSTD_getErrorCode(code) == ZSTD_error_frameParameter_windowTooLarge)
-    return base::input_error(
-        fmt::format("{}: needs a window of more than 128 MiB to be unpacked (zstd --long); unpack "
-                    "it first (zstd -d --long=31)",
-                    name_));
-  return base::input_error(
-      fmt::format("{}: the zstd data is damaged: {}", name_, ZSTD_getErrorName(code)));
+    return input_error(
+        "{}: needs a window of more than 128 MiB to be unpacked (zstd --long); unpack "
+        "it first (zstd -d --long=31)",
+        name_);
+  return input_error("{}: the zstd data is damaged: {}", name_, ZSTD_getErrorName(code));
 }
 
-base::Result<size_t> ZstdSource::read(char* to, size_t bytes) {
+Result<size_t> ZstdSource::read(char* to, size_t bytes) {
   ZSTD_outBuffer output{to, bytes, 0};
   while (!done_ && output.pos == 0) {
     // Within a frame there may be more to come without more input.

@@ -1,6 +1,5 @@
 #include "import/chakra/chakra.h"
 
-#include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/wire_format_lite.h>
@@ -282,10 +281,10 @@ class Messages {
 
 tl::unexpected<base::Error> not_a_node(const std::string& file, int64_t number, int64_t at,
                                        std::string_view what) {
-  return base::input_error(
-      fmt::format("{}: message {}, at byte {}, is no node of a Chakra graph: {}; the file is "
-                  "damaged or of another kind",
-                  file, number, at, what));
+  return input_error(
+      "{}: message {}, at byte {}, is no node of a Chakra graph: {}; the file is "
+      "damaged or of another kind",
+      file, number, at, what);
 }
 
 /// Takes a message off the front; empty where none ends within the text.
@@ -315,7 +314,7 @@ bool looks_like_chakra(std::string_view head) {
          node.node.kind != run::WorkNode::Kind::kUnknown;
 }
 
-base::Result<run::WorkGraph> read_chakra(ByteSource& source, const std::string& file) {
+Result<run::WorkGraph> read_chakra(ByteSource& source, const std::string& file) {
   GraphBuilder graph;
   Messages messages(source);
   std::string message, version;
@@ -335,11 +334,10 @@ base::Result<run::WorkGraph> read_chakra(ByteSource& source, const std::string& 
       return not_a_node(file, number, messages.at(), "its fields do not end");
     graph.add(node);
     if (graph.graph().dependencies.size() > kMostDependencies)
-      return base::input_error(fmt::format("{}: more than 2^32 dependencies", file));
+      return input_error("{}: more than 2^32 dependencies", file);
   }
   graph.graph().truncated = graph.graph().truncated || source.cut_off();
-  if (graph.graph().nodes.empty())
-    return base::input_error(fmt::format("{}: is a Chakra graph without nodes", file));
+  if (graph.graph().nodes.empty()) return input_error("{}: is a Chakra graph without nodes", file);
   graph.graph().format = version.empty() ? "Chakra" : "Chakra " + version;
   return graph.finish(file);
 }

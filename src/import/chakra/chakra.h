@@ -19,9 +19,9 @@ bool looks_like_chakra(std::string_view head);
 ///
 /// The file is read message by message. One that ends in the middle gives the nodes before. Input
 /// error is: a message that is no node, one of more than 64 MiB, a file without nodes.
-base::Result<run::WorkGraph> read_chakra(ByteSource& source, const std::string& file);
+Result<run::WorkGraph> read_chakra(ByteSource& source, const std::string& file);
 
 /// Reads Chakra's JSON form: an object with "workload_graph", a list of nodes.
-base::Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file);
+Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file);
 
 }  // namespace ergometer::importer

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include "import/chakra/chakra.h"
@@ -31,7 +30,7 @@ class ChakraJsonReader {
       for (auto node : member.value().get_array()) read_node(node.value());
     }
   }
-  base::Result<run::WorkGraph> finish(const std::string& file);
+  Result<run::WorkGraph> finish(const std::string& file);
 
  private:
   void read_node(ondemand::value value);
@@ -124,10 +123,9 @@ void ChakraJsonReader::read_node(ondemand::value value) {
     ++without_id_;
 }
 
-base::Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
+Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
   if (graph_.graph().nodes.empty())
-    return base::input_error(
-        fmt::format("{}: \"workload_graph\" holds no node with an \"Id\"", file));
+    return input_error("{}: \"workload_graph\" holds no node with an \"Id\"", file);
   graph_.graph().format = "Chakra JSON";
   if (without_id_ > 0)
     graph_.graph().dropped.push_back({file, "a node without a whole Id", without_id_});
@@ -136,7 +134,7 @@ base::Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
 
 }  // namespace
 
-base::Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file) {
+Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file) {
   ChakraJsonReader reader;
   const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
       source, file, [&](auto& document) { return reader.read(document); });

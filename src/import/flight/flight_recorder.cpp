@@ -106,7 +106,7 @@ std::vector<int64_t> ranks_of(const ValueTree& tree, const TreeValue* value) {
 class DumpReader {
  public:
   DumpReader(const ValueTree& tree, const std::string& file) : tree_(tree) { dump_.file = file; }
-  base::Result<run::FlightDump> read(const TreeValue& root);
+  Result<run::FlightDump> read(const TreeValue& root);
 
  private:
   void read_groups(const TreeValue* groups);
@@ -235,7 +235,7 @@ void DumpReader::read_call(const TreeValue& entry, size_t number) {
   dump_.calls.push_back(std::move(call));
 }
 
-base::Result<run::FlightDump> DumpReader::read(const TreeValue& root) {
+Result<run::FlightDump> DumpReader::read(const TreeValue& root) {
   Members members(tree_, root, problem_, "the dump");
   dump_.version = members.text("version");
   if (problem_.empty() && !dump_.version.starts_with(kVersions))
@@ -246,7 +246,7 @@ base::Result<run::FlightDump> DumpReader::read(const TreeValue& root) {
   if (entries != nullptr)
     for (size_t i = 0; i < tree_.elements(*entries).size() && problem_.empty(); ++i)
       read_call(tree_.elements(*entries)[i], i);
-  if (!problem_.empty()) return base::input_error(fmt::format("{}: {}", dump_.file, problem_));
+  if (!problem_.empty()) return input_error("{}: {}", dump_.file, problem_);
   std::ranges::stable_sort(dump_.calls, {}, &FlightCall::record);
   return std::move(dump_);
 }
@@ -289,7 +289,7 @@ bool is_flight_dump(std::string_view start) {
              : has(start, "\"pg_config\"");
 }
 
-base::Result<run::FlightDump> read_flight_dump(ByteSource& source, const std::string& file) {
+Result<run::FlightDump> read_flight_dump(ByteSource& source, const std::string& file) {
   ERGOMETER_ASSIGN(std::string bytes, read_all(source, file, kMostDump));
   ValueTree tree;
   const bool pickle = is_pickle(bytes);
@@ -300,10 +300,10 @@ base::Result<run::FlightDump> read_flight_dump(ByteSource& source, const std::st
   const auto named = rank_in_name(file.substr(file.rfind('/') + 1));
   dump.rank = named ? *named : rank_at_end(file).value_or(-1);
   if (dump.rank < 0)
-    return base::input_error(fmt::format(
+    return input_error(
         "{}: found a flight recorder's dump whose name says no rank, allowed: a name that ends in "
         "it, such as nccl_trace_rank_3",
-        file));
+        file);
   settle_coalesced(dump.calls);
   return dump;
 }

@@ -17,6 +17,6 @@ bool is_flight_dump(std::string_view start);
 /// recorder puts it behind a prefix of the user's, at the end. Input error: neither; no
 /// valid pickle or JSON; another version; a member that is missing or of another type (by its
 /// place: entries[3].state).
-base::Result<run::FlightDump> read_flight_dump(ByteSource& source, const std::string& file);
+Result<run::FlightDump> read_flight_dump(ByteSource& source, const std::string& file);
 
 }  // namespace ergometer::importer

@@ -18,9 +18,8 @@ std::string flight_entry(const std::string& more) {
          more + "}";
 }
 
-base::Result<run::FlightDump> read_dump(const std::string& entries,
-                                        const std::string& version = "2.10",
-                                        const std::string& file = "fr/nccl_trace_rank_3") {
+Result<run::FlightDump> read_dump(const std::string& entries, const std::string& version = "2.10",
+                                  const std::string& file = "fr/nccl_trace_rank_3") {
   const std::string text =
       R"({"version":")" + version +
       R"(","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[2, 3]"}},"entries":[)" +

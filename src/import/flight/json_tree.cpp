@@ -48,8 +48,7 @@ TreeValue value_of(Value value, ValueTree& tree) {
 
 }  // namespace
 
-base::Result<TreeValue> read_json_tree(ByteSource& source, const std::string& file,
-                                       ValueTree& tree) {
+Result<TreeValue> read_json_tree(ByteSource& source, const std::string& file, ValueTree& tree) {
   TreeValue root;
   const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
       source, file,

@@ -10,7 +10,6 @@ namespace ergometer::importer {
 
 /// Reads a JSON document whole. Input error: no valid JSON (file, line), a number that is not one
 /// of 64 bits.
-base::Result<TreeValue> read_json_tree(ByteSource& source, const std::string& file,
-                                       ValueTree& tree);
+Result<TreeValue> read_json_tree(ByteSource& source, const std::string& file, ValueTree& tree);
 
 }  // namespace ergometer::importer

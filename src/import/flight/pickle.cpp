@@ -21,7 +21,7 @@ class Pickle {
  public:
   Pickle(std::string_view bytes, const std::string& file, ValueTree& tree)
       : bytes_(bytes), file_(file), tree_(tree) {}
-  base::Result<TreeValue> read();
+  Result<TreeValue> read();
 
  private:
   void step(unsigned char code);
@@ -243,7 +243,7 @@ void Pickle::step(unsigned char code) {
     fail(fmt::format("found the instruction 0x{:02x}, allowed: those of plain values", code));
 }
 
-base::Result<TreeValue> Pickle::read() {
+Result<TreeValue> Pickle::read() {
   size_t began = 0;
   while (!done_ && !problem_) {
     began = at_;
@@ -254,8 +254,7 @@ base::Result<TreeValue> Pickle::read() {
   }
   const TreeValue value = problem_ ? TreeValue() : pop();
   if (problem_)
-    return base::input_error(
-        fmt::format("{}: is no pickle of plain values: byte {}: {}", file_, began, *problem_));
+    return input_error("{}: is no pickle of plain values: byte {}: {}", file_, began, *problem_);
   return value;
 }
 
@@ -265,8 +264,7 @@ bool is_pickle(std::string_view bytes) {
   return bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5;
 }
 
-base::Result<TreeValue> read_pickle(std::string_view bytes, const std::string& file,
-                                    ValueTree& tree) {
+Result<TreeValue> read_pickle(std::string_view bytes, const std::string& file, ValueTree& tree) {
   return Pickle(bytes, file, tree).read();
 }
 

@@ -16,7 +16,6 @@ bool is_pickle(std::string_view bytes);
 /// ever called: of names, PyTorch's builders of lists alone are known (torch.jit._pickle), which
 /// stand for the list that they are given. Takes memory in proportion to the bytes. Input error
 /// names the byte, what was found and what is allowed.
-base::Result<TreeValue> read_pickle(std::string_view bytes, const std::string& file,
-                                    ValueTree& tree);
+Result<TreeValue> read_pickle(std::string_view bytes, const std::string& file, ValueTree& tree);
 
 }  // namespace ergometer::importer

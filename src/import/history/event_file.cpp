@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
@@ -152,15 +151,15 @@ bool add_event(const ScalarEvent& event, ScalarSteps& steps) {
 
 bool is_event_file(std::string_view bytes) { return record_length(bytes).has_value(); }
 
-base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
+Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
   ScalarSteps steps;
   const auto damaged = [&](size_t at, const char* what) {
-    return base::input_error(fmt::format("{}: byte {}: {}", log.file(), at, what));
+    return input_error("{}: byte {}: {}", log.file(), at, what);
   };
   for (size_t at = 0; at < bytes.size();) {
     const std::string_view rest = bytes.substr(at);
     if (rest.size() < kHeadOfRecord) {
-      log.note(fmt::format("{}: ends in the middle of a record", log.file()));
+      log.note("{}: ends in the middle of a record", log.file());
       break;
     }
     const auto length = record_length(rest);
@@ -168,7 +167,7 @@ base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log) {
       return damaged(at, "found a record whose length fails its check, or is above 1 GiB");
     if (*length > rest.size() - kHeadOfRecord ||
         rest.size() - kHeadOfRecord - *length < kCheckBytes) {
-      log.note(fmt::format("{}: ends in the middle of a record", log.file()));
+      log.note("{}: ends in the middle of a record", log.file());
       break;
     }
     const std::string_view data = rest.substr(kHeadOfRecord, *length);

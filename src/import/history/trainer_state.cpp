@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <cmath>
@@ -56,7 +55,7 @@ bool is_trainer_state(std::string_view text) {
           text.find("\"best_model_checkpoint\"") != std::string_view::npos);
 }
 
-base::Result<void> read_trainer_state(std::string_view text, LogBuilder& log) {
+Result<void> read_trainer_state(std::string_view text, LogBuilder& log) {
   const simdjson::padded_string padded(text);
   simdjson::dom::parser parser;
   simdjson::dom::array entries;
@@ -64,22 +63,21 @@ base::Result<void> read_trainer_state(std::string_view text, LogBuilder& log) {
   if (const auto error = parser.parse(padded).get(state); error != simdjson::SUCCESS)
     return json_error(log.file(), text, std::string::npos, simdjson::error_message(error));
   if (state["log_history"].get(entries) != simdjson::SUCCESS)
-    return base::input_error(
-        fmt::format("{}: log_history: found nothing, allowed: a list of entries", log.file()));
+    return input_error("{}: log_history: found nothing, allowed: a list of entries", log.file());
   TrainerTimes times;
   for (const element entry : entries) times.add(entry);
   const auto mean = times.mean();
   if (!mean) {
     log.note(
-        fmt::format("{}: no step time can be told: Trainer writes how long training took when "
-                    "it ends, and no times before",
-                    log.file()));
+        "{}: no step time can be told: Trainer writes how long training took when "
+        "it ends, and no times before",
+        log.file());
     return {};
   }
   log.note(
-      fmt::format("{}: one step time, the mean of {} steps: train_runtime less {:.4g} s of "
-                  "evaluation; of a run that was resumed it is too short",
-                  log.file(), mean->number, times.evaluations_s));
+      "{}: one step time, the mean of {} steps: train_runtime less {:.4g} s of "
+      "evaluation; of a run that was resumed it is too short",
+      log.file(), mean->number, times.evaluations_s);
   add_training({*mean}, log);
   return {};
 }
@@ -89,7 +87,7 @@ bool is_trainer_results(std::string_view text) {
   return has("\"train_runtime\"") && has("\"train_steps_per_second\"") && !has("\"traceEvents\"");
 }
 
-base::Result<void> read_trainer_results(std::string_view text, LogBuilder& log) {
+Result<void> read_trainer_results(std::string_view text, LogBuilder& log) {
   const simdjson::padded_string padded(text);
   simdjson::dom::parser parser;
   element results;
@@ -102,15 +100,15 @@ base::Result<void> read_trainer_results(std::string_view text, LogBuilder& log) 
   const auto mean = times.mean();
   if (!mean) {
     log.note(
-        fmt::format("{}: no step time can be told by its train_runtime and "
-                    "train_steps_per_second",
-                    log.file()));
+        "{}: no step time can be told by its train_runtime and "
+        "train_steps_per_second",
+        log.file());
     return {};
   }
   log.note(
-      fmt::format("{}: one step time, the mean of {} steps, evaluations within; of a run that was "
-                  "resumed it is too short: trainer_state.json says more",
-                  log.file(), mean->number));
+      "{}: one step time, the mean of {} steps, evaluations within; of a run that was "
+      "resumed it is too short: trainer_state.json says more",
+      log.file(), mean->number);
   add_training({*mean}, log);
   return {};
 }

@@ -110,9 +110,9 @@ bool History::put(const Row& row) {
 
 void History::note_pauses(LogBuilder& log) const {
   if (pauses_ > 0)
-    log.note(fmt::format("{}: the run was resumed {}; {} in which it did not run are no step's",
-                         log.file(), pauses_ == 1 ? "once" : fmt::format("{} times", pauses_),
-                         base::format_seconds(paused_s_)));
+    log.note("{}: the run was resumed {}; {} in which it did not run are no step's", log.file(),
+             pauses_ == 1 ? "once" : fmt::format("{} times", pauses_),
+             base::format_seconds(paused_s_));
 }
 
 void History::tell(LogBuilder& log) {
@@ -128,9 +128,9 @@ void History::tell(LogBuilder& log) {
   std::vector<run::TrainingStep> found = steps_.take();
   if (!found.empty()) return add_training(std::move(found), log);
   log.note(
-      fmt::format("{}: no step time can be told: it takes two rows of different {} with "
-                  "_timestamp or _runtime",
-                  log.file(), step_name_));
+      "{}: no step time can be told: it takes two rows of different {} with "
+      "_timestamp or _runtime",
+      log.file(), step_name_);
 }
 
 /// The numbers of an object; nothing of anything else.
@@ -148,24 +148,24 @@ std::string not_an_object(const LogBuilder& log, int64_t line) {
   return fmt::format("{}:{}: found no JSON object, allowed: a row of history", log.file(), line);
 }
 
-base::Result<void> read_list(std::string_view text, LogBuilder& log, History& history) {
+Result<void> read_list(std::string_view text, LogBuilder& log, History& history) {
   const simdjson::padded_string padded(text);
   simdjson::dom::parser parser;
   simdjson::dom::array rows;
   if (const auto error = parser.parse(padded).get(rows); error != simdjson::SUCCESS)
     return json_error(log.file(), text, std::string::npos, simdjson::error_message(error));
   for (const element row : rows)
-    if (!add_object(row, history)) return base::input_error(not_an_object(log, 1));
+    if (!add_object(row, history)) return input_error(not_an_object(log, 1));
   return {};
 }
 
-base::Result<void> read_objects(std::string_view text, LogBuilder& log, History& history) {
+Result<void> read_objects(std::string_view text, LogBuilder& log, History& history) {
   simdjson::dom::parser parser;
   for (Lines lines(text); lines.next();) {
     const simdjson::padded_string padded(lines.line());
     element row;
     if (parser.parse(padded).get(row) == simdjson::SUCCESS && add_object(row, history)) continue;
-    if (!lines.cut_off()) return base::input_error(not_an_object(log, lines.number()));
+    if (!lines.cut_off()) return input_error(not_an_object(log, lines.number()));
     log.drop("a line that is cut off at the end of the file");
   }
   return {};
@@ -180,7 +180,7 @@ size_t run_column(const std::vector<std::string_view>& names) {
   return static_cast<size_t>(found - names.begin());
 }
 
-base::Result<void> read_table(std::string_view text, LogBuilder& log, History& history) {
+Result<void> read_table(std::string_view text, LogBuilder& log, History& history) {
   Lines lines(text);
   std::vector<std::string_view> names, cells;
   if (lines.next()) split_cells(lines.line(), names);
@@ -195,10 +195,10 @@ base::Result<void> read_table(std::string_view text, LogBuilder& log, History& h
     if (run < cells.size()) {
       if (first_run.empty()) first_run = cells[run];
       if (cells[run] != first_run)
-        return base::input_error(
-            fmt::format("{}:{}: column '{}': found '{}' behind '{}', allowed: the history of one "
-                        "run; give each its own file",
-                        log.file(), lines.number(), names[run], cells[run], first_run));
+        return input_error(
+            "{}:{}: column '{}': found '{}' behind '{}', allowed: the history of one "
+            "run; give each its own file",
+            log.file(), lines.number(), names[run], cells[run], first_run);
     }
     Row row;
     for (size_t i = 0; i < cells.size(); ++i)
@@ -223,7 +223,7 @@ bool is_wandb_history(std::string_view text) {
   return has("_step,") + has(",_step") > 0 && (has("_timestamp") || has("_runtime"));
 }
 
-base::Result<void> read_wandb_history(std::string_view text, LogBuilder& log) {
+Result<void> read_wandb_history(std::string_view text, LogBuilder& log) {
   History history;
   if (const std::string_view start = trim(text); start.starts_with('[')) {
     ERGOMETER_TRY(read_list(text, log, history));

@@ -1,7 +1,5 @@
 #include "import/kineto/kineto.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/collection.h"
@@ -19,16 +17,16 @@ namespace {
 class KinetoReader {
  public:
   KinetoReader(ByteSource& source, const std::string& file) : cursor_(source, file), file_(file) {}
-  base::Result<run::RankTrace> read();
+  Result<run::RankTrace> read();
 
  private:
-  base::Result<void> read_members();
-  base::Result<void> read_value(const std::string& key);
-  base::Result<void> read_events();
-  base::Result<void> read_one_event();
+  Result<void> read_members();
+  Result<void> read_value(const std::string& key);
+  Result<void> read_events();
+  Result<void> read_one_event();
   void read_whole_event(size_t bytes);
   void read_repaired(std::string_view text);
-  base::Result<void> check_kind() const;
+  Result<void> check_kind() const;
   run::RankTrace finish();
 
   JsonCursor cursor_;
@@ -41,7 +39,7 @@ class KinetoReader {
   bool has_events_ = false, is_list_ = false;
 };
 
-base::Result<void> KinetoReader::read_value(const std::string& key) {
+Result<void> KinetoReader::read_value(const std::string& key) {
   if (key == "traceEvents") {
     ERGOMETER_ASSIGN(const bool list, cursor_.enter('['));
     has_events_ = has_events_ || list;
@@ -53,7 +51,7 @@ base::Result<void> KinetoReader::read_value(const std::string& key) {
   return {};
 }
 
-base::Result<void> KinetoReader::read_members() {
+Result<void> KinetoReader::read_members() {
   std::string key;
   for (;;) {
     ERGOMETER_ASSIGN(const bool any, cursor_.next_key(key));
@@ -66,7 +64,7 @@ base::Result<void> KinetoReader::read_members() {
 
 /// The element at the start of the window alone: it does not end within the window, or simdjson
 /// refused it.
-base::Result<void> KinetoReader::read_one_event() {
+Result<void> KinetoReader::read_one_event() {
   ERGOMETER_ASSIGN(const auto bytes, cursor_.measure());
   if (!bytes) {
     collector_.drop(window_.at_end() ? DropReason::kCutOff : DropReason::kTooLarge);
@@ -99,7 +97,7 @@ void KinetoReader::read_repaired(std::string_view text) {
 }
 
 /// The list of events, from behind its opening bracket to behind its closing one.
-base::Result<void> KinetoReader::read_events() {
+Result<void> KinetoReader::read_events() {
   using End = EventParser::Outcome::End;
   uint64_t one_by_one_until = 0;  ///< simdjson can do nothing with the text up to here
   for (;;) {
@@ -133,21 +131,19 @@ std::string_view kind_of(const std::vector<std::string>& keys) {
 }
 
 /// An input error for JSON that is no trace.
-base::Result<void> KinetoReader::check_kind() const {
+Result<void> KinetoReader::check_kind() const {
   if (has_events_) return {};
   if (is_list_) {
     if (collector_.phases() > 0 || collector_.entries() == 0) return {};
-    return base::input_error(fmt::format(
-        "{}: is a list, but not of trace events: none of its entries has a \"ph\"", file_));
+    return input_error("{}: is a list, but not of trace events: none of its entries has a \"ph\"",
+                       file_);
   }
   if (const std::string_view kind = kind_of(keys_); !kind.empty())
-    return base::input_error(
-        fmt::format("{}: is {}, not a Kineto trace: it has no \"traceEvents\"", file_, kind));
+    return input_error("{}: is {}, not a Kineto trace: it has no \"traceEvents\"", file_, kind);
   if (cursor_.truncated())
-    return base::input_error(fmt::format("{}: ends after {} bytes, before any \"traceEvents\"",
-                                         file_, window_.offset()));
-  return base::input_error(
-      fmt::format("{}: is JSON, but not a trace: it has no list \"traceEvents\"", file_));
+    return input_error("{}: ends after {} bytes, before any \"traceEvents\"", file_,
+                       window_.offset());
+  return input_error("{}: is JSON, but not a trace: it has no list \"traceEvents\"", file_);
 }
 
 /// The process group's number counts most. Without one every process calls itself rank 0, and the
@@ -169,19 +165,19 @@ run::RankTrace KinetoReader::finish() {
   return trace;
 }
 
-base::Result<run::RankTrace> KinetoReader::read() {
+Result<run::RankTrace> KinetoReader::read() {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   ERGOMETER_TRY(window_.more());
   if (window_.text().starts_with(kByteOrderMark)) window_.consume(kByteOrderMark.size());
   ERGOMETER_ASSIGN(is_list_, cursor_.enter('['));
-  if (cursor_.truncated()) return base::input_error(fmt::format("{}: is empty", file_));
+  if (cursor_.truncated()) return input_error("{}: is empty", file_);
   if (is_list_) {
     ERGOMETER_TRY(read_events());
   } else {
     ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
     if (!object)
-      return base::input_error(
-          fmt::format("{}: is not JSON: it begins with {}", file_, shown(window_.text().front())));
+      return input_error("{}: is not JSON: it begins with {}", file_,
+                         shown(window_.text().front()));
     ERGOMETER_TRY(read_members());
   }
   ERGOMETER_TRY(check_kind());
@@ -190,7 +186,7 @@ base::Result<run::RankTrace> KinetoReader::read() {
 
 }  // namespace
 
-base::Result<run::RankTrace> read_kineto(ByteSource& source, const std::string& file) {
+Result<run::RankTrace> read_kineto(ByteSource& source, const std::string& file) {
   return KinetoReader(source, file).read();
 }
 

@@ -14,6 +14,6 @@ namespace ergometer::importer {
 /// Entries that are no GPU events, and GPU events that lack what they need, are counted by reason.
 /// A file that ends in the middle gives what it holds. An input error is: JSON of another kind, a
 /// source that cannot be read.
-base::Result<run::RankTrace> read_kineto(ByteSource& source, const std::string& file);
+Result<run::RankTrace> read_kineto(ByteSource& source, const std::string& file);
 
 }  // namespace ergometer::importer

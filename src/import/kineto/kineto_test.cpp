@@ -16,7 +16,7 @@ class TextSource : public ByteSource {
  public:
   explicit TextSource(std::string text, size_t piece = 1 << 20)
       : text_(std::move(text)), piece_(piece) {}
-  base::Result<size_t> read(char* to, size_t bytes) override {
+  Result<size_t> read(char* to, size_t bytes) override {
     const size_t count = std::min({bytes, piece_, text_.size() - at_});
     std::memcpy(to, text_.data() + at_, count);
     at_ += count;

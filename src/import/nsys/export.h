@@ -43,9 +43,9 @@ inline int64_t nsys_thread(int64_t global_thread) { return global_thread & 0xfff
 inline int64_t nsys_pid(int64_t global) { return global >> 24 & 0xffffff; }
 
 /// Kernels, copies, sets and graphs, and then the calls that launched them.
-base::Result<void> read_nsys_gpu_work(NsysExport& from);
-base::Result<void> read_nsys_launches(NsysExport& from);
+Result<void> read_nsys_gpu_work(NsysExport& from);
+Result<void> read_nsys_launches(NsysExport& from);
 /// NVTX's and MPI's ranges, NCCL's calls among them, and ranks.
-base::Result<void> read_nsys_ranges(NsysExport& from);
+Result<void> read_nsys_ranges(NsysExport& from);
 
 }  // namespace ergometer::importer

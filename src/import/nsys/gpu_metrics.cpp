@@ -31,8 +31,7 @@ struct Mean {
 
 using MetricKey = std::pair<int64_t, int64_t>;  // type and metric
 
-base::Result<std::map<MetricKey, std::string>> read_names(run::Database& db,
-                                                          const std::string& file) {
+Result<std::map<MetricKey, std::string>> read_names(run::Database& db, const std::string& file) {
   std::map<MetricKey, std::string> names;
   NsysTable rows(db, file, "TARGET_INFO_GPU_METRICS",
                  {{"typeId", true}, {"metricId", true}, {"metricName", true}});
@@ -51,7 +50,7 @@ size_t gpu_device(int64_t gpu, LogBuilder& log) {
 
 }  // namespace
 
-base::Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log) {
+Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log) {
   const std::string file = log.file();
   if (!db.has_table("GPU_METRICS")) return {};
   ERGOMETER_ASSIGN(const auto names, read_names(db, file));

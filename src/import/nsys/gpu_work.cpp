@@ -43,8 +43,8 @@ std::string memory_kind(std::optional<int64_t> kind) {
 
 /// Reads a table; `name_of` tells an event's name and class from its row.
 template <class NameOf>
-base::Result<void> read_table(NsysExport& from, const char* table, const std::string& what,
-                              std::initializer_list<NsysColumn> own, const NameOf& name_of) {
+Result<void> read_table(NsysExport& from, const char* table, const std::string& what,
+                        std::initializer_list<NsysColumn> own, const NameOf& name_of) {
   NsysTable rows(from.db, from.file, table, columns(own));
   while (rows.next()) {
     const auto span =
@@ -112,7 +112,7 @@ const std::string& NsysStrings::text(int64_t id) {
   return at->second;
 }
 
-base::Result<void> read_nsys_gpu_work(NsysExport& from) {
+Result<void> read_nsys_gpu_work(NsysExport& from) {
   ERGOMETER_TRY(read_table(from, "CUPTI_ACTIVITY_KIND_KERNEL", "kernel",
                            {{"demangledName"}, {"mangledName"}, {"shortName"}},
                            [&](const NsysTable& rows) { return kernel_name(rows, from.strings); }));
@@ -136,7 +136,7 @@ base::Result<void> read_nsys_gpu_work(NsysExport& from) {
                     });
 }
 
-base::Result<void> read_nsys_launches(NsysExport& from) {
+Result<void> read_nsys_launches(NsysExport& from) {
   const std::map<int64_t, Wanted> wanted = wanted_launches(from);
   const Wanted none;
   const bool has_processes =

@@ -21,7 +21,7 @@ constexpr std::array kTables = std::to_array<const char*>(
      "EXPORT_META_DATA"});
 
 /// The devices' names, by process and CUDA's number; process 0 stands for any.
-base::Result<void> read_gpu_names(NsysExport& from) {
+Result<void> read_gpu_names(NsysExport& from) {
   std::map<int64_t, std::string> names;
   NsysTable gpus(from.db, from.file, "TARGET_INFO_GPU", {{"id", true}, {"name"}});
   while (gpus.next()) names[gpus.integer(0).value_or(-1)] = gpus.text(1).value_or("");
@@ -96,14 +96,14 @@ bool is_nsys(run::Database& db) {
   return std::ranges::any_of(kTables, [&](const char* table) { return db.has_table(table); });
 }
 
-base::Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file) {
+Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file) {
   const bool known = is_nsys(db);
   if (!db.ok()) return db.failure(file + ": is an SQLite file that cannot be read");
   if (!known)
-    return base::input_error(fmt::format(
+    return input_error(
         "{}: is an SQLite file, but neither a Run nor an export of Nsight Systems: it has none of "
         "the tables CUPTI_ACTIVITY_KIND_KERNEL, NVTX_EVENTS, StringIds, ...",
-        file));
+        file);
   ERGOMETER_TRY(NsysTable(db, file, "StringIds", {{"id", true}, {"value", true}}).finish());
   NsysExport from(db, file);
   ERGOMETER_TRY(read_nsys_gpu_work(from));

@@ -25,10 +25,10 @@ bool is_nsys(run::Database& db);
 ///
 /// Rows that lack what they need are counted by reason. Input errors: no table of an export; a
 /// table without a column that it needs; pages that SQLite cannot read.
-base::Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file);
+Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file);
 
 /// The GPU metrics that were sampled beside: clock and activity as series, every other metric as a
 /// mean a GPU. Nothing where there are none.
-base::Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log);
+Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log);
 
 }  // namespace ergometer::importer

@@ -46,7 +46,7 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-base::Result<std::vector<run::RankTrace>> nsys_of(const Export& from) {
+Result<std::vector<run::RankTrace>> nsys_of(const Export& from) {
   Database db(from.path(), Access::kRead);
   return read_nsys(db, "job.sqlite");
 }

@@ -22,8 +22,8 @@ class RangeReader {
   explicit RangeReader(NsysExport& from) : from_(from) {
     for (auto& [key, gpu] : from.gpus) of_process_[key.first].push_back(&gpu);
   }
-  base::Result<void> read_nvtx();
-  base::Result<void> read_mpi(const char* table);
+  Result<void> read_nvtx();
+  Result<void> read_mpi(const char* table);
 
  private:
   using Domain = std::pair<int64_t, int64_t>;  ///< process and its number
@@ -149,7 +149,7 @@ void RangeReader::read_range(const NsysTable& rows) {
   add(domain.empty() ? text : fmt::format("{}:{}", domain, text), thread, *span);
 }
 
-base::Result<void> RangeReader::read_nvtx() {
+Result<void> RangeReader::read_nvtx() {
   NsysTable marks = nvtx(kMarks);
   while (marks.next()) read_mark(marks);
   ERGOMETER_TRY(marks.finish());
@@ -158,7 +158,7 @@ base::Result<void> RangeReader::read_nvtx() {
   return ranges.finish();
 }
 
-base::Result<void> RangeReader::read_mpi(const char* table) {
+Result<void> RangeReader::read_mpi(const char* table) {
   NsysTable rows(from_.db, from_.file, table,
                  {{"start", true}, {"end", true}, {"globalTid"}, {"textId"}});
   while (rows.next()) {
@@ -171,7 +171,7 @@ base::Result<void> RangeReader::read_mpi(const char* table) {
 
 }  // namespace
 
-base::Result<void> read_nsys_ranges(NsysExport& from) {
+Result<void> read_nsys_ranges(NsysExport& from) {
   NsysTable ranks(from.db, from.file, "MPI_RANKS", {{"globalPid", true}, {"rank", true}});
   while (ranks.next()) {
     const auto process = ranks.integer(0), rank = ranks.integer(1);

@@ -49,12 +49,12 @@ bool NsysTable::next() {
   return rows_->step();
 }
 
-base::Result<void> NsysTable::finish() const {
-  if (!problem_.empty()) return base::input_error(problem_);
+Result<void> NsysTable::finish() const {
+  if (!problem_.empty()) return input_error(problem_);
   if (!db_.ok()) return db_.failure(fmt::format("{}: table {}: cannot be read", file_, table_));
   if (rows_ && left_ < 0)
-    return base::input_error(fmt::format(
-        "{}: table {}: is damaged: it has more rows than the file has bytes", file_, table_));
+    return input_error("{}: table {}: is damaged: it has more rows than the file has bytes", file_,
+                       table_);
   return {};
 }
 
@@ -73,7 +73,7 @@ std::optional<std::string> NsysTable::text(size_t column) const {
   return rows_->is_text(at) ? std::optional(rows_->text(at)) : std::nullopt;
 }
 
-base::Result<int64_t> nsys_epoch(run::Database& db, const std::string& file) {
+Result<int64_t> nsys_epoch(run::Database& db, const std::string& file) {
   NsysTable rows(db, file, "TARGET_INFO_SESSION_START_TIME", {{"utcEpochNs"}});
   const int64_t epoch = rows.next() ? rows.integer(0).value_or(0) : 0;
   ERGOMETER_TRY(rows.finish());

@@ -27,7 +27,7 @@ class NsysTable {
   bool next();
   /// Once `next` said false. An input error: a required column is missing; SQLite cannot go on; the
   /// table goes round in circles.
-  base::Result<void> finish() const;
+  Result<void> finish() const;
 
   /// Nothing for NULL and what is no whole number.
   std::optional<int64_t> integer(size_t column) const;
@@ -43,7 +43,7 @@ class NsysTable {
 };
 
 /// Epoch time of the export's zero in nanoseconds; 0 where it does not say.
-base::Result<int64_t> nsys_epoch(run::Database& db, const std::string& file);
+Result<int64_t> nsys_epoch(run::Database& db, const std::string& file);
 
 /// The rows of a table, as far as there can be.
 int64_t nsys_rows(run::Database& db, const std::string& table);

@@ -23,7 +23,7 @@ bool is_size(std::string_view key) {
 
 using Sizes = std::map<std::string, int64_t, std::less<>>;
 
-base::Result<void> read_size(std::string_view line, const std::string& at, Sizes& sizes) {
+Result<void> read_size(std::string_view line, const std::string& at, Sizes& sizes) {
   const size_t colon = line.find(':');
   const std::string_view key = without_space(line.substr(0, colon));
   if (colon == std::string_view::npos || !is_size(key)) return {};
@@ -32,39 +32,36 @@ base::Result<void> read_size(std::string_view line, const std::string& at, Sizes
   if (value == "null" || value == "~" || value == "None") return {};
   const auto size = base::parse_integer(value);
   if (!size || *size < 1 || *size > kMostGroup)
-    return base::input_error(fmt::format("{}: {} = {}, allowed: a whole number from 1 to {}", at,
-                                         key, value, kMostGroup));
-  if (!sizes.emplace(key, *size).second)
-    return base::input_error(fmt::format("{}: {} stands there twice", at, key));
+    return input_error("{}: {} = {}, allowed: a whole number from 1 to {}", at, key, value,
+                       kMostGroup);
+  if (!sizes.emplace(key, *size).second) return input_error("{}: {} stands there twice", at, key);
   return {};
 }
 
 }  // namespace
 
-base::Result<run::OperationGroups> read_operation_groups(std::string_view text,
-                                                         const std::string& file) {
+Result<run::OperationGroups> read_operation_groups(std::string_view text, const std::string& file) {
   Sizes sizes;
   int line = 0;
   for (const std::string& row : base::split(text, '\n'))
     ERGOMETER_TRY(read_size(row, fmt::format("{}:{}", file, ++line), sizes));
   for (const char* key : {"dp_size", "pp_size"})
     if (!sizes.contains(key))
-      return base::input_error(
-          fmt::format("{}: {} is missing; allowed: dp_size, pp_size, tp_size, vpp_size, dsp_size "
-                      "and world_size, a line each",
-                      file, key));
+      return input_error(
+          "{}: {} is missing; allowed: dp_size, pp_size, tp_size, vpp_size, dsp_size "
+          "and world_size, a line each",
+          file, key);
   const auto size = [&](const char* key) { return sizes.contains(key) ? sizes.at(key) : 1; };
   run::OperationGroups groups{size("pp_size"), size("dp_size"), size("tp_size") * size("dsp_size"),
                               size("vpp_size")};
   if (groups.lanes > kMostGroup || groups.stages * groups.replicas > kMostGroup ||
       groups.ranks() > kMostGroup)
-    return base::input_error(fmt::format("{}: more than {} ranks", file, kMostGroup));
+    return input_error("{}: more than {} ranks", file, kMostGroup);
   if (!sizes.contains("world_size") || sizes.at("world_size") == groups.ranks()) return groups;
   groups.lanes = size("tp_size");  // some count sequence-parallel ranks within data parallelism
   if (sizes.at("world_size") == groups.ranks()) return groups;
-  return base::input_error(
-      fmt::format("{}: world_size = {}, but pp_size x dp_size x tp_size x dsp_size = {}", file,
-                  sizes.at("world_size"), groups.ranks() * size("dsp_size")));
+  return input_error("{}: world_size = {}, but pp_size x dp_size x tp_size x dsp_size = {}", file,
+                     sizes.at("world_size"), groups.ranks() * size("dsp_size"));
 }
 
 }  // namespace ergometer::importer

@@ -91,21 +91,21 @@ class OperationsReader {
  public:
   OperationsReader(std::string file, const run::OperationGroups& groups)
       : file_(std::move(file)), groups_(groups) {}
-  base::Result<void> read(ondemand::document& document);
-  base::Result<run::OperationTimeline> finish();
+  Result<void> read(ondemand::document& document);
+  Result<run::OperationTimeline> finish();
 
  private:
-  base::Result<void> read_events(ondemand::array events);
+  Result<void> read_events(ondemand::array events);
   void read_member(std::string_view key, ondemand::value value, OperationEvent& event);
   void read_arguments(ondemand::value value, OperationEvent& event);
-  base::Result<void> add(const OperationEvent& event);
-  base::Result<int32_t> kind_of(std::string_view name);
-  base::Result<void> place(RawOperation& raw) const;
-  base::Result<void> place_named(RawOperation& raw, const ThreadPlace& at) const;
+  Result<void> add(const OperationEvent& event);
+  Result<int32_t> kind_of(std::string_view name);
+  Result<void> place(RawOperation& raw) const;
+  Result<void> place_named(RawOperation& raw, const ThreadPlace& at) const;
   int64_t replica_of(int64_t process) const;
   bool threads_tell_ranks() const;
-  base::Result<void> number_steps(run::OperationTimeline& timeline);
-  base::Result<void> check_twice(const run::OperationTimeline& timeline) const;
+  Result<void> number_steps(run::OperationTimeline& timeline);
+  Result<void> check_twice(const run::OperationTimeline& timeline) const;
 
   std::string file_;
   run::OperationGroups groups_;
@@ -147,12 +147,12 @@ void OperationsReader::read_member(std::string_view key, ondemand::value value,
   if (key == "dur") event.duration_us = microseconds(token);
 }
 
-base::Result<void> OperationsReader::read_events(ondemand::array events) {
+Result<void> OperationsReader::read_events(ondemand::array events) {
   for (auto entry : events) {
     ondemand::object members;
     ++event_;
     if (entry.get_object().get(members) != simdjson::SUCCESS)
-      return base::input_error(fmt::format("{}: event {}: found no object", file_, event_));
+      return input_error("{}: event {}: found no object", file_, event_);
     OperationEvent event;
     for (auto member : members) {
       const std::string_view key = key_of(member);
@@ -163,25 +163,24 @@ base::Result<void> OperationsReader::read_events(ondemand::array events) {
   return {};
 }
 
-base::Result<void> OperationsReader::read(ondemand::document& document) {
+Result<void> OperationsReader::read(ondemand::document& document) {
   if (document.type() == ondemand::json_type::array) return read_events(document.get_array());
   for (auto member : document.get_object())
     if (key_of(member) == "traceEvents") return read_events(member.value().get_array());
   return {};
 }
 
-base::Result<int32_t> OperationsReader::kind_of(std::string_view name) {
+Result<int32_t> OperationsReader::kind_of(std::string_view name) {
   if (last_kind_ >= 0 && name == last_name_) return last_kind_;
   const auto [at, fresh] = kind_numbers_.try_emplace(std::string(name), kinds_.size());
   if (fresh) kinds_.push_back({std::string(name), operation_role(name)});
   if (kinds_.size() > kMostKinds)
-    return base::input_error(
-        fmt::format("{}: more than {} kinds of operations", file_, kMostKinds));
+    return input_error("{}: more than {} kinds of operations", file_, kMostKinds);
   last_name_ = name;
   return last_kind_ = at->second;
 }
 
-base::Result<void> OperationsReader::add(const OperationEvent& event) {
+Result<void> OperationsReader::add(const OperationEvent& event) {
   if (event.phase == "M" && event.name == "thread_name") {
     const auto stage = number_after(event.named, "PP rank "),
                lane = number_after(event.named, "TP rank ");
@@ -195,9 +194,8 @@ base::Result<void> OperationsReader::add(const OperationEvent& event) {
   }
   if (event.phase != "X") return {};
   const auto wrong = [&](std::string_view what) {
-    return base::input_error(fmt::format("{}: event {} ({}): {}", file_, event_,
-                                         event.category.empty() ? event.name : event.category,
-                                         what));
+    return input_error("{}: event {} ({}): {}", file_, event_,
+                       event.category.empty() ? event.name : event.category, what);
   };
   if (event.category.empty()) return wrong("found no cat, allowed: the operation's name");
   if (!event.step) return wrong("found no args.step, allowed: a whole number");
@@ -237,12 +235,11 @@ int64_t OperationsReader::replica_of(int64_t process) const {
   return process_is_rank_ ? process / groups_.lanes % groups_.replicas : process;
 }
 
-base::Result<void> OperationsReader::place_named(RawOperation& raw, const ThreadPlace& at) const {
-  const auto check = [&](const char* what, int64_t found, int64_t size) -> base::Result<void> {
+Result<void> OperationsReader::place_named(RawOperation& raw, const ThreadPlace& at) const {
+  const auto check = [&](const char* what, int64_t found, int64_t size) -> Result<void> {
     if (found < size) return {};
-    return base::input_error(
-        fmt::format("{}: {} rank {}, allowed: 0 to {}, as the groups' file says", file_, what,
-                    found, size - 1));
+    return input_error("{}: {} rank {}, allowed: 0 to {}, as the groups' file says", file_, what,
+                       found, size - 1);
   };
   const int64_t replica = replica_of(raw.process);
   ERGOMETER_TRY(check("PP", at.stage, groups_.stages));
@@ -254,20 +251,20 @@ base::Result<void> OperationsReader::place_named(RawOperation& raw, const Thread
   return {};
 }
 
-base::Result<void> OperationsReader::place(RawOperation& raw) const {
+Result<void> OperationsReader::place(RawOperation& raw) const {
   if (const auto at = places_.find({raw.process, raw.thread}); at != places_.end())
     return place_named(raw, at->second);
   const int64_t rank = by_thread_ ? raw.thread / 5 : raw.process;
   if (rank >= groups_.ranks())
-    return base::input_error(fmt::format("{}: rank {}, allowed: 0 to {}, as the groups' file says",
-                                         file_, rank, groups_.ranks() - 1));
+    return input_error("{}: rank {}, allowed: 0 to {}, as the groups' file says", file_, rank,
+                       groups_.ranks() - 1);
   raw.operation.lane = static_cast<int32_t>(rank % groups_.lanes);
   raw.operation.replica = static_cast<int32_t>(rank / groups_.lanes % groups_.replicas);
   raw.operation.stage = static_cast<int32_t>(rank / groups_.lanes / groups_.replicas);
   return {};
 }
 
-base::Result<void> OperationsReader::number_steps(run::OperationTimeline& timeline) {
+Result<void> OperationsReader::number_steps(run::OperationTimeline& timeline) {
   for (const RawOperation& raw : raw_) timeline.steps.push_back(raw.step);
   std::ranges::sort(timeline.steps);
   timeline.steps.erase(std::unique(timeline.steps.begin(), timeline.steps.end()),
@@ -284,7 +281,7 @@ base::Result<void> OperationsReader::number_steps(run::OperationTimeline& timeli
 }
 
 /// The same forward or backward of a micro batch; anything else of the same moment.
-base::Result<void> OperationsReader::check_twice(const run::OperationTimeline& timeline) const {
+Result<void> OperationsReader::check_twice(const run::OperationTimeline& timeline) const {
   const auto start = [&](const run::Operation& o) {
     const OperationRole role = timeline.kinds[o.kind].role;
     const bool numbered =
@@ -303,13 +300,13 @@ base::Result<void> OperationsReader::check_twice(const run::OperationTimeline& t
       std::ranges::adjacent_find(order, [&](auto* a, auto* b) { return key(*a) == key(*b); });
   if (twice == order.end()) return {};
   const run::Operation& o = **twice;
-  return base::input_error(fmt::format(
-      "{}: {} of step {}, stage {}, replica {}, micro batch {} stands there twice", file_,
-      timeline.kinds[o.kind].name, timeline.steps[o.step], o.stage, o.replica, o.micro_batch));
+  return input_error("{}: {} of step {}, stage {}, replica {}, micro batch {} stands there twice",
+                     file_, timeline.kinds[o.kind].name, timeline.steps[o.step], o.stage, o.replica,
+                     o.micro_batch);
 }
 
-base::Result<run::OperationTimeline> OperationsReader::finish() {
-  if (raw_.empty()) return base::input_error(fmt::format("{}: holds no operation", file_));
+Result<run::OperationTimeline> OperationsReader::finish() {
+  if (raw_.empty()) return input_error("{}: holds no operation", file_);
   by_thread_ = places_.empty() && threads_tell_ranks();
   process_is_rank_ = std::ranges::any_of(raw_, [&](const RawOperation& raw) {
     return raw.process >= groups_.replicas && raw.process < groups_.ranks();
@@ -320,8 +317,8 @@ base::Result<run::OperationTimeline> OperationsReader::finish() {
   return timeline;
 }
 
-base::Result<run::OperationGroups> groups_beside(const std::string& path,
-                                                 const std::string& groups_path) {
+Result<run::OperationGroups> groups_beside(const std::string& path,
+                                           const std::string& groups_path) {
   constexpr size_t kMost = size_t{1} << 20;
   if (!groups_path.empty()) {
     ERGOMETER_ASSIGN(const std::string text, base::read_file(groups_path, kMost));
@@ -336,12 +333,12 @@ base::Result<run::OperationGroups> groups_beside(const std::string& path,
     ERGOMETER_ASSIGN(const std::string text, base::read_file(stem + end, kMost));
     return read_operation_groups(text, stem + end);
   }
-  return base::input_error(fmt::format(
+  return input_error(
       "{}: is a timeline of operations, and the sizes of its parallel groups are not known: found "
       "no {}.yaml beside it; allowed: --groups FILE, with a line each for dp_size, pp_size, "
       "tp_size "
       "and vpp_size",
-      path, stem));
+      path, stem);
 }
 
 }  // namespace
@@ -368,8 +365,8 @@ run::OperationRole operation_role(std::string_view name) {
   return collective ? OperationRole::kReplicaCollective : OperationRole::kOther;
 }
 
-base::Result<run::OperationTimeline> read_operations(ByteSource& source, const std::string& file,
-                                                     const run::OperationGroups& groups) {
+Result<run::OperationTimeline> read_operations(ByteSource& source, const std::string& file,
+                                               const run::OperationGroups& groups) {
   OperationsReader reader(file, groups);
   const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
       source, file, [&](auto& document) { return reader.read(document); });
@@ -377,8 +374,8 @@ base::Result<run::OperationTimeline> read_operations(ByteSource& source, const s
   return reader.finish();
 }
 
-base::Result<std::optional<run::OperationTimeline>> open_operations(
-    const std::string& path, const std::string& groups_path) {
+Result<std::optional<run::OperationTimeline>> open_operations(const std::string& path,
+                                                              const std::string& groups_path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   ERGOMETER_ASSIGN(const auto file, open_file(path));

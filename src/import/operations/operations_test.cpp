@@ -17,7 +17,7 @@ std::string operation_event(
          more + "}";
 }
 
-base::Result<run::OperationTimeline> read_list(const std::string& events) {
+Result<run::OperationTimeline> read_list(const std::string& events) {
   return read_text([](ByteSource& source,
                       const std::string& file) { return read_operations(source, file, kGroups); },
                    "[" + events + "]", "j.json");

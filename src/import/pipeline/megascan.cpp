@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include <algorithm>
@@ -138,7 +137,7 @@ run::RankTrace Timeline::finish(int64_t rank, const std::string& file) {
 class MegascanReader {
  public:
   void read(ondemand::document& document);
-  base::Result<std::vector<run::RankTrace>> finish(const std::string& file);
+  Result<std::vector<run::RankTrace>> finish(const std::string& file);
 
  private:
   void read_events(ondemand::array events);
@@ -197,10 +196,9 @@ void MegascanReader::read(ondemand::document& document) {
   }
 }
 
-base::Result<std::vector<run::RankTrace>> MegascanReader::finish(const std::string& file) {
+Result<std::vector<run::RankTrace>> MegascanReader::finish(const std::string& file) {
   std::erase_if(timelines_, [](const auto& entry) { return !entry.second.has_tasks(); });
-  if (timelines_.empty())
-    return base::input_error(fmt::format("{}: holds no forward and no backward", file));
+  if (timelines_.empty()) return input_error("{}: holds no forward and no backward", file);
   std::map<int64_t, int> threads;
   int64_t stages = 0;
   for (const auto& [at, timeline] : timelines_) {
@@ -220,8 +218,7 @@ base::Result<std::vector<run::RankTrace>> MegascanReader::finish(const std::stri
 
 }  // namespace
 
-base::Result<std::vector<run::RankTrace>> read_megascan(ByteSource& source,
-                                                        const std::string& file) {
+Result<std::vector<run::RankTrace>> read_megascan(ByteSource& source, const std::string& file) {
   MegascanReader reader;
   const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
       source, file, [&](auto& document) { return reader.read(document); });

@@ -88,8 +88,7 @@ TEST(Megascan, AFileWithoutTasksIsRefused) {
       << error("[{\"ph\":\"B\"},\n{\"ph\":");
 }
 
-base::Result<run::RankTrace> primus(const std::string& text,
-                                    const std::string& file = "pp_rank_3.json") {
+Result<run::RankTrace> primus(const std::string& text, const std::string& file = "pp_rank_3.json") {
   return read_text(read_primus, text, file);
 }
 

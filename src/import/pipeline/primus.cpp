@@ -50,43 +50,41 @@ class PrimusReader {
     trace_.file = file;
     trace_.rank = trace_.stage = rank_in_name(file).value_or(-1);
   }
-  base::Result<void> read(ondemand::document& document);
-  base::Result<run::RankTrace> finish();
+  Result<void> read(ondemand::document& document);
+  Result<run::RankTrace> finish();
 
  private:
-  base::Result<void> read_iteration(int64_t number, ondemand::value value);
-  base::Result<void> read_member(const std::string& where, std::string_view key,
-                                 ondemand::value value, Iteration& to);
-  base::Result<std::vector<int64_t>> read_times(const std::string& where, std::string_view key,
-                                                ondemand::value value);
-  base::Result<void> add_tasks(const std::string& where, int64_t number, const Times& times,
-                               TaskKind kind);
+  Result<void> read_iteration(int64_t number, ondemand::value value);
+  Result<void> read_member(const std::string& where, std::string_view key, ondemand::value value,
+                           Iteration& to);
+  Result<std::vector<int64_t>> read_times(const std::string& where, std::string_view key,
+                                          ondemand::value value);
+  Result<void> add_tasks(const std::string& where, int64_t number, const Times& times,
+                         TaskKind kind);
 
   std::string file_;
   run::RankTrace trace_;
   int64_t memory_ = 0, backward_in_time_ = 0;
 };
 
-base::Result<std::vector<int64_t>> PrimusReader::read_times(const std::string& where,
-                                                            std::string_view key,
-                                                            ondemand::value value) {
+Result<std::vector<int64_t>> PrimusReader::read_times(const std::string& where,
+                                                      std::string_view key, ondemand::value value) {
   ondemand::array list;
   if (value.get_array().get(list) != simdjson::SUCCESS)
-    return base::input_error(fmt::format("{}{} is no list of times in ms", where, key));
+    return input_error("{}{} is no list of times in ms", where, key);
   std::vector<int64_t> times;
   for (auto entry : list) {
     const std::string_view token = trimmed(entry.raw_json_token());
     const auto time = from_milliseconds(token);
     if (!time)
-      return base::input_error(
-          fmt::format("{}{}[{}] = {} is no time in ms", where, key, times.size(), token));
+      return input_error("{}{}[{}] = {} is no time in ms", where, key, times.size(), token);
     times.push_back(*time);
   }
   return times;
 }
 
-base::Result<void> PrimusReader::read_member(const std::string& where, std::string_view key,
-                                             ondemand::value value, Iteration& to) {
+Result<void> PrimusReader::read_member(const std::string& where, std::string_view key,
+                                       ondemand::value value, Iteration& to) {
   if (key == "total") to.total_ns = from_milliseconds(trimmed(value.raw_json_token())).value_or(0);
   if (key == "memory") ++memory_;
   for (Times& times : to.times) {
@@ -97,11 +95,11 @@ base::Result<void> PrimusReader::read_member(const std::string& where, std::stri
   return {};
 }
 
-base::Result<void> PrimusReader::add_tasks(const std::string& where, int64_t number,
-                                           const Times& times, TaskKind kind) {
+Result<void> PrimusReader::add_tasks(const std::string& where, int64_t number, const Times& times,
+                                     TaskKind kind) {
   if (times.starts.size() != times.ends.size())
-    return base::input_error(fmt::format("{}{}_start has {} times and {}_end {}", where, times.name,
-                                         times.starts.size(), times.name, times.ends.size()));
+    return input_error("{}{}_start has {} times and {}_end {}", where, times.name,
+                       times.starts.size(), times.name, times.ends.size());
   for (size_t i = 0; i < times.starts.size(); ++i) {
     if (times.ends[i] < times.starts[i]) {
       ++backward_in_time_;
@@ -116,11 +114,11 @@ base::Result<void> PrimusReader::add_tasks(const std::string& where, int64_t num
   return {};
 }
 
-base::Result<void> PrimusReader::read_iteration(int64_t number, ondemand::value value) {
+Result<void> PrimusReader::read_iteration(int64_t number, ondemand::value value) {
   const std::string where = fmt::format("{}: iteration {}: ", file_, number);
   ondemand::object members;
   if (value.get_object().get(members) != simdjson::SUCCESS)
-    return base::input_error(where + "is no object");
+    return input_error(where + "is no object");
   Iteration iteration;
   for (auto member : members) {
     const std::string_view key = member.unescaped_key();
@@ -140,20 +138,19 @@ base::Result<void> PrimusReader::read_iteration(int64_t number, ondemand::value 
   return {};
 }
 
-base::Result<void> PrimusReader::read(ondemand::document& document) {
+Result<void> PrimusReader::read(ondemand::document& document) {
   for (auto member : document.get_object()) {
     const std::string_view key = member.unescaped_key();
     const auto number = whole_number(key);
     if (!number || *number < 0)
-      return base::input_error(fmt::format("{}: \"{}\" is no number of an iteration", file_, key));
+      return input_error("{}: \"{}\" is no number of an iteration", file_, key);
     ERGOMETER_TRY(read_iteration(*number, member.value()));
   }
   return {};
 }
 
-base::Result<run::RankTrace> PrimusReader::finish() {
-  if (trace_.tasks.empty())
-    return base::input_error(fmt::format("{}: holds no forward and no backward", file_));
+Result<run::RankTrace> PrimusReader::finish() {
+  if (trace_.tasks.empty()) return input_error("{}: holds no forward and no backward", file_);
   std::ranges::stable_sort(trace_.steps,
                            [](const auto& a, const auto& b) { return a.number < b.number; });
   std::ranges::stable_sort(trace_.tasks, [](const auto& a, const auto& b) {
@@ -185,7 +182,7 @@ void move_by(run::RankTrace& trace, const std::map<int64_t, int64_t>& offset_of)
 
 }  // namespace
 
-base::Result<run::RankTrace> read_primus(ByteSource& source, const std::string& file) {
+Result<run::RankTrace> read_primus(ByteSource& source, const std::string& file) {
   PrimusReader reader(file);
   const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
       source, file, [&](auto& document) { return reader.read(document); });

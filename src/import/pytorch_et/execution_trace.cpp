@@ -41,7 +41,7 @@ class ExecutionTraceReader {
     graph_.rank = rank_in_name(file).value_or(number_at_end(file));
   }
   void read(ondemand::document& document);
-  base::Result<run::WorkGraph> finish();
+  Result<run::WorkGraph> finish();
 
  private:
   static int64_t number_at_end(std::string_view file);
@@ -242,12 +242,12 @@ void ExecutionTraceReader::read(ondemand::document& document) {
   }
 }
 
-base::Result<run::WorkGraph> ExecutionTraceReader::finish() {
+Result<run::WorkGraph> ExecutionTraceReader::finish() {
   if (graph_.nodes.empty())
-    return base::input_error(
-        fmt::format("{}: \"nodes\" of the execution trace (schema {}) holds "
-                    "no node with a whole \"id\"",
-                    graph_.file, schema_));
+    return input_error(
+        "{}: \"nodes\" of the execution trace (schema {}) holds "
+        "no node with a whole \"id\"",
+        graph_.file, schema_);
   graph_.format = fmt::format("PyTorch execution trace {}", schema_);
   graph_.storages = storages_.count();
   graph_.storage_bytes = storages_.bytes();
@@ -258,7 +258,7 @@ base::Result<run::WorkGraph> ExecutionTraceReader::finish() {
 
 }  // namespace
 
-base::Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file) {
+Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file) {
   ExecutionTraceReader reader(file);
   const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
       source, file, [&](auto& document) { return reader.read(document); });

@@ -15,6 +15,6 @@ namespace ergometer::importer {
 /// what `record_param_comms` noted of them. `file` is what messages call it.
 ///
 /// Nodes without a whole id are counted and left out. Input error is: no valid JSON, no node.
-base::Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file);
+Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file);
 
 }  // namespace ergometer::importer

@@ -20,18 +20,18 @@ constexpr std::string_view kTopKey = "rocprofiler-sdk-tool";
 class RocprofReader {
  public:
   RocprofReader(ByteSource& source, const std::string& file) : cursor_(source, file), file_(file) {}
-  base::Result<std::vector<run::RankTrace>> read();
+  Result<std::vector<run::RankTrace>> read();
 
  private:
   using Element = simdjson::dom::element;
-  base::Result<void> read_process();
-  base::Result<void> read_member(const std::string& key, RocprofProcess& process);
-  base::Result<void> read_sections(RocprofProcess& process);
-  base::Result<void> read_section(const std::string& name, RocprofProcess& process);
-  base::Result<void> read_strings(RocprofProcess& process);
+  Result<void> read_process();
+  Result<void> read_member(const std::string& key, RocprofProcess& process);
+  Result<void> read_sections(RocprofProcess& process);
+  Result<void> read_section(const std::string& name, RocprofProcess& process);
+  Result<void> read_strings(RocprofProcess& process);
   /// Calls `take` with each element of the list at hand that JSON allows.
-  base::Result<void> each(const std::function<void(Element)>& take);
-  base::Result<void> read_whole(const std::function<void(Element)>& take);
+  Result<void> each(const std::function<void(Element)>& take);
+  Result<void> read_whole(const std::function<void(Element)>& take);
   void keep(RocprofProcess& process);
 
   JsonCursor cursor_;
@@ -53,7 +53,7 @@ std::string text_at(simdjson::dom::element object, const char* key) {
   return object[key].get(text) == simdjson::SUCCESS ? std::string(text) : std::string();
 }
 
-base::Result<void> RocprofReader::read_whole(const std::function<void(Element)>& take) {
+Result<void> RocprofReader::read_whole(const std::function<void(Element)>& take) {
   ERGOMETER_ASSIGN(const auto text, cursor_.value());
   Element element;
   if (text && parser_.parse(text->data(), text->size()).get(element) == simdjson::SUCCESS) {
@@ -64,7 +64,7 @@ base::Result<void> RocprofReader::read_whole(const std::function<void(Element)>&
   return {};
 }
 
-base::Result<void> RocprofReader::each(const std::function<void(Element)>& take) {
+Result<void> RocprofReader::each(const std::function<void(Element)>& take) {
   ERGOMETER_ASSIGN(const bool list, cursor_.enter('['));
   if (!list) return cursor_.skip();
   for (;;) {
@@ -104,7 +104,7 @@ void read_operations(simdjson::dom::element element, RocprofProcess& process) {
   }
 }
 
-base::Result<void> RocprofReader::read_strings(RocprofProcess& process) {
+Result<void> RocprofReader::read_strings(RocprofProcess& process) {
   ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
   if (!object) return cursor_.skip();
   std::string key;
@@ -124,7 +124,7 @@ base::Result<void> RocprofReader::read_strings(RocprofProcess& process) {
   }
 }
 
-base::Result<void> RocprofReader::read_section(const std::string& name, RocprofProcess& process) {
+Result<void> RocprofReader::read_section(const std::string& name, RocprofProcess& process) {
   ERGOMETER_ASSIGN(const bool list, cursor_.enter('['));
   if (!list) return cursor_.skip();
   for (;;) {
@@ -140,7 +140,7 @@ base::Result<void> RocprofReader::read_section(const std::string& name, RocprofP
   }
 }
 
-base::Result<void> RocprofReader::read_sections(RocprofProcess& process) {
+Result<void> RocprofReader::read_sections(RocprofProcess& process) {
   ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
   if (!object) return cursor_.skip();
   std::string name;
@@ -151,7 +151,7 @@ base::Result<void> RocprofReader::read_sections(RocprofProcess& process) {
   }
 }
 
-base::Result<void> RocprofReader::read_member(const std::string& key, RocprofProcess& process) {
+Result<void> RocprofReader::read_member(const std::string& key, RocprofProcess& process) {
   if (key == "metadata")
     return read_whole([&](Element element) { process.pid = number_at(element, "/pid"); });
   if (key == "agents") return each([&](Element element) { read_agent(element, process); });
@@ -161,7 +161,7 @@ base::Result<void> RocprofReader::read_member(const std::string& key, RocprofPro
   return cursor_.skip();
 }
 
-base::Result<void> RocprofReader::read_process() {
+Result<void> RocprofReader::read_process() {
   ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
   if (!object) return cursor_.skip();
   RocprofProcess process;
@@ -183,7 +183,7 @@ void RocprofReader::keep(RocprofProcess& process) {
   }
 }
 
-base::Result<std::vector<run::RankTrace>> RocprofReader::read() {
+Result<std::vector<run::RankTrace>> RocprofReader::read() {
   ERGOMETER_TRY(cursor_.enter('{'));
   std::string key;
   for (;;) {
@@ -202,8 +202,7 @@ base::Result<std::vector<run::RankTrace>> RocprofReader::read() {
     }
   }
   if (!any_process_)
-    return base::input_error(
-        fmt::format("{}: \"{}\": found no process, allowed: a list of them", file_, kTopKey));
+    return input_error("{}: \"{}\": found no process, allowed: a list of them", file_, kTopKey);
   // A result without GPU events is a trace without events, as it is in other formats.
   if (traces_.empty()) traces_.emplace_back();
   if (traces_.size() == 1) {
@@ -225,8 +224,7 @@ bool is_rocprof(std::string_view head) {
          head.substr(quote + 1).starts_with(kTopKey);
 }
 
-base::Result<std::vector<run::RankTrace>> read_rocprof(ByteSource& source,
-                                                       const std::string& file) {
+Result<std::vector<run::RankTrace>> read_rocprof(ByteSource& source, const std::string& file) {
   return RocprofReader(source, file).read();
 }
 

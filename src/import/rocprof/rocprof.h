@@ -25,6 +25,6 @@ bool is_rocprof(std::string_view head);
 ///
 /// Records that lack what they need are counted by reason. A file that ends in the middle gives
 /// what it holds. An input error: text that is no JSON.
-base::Result<std::vector<run::RankTrace>> read_rocprof(ByteSource& source, const std::string& file);
+Result<std::vector<run::RankTrace>> read_rocprof(ByteSource& source, const std::string& file);
 
 }  // namespace ergometer::importer

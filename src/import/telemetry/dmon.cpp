@@ -110,19 +110,19 @@ bool is_units(std::string_view line) {
 class DmonReader {
  public:
   explicit DmonReader(LogBuilder& log) : options_(log.options()), log_(log) {}
-  base::Result<void> read(std::string_view text);
+  Result<void> read(std::string_view text);
 
  private:
   void begin(std::string_view head);
-  base::Result<void> read_row(std::string_view line, int64_t number);
-  base::Result<void> read_value(std::string_view word, int64_t line, std::string_view title,
-                                int64_t time_ns, size_t device);
-  base::Result<int64_t> time_of(int64_t line, int64_t gpu);
-  base::Result<int64_t> clock_time(int64_t line);
+  Result<void> read_row(std::string_view line, int64_t number);
+  Result<void> read_value(std::string_view word, int64_t line, std::string_view title,
+                          int64_t time_ns, size_t device);
+  Result<int64_t> time_of(int64_t line, int64_t gpu);
+  Result<int64_t> clock_time(int64_t line);
   tl::unexpected<base::Error> error(int64_t line, std::string_view title, std::string_view found,
                                     std::string_view allowed) const {
-    return base::input_error(fmt::format("{}:{}: column '{}': found '{}', allowed: {}", log_.file(),
-                                         line, title, found, allowed));
+    return input_error("{}:{}: column '{}': found '{}', allowed: {}", log_.file(), line, title,
+                       found, allowed);
   }
   std::optional<size_t> column(std::string_view title) const {
     const auto at = std::ranges::find(titles_, title);
@@ -151,7 +151,7 @@ void DmonReader::begin(std::string_view head) {
 }
 
 /// "20240229" and "14:05:12"; a time without a date counts from 1970 on, day after day.
-base::Result<int64_t> DmonReader::clock_time(int64_t line) {
+Result<int64_t> DmonReader::clock_time(int64_t line) {
   const size_t at = *column("Time");
   const auto date = column("Date");
   std::string text = "1970-01-01";
@@ -173,7 +173,7 @@ base::Result<int64_t> DmonReader::clock_time(int64_t line) {
 }
 
 /// A GPU that comes again begins the next round, a period later.
-base::Result<int64_t> DmonReader::time_of(int64_t line, int64_t gpu) {
+Result<int64_t> DmonReader::time_of(int64_t line, int64_t gpu) {
   if (column("Time")) return clock_time(line);
   if (!in_round_.insert(gpu).second) {
     ++round_;
@@ -183,8 +183,8 @@ base::Result<int64_t> DmonReader::time_of(int64_t line, int64_t gpu) {
       std::llround(static_cast<double>(round_) * options_.sample_period_s * 1e9));
 }
 
-base::Result<void> DmonReader::read_value(std::string_view word, int64_t line,
-                                          std::string_view title, int64_t time_ns, size_t device) {
+Result<void> DmonReader::read_value(std::string_view word, int64_t line, std::string_view title,
+                                    int64_t time_ns, size_t device) {
   const DmonColumn* known = known_column(title);
   if (known == nullptr) {
     log_.drop(fmt::format("column '{}' is not used", title));
@@ -212,7 +212,7 @@ base::Result<void> DmonReader::read_value(std::string_view word, int64_t line,
   return {};
 }
 
-base::Result<void> DmonReader::read_row(std::string_view line, int64_t number) {
+Result<void> DmonReader::read_row(std::string_view line, int64_t number) {
   split_words(line, words_);
   if (entities_) {
     if (words_.size() >= 2 && words_.front() != "GPU") {
@@ -222,8 +222,8 @@ base::Result<void> DmonReader::read_row(std::string_view line, int64_t number) {
     if (!words_.empty()) words_.erase(words_.begin());
   }
   if (words_.size() != titles_.size())
-    return base::input_error(fmt::format("{}:{}: found {} columns, allowed: {}, as in the head",
-                                         log_.file(), number, words_.size(), titles_.size()));
+    return input_error("{}:{}: found {} columns, allowed: {}, as in the head", log_.file(), number,
+                       words_.size(), titles_.size());
   const size_t at = entities_ ? 0 : *column("gpu");
   constexpr int64_t kMostIndex = 1 << 16;
   const auto gpu = whole_number(words_[at]);
@@ -240,7 +240,7 @@ base::Result<void> DmonReader::read_row(std::string_view line, int64_t number) {
   return {};
 }
 
-base::Result<void> DmonReader::read(std::string_view text) {
+Result<void> DmonReader::read(std::string_view text) {
   bool timed = true, dated = true;
   int64_t head_line = 0;
   for (Lines lines(text); lines.next();) {
@@ -262,20 +262,20 @@ base::Result<void> DmonReader::read(std::string_view text) {
     log_.drop("a row that is cut off at the end of the file");
   }
   if (rows_ == 0)
-    return base::input_error(fmt::format("{}:{}: found a head, allowed: a head and rows below it",
-                                         log_.file(), head_line));
+    return input_error("{}:{}: found a head, allowed: a head and rows below it", log_.file(),
+                       head_line);
   if (!timed)
     log_.note(
-        fmt::format("{}: no column says when a row was read: rows of a GPU are taken {:g} s "
-                    "apart, {}, the first at 0 s",
-                    log_.file(), options_.sample_period_s,
-                    options_.sample_period_said ? "as --sample-period says"
-                                                : "dmon's default (else: --sample-period)"));
+        "{}: no column says when a row was read: rows of a GPU are taken {:g} s "
+        "apart, {}, the first at 0 s",
+        log_.file(), options_.sample_period_s,
+        options_.sample_period_said ? "as --sample-period says"
+                                    : "dmon's default (else: --sample-period)");
   else if (!dated)
     log_.note(
-        fmt::format("{}: says the time of day and no date (dmon -o DT does): days are "
-                    "counted from 1970-01-01 on",
-                    log_.file()));
+        "{}: says the time of day and no date (dmon -o DT does): days are "
+        "counted from 1970-01-01 on",
+        log_.file());
   return {};
 }
 
@@ -289,7 +289,7 @@ bool is_dmon(std::string_view text) {
   return false;
 }
 
-base::Result<void> read_dmon(std::string_view text, LogBuilder& log) {
+Result<void> read_dmon(std::string_view text, LogBuilder& log) {
   return DmonReader(log).read(text);
 }
 

@@ -167,8 +167,7 @@ bool ExportedSamples::is_of_board(size_t device, run::Metric metric, std::string
 void ExportedSamples::finish() {
   for (const auto& [name, count] : unknown_) log_.drop(name + " is no telemetry of a GPU", count);
   if (untimed_ > 0)
-    log_.note(
-        fmt::format("{}: samples without a time; nothing can be said over time", log_.file()));
+    log_.note("{}: samples without a time; nothing can be said over time", log_.file());
 }
 
 }  // namespace ergometer::importer

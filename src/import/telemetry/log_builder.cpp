@@ -121,10 +121,10 @@ void LogBuilder::note_jump(const run::Device& device, const run::Series& series)
   }
   if (jumps != 1 || back_ns < kJitter) return;
   note(
-      fmt::format("{}: times jump back once, by {} s: a clock that was set back, or a recording "
-                  "behind a later one; where both hold readings of a time, they are mixed and the "
-                  "time counts once",
-                  device.file, base::format_count(back_ns / kSecond)));
+      "{}: times jump back once, by {} s: a clock that was set back, or a recording "
+      "behind a later one; where both hold readings of a time, they are mixed and the "
+      "time counts once",
+      device.file, base::format_count(back_ns / kSecond));
 }
 
 void LogBuilder::sort_samples() {
@@ -136,8 +136,8 @@ void LogBuilder::sort_samples() {
       if (std::ranges::is_sorted(series.samples, earlier)) continue;
       note_jump(device, series);
       std::ranges::stable_sort(series.samples, earlier);
-      note(fmt::format("{}: readings of {} are not in order of time; they are sorted", device.file,
-                       run::metric_info(series.metric).name));
+      note("{}: readings of {} are not in order of time; they are sorted", device.file,
+           run::metric_info(series.metric).name);
     }
     std::ranges::sort(device.series,
                       [](const auto& a, const auto& b) { return a.metric < b.metric; });
@@ -172,7 +172,7 @@ void LogBuilder::set_links(size_t device, run::Metric metric, int64_t links) {
     if (series.metric == metric) series.links = links;
 }
 
-base::Result<std::string> LogBuilder::text_beside(const std::string& path) const {
+Result<std::string> LogBuilder::text_beside(const std::string& path) const {
   constexpr size_t kMostBytes = 4096;
   const auto at = beside_.find(path);
   return at == beside_.end() ? base::read_file(path, kMostBytes) : at->second;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <map>
 #include <string>
 #include <string_view>
@@ -26,7 +27,7 @@ class LogBuilder {
 
   /// What a file beside a recording says: one of an archive, whose texts are added, or of a folder.
   void add_beside(std::map<std::string, std::string> texts) { beside_.merge(texts); }
-  base::Result<std::string> text_beside(const std::string& path) const;
+  Result<std::string> text_beside(const std::string& path) const;
 
   /// The device that `id` names on `host`; made when it is new. The reference holds until the next
   /// call.
@@ -38,6 +39,11 @@ class LogBuilder {
   void add(size_t device, run::Metric metric, int64_t time_ns, double value, bool partial = false);
   void drop(std::string_view reason, int64_t count = 1);
   void note(std::string text);
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void note(fmt::format_string<Parts...> form, Parts&&... parts) {
+    note(fmt::format(form, std::forward<Parts>(parts)...));
+  }
   /// Nodes' logs that are equal to the last byte are one meter, copied: notes it of this file.
   void note_twin(std::string_view text);
   /// A log that is known as a whole: a device of a rank that is known already stays another.

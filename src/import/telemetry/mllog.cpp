@@ -36,14 +36,14 @@ constexpr std::array kPhases = std::to_array<PhaseKey>({
 class MlLogReader {
  public:
   explicit MlLogReader(LogBuilder& log) : log_(log) {}
-  base::Result<void> read(std::string_view text);
+  Result<void> read(std::string_view text);
 
  private:
   bool parse(std::string_view json, LoggedEvent& event);
-  base::Result<void> take(const LoggedEvent& event, int64_t line);
+  Result<void> take(const LoggedEvent& event, int64_t line);
   void take_phase(const LoggedEvent& event);
   void take_job(const LoggedEvent& event);
-  base::Result<void> take_power(const LoggedEvent& event, int64_t line);
+  Result<void> take_power(const LoggedEvent& event, int64_t line);
   size_t node();
   std::string text_of(const dom::element& from, std::string_view key) const;
 
@@ -94,13 +94,12 @@ size_t MlLogReader::node() {
   return number;
 }
 
-base::Result<void> MlLogReader::take_power(const LoggedEvent& event, int64_t line) {
+Result<void> MlLogReader::take_power(const LoggedEvent& event, int64_t line) {
   double watts = 0;
   const bool is_number = event.has_value && event.value.get(watts) == simdjson::SUCCESS;
   if (!is_number)
-    return base::input_error(
-        fmt::format("{}:{}: {}: found '{}', allowed: a number of watts", log_.file(), line,
-                    event.key, event.has_value ? simdjson::minify(event.value) : "nothing"));
+    return input_error("{}:{}: {}: found '{}', allowed: a number of watts", log_.file(), line,
+                       event.key, event.has_value ? simdjson::minify(event.value) : "nothing");
   if (event.key == "conversion_eff") {
     efficiency_ = watts;
     if (event.has_metadata) measured_ = text_of(event.metadata, "measurement_type");
@@ -150,7 +149,7 @@ void MlLogReader::take_job(const LoggedEvent& event) {
     training_.samples_per_s.push_back(value);
 }
 
-base::Result<void> MlLogReader::take(const LoggedEvent& event, int64_t line) {
+Result<void> MlLogReader::take(const LoggedEvent& event, int64_t line) {
   if (event.key == "power_reading" || event.key == "interconnect_power_est" ||
       event.key == "conversion_eff")
     return take_power(event, line);
@@ -159,7 +158,7 @@ base::Result<void> MlLogReader::take(const LoggedEvent& event, int64_t line) {
   return {};
 }
 
-base::Result<void> MlLogReader::read(std::string_view text) {
+Result<void> MlLogReader::read(std::string_view text) {
   for (Lines lines(text); lines.next();) {
     const size_t mark = lines.line().find(kMark);
     if (mark == std::string_view::npos) continue;
@@ -173,11 +172,10 @@ base::Result<void> MlLogReader::read(std::string_view text) {
   }
   if (any_readings_ && measured_ == "DC" && efficiency_ > 0 && efficiency_ <= 1) {
     log_.device_at(node()).conversion_efficiency = efficiency_;
-    log_.note(fmt::format("{}: DC readings, divided by the stated efficiency {}", log_.file(),
-                          efficiency_));
+    log_.note("{}: DC readings, divided by the stated efficiency {}", log_.file(), efficiency_);
   } else if (any_readings_ && efficiency_ > 0) {
-    log_.note(fmt::format("{}: conversion_eff {} is stated and not applied: the readings are {}",
-                          log_.file(), efficiency_, measured_.empty() ? "AC" : measured_));
+    log_.note("{}: conversion_eff {} is stated and not applied: the readings are {}", log_.file(),
+              efficiency_, measured_.empty() ? "AC" : measured_);
   }
   auto& phases = training_.phases;
   int64_t open = 0;
@@ -200,7 +198,7 @@ bool is_mllog(std::string_view text) {
   return text.find(fmt::format("{} {{", kMark)) != std::string_view::npos;
 }
 
-base::Result<void> read_mllog(std::string_view text, LogBuilder& log) {
+Result<void> read_mllog(std::string_view text, LogBuilder& log) {
   log.note_twin(text);
   return MlLogReader(log).read(text);
 }

@@ -129,12 +129,12 @@ bool is_nccl_inspector(std::string_view head) {
          head.find("\"header\"") != std::string_view::npos;
 }
 
-base::Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log) {
+Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log) {
   const simdjson::padded_string padded(text);
   simdjson::dom::parser parser;
   simdjson::dom::document_stream documents;
   const auto wrong = [&](size_t at, std::string_view what) {
-    return base::input_error(fmt::format("{}:{}: {}", log.file(), line_at(text, at), what));
+    return input_error("{}:{}: {}", log.file(), line_at(text, at), what);
   };
   constexpr size_t kBatch = size_t{1} << 20;  // a document has some hundreds of bytes
   if (const auto error = parser.parse_many(padded, kBatch).get(documents);

@@ -51,7 +51,7 @@ std::string program_in(std::string_view text) {
 class NcclTestsReader {
  public:
   explicit NcclTestsReader(LogBuilder& log) : log_(log) {}
-  base::Result<void> read(std::string_view text);
+  Result<void> read(std::string_view text);
 
  private:
   std::string_view without_prefix(std::string_view line) const {
@@ -59,9 +59,9 @@ class NcclTestsReader {
   }
   void read_comment(std::string_view line);
   void begin_table(std::string_view line, std::vector<std::string_view> titles);
-  base::Result<void> read_row(const std::vector<std::string_view>& words, int64_t line);
-  base::Result<void> read_half(const std::vector<std::string_view>& words, size_t at, double bytes,
-                               const char* variant, int64_t line);
+  Result<void> read_row(const std::vector<std::string_view>& words, int64_t line);
+  Result<void> read_half(const std::vector<std::string_view>& words, size_t at, double bytes,
+                         const char* variant, int64_t line);
 
   LogBuilder& log_;
   std::string_view prefix_;
@@ -101,8 +101,8 @@ void NcclTestsReader::begin_table(std::string_view line, std::vector<std::string
   log_.log().collectives.push_back(std::move(log));
 }
 
-base::Result<void> NcclTestsReader::read_half(const std::vector<std::string_view>& words, size_t at,
-                                              double bytes, const char* variant, int64_t line) {
+Result<void> NcclTestsReader::read_half(const std::vector<std::string_view>& words, size_t at,
+                                        double bytes, const char* variant, int64_t line) {
   const Cell time = read_cell(words[at]), algorithm = read_cell(words[at + 1]),
              bus = read_cell(words[at + 2]);
   if (time.kind == Cell::Kind::kMissing) {
@@ -116,9 +116,8 @@ base::Result<void> NcclTestsReader::read_half(const std::vector<std::string_view
         cell.value < kMost)
       continue;
     constexpr std::array kTitles = {kTimeTitle, kAlgorithmTitle, kBusTitle};
-    return base::input_error(
-        fmt::format("{}:{}: column '{}', {}: found '{}', allowed: a number from 0, or N/A",
-                    log_.file(), line, kTitles[i], variant, words[at + i]));
+    return input_error("{}:{}: column '{}', {}: found '{}', allowed: a number from 0, or N/A",
+                       log_.file(), line, kTitles[i], variant, words[at + i]);
   }
   const auto wrong = whole_number(words[at + 3]);
   if (wrong && *wrong > 0) ++wrong_;
@@ -128,17 +127,16 @@ base::Result<void> NcclTestsReader::read_half(const std::vector<std::string_view
   return {};
 }
 
-base::Result<void> NcclTestsReader::read_row(const std::vector<std::string_view>& words,
-                                             int64_t line) {
+Result<void> NcclTestsReader::read_row(const std::vector<std::string_view>& words, int64_t line) {
   constexpr size_t kFewestInFront = 3;  // size, count, type
   const size_t values = kHalf * halves_;
   if (words.size() > columns_ || words.size() < values + kFewestInFront)
-    return base::input_error(fmt::format("{}:{}: found {} columns, allowed: {}, as in the head",
-                                         log_.file(), line, words.size(), columns_));
+    return input_error("{}:{}: found {} columns, allowed: {}, as in the head", log_.file(), line,
+                       words.size(), columns_);
   const auto bytes = whole_number(words.front());
   if (!bytes || *bytes < 0)
-    return base::input_error(fmt::format("{}:{}: column 'size': found '{}', allowed: whole bytes",
-                                         log_.file(), line, words.front()));
+    return input_error("{}:{}: column 'size': found '{}', allowed: whole bytes", log_.file(), line,
+                       words.front());
   constexpr std::array kVariants = {"out-of-place", "in-place"};
   for (size_t half = 0; half < halves_; ++half)
     ERGOMETER_TRY(read_half(words, words.size() - values + half * kHalf,
@@ -147,7 +145,7 @@ base::Result<void> NcclTestsReader::read_row(const std::vector<std::string_view>
   return {};
 }
 
-base::Result<void> NcclTestsReader::read(std::string_view text) {
+Result<void> NcclTestsReader::read(std::string_view text) {
   program_ = program_in(text.substr(0, text.find(kAlgorithmTitle)));
   if (program_.empty()) program_ = program_in(log_.file());
   for (Lines lines(text); lines.next();) {
@@ -177,13 +175,13 @@ base::Result<void> NcclTestsReader::read(std::string_view text) {
     log_.drop("a row that is cut off at the end of the file");
   }
   if (rows_ == 0)
-    return base::input_error(fmt::format("{}:{}: found a head, allowed: a head and rows below it",
-                                         log_.file(), head_line_));
+    return input_error("{}:{}: found a head, allowed: a head and rows below it", log_.file(),
+                       head_line_);
   if (wrong_ > 0)
     log_.note(
-        fmt::format("{}: in {} of {} timings nccl-tests found wrong values: something is broken, "
-                    "however fast it is",
-                    log_.file(), wrong_, timings_));
+        "{}: in {} of {} timings nccl-tests found wrong values: something is broken, "
+        "however fast it is",
+        log_.file(), wrong_, timings_);
   return {};
 }
 
@@ -215,7 +213,7 @@ bool is_nccl_tests(std::string_view text) {
   return false;
 }
 
-base::Result<void> read_nccl_tests(std::string_view text, LogBuilder& log) {
+Result<void> read_nccl_tests(std::string_view text, LogBuilder& log) {
   return NcclTestsReader(log).read(text);
 }
 

@@ -20,7 +20,7 @@ struct Pair {
 };
 using Pairs = std::vector<Pair>;
 
-base::Result<Pairs> read_pairs(std::string_view text, LogBuilder& log) {
+Result<Pairs> read_pairs(std::string_view text, LogBuilder& log) {
   Pairs pairs;
   std::vector<std::string_view> cells;
   for (Lines lines(text); lines.next();) {
@@ -32,9 +32,8 @@ base::Result<Pairs> read_pairs(std::string_view text, LogBuilder& log) {
     } else if (lines.cut_off()) {
       log.drop("a row that is cut off at the end of the file");
     } else {
-      return base::input_error(
-          fmt::format("{}:{}: column {}: found '{}', allowed: unix_seconds,value", log.file(),
-                      lines.number(), cells.size() == 2 && time ? 2 : 1, trim(lines.line())));
+      return input_error("{}:{}: column {}: found '{}', allowed: unix_seconds,value", log.file(),
+                         lines.number(), cells.size() == 2 && time ? 2 : 1, trim(lines.line()));
     }
   }
   const auto failed = std::erase_if(pairs, [](const Pair& pair) { return pair.value == -1; });
@@ -76,13 +75,13 @@ void note_config(LogBuilder& log) {
   if (config.name.empty()) return;
   if (log.options().repair) {
     log.set_job(std::string(config.job_json));
-    log.note(fmt::format("{} is {}, as its configuration says; the artifact's figures call it {}",
-                         config.name, config.layout, config.labelled));
+    log.note("{} is {}, as its configuration says; the artifact's figures call it {}", config.name,
+             config.layout, config.labelled);
   } else {
     log.note(
-        fmt::format("{}: the artifact's figures call it {}, but its configuration says {} "
-                    "(--repair says so in the Run)",
-                    config.name, config.labelled, config.layout));
+        "{}: the artifact's figures call it {}, but its configuration says {} "
+        "(--repair says so in the Run)",
+        config.name, config.labelled, config.layout);
   }
 }
 
@@ -180,7 +179,7 @@ bool is_pair_list(std::string_view text) {
   return cells.size() == 2 && time_to_ns(cells[0]) && number(cells[0]) && number(cells[1]);
 }
 
-base::Result<void> read_pair_list(std::string_view text, LogBuilder& log) {
+Result<void> read_pair_list(std::string_view text, LogBuilder& log) {
   ERGOMETER_ASSIGN(Pairs pairs, read_pairs(text, log));
   note_config(log);
   const CharllmGpuFile gpu = charllm_gpu_file(log.file());

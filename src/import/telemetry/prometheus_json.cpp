@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <simdjson.h>
 
 #include "import/telemetry/readers.h"
@@ -143,7 +142,7 @@ bool is_prometheus_json(std::string_view head) {
          dense.starts_with("[{\"metric\":{") || dense.starts_with("{\"metric\":{");
 }
 
-base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log) {
+Result<void> read_prometheus_json(std::string_view text, LogBuilder& log) {
   const simdjson::padded_string padded(text);
   ondemand::parser parser;
   ondemand::document document;
@@ -151,10 +150,10 @@ base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log) 
   auto error = parser.iterate(padded).get(document);
   if (error == simdjson::SUCCESS) error = reader.read(document);
   if (error != simdjson::SUCCESS)
-    return base::input_error(
-        fmt::format("{}: found JSON that breaks off or is malformed ({}), allowed: Prometheus' "
-                    "answer to a query",
-                    log.file(), simdjson::error_message(error)));
+    return input_error(
+        "{}: found JSON that breaks off or is malformed ({}), allowed: Prometheus' "
+        "answer to a query",
+        log.file(), simdjson::error_message(error));
   reader.finish();
   return {};
 }

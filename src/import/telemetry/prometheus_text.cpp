@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <cmath>
 
@@ -96,7 +95,7 @@ bool is_prometheus_text(std::string_view text) {
   return parse(lines.line(), line) && !(line.name[0] >= '0' && line.name[0] <= '9');
 }
 
-base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) {
+Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) {
   ExportedSamples samples(log);
   // OpenMetrics ends with # EOF and states seconds, the older format milliseconds.
   const std::string_view end = trim(text.substr(text.size() - std::min<size_t>(text.size(), 16)));
@@ -111,9 +110,8 @@ base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) 
         continue;
       }
       if (samples.taken() == 0 && ++bad > 0)
-        return base::input_error(
-            fmt::format("{}:{}: found '{}', allowed: NAME{{LABEL=\"TEXT\",...}} VALUE [TIME]",
-                        log.file(), lines.number(), trim(lines.line()).substr(0, 80)));
+        return input_error("{}:{}: found '{}', allowed: NAME{{LABEL=\"TEXT\",...}} VALUE [TIME]",
+                           log.file(), lines.number(), trim(lines.line()).substr(0, 80));
       log.drop("a line that is no sample");
       continue;
     }

@@ -17,68 +17,68 @@ namespace ergometer::importer {
 bool is_sensor_table(std::string_view text);
 /// A row with a time where the header should be.
 bool is_headerless_table(std::string_view text);
-base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
+Result<void> read_sensor_table(std::string_view text, LogBuilder& log);
 
 /// Zeus's windows with each GPU's energy, and tables of time and power by power limit.
 bool is_zeus_table(std::string_view text);
-base::Result<void> read_zeus_table(std::string_view text, LogBuilder& log);
+Result<void> read_zeus_table(std::string_view text, LogBuilder& log);
 
 /// CharLLM-PPT's files: `unix_seconds,value` without a header; the name says what it is
 /// (charllm_name.h).
 bool is_pair_list(std::string_view text);
-base::Result<void> read_pair_list(std::string_view text, LogBuilder& log);
+Result<void> read_pair_list(std::string_view text, LogBuilder& log);
 
 /// MLPerf's logs: node power, and the training log beside it.
 bool is_mllog(std::string_view text);
-base::Result<void> read_mllog(std::string_view text, LogBuilder& log);
+Result<void> read_mllog(std::string_view text, LogBuilder& log);
 
 /// What Trainer's scripts leave of a run (all_results.json, train_results.json): the same mean.
 bool is_trainer_results(std::string_view text);
-base::Result<void> read_trainer_results(std::string_view text, LogBuilder& log);
+Result<void> read_trainer_results(std::string_view text, LogBuilder& log);
 
 /// What a training program prints: steps and how long each took (step_lines.h).
 bool is_step_log(std::string_view text);
-base::Result<void> read_step_log(std::string_view text, LogBuilder& log);
+Result<void> read_step_log(std::string_view text, LogBuilder& log);
 
 /// TensorBoard's event files: steps by their scalars.
 bool is_event_file(std::string_view bytes);
-base::Result<void> read_event_file(std::string_view bytes, LogBuilder& log);
+Result<void> read_event_file(std::string_view bytes, LogBuilder& log);
 
 /// Weights & Biases' history of a run, as its API gives it: CSV, a JSON list, a JSON object a line.
 /// Steps by their metrics.
 bool is_wandb_history(std::string_view text);
-base::Result<void> read_wandb_history(std::string_view text, LogBuilder& log);
+Result<void> read_wandb_history(std::string_view text, LogBuilder& log);
 
 /// What Hugging Face's Trainer leaves of a run (trainer_state.json): the mean of all its steps.
 bool is_trainer_state(std::string_view text);
-base::Result<void> read_trainer_state(std::string_view text, LogBuilder& log);
+Result<void> read_trainer_state(std::string_view text, LogBuilder& log);
 
 /// What nvidia-smi dmon and dcgmi dmon print, as text or CSV.
 bool is_dmon(std::string_view text);
-base::Result<void> read_dmon(std::string_view text, LogBuilder& log);
+Result<void> read_dmon(std::string_view text, LogBuilder& log);
 
 /// What nccl-tests print: their table of sizes, times and bandwidths.
 bool is_nccl_tests(std::string_view text);
-base::Result<void> read_nccl_tests(std::string_view text, LogBuilder& log);
+Result<void> read_nccl_tests(std::string_view text, LogBuilder& log);
 /// The table's columns, of the line that heads it; none of any other line.
 std::vector<std::string_view> nccl_tests_head(std::string_view line);
 
 /// What NCCL's profiler plugin "inspector" dumps: JSON, a document a collective and rank.
 bool is_nccl_inspector(std::string_view head);
-base::Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log);
+Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log);
 
 /// Prometheus' text format and OpenMetrics: DCGM, omnistat, XPUTimer and others.
 bool is_prometheus_text(std::string_view first_lines);
-base::Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
+Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
 
 /// What Prometheus answers to a query, in JSON.
 bool is_prometheus_json(std::string_view head);
-base::Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
+Result<void> read_prometheus_json(std::string_view text, LogBuilder& log);
 
 /// Recordings of an external meter in binary; the time of their start stands in a file beside them.
 bool is_shunt_meter(std::string_view bytes);
 bool is_shunt_meter_start(std::string_view path);
-base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
+Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
 
 // Shared by them.
 

@@ -182,9 +182,9 @@ class TableReader {
   TableReader(Header header, std::string_view title, LogBuilder& log)
       : header_(std::move(header)), title_(title), log_(log), names_gpus_(names_gpus()) {}
 
-  base::Result<void> check_header() const;
-  base::Result<void> read_row(std::string_view line, int64_t number, bool cut_off);
-  base::Result<void> finish();
+  Result<void> check_header() const;
+  Result<void> read_row(std::string_view line, int64_t number, bool cut_off);
+  Result<void> finish();
 
  private:
   struct Value {
@@ -200,12 +200,10 @@ class TableReader {
   static constexpr size_t kNone = Header::kNone;
   tl::unexpected<base::Error> error(int64_t line, const Column& column, std::string_view found,
                                     std::string_view allowed) const;
-  base::Result<void> read_value(std::string_view cell, int64_t line, const Column& column,
-                                int64_t& bits);
+  Result<void> read_value(std::string_view cell, int64_t line, const Column& column, int64_t& bits);
   bool names_gpus() const;
-  base::Result<void> read_cells(int64_t line);
-  base::Result<void> read_place(std::string_view cell, int64_t line, const Column& column,
-                                Place& place);
+  Result<void> read_cells(int64_t line);
+  Result<void> read_place(std::string_view cell, int64_t line, const Column& column, Place& place);
   size_t loop_length() const;
   size_t device_of(const Place& place, size_t turn);
 
@@ -222,16 +220,16 @@ class TableReader {
 tl::unexpected<base::Error> TableReader::error(int64_t line, const Column& column,
                                                std::string_view found,
                                                std::string_view allowed) const {
-  return base::input_error(fmt::format("{}:{}: column '{}': found '{}', allowed: {}", log_.file(),
-                                       line, column.title, found, allowed));
+  return input_error("{}:{}: column '{}': found '{}', allowed: {}", log_.file(), line, column.title,
+                     found, allowed);
 }
 
-base::Result<void> TableReader::check_header() const {
+Result<void> TableReader::check_header() const {
   if (header_.time == Header::kNone)
-    return base::input_error(fmt::format(
+    return input_error(
         "{}:1: the table has no column of time (timestamp, time, time_ns); without it nothing can "
         "be said over time. nvidia-smi writes it with --query-gpu=timestamp,...",
-        log_.file()));
+        log_.file());
   return {};
 }
 
@@ -245,8 +243,8 @@ std::optional<int64_t> column_time(std::string_view cell, std::string_view unit)
   return time_to_ns(cell);
 }
 
-base::Result<void> TableReader::read_value(std::string_view cell, int64_t line,
-                                           const Column& column, int64_t& bits) {
+Result<void> TableReader::read_value(std::string_view cell, int64_t line, const Column& column,
+                                     int64_t& bits) {
   const Cell read = read_cell(cell);
   if (read.kind == Cell::Kind::kMissing) {
     log_.drop(fmt::format("{}: {}", column.title, cell.empty() ? "empty" : cell));
@@ -269,8 +267,8 @@ base::Result<void> TableReader::read_value(std::string_view cell, int64_t line,
   return {};
 }
 
-base::Result<void> TableReader::read_place(std::string_view cell, int64_t line,
-                                           const Column& column, Place& place) {
+Result<void> TableReader::read_place(std::string_view cell, int64_t line, const Column& column,
+                                     Place& place) {
   if (column.role == Role::kUuid && place.uuid.empty()) place.uuid = cell;
   if (column.role == Role::kName) place.name = cell;
   if (column.role == Role::kHost) place.host = cell;
@@ -282,7 +280,7 @@ base::Result<void> TableReader::read_place(std::string_view cell, int64_t line,
   return {};
 }
 
-base::Result<void> TableReader::read_cells(int64_t line) {
+Result<void> TableReader::read_cells(int64_t line) {
   const Column& time_column = header_.columns[header_.time];
   const std::string_view time_cell = cells_[header_.time];
   const auto time = column_time(time_cell, time_column.unit);
@@ -308,7 +306,7 @@ base::Result<void> TableReader::read_cells(int64_t line) {
   return {};
 }
 
-base::Result<void> TableReader::read_row(std::string_view line, int64_t number, bool cut_off) {
+Result<void> TableReader::read_row(std::string_view line, int64_t number, bool cut_off) {
   if (trim(line) == title_) {
     log_.drop("the header once more");
     return {};
@@ -319,10 +317,10 @@ base::Result<void> TableReader::read_row(std::string_view line, int64_t number, 
     log_.drop("a line of text between the rows");
     return {};
   }
-  base::Result<void> done;
+  Result<void> done;
   if (cells_.size() != columns) {
-    done = base::input_error(fmt::format("{}:{}: found {} cells, allowed: {}, as in the header",
-                                         log_.file(), number, cells_.size(), columns));
+    done = input_error("{}:{}: found {} cells, allowed: {}, as in the header", log_.file(), number,
+                       cells_.size(), columns);
   } else {
     done = read_cells(number);
   }
@@ -380,17 +378,15 @@ size_t TableReader::device_of(const Place& place, size_t turn) {
   return number;
 }
 
-base::Result<void> TableReader::finish() {
+Result<void> TableReader::finish() {
   if (rows_.empty())
-    return base::input_error(
-        fmt::format("{}:1: found a header, allowed: a header and rows below it", log_.file()));
+    return input_error("{}:1: found a header, allowed: a header and rows below it", log_.file());
   const bool by_column =
       std::ranges::any_of(values_, [](const Value& value) { return value.gpu >= 0; });
   const size_t length = names_gpus_ || by_column ? 1 : loop_length();
   if (length > 1)
-    log_.note(
-        fmt::format("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
-                    log_.file(), length, length));
+    log_.note("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
+              log_.file(), length, length);
   for (const Value& value : values_) {
     const Row& row = rows_[value.row];
     Place place;
@@ -426,7 +422,7 @@ bool is_sensor_table(std::string_view text) {
           (header.metrics && header.time != Header::kNone && !lines.cut_off()));
 }
 
-base::Result<void> read_sensor_table(std::string_view text, LogBuilder& log) {
+Result<void> read_sensor_table(std::string_view text, LogBuilder& log) {
   Lines lines(text);
   lines.next();
   TableReader table(read_header(lines.line()), trim(lines.line()), log);

@@ -61,18 +61,17 @@ std::string start_file(std::string_view path) {
 }
 
 /// When a recording begins, nanoseconds since 1970.
-base::Result<int64_t> start_of(const LogBuilder& log) {
+Result<int64_t> start_of(const LogBuilder& log) {
   const std::string file = start_file(log.file());
   const auto text = log.text_beside(file);
   if (!text)
-    return base::input_error(
-        fmt::format("{}: is a meter's recording; the time of its start must stand beside it: {}",
-                    log.file(), text.error().message));
+    return input_error("{}: is a meter's recording; the time of its start must stand beside it: {}",
+                       log.file(), text.error().message);
   const size_t end = text->find_last_not_of(" \r\n\t");
   const auto start = nanoseconds(trim(std::string_view(*text).substr(0, end + 1)));
   if (start && *start > 0) return *start;
-  return base::input_error(
-      fmt::format("{}:1: found '{}', allowed: microseconds since 1970", file, text->substr(0, 40)));
+  return input_error("{}:1: found '{}', allowed: microseconds since 1970", file,
+                     text->substr(0, 40));
 }
 
 }  // namespace
@@ -97,10 +96,10 @@ bool is_shunt_meter(std::string_view bytes) {
   return regular * 10 > static_cast<std::ptrdiff_t>(steps.size()) * 9;
 }
 
-base::Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log) {
+Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log) {
   if (bytes.size() % kShuntRecordBytes != 0)
-    return base::input_error(fmt::format("{}: found {} bytes, allowed: whole records of {}",
-                                         log.file(), bytes.size(), kShuntRecordBytes));
+    return input_error("{}: found {} bytes, allowed: whole records of {}", log.file(), bytes.size(),
+                       kShuntRecordBytes);
   ERGOMETER_ASSIGN(const int64_t start_ns, start_of(log));
   const size_t records = bytes.size() / kShuntRecordBytes;
   const std::array<bool, kInputs> used = used_inputs(bytes, records);

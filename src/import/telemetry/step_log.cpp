@@ -33,7 +33,7 @@ bool is_step_log(std::string_view text) {
   return found;
 }
 
-base::Result<void> read_step_log(std::string_view text, LogBuilder& log) {
+Result<void> read_step_log(std::string_view text, LogBuilder& log) {
   StepReader reader;
   run::TrainingLog training;
   for_each_line(text, [&](std::string_view line) {

@@ -16,14 +16,13 @@ class Table {
   Table(std::string_view text, const std::string& file) : lines_(text), file_(file) {
     if (lines_.next()) split_cells(lines_.line(), titles_);
   }
-  base::Result<bool> next(LogBuilder& log) {
+  Result<bool> next(LogBuilder& log) {
     while (lines_.next()) {
       split_cells(lines_.line(), cells_);
       if (cells_.size() == titles_.size()) return true;
       if (!lines_.cut_off())
-        return base::input_error(fmt::format("{}:{}: found {} cells, allowed: {}, as in the header",
-                                             file_, lines_.number(), cells_.size(),
-                                             titles_.size()));
+        return input_error("{}:{}: found {} cells, allowed: {}, as in the header", file_,
+                           lines_.number(), cells_.size(), titles_.size());
       log.drop("a row that is cut off at the end of the file");
     }
     return false;
@@ -40,11 +39,11 @@ class Table {
   }
   const std::vector<std::string_view>& titles() const { return titles_; }
   std::string_view cell(size_t column) const { return cells_[column]; }
-  base::Result<double> number_at(size_t column) const {
+  Result<double> number_at(size_t column) const {
     const auto value = number(cells_[column]);
     if (value && std::isfinite(*value) && *value >= 0 && *value < 1e15) return *value;
-    return base::input_error(fmt::format("{}:{}: column '{}': found '{}', allowed: a number from 0",
-                                         file_, lines_.number(), titles_[column], cells_[column]));
+    return input_error("{}:{}: column '{}': found '{}', allowed: a number from 0", file_,
+                       lines_.number(), titles_[column], cells_[column]);
   }
   int64_t line() const { return lines_.number(); }
 
@@ -63,7 +62,7 @@ int64_t energy_gpu(std::string_view title) {
   return static_cast<int64_t>(*index);
 }
 
-base::Result<void> read_windows(Table& table, LogBuilder& log) {
+Result<void> read_windows(Table& table, LogBuilder& log) {
   const size_t start = table.find("start_time"), name = table.find("window_name"),
                elapsed = table.find("elapsed_time");
   for (;;) {
@@ -74,10 +73,10 @@ base::Result<void> read_windows(Table& table, LogBuilder& log) {
     const auto begin = seconds_to_ns(table.cell(start)),
                length = seconds_to_ns(table.cell(elapsed));
     if (!begin || !length)
-      return base::input_error(
-          fmt::format("{}:{}: column 'start_time' or 'elapsed_time': found '{}' and '{}', allowed: "
-                      "seconds below 4e9",
-                      log.file(), table.line(), table.cell(start), table.cell(elapsed)));
+      return input_error(
+          "{}:{}: column 'start_time' or 'elapsed_time': found '{}' and '{}', allowed: "
+          "seconds below 4e9",
+          log.file(), table.line(), table.cell(start), table.cell(elapsed));
     for (size_t i = 0; i < table.titles().size(); ++i) {
       const int64_t gpu = energy_gpu(table.titles()[i]);
       if (gpu < 0) continue;
@@ -95,7 +94,7 @@ bool is_limit(std::string_view title) {
 }
 
 /// The row's highest limit: where GPUs have one each, that of the heaviest stage.
-base::Result<double> highest_limit(const Table& table) {
+Result<double> highest_limit(const Table& table) {
   double limit = 0;
   for (size_t i = 0; i < table.titles().size(); ++i) {
     if (!is_limit(table.titles()[i])) continue;
@@ -105,7 +104,7 @@ base::Result<double> highest_limit(const Table& table) {
   return limit;
 }
 
-base::Result<void> read_limits(Table& table, LogBuilder& log) {
+Result<void> read_limits(Table& table, LogBuilder& log) {
   const size_t time = table.find_first_of({"time_per_epoch", "time", "elapsed_time"}),
                energy = table.find_first_of({"energy", "energy_per_epoch"}),
                power = table.find("average_power");
@@ -157,7 +156,7 @@ bool is_zeus_table(std::string_view text) {
   return has_windows(table) || has_limits(table);
 }
 
-base::Result<void> read_zeus_table(std::string_view text, LogBuilder& log) {
+Result<void> read_zeus_table(std::string_view text, LogBuilder& log) {
   Table table(text, log.file());
   return has_windows(table) ? read_windows(table, log) : read_limits(table, log);
 }

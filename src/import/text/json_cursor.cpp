@@ -1,14 +1,12 @@
 #include "import/text/json_cursor.h"
 
-#include <fmt/format.h>
-
 #include "import/text/json_scan.h"
 #include "import/text/json_text.h"
 
 namespace ergometer::importer {
 
 /// The first character that is neither space nor `also`; 0 at the end, which is then noted.
-base::Result<char> JsonCursor::next_char(char also) {
+Result<char> JsonCursor::next_char(char also) {
   for (;;) {
     window_.consume(skip_space(window_.text(), 0, also));
     if (window_.size() > 0) return window_.text().front();
@@ -19,14 +17,14 @@ base::Result<char> JsonCursor::next_char(char also) {
   }
 }
 
-base::Result<bool> JsonCursor::enter(char bracket) {
+Result<bool> JsonCursor::enter(char bracket) {
   ERGOMETER_ASSIGN(const char c, next_char(' '));
   if (c != bracket || truncated_) return false;
   window_.consume(1);
   return true;
 }
 
-base::Result<bool> JsonCursor::next_item(char end) {
+Result<bool> JsonCursor::next_item(char end) {
   ERGOMETER_ASSIGN(const char c, next_char(','));
   if (truncated_) return false;
   if (c != end) return true;
@@ -34,33 +32,33 @@ base::Result<bool> JsonCursor::next_item(char end) {
   return false;
 }
 
-base::Result<bool> JsonCursor::next_element() {
+Result<bool> JsonCursor::next_element() {
   ERGOMETER_ASSIGN(const bool more, next_item(']'));
   if (more && window_.text().front() == '}')
-    return base::input_error(fmt::format("{}: byte {}: the end of a list is expected, found '}}'",
-                                         file_, window_.offset()));
+    return input_error("{}: byte {}: the end of a list is expected, found '}}'", file_,
+                       window_.offset());
   return more;
 }
 
-base::Result<bool> JsonCursor::next_key(std::string& key) {
+Result<bool> JsonCursor::next_key(std::string& key) {
   ERGOMETER_ASSIGN(const bool more, next_item('}'));
   if (!more) return false;
   if (window_.text().front() != '"')
-    return base::input_error(fmt::format("{}: byte {}: a key in quotes is expected, found {}",
-                                         file_, window_.offset(), shown(window_.text().front())));
+    return input_error("{}: byte {}: a key in quotes is expected, found {}", file_,
+                       window_.offset(), shown(window_.text().front()));
   ERGOMETER_ASSIGN(const auto text, value());
   if (!text) return false;
   key = unquoted(*text);
   ERGOMETER_ASSIGN(const char colon, next_char(' '));
   if (truncated_) return false;
   if (colon != ':')
-    return base::input_error(fmt::format("{}: byte {}: a colon is expected behind \"{}\", found {}",
-                                         file_, window_.offset(), key, shown(colon)));
+    return input_error("{}: byte {}: a colon is expected behind \"{}\", found {}", file_,
+                       window_.offset(), key, shown(colon));
   window_.consume(1);
   return true;
 }
 
-base::Result<std::optional<size_t>> JsonCursor::measure() {
+Result<std::optional<size_t>> JsonCursor::measure() {
   ERGOMETER_TRY(next_char(' '));
   ValueScan scan;
   size_t bytes = 0;
@@ -72,7 +70,7 @@ base::Result<std::optional<size_t>> JsonCursor::measure() {
   }
 }
 
-base::Result<std::optional<std::string_view>> JsonCursor::value() {
+Result<std::optional<std::string_view>> JsonCursor::value() {
   ERGOMETER_ASSIGN(const auto bytes, measure());
   if (!bytes) {
     ERGOMETER_TRY(skip());
@@ -83,7 +81,7 @@ base::Result<std::optional<std::string_view>> JsonCursor::value() {
   return text;
 }
 
-base::Result<void> JsonCursor::skip() {
+Result<void> JsonCursor::skip() {
   ValueScan scan;
   while (!scan.done() && !truncated_) {
     window_.consume(scan.scan(window_.text()));

@@ -22,20 +22,20 @@ class JsonCursor {
 
   /// Goes into the object ('{') or list ('[') at hand. False, and nothing is read, where something
   /// else stands.
-  base::Result<bool> enter(char bracket);
+  Result<bool> enter(char bracket);
   /// The next key of the object, false behind its last.
-  base::Result<bool> next_key(std::string& key);
+  Result<bool> next_key(std::string& key);
   /// Whether the list goes on, false behind its last element.
-  base::Result<bool> next_element();
+  Result<bool> next_element();
   /// Whether something stands before the bracket `end`, which is passed; commas are.
-  base::Result<bool> next_item(char end);
+  Result<bool> next_item(char end);
   /// The value at hand, until the next call; nothing where it is cut off or larger than 16 MiB,
   /// which passes over it. Behind it at least 64 bytes may be read.
-  base::Result<std::optional<std::string_view>> value();
+  Result<std::optional<std::string_view>> value();
   /// Bytes of the value at hand, all of which are in the window; nothing where it is cut off or
   /// larger than 16 MiB. It stays at hand.
-  base::Result<std::optional<size_t>> measure();
-  base::Result<void> skip();
+  Result<std::optional<size_t>> measure();
+  Result<void> skip();
   /// For who takes several values at once.
   Window& window() { return window_; }
 
@@ -44,7 +44,7 @@ class JsonCursor {
   size_t readable(std::string_view value) const { return value.size() + Window::kPadding / 2; }
 
  private:
-  base::Result<char> next_char(char also);
+  Result<char> next_char(char also);
 
   Window window_;
   const std::string& file_;

@@ -12,7 +12,7 @@ namespace ergometer::importer {
 /// Whatever simdjson refuses on the way is an input error with the line. The caller, who includes
 /// simdjson, names its parser and its exception.
 template <class Parser, class Failure, class Read>
-base::Result<void> walk_json(ByteSource& source, const std::string& file, Read read) {
+Result<void> walk_json(ByteSource& source, const std::string& file, Read read) {
   ERGOMETER_ASSIGN(const std::string text, whole_text(source, file));
   Parser parser;
   const size_t size = text.size() - kTextPadding;
@@ -22,7 +22,7 @@ base::Result<void> walk_json(ByteSource& source, const std::string& file, Read r
   auto& document = opened.value_unsafe();
   try {
     if constexpr (std::is_void_v<decltype(read(document))>)
-      return read(document), base::Result<void>();
+      return read(document), Result<void>();
     else
       return read(document);
   } catch (const Failure& failure) {

@@ -1,7 +1,5 @@
 #include "intake/config/accelerate.h"
 
-#include <fmt/format.h>
-
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
 #include "intake/config/trainer_arguments.h"
@@ -10,8 +8,6 @@
 
 namespace ergometer::intake {
 namespace {
-
-using base::Result;
 
 class AccelerateReader {
  public:
@@ -111,7 +107,7 @@ class AccelerateReader {
     ERGOMETER_ASSIGN(Reading other,
                      read_deepspeed_beside(file, read_.file(),
                                            read_.origin(prefix + "deepspeed_config_file").text));
-    read_.note(fmt::format("its DeepSpeed configuration is {}", file));
+    read_.note("its DeepSpeed configuration is {}", file);
     add_reading(read_.reading(), std::move(other));
     return {};
   }

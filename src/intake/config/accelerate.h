@@ -10,8 +10,8 @@ namespace ergometer::intake {
 
 /// The YAML that `accelerate config` writes: number of GPUs, precision, and DeepSpeed, FSDP, DDP or
 /// Megatron-LM with their settings.
-base::Result<Reading> parse_accelerate(const std::string& text, const std::string& file);
+Result<Reading> parse_accelerate(const std::string& text, const std::string& file);
 /// The same of values that stand in a file, on the command line or in the environment.
-base::Result<Reading> read_accelerate(const spec::FlatYaml& values, const std::string& file);
+Result<Reading> read_accelerate(const spec::FlatYaml& values, const std::string& file);
 
 }  // namespace ergometer::intake

@@ -1,7 +1,5 @@
 #include "intake/config/adapters.h"
 
-#include <fmt/format.h>
-
 #include "base/text.h"
 
 namespace ergometer::intake {
@@ -29,13 +27,14 @@ void read_lora(FlatReader& read, std::string_view rank, std::string_view targets
   std::string unknown;
   const auto words = spec::lora_targets(listed, unknown);
   if (!words)
-    return read.refuse(targets, fmt::format("linear layers of attention and feed-forward, which "
-                                            "\"{}\" is not known to be",
-                                            unknown));
+    return read.refuse(targets,
+                       "linear layers of attention and feed-forward, which "
+                       "\"{}\" is not known to be",
+                       unknown);
   read.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
 }
 
-base::Result<Reading> parse_peft(const std::string& text, const std::string& file) {
+Result<Reading> parse_peft(const std::string& text, const std::string& file) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values, flatten_json(text, file));
   FlatReader read(values, file, "peft");
   const std::string type = read.text("peft_type", "LORA");

@@ -12,7 +12,7 @@
 namespace ergometer::intake {
 
 /// PEFT's adapter_config.json: rank and target modules of LoRA.
-base::Result<Reading> parse_peft(const std::string& text, const std::string& file);
+Result<Reading> parse_peft(const std::string& text, const std::string& file);
 
 /// PEFT's default for most models: queries and values.
 constexpr const char* kPeftTargets = "q,v";

@@ -29,8 +29,8 @@ constexpr std::array kAxolotlNames = std::to_array<AxolotlName>({
 
 }  // namespace
 
-base::Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
-                                    const spec::FlatYaml& overrides) {
+Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
+                              const spec::FlatYaml& overrides) {
   ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
   for (const auto& [key, value] : overrides) values[key] = value;
   spec::FlatYaml trainer;
@@ -66,8 +66,7 @@ base::Result<Reading> parse_axolotl(const std::string& text, const std::string& 
   if (!adapter.empty() && adapter != "lora" && adapter != "qlora") {
     const spec::FlatValue& said = values.find("adapter")->second;
     const std::string where = said.from.empty() ? fmt::format("{}:{}", file, said.line) : said.from;
-    return base::input_error(
-        fmt::format("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter));
+    return input_error("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter);
   }
   // Its configuration alone switches FSDP on; a list of words beside it is the older way.
   const auto section = values.lower_bound("fsdp_config.");

@@ -10,7 +10,7 @@ namespace ergometer::intake {
 
 /// Axolotl's YAML: the Trainer's arguments under names of its own. `overrides` are options of its
 /// command line.
-base::Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
-                                    const spec::FlatYaml& overrides = {});
+Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
+                              const spec::FlatYaml& overrides = {});
 
 }  // namespace ergometer::intake

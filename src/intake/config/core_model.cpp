@@ -151,8 +151,8 @@ class CoreModelReader {
 
   void unknown(const std::string& target) {
     if (!target.empty())
-      read_.note(fmt::format("its model {} is not in the catalog; --model says which one is meant",
-                             target.substr(target.rfind('.') + 1)));
+      read_.note("its model {} is not in the catalog; --model says which one is meant",
+                 target.substr(target.rfind('.') + 1));
   }
 
   void inline_model(nlohmann::json model, const spec::CatalogEntry* known,

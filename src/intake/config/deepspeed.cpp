@@ -1,7 +1,5 @@
 #include "intake/config/deepspeed.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "base/file.h"
@@ -12,8 +10,6 @@
 
 namespace ergometer::intake {
 namespace {
-
-using base::Result;
 
 class DeepSpeedReader {
  public:
@@ -193,10 +189,10 @@ Result<Reading> read_deepspeed_beside(const std::string& path, const std::string
                                       const std::string& where) {
   const std::string file = file_beside(path, from);
   if (file.empty())
-    return base::input_error(
-        fmt::format("{}: names the DeepSpeed configuration \"{}\", which is neither beside {} nor "
-                    "here; without it the job would be another one",
-                    where, path, from));
+    return input_error(
+        "{}: names the DeepSpeed configuration \"{}\", which is neither beside {} nor "
+        "here; without it the job would be another one",
+        where, path, from);
   ERGOMETER_ASSIGN(const std::string text, base::read_file(file, spec::kLargestWritten));
   return parse_deepspeed(text, file);
 }

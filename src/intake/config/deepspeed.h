@@ -10,17 +10,17 @@ namespace ergometer::intake {
 
 /// A DeepSpeed configuration: batches, ZeRO, number formats, offloading, stages. What is "auto"
 /// stays open, for the Trainer's file says it.
-base::Result<Reading> parse_deepspeed(const std::string& text, const std::string& file);
+Result<Reading> parse_deepspeed(const std::string& text, const std::string& file);
 /// The same from values, for whoever holds such a configuration inside another file.
-base::Result<Reading> read_deepspeed(const spec::FlatYaml& values, const std::string& file);
+Result<Reading> read_deepspeed(const spec::FlatYaml& values, const std::string& file);
 
 /// What DeepSpeed does by default at a ZeRO stage, into a reading's defaults.
 void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& reading);
 
 /// "deepspeed: FILE" in the file `from`: beside it, or where the command runs; an error if there is
 /// none.
-base::Result<Reading> read_deepspeed_beside(const std::string& path, const std::string& from,
-                                            const std::string& where);
+Result<Reading> read_deepspeed_beside(const std::string& path, const std::string& from,
+                                      const std::string& where);
 
 /// The file that `path` in the file `from` means: beside it or where the command runs; empty if
 /// there is none.

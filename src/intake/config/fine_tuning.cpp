@@ -17,7 +17,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
 using Takes = FineTuningWord::Takes;
 
 std::string precision_of(std::string_view word) {
@@ -312,7 +311,7 @@ class FineTuningReader {
     if (batch % micro != 0) read_.refuse("batch_size", "a multiple of microbatch_size");
     const int64_t steps = read_.integer("accumulation_steps", 1).value_or(1);
     if (batch > spec::kMostRanks || steps > spec::kMostRanks)
-      return read_.refuse("batch_size", fmt::format("at most {}", spec::kMostRanks));
+      return read_.refuse("batch_size", "at most {}", spec::kMostRanks);
     read_.set("micro_batch_size", std::to_string(micro), "batch_size");
     read_.set("gradient_accumulation_steps", std::to_string(batch / micro * steps), "batch_size");
     if (three)

@@ -24,13 +24,12 @@ bool fine_tuning_switch(std::string_view word);
 
 /// A job from a framework's words by path. `command`: what is done ("finetune_lora"), as LitGPT's
 /// defaults depend on it; empty where only one thing can be.
-base::Result<Reading> read_fine_tuning(std::string_view framework, const spec::FlatYaml& words,
-                                       const std::string& file, std::string_view command = "");
+Result<Reading> read_fine_tuning(std::string_view framework, const spec::FlatYaml& words,
+                                 const std::string& file, std::string_view command = "");
 
 /// LitGPT's and NeMo AutoModel's YAML. `overrides` are words of the command line.
-base::Result<Reading> parse_fine_tuning(std::string_view framework, const std::string& text,
-                                        const std::string& file,
-                                        const spec::FlatYaml& overrides = {},
-                                        std::string_view command = "");
+Result<Reading> parse_fine_tuning(std::string_view framework, const std::string& text,
+                                  const std::string& file, const spec::FlatYaml& overrides = {},
+                                  std::string_view command = "");
 
 }  // namespace ergometer::intake

@@ -19,7 +19,7 @@ class FoundryReader {
   FoundryReader(const spec::FlatYaml& values, const std::string& file)
       : read_(values, file, "llm-foundry") {}
 
-  base::Result<Reading> read() {
+  Result<Reading> read() {
     read_model();
     read_sharding();
     read_batch();
@@ -157,8 +157,8 @@ class FoundryReader {
 
 }  // namespace
 
-base::Result<Reading> parse_foundry(const std::string& text, const std::string& file,
-                                    const spec::FlatYaml& overrides) {
+Result<Reading> parse_foundry(const std::string& text, const std::string& file,
+                              const spec::FlatYaml& overrides) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values,
                    spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
   return FoundryReader(values, file).read();

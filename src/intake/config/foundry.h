@@ -9,7 +9,7 @@
 namespace ergometer::intake {
 
 /// MosaicML's LLM Foundry YAML: MPT by its sizes, or a model of the Hub, over PyTorch's FSDP.
-base::Result<Reading> parse_foundry(const std::string& text, const std::string& file,
-                                    const spec::FlatYaml& overrides = {});
+Result<Reading> parse_foundry(const std::string& text, const std::string& file,
+                              const spec::FlatYaml& overrides = {});
 
 }  // namespace ergometer::intake

@@ -12,7 +12,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
 using ReadText = std::function<Result<std::string>(const std::string& path)>;
 
 /// An item of a list: the group it is of, none for a file of the same group, and the file's name.
@@ -112,8 +111,8 @@ class Composition {
     }
     if (name.empty() || name == "null" || name == "~") return {};
     if (name == "???")
-      return base::input_error(fmt::format("{}: defaults: {} is left to the command line ({}=NAME)",
-                                           path, item.group, item.group));
+      return input_error("{}: defaults: {} is left to the command line ({}=NAME)", path, item.group,
+                         item.group);
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();
     const bool whole = item.group.starts_with('/');
     const std::string group = whole ? item.group.substr(1) : item.group;
@@ -123,9 +122,8 @@ class Composition {
     auto text = read_(file.string());
     if (!text && item.optional) return {};
     if (!text || depth > kDeepest || ++files_ > kMostFiles)
-      return base::input_error(
-          fmt::format("{}: defaults: {}{}{} is {}, which is not here; put it beside the file", path,
-                      item.group, item.group.empty() ? "" : ": ", name, file.string()));
+      return input_error("{}: defaults: {}{}{} is {}, which is not here; put it beside the file",
+                         path, item.group, item.group.empty() ? "" : ": ", name, file.string());
     std::string under = group;
     std::ranges::replace(under, '/', '.');
     if (!item.package.empty()) under = item.package == "_global_" ? "" : item.package;
@@ -164,7 +162,7 @@ Result<spec::FlatYaml> hydra_defaults(const std::string& text, const std::string
     for (const std::string& group : composition.used) choices.erase(group);
     return std::move(composition.values);
   } catch (const YAML::Exception& error) {
-    return base::input_error(fmt::format("{}: defaults: not read: {}", path, error.msg));
+    return input_error("{}: defaults: not read: {}", path, error.msg);
   }
 }
 

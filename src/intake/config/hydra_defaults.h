@@ -16,9 +16,8 @@ using HydraChoices = std::map<std::string, std::string, std::less<>>;
 /// model/small.yaml beside it, whose keys lie under "model" unless `# @package` says where; a later
 /// file's keys count, the file's own at `_self_`, else last. `read` gives the text of a path. What
 /// of `choices` names a group is taken out. Empty where there is no such list.
-base::Result<spec::FlatYaml> hydra_defaults(
+Result<spec::FlatYaml> hydra_defaults(
     const std::string& text, const std::string& path,
-    const std::function<base::Result<std::string>(const std::string& path)>& read,
-    HydraChoices& choices);
+    const std::function<Result<std::string>(const std::string& path)>& read, HydraChoices& choices);
 
 }  // namespace ergometer::intake

@@ -32,7 +32,7 @@ class NanotronReader {
   NanotronReader(const spec::FlatYaml& values, const std::string& file)
       : read_(values, file, "nanotron") {}
 
-  base::Result<Reading> read() {
+  Result<Reading> read() {
     read_model();
     read_parallelism();
     read_tokens();
@@ -94,7 +94,7 @@ class NanotronReader {
     double product = 1;
     for (const int64_t factor : {tp, pp, cp, dp}) product *= static_cast<double>(factor);
     if (product > static_cast<double>(spec::kMostRanks))
-      return read_.refuse("parallelism.dp", fmt::format("at most {} GPUs", spec::kMostRanks));
+      return read_.refuse("parallelism.dp", "at most {} GPUs", spec::kMostRanks);
     read_.set("gpus", std::to_string(tp * pp * cp * dp), "parallelism.dp");
     const std::string mode = base::lower(read_.text("parallelism.tp_mode", "all_reduce"));
     if (mode != "all_reduce" && mode != "reduce_scatter")
@@ -147,7 +147,7 @@ class NanotronReader {
 
 }  // namespace
 
-base::Result<Reading> parse_nanotron(const std::string& text, const std::string& file) {
+Result<Reading> parse_nanotron(const std::string& text, const std::string& file) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
   return NanotronReader(values, file).read();
 }

@@ -18,8 +18,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
-
 /// Where the two generations of recipes keep what Megatron-Core takes.
 struct Places {
   std::string parallel, model, ddp, optimizer, tokenizer;

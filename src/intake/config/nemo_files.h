@@ -9,17 +9,17 @@
 namespace ergometer::intake {
 
 /// A NeMo 1 file, as `spec::parse_nemo` reads it, with what it leaves told apart.
-base::Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
-                                   const ScriptContext& context = {},
-                                   const spec::FlatYaml& overrides = {});
-base::Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file);
+Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
+                             const ScriptContext& context = {},
+                             const spec::FlatYaml& overrides = {});
+Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file);
 /// A recipe of NeMo 2 in YAML (trainer.strategy, model.config, data).
-base::Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,
-                                   const ScriptContext& context = {});
-base::Result<Reading> read_nemo_2(const spec::FlatYaml& values, const std::string& file);
-base::Result<Reading> read_megatron_bridge(const spec::FlatYaml& values, const std::string& file);
+Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,
+                             const ScriptContext& context = {});
+Result<Reading> read_nemo_2(const spec::FlatYaml& values, const std::string& file);
+Result<Reading> read_megatron_bridge(const spec::FlatYaml& values, const std::string& file);
 /// A recipe of Megatron-Bridge in YAML (model, train, ddp, mixed_precision, dataset).
-base::Result<Reading> parse_megatron_bridge(const std::string& text, const std::string& file,
-                                            const ScriptContext& context = {});
+Result<Reading> parse_megatron_bridge(const std::string& text, const std::string& file,
+                                      const ScriptContext& context = {});
 
 }  // namespace ergometer::intake

@@ -20,7 +20,7 @@ class NeoxReader {
   NeoxReader(const spec::FlatYaml& values, const std::string& file, bool flash)
       : read_(values, file, "gpt-neox"), flash_(flash) {}
 
-  base::Result<Reading> read() {
+  Result<Reading> read() {
     read_model();
     read_layout();
     read_batch();
@@ -49,8 +49,7 @@ class NeoxReader {
     for (const auto& [word, words] : {std::pair("llama3", 128256), std::pair("llama-3", 128256),
                                       std::pair("llama2", 32000), std::pair("llama-2", 32000)})
       if (base::contains(path, word)) {
-        read_.note(
-            fmt::format("the vocabulary of {} is taken to be that of {}: {}", file, word, words));
+        read_.note("the vocabulary of {} is taken to be that of {}: {}", file, word, words);
         return words;
       }
     read_.refuse("tokenizer_type",
@@ -86,8 +85,7 @@ class NeoxReader {
       const bool thirds = gated && mlp != "llama";
       inner = thirds ? std::max<int64_t>(1, *said / 3) : *said;
       if (thirds)
-        read_.note(fmt::format("of intermediate_size {} GPT-NeoX makes gated layers {} wide", *said,
-                               inner));
+        read_.note("of intermediate_size {} GPT-NeoX makes gated layers {} wide", *said, inner);
     } else if (gated)
       read_.not_modelled("hidden_size",
                          fmt::format("time: the inner width of a gated layer, which the file does "
@@ -219,7 +217,7 @@ std::string kinds_of_layers(const std::string& text, int first_line) {
 
 }  // namespace
 
-base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
+Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
   spec::FlatYaml values;
   std::string list;
   for (const NeoxFile& it : files) {
@@ -235,9 +233,9 @@ base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
   const std::string& file = files.front().file;
   for (const char* other : {"mamba", "rwkv", "sparse", "gmlp", "local"})
     if (base::contains(list, other))
-      return base::input_error(fmt::format(
+      return input_error(
           "{}: attention_config: layers of kind {} are not read; allowed: global, flash", file,
-          other));
+          other);
   return NeoxReader(values, file, base::contains(list, "flash")).read();
 }
 

@@ -14,6 +14,6 @@ struct NeoxFile {
 /// GPT-NeoX's YAML or JSON, with dashes or underscores: Megatron-LM's sizes beside DeepSpeed's
 /// keys. Several files are one configuration, of which the last word counts. Its experts, and
 /// layers other than attention, are refused.
-base::Result<Reading> parse_neox(const std::vector<NeoxFile>& files);
+Result<Reading> parse_neox(const std::vector<NeoxFile>& files);
 
 }  // namespace ergometer::intake

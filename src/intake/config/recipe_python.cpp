@@ -15,9 +15,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 /// "llama31_70b" is the hub's llama3.1-70b.
 const spec::CatalogEntry* model_of_recipe(std::string name) {
   for (const auto& [ours, theirs] : {std::pair("llama31", "llama3.1"),
@@ -192,9 +189,9 @@ Result<Reading> parse_recipe_python(const std::string& written, const std::strin
     return reached && !*reached;
   });
   if (calls.size() != 1)
-    return input_error(fmt::format(
+    return input_error(
         "{}: calls {} recipes, of which one can be read; give a copy of the program with one alone",
-        file, calls.size()));
+        file, calls.size());
   const RecipeCall& call = calls.front();
   NamedRecipe recipe{call.name,
                      fmt::format("{}:{}", file, line_at(text, call.at)),
@@ -203,9 +200,9 @@ Result<Reading> parse_recipe_python(const std::string& written, const std::strin
                      {}};
   for (const PythonArgument& it : arguments_of_call(text, call.open)) {
     if (it.value.starts_with('*'))
-      return input_error(fmt::format(
+      return input_error(
           "{}:{}: found {}, which is known only when the program runs; write the arguments out",
-          file, it.line, it.value.substr(0, 60)));
+          file, it.line, it.value.substr(0, 60));
     if (it.name == "peft_scheme" && it.value == "None") {
       recipe.values["peft"] = {"None", it.line};
       continue;

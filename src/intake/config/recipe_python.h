@@ -18,12 +18,12 @@ struct NamedRecipe {
   spec::FlatYaml values;  ///< by the paths of its YAML
 };
 /// What a recipe sets itself and nothing here says stays open: --tp, --gbs, ... say it.
-base::Result<Reading> read_named_recipe(const NamedRecipe& recipe, const std::string& file);
+Result<Reading> read_named_recipe(const NamedRecipe& recipe, const std::string& file);
 
 /// `recipe = llm.llama3_8b.pretrain_recipe(num_nodes=2)` and the assignments behind it, or the same
 /// of Megatron-Bridge's `pretrain_config`. Refused: none, or several.
-base::Result<Reading> parse_recipe_python(const std::string& text, const std::string& file,
-                                          PythonStart start = {});
+Result<Reading> parse_recipe_python(const std::string& text, const std::string& file,
+                                    PythonStart start = {});
 /// Whether the text calls such a recipe.
 bool calls_recipe(const std::string& text);
 

@@ -19,8 +19,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
-
 /// The six layers that torchtitan's tests train.
 std::string debug_model() {
   return nlohmann::json{{"model_type", "llama"},
@@ -101,8 +99,8 @@ class TitanReader {
       if (const auto* entry = spec::find_hub_model(fmt::format("{}-{}", folder, flavor)))
         name = entry->name;
     if (!name.empty()) return read_.set("model", name, "model.flavor");
-    read_.note(fmt::format("its model {} {} is not in the catalog; --model says which one is meant",
-                           folder, flavor));
+    read_.note("its model {} {} is not in the catalog; --model says which one is meant", folder,
+               flavor);
   }
 
   /// A rank's batch is one micro batch, and with stages several.
@@ -126,8 +124,7 @@ class TitanReader {
         micro = std::max<int64_t>(1, local / *pieces);
       }
       if (local % micro != 0)
-        return read_.refuse(micro_key,
-                            fmt::format("a divisor of the {} sequences of a rank", local));
+        return read_.refuse(micro_key, "a divisor of the {} sequences of a rank", local);
     } else {
       read_.find(place("pipeline_parallel_microbatch_size"));
     }
@@ -171,8 +168,7 @@ class TitanReader {
     if (!read_.text(points).empty())
       read_.not_modelled(points, "time and memory: where stages begin; predicted as even stages");
     if (schedule == "zb-h1")
-      return read_.note(
-          fmt::format("{} is predicted as ZB-H1 with one chunk a stage", read_.text(key)));
+      return read_.note("{} is predicted as ZB-H1 with one chunk a stage", read_.text(key));
     if (!read_.text(parts).empty()) return read_parts(parts, stages);
     read_division(per_stage, schedule == "1f1b" || schedule == "gpipe" ? 1 : 2, first, last);
   }
@@ -191,9 +187,10 @@ class TitanReader {
     const int64_t all = layers.value_or(0) + first + last;
     const int64_t chunks = stated ? (all + *most - 1) / *most : stages * usual;
     if (chunks % stages != 0)
-      return read_.refuse(per_stage, fmt::format("a number that cuts {} layers, the ends counted, "
-                                                 "into a multiple of {} chunks, not into {}",
-                                                 all, stages, chunks));
+      return read_.refuse(per_stage,
+                          "a number that cuts {} layers, the ends counted, "
+                          "into a multiple of {} chunks, not into {}",
+                          all, stages, chunks);
     if (usual > 1 || stated)
       read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages),
                 stated ? per_stage : place("pipeline_parallel_schedule"));
@@ -203,9 +200,8 @@ class TitanReader {
     list.front() -= first;
     list.back() -= last;
     if (std::min(list.front(), list.back()) < 0)
-      return read_.refuse(
-          place("pipeline_parallel_first_stage_less_layers"),
-          fmt::format("no more layers than the first or last of {} chunks has", chunks));
+      return read_.refuse(place("pipeline_parallel_first_stage_less_layers"),
+                          "no more layers than the first or last of {} chunks has", chunks);
     set_stage_layers(list, stated ? per_stage : place("pipeline_parallel_degree"));
   }
 
@@ -223,14 +219,13 @@ class TitanReader {
         if (module.starts_with("layers.")) ++list.back();
     }
     const auto chunks = static_cast<int64_t>(list.size());
-    if (chunks % stages != 0)
-      return read_.refuse(key, fmt::format("lists for a multiple of {} chunks", stages));
+    if (chunks % stages != 0) return read_.refuse(key, "lists for a multiple of {} chunks", stages);
     if (chunks > stages)
       read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages), key);
     const auto layers = layers_of_model();
     const int64_t sum = std::accumulate(list.begin(), list.end(), int64_t{0});
     if (layers && sum != *layers)
-      return read_.refuse(key, fmt::format("the model's {} layers, not {}", *layers, sum));
+      return read_.refuse(key, "the model's {} layers, not {}", *layers, sum);
     set_stage_layers(list, key);
   }
 

@@ -1,5 +1,4 @@
 // torchtitan's registries of configurations in Python: `--module llama3 --config llama3_8b`.
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -9,9 +8,6 @@
 
 namespace ergometer::intake {
 namespace {
-
-using base::input_error;
-using base::Result;
 
 bool takes_all(std::string_view) { return true; }
 
@@ -27,8 +23,7 @@ class Registry {
     constexpr int kDeepest = 8;
     const size_t at = values_.names().definition("def", function);
     if (at == PythonNames::kModule || depth > kDeepest)
-      return input_error(
-          fmt::format("{}: has no function {} that is written once", file_, function));
+      return input_error("{}: has no function {} that is written once", file_, function);
     for (const size_t child : statements_.children(at)) {
       const std::string whole = trimmed(statements_.statement(child));
       const bool returns = whole.starts_with("return ");
@@ -37,9 +32,9 @@ class Registry {
       if (made.find('(') != made.npos) ERGOMETER_TRY(add_made(made, child, into, depth));
       if (is_block(whole))
         return input_error(
-            fmt::format("{}:{}: what {} decides is not followed; give its TOML or "
-                        "the sizes as options",
-                        file_, line_at(text_, child), whole.substr(0, 40)));
+            "{}:{}: what {} decides is not followed; give its TOML or "
+            "the sizes as options",
+            file_, line_at(text_, child), whole.substr(0, 40));
     }
     add_python_assignments(values_, statements_, text_, file_, at, end_of(at), takes_all, into);
     return {};

@@ -44,7 +44,7 @@ class TorchtuneReader {
   TorchtuneReader(const spec::FlatYaml& values, const std::string& file)
       : read_(values, file, "torchtune") {}
 
-  base::Result<Reading> read() {
+  Result<Reading> read() {
     read_model();
     read_layout();
     read_batch();
@@ -59,9 +59,10 @@ class TorchtuneReader {
     const std::string name = model_of(component);
     const auto* entry = spec::find_hub_model(name);
     if (component.empty() || entry == nullptr)
-      return read_.refuse(kModel, fmt::format("a model of the catalog (looked for: {}); --model "
-                                              "names another one",
-                                              name));
+      return read_.refuse(kModel,
+                          "a model of the catalog (looked for: {}); --model "
+                          "names another one",
+                          name);
     read_.set("model", entry->name, kModel);
     if (!base::contains(component, "lora")) return;
     const auto rank = read_.integer("model.lora_rank", 1);
@@ -165,8 +166,8 @@ class TorchtuneReader {
 
 }  // namespace
 
-base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
-                                      const spec::FlatYaml& overrides) {
+Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
+                                const spec::FlatYaml& overrides) {
   ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
   apply_words(values, overrides);
   return TorchtuneReader(values, file).read();

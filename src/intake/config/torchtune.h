@@ -10,7 +10,7 @@ namespace ergometer::intake {
 
 /// torchtune's YAML: its words for what the Trainer's arguments say, over PyTorch's FSDP 2.
 /// `overrides` are words of the command line.
-base::Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
-                                      const spec::FlatYaml& overrides = {});
+Result<Reading> parse_torchtune(const std::string& text, const std::string& file,
+                                const spec::FlatYaml& overrides = {});
 
 }  // namespace ergometer::intake

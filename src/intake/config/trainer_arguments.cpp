@@ -17,8 +17,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
-
 /// Optimizers with Adam's two states in FP32.
 constexpr std::array<std::string_view, 8> kAdam = {
     "adamw_torch",        "adamw_torch_fused",    "adamw_hf", "adamw_apex_fused", "adamw", "adam",
@@ -113,10 +111,10 @@ class TrainerReader {
                          "time: attention only within each packed document; predicted over whole "
                          "sequences, --packed-mean-length says how long documents are");
     if (!length.empty() && !packs)
-      read_.note(fmt::format(
+      read_.note(
           "every sequence is taken to be {} tokens long: without packing that is the longest, and "
           "--seq says another length",
-          read_.text(length)));
+          read_.text(length));
   }
 
   void read_precision() {
@@ -278,7 +276,7 @@ class TrainerReader {
     if (read_.find("requires_grad") != nullptr && !adapts)
       read_.not_modelled("requires_grad", "memory and time: parts of the model are not trained");
     if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
-      read_.note(fmt::format("{} is taken to mean that adapters are trained", rank));
+      read_.note("{} is taken to mean that adapters are trained", rank);
     read_quantization(adapts);
   }
 
@@ -345,8 +343,7 @@ class TrainerReader {
     if (!is_off(deepspeed)) {
       ERGOMETER_ASSIGN(Reading other, read_deepspeed_beside(deepspeed, read_.file(),
                                                             read_.origin("deepspeed").text));
-      read_.note(
-          fmt::format("its DeepSpeed configuration is {}", file_beside(deepspeed, read_.file())));
+      read_.note("its DeepSpeed configuration is {}", file_beside(deepspeed, read_.file()));
       add_reading(read_.reading(), std::move(other));
     }
     return read_inline_deepspeed();
@@ -373,10 +370,10 @@ class TrainerReader {
     if (is_off(path)) return {};
     const std::string file = file_beside(path, read_.file());
     if (file.empty())
-      return base::input_error(
-          fmt::format("{}: fsdp_config: {} is neither beside {} nor here; without it the job would "
-                      "be another one",
-                      read_.origin("fsdp_config").text, path, read_.file()));
+      return input_error(
+          "{}: fsdp_config: {} is neither beside {} nor here; without it the job would "
+          "be another one",
+          read_.origin("fsdp_config").text, path, read_.file());
     ERGOMETER_ASSIGN(const std::string text, base::read_file(file, spec::kLargestWritten));
     ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, file));
     for (const auto& [key, value] : inner)

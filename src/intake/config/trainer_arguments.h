@@ -24,14 +24,14 @@ struct TrainerArgument {
 /// ds.json`. The last of a name counts. Paths are looked for beside `file` and where the command
 /// runs. Plain ones are LLaMA-Factory's where words say so that it alone has (finetuning_type).
 /// `values`: what the program says where they do not.
-base::Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
-                                             const std::string& file,
-                                             TrainerKind kind = TrainerKind::kPlain,
-                                             spec::FlatYaml values = {});
+Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
+                                       const std::string& file,
+                                       TrainerKind kind = TrainerKind::kPlain,
+                                       spec::FlatYaml values = {});
 /// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
 /// words of the command line.
-base::Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
-                                         const spec::FlatYaml& overrides = {});
+Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
+                                   const spec::FlatYaml& overrides = {});
 /// What a Python program tells the Trainer.
 struct TrainerProgram {
   spec::FlatYaml values;
@@ -40,21 +40,21 @@ struct TrainerProgram {
   std::vector<std::string> notes;
   std::vector<Leftover> leftovers;
 };
-base::Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
-                                             PythonStart start);
+Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
+                                       PythonStart start);
 /// What `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and `from_pretrained("...")`
 /// are given in a Python file, as far as it is known without running it. What matters and is not
 /// known is refused.
-base::Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
-                                           PythonStart start = {});
+Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
+                                     PythonStart start = {});
 
 /// What a prediction leaves out of DPO and its relatives.
 Leftover preference_training(std::string_view name, const std::string& where);
 /// "dpo", "kto", "rm", ...: training that is not on texts alone.
 bool is_preference_training(std::string_view word);
 
-base::Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
-                                   TrainerKind kind);
+Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
+                             TrainerKind kind);
 
 /// PyTorch's "full_shard", "SHARD_GRAD_OP", ... as settings, from what stands at `key`. False if
 /// the word is none. `node_gpus`: GPUs of a node, which hold one copy of a hybrid shard; 0: not

@@ -16,9 +16,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 /// Arguments that a prediction needs: what is no literal here is refused.
 constexpr std::array<std::string_view, 23> kMatters = {"fsdp_config",
                                                        "torch_compile",
@@ -103,10 +100,10 @@ class PythonReader {
     ERGOMETER_TRY(read_checkpointing());
     ERGOMETER_TRY(read_preparation());
     if (program_.values.empty())
-      return input_error(fmt::format(
+      return input_error(
           "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
           "written in it",
-          file_));
+          file_);
     read_frozen();
     note_taken();
     return std::move(program_);
@@ -195,11 +192,11 @@ class PythonReader {
   }
 
   Result<void> in_branch(int line, std::string_view what, int branch) const {
-    return input_error(fmt::format(
+    return input_error(
         "{}:{}: {} stands where line {} decides whether it counts, which is known only when the "
         "script runs; give a copy of the script without that choice, or the arguments as YAML or "
         "JSON",
-        file_, line, what, branch));
+        file_, line, what, branch);
   }
   /// What surely does not run: configurations alone, for where a model is loaded says which.
   bool is_not_reached(const CalleeName& it, size_t at, size_t open) {
@@ -262,10 +259,10 @@ class PythonReader {
     const bool calls = name.starts_with("set_") && rest.starts_with('(');
     const bool adds = rest.size() > 1 && rest[1] == '=' && rest[0] != '=';
     if (calls || (adds && base::contains(kMatters, name)))
-      return input_error(fmt::format(
+      return input_error(
           "{}:{}: found {}{}, which changes what was said above; write it as an argument of the "
           "call",
-          file_, line, name, rest.substr(0, 40)));
+          file_, line, name, rest.substr(0, 40));
     if (!rest.starts_with('=') || rest.starts_with("==")) return {};
     const auto reached = python_.reached(at, true);
     if (reached && !*reached) return {};
@@ -319,10 +316,10 @@ class PythonReader {
                            statements_.branch(at, behind_bracket(text_, open)));
         const auto word = python_.text(way, at);
         if (!word)
-          return input_error(fmt::format(
+          return input_error(
               "{}:{}: use_gradient_checkpointing: found {}, which is known only when the script "
               "runs; a literal can be read",
-              file_, line, way.substr(0, 60)));
+              file_, line, way.substr(0, 60));
         if (*word != "false") program_.values["gradient_checkpointing"] = {*word, line};
       }
     return {};
@@ -351,10 +348,10 @@ class PythonReader {
     const std::string name = trimmed(std::string_view(argument.value).substr(2));
     const auto items = python_.value(name, place_);
     if (!items || !items->is_object())
-      return input_error(fmt::format(
+      return input_error(
           "{}:{}: found **{}, which is known only when the script runs; a dictionary of literals "
           "that is written once can be read",
-          file_, argument.line, name.substr(0, 60)));
+          file_, argument.line, name.substr(0, 60));
     for (const auto& [key, item] : items->items()) {
       const PythonArgument one{key, python_literal(item), argument.line};
       ERGOMETER_TRY(count({one}));
@@ -365,10 +362,10 @@ class PythonReader {
   Result<void> count(const std::vector<PythonArgument>& arguments) {
     arguments_ += arguments.size();
     if (calls_ <= kMostCalls && arguments_ <= kMostArguments) return {};
-    return input_error(fmt::format(
+    return input_error(
         "{}: found more than {} calls that configure training, or more than {} arguments of them; "
         "allowed: as many as a script has that is written by hand",
-        file_, kMostCalls, kMostArguments));
+        file_, kMostCalls, kMostArguments);
   }
 
   Result<void> read_argument(Callee callee, PythonArgument argument, int line) {
@@ -441,12 +438,12 @@ class PythonReader {
                                argument.value.find("bfloat16_supported") != std::string::npos;
     if (asks_hardware) return add(argument.name, "auto", argument.line);
     if (!matters) return {};
-    return input_error(fmt::format(
+    return input_error(
         "{}:{}: {}: found {}, which is known only when the script runs{}; a literal can be read",
         file_, argument.line, argument.name, argument.value.substr(0, 60),
         python_.why().empty() || python_.why() == argument.value
             ? ""
-            : ": it depends on " + python_.why().substr(0, 90)));
+            : ": it depends on " + python_.why().substr(0, 90));
   }
 
   Result<void> add(const std::string& name, const std::string& value, int line) {
@@ -454,9 +451,8 @@ class PythonReader {
     const auto found = values.find(name);
     const bool matters = base::contains(kMatters, name);
     if (found != values.end() && found->second.text != value && matters)
-      return input_error(
-          fmt::format("{}:{}: {}: found {}, but line {} says {}; which one is meant?", file_, line,
-                      name, value, found->second.line, found->second.text));
+      return input_error("{}:{}: {}: found {}, but line {} says {}; which one is meant?", file_,
+                         line, name, value, found->second.line, found->second.text);
     if (found == values.end()) values[name] = {value, line};
     return {};
   }

@@ -1,7 +1,5 @@
 #include "intake/programs/deepspeed_hosts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,9 +9,6 @@
 
 namespace ergometer::intake {
 namespace {
-
-using base::input_error;
-using base::Result;
 
 constexpr int64_t kMostSlots = 10'000;
 
@@ -48,9 +43,9 @@ Result<std::map<std::string, std::set<int64_t>>> filter_of(std::string_view opti
       const auto slot = base::parse_integer(word);
       if (!slot || *slot < 0 || *slot >= kMostSlots)
         return input_error(
-            fmt::format("{}: found \"{}\"; allowed: HOST or HOST:SLOT,SLOT, several "
-                        "with @ between them",
-                        option, text.substr(0, 60)));
+            "{}: found \"{}\"; allowed: HOST or HOST:SLOT,SLOT, several "
+            "with @ between them",
+            option, text.substr(0, 60));
       slots.insert(*slot);
     }
   }
@@ -85,12 +80,11 @@ Result<int64_t> deepspeed_gpus(const DeepSpeedHosts& said) {
   for (const auto* filter : {&include, &exclude})
     for (const auto& [name, slots] : *filter)
       if (std::ranges::none_of(hosts, [&](const Host& host) { return host.name == name; }))
-        return input_error(fmt::format("{}: the hostfile has no host \"{}\"",
-                                       filter == &include ? "--include" : "--exclude",
-                                       name.substr(0, 60)));
+        return input_error("{}: the hostfile has no host \"{}\"",
+                           filter == &include ? "--include" : "--exclude", name.substr(0, 60));
   if (said.nodes > static_cast<int64_t>(hosts.size()))
-    return input_error(fmt::format("--num_nodes {} is more than the {} hosts of the hostfile",
-                                   said.nodes, hosts.size()));
+    return input_error("--num_nodes {} is more than the {} hosts of the hostfile", said.nodes,
+                       hosts.size());
   if (said.nodes > 0) hosts.resize(static_cast<size_t>(said.nodes));
   int64_t gpus = 0;
   for (const Host& host : hosts) {

@@ -18,6 +18,6 @@ struct DeepSpeedHosts {
 
 /// How many GPUs it starts processes on; 0 where only the node knows. The error says what it
 /// refuses, without a place.
-base::Result<int64_t> deepspeed_gpus(const DeepSpeedHosts& hosts);
+Result<int64_t> deepspeed_gpus(const DeepSpeedHosts& hosts);
 
 }  // namespace ergometer::intake

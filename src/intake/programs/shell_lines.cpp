@@ -21,9 +21,9 @@ std::optional<std::vector<bool>> chosen_of(const std::string& list, size_t count
     const size_t dash = part.find('-');
     const std::string low = part.substr(0, dash),
                       high = dash == part.npos ? low : part.substr(dash + 1);
-    const auto begin = low.empty() ? base::Result<int64_t>(1) : base::parse_integer(low);
+    const auto begin = low.empty() ? Result<int64_t>(1) : base::parse_integer(low);
     const auto end = high.empty() && dash != part.npos
-                         ? base::Result<int64_t>(static_cast<int64_t>(count))
+                         ? Result<int64_t>(static_cast<int64_t>(count))
                          : base::parse_integer(high);
     if (!begin || !end || *begin < 1 || *end < 0 || part == "-") return std::nullopt;
     for (int64_t i = *begin; i <= *end && i <= static_cast<int64_t>(count); ++i)
@@ -92,7 +92,7 @@ LinesOutput sorted(const std::vector<ShellText>& words, const std::string& input
   } else if (words[0].text == "sort") {
     std::vector<std::pair<int64_t, std::string>> keyed;
     for (std::string& line : lines) {
-      const auto number = numbers ? base::parse_integer(line) : base::Result<int64_t>(0);
+      const auto number = numbers ? base::parse_integer(line) : Result<int64_t>(0);
       // The order of letters and signs is the locale's.
       const bool plain = std::ranges::all_of(
           line, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); });

@@ -220,7 +220,7 @@ void FlatReader::add_leftovers() {
   }
 }
 
-base::Result<Reading> FlatReader::finish(std::string form) {
+Result<Reading> FlatReader::finish(std::string form) {
   if (!error_) add_leftovers();
   if (error_) return tl::unexpected(*error_);
   reading_.form = std::move(form);
@@ -238,7 +238,7 @@ void blank_until(std::string& text, size_t& at, size_t end) {
 
 }  // namespace
 
-base::Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file) {
+Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file) {
   // Inside braces tabs are only space, but the YAML parser minds them; comments are those of
   // JSON with comments, which DeepSpeed reads.
   std::string plain = text;
@@ -265,7 +265,7 @@ base::Result<spec::FlatYaml> flatten_json(const std::string& text, const std::st
         {"expected a YAML mapping (key: value)", "expected an object"}})
     if (const size_t at = message.find(yaml); at != message.npos)
       message.replace(at, yaml.size(), json);
-  return base::input_error(std::move(message));
+  return input_error(std::move(message));
 }
 
 }  // namespace ergometer::intake

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 #include "intake/reader/reading.h"
@@ -45,6 +47,11 @@ class FlatReader {
   /// What holds where no other file names a framework that does otherwise.
   void set_fallback(std::string_view setting, std::string value, std::string_view reason);
   void note(std::string text) { reading_.notes.push_back(std::move(text)); }
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void note(fmt::format_string<Parts...> form, Parts&&... parts) {
+    note(fmt::format(form, std::forward<Parts>(parts)...));
+  }
   /// Something that was read, and that the prediction knows not: "memory: ...".
   void not_modelled(std::string_view key, std::string says);
 
@@ -52,6 +59,11 @@ class FlatReader {
   const std::string& file() const { return file_; }
   const std::optional<base::Error>& error() const { return error_; }
   void refuse(std::string_view key, std::string_view allowed);
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void refuse(std::string_view key, fmt::format_string<Parts...> form, Parts&&... parts) {
+    refuse(key, fmt::format(form, std::forward<Parts>(parts)...));
+  }
   void fail(base::Error error);
 
   Reading& reading() { return reading_; }
@@ -59,7 +71,7 @@ class FlatReader {
   const spec::Settings& said() const { return reading_.settings; }
   /// The reading, with what nobody asked for among its leftovers; or the first error. A size of
   /// parallelism that nobody asked for is an error: the job would be another one.
-  base::Result<Reading> finish(std::string form);
+  Result<Reading> finish(std::string form);
 
  private:
   void add_leftovers();
@@ -75,7 +87,7 @@ class FlatReader {
 };
 
 /// JSON as YAML reads it, with messages that speak of JSON.
-base::Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file);
+Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file);
 
 /// Whether a value says that its option is off: false, no, none, 0, nothing.
 bool is_off(std::string_view text);

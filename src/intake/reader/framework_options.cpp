@@ -15,8 +15,6 @@
 namespace ergometer::intake {
 namespace {
 
-using base::Result;
-
 /// Frameworks that take another's options as well.
 struct Relative {
   std::string_view framework, other;
@@ -110,12 +108,11 @@ Result<std::vector<FrameworkOption>> parse_framework_options(std::string_view cs
     FrameworkOption option{cell("framework"), option_key(cell("option")), cell("effect"),
                            cell("says")};
     if (!is_effect(option.effect))
-      return base::input_error(fmt::format(
+      return input_error(
           "{}:{}: effect is '{}'; allowed: none, memory, time, power, or several with \"and\"",
-          file, table.rows[row].line, option.effect));
+          file, table.rows[row].line, option.effect);
     if (option.effect != "none" && option.says.empty())
-      return base::input_error(
-          fmt::format("{}:{}: says is empty: what is changed?", file, table.rows[row].line));
+      return input_error("{}:{}: says is empty: what is changed?", file, table.rows[row].line);
     options.push_back(std::move(option));
   }
   return options;

@@ -17,8 +17,8 @@ struct FrameworkOption {
   std::string says;       ///< why: "parameters are on the host"
 };
 
-base::Result<std::vector<FrameworkOption>> parse_framework_options(std::string_view csv,
-                                                                   const std::string& file);
+Result<std::vector<FrameworkOption>> parse_framework_options(std::string_view csv,
+                                                             const std::string& file);
 /// The catalog's.
 const std::vector<FrameworkOption>& framework_options();
 

@@ -1,7 +1,5 @@
 #include "intake/reader/python_expression.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -38,7 +38,7 @@ void add_table(const toml::table& table, const std::string& prefix, spec::FlatYa
 
 }  // namespace
 
-base::Result<spec::FlatYaml> flatten_toml(const std::string& text, const std::string& file) {
+Result<spec::FlatYaml> flatten_toml(const std::string& text, const std::string& file) {
   try {
     // The path as a view: as a string it would be moved into every node of the document.
     const toml::table table = toml::parse(std::string_view(text), std::string_view(file));
@@ -47,9 +47,8 @@ base::Result<spec::FlatYaml> flatten_toml(const std::string& text, const std::st
     return values;
   } catch (const toml::parse_error& error) {
     const auto& at = error.source().begin;
-    return base::input_error(fmt::format("{}:{}:{}: not valid TOML: {}", file,
-                                         static_cast<int>(at.line), static_cast<int>(at.column),
-                                         error.description()));
+    return input_error("{}:{}:{}: not valid TOML: {}", file, static_cast<int>(at.line),
+                       static_cast<int>(at.column), error.description());
   }
 }
 

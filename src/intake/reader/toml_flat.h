@@ -8,6 +8,6 @@
 namespace ergometer::intake {
 
 /// All values of a TOML file by path ("training.seq_len"), as `spec::flatten_yaml` gives them.
-base::Result<spec::FlatYaml> flatten_toml(const std::string& text, const std::string& file);
+Result<spec::FlatYaml> flatten_toml(const std::string& text, const std::string& file);
 
 }  // namespace ergometer::intake

@@ -39,7 +39,7 @@ class ArgumentList {
                const ArgumentKnowledge& knows)
       : words_(words), run_(run), knows_(knows) {}
 
-  base::Result<std::vector<Argument>> read() {
+  Result<std::vector<Argument>> read() {
     for (size_t i = 0; i < words_.size(); ++i) {
       const std::string& word = words_[i].text;
       if (is_flag(word)) {
@@ -48,7 +48,7 @@ class ArgumentList {
         // Not any argument's value: nothing stands in front, or one that has its own.
         if (arguments_.empty() || has_own_value(i)) look_inside(i);
       }
-      if (!error_.empty()) return base::input_error(error_);
+      if (!error_.empty()) return input_error(error_);
     }
     return std::move(arguments_);
   }
@@ -137,9 +137,8 @@ class ArgumentList {
 
 }  // namespace
 
-base::Result<std::vector<Argument>> arguments_of(const std::vector<ShellText>& words,
-                                                 const ShellRun& run,
-                                                 const ArgumentKnowledge& knows) {
+Result<std::vector<Argument>> arguments_of(const std::vector<ShellText>& words, const ShellRun& run,
+                                           const ArgumentKnowledge& knows) {
   return ArgumentList(words, run, knows).read();
 }
 

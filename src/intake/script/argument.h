@@ -25,8 +25,7 @@ struct ArgumentKnowledge {
 
 /// The arguments of a launched program. Words that are not known here but may hold an argument that
 /// counts are refused, naming line and reason.
-base::Result<std::vector<Argument>> arguments_of(const std::vector<ShellText>& words,
-                                                 const ShellRun& run,
-                                                 const ArgumentKnowledge& knows);
+Result<std::vector<Argument>> arguments_of(const std::vector<ShellText>& words, const ShellRun& run,
+                                           const ArgumentKnowledge& knows);
 
 }  // namespace ergometer::intake

@@ -16,7 +16,7 @@ namespace ergometer::intake {
 
 int64_t ScriptRunner::count_of(const Words& words, int64_t fallback) {
   const auto number =
-      words.size() > 1 ? base::parse_integer(words[1].text) : base::Result<int64_t>(fallback);
+      words.size() > 1 ? base::parse_integer(words[1].text) : Result<int64_t>(fallback);
   return number ? *number : fallback;
 }
 
@@ -349,7 +349,7 @@ Flow ScriptRunner::run_getopts(const Words& words) {
   if (words.size() < 3) return Flow::kNext;
   const auto kept = state_.variables.find("OPTIND");
   const auto number = kept == state_.variables.end() || kept->second.items.empty()
-                          ? base::Result<int64_t>(1)
+                          ? Result<int64_t>(1)
                           : base::parse_integer(kept->second.items.front().text);
   const auto at = static_cast<size_t>(number ? std::max<int64_t>(*number, 1) : 1);
   if (kept == state_.variables.end()) expander_.assign("OPTIND", {"1", session_.line});

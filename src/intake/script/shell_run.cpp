@@ -340,8 +340,8 @@ void ScriptRunner::set_status(std::optional<bool> answer, const std::vector<RawW
   for (const RawWord& word : words) reason_ += (reason_.empty() ? "" : " ") + word.text;
 }
 
-base::Result<ShellRun> run_shell(const std::string& script, const std::string& file,
-                                 const ScriptContext& context) {
+Result<ShellRun> run_shell(const std::string& script, const std::string& file,
+                           const ScriptContext& context) {
   ShellRun run;
   run.session.name = file;
   std::string text;
@@ -357,7 +357,7 @@ base::Result<ShellRun> run_shell(const std::string& script, const std::string& f
   for (const auto& [name, value] : context.environment) run.session.given.insert(name);
   set_batch_variables(text, {}, run.session, run.state);
   ScriptRunner(run).run_text(text, file);
-  if (run.session.failed()) return base::input_error(run.session.failure);
+  if (run.session.failed()) return input_error(run.session.failure);
   return run;
 }
 

@@ -33,8 +33,8 @@ struct ShellRun {
 /// known (a date, the output of a program, a file on the cluster) is a mark in the text it reaches;
 /// where it decides about a branch, all branches are followed, and what differs behind them is a
 /// mark. Refused, naming the line: what bash refuses, and loops or nesting without end.
-base::Result<ShellRun> run_shell(const std::string& script, const std::string& file,
-                                 const ScriptContext& context);
+Result<ShellRun> run_shell(const std::string& script, const std::string& file,
+                           const ScriptContext& context);
 
 /// Follows one program further: the inner shell that it starts, or itself. Appends to `run`, whose
 /// variables are the program's environment.

@@ -22,15 +22,14 @@ class ArithmeticReader {
   ArithmeticReader(std::string_view text, const ArithmeticScope& scope, int depth)
       : text_(text), scope_(scope), depth_(depth) {}
 
-  base::Result<std::string> read() {
+  Result<std::string> read() {
     blanks();
     int64_t value = at_ < text_.size() ? comma() : 0;
     blanks();
     if (error_.empty() && at_ < text_.size())
       fail(fmt::format("\"{}\" is not part of an expression", text_.substr(at_, 20)));
     if (!unknown_.empty()) return unknown_;
-    if (!error_.empty())
-      return base::input_error(fmt::format("$(({})): {}", text_.substr(0, 60), error_));
+    if (!error_.empty()) return input_error("$(({})): {}", text_.substr(0, 60), error_);
     return std::to_string(value);
   }
 
@@ -306,8 +305,7 @@ class ArithmeticReader {
 
 }  // namespace
 
-base::Result<std::string> shell_arithmetic(std::string_view expression,
-                                           const ArithmeticScope& scope) {
+Result<std::string> shell_arithmetic(std::string_view expression, const ArithmeticScope& scope) {
   // The shell takes quotes away before it reads an expression.
   std::string plain(expression);
   std::erase(plain, '"');

@@ -17,7 +17,6 @@ struct ArithmeticScope {
 /// bash's arithmetic in 64 bits, assignments, `?:`, `,` and `**` included: the number as text. A
 /// mark of something unknown (intake/shell/shell_state.h) in the expression or in a variable of it
 /// makes the result that mark. Errors say what is wrong; file and line are the caller's to add.
-base::Result<std::string> shell_arithmetic(std::string_view expression,
-                                           const ArithmeticScope& scope);
+Result<std::string> shell_arithmetic(std::string_view expression, const ArithmeticScope& scope);
 
 }  // namespace ergometer::intake

@@ -19,7 +19,7 @@ ShellExpander::Value ShellExpander::changed(Value value, std::string_view operat
     // From the end.
     if (begin && *begin < 0) *begin += value.first + std::ssize(value.items);
     const auto count = second == operation.npos
-                           ? base::Result<int64_t>(1'000'000)
+                           ? Result<int64_t>(1'000'000)
                            : base::parse_integer(arithmetic(operation.substr(second + 1)));
     std::vector<ShellText> kept;
     for (size_t i = 0; begin && count && i < value.items.size(); ++i) {
@@ -61,7 +61,7 @@ std::string ShellExpander::changed_text(const std::string& text, std::string_vie
     const auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
     const auto size = static_cast<int64_t>(text.size());
     const auto count = second == operation.npos
-                           ? base::Result<int64_t>(size)
+                           ? Result<int64_t>(size)
                            : base::parse_integer(arithmetic(operation.substr(second + 1)));
     if (!begin || !count) return unknown();
     const int64_t from = std::clamp(*begin < 0 ? size + *begin : *begin, int64_t{0}, size);
@@ -135,8 +135,7 @@ std::vector<std::string> brace_sequence(const std::string& from, const std::stri
   };
   const bool letters = is_letter(from) && is_letter(to);
   const auto number = [&](const std::string& text) {
-    return letters ? base::Result<int64_t>(static_cast<int64_t>(text[0]))
-                   : base::parse_integer(text);
+    return letters ? Result<int64_t>(static_cast<int64_t>(text[0])) : base::parse_integer(text);
   };
   const auto first = number(from), last = number(to);
   constexpr int64_t kLargest = 1'000'000, kMost = 9'999;

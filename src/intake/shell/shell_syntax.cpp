@@ -34,12 +34,11 @@ class ShellParser {
   ShellParser(std::string_view text, const std::string& file, int line, bool counts)
       : text_(text), file_(file), line_(line), counts_(counts) {}
 
-  base::Result<ShellTree> parse() {
+  Result<ShellTree> parse() {
     ShellTree list = parse_list({});
     if (!failed() && at_ < text_.size())
       fail(line_, fmt::format("\"{}\" stands where no command can begin", peek_word()));
-    if (failed())
-      return base::input_error(fmt::format("{}:{}: {}", file_, error_line_ % kLinesOfFile, error_));
+    if (failed()) return input_error("{}:{}: {}", file_, error_line_ % kLinesOfFile, error_);
     return list;
   }
 
@@ -537,8 +536,8 @@ class ShellParser {
 
 }  // namespace
 
-base::Result<ShellTree> parse_shell(std::string_view script, const std::string& file,
-                                    int first_line, bool counts) {
+Result<ShellTree> parse_shell(std::string_view script, const std::string& file, int first_line,
+                              bool counts) {
   return ShellParser(script, file, first_line, counts).parse();
 }
 

@@ -72,8 +72,8 @@ inline constexpr int kLinesOfFile = 1'000'000;
 /// line, `file` what messages call it; text inside one line of a script (eval) has `counts` false
 /// and keeps that line's number. Refused, naming the line: a quote, parenthesis or here-document
 /// that does not end, a keyword out of place, nesting deeper than 100.
-base::Result<ShellTree> parse_shell(std::string_view script, const std::string& file,
-                                    int first_line = 1, bool counts = true);
+Result<ShellTree> parse_shell(std::string_view script, const std::string& file, int first_line = 1,
+                              bool counts = true);
 
 /// Letters, digits and `_`.
 inline bool is_shell_name_char(char c) {

@@ -16,7 +16,6 @@
 namespace ergometer::record::amd {
 namespace {
 
-using base::Result;
 using base::SharedLibrary;
 using run::Metric;
 
@@ -95,13 +94,13 @@ Result<void> find_amd_functions(AmdSmiLibrary& it) {
 Result<size_t> power_offset(const AmdSmiFunctions& call) {
   Buffer buffer{};
   if (const int status = call.version(buffer.data()); status != kAmdSuccess)
-    return base::missing_error(fmt::format("AMD SMI: version: status {}", status));
+    return missing_error("AMD SMI: version: status {}", status);
   const std::array version = {at<uint32_t>(buffer, 0), at<uint32_t>(buffer, 4),
                               at<uint32_t>(buffer, 8)};
   constexpr std::array<uint32_t, 3> kRocm63 = {24, 7, 1}, kRocm64 = {25, 25, 3};
   if (version < kRocm63)
-    return base::missing_error(
-        fmt::format("AMD SMI {}.{}.{} is older than ROCm 6.3", version[0], version[1], version[2]));
+    return missing_error("AMD SMI {}.{}.{} is older than ROCm 6.3", version[0], version[1],
+                         version[2]);
   return version < kRocm64 ? 0 : 8;
 }
 
@@ -269,7 +268,7 @@ Result<std::vector<Gpu>> open_amd_smi(const std::vector<std::string>& names, Cal
   const AmdSmiFunctions& call = library->call;
   ERGOMETER_ASSIGN(library->power_at, power_offset(call));
   if (const int status = call.init(kInitGpus); status != kAmdSuccess)
-    return base::missing_error(fmt::format("AMD SMI: start: status {}", status));
+    return missing_error("AMD SMI: start: status {}", status);
   library->started = true;
   std::vector<Gpu> gpus;
   const auto sockets = [&](uint32_t* count, Handle* to) { return call.sockets(count, to); };
@@ -279,7 +278,7 @@ Result<std::vector<Gpu>> open_amd_smi(const std::vector<std::string>& names, Cal
     };
     for (const Handle gpu : handles(processors)) gpus.push_back(describe(library, gpu, costs));
   }
-  if (gpus.empty()) return base::missing_error("AMD SMI finds no GPU");
+  if (gpus.empty()) return missing_error("AMD SMI finds no GPU");
   return gpus;
 }
 

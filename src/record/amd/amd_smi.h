@@ -11,7 +11,6 @@ namespace ergometer::record::amd {
 
 /// AMD's system management library (AMD SMI), ROCm 6.3 and later: its GPUs. An error of kind
 /// kMissing: the library is not there, does not start, or is older.
-base::Result<std::vector<Gpu>> open_amd_smi(const std::vector<std::string>& names,
-                                            CallCosts& costs);
+Result<std::vector<Gpu>> open_amd_smi(const std::vector<std::string>& names, CallCosts& costs);
 
 }  // namespace ergometer::record::amd

@@ -129,7 +129,7 @@ class AmdSource : public Source {
   AmdSource(const SourceOptions& options, const Paces& paces)
       : options_(options), retry_(paces.retry), slow_(paces.slow) {}
 
-  base::Result<void> open() {
+  Result<void> open() {
     ERGOMETER_ASSIGN(std::vector<Gpu> gpus, find_gpus());
     std::ranges::sort(gpus, {}, &Gpu::pci);
     for (Gpu& gpu : gpus) add(std::move(gpu));
@@ -164,7 +164,7 @@ class AmdSource : public Source {
   }
 
  private:
-  base::Result<std::vector<Gpu>> find_gpus() {
+  Result<std::vector<Gpu>> find_gpus() {
     std::vector<Gpu> files = find_sysfs_gpus(options_.sys, costs_);
     // The libraries look there too, and where it is empty they complain on standard output.
     if (files.empty())

@@ -14,7 +14,6 @@
 namespace ergometer::record::amd {
 namespace {
 
-using base::Result;
 using base::SharedLibrary;
 using run::Metric;
 
@@ -204,11 +203,11 @@ Result<std::vector<Gpu>> open_rocm_smi(const std::vector<std::string>& names, Ca
   ERGOMETER_TRY(find_rocm_functions(*library));
   const RocmSmiFunctions& call = library->call;
   if (const int status = call.init(0); status != kRocmSuccess)
-    return base::missing_error(fmt::format("ROCm SMI: start: status {}", status));
+    return missing_error("ROCm SMI: start: status {}", status);
   library->started = true;
   uint32_t count = 0;
   if (call.count(&count) != kRocmSuccess || count == 0)
-    return base::missing_error("ROCm SMI finds no GPU");
+    return missing_error("ROCm SMI finds no GPU");
   std::vector<Gpu> gpus;
   for (uint32_t index = 0; index < count; ++index) {
     Gpu gpu;

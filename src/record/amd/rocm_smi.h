@@ -11,7 +11,6 @@ namespace ergometer::record::amd {
 
 /// ROCm's older management library (ROCm SMI): its GPUs. An error of kind kMissing: the library is
 /// not there or does not start.
-base::Result<std::vector<Gpu>> open_rocm_smi(const std::vector<std::string>& names,
-                                             CallCosts& costs);
+Result<std::vector<Gpu>> open_rocm_smi(const std::vector<std::string>& names, CallCosts& costs);
 
 }  // namespace ergometer::record::amd

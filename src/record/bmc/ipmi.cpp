@@ -41,11 +41,11 @@ class IpmiSource : public Source {
   std::vector<CallCost> costs() const override { return costs_; }
   void read(Batch& batch) override;
 
-  base::Result<void> check(const SourceOptions& options);
+  Result<void> check(const SourceOptions& options);
 
  private:
-  base::Result<void> ask(size_t question, double limit_s, NodeReadings& readings);
-  void note(const base::Result<void>& answer, Batch& batch);
+  Result<void> ask(size_t question, double limit_s, NodeReadings& readings);
+  void note(const Result<void>& answer, Batch& batch);
 
   std::string program_;
   run::Device node_ = make_device(run::DeviceKind::kNode, "ipmi");
@@ -55,7 +55,7 @@ class IpmiSource : public Source {
   bool troubled_ = false;
 };
 
-base::Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings& readings) {
+Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings& readings) {
   std::vector<std::string> words = {program_};
   std::string_view rest = kIpmiQuestions[question].words;
   while (!rest.empty()) {
@@ -74,7 +74,7 @@ base::Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings
 }
 
 /// Where the power is stated, the slow list of sensors waits for the first read.
-base::Result<void> IpmiSource::check(const SourceOptions& options) {
+Result<void> IpmiSource::check(const SourceOptions& options) {
   const auto missing = [](std::string why) {
     return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
   };
@@ -98,7 +98,7 @@ base::Result<void> IpmiSource::check(const SourceOptions& options) {
 
 void IpmiSource::read(Batch& batch) {
   NodeReadings readings;
-  base::Result<void> answer;
+  Result<void> answer;
   if (states_power_) answer = ask(kPowerReading, kLimit, readings);
   const int64_t asked_ns = now_ns();
   const bool power_alone = metrics_.size() == 1 && metrics_.front() == Metric::kPower;
@@ -108,7 +108,7 @@ void IpmiSource::read(Batch& batch) {
   note(answer, batch);
 }
 
-void IpmiSource::note(const base::Result<void>& answer, Batch& batch) {
+void IpmiSource::note(const Result<void>& answer, Batch& batch) {
   if (answer && troubled_) batch.notes.push_back("ipmi: answers again");
   if (!answer && !troubled_)
     batch.notes.push_back(fmt::format("ipmi: no longer answers: {}", answer.error().message));

@@ -45,8 +45,8 @@ struct Pipe {
 };
 
 /// A process group of its own, so that what a script started is ended with it.
-base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe& out,
-                          const Pipe& problems) {
+Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe& out,
+                    const Pipe& problems) {
   std::vector<char*> words;
   for (const std::string& argument : arguments)
     words.push_back(const_cast<char*>(argument.c_str()));
@@ -63,8 +63,7 @@ base::Result<pid_t> start(const std::vector<std::string>& arguments, const Pipe&
   const int failed = posix_spawnp(&process, words[0], &actions, &attributes, words.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (failed != 0)
-    return base::missing_error(fmt::format("{}: {}", arguments[0], ::strerror(failed)));
+  if (failed != 0) return missing_error("{}: {}", arguments[0], ::strerror(failed));
   return process;
 }
 
@@ -110,10 +109,10 @@ void end_now(pid_t process) {
 
 }  // namespace
 
-base::Result<std::string> run_program(const std::vector<std::string>& arguments, double limit_s) {
+Result<std::string> run_program(const std::vector<std::string>& arguments, double limit_s) {
   Pipe out, problems;
   if (out.read < 0 || problems.read < 0)
-    return base::missing_error(fmt::format("{}: {}", arguments[0], ::strerror(errno)));
+    return missing_error("{}: {}", arguments[0], ::strerror(errno));
   const auto end = Clock::now() + std::chrono::milliseconds(std::llround(limit_s * 1000));
   ERGOMETER_ASSIGN(const pid_t process, start(arguments, out, problems));
   Pipe::close(out.write);
@@ -124,14 +123,14 @@ base::Result<std::string> run_program(const std::vector<std::string>& arguments,
   const std::string command = fmt::format("{}", fmt::join(arguments, " "));
   if (!status) {
     end_now(process);
-    return base::missing_error(fmt::format("{}: no answer within {} s", command, limit_s));
+    return missing_error("{}: no answer within {} s", command, limit_s);
   }
   if (*status == 0) return text;
   problem.resize(std::min(problem.size(), problem.find('\n')));
   if (problem.empty())
     problem = WIFEXITED(*status) ? fmt::format("ended with status {}", WEXITSTATUS(*status))
                                  : fmt::format("was ended by signal {}", WTERMSIG(*status));
-  return base::missing_error(fmt::format("{}: {}", command, problem));
+  return missing_error("{}: {}", command, problem);
 }
 
 }  // namespace ergometer::record

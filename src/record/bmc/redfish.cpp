@@ -26,7 +26,7 @@ constexpr size_t kMostDocuments = 32;  ///< a controller takes about a second fo
 class Discovery {
  public:
   explicit Discovery(RedfishClient& client) : client_(client) {}
-  base::Result<std::vector<std::string>> documents();
+  Result<std::vector<std::string>> documents();
   const std::string& chassis() const { return chassis_; }
 
  private:
@@ -95,11 +95,10 @@ void Discovery::add_sensors(const std::string& chassis) {
   }
 }
 
-base::Result<std::vector<std::string>> Discovery::documents() {
+Result<std::vector<std::string>> Discovery::documents() {
   ERGOMETER_ASSIGN(const std::string root, client_.get("/redfish/v1/"));
   const std::string chassis_list = redfish_link(root, "Chassis");
-  if (chassis_list.empty())
-    return base::missing_error("/redfish/v1/ is no Redfish service with chassis");
+  if (chassis_list.empty()) return missing_error("/redfish/v1/ is no Redfish service with chassis");
   ERGOMETER_ASSIGN(const std::string list, client_.get(chassis_list));
   for (const std::string& path : redfish_members(list)) {
     const std::string chassis = get(path);
@@ -124,10 +123,10 @@ class RedfishSource : public Source {
   std::vector<CallCost> costs() const override { return costs_; }
   void read(Batch& batch) override;
 
-  base::Result<void> find(const SourceOptions& options);
+  Result<void> find(const SourceOptions& options);
 
  private:
-  base::Result<void> ask(NodeReadings& readings);
+  Result<void> ask(NodeReadings& readings);
 
   std::unique_ptr<RedfishClient> client_;
   run::Device node_ = make_device(run::DeviceKind::kNode, "redfish");
@@ -137,29 +136,28 @@ class RedfishSource : public Source {
   bool troubled_ = false;
 };
 
-base::Result<void> RedfishSource::ask(NodeReadings& readings) {
+Result<void> RedfishSource::ask(NodeReadings& readings) {
   for (const std::string& path : documents_) {
     CallTimer timer(costs_[0]);
     const auto document = client_->get(path);
     if (document && read_redfish(*document, readings)) continue;
     timer.failed();
     if (!document) return tl::unexpected(document.error());
-    return base::missing_error(fmt::format("{}: the answer is no JSON object", path));
+    return missing_error("{}: the answer is no JSON object", path);
   }
   return {};
 }
 
-base::Result<void> RedfishSource::find(const SourceOptions& options) {
+Result<void> RedfishSource::find(const SourceOptions& options) {
   Discovery discovery(*client_);
   ERGOMETER_ASSIGN(documents_, discovery.documents());
   NodeReadings readings;
   ERGOMETER_TRY(ask(readings));
   metrics_ = readings.metrics();
   if (metrics_.empty())
-    return base::missing_error(
-        fmt::format("{}: its chassis state no power, inlet, outlet or fan", options.redfish));
+    return missing_error("{}: its chassis state no power, inlet, outlet or fan", options.redfish);
   std::erase_if(metrics_, [&](Metric metric) { return !options.wants(metric); });
-  if (metrics_.empty()) return base::missing_error("gives none of the metrics asked for");
+  if (metrics_.empty()) return missing_error("gives none of the metrics asked for");
   node_.uuid = discovery.chassis();
   return {};
 }

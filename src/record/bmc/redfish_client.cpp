@@ -21,14 +21,14 @@ class RedfishConnection : public RedfishClient {
   RedfishConnection(const RedfishConnection&) = delete;
   RedfishConnection& operator=(const RedfishConnection&) = delete;
   ~RedfishConnection() override;
-  base::Result<std::string> get(const std::string& path) override;
+  Result<std::string> get(const std::string& path) override;
 
   std::string url;
   httplib::Client http;
   std::string user, password;
 
  private:
-  base::Result<void> log_in();
+  Result<void> log_in();
 
   httplib::Headers login_;  ///< what every request carries
   std::string session_;     ///< where it is ended
@@ -49,14 +49,14 @@ bool is_loopback(std::string_view host) {
 bool is_success(int status) { return status >= 200 && status < 300; }
 
 /// "https://bmc:8443" of "https://bmc:8443/redfish".
-base::Result<std::string> origin_of(const std::string& url) {
+Result<std::string> origin_of(const std::string& url) {
   const bool tls = url.starts_with("https://");
   const size_t host = tls ? 8 : 7;
   const auto wrong = [&](const char* why) {
-    return base::input_error(
-        fmt::format("Redfish URL '{}': {}; \"https://ADDRESS\" or \"https://ADDRESS:PORT\" is "
-                    "expected",
-                    url, why));
+    return input_error(
+        "Redfish URL '{}': {}; \"https://ADDRESS\" or \"https://ADDRESS:PORT\" is "
+        "expected",
+        url, why);
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither https:// nor http://");
   std::string origin = url.substr(0, url.find('/', host));
@@ -69,17 +69,17 @@ base::Result<std::string> origin_of(const std::string& url) {
 }
 
 /// The first line of the file, which nobody else may read.
-base::Result<std::pair<std::string, std::string>> read_credentials(const std::string& path) {
+Result<std::pair<std::string, std::string>> read_credentials(const std::string& path) {
   constexpr size_t kMostBytes = 4096;
   ERGOMETER_ASSIGN(std::string text, base::read_file(path, kMostBytes));
   struct stat about = {};
   if (::stat(path.c_str(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    return base::input_error(fmt::format(
-        "{}: others may read the password that it holds; 'chmod 600 {}' changes that", path, path));
+    return input_error(
+        "{}: others may read the password that it holds; 'chmod 600 {}' changes that", path, path);
   text.resize(std::min(text.size(), text.find_first_of("\r\n")));
   const size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0)
-    return base::input_error(fmt::format("{}:1: \"user:password\" is expected", path));
+    return input_error("{}:1: \"user:password\" is expected", path);
   return std::pair(text.substr(0, colon), text.substr(colon + 1));
 }
 
@@ -112,14 +112,14 @@ RedfishConnection::~RedfishConnection() {
 }
 
 /// Opens a session; without a session service every request carries the password.
-base::Result<void> RedfishConnection::log_in() {
+Result<void> RedfishConnection::log_in() {
   login_.clear();
   session_.clear();
   const auto answer =
       http.Post(kSessions, httplib::Headers{}, login_body(user, password), "application/json");
-  if (!answer) return base::missing_error(fmt::format("{}: {}", url, why(answer.error())));
+  if (!answer) return missing_error("{}: {}", url, why(answer.error()));
   if (answer->status == kUnauthorized || answer->status == kForbidden)
-    return base::missing_error(fmt::format("{}: user '{}' is not let in", url, user));
+    return missing_error("{}: user '{}' is not let in", url, user);
   if (is_success(answer->status) && answer->has_header("X-Auth-Token")) {
     login_ = {{"X-Auth-Token", answer->get_header_value("X-Auth-Token")}};
     session_ = answer->get_header_value("Location");
@@ -133,31 +133,29 @@ base::Result<void> RedfishConnection::log_in() {
   return {};
 }
 
-base::Result<std::string> RedfishConnection::get(const std::string& path) {
+Result<std::string> RedfishConnection::get(const std::string& path) {
   const NoBrokenPipeSignal no_signal;
   for (bool again : {false, true}) {
     if (!user.empty() && !logged_in_) ERGOMETER_TRY(log_in());
     const auto answer = http.Get(path, login_);
-    if (!answer)
-      return base::missing_error(fmt::format("{}{}: {}", url, path, why(answer.error())));
+    if (!answer) return missing_error("{}{}: {}", url, path, why(answer.error()));
     if (is_success(answer->status)) return answer->body;
     if (answer->status == kUnauthorized && user.empty())
-      return base::missing_error(fmt::format("{}{}: wants a user and a password", url, path));
+      return missing_error("{}{}: wants a user and a password", url, path);
     // A session ends after some minutes without a request.
     if (answer->status != kUnauthorized || again)
-      return base::missing_error(fmt::format("{}{}: HTTP status {}", url, path, answer->status));
+      return missing_error("{}{}: HTTP status {}", url, path, answer->status);
     logged_in_ = false;
   }
-  return base::missing_error(fmt::format("{}{}: not let in", url, path));
+  return missing_error("{}{}: not let in", url, path);
 }
 
 }  // namespace
 
-base::Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options) {
+Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options) {
   ERGOMETER_ASSIGN(const std::string origin, origin_of(options.url));
   auto client = std::make_unique<RedfishConnection>(origin);
-  if (!client->http.is_valid())
-    return base::input_error(fmt::format("Redfish URL '{}': not understood", options.url));
+  if (!client->http.is_valid()) return input_error("Redfish URL '{}': not understood", options.url);
   if (!options.credentials.empty()) {
     ERGOMETER_ASSIGN(const auto login, read_credentials(options.credentials));
     std::tie(client->user, client->password) = login;

@@ -21,12 +21,12 @@ class RedfishClient {
  public:
   virtual ~RedfishClient() = default;
   /// The answer to a GET. An error of kind kMissing when there is none, or one that is no success.
-  virtual base::Result<std::string> get(const std::string& path) = 0;
+  virtual Result<std::string> get(const std::string& path) = 0;
 };
 
 /// Asks nothing yet. Input errors: a URL or a file of credentials that cannot be used; plain HTTP
 /// to another machine, which would show the password.
-base::Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options);
+Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options);
 
 /// What the part "redfish" exports under the name kMakeRedfish: the same.
 inline constexpr const char* kMakeRedfish = "ergometer_make_redfish";

@@ -3,6 +3,6 @@
 
 extern "C" __attribute__((visibility("default"))) void ergometer_make_redfish(
     const ergometer::record::RedfishOptions& options,
-    ergometer::base::Result<std::unique_ptr<ergometer::record::RedfishClient>>& made) {
+    ergometer::Result<std::unique_ptr<ergometer::record::RedfishClient>>& made) {
   made = ergometer::record::redfish_client(options);
 }

@@ -5,7 +5,7 @@
 
 namespace ergometer::record {
 
-base::Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options) {
+Result<std::unique_ptr<RedfishClient>> redfish_client(const RedfishOptions& options) {
   return base::make_in_part<std::unique_ptr<RedfishClient>>("redfish", kMakeRedfish, options);
 }
 

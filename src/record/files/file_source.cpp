@@ -92,7 +92,7 @@ class FileSource : public Source {
   std::vector<CallCost> costs() const override { return costs_; }
 
   /// Takes the sensors that answer and the devices that have one.
-  base::Result<void> take(FoundSensors found, const SourceOptions& options);
+  Result<void> take(FoundSensors found, const SourceOptions& options);
 
  private:
   void add(FileSensor sensor);
@@ -123,7 +123,7 @@ std::optional<double> FileSource::look(OpenSensor& sensor, int64_t now) {
   return value;
 }
 
-base::Result<void> FileSource::take(FoundSensors found, const SourceOptions& options) {
+Result<void> FileSource::take(FoundSensors found, const SourceOptions& options) {
   const auto missing = [](std::string why) {
     return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
   };

@@ -21,12 +21,12 @@ struct Address {
   int port = 0;
 };
 
-base::Result<Address> parse_listen(const std::string& listen) {
+Result<Address> parse_listen(const std::string& listen) {
   const auto wrong = [&] {
-    return base::input_error(fmt::format(
+    return input_error(
         "address to listen at '{}': ADDRESS:PORT is expected, such as 127.0.0.1:9400, [::1]:9400 "
         "or :9400 for every address; port 0 takes a free one",
-        listen));
+        listen);
   };
   const size_t colon = listen.rfind(':');
   if (colon == std::string::npos) return wrong();
@@ -93,13 +93,13 @@ bool listens_to_this_machine_alone(int socket) {
 
 }  // namespace
 
-base::Result<Listener> Listener::open(const std::string& listen) {
+Result<Listener> Listener::open(const std::string& listen) {
   ERGOMETER_ASSIGN(const Address address, parse_listen(listen));
   Listener result{listen_at(address), {}, false};
   const int socket = result.socket.get();
   if (socket < 0) {
     const char* const why = errno != 0 ? ::strerror(errno) : "no such address";
-    return base::missing_error(fmt::format("cannot listen at {}: {}", listen, why));
+    return missing_error("cannot listen at {}: {}", listen, why);
   }
   const bool v6 = address.host.find(':') != std::string::npos;
   result.address =

@@ -16,7 +16,7 @@ struct Listener {
   /// `listen`: "127.0.0.1:9400", "[::1]:9400", ":9400" (every address), port 0 for any free one.
   /// Input error: no such form. Of kind kMissing: the address is in use, is not this machine's, or
   /// the port needs root.
-  static base::Result<Listener> open(const std::string& listen);
+  static Result<Listener> open(const std::string& listen);
 };
 
 }  // namespace ergometer::record

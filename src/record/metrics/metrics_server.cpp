@@ -1,6 +1,5 @@
 #include "record/metrics/metrics_server.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -228,13 +227,13 @@ MetricsServer::~MetricsServer() = default;
 
 const std::string& MetricsServer::address() const { return state_->address; }
 
-base::Result<MetricsServer> MetricsServer::start(const std::string& listen, Page page,
-                                                 std::chrono::milliseconds request_time) {
+Result<MetricsServer> MetricsServer::start(const std::string& listen, Page page,
+                                           std::chrono::milliseconds request_time) {
   ERGOMETER_ASSIGN(Listener listener, Listener::open(listen));
   auto state = std::make_unique<State>();
   state->wake = Socket(::eventfd(0, EFD_CLOEXEC));
   if (state->wake.get() < 0)
-    return base::missing_error(fmt::format("cannot listen at {}: {}", listen, ::strerror(errno)));
+    return missing_error("cannot listen at {}: {}", listen, ::strerror(errno));
   state->address = listener.address;
   state->thread =
       std::thread([loop = std::make_unique<Loop>(std::move(listener.socket), state->wake.get(),

@@ -28,8 +28,8 @@ class MetricsServer {
   /// `listen`: "127.0.0.1:9400", "[::1]:9400", ":9400" (every address), port 0 for any free one.
   /// Input error: no such form. Of kind kMissing: the address is in use, is not this machine's, or
   /// the port needs root.
-  static base::Result<MetricsServer> start(const std::string& listen, Page page,
-                                           std::chrono::milliseconds request_time = kRequestTime);
+  static Result<MetricsServer> start(const std::string& listen, Page page,
+                                     std::chrono::milliseconds request_time = kRequestTime);
   MetricsServer(MetricsServer&&) noexcept;
   MetricsServer& operator=(MetricsServer&&) noexcept;
   ~MetricsServer();  ///< answers that are under way get a moment, other clients none

@@ -21,7 +21,7 @@ MetricsPage echo(std::string_view accept) {
   return {"text/plain; version=0.0.4; charset=utf-8", "accept " + std::string(accept) + "\n"};
 }
 
-base::Result<MetricsServer> start(const std::string& listen) {
+Result<MetricsServer> start(const std::string& listen) {
   return MetricsServer::start(listen, echo);
 }
 

@@ -9,7 +9,6 @@
 namespace ergometer::record::nvml {
 namespace {
 
-using base::Result;
 using base::SharedLibrary;
 
 /// The first of `symbols` that the library has; names change from release to release.

@@ -13,22 +13,22 @@ namespace ergometer::record::nvml {
 class Library {
  public:
   /// The first of `names` that opens. Errors are of kind kMissing; `hint` says what it is for.
-  static base::Result<Library> open(const std::vector<std::string>& names, const char* hint);
+  static Result<Library> open(const std::vector<std::string>& names, const char* hint);
   Library(Library&& other) noexcept;
   Library& operator=(Library&&) = delete;
   ~Library();
 
   const Functions& call() const { return call_; }
   /// An error of kind kMissing unless `status` is kSuccess: "NVML: power: GPU is lost".
-  base::Result<void> check(int status, const std::string& what) const;
+  Result<void> check(int status, const std::string& what) const;
   std::string text(int status) const { return call_.error_string(status); }
   /// Stops and starts it: GPUs that were reset are found again. Handles from before are no longer
   /// valid.
-  base::Result<void> restart();
+  Result<void> restart();
 
  private:
   explicit Library(base::SharedLibrary library) : library_(std::move(library)) {}
-  base::Result<void> find_functions();
+  Result<void> find_functions();
 
   base::SharedLibrary library_;
   Functions call_{};

@@ -42,7 +42,7 @@ class NvmlSource : public Source {
         rings_(paces.rings) {}
   ~NvmlSource() override { free_events(); }
 
-  base::Result<void> open() {
+  Result<void> open() {
     unsigned count = 0;
     ERGOMETER_TRY(nvml_.check(nvml_.call().count(&count), "number of GPUs"));
     for (unsigned index = 0; index < count; ++index) add_gpu(index);

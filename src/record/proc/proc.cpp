@@ -29,7 +29,7 @@ class ProcSource : public Source {
   void read(Batch& batch) override;
 
   /// What is there of what is wanted; an error when nothing is.
-  base::Result<void> check();
+  Result<void> check();
 
  private:
   KeptFile& file_of(Metric metric);
@@ -57,7 +57,7 @@ std::optional<double> ProcSource::value_of(Metric metric, std::string_view text)
   return now && before ? busy_percent(*before, *now) : std::nullopt;
 }
 
-base::Result<void> ProcSource::check() {
+Result<void> ProcSource::check() {
   const auto missing = [](std::string why) {
     return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
   };

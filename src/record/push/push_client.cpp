@@ -1,6 +1,5 @@
 #include "record/push/push_client.h"
 
-#include <fmt/format.h>
 #include <httplib.h>
 
 #include <condition_variable>
@@ -34,7 +33,7 @@ class TimeLimit {
 class PushConnection : public PushClient {
  public:
   explicit PushConnection(const std::string& origin) : url(origin), http(origin) {}
-  base::Result<PushAnswer> post(const std::string& lines) override;
+  Result<PushAnswer> post(const std::string& lines) override;
 
   std::string url, path, type;
   int most_s = 0;
@@ -42,30 +41,28 @@ class PushConnection : public PushClient {
   httplib::Headers headers;
 };
 
-base::Result<PushAnswer> PushConnection::post(const std::string& lines) {
+Result<PushAnswer> PushConnection::post(const std::string& lines) {
   const NoBrokenPipeSignal no_signal;
   const TimeLimit limit(http, most_s);
   const auto answer = http.Post(path, headers, lines, type);
   if (answer.error() == httplib::Error::SSLServerVerification)
-    return base::missing_error(
-        fmt::format("{}: its certificate is signed by nobody whom this machine trusts; "
-                    "--push-certificate FILE names one to trust",
-                    url));
-  if (!answer)
-    return base::missing_error(
-        fmt::format("{}: no answer ({})", url, httplib::to_string(answer.error())));
+    return missing_error(
+        "{}: its certificate is signed by nobody whom this machine trusts; "
+        "--push-certificate FILE names one to trust",
+        url);
+  if (!answer) return missing_error("{}: no answer ({})", url, httplib::to_string(answer.error()));
   return PushAnswer{answer->status, answer->body};
 }
 
 }  // namespace
 
-base::Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
+Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
   const std::string& url = target.url;
   const bool tls = url.starts_with("https://");
   const size_t host = tls ? 8 : 7;
   const auto wrong = [&](const char* why) {
-    return base::input_error(fmt::format("{} '{}': {}; it is an address like http://monitor:9500",
-                                         target.named, url, why));
+    return input_error("{} '{}': {}; it is an address like http://monitor:9500", target.named, url,
+                       why);
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither http:// nor https://");
   const size_t end = std::min(url.find('/', host), url.size());

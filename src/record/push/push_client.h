@@ -27,11 +27,11 @@ class PushClient {
  public:
   virtual ~PushClient() = default;
   /// Sends lines of docs/push-format.md. An error of kind kMissing when no answer came in time.
-  virtual base::Result<PushAnswer> post(const std::string& lines) = 0;
+  virtual Result<PushAnswer> post(const std::string& lines) = 0;
 };
 
 /// Connects to nobody yet. Input errors: no such URL; a file that cannot be read.
-base::Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target);
+Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target);
 
 /// What the part "push" exports under the name kMakePush: the same.
 inline constexpr const char* kMakePush = "ergometer_make_push";

@@ -3,6 +3,6 @@
 
 extern "C" __attribute__((visibility("default"))) void ergometer_make_push(
     const ergometer::record::PushTarget& target,
-    ergometer::base::Result<std::unique_ptr<ergometer::record::PushClient>>& made) {
+    ergometer::Result<std::unique_ptr<ergometer::record::PushClient>>& made) {
   made = ergometer::record::push_client(target);
 }

@@ -5,7 +5,7 @@
 
 namespace ergometer::record {
 
-base::Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
+Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
   return base::make_in_part<std::unique_ptr<PushClient>>("push", kMakePush, target);
 }
 

@@ -171,7 +171,7 @@ struct Pusher::Outbox {
  private:
   void send(PushClient& client);
   std::string next(std::unique_lock<std::mutex>& lock);
-  bool take(const base::Result<PushAnswer>& answer);
+  bool take(const Result<PushAnswer>& answer);
   void tell(const std::string& problem);
 };
 
@@ -200,7 +200,7 @@ std::string Pusher::Outbox::next(std::unique_lock<std::mutex>& lock) {
 }
 
 /// Whether the server took what it was sent, or never will.
-bool Pusher::Outbox::take(const base::Result<PushAnswer>& answer) {
+bool Pusher::Outbox::take(const Result<PushAnswer>& answer) {
   constexpr int kTaken = 200, kWrong = 400, kUnauthorized = 401;
   if (!answer) return tell(answer.error().message + "; the recording goes on"), false;
   if (answer->status != kTaken && answer->status != kWrong) {
@@ -266,7 +266,7 @@ Pusher::Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox,
       sender_(std::move(sender)) {}
 Pusher::Pusher(Pusher&&) noexcept = default;
 
-base::Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapshot, Say say) {
+Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapshot, Say say) {
   ERGOMETER_ASSIGN(std::unique_ptr<PushClient> client, push_client(options.target));
   auto outbox = std::make_shared<Outbox>();
   PushWriter writer(options, random_name(), now_ns());

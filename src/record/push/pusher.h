@@ -47,7 +47,7 @@ class Pusher {
 
   /// Input error: a URL that is none. `say` hears, once each, that the server does not answer or
   /// refuses, and that it takes readings again; from a thread of the Pusher.
-  static base::Result<Pusher> start(const PushOptions& options, const Snapshot& snapshot, Say say);
+  static Result<Pusher> start(const PushOptions& options, const Snapshot& snapshot, Say say);
   Pusher(Pusher&&) noexcept;
   ~Pusher();  ///< a last batch, and what time is left for it
 

@@ -1,6 +1,5 @@
 #include "record/push/token_file.h"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -9,19 +8,18 @@
 
 namespace ergometer::record {
 
-base::Result<std::string> read_token(const std::string& path) {
+Result<std::string> read_token(const std::string& path) {
   constexpr size_t kMostBytes = 4096, kShortest = 8, kLongest = 256;
   ERGOMETER_ASSIGN(std::string text, base::read_file(path, kMostBytes));
   struct stat about = {};
   if (::stat(path.c_str(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    return base::input_error(fmt::format(
-        "{}: others may read the token that it holds; 'chmod 600 {}' changes that", path, path));
+    return input_error("{}: others may read the token that it holds; 'chmod 600 {}' changes that",
+                       path, path);
   text.resize(std::min(text.size(), text.find_first_of("\r\n")));
   const bool printable = std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
   if (!printable || text.size() < kShortest || text.size() > kLongest)
-    return base::input_error(
-        fmt::format("{}:1: a token of {} to {} printable characters without spaces is expected",
-                    path, kShortest, kLongest));
+    return input_error("{}:1: a token of {} to {} printable characters without spaces is expected",
+                       path, kShortest, kLongest);
   return text;
 }
 

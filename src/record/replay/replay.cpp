@@ -110,19 +110,17 @@ void ReplaySource::read(Batch& batch) {
 
 Opened open_replay(const SourceOptions& options) {
   if (!std::isfinite(options.replay_speed) || options.replay_speed < 0)
-    return base::input_error(
-        fmt::format("replay speed {}: 0 or more is expected; 1 is the speed of the recording, 0 "
-                    "gives a row a read",
-                    options.replay_speed));
+    return input_error(
+        "replay speed {}: 0 or more is expected; 1 is the speed of the recording, 0 "
+        "gives a row a read",
+        options.replay_speed);
   ERGOMETER_ASSIGN(importer::Telemetry telemetry, importer::read_telemetry({options.replay}, {}));
   if (!telemetry.any)
-    return base::input_error(
-        fmt::format("{}: a Run with telemetry, or a file of telemetry, is expected to play back",
-                    options.replay));
+    return input_error("{}: a Run with telemetry, or a file of telemetry, is expected to play back",
+                       options.replay);
   auto source = std::make_unique<ReplaySource>(options, std::move(telemetry.log));
   if (source->empty())
-    return base::input_error(
-        fmt::format("{}: holds no readings of the metrics asked for", options.replay));
+    return input_error("{}: holds no readings of the metrics asked for", options.replay);
   return source;
 }
 

@@ -9,8 +9,8 @@ namespace ergometer::report {
 namespace {
 
 using base::JsonWriter;
+using optimize::Optimized;
 using optimize::Outcome;
-using optimize::Result;
 
 void write_clocks(JsonWriter& json, const char* name, const std::vector<double>& clocks_hz) {
   json.array(name, base::kOneLine, clocks_hz, [&](double hz) { json.value(hz / 1e6); });
@@ -34,7 +34,7 @@ void write_job(JsonWriter& json, const char* name, const spec::Job& job, const O
   json.end_object();
 }
 
-void write_gain(JsonWriter& json, const Result& result) {
+void write_gain(JsonWriter& json, const Optimized& result) {
   const optimize::Gain& gain = result.gain;
   json.key("gain").begin_object();
   json.member("candidate", result.best_name).member("value_pct", gain.value_pct);
@@ -49,7 +49,7 @@ void write_gain(JsonWriter& json, const Result& result) {
   json.end_object();
 }
 
-void write_rows(JsonWriter& json, const Result& result) {
+void write_rows(JsonWriter& json, const Optimized& result) {
   json.objects("candidates", result.rows, [&](const optimize::Row& row) {
     json.member("knob", row.knob).member("name", row.name);
     json.member("step_time_s", row.step_s).member("energy_j_per_step", row.energy_j);
@@ -60,7 +60,7 @@ void write_rows(JsonWriter& json, const Result& result) {
   });
 }
 
-void write_frontier(JsonWriter& json, const Result& result) {
+void write_frontier(JsonWriter& json, const Optimized& result) {
   if (!result.no_frontier.empty()) json.member("no_frontier", result.no_frontier);
   json.objects("frontier", result.frontier, [&](const optimize::FrontierRow& row) {
     json.member("passes_s", row.clocks.point.time_s);
@@ -73,7 +73,7 @@ void write_frontier(JsonWriter& json, const Result& result) {
   });
 }
 
-void write_settings(JsonWriter& json, const Result& result) {
+void write_settings(JsonWriter& json, const Optimized& result) {
   const optimize::Settings settings = optimize::settings_of(result);
   json.key("settings").begin_object();
   json.list("changes", settings.lines);
@@ -91,7 +91,7 @@ void write_settings(JsonWriter& json, const Result& result) {
 
 }  // namespace
 
-std::string optimize_json(const Result& result, const optimize::Options& options,
+std::string optimize_json(const Optimized& result, const optimize::Options& options,
                           const std::vector<optimize::File>& files) {
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);

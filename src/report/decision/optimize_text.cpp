@@ -14,8 +14,8 @@ namespace ergometer::report {
 namespace {
 
 using optimize::Objective;
+using optimize::Optimized;
 using optimize::Outcome;
-using optimize::Result;
 using optimize::Row;
 
 constexpr size_t kProposalsShown = 16;
@@ -38,7 +38,7 @@ std::string interval_text(const optimize::Gain& gain) {
   return fmt::format("90 %: {:.1f} to {:.1f} %", gain.low_pct, gain.high_pct);
 }
 
-std::string verdict(const Result& result, const optimize::Options& options) {
+std::string verdict(const Optimized& result, const optimize::Options& options) {
   const std::string_view what = less_of(options.objective);
   if (!result.keeps)
     return fmt::format("{:.1f} % less {} ({})", result.gain.value_pct, what,
@@ -59,7 +59,7 @@ std::string change_pct(double before, double after) {
   return fmt::format("{:+.1f} %", 100 * (after / before - 1));
 }
 
-std::string difference(const Result& result) {
+std::string difference(const Optimized& result) {
   const Outcome &a = result.unchanged_mean, &b = result.chosen_mean;
   if (result.keeps)
     return fmt::format("  step {}, {} a step, peak {}, hottest GPU {}\n",
@@ -78,7 +78,7 @@ std::string difference(const Result& result) {
               change_pct(a.memory_bytes, b.memory_bytes));
 }
 
-std::string changes(const Result& result, const TextStyle& style) {
+std::string changes(const Optimized& result, const TextStyle& style) {
   const optimize::Settings settings = optimize::settings_of(result);
   std::string text = heading(style, "What changes");
   for (const std::string& one : settings.lines) text += "  " + wrap(one, kWidth - 2, 4) + '\n';
@@ -87,7 +87,7 @@ std::string changes(const Result& result, const TextStyle& style) {
   return text;
 }
 
-std::string robustness(const Result& result, const TextStyle& style) {
+std::string robustness(const Optimized& result, const TextStyle& style) {
   const optimize::Robustness& robust = result.robustness;
   std::string text = heading(style, "If the hot GPUs are others");
   text += fmt::format("  it gains in {} of {} other draws of silicon, at least {:.1f} %\n",
@@ -99,7 +99,7 @@ std::string robustness(const Result& result, const TextStyle& style) {
 }
 
 /// The rows worth a look: what was taken, what others have tried, the best of the rest.
-std::vector<const Row*> rows_to_show(const Result& result) {
+std::vector<const Row*> rows_to_show(const Optimized& result) {
   std::vector<const Row*> rest, shown;
   for (const Row& row : result.rows)
     if (!row.taken && !row.known && row.allowed) rest.push_back(&row);
@@ -119,7 +119,7 @@ std::string short_name(const std::string& name) {
   return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
 }
 
-std::string on_the_way(const Result& result, const TextStyle& style) {
+std::string on_the_way(const Optimized& result, const TextStyle& style) {
   std::string text = heading(style, fmt::format("On the way: {} of {} candidates",
                                                 rows_to_show(result).size(), result.rows.size()));
   text += fmt::format("  {:<38}{:>10}{:>10}{:>9}{:>8}\n", "", "step", "energy", "hottest", "gain");
@@ -136,7 +136,7 @@ std::string on_the_way(const Result& result, const TextStyle& style) {
          "  and with the job's own silicon\n";
 }
 
-std::string frontier(const Result& result, const TextStyle& style) {
+std::string frontier(const Optimized& result, const TextStyle& style) {
   if (!result.no_frontier.empty())
     return heading(style, "Time and energy of the pipeline") +
            fmt::format("  no frontier: {}\n", result.no_frontier);
@@ -159,7 +159,7 @@ std::string frontier(const Result& result, const TextStyle& style) {
 
 }  // namespace
 
-std::string optimize_text(const Result& result, const optimize::Options& options,
+std::string optimize_text(const Optimized& result, const optimize::Options& options,
                           const TextStyle& style) {
   const spec::Job& job = result.unchanged;
   std::string text = fmt::format("{} on {} x {} ({}), objective: {}\n\n", job.model.name, job.gpus,

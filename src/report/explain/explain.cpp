@@ -187,14 +187,14 @@ Explanation interval_end(const Context& c, bool high) {
   return end;
 }
 
-base::Result<Explanation> compute(const Context& c) {
+Result<Explanation> compute(const Context& c) {
   Explanation part = breakdown_part(c, "compute");
   ERGOMETER_ASSIGN(part.inputs, heaviest_operators(c.job));
   part.formula += "; what takes most, on a rank of stage 0, alone on its GPU:";
   return part;
 }
 
-base::Result<Explanation> explain_field(const Context& c, std::string_view field) {
+Result<Explanation> explain_field(const Context& c, std::string_view field) {
   if (field == "performance.step_time_s") return step_time(c, true);
   if (field == "performance.step_time_s_low" || field == "performance.step_time_s_high")
     return interval_end(c, field.ends_with("_high"));
@@ -231,8 +231,7 @@ bool tells_node(std::string_view name, std::string_view field) {
 
 }  // namespace
 
-base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
-                                  const std::string& name) {
+Result<Explanation> explain(const run::Run& run, const spec::Job& job, const std::string& name) {
   if (name.empty()) return explain_settings(job);
   if (tells_node(name, full_name(name)))
     ERGOMETER_TRY(spec::refuse_groups(job.cluster, "--explain " + name));
@@ -252,7 +251,7 @@ base::Result<Explanation> explain(const run::Run& run, const spec::Job& job,
   std::string message = fmt::format("--explain: no number is named '{}'", name);
   if (const auto guess = base::nearest(name, known))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message + " (names are those of --json; op:NAME for an operator)");
+  return input_error(message + " (names are those of --json; op:NAME for an operator)");
 }
 
 }  // namespace ergometer::report

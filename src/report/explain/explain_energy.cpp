@@ -145,8 +145,8 @@ std::vector<int> shares_in_tenths(const std::vector<double>& values) {
   return shares;
 }
 
-base::Result<Explanation> explain_energy(const run::Run& run, const spec::Job& job,
-                                         const std::string& name) {
+Result<Explanation> explain_energy(const run::Run& run, const spec::Job& job,
+                                   const std::string& name) {
   ERGOMETER_ASSIGN(Explanation root, explain_power(run, job, "power.gpu_energy_j_per_step"));
   root.name = "energy";
   root.formula += "; the parts of it:";
@@ -170,7 +170,7 @@ base::Result<Explanation> explain_energy(const run::Run& run, const spec::Job& j
       fmt::format("--explain: there is no {}; there are {}", name, fmt::join(known, ", "));
   if (const auto guess = base::nearest(name, known))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message);
+  return input_error(message);
 }
 
 }  // namespace ergometer::report

@@ -47,8 +47,8 @@ Explanation mean_rate(const std::string& name, const run::Run& run, const spec::
 
 }  // namespace
 
-base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job,
-                                       const std::string& name) {
+Result<Explanation> explain_link(const run::Run& run, const spec::Job& job,
+                                 const std::string& name) {
   const std::string_view rest = std::string_view(name).substr(std::string_view("links.").size());
   const size_t dot = rest.find('.');
   const std::string_view kind = rest.substr(0, dot);
@@ -57,9 +57,8 @@ base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job
   const auto link = std::ranges::find(run.links, kind, &run::Link::kind);
   if (link == run.links.end()) {
     const std::vector<std::string> kinds = base::mapped(run.links, &run::Link::kind);
-    return base::input_error(
-        fmt::format("--explain {}: this job uses no such link; it uses {}", name,
-                    kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", "))));
+    return input_error("--explain {}: this job uses no such link; it uses {}", name,
+                       kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, ", ")));
   }
   if (field == "bytes_per_step") return traffic(name, *link);
   if (field == "mean_gb_per_s") return mean_rate(name, run, job, *link);
@@ -72,9 +71,9 @@ base::Result<Explanation> explain_link(const run::Run& run, const spec::Job& job
     share.inputs = {mean_rate("mean_gb_per_s", run, job, *link), line_rate(job, *link)};
     return share;
   }
-  return base::input_error(fmt::format(
+  return input_error(
       "--explain {}: a link has bytes_per_step, mean_gb_per_s, peak_gb_per_s and utilization",
-      name));
+      name);
 }
 
 }  // namespace ergometer::report

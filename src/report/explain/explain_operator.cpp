@@ -69,7 +69,7 @@ std::vector<Total> compute_totals(const plan::Plan& plan, const cost::CostTable&
 
 }  // namespace
 
-base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) {
+Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) {
   constexpr size_t kShown = 12;
   const plan::Plan plan = plan::make_plan(job, workload::lower(job));
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
@@ -86,7 +86,7 @@ base::Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) 
   return nodes;
 }
 
-base::Result<Explanation> explain_operator(const spec::Job& job, const std::string& name) {
+Result<Explanation> explain_operator(const spec::Job& job, const std::string& name) {
   const plan::Plan plan = plan::make_plan(job, workload::lower(job));
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
   Explanation root{
@@ -108,7 +108,7 @@ base::Result<Explanation> explain_operator(const spec::Job& job, const std::stri
                                     name, fmt::join(names, ", "));
   if (const auto guess = base::nearest(name, names))
     message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message);
+  return input_error(message);
 }
 
 }  // namespace ergometer::report

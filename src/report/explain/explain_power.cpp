@@ -128,15 +128,14 @@ std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
 
 }  // namespace
 
-base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
-                                        std::string_view field) {
+Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
+                                  std::string_view field) {
   if (!run.has_power)
-    return base::input_error(
-        fmt::format("--explain: nothing is known of {}: {}", field,
-                    job.conditions.constant_clocks
-                        ? std::string("clocks are constant")
-                        : fmt::format("the catalog lacks power or cooling of {} with {}",
-                                      job.cluster.node.name, job.cluster.node.gpu.name)));
+    return input_error("--explain: nothing is known of {}: {}", field,
+                       job.conditions.constant_clocks
+                           ? std::string("clocks are constant")
+                           : fmt::format("the catalog lacks power or cooling of {} with {}",
+                                         job.cluster.node.name, job.cluster.node.gpu.name));
   for (const Meaning& meaning : kPowerMeanings) {
     if (meaning.field != field) continue;
     Explanation node =
@@ -147,7 +146,7 @@ base::Result<Explanation> explain_power(const run::Run& run, const spec::Job& jo
       node.formula += "; limit: " + run.thermal.limit;
     return node;
   }
-  return base::input_error(fmt::format("--explain: {} has no explanation", field));
+  return input_error("--explain: {} has no explanation", field);
 }
 
 }  // namespace ergometer::report

@@ -7,7 +7,7 @@
 
 namespace ergometer::report {
 
-base::Result<void> write_telemetry(const run::Run& run, const std::string& path) {
+Result<void> write_telemetry(const run::Run& run, const std::string& path) {
   ERGOMETER_ASSIGN(base::OutputFile file, base::OutputFile::open(path));
   file.write("time_ns,rank,power_w,average_power_w,gpu_c,memory_c,sm_clock_mhz,event_reasons\n");
   using base::shortest;

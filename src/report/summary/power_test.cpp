@@ -24,7 +24,7 @@ run::Run powered_run() {
 }
 
 std::string written(const char* name,
-                    const std::function<base::Result<void>(const std::string&)>& write) {
+                    const std::function<Result<void>(const std::string&)>& write) {
   const auto path =
       std::filesystem::temp_directory_path() / (std::string(name) + std::to_string(getpid()));
   EXPECT_TRUE(write(path.string()));

@@ -154,8 +154,8 @@ std::string path_of(const std::string& path, int64_t rank) {
   return path.substr(0, at) + fmt::format(".rank-{}", rank) + path.substr(at);
 }
 
-base::Result<void> write_rank(const run::Run& run, std::vector<run::Kernel> kernels,
-                              const JobView& job, const std::string& path) {
+Result<void> write_rank(const run::Run& run, std::vector<run::Kernel> kernels, const JobView& job,
+                        const std::string& path) {
   run::Run one;
   one.performance = run.performance;
   one.kernels = std::move(kernels);
@@ -173,9 +173,8 @@ bool is_kineto_path(const std::string& path) {
   return path.ends_with(kEnding) || path.ends_with(std::string(kEnding) + ".gz");
 }
 
-base::Result<std::vector<std::string>> write_kineto(const run::Run& run,
-                                                    const KernelSource& kernels,
-                                                    const std::string& path) {
+Result<std::vector<std::string>> write_kineto(const run::Run& run, const KernelSource& kernels,
+                                              const std::string& path) {
   const JobView job = view_job(run.job_json);
   std::vector<int64_t> ranks;
   kernels([&](const run::Kernel& kernel) {
@@ -183,7 +182,7 @@ base::Result<std::vector<std::string>> write_kineto(const run::Run& run,
   });
   std::vector<std::string> files;
   std::vector<run::Kernel> of_rank;
-  base::Result<void> written;
+  Result<void> written;
   const auto flush = [&] {
     if (of_rank.empty() || !written) return;
     files.push_back(ranks.size() == 1 ? path : path_of(path, of_rank.front().rank));

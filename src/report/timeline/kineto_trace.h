@@ -17,8 +17,7 @@ bool is_kineto_path(const std::string& path);
 /// collectives carry what PyTorch notes of them; the step is `ProfilerStep#0`. When the host
 /// launches is not predicted: all calls stand at the step's begin, or at their kernel's where that
 /// is earlier.
-base::Result<std::vector<std::string>> write_kineto(const run::Run& run,
-                                                    const KernelSource& kernels,
-                                                    const std::string& path);
+Result<std::vector<std::string>> write_kineto(const run::Run& run, const KernelSource& kernels,
+                                              const std::string& path);
 
 }  // namespace ergometer::report

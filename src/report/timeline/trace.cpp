@@ -29,7 +29,7 @@ namespace ergometer::report {
 namespace {
 
 constexpr std::array<std::string_view, workload::kStreamCount> kStreamNames = {
-    "compute",       "tensor parallel",  "context parallel", "expert parallel",
+    "compute",       "tensor parallel",  "context parallel",  "expert parallel",
     "data parallel", "pipeline forward", "pipeline backward", "vocabulary"};
 
 void append_microseconds(int64_t ns, std::string& line) {
@@ -254,15 +254,15 @@ std::string_view stream_name(int32_t stream) {
                                                         : "stream";
 }
 
-base::Result<void> write_trace(const run::Run& run, const std::string& path) {
+Result<void> write_trace(const run::Run& run, const std::string& path) {
   const auto each = [&](const auto& use) {
     for (const run::Kernel& kernel : run.kernels) use(kernel);
   };
   return write_trace(run, each, path);
 }
 
-base::Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
-                               const std::string& path) {
+Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
+                         const std::string& path) {
   ERGOMETER_ASSIGN(TraceFile file, TraceFile::open(path));
   const JobView job = view_job(run.job_json);
   file.write(fmt::format(

@@ -21,12 +21,11 @@ std::string_view stream_name(int32_t stream);
 /// receive when both ranks are sampled. Counter tracks show power, temperatures, clock and clock
 /// event reasons of the ranks with telemetry, and the cluster's power. Times are microseconds with
 /// three decimals, so whole nanoseconds survive.
-base::Result<void> write_trace(const run::Run& run, const std::string& path);
+Result<void> write_trace(const run::Run& run, const std::string& path);
 
 /// Gives the kernels one by one, rank by rank; the same ones whenever it is asked.
 using KernelSource = std::function<void(const std::function<void(const run::Kernel&)>&)>;
 /// The same with the kernels of `kernels`, of which no more than one is kept at a time.
-base::Result<void> write_trace(const run::Run& run, const KernelSource& kernels,
-                               const std::string& path);
+Result<void> write_trace(const run::Run& run, const KernelSource& kernels, const std::string& path);
 
 }  // namespace ergometer::report

@@ -13,7 +13,7 @@ constexpr size_t kPiece = size_t{1} << 16;
 
 }  // namespace
 
-base::Result<TraceFile> TraceFile::open(const std::string& path) {
+Result<TraceFile> TraceFile::open(const std::string& path) {
   const bool packed = path.ends_with(".gz");
   ERGOMETER_TRY(packed ? base::check_replaces(path, "a packed trace", "\x1f\x8b")
                        : base::check_replaces(path, "a trace in JSON", "{"));
@@ -56,7 +56,7 @@ void TraceFile::pack(std::string_view text, bool last) {
   } while (packer_->avail_out == 0);
 }
 
-base::Result<void> TraceFile::commit() {
+Result<void> TraceFile::commit() {
   if (packer_) pack(waiting_, true);
   return file_.commit();
 }

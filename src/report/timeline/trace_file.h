@@ -15,13 +15,13 @@ namespace ergometer::report {
 class TraceFile {
  public:
   /// An input error where a file of another kind stands at `path`.
-  static base::Result<TraceFile> open(const std::string& path);
+  static Result<TraceFile> open(const std::string& path);
   TraceFile(TraceFile&&) noexcept;
   TraceFile& operator=(TraceFile&&) = delete;
   ~TraceFile();
 
   void write(std::string_view text);
-  base::Result<void> commit();
+  Result<void> commit();
 
  private:
   explicit TraceFile(base::OutputFile file);

@@ -46,7 +46,7 @@ class GraphTables : public testing::Test {
   void TearDown() override { std::filesystem::remove(path_); }
 
   /// Written, changed by `sql`, and read again.
-  base::Result<run::Run> changed(const run::Run& run, const char* sql) {
+  Result<run::Run> changed(const run::Run& run, const char* sql) {
     EXPECT_TRUE(write_run(run, path_));
     {
       Database db(path_, Database::Access::kCreate);

@@ -114,13 +114,13 @@ std::string prediction_json(const Prediction& prediction) {
   return text;
 }
 
-base::Result<Prediction> parse_prediction(std::string_view json) {
+Result<Prediction> parse_prediction(std::string_view json) {
   constexpr double kMostGpus = 1e9;
   const auto wrong = [](const char* what) {
-    return base::input_error(std::string("prediction: ") + what + " is missing or wrong");
+    return input_error(std::string("prediction: ") + what + " is missing or wrong");
   };
   const auto read = nlohmann::json::parse(json, nullptr, false);
-  if (!read.is_object()) return base::input_error("prediction: is no JSON object");
+  if (!read.is_object()) return input_error("prediction: is no JSON object");
   Prediction prediction;
   double gpus = 0;
   if (!read_text(read, "job", prediction.job)) return wrong("\"job\"");

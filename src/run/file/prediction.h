@@ -47,7 +47,7 @@ std::string predicted_text(double value, std::string_view unit);
 /// On one line.
 std::string prediction_json(const Prediction& prediction);
 /// Input error: what is missing or wrong.
-base::Result<Prediction> parse_prediction(std::string_view json);
+Result<Prediction> parse_prediction(std::string_view json);
 
 /// The fact of this name of a Run file; empty: it is no Run, or has none.
 std::string read_fact(const std::string& path, const std::string& name);

@@ -86,9 +86,9 @@ struct Recording::State {
   Pending pending;
   size_t devices = 0;  ///< added so far
 
-  base::Result<void> open();
-  base::Result<void> restore();
-  base::Result<void> commit_some();
+  Result<void> open();
+  Result<void> restore();
+  Result<void> commit_some();
   void write(size_t cells);
   void forget(size_t cells);
   base::Error problem(const std::string& what) const;
@@ -100,7 +100,7 @@ base::Error Recording::State::problem(const std::string& what) const {
                       pending.cells.size())};
 }
 
-base::Result<void> Recording::State::open() {
+Result<void> Recording::State::open() {
   db = std::make_unique<Database>(path, Database::Access::kAppend);
   db->execute("PRAGMA journal_mode = DELETE");
   db->execute("PRAGMA synchronous = NORMAL");
@@ -114,7 +114,7 @@ base::Result<void> Recording::State::open() {
 
 /// The file was removed or moved away. As long as it is open, what it holds can still be read: it
 /// is written anew where it was.
-base::Result<void> Recording::State::restore() {
+Result<void> Recording::State::restore() {
   if (FileIdentity::at(path).exists)
     return tl::unexpected(problem("another file stands in its place"));
   const base::UnfinishedFile partial(fmt::format("{}.partial-{}", path, getpid()));
@@ -169,7 +169,7 @@ void Recording::State::forget(size_t cells) {
                       pending.cells.begin() + static_cast<std::ptrdiff_t>(cells));
 }
 
-base::Result<void> Recording::State::commit_some() {
+Result<void> Recording::State::commit_some() {
   if (db == nullptr) ERGOMETER_TRY(open());
   if (FileIdentity::at(path) != file) ERGOMETER_TRY(restore());
   const size_t cells = std::min(pending.cells.size(), kCellsAtOnce);
@@ -188,7 +188,7 @@ base::Result<void> Recording::State::commit_some() {
   return {};
 }
 
-base::Result<Recording> Recording::create(const std::string& path, const std::vector<Fact>& facts) {
+Result<Recording> Recording::create(const std::string& path, const std::vector<Fact>& facts) {
   Run run;
   run.source = "recorded";
   for (const Fact& fact : facts) run.facts[fact.key] = fact.value;
@@ -247,12 +247,12 @@ void Recording::set_step_log(const std::string& file) { state_->step_log = file;
 
 void Recording::set(const Fact& fact) { state_->pending.facts.push_back(fact); }
 
-base::Result<void> Recording::commit() {
+Result<void> Recording::commit() {
   while (!state_->pending.empty()) ERGOMETER_TRY(state_->commit_some());
   return {};
 }
 
-base::Result<void> Recording::finish() {
+Result<void> Recording::finish() {
   ERGOMETER_TRY(commit());
   if (State::FileIdentity::at(state_->path) != state_->file) ERGOMETER_TRY(state_->restore());
   state_->db.reset();

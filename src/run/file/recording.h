@@ -23,7 +23,7 @@ class Recording {
 
   /// Refuses a file that is there and is not a Run, as write_run does, or that another recording
   /// writes.
-  static base::Result<Recording> create(const std::string& path, const std::vector<Fact>& facts);
+  static Result<Recording> create(const std::string& path, const std::vector<Fact>& facts);
   Recording(Recording&&) noexcept;
   Recording& operator=(Recording&&) noexcept;
   ~Recording();  ///< commits what it can
@@ -42,9 +42,9 @@ class Recording {
 
   /// An error when the disk is full or gone; what was committed before stays, what was not is kept
   /// in memory (at most 64 MiB, then the oldest is dropped and counted) for the next try.
-  base::Result<void> commit();
+  Result<void> commit();
   /// Commits and makes the file a single one.
-  base::Result<void> finish();
+  Result<void> finish();
 
  private:
   struct State;

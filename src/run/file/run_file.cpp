@@ -213,21 +213,18 @@ bool is_run_head(std::string_view head) {
 
 /// A wrong argument order must not cost the user a file: only a Run, or nothing, may stand at the
 /// target.
-base::Result<void> check_target(const std::string& path) {
+Result<void> check_target(const std::string& path) {
   ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
   if (type == fs::file_type::directory)
-    return base::input_error(
-        fmt::format("{}: is a folder; give the name of the Run file to write in it", path));
+    return input_error("{}: is a folder; give the name of the Run file to write in it", path);
   if (type != fs::file_type::not_found && type != fs::file_type::regular)
-    return base::input_error(
-        fmt::format("{}: is not a regular file; a Run is an SQLite file", path));
+    return input_error("{}: is not a regular file; a Run is an SQLite file", path);
   ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
   if (!head.empty() && !is_run_head(head))
-    return base::input_error(
-        fmt::format("{}: exists and is not a Run; remove it first or choose another name", path));
+    return input_error("{}: exists and is not a Run; remove it first or choose another name", path);
   if (WriterLock::is_held(path))
-    return base::input_error(fmt::format(
-        "{}: is being recorded by another process; wait for its end or choose another name", path));
+    return input_error(
+        "{}: is being recorded by another process; wait for its end or choose another name", path);
   return base::check_folder(path);
 }
 
@@ -235,24 +232,22 @@ tl::unexpected<base::Error> cannot_read(const Database& db, const std::string& p
   return db.failure(path + ": the Run cannot be read");
 }
 
-base::Result<void> check_is_run(Database& db, const std::string& path) {
+Result<void> check_is_run(Database& db, const std::string& path) {
   ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
   if (!head.starts_with(kSqliteHeader))
-    return base::input_error(fmt::format("{}: is not a Run: not an SQLite file", path));
+    return input_error("{}: is not a Run: not an SQLite file", path);
   const int64_t id = db.number("PRAGMA application_id");
   if (!db.ok()) return cannot_read(db, path);
   if (id != kApplicationId)
-    return base::input_error(
-        fmt::format("{}: is an SQLite file, but not a Run written by Ergometer", path));
+    return input_error("{}: is an SQLite file, but not a Run written by Ergometer", path);
   const int64_t version = db.number("PRAGMA user_version");
   if (version > kSchemaVersion)
-    return base::input_error(
-        fmt::format("{}: was written by a newer Ergometer (schema {}; this one reads up to {})",
-                    path, version, kSchemaVersion));
+    return input_error("{}: was written by a newer Ergometer (schema {}; this one reads up to {})",
+                       path, version, kSchemaVersion);
   for (const char* table :
        {"run", "summary", "stages", "stage_parts", "links", "ranks", "kernels"}) {
     if (!db.has_table(table) && db.ok())
-      return base::input_error(fmt::format("{}: the table '{}' is missing", path, table));
+      return input_error("{}: the table '{}' is missing", path, table);
   }
   if (!db.ok()) return cannot_read(db, path);
   return {};
@@ -362,11 +357,10 @@ void select_kernels(Database& db, Run& run) {
 constexpr const char* kDamagedLog =
     "its telemetry refer to what is not there, or hold what no sensor reads";
 
-base::Result<void> check_read(const Database& db, const std::string& path, bool whole,
-                              const char* damage) {
+Result<void> check_read(const Database& db, const std::string& path, bool whole,
+                        const char* damage) {
   if (!db.ok()) return cannot_read(db, path);
-  if (!whole)
-    return base::input_error(fmt::format("{}: the Run is damaged: rows of {}", path, damage));
+  if (!whole) return input_error("{}: the Run is damaged: rows of {}", path, damage);
   return {};
 }
 
@@ -377,12 +371,12 @@ void remove_journals(const std::string& path) {
 
 }  // namespace
 
-base::Result<bool> is_run_file(const std::string& path) {
+Result<bool> is_run_file(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string head, base::read_head(path, kHeadBytes));
   return is_run_head(head);
 }
 
-base::Result<void> write_run(const Run& run, const std::string& path) {
+Result<void> write_run(const Run& run, const std::string& path) {
   ERGOMETER_TRY(check_target(path));
   base::remove_abandoned(path);
   const base::UnfinishedFile partial(fmt::format("{}.partial-{}", path, getpid()));
@@ -399,15 +393,13 @@ base::Result<void> write_run(const Run& run, const std::string& path) {
   }
   if (problem.empty()) return {};
   // What is the user's to mend was found before.
-  return base::missing_error(fmt::format("{}: the Run cannot be written: {}", path, problem));
+  return missing_error("{}: the Run cannot be written: {}", path, problem);
 }
 
-base::Result<Run> read_run(const std::string& path) {
+Result<Run> read_run(const std::string& path) {
   ERGOMETER_ASSIGN(const fs::file_type type, base::file_type(path));
-  if (type == fs::file_type::not_found)
-    return base::input_error(fmt::format("{}: there is no such file", path));
-  if (type == fs::file_type::directory)
-    return base::input_error(fmt::format("{}: is a folder, not a Run file", path));
+  if (type == fs::file_type::not_found) return input_error("{}: there is no such file", path);
+  if (type == fs::file_type::directory) return input_error("{}: is a folder, not a Run file", path);
   Database db(path, Database::Access::kRead);
   ERGOMETER_TRY(check_is_run(db, path));
   Run run;
@@ -438,7 +430,7 @@ base::Result<Run> read_run(const std::string& path) {
   return run;
 }
 
-base::Result<DeviceLog> read_device_log(const std::string& path) {
+Result<DeviceLog> read_device_log(const std::string& path) {
   Database db(path, Database::Access::kRead);
   ERGOMETER_TRY(check_is_run(db, path));
   Run run;
@@ -452,7 +444,7 @@ base::Result<DeviceLog> read_device_log(const std::string& path) {
   return log;
 }
 
-base::Result<bool> has_traces(const std::string& path) {
+Result<bool> has_traces(const std::string& path) {
   Database db(path, Database::Access::kRead);
   if (const auto is_run = check_is_run(db, path); !is_run) {
     if (is_run.error().kind == base::ErrorKind::kMissing) return tl::unexpected(is_run.error());

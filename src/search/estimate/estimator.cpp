@@ -31,7 +31,7 @@ Estimator::Estimator(const Space& space) : space_(space), parts_(space), memory_
     power_.push_back(PowerEstimate::make(base.megatron));
 }
 
-base::Result<void> Estimator::set_layout(const Layout& layout) {
+Result<void> Estimator::set_layout(const Layout& layout) {
   layout_ = layout;
   parts_.begin(layout);
   base_ = &space_.base_of(layout).megatron;
@@ -220,7 +220,7 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
   return result;
 }
 
-base::Result<Estimate> Estimator::estimate(const Candidate& candidate) {
+Result<Estimate> Estimator::estimate(const Candidate& candidate) {
   ERGOMETER_TRY(set_layout(candidate.layout));
   const PassVariant variant{candidate.overlap, candidate.recomputation};
   set_passes(std::span(&variant, 1));

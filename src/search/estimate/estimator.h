@@ -46,7 +46,7 @@ class Estimator {
   explicit Estimator(const Space& space);
 
   /// An error: the catalog cannot price this layout.
-  base::Result<void> set_layout(const Layout& layout);
+  Result<void> set_layout(const Layout& layout);
   /// All played alike (`played_alike`).
   void set_passes(std::span<const PassVariant> variants);
 
@@ -66,7 +66,7 @@ class Estimator {
   LeastCost least(size_t pass, Sharding sharding);
   Estimate estimate(size_t pass, const DataOption& data);
   /// All in one: for a single candidate.
-  base::Result<Estimate> estimate(const Candidate& candidate);
+  Result<Estimate> estimate(const Candidate& candidate);
 
  private:
   /// A chunk's passes over one micro batch, sums over its blocks.

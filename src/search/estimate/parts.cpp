@@ -19,7 +19,7 @@ void add(const plan::GroupPlacement& placement, std::vector<double>& key) {
 
 }  // namespace
 
-base::Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
+Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   const Key key = {number(layout.base), number(layout.tp),  number(layout.cp), number(layout.pp),
                    number(layout.ep),   number(layout.etp), number(fsdp)};
   std::unique_ptr<Ranks>& found = ranks_[key];

@@ -54,7 +54,7 @@ class Parts {
   explicit Parts(const Space& space) : space_(space) {}
 
   /// `fsdp`: with the software of FSDP.
-  base::Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
+  Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
   /// `job`: of the candidate.
   BlockCosts& blocks(const Candidate& candidate, const spec::Job& job, const Ranks& ranks,
                      const LinkDemand& data);

@@ -15,8 +15,6 @@
 namespace ergometer::search {
 namespace {
 
-using base::Result;
-
 std::vector<int64_t> divisors(int64_t number) {
   std::vector<int64_t> small, large;
   for (int64_t i = 1; i <= number / i; ++i) {
@@ -45,9 +43,8 @@ int64_t replicas(const Layout& layout) {
 Result<void> check_schedule_word(const spec::Settings& settings) {
   const auto* value = settings.find(kSchedule);
   if (value == nullptr || base::contains(kSchedules, value->text)) return {};
-  return base::input_error(
-      fmt::format("search: {}: found \"{}\"; allowed: {}; simulate such a job by itself", kSchedule,
-                  value->text, fmt::join(kSchedules, ", ")));
+  return input_error("search: {}: found \"{}\"; allowed: {}; simulate such a job by itself",
+                     kSchedule, value->text, fmt::join(kSchedules, ", "));
 }
 
 /// Nor of a vocabulary divided over the stages.
@@ -55,9 +52,9 @@ Result<void> check_vocabulary(const spec::Settings& settings) {
   constexpr std::string_view kVocabulary = "vocabulary_parallel";
   const auto* value = settings.find(kVocabulary);
   if (value == nullptr || value->text == "none") return {};
-  return base::input_error(
-      fmt::format("search: {}: found \"{}\"; allowed: none; simulate what a search finds with it",
-                  kVocabulary, value->text));
+  return input_error(
+      "search: {}: found \"{}\"; allowed: none; simulate what a search finds with it", kVocabulary,
+      value->text);
 }
 
 /// Of documents of unlike length nothing is estimated.
@@ -65,18 +62,18 @@ Result<void> check_documents(const spec::Settings& settings) {
   constexpr std::string_view kLengths = "sequence_lengths";
   const auto* value = settings.find(kLengths);
   if (value == nullptr || value->text == "even") return {};
-  return base::input_error(
-      fmt::format("search: {}: found \"{}\"; allowed: even; simulate what a search finds with it",
-                  kLengths, value->text));
+  return input_error(
+      "search: {}: found \"{}\"; allowed: even; simulate what a search finds with it", kLengths,
+      value->text);
 }
 
 /// Of layers of two kinds with their own tokens nothing is estimated.
 Result<void> check_vision(const spec::Job& job) {
   if (job.model.vision == nullptr) return {};
-  return base::input_error(fmt::format(
+  return input_error(
       "search: model: found {}, which has a vision tower; allowed: models of text alone; simulate "
       "its layouts, or sweep over them",
-      job.model.name));
+      job.model.name);
 }
 
 }  // namespace
@@ -91,10 +88,10 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
   ERGOMETER_TRY(check_vision(fixed));
   for (const std::string_view name : kSetByLayout)
     if (const auto* value = settings.find(name))
-      return base::input_error(
-          fmt::format("search: {}: found \"{}\"; a search sets it by the layout, so it cannot be "
-                      "fixed: simulate such a job by itself",
-                      name, value->text));
+      return input_error(
+          "search: {}: found \"{}\"; a search sets it by the layout, so it cannot be "
+          "fixed: simulate such a job by itself",
+          name, value->text);
   ERGOMETER_TRY(check_schedule_word(settings));
   ERGOMETER_TRY(check_vocabulary(settings));
   ERGOMETER_TRY(check_documents(settings));
@@ -118,7 +115,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         ERGOMETER_ASSIGN(base.megatron, spec::read_job(base.settings));
         ERGOMETER_TRY(spec::refuse_groups(base.megatron.cluster, "search"));
         if (!base.megatron.training.fuse.empty())
-          return base::input_error(
+          return input_error(
               "fuse: a search is over what frameworks run, and none has these kernels; search "
               "without it and compare the layout found with it");
         spec::Settings sharded = base.settings;
@@ -126,7 +123,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         ERGOMETER_ASSIGN(base.fsdp, spec::read_job(sharded));
         const spec::Mode mode = base.megatron.training.mode;
         if (mode != spec::Mode::kPretrain && mode != spec::Mode::kLora)
-          return base::input_error(
+          return input_error(
               "mode: a search is over training layouts; simulate one at a "
               "time for prefill and decode");
         space.bases_.push_back(std::move(base));

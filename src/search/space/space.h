@@ -80,12 +80,12 @@ class LegalityCheck {
 class Space {
  public:
   /// An input error: settings that no layout can mend.
-  static base::Result<Space> make(const spec::Settings& settings, const SpaceOptions& options);
+  static Result<Space> make(const spec::Settings& settings, const SpaceOptions& options);
 
   /// The same space on a cluster that differs in numbers of its hardware.
   Space on(const std::function<void(spec::Cluster&)>& change) const;
   /// The same space with another number of GPUs; an input error where the cluster has not so many.
-  base::Result<Space> with_gpus(int64_t gpus) const;
+  Result<Space> with_gpus(int64_t gpus) const;
   /// Whether any layout is legal.
   bool has_layouts() const;
 

@@ -15,14 +15,14 @@ namespace ergometer::spec {
 inline constexpr size_t kLargestWritten = 4 << 20;
 
 /// A catalog name, a Hugging Face config.json, or a folder that holds one.
-base::Result<Model> read_model(const std::string& name_or_path);
-base::Result<Model> parse_model(std::string_view json, const std::string& file);
+Result<Model> read_model(const std::string& name_or_path);
+Result<Model> parse_model(std::string_view json, const std::string& file);
 /// The file that is meant by a path: itself, or the config.json in a folder.
-base::Result<std::string> find_model_file(const std::string& path);
+Result<std::string> find_model_file(const std::string& path);
 
 /// A catalog name (cluster or node kind) or a YAML file.
-base::Result<Cluster> read_cluster(const std::string& name_or_path);
-base::Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file);
+Result<Cluster> read_cluster(const std::string& name_or_path);
+Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file);
 
 /// The catalog's files are embedded in the program.
 enum class CatalogKind {

@@ -1,7 +1,5 @@
 #include "spec/cluster/cluster_factors.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/collection.h"
@@ -80,8 +78,7 @@ void read_row(YamlMap& covariance, const std::string& name, ClusterEvidence& evi
   std::vector<double> row;
   for (const std::string& word : covariance.texts(name)) {
     const auto number = base::parse_number(word);
-    if (!number)
-      return covariance.refuse(name, fmt::format("found \"{}\"; allowed: numbers", word));
+    if (!number) return covariance.refuse(name, "found \"{}\"; allowed: numbers", word);
     row.push_back(*number);
   }
   evidence.factors.push_back(name);

@@ -14,8 +14,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
 using Kinds = std::vector<CatalogKind>;
 
 constexpr int kDeepestParts = 16;
@@ -94,8 +92,7 @@ std::string dumped(const nlohmann::json& tree) {
 
 Result<nlohmann::json> inline_tree(std::string_view yaml, const std::string& file, int depth) {
   if (depth > kDeepestParts)
-    return input_error(
-        fmt::format("{}: files name each other more than {} deep", file, kDeepestParts));
+    return input_error("{}: files name each other more than {} deep", file, kDeepestParts);
   ERGOMETER_ASSIGN(const YamlMap map, YamlMap::parse(yaml, file));
   nlohmann::json tree = nlohmann::json::parse(map.as_json());
   std::optional<base::Error> error;

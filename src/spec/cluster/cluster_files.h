@@ -26,13 +26,12 @@ struct ClusterPart {
 
 /// The part that `map[key]` names: an entry of one of `kinds`, or a file. The error names the
 /// nearest entry.
-base::Result<ClusterPart> find_part(YamlMap& map, std::string_view key,
-                                    std::initializer_list<CatalogKind> kinds);
+Result<ClusterPart> find_part(YamlMap& map, std::string_view key,
+                              std::initializer_list<CatalogKind> kinds);
 
 /// The mapping under `key`, or that of the part which its word names; `entry` becomes the catalog
 /// entry's name, empty for what is the user's.
-base::Result<YamlMap> read_part(YamlMap& map, std::string_view key, CatalogKind kind,
-                                std::string& entry);
+Result<YamlMap> read_part(YamlMap& map, std::string_view key, CatalogKind kind, std::string& entry);
 
 /// The word under `key`, written in `file`, with a path that starts from the working directory.
 std::string relocated_part(std::string_view key, const std::string& word, const std::string& file);
@@ -43,6 +42,6 @@ std::string relocated_parts(const std::string& json, const std::string& file);
 
 /// The same with the user's files' own mappings in their places, so that no file is needed to read
 /// it. The cluster may be YAML.
-base::Result<std::string> with_parts_inline(std::string_view yaml, const std::string& file);
+Result<std::string> with_parts_inline(std::string_view yaml, const std::string& file);
 
 }  // namespace ergometer::spec

@@ -1,5 +1,4 @@
 // The `groups` of a cluster file: nodes of unlike kinds, side by side.
-#include <fmt/format.h>
 
 #include <string>
 #include <utility>
@@ -13,15 +12,15 @@ namespace {
 /// What all groups have in common: ranks are counted in nodes and domains of one size.
 void check_sizes(YamlMap& map, const Cluster& first, const Cluster& other) {
   if (other.node.gpus != first.node.gpus)
-    map.refuse(
-        "node",
-        fmt::format("{} has {} GPUs; allowed: {}, as the groups before it have; gpus: says how "
-                    "many of each node to use",
-                    other.node.name, other.node.gpus, first.node.gpus));
+    map.refuse("node",
+               "{} has {} GPUs; allowed: {}, as the groups before it have; gpus: says how "
+               "many of each node to use",
+               other.node.name, other.node.gpus, first.node.gpus);
   else if (other.domain_gpus != first.domain_gpus)
-    map.refuse("node", fmt::format("{} GPUs of {} share fast links; allowed: {}, as in the groups "
-                                   "before it",
-                                   other.domain_gpus, other.node.name, first.domain_gpus));
+    map.refuse("node",
+               "{} GPUs of {} share fast links; allowed: {}, as in the groups "
+               "before it",
+               other.domain_gpus, other.node.name, first.domain_gpus);
 }
 
 /// What a group's nodes are, as written: equal words are equal nodes.
@@ -62,7 +61,7 @@ std::string name_of(const std::vector<NodeGroup>& groups) {
 
 }  // namespace
 
-base::Result<Cluster> read_groups(YamlMap& map) {
+Result<Cluster> read_groups(YamlMap& map) {
   Cluster cluster;
   std::string before;
   for (YamlMap& group : map.maps("groups")) {

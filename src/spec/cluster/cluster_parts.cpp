@@ -14,8 +14,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::Result;
-
 using Owners = std::initializer_list<ParameterOwner>;
 
 const ParameterInfo* find_in(Owners owners, std::string_view name) {
@@ -29,8 +27,8 @@ void refuse_unknown(YamlMap& parameters, Owners owners, const std::string& name)
   for (const ParameterInfo& info : parameter_table())
     if (base::contains(owners, info.owner)) known.push_back(info.name);
   const auto near = base::nearest(name, known);
-  parameters.refuse(name, fmt::format("is not a known parameter{}",
-                                      near ? fmt::format("; did you mean {}?", *near) : ""));
+  parameters.refuse(name, "is not a known parameter{}",
+                    near ? fmt::format("; did you mean {}?", *near) : "");
 }
 
 }  // namespace
@@ -69,8 +67,8 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
     if (info.owner != owner || !info.required ||
         parameters.has(std::string(prefix) + std::string(info.name)))
       continue;
-    map.refuse("parameters", fmt::format("{} lacks {} ({}{}{})", where, info.name, info.meaning,
-                                         info.unit.empty() ? "" : ", in ", info.unit));
+    map.refuse("parameters", "{} lacks {} ({}{}{})", where, info.name, info.meaning,
+               info.unit.empty() ? "" : ", in ", info.unit);
   }
 }
 
@@ -147,9 +145,10 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
   // A node that extends another may have it from there.
   const bool known = node.parameters.has(fmt::format("cooling.{}.inlet", built));
   if (!known && !coolings->has(built))
-    map.refuse("coolings", fmt::format("lack {}, which cools the node as built; name it here, or "
-                                       "say cooling: {}",
-                                       built, fmt::join(coolings->keys(), " or ")));
+    map.refuse("coolings",
+               "lack {}, which cools the node as built; name it here, or "
+               "say cooling: {}",
+               built, fmt::join(coolings->keys(), " or "));
   for (const std::string_view way : kWays) {
     if (map.error()) return tl::unexpected(*map.error());
     if (!coolings->has(way)) continue;

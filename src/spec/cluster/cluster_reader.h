@@ -27,27 +27,27 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
 void copy_fields(Gpu& gpu);
 
 /// `map[key]` is a GPU's catalog name or an inline mapping in the form of catalog/gpus.
-base::Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
+Result<Gpu> read_gpu(YamlMap& map, std::string_view key);
 /// `map["kernels"]` and `map["power"]` are names or mappings of catalog/kernels and catalog/power;
 /// what they say goes into the GPU's parameters, over what is there.
-base::Result<void> read_kernels(YamlMap& map, Gpu& gpu);
-base::Result<void> read_power(YamlMap& map, Gpu& gpu);
-base::Result<Node> read_node_body(YamlMap& map);
+Result<void> read_kernels(YamlMap& map, Gpu& gpu);
+Result<void> read_power(YamlMap& map, Gpu& gpu);
+Result<Node> read_node_body(YamlMap& map);
 /// `map[key]` is the name of a file of catalog/collectives or an inline mapping in that form.
 /// The file's name goes to `entry`; inline, `entry` becomes empty.
-base::Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target,
-                                    std::string& entry);
+Result<void> read_collectives(YamlMap& map, std::string_view key, base::ParameterSet& target,
+                              std::string& entry);
 /// `cooling`, how the node is built, and `coolings`, the ways to cool it: each the name of a file
 /// of catalog/cooling or an inline mapping in that form. Neither is required.
-base::Result<void> read_coolings(YamlMap& map, Node& node);
-base::Result<Fabric> read_fabric(YamlMap& map);
+Result<void> read_coolings(YamlMap& map, Node& node);
+Result<Fabric> read_fabric(YamlMap& map);
 /// The `groups` of a cluster file: a list of {node, nodes}. Neighbours of the same kind are one
 /// group; of one kind alone it is the plain cluster.
-base::Result<Cluster> read_groups(YamlMap& map);
+Result<Cluster> read_groups(YamlMap& map);
 /// A node as a cluster: a name of the catalog, a file or a mapping under `map["node"]`.
-base::Result<Cluster> node_of_cluster(YamlMap& map);
+Result<Cluster> node_of_cluster(YamlMap& map);
 /// A cluster that is another one (`extends`: a name, a file, a mapping in any form) but for a few
 /// numbers. `depth` counts how many such lie in each other.
-base::Result<Cluster> extended_cluster(YamlMap& map, int depth);
+Result<Cluster> extended_cluster(YamlMap& map, int depth);
 
 }  // namespace ergometer::spec

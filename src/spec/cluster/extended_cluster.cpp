@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kDeepestExtension = 8;
 
-base::Result<Cluster> extended(YamlMap& map, int depth) {
+Result<Cluster> extended(YamlMap& map, int depth) {
   if (auto inner = map.map("extends")) {
     if (inner->has("extends")) return extended_cluster(*inner, depth + 1);
     for (const YamlMap::Item& item : map.items())
@@ -79,19 +79,18 @@ void change_tiers(YamlMap& map, Fabric& fabric) {
   constexpr double kMost = 1000;
   const auto ratios = map.elements("oversubscription");
   if (ratios.size() > fabric.tiers.size())
-    return map.refuse("oversubscription", fmt::format("found {} numbers; the fabric has {} tiers",
-                                                      ratios.size(), fabric.tiers.size()));
+    return map.refuse("oversubscription", "found {} numbers; the fabric has {} tiers",
+                      ratios.size(), fabric.tiers.size());
   for (size_t tier = 0; tier < ratios.size(); ++tier) {
     const auto ratio = base::parse_number(ratios[tier].text);
     if (!ratio || *ratio < 1 || *ratio > kMost)
-      return map.refuse(
-          "oversubscription",
-          fmt::format("found \"{}\"; allowed: a number from 1 to {}", ratios[tier].text, kMost));
+      return map.refuse("oversubscription", "found \"{}\"; allowed: a number from 1 to {}",
+                        ratios[tier].text, kMost);
     fabric.tiers[tier].oversubscription = *ratio;
   }
 }
 
-base::Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
+Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
   if (map.has("gpu")) {
     ERGOMETER_ASSIGN(gpu, read_gpu(map, "gpu"));
   }
@@ -134,8 +133,7 @@ void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
   if (cluster.groups.empty()) return;
   const auto refuse = [&](const char* key) {
     if (map.has(key))
-      map.refuse(key,
-                 fmt::format("{} has groups of unlike nodes; change them there", cluster.name));
+      map.refuse(key, "{} has groups of unlike nodes; change them there", cluster.name);
   };
   refuse("nodes");
   refuse("domain_gpus");
@@ -143,7 +141,7 @@ void refuse_node_changes(YamlMap& map, const Cluster& cluster) {
   refuse("measured");
 }
 
-base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
+Result<void> change_parts(YamlMap& map, Cluster& cluster) {
   Node& node = cluster.node;
   ERGOMETER_TRY(change_gpu(map, node.gpu));
   ERGOMETER_TRY(read_coolings(map, node));
@@ -160,7 +158,7 @@ base::Result<void> change_parts(YamlMap& map, Cluster& cluster) {
 
 }  // namespace
 
-base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
+Result<Cluster> extended_cluster(YamlMap& map, int depth) {
   map.allow({"extends",
              "name",
              "aliases",
@@ -183,7 +181,7 @@ base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
              "host_factor",
              "measured"});
   if (depth > kDeepestExtension)
-    map.refuse("extends", fmt::format("lie in each other more than {} deep", kDeepestExtension));
+    map.refuse("extends", "lie in each other more than {} deep", kDeepestExtension);
   if (map.error()) return tl::unexpected(*map.error());
   ERGOMETER_ASSIGN(Cluster cluster, extended(map, depth));
   refuse_node_changes(map, cluster);
@@ -197,8 +195,8 @@ base::Result<Cluster> extended_cluster(YamlMap& map, int depth) {
     cluster.nodes = map.integer("nodes", cluster.nodes, 1, kMostNodes);
   cluster.domain_gpus = map.integer("domain_gpus", cluster.domain_gpus, 1, kMostDomainGpus);
   if (cluster.domain_gpus % cluster.node.gpus != 0)
-    map.refuse("domain_gpus", fmt::format("found {}; allowed: a multiple of the node's {} GPUs",
-                                          cluster.domain_gpus, cluster.node.gpus));
+    map.refuse("domain_gpus", "found {}; allowed: a multiple of the node's {} GPUs",
+               cluster.domain_gpus, cluster.node.gpus);
   change_nics(map, cluster.node);
   change_intra(map, cluster.node);
   change_host(map, cluster.node);

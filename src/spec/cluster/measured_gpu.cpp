@@ -32,7 +32,7 @@ bool same_times(const Gpu& a, const Gpu& b) {
   });
 }
 
-base::Result<Gpu> read_entry(std::string_view /*text*/, const std::string& path) {
+Result<Gpu> read_entry(std::string_view /*text*/, const std::string& path) {
   const size_t name = path.rfind('/') + 1;
   ERGOMETER_ASSIGN(
       YamlMap map,

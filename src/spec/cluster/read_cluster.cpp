@@ -12,9 +12,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr int64_t kMostGpusInNode = 1024;
 
 void read_slots(YamlMap& map, Node& node) {
@@ -29,8 +26,8 @@ void read_slots(YamlMap& map, Node& node) {
     // Nothing is known about the airflow: side by side, no GPU heats another's air.
     for (int i = 0; i < node.gpus; ++i) node.slots.push_back({0, i});
   if (node.slots.size() != static_cast<size_t>(node.gpus))
-    map.refuse("slots", fmt::format("found {} slots; allowed: one for each of the {} GPUs",
-                                    node.slots.size(), node.gpus));
+    map.refuse("slots", "found {} slots; allowed: one for each of the {} GPUs", node.slots.size(),
+               node.gpus);
 }
 
 void read_nics(YamlMap& map, Node& node) {
@@ -51,7 +48,7 @@ void read_nics(YamlMap& map, Node& node) {
     bool served = false;
     for (const Nic& nic : node.nics)
       for (const int local : nic.gpus) served = served || local == gpu;
-    if (!served) map.refuse("nics", fmt::format("GPU {} is served by none of them", gpu));
+    if (!served) map.refuse("nics", "GPU {} is served by none of them", gpu);
   }
 }
 
@@ -96,8 +93,8 @@ Result<Cluster> cluster_of_node(YamlMap& map) {
 
 void check_domain(YamlMap& map, const Cluster& cluster) {
   if (cluster.domain_gpus % cluster.node.gpus != 0)
-    map.refuse("domain_gpus", fmt::format("found {}; allowed: a multiple of the node's {} GPUs",
-                                          cluster.domain_gpus, cluster.node.gpus));
+    map.refuse("domain_gpus", "found {}; allowed: a multiple of the node's {} GPUs",
+               cluster.domain_gpus, cluster.node.gpus);
 }
 
 Result<Cluster> parse_full_cluster(YamlMap& map) {
@@ -191,9 +188,9 @@ Result<Cluster> read_cluster(const std::string& name_or_path) {
     for (const std::string_view node : catalog_names(CatalogKind::kNode)) names.push_back(node);
     const auto near = base::nearest(name_or_path, names);
     return input_error(
-        fmt::format("{}: neither a cluster or node of the catalog nor a file{} (`ergometer catalog "
-                    "list` shows all)",
-                    name_or_path, near ? fmt::format("; did you mean {}?", *near) : ""));
+        "{}: neither a cluster or node of the catalog nor a file{} (`ergometer catalog "
+        "list` shows all)",
+        name_or_path, near ? fmt::format("; did you mean {}?", *near) : "");
   }
   ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestWritten));
   return parse_cluster(text, name_or_path);

@@ -36,8 +36,7 @@ void Fingerprint::add_setting(std::string_view name, const std::string& text) {
   const bool may_be_file = name == "model" || name == "cluster" || name == "software";
   const bool is_inline = text.starts_with('{');
   if (!may_be_file || (!is_inline && !std::filesystem::is_regular_file(text, ignored))) return;
-  auto content =
-      is_inline ? base::Result<std::string>(text) : base::read_file(text, kLargestWritten);
+  auto content = is_inline ? Result<std::string>(text) : base::read_file(text, kLargestWritten);
   // A cluster's file may name files of its own.
   if (content && name == "cluster")
     content = with_parts_inline(*content, is_inline ? "cluster" : text);

@@ -111,12 +111,12 @@ Settings read_settings(YamlMap& map, const std::string& file,
   return std::move(reader.settings);
 }
 
-base::Result<Settings> read_job_file(const std::string& path) {
+Result<Settings> read_job_file(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
   return parse_job_file(text, path);
 }
 
-base::Result<Settings> parse_job_file(const std::string& text, const std::string& file) {
+Result<Settings> parse_job_file(const std::string& text, const std::string& file) {
   ERGOMETER_ASSIGN(YamlMap map, YamlMap::parse(text, file));
   JobFileReader reader(file);
   reader.read(map, "");

@@ -15,9 +15,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestMatrix = 64 << 20;
 
 /// Columns that hold the value of one key of the row's NeMo file.
@@ -96,14 +93,12 @@ using base::CsvTable;
 int line_of(const CsvTable& table, size_t row) { return static_cast<int>(table.rows[row].line); }
 
 Result<CsvTable> parse_table(std::string_view csv, const std::string& file) {
-  if (csv.empty())
-    return input_error(fmt::format("{}: is empty; expected a matrix of configurations", file));
+  if (csv.empty()) return input_error("{}: is empty; expected a matrix of configurations", file);
   ERGOMETER_ASSIGN(CsvTable table, base::parse_csv(csv, file));
   std::vector<std::string_view> needed(kOtherColumns.begin(), kOtherColumns.end());
   for (const Column& column : kColumns) needed.push_back(column.column);
   ERGOMETER_TRY(base::require_columns(table, file, needed));
-  if (table.rows.empty())
-    return input_error(fmt::format("{}: holds no configuration under its header", file));
+  if (table.rows.empty()) return input_error("{}: holds no configuration under its header", file);
   return table;
 }
 
@@ -213,8 +208,8 @@ Result<std::string> testbed(const CsvTable& table, size_t row, const std::string
   if (gpu == "H200") return "charllm-h200";
   if (gpu == "H100") return "charllm-h100";
   if (gpu == "MI250") return "charllm-mi250";
-  return base::input_error(fmt::format("{}:{}: gpu: found \"{}\"; allowed: H100, H200, MI250", file,
-                                       line_of(table, row), gpu));
+  return input_error("{}:{}: gpu: found \"{}\"; allowed: H100, H200, MI250", file,
+                     line_of(table, row), gpu);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct MatrixRow {
 /// Reads a matrix of the form of `catalog/studies/charllm-matrix.csv`: a study's catalog name or a
 /// CSV file. Nothing is taken from the `flags` column: what is wrong with a row is derived from its
 /// other columns.
-base::Result<std::vector<MatrixRow>> read_matrix(const std::string& name_or_path);
-base::Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::string& file);
+Result<std::vector<MatrixRow>> read_matrix(const std::string& name_or_path);
+Result<std::vector<MatrixRow>> parse_matrix(std::string_view csv, const std::string& file);
 
 }  // namespace ergometer::spec

@@ -17,8 +17,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::Result;
-
 /// A word of NeMo's and ours.
 struct Direct {
   std::string_view key, setting;
@@ -112,8 +110,8 @@ class NemoReader {
     settings_.set(setting, std::move(value), Origin{fmt::format("{}, NeMo's default", file_), ""});
   }
   tl::unexpected<base::Error> wrong(std::string_view key, std::string_view allowed) {
-    return base::input_error(fmt::format("{}: {}: found \"{}\"; allowed: {}", origin(key).text, key,
-                                         text(key).substr(0, 60), allowed));
+    return input_error("{}: {}: found \"{}\"; allowed: {}", origin(key).text, key,
+                       text(key).substr(0, 60), allowed);
   }
 
   Result<void> read_gpus() {
@@ -352,7 +350,7 @@ Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& f
   NemoReader reader(values, file, notes);
   ERGOMETER_ASSIGN(Settings settings, reader.read());
   if (!reader.model_open().empty()) {
-    if (model_open == nullptr) return base::input_error(reader.model_open());
+    if (model_open == nullptr) return input_error(reader.model_open());
     *model_open = reader.model_open();
   }
   const std::vector<std::string> unused = reader.unused();

@@ -21,9 +21,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 bool in_catalog(std::string_view setting, const std::string& text) {
   const auto is = [&](CatalogKind kind) { return find_in_catalog(kind, text) != nullptr; };
   std::error_code ignored;
@@ -108,15 +105,14 @@ std::string settings_json(const Settings& settings) {
 
 Result<Settings> parse_settings_json(std::string_view json, const std::string& file) {
   const auto tree = nlohmann::json::parse(json, nullptr, false);
-  if (!tree.is_object())
-    return input_error(fmt::format("{}: settings: found no JSON object", file));
+  if (!tree.is_object()) return input_error("{}: settings: found no JSON object", file);
   Settings settings;
   for (const auto& [name, value] : tree.items()) {
     if (!value.is_object() || !value.contains("text"))
-      return input_error(fmt::format("{}: settings.{}: found no text", file, name));
+      return input_error("{}: settings.{}: found no text", file, name);
     const SettingInfo* info = find_setting(name);
     if (info == nullptr || info->name != name)
-      return input_error(fmt::format("{}: settings.{}: is not a setting", file, name));
+      return input_error("{}: settings.{}: is not a setting", file, name);
     settings.set(name, text_of(value, "text"),
                  {fmt::format("{} ({})", file, text_of(value, "origin")), text_of(value, "key")});
   }

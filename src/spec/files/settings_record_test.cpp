@@ -38,7 +38,7 @@ TEST(SettingsRecord, ReadsBackAsItWas) {
 
 TEST(SettingsRecord, MeansTheSameWithoutItsFiles) {
   Settings whole, as_written;
-  base::Result<Job> job = base::input_error("");
+  Result<Job> job = input_error("");
   {
     const TestFile file("cluster.yaml", kOwnCluster);
     as_written = settings_on(file.path);

@@ -16,9 +16,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestCounts = 64u << 20;
 constexpr double kMostRouted = 1e15;
 constexpr std::string_view kFile = "file:", kCounts = "counts:";
@@ -44,10 +41,10 @@ constexpr std::array<std::string_view, 8> kWorkloads = {
 tl::unexpected<base::Error> not_allowed(std::string_view text) {
   constexpr size_t kShown = 40;
   return input_error(
-      fmt::format("found \"{}\"; allowed: even, zipf:S (S from 0 to 4), hot-expert:F, hot-rank:F, "
-                  "rotating-rank:F, bursts:F (F from 1 to 1000 times an even share), w0 to w7, "
-                  "file:COUNTS.csv, or counts:5,1,1,1;2,2,2,2",
-                  text.substr(0, kShown)));
+      "found \"{}\"; allowed: even, zipf:S (S from 0 to 4), hot-expert:F, hot-rank:F, "
+      "rotating-rank:F, bursts:F (F from 1 to 1000 times an even share), w0 to w7, "
+      "file:COUNTS.csv, or counts:5,1,1,1;2,2,2,2",
+      text.substr(0, kShown));
 }
 
 /// A layer without tokens says nothing about who takes them.
@@ -68,16 +65,15 @@ Result<std::vector<std::vector<double>>> parse_counts(std::string_view text, int
     for (const std::string& cell : base::split(row, ',')) {
       const auto tokens = count_of(cell);
       if (!tokens)
-        return input_error(
-            fmt::format("counts: found \"{}\"; allowed: numbers of tokens from 0", cell));
+        return input_error("counts: found \"{}\"; allowed: numbers of tokens from 0", cell);
       counts.push_back(*tokens);
     }
     if (std::ssize(counts) > experts)
-      return input_error(fmt::format("counts: layer {} has {} experts; the model has {}",
-                                     layers.size() - 1, counts.size(), experts));
+      return input_error("counts: layer {} has {} experts; the model has {}", layers.size() - 1,
+                         counts.size(), experts);
     counts.resize(static_cast<size_t>(experts));
     if (!has_tokens(counts))
-      return input_error(fmt::format("counts: layer {} has no tokens", layers.size() - 1));
+      return input_error("counts: layer {} has no tokens", layers.size() - 1);
   }
   return layers;
 }
@@ -87,8 +83,8 @@ Result<int64_t> number_in(const base::CsvTable& table, size_t row, std::string_v
                           int64_t most, const std::string& file) {
   const auto number = base::parse_integer(table.cell(row, column));
   if (number && *number >= 0 && *number <= most) return *number;
-  return input_error(fmt::format("{}:{}: {}: found \"{}\"; allowed: 0 to {}", file,
-                                 table.rows[row].line, column, table.cell(row, column), most));
+  return input_error("{}:{}: {}: found \"{}\"; allowed: 0 to {}", file, table.rows[row].line,
+                     column, table.cell(row, column), most);
 }
 
 /// "zipf:1.2" and its like.
@@ -131,19 +127,18 @@ Result<std::string> parse_expert_counts(std::string_view csv, const std::string&
     ERGOMETER_ASSIGN(const int64_t expert, number_in(table, row, "expert", experts - 1, file));
     const auto tokens = count_of(table.cell(row, "tokens"));
     if (!tokens)
-      return input_error(fmt::format("{}:{}: tokens: found \"{}\"; allowed: a number from 0", file,
-                                     table.rows[row].line, table.cell(row, "tokens")));
+      return input_error("{}:{}: tokens: found \"{}\"; allowed: a number from 0", file,
+                         table.rows[row].line, table.cell(row, "tokens"));
     std::vector<double>& counts = by_layer[layer];
     counts.resize(std::max(counts.size(), static_cast<size_t>(expert) + 1));
     counts[static_cast<size_t>(expert)] += *tokens;
   }
   std::vector<std::string> layers;
   for (const auto& [layer, counts] : by_layer) {
-    if (!has_tokens(counts))
-      return input_error(fmt::format("{}: layer {} has no tokens", file, layer));
+    if (!has_tokens(counts)) return input_error("{}: layer {} has no tokens", file, layer);
     layers.push_back(fmt::format("{}", fmt::join(counts, ",")));
   }
-  if (layers.empty()) return input_error(fmt::format("{}: holds no counts", file));
+  if (layers.empty()) return input_error("{}: holds no counts", file);
   return fmt::format("{}{}", kCounts, fmt::join(layers, ";"));
 }
 

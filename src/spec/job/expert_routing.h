@@ -21,14 +21,13 @@ inline constexpr int64_t kMostExperts = 4096;
 /// of counts are those that have experts, in order; fewer than the model has repeat, an expert that
 /// is not named takes none. `experts`: of the model. What is wrong has no place but in a file:
 /// `found "zipf"; allowed: ...`, `counts.csv:7: expert: found 9; allowed: 0 to 7`.
-base::Result<ExpertRouting> parse_expert_routing(const std::string& text, int64_t experts);
+Result<ExpertRouting> parse_expert_routing(const std::string& text, int64_t experts);
 
 /// A table of counts in line, "counts:5,1,1,1;2,2,2,2". `file` is what messages call it.
-base::Result<std::string> parse_expert_counts(std::string_view csv, const std::string& file,
-                                              int64_t experts = kMostExperts);
+Result<std::string> parse_expert_counts(std::string_view csv, const std::string& file,
+                                        int64_t experts = kMostExperts);
 
 /// The same routing without a file: "counts:5,1,1,1;2,2,2,2" for "file:counts.csv".
-base::Result<std::string> routing_without_file(const std::string& text,
-                                               int64_t experts = kMostExperts);
+Result<std::string> routing_without_file(const std::string& text, int64_t experts = kMostExperts);
 
 }  // namespace ergometer::spec

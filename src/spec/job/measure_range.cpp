@@ -22,13 +22,13 @@ std::string MeasureRange::allowed() const {
   return fmt::format("from {:g} to {:g}{}{}", min / one, max / one, unit.empty() ? "" : " ", unit);
 }
 
-base::Result<double> MeasureRange::read(std::string_view text) const {
+Result<double> MeasureRange::read(std::string_view text) const {
   const bool plain = base::parse_number(text).has_value();
   const auto value = base::parse_measure(
       plain ? fmt::format("{} {}", text, unit) : std::string(text), one_of(unit).unit);
   if (value && *value >= min && *value <= max) return *value;
   const std::string shown(text.substr(0, 60));
-  return base::input_error(fmt::format("found \"{}\"; allowed: {}", shown, allowed()));
+  return input_error("found \"{}\"; allowed: {}", shown, allowed());
 }
 
 }  // namespace ergometer::spec

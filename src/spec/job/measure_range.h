@@ -15,7 +15,7 @@ struct MeasureRange {
 
   /// The value in the base unit. The error says found and allowed, without a place:
   /// `found "9 GHz"; allowed: from 345 to 1980 MHz`.
-  base::Result<double> read(std::string_view text) const;
+  Result<double> read(std::string_view text) const;
   /// "from 345 to 1980 MHz".
   std::string allowed() const;
 };

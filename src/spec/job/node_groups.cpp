@@ -118,14 +118,13 @@ std::vector<int64_t> layers_by_speed(int64_t layers, std::span<const double> sec
   return division;
 }
 
-base::Result<void> refuse_groups(const Cluster& cluster, std::string_view who) {
+Result<void> refuse_groups(const Cluster& cluster, std::string_view who) {
   if (!is_mixed(cluster)) return {};
   std::string kinds;
   for (const NodeGroup& group : cluster.groups)
     kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", group.nodes, group.node.name);
-  return base::input_error(
-      fmt::format("{}: cluster {} has unlike nodes ({}); allowed: nodes of one kind", who,
-                  cluster.name, kinds));
+  return input_error("{}: cluster {} has unlike nodes ({}); allowed: nodes of one kind", who,
+                     cluster.name, kinds);
 }
 
 }  // namespace ergometer::spec

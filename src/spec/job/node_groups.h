@@ -43,6 +43,6 @@ std::vector<int64_t> layers_by_speed(int64_t layers, std::span<const double> sec
 
 /// An input error where the cluster is mixed: for what knows one kind of node alone. `who`:
 /// "search".
-base::Result<void> refuse_groups(const Cluster& cluster, std::string_view who);
+Result<void> refuse_groups(const Cluster& cluster, std::string_view who);
 
 }  // namespace ergometer::spec

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kMixed =
     "{groups: [{node: hgx-a100-80gb, nodes: 2}, {node: hgx-h100, nodes: 2}]}";
 
-base::Result<Job> job_on(const char* gpus) {
+Result<Job> job_on(const char* gpus) {
   Settings settings;
   const auto set = [&](const char* name, const char* text) {
     settings.set(name, text, Origin{std::string("--") + name, ""});

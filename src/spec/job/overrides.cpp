@@ -16,9 +16,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 struct Word {
   std::string_view text;
   OverrideKind kind;
@@ -54,7 +51,7 @@ int64_t take_index(std::string_view& text, std::string_view what) {
 Result<double> read_brake(std::string_view value) {
   if (value == "on") return 1;
   if (value == "off") return 0;
-  return input_error(fmt::format("found \"{}\"; allowed: on, off", value));
+  return input_error("found \"{}\"; allowed: on, off", value);
 }
 
 Result<const Word*> find_word(std::string_view text) {
@@ -63,13 +60,11 @@ Result<const Word*> find_word(std::string_view text) {
   const std::vector<std::string_view> words = known_words();
   // Whatever stands before the last dot was no node and no GPU.
   if (const size_t dot = text.rfind('.'); dot != std::string_view::npos)
-    return input_error(
-        fmt::format("{} is neither a node nor a GPU; the form is node3.gpu5.{} or node3.{}",
-                    text.substr(0, dot), kOverrideWords.front().text, "inlet"));
+    return input_error("{} is neither a node nor a GPU; the form is node3.gpu5.{} or node3.{}",
+                       text.substr(0, dot), kOverrideWords.front().text, "inlet");
   const auto near = base::nearest(text, words);
-  return input_error(fmt::format("{} is not known{}; it is one of {}", text,
-                                 near ? fmt::format("; did you mean {}?", *near) : "",
-                                 fmt::join(words, ", ")));
+  return input_error("{} is not known{}; it is one of {}", text,
+                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", "));
 }
 
 Result<Override> parse_parts(std::string_view text) {
@@ -85,7 +80,7 @@ Result<Override> parse_parts(std::string_view text) {
   ERGOMETER_ASSIGN(const Word* word, find_word(target));
   result.kind = word->kind;
   if (word->of_node && result.gpu >= 0)
-    return input_error(fmt::format("{} belongs to a whole node, not to one GPU", word->text));
+    return input_error("{} belongs to a whole node, not to one GPU", word->text);
   ERGOMETER_ASSIGN(result.value, word->kind == OverrideKind::kPowerBrake ? read_brake(value)
                                                                          : word->range.read(value));
   return result;
@@ -105,15 +100,14 @@ Result<void> read_smoothing(std::string_view name, std::string_view value, Condi
   for (const Part& part : parts) {
     if (part.name != name) continue;
     const auto number = part.range.read(value);
-    if (!number) return input_error(fmt::format("{}: {}", name, number.error().message));
+    if (!number) return input_error("{}: {}", name, number.error().message);
     *part.target = *number;
     return {};
   }
   constexpr std::array<std::string_view, 4> kNames = {"floor", "up", "down", "hysteresis"};
   const auto near = base::nearest(name, kNames);
-  return input_error(fmt::format("{} is not known{}; it is one of {}", name,
-                                 near ? fmt::format("; did you mean {}?", *near) : "",
-                                 fmt::join(kNames, ", ")));
+  return input_error("{} is not known{}; it is one of {}", name,
+                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(kNames, ", "));
 }
 
 }  // namespace
@@ -128,7 +122,7 @@ std::string_view to_word(OverrideKind kind) {
 Result<Override> parse_override(std::string_view text) {
   auto result = parse_parts(text);
   if (result) return result;
-  return input_error(fmt::format("\"{}\": {}", text.substr(0, 80), result.error().message));
+  return input_error("\"{}\": {}", text.substr(0, 80), result.error().message);
 }
 
 Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions) {
@@ -137,8 +131,8 @@ Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions
     text.remove_prefix(std::min(text.size(), part.size() + 1));
     const size_t equal = part.find('=');
     if (equal == std::string_view::npos)
-      return input_error(fmt::format(
-          "found \"{}\"; the form is floor=0.8,up=50W/s,down=50W/s,hysteresis=2s", part));
+      return input_error("found \"{}\"; the form is floor=0.8,up=50W/s,down=50W/s,hysteresis=2s",
+                         part);
     ERGOMETER_TRY(read_smoothing(part.substr(0, equal), part.substr(equal + 1), conditions));
   }
   if (conditions.smoothing_floor == 0) return input_error("lacks a floor, such as floor=0.8");

@@ -11,11 +11,11 @@ namespace ergometer::spec {
 /// "node2.inlet=35C", "gpu1.lock_clock=1200MHz". A plain number is in the unit of the word's row in
 /// overrides.cpp. Whether the job has that node and GPU, and its GPU that cap, is `resolve`'s to
 /// say. The error has no place: `"node0.fam=50%": fam is not known; did you mean fan?; ...`.
-base::Result<Override> parse_override(std::string_view text);
+Result<Override> parse_override(std::string_view text);
 /// "power_cap".
 std::string_view to_word(OverrideKind kind);
 
 /// Reads "floor=0.8,up=50W/s,down=50W/s,hysteresis=2s"; only the floor is required.
-base::Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions);
+Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions);
 
 }  // namespace ergometer::spec

@@ -1,7 +1,5 @@
 #include "spec/job/pipeline_layout.h"
 
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 
@@ -65,7 +63,7 @@ class LayoutParser {
 
 }  // namespace
 
-base::Result<std::vector<int64_t>> parse_pipeline_layout(std::string_view text) {
+Result<std::vector<int64_t>> parse_pipeline_layout(std::string_view text) {
   std::string compact;
   for (const char c : text)
     if (c != ' ' && c != ',') compact += c;
@@ -74,10 +72,10 @@ base::Result<std::vector<int64_t>> parse_pipeline_layout(std::string_view text) 
                      unfolded->find('E', 1) == std::string::npos &&
                      unfolded->find('L') == unfolded->size() - 1;
   if (!whole)
-    return base::input_error(
-        fmt::format("found \"{}\"; allowed: one E first, one L last, t, m, | and repetitions such "
-                    "as t*4 or (tt|)*30 between",
-                    text.substr(0, 200)));
+    return input_error(
+        "found \"{}\"; allowed: one E first, one L last, t, m, | and repetitions such "
+        "as t*4 or (tt|)*30 between",
+        text.substr(0, 200));
   std::vector<int64_t> layers(1, 0);
   for (const char c : *unfolded) {
     if (c == '|') layers.push_back(0);

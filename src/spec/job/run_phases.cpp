@@ -12,9 +12,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 struct Part {
   std::string_view name;
   MeasureRange range;
@@ -37,14 +34,13 @@ Result<void> read_part(std::string_view name, std::string_view value, RunPhases&
     names[i] = kParts[i].name;
     if (kParts[i].name != name) continue;
     const auto number = kParts[i].range.read(value);
-    if (!number) return input_error(fmt::format("{}: {}", name, number.error().message));
+    if (!number) return input_error("{}: {}", name, number.error().message);
     phases.*kParts[i].target = *number;
     return {};
   }
   const auto near = base::nearest(name, names);
-  return input_error(fmt::format("{} is not known{}; it is one of {}", name,
-                                 near ? fmt::format("; did you mean {}?", *near) : "",
-                                 fmt::join(names, ", ")));
+  return input_error("{} is not known{}; it is one of {}", name,
+                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(names, ", "));
 }
 
 /// What the parts cannot say together; empty: nothing.
@@ -68,8 +64,8 @@ Result<RunPhases> parse_run_phases(std::string_view text) {
   for (const std::string_view part : base::split(text, ',')) {
     const size_t equal = part.find('=');
     if (equal == std::string_view::npos)
-      return input_error(fmt::format(
-          "found \"{}\"; the form is steps=1000,eval-every=100,eval-batches=10,pause=1min", part));
+      return input_error(
+          "found \"{}\"; the form is steps=1000,eval-every=100,eval-batches=10,pause=1min", part);
     ERGOMETER_TRY(read_part(part.substr(0, equal), part.substr(equal + 1), phases));
   }
   if (const std::string_view found = flaw(phases); !found.empty())

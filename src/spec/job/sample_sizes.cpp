@@ -16,9 +16,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestTable = 64u << 20;
 constexpr int64_t kMostImages = 4096;
 constexpr int64_t kMostText = 134'217'728;  // as long as a sequence may be
@@ -32,11 +29,11 @@ using SampleCounts = std::map<std::pair<int64_t, int64_t>, int64_t>;
 
 tl::unexpected<base::Error> no_samples(std::string_view text) {
   constexpr size_t kShown = 40;
-  return input_error(fmt::format(
+  return input_error(
       "found \"{}\"; allowed: lognormal:IMAGES,DEVIATION,TOKENS,DEVIATION, file:SAMPLES.csv, or "
       "counts:2/600x5,1/900 (images / tokens of text x samples); up to {} images and {} tokens, "
       "deviations up to {:.0f} times their means",
-      text.substr(0, kShown), kMostImages, kMostText, kMostDeviation));
+      text.substr(0, kShown), kMostImages, kMostText, kMostDeviation);
 }
 
 std::optional<SequenceLengths> parse_moments(std::string_view text) {
@@ -107,19 +104,18 @@ Result<std::string> parse_sample_table(std::string_view text, const std::string&
       const std::string cell(table.cell(row, column));
       if (cell.empty() && std::string_view(column) == "count") return 1;
       if (const auto found = number_up_to(cell, least, most)) return *found;
-      return input_error(
-          fmt::format("{}:{}: {}: found \"{}\"; allowed: a whole number from {} to {}", file,
-                      table.rows[row].line, column, cell, least, most));
+      return input_error("{}:{}: {}: found \"{}\"; allowed: a whole number from {} to {}", file,
+                         table.rows[row].line, column, cell, least, most);
     };
     ERGOMETER_ASSIGN(const int64_t images, number("images", 0, kMostImages));
     ERGOMETER_ASSIGN(const int64_t tokens, number("tokens", 1, kMostText));
     ERGOMETER_ASSIGN(const int64_t samples, number("count", 1, kMostSamplesRead));
     counts[{images, tokens}] += samples;
     if ((all += samples) > kMostSamplesRead)
-      return input_error(fmt::format("{}:{}: count: found more than {} samples", file,
-                                     table.rows[row].line, kMostSamplesRead));
+      return input_error("{}:{}: count: found more than {} samples", file, table.rows[row].line,
+                         kMostSamplesRead);
   }
-  if (counts.empty()) return input_error(fmt::format("{}: holds no samples", file));
+  if (counts.empty()) return input_error("{}: holds no samples", file);
   std::string in_line(kSampleCounts);
   for (const auto& [sample, samples] : counts)
     in_line += fmt::format("{}{}/{}x{}", in_line.size() > kSampleCounts.size() ? "," : "",

@@ -13,13 +13,13 @@ namespace ergometer::spec {
 /// with the columns images and tokens, and count where rows stand for several samples; or
 /// "counts:2/600x5,1/900", the same in line. `SequenceLengths::samples` then holds images for tiles
 /// and tokens of text alone. What is wrong has no place but in a file.
-base::Result<SequenceLengths> parse_samples(const std::string& text);
+Result<SequenceLengths> parse_samples(const std::string& text);
 
 /// A file's samples in line. `file` is what messages call it.
-base::Result<std::string> parse_sample_table(std::string_view text, const std::string& file);
+Result<std::string> parse_sample_table(std::string_view text, const std::string& file);
 
 /// The same samples without a file: "counts:2/600x5" for "file:samples.csv".
-base::Result<std::string> samples_without_file(const std::string& text);
+Result<std::string> samples_without_file(const std::string& text);
 
 /// The share of the images that samples lose where a sequence holds no more than `most` of one, of
 /// `lengths` in images. Of moments E[min(X, most)] / E[X] of a lognormal X, rounding left out.

@@ -13,9 +13,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestLengths = 64u << 20;
 constexpr int64_t kLongestDocument = 134'217'728;  // as long as a sequence may be
 constexpr int64_t kMostDocuments = 1'000'000'000;  // of a length; all together stay exact
@@ -28,10 +25,10 @@ using Counts = std::map<int64_t, int64_t>;  ///< documents by length
 tl::unexpected<base::Error> not_allowed(std::string_view text) {
   constexpr size_t kShown = 40;
   return input_error(
-      fmt::format("found \"{}\"; allowed: even, lognormal:MEDIAN,SIGMA (SIGMA from 0 to {}), "
-                  "uniform:SHORTEST-LONGEST, file:LENGTHS.csv, or counts:1024x2,3072x1; lengths "
-                  "from 1 to {} tokens",
-                  text.substr(0, kShown), kMostSigma, kLongestDocument));
+      "found \"{}\"; allowed: even, lognormal:MEDIAN,SIGMA (SIGMA from 0 to {}), "
+      "uniform:SHORTEST-LONGEST, file:LENGTHS.csv, or counts:1024x2,3072x1; lengths "
+      "from 1 to {} tokens",
+      text.substr(0, kShown), kMostSigma, kLongestDocument);
 }
 
 std::optional<int64_t> whole(std::string_view text, int64_t most) {
@@ -102,8 +99,8 @@ std::optional<SequenceLengths> parse_kind(std::string_view text) {
 Result<int64_t> number_at(std::string_view file, size_t line, std::string_view name,
                           std::string_view text, int64_t most) {
   if (const auto number = whole(text, most)) return *number;
-  return input_error(fmt::format("{}:{}: {}: found \"{}\"; allowed: a whole number from 1 to {}",
-                                 file, line, name, text, most));
+  return input_error("{}:{}: {}: found \"{}\"; allowed: a whole number from 1 to {}", file, line,
+                     name, text, most);
 }
 
 Result<Counts> counts_of_table(std::string_view text, const std::string& file) {
@@ -117,8 +114,8 @@ Result<Counts> counts_of_table(std::string_view text, const std::string& file) {
     ERGOMETER_ASSIGN(const int64_t length, number("length", kLongestDocument));
     ERGOMETER_ASSIGN(const int64_t documents, number("count", kMostDocuments));
     if (!add(counts, length, documents))
-      return input_error(fmt::format("{}:{}: count: found more than {} documents of {} tokens",
-                                     file, table.rows[row].line, kMostDocuments, length));
+      return input_error("{}:{}: count: found more than {} documents of {} tokens", file,
+                         table.rows[row].line, kMostDocuments, length);
   }
   return counts;
 }
@@ -143,7 +140,7 @@ Result<std::string> parse_length_counts(std::string_view text, const std::string
   const bool table = text.substr(0, text.find('\n')).find(',') != std::string_view::npos;
   ERGOMETER_ASSIGN(const Counts counts,
                    table ? counts_of_table(text, file) : counts_of_lines(text, file));
-  if (counts.empty()) return input_error(fmt::format("{}: holds no lengths", file));
+  if (counts.empty()) return input_error("{}: holds no lengths", file);
   std::string in_line(kCounts);
   for (const auto& [length, documents] : counts)
     in_line +=

@@ -13,12 +13,12 @@ namespace ergometer::spec {
 /// a table with the columns length and count, or a length a line; "counts:1024x2,3072x1", the same
 /// in line. What is wrong has no place but in a file:
 /// `found "zipf"; allowed: ...`, `lengths.csv:7: count: found "x"; allowed: ...`.
-base::Result<SequenceLengths> parse_sequence_lengths(const std::string& text);
+Result<SequenceLengths> parse_sequence_lengths(const std::string& text);
 
 /// A file's lengths in line, "counts:1024x2,3072x1". `file` is what messages call it.
-base::Result<std::string> parse_length_counts(std::string_view text, const std::string& file);
+Result<std::string> parse_length_counts(std::string_view text, const std::string& file);
 
 /// The same lengths without a file: "counts:1024x2,3072x1" for "file:lengths.csv".
-base::Result<std::string> lengths_without_file(const std::string& text);
+Result<std::string> lengths_without_file(const std::string& text);
 
 }  // namespace ergometer::spec

@@ -70,8 +70,8 @@ const nlohmann::json* ConfigReader::find(std::string_view key, std::string_view*
       // Structures are refused by whoever asks for them; comparing deep ones would recurse as
       // deeply.
     } else if (!found->is_structured() && !it->is_structured() && *found != *it) {
-      refuse(word, fmt::format("found {}, but {} is {}; they mean the same and must agree",
-                               describe(*it), first, describe(*found)));
+      refuse(word, "found {}, but {} is {}; they mean the same and must agree", describe(*it),
+             first, describe(*found));
     }
   }
   return found;
@@ -116,8 +116,7 @@ int64_t ConfigReader::required_size(std::string_view key) {
   std::string others;
   for (const std::string_view word : spellings)
     if (word != key) others += fmt::format("{}{}", others.empty() ? "" : ", ", word);
-  refuse(key, fmt::format("is missing{}",
-                          others.empty() ? "" : fmt::format(" (also known as {})", others)));
+  refuse(key, "is missing{}", others.empty() ? "" : fmt::format(" (also known as {})", others));
   return 1;
 }
 
@@ -219,7 +218,7 @@ void ConfigReader::refuse(std::string_view key, const std::string& found_and_all
 
 void ConfigReader::refuse_value(std::string_view spelling, const nlohmann::json& value,
                                 std::string_view allowed) {
-  refuse(spelling, fmt::format("found {}; allowed: {}", describe(value), allowed));
+  refuse(spelling, "found {}; allowed: {}", describe(value), allowed);
 }
 
 std::vector<std::string> ConfigReader::unknown_keys() const {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <fmt/core.h>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -50,6 +52,11 @@ class ConfigReader {
 
   /// Keeps `found ...; allowed ...` as the error about `key`.
   void refuse(std::string_view key, const std::string& found_and_allowed);
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void refuse(std::string_view key, fmt::format_string<Parts...> form, Parts&&... parts) {
+    refuse(key, fmt::format(form, std::forward<Parts>(parts)...));
+  }
   const std::optional<base::Error>& error() const { return *error_; }
   /// Keys nobody asked for and that are not known to be harmless, `parent.key` for nested ones.
   std::vector<std::string> unknown_keys() const;

@@ -1,7 +1,5 @@
 #include "spec/model/model_families.h"
 
-#include <fmt/format.h>
-
 #include <array>
 
 namespace ergometer::spec {
@@ -73,8 +71,8 @@ void read_sizes(ConfigReader& config, const SizeDefaults& defaults, Model& model
   model.embedding_dim = model.hidden;
   const int64_t layers = own_or("num_hidden_layers", defaults.layers);
   if (layers > 100'000)
-    config.refuse("num_hidden_layers",
-                  fmt::format("found {}; allowed: a whole number from 1 to 100000", layers));
+    config.refuse("num_hidden_layers", "found {}; allowed: a whole number from 1 to 100000",
+                  layers);
   else
     model.layers.resize(static_cast<size_t>(layers));
 }
@@ -91,26 +89,23 @@ void read_activation(ConfigReader& config, std::string_view fallback, Model& mod
   else if (word == "relu2")
     model.activation = Activation::kSquaredRelu;
   else
-    config.refuse(
-        "hidden_act",
-        fmt::format("found \"{}\"; allowed: silu, gelu (any variant), relu, relu2", word));
+    config.refuse("hidden_act", "found \"{}\"; allowed: silu, gelu (any variant), relu, relu2",
+                  word);
 }
 
 void read_windows(ConfigReader& config, int64_t window, int64_t pattern, Model& model) {
   const std::vector<std::string> types = config.texts("layer_types");
   if (!types.empty() && types.size() != model.layers.size()) {
-    config.refuse("layer_types",
-                  fmt::format("found {} entries; allowed: one for each of the {} layers",
-                              types.size(), model.layers.size()));
+    config.refuse("layer_types", "found {} entries; allowed: one for each of the {} layers",
+                  types.size(), model.layers.size());
     return;
   }
   for (size_t i = 0; i < model.layers.size(); ++i) {
     const bool slides = types.empty() ? pattern == 0 || (static_cast<int64_t>(i) + 1) % pattern != 0
                                       : types[i] == "sliding_attention";
     if (!types.empty() && !slides && types[i] != "full_attention")
-      config.refuse(
-          "layer_types",
-          fmt::format("found \"{}\"; allowed: full_attention, sliding_attention", types[i]));
+      config.refuse("layer_types", "found \"{}\"; allowed: full_attention, sliding_attention",
+                    types[i]);
     model.layers[i].window = slides ? window : 0;
   }
 }

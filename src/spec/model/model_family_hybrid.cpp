@@ -1,6 +1,5 @@
 // Models that mix layer kinds: Mamba-2 hybrids (Nemotron-H, Nemotron 3, plain Mamba-2), Qwen3-Next
 // with gated DeltaNet, Llama 4 with chunked attention.
-#include <fmt/format.h>
 
 #include "spec/model/model_families.h"
 
@@ -21,10 +20,10 @@ void read_layer_letters(ConfigReader& config, std::string_view key, Model& model
       case 'E': model.layers.push_back({.moe = true, .mixer = Mixer::kNone}); break;
       case '|': break;
       default:
-        return config.refuse(
-            key, fmt::format("found the letter \"{}\"; allowed: M (state space), * (attention), - "
+        return config.refuse(key,
+                             "found the letter \"{}\"; allowed: M (state space), * (attention), - "
                              "(MLP), E (experts)",
-                             letter));
+                             letter);
     }
   }
 }
@@ -32,8 +31,8 @@ void read_layer_letters(ConfigReader& config, std::string_view key, Model& model
 void check_letters(ConfigReader& config, int64_t layers, const Model& model) {
   if (layers != model.layer_count())
     config.refuse("num_hidden_layers",
-                  fmt::format("found {}; allowed: the {} letters of hybrid_override_pattern",
-                              layers, model.layer_count()));
+                  "found {}; allowed: the {} letters of hybrid_override_pattern", layers,
+                  model.layer_count());
   for (const Layer& layer : model.layers)
     if (layer.moe && model.experts.count == 0)
       return config.refuse("hybrid_override_pattern",
@@ -57,9 +56,8 @@ void read_mamba(ConfigReader& config, int64_t heads, int64_t groups, int64_t chu
         "use_bias", "rms_norm", "tie_word_embeddings"})
     config.raw(key);
   if (ssm.heads % ssm.groups != 0)
-    config.refuse("n_groups",
-                  fmt::format("found {}; allowed: a divisor of the {} state-space heads",
-                              ssm.groups, ssm.heads));
+    config.refuse("n_groups", "found {}; allowed: a divisor of the {} state-space heads",
+                  ssm.groups, ssm.heads);
 }
 
 }  // namespace
@@ -95,8 +93,7 @@ void read_mamba2(ConfigReader& config, Model& model) {
   const int64_t layers = config.required_size("num_hidden_layers");
   if (config.error()) return;
   if (layers > kMostLayers)
-    return config.refuse("num_hidden_layers",
-                         fmt::format("found {}; allowed: 1 to {}", layers, kMostLayers));
+    return config.refuse("num_hidden_layers", "found {}; allowed: 1 to {}", layers, kMostLayers);
   model.hidden = model.embedding_dim = model.ffn = hidden;
   model.heads = model.kv_heads = 1;  // no layer attends
   model.head_dim = hidden;

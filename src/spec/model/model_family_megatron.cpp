@@ -1,5 +1,4 @@
 // Models given as Megatron-LM arguments (`num_layers`, `swiglu`, ...), with Megatron's defaults.
-#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
@@ -33,7 +32,7 @@ void read_shapes(ConfigReader& config, Model& model) {
 void read_biases_and_norms(ConfigReader& config, Model& model) {
   const std::string norm = config.text("normalization", "LayerNorm");
   if (norm != "LayerNorm" && norm != "RMSNorm")
-    config.refuse("normalization", fmt::format("found \"{}\"; allowed: LayerNorm, RMSNorm", norm));
+    config.refuse("normalization", "found \"{}\"; allowed: LayerNorm, RMSNorm", norm);
   model.norm = norm == "RMSNorm" ? NormKind::kRmsNorm : NormKind::kLayerNorm;
   model.norm_bias = model.norm == NormKind::kLayerNorm;
   const bool bias = config.flag("add_bias_linear", true);
@@ -56,9 +55,8 @@ void read_position(ConfigReader& config, Model& model) {
   else if (kind == "none")
     model.positions = PositionKind::kNone;
   else
-    config.refuse(
-        "position_embedding_type",
-        fmt::format("found \"{}\"; allowed: learned_absolute, rope, yarn, alibi, none", kind));
+    config.refuse("position_embedding_type",
+                  "found \"{}\"; allowed: learned_absolute, rope, yarn, alibi, none", kind);
   model.position_rows = model.positions == PositionKind::kLearned ? model.max_positions : 0;
 }
 
@@ -70,9 +68,9 @@ void read_moe_layers(ConfigReader& config, Model& model) {
   const auto pattern = parse_layer_pattern(text, 100'000);
   if (!pattern || pattern->size() != model.layers.size()) {
     config.refuse("moe_layer_freq",
-                  fmt::format("found \"{}\"; allowed: a whole number, or a list of {} entries such "
-                              "as ([0]*3+[1]*{})",
-                              text, model.layers.size(), model.layer_count() - 3));
+                  "found \"{}\"; allowed: a whole number, or a list of {} entries such "
+                  "as ([0]*3+[1]*{})",
+                  text, model.layers.size(), model.layer_count() - 3);
     return;
   }
   for (size_t i = 0; i < model.layers.size(); ++i) model.layers[i].moe = (*pattern)[i] != 0;

@@ -1,5 +1,4 @@
 // Models that see: a vision tower, a projector and a decoder of another family, nested in one file.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -31,8 +30,7 @@ void read_decoder(ConfigReader* text, std::string_view fallback, Model& model) {
   const std::string type = text->text("model_type", std::string(fallback));
   const auto family = std::ranges::find(model_families(), type, &ModelFamily::model_type);
   if (family == model_families().end() || base::contains(kSeeing, std::string_view(type)))
-    return text->refuse("model_type",
-                        fmt::format("found \"{}\"; allowed: a family of text models", type));
+    return text->refuse("model_type", "found \"{}\"; allowed: a family of text models", type);
   family->read(*text, model);
   if (model.head_dim == 0 && model.heads > 0) model.head_dim = model.hidden / model.heads;
 }
@@ -52,7 +50,7 @@ int64_t side(ConfigReader& config, std::string_view key, int64_t fallback) {
 int64_t small(ConfigReader& config, const char* key, int64_t fallback, int64_t most) {
   const int64_t found = config.size(key, fallback);
   if (found <= most) return found;
-  config.refuse(key, fmt::format("found {}; allowed: up to {}", found, most));
+  config.refuse(key, "found {}; allowed: up to {}", found, most);
   return fallback;
 }
 
@@ -65,12 +63,12 @@ void read_encoder(ConfigReader& config, const TowerDefaults& defaults, Model& to
   const char* const depth = config.has("depth") ? "depth" : "num_hidden_layers";
   const int64_t layers = config.size(depth, defaults.layers);
   if (layers > kMostLayers)
-    config.refuse(depth, fmt::format("found {}; allowed: up to {}", layers, kMostLayers));
+    config.refuse(depth, "found {}; allowed: up to {}", layers, kMostLayers);
   else
     tower.layers.resize(static_cast<size_t>(layers));
   if (tower.hidden % tower.heads != 0)
-    config.refuse("num_attention_heads",
-                  fmt::format("found {}; allowed: a divisor of {}", tower.heads, tower.hidden));
+    config.refuse("num_attention_heads", "found {}; allowed: a divisor of {}", tower.heads,
+                  tower.hidden);
   tower.head_dim = tower.hidden / tower.heads;
   set_biased_gpt(tower);
   read_activation(config, "gelu", tower);
@@ -84,9 +82,8 @@ void read_tiles(ConfigReader& config, const TowerDefaults& defaults, Vision& vis
   const int64_t image = side(config, "image_size", defaults.image);
   const int64_t patch = side(config, "patch_size", defaults.patch);
   if (image % patch != 0 || image > kLargestSide)
-    return config.refuse("image_size",
-                         fmt::format("found {}; allowed: a multiple of patch_size = {}, up to {}",
-                                     image, patch, kLargestSide));
+    return config.refuse("image_size", "found {}; allowed: a multiple of patch_size = {}, up to {}",
+                         image, patch, kLargestSide);
   vision.class_token = true;
   vision.tile_tokens = (image / patch) * (image / patch) + 1;
   vision.patch_values = small(config, "num_channels", 3, kMostPlanes) * patch * patch;
@@ -99,9 +96,10 @@ void set_projector(ConfigReader& config, std::string_view key, const Model& mode
                    Vision& vision) {
   const int64_t patches = vision.tile_tokens - (vision.class_token ? 1 : 0);
   if (merged < 1 || patches % merged != 0)
-    return config.refuse(key, fmt::format("makes one token of {} of a tile's {} patches; allowed: "
-                                          "what divides them",
-                                          merged, patches));
+    return config.refuse(key,
+                         "makes one token of {} of a tile's {} patches; allowed: "
+                         "what divides them",
+                         merged, patches);
   vision.merged = merged;
   vision.projector_in = merged * vision.tower.hidden;
   vision.projector_inner = model.hidden;
@@ -129,7 +127,7 @@ void read_clip_tower(ConfigReader& config, Vision& vision) {
   constexpr TowerDefaults kDefaults{1024, 24, 16, 4096, 336, 14};
   const std::string type = config.text("model_type", "clip_vision_model");
   if (type != "clip_vision_model")
-    config.refuse("model_type", fmt::format("found \"{}\"; allowed: clip_vision_model", type));
+    config.refuse("model_type", "found \"{}\"; allowed: clip_vision_model", type);
   config.raw("vocab_size");  // of the text model that CLIP was trained with
   read_encoder(config, kDefaults, vision.tower);
   read_tiles(config, kDefaults, vision);
@@ -265,8 +263,8 @@ void read_qwen2_vl(ConfigReader& config, Model& model) {
     Model& own = vision.tower;
     own.hidden = own.embedding_dim = tower.size("embed_dim", 1280);
     if (own.hidden % own.heads != 0)
-      return tower.refuse("embed_dim", fmt::format("found {}; allowed: a multiple of {} heads",
-                                                   own.hidden, own.heads));
+      return tower.refuse("embed_dim", "found {}; allowed: a multiple of {} heads", own.hidden,
+                          own.heads);
     own.head_dim = own.hidden / own.heads;
     own.ffn = std::llround(tower.real("mlp_ratio", 4, 0.1, 64) * static_cast<double>(own.hidden));
   });

@@ -17,9 +17,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestConfig = 16 << 20;
 
 /// `file:line:column` of a byte, counted from one.
@@ -72,16 +69,16 @@ Result<nlohmann::json> parse_object(std::string_view text, const std::string& fi
     DuplicateKeys duplicates;
     nlohmann::json json = nlohmann::json::parse(text, std::ref(duplicates));
     if (!duplicates.first().empty())
-      return input_error(fmt::format("{}: {}: stands twice in one object",
-                                     position(file, text, last_key(text, duplicates.first())),
-                                     duplicates.first()));
+      return input_error("{}: {}: stands twice in one object",
+                         position(file, text, last_key(text, duplicates.first())),
+                         duplicates.first());
     if (json.is_object()) return json;
-    return input_error(
-        fmt::format("{}:1: found {}; expected the object of a config.json", file, describe(json)));
+    return input_error("{}:1: found {}; expected the object of a config.json", file,
+                       describe(json));
   } catch (const nlohmann::json::parse_error& error) {
     const size_t byte = error.byte == 0 ? 0 : error.byte - 1;
-    return input_error(fmt::format("{}: not valid JSON: {}", position(file, text, byte),
-                                   plain_syntax_error(error.what())));
+    return input_error("{}: not valid JSON: {}", position(file, text, byte),
+                       plain_syntax_error(error.what()));
   } catch (const nlohmann::json::out_of_range& error) {
     // The library says which number no double holds, in quotes, but not where.
     const std::string_view what = error.what();
@@ -89,8 +86,8 @@ Result<nlohmann::json> parse_object(std::string_view text, const std::string& fi
     const size_t close = what.rfind('\'');
     const std::string_view number = open < close ? what.substr(open + 1, close - open - 1) : "";
     const size_t byte = number.empty() ? 0 : text.find(number);
-    return input_error(fmt::format("{}: found the number {}; allowed: up to 1.7e308",
-                                   position(file, text, byte), number.substr(0, 40)));
+    return input_error("{}: found the number {}; allowed: up to 1.7e308",
+                       position(file, text, byte), number.substr(0, 40));
   }
 }
 
@@ -110,16 +107,14 @@ std::string_view nearest_family(const std::string& type, const nlohmann::json& j
 
 Result<const ModelFamily*> choose_family(ConfigReader& config, const nlohmann::json& json) {
   if (!config.has("model_type"))
-    config.refuse("model_type",
-                  fmt::format("is missing; allowed: {}", fmt::join(supported_types(), ", ")));
+    config.refuse("model_type", "is missing; allowed: {}", fmt::join(supported_types(), ", "));
   const std::string type = config.text("model_type", "");
   if (config.error()) return tl::unexpected(*config.error());
   for (const ModelFamily& family : model_families())
     if (family.model_type == type) return &family;
-  config.refuse(
-      "model_type",
-      fmt::format("found \"{}\", which is not supported; the nearest is \"{}\"; allowed: {}", type,
-                  nearest_family(type, json), fmt::join(supported_types(), ", ")));
+  config.refuse("model_type",
+                "found \"{}\", which is not supported; the nearest is \"{}\"; allowed: {}", type,
+                nearest_family(type, json), fmt::join(supported_types(), ", "));
   return tl::unexpected(*config.error());
 }
 
@@ -155,33 +150,31 @@ double rough_vision_parameters(const Model& model) {
 void check_heads(ConfigReader& config, Model& model) {
   if (model.head_dim == 0 && model.hidden % model.heads != 0)
     config.refuse("num_attention_heads",
-                  fmt::format("found {}; allowed: a divisor of hidden_size = {}, unless head_dim "
-                              "is given",
-                              model.heads, model.hidden));
+                  "found {}; allowed: a divisor of hidden_size = {}, unless head_dim "
+                  "is given",
+                  model.heads, model.hidden);
   if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
   if (model.kv_heads > model.heads || model.heads % model.kv_heads != 0)
-    config.refuse("num_key_value_heads",
-                  fmt::format("found {}; allowed: a divisor of the {} attention heads",
-                              model.kv_heads, model.heads));
+    config.refuse("num_key_value_heads", "found {}; allowed: a divisor of the {} attention heads",
+                  model.kv_heads, model.heads);
 }
 
 void check_model(ConfigReader& config, Model& model) {
   check_heads(config, model);
   const Experts& experts = model.experts;
   if (experts.count > 0 && (experts.top_k < 1 || experts.top_k > experts.count))
-    config.refuse("num_experts_per_tok", fmt::format("found {}; allowed: 1 to the {} experts",
-                                                     experts.top_k, experts.count));
+    config.refuse("num_experts_per_tok", "found {}; allowed: 1 to the {} experts", experts.top_k,
+                  experts.count);
   if (model.layer_count() > kMostLayers)
-    config.refuse("num_hidden_layers", fmt::format("found {}; allowed: up to {} layers",
-                                                   model.layer_count(), kMostLayers));
+    config.refuse("num_hidden_layers", "found {}; allowed: up to {} layers", model.layer_count(),
+                  kMostLayers);
   if (model.mtp_layers > kMostPredictors)
-    config.refuse("num_nextn_predict_layers",
-                  fmt::format("found {}; allowed: 0 to {}", model.mtp_layers, kMostPredictors));
+    config.refuse("num_nextn_predict_layers", "found {}; allowed: 0 to {}", model.mtp_layers,
+                  kMostPredictors);
   const double parameters = rough_parameters(model) + rough_vision_parameters(model);
   if (parameters > kMostParameters)
-    config.refuse("hidden_size",
-                  fmt::format("these sizes make about {:.2g} parameters; allowed: up to {:.0g}",
-                              parameters, kMostParameters));
+    config.refuse("hidden_size", "these sizes make about {:.2g} parameters; allowed: up to {:.0g}",
+                  parameters, kMostParameters);
 }
 
 std::string source_of(ConfigReader& config) {
@@ -210,16 +203,15 @@ Result<std::string> find_model_file(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) {
     std::string inside = (std::filesystem::path(path) / "config.json").string();
     if (std::filesystem::exists(inside, ignored)) return inside;
-    return input_error(fmt::format("{}: the folder holds no config.json", path));
+    return input_error("{}: the folder holds no config.json", path);
   }
   if (std::filesystem::exists(path, ignored)) return path;
   if (const std::vector<std::string_view> sizes = model_sizes(path); sizes.size() > 1)
-    return input_error(
-        fmt::format("{}: which size? The catalog has {}", path, fmt::join(sizes, ", ")));
+    return input_error("{}: which size? The catalog has {}", path, fmt::join(sizes, ", "));
   const auto near = nearest_model(path);
-  return input_error(fmt::format(
+  return input_error(
       "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)", path,
-      near ? fmt::format("; did you mean {}?", *near) : ""));
+      near ? fmt::format("; did you mean {}?", *near) : "");
 }
 
 Result<Model> parse_model(std::string_view json_text, const std::string& file) {

@@ -12,7 +12,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::Result;
 using nlohmann::json;
 
 Result<std::string> config_text(const std::string& model) {
@@ -54,18 +53,18 @@ bool has_sizes(const Model& model, const ModelSizes& sizes) {
 
 Result<std::string> scaled_model(const Settings& settings, const ModelSizes& sizes) {
   const Settings::Value* named = settings.find("model");
-  if (named == nullptr) return base::input_error("no model is given");
+  if (named == nullptr) return input_error("no model is given");
   ERGOMETER_ASSIGN(const Model own, read_model(named->text));
   ERGOMETER_ASSIGN(const std::string text, config_text(named->text));
   json config = json::parse(text, nullptr, false);
-  if (!config.is_object()) return base::input_error(own.name + ": not a config.json");
+  if (!config.is_object()) return input_error(own.name + ": not a config.json");
   config.erase("_ergometer");
   set_sizes(config, sizes);
   config["_name_or_path"] = own.name + "-scaled";
   std::string scaled = config.dump();
   ERGOMETER_ASSIGN(const Model model, read_model(scaled));
   if (!has_sizes(model, sizes))
-    return base::input_error(own.name + ": its config.json has no keys for these sizes");
+    return input_error(own.name + ": its config.json has no keys for these sizes");
   return scaled;
 }
 

@@ -17,6 +17,6 @@ struct ModelSizes {
 /// The config.json that the settings' `model` names, inline, with other sizes under the keys that
 /// it has for them. An input error: there is no such model, or it is none with these sizes, as
 /// where a size follows from another key.
-base::Result<std::string> scaled_model(const Settings& settings, const ModelSizes& sizes);
+Result<std::string> scaled_model(const Settings& settings, const ModelSizes& sizes);
 
 }  // namespace ergometer::spec

@@ -15,8 +15,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::Result;
-
 RecipeCondition condition_of(YamlMap& map) {
   auto condition = RecipeCondition::parse(map.text("when"));
   if (condition) return *std::move(condition);
@@ -148,8 +146,7 @@ Result<std::vector<Inference>> read_inferences() {
   for (size_t row = 0; row < table.rows.size(); ++row) {
     auto when = RecipeCondition::parse(table.cell(row, "when"));
     if (!when)
-      return base::input_error(
-          fmt::format("{}:{}: {}", entry->path, table.rows[row].line, when.error().message));
+      return input_error("{}:{}: {}", entry->path, table.rows[row].line, when.error().message);
     all.push_back({*std::move(when), std::string(table.cell(row, "software"))});
   }
   return all;
@@ -188,7 +185,7 @@ Result<RecipeChoice> choose_recipe(const Settings& said, const RecipeDraft& draf
   if (const Settings::Value* named = said.find("software")) {
     auto choice = find_recipe(named->text);
     if (!choice && !named->origin.text.starts_with("--"))
-      return base::input_error(fmt::format("{}: {}", named->origin.text, choice.error().message));
+      return input_error("{}: {}", named->origin.text, choice.error().message);
     if (choice) choice->source = named->origin.text.starts_with(kFrameworkOf) ? "file" : "given";
     return choice;
   }
@@ -200,7 +197,7 @@ Result<RecipeChoice> choose_recipe(const Settings& said, const RecipeDraft& draf
     choice.source = "inferred";
     return choice;
   }
-  return base::input_error("catalog/tables/inferred_recipes.csv: no line holds for the job");
+  return input_error("catalog/tables/inferred_recipes.csv: no line holds for the job");
 }
 
 void set_framework(Settings& settings, const char* recipe, const std::string& file) {

@@ -38,7 +38,7 @@ struct Recipe {
   std::vector<Rule> rules;
 };
 
-base::Result<Recipe> parse_recipe(std::string_view yaml, const std::string& file);
+Result<Recipe> parse_recipe(std::string_view yaml, const std::string& file);
 
 /// Which recipe a job follows, and who chose it.
 struct RecipeChoice {
@@ -54,11 +54,11 @@ bool is_software_file(std::string_view words);
 /// A recipe by what users call it: "nemo-25.07", "NeMo 25.07", "Megatron-Bridge 26.02", "MLPerf
 /// v5.1", "torchtitan", or a software profile: its name in the catalog or a file. The error names
 /// what is spelled most like the words.
-base::Result<RecipeChoice> find_recipe(std::string_view words);
+Result<RecipeChoice> find_recipe(std::string_view words);
 
 /// The recipe of the draft's job: what `software` names; else what the job itself suggests, by the
 /// first line of catalog/tables/inferred_recipes.csv that holds.
-base::Result<RecipeChoice> choose_recipe(const Settings& said, const RecipeDraft& draft);
+Result<RecipeChoice> choose_recipe(const Settings& said, const RecipeDraft& draft);
 
 /// The origin of a `software` that is not the user's word but the framework of the file they gave.
 inline constexpr std::string_view kFrameworkOf = "the framework of ";
@@ -75,7 +75,7 @@ struct SoftwareDefaults {
   SoftwareProfile profile;
   Settings settings;
 };
-base::Result<SoftwareDefaults> software_defaults(const Settings& said, const JobParts& parts);
+Result<SoftwareDefaults> software_defaults(const Settings& said, const JobParts& parts);
 
 /// The lines of catalog/tables/recipe_workloads.csv for the draft's model, task, GPU and number
 /// format: the nearest release, then the nearest layout. Fills nothing if there is none.

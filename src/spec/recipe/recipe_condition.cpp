@@ -1,7 +1,5 @@
 #include "spec/recipe/recipe_condition.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -30,7 +28,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 }
 
 /// As a number that the fact or setting is compared with.
-base::Result<double> number_of(std::string_view name, std::string_view text) {
+Result<double> number_of(std::string_view name, std::string_view text) {
   if (name == "release") return static_cast<double>(release_number(text));
   return base::parse_number(text);
 }
@@ -53,7 +51,7 @@ int release_number(std::string_view text) {
   return major * kMinor + std::min(digits(), kMinor - 1);
 }
 
-base::Result<RecipeCondition::Term> RecipeCondition::parse_term(std::string_view text) {
+Result<RecipeCondition::Term> RecipeCondition::parse_term(std::string_view text) {
   struct Operator {
     std::string_view sign;
     Comparison comparison;
@@ -79,17 +77,17 @@ base::Result<RecipeCondition::Term> RecipeCondition::parse_term(std::string_view
   const SettingInfo* setting = find_setting(name);
   const bool fact = base::contains(kFacts, name);
   if (!fact && setting == nullptr)
-    return base::input_error(fmt::format("{} is neither a setting nor a fact of a job", name));
+    return input_error("{} is neither a setting nor a fact of a job", name);
   term.name = fact ? name : setting->name;
   const bool ordered =
       term.comparison == Comparison::kMore || term.comparison == Comparison::kLess ||
       term.comparison == Comparison::kAtLeast || term.comparison == Comparison::kAtMost;
   if (ordered && (term.values.size() != 1 || !number_of(term.name, term.values[0])))
-    return base::input_error(fmt::format("{}: allowed behind the sign: one number", text));
+    return input_error("{}: allowed behind the sign: one number", text);
   return term;
 }
 
-base::Result<RecipeCondition> RecipeCondition::parse(std::string_view text) {
+Result<RecipeCondition> RecipeCondition::parse(std::string_view text) {
   RecipeCondition condition;
   if (trimmed(text).empty()) return condition;
   for (const std::string& part : base::split(text, ',')) {

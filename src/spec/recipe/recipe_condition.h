@@ -23,7 +23,7 @@ class RecipeDraft;
 class RecipeCondition {
  public:
   /// Empty text always holds.
-  static base::Result<RecipeCondition> parse(std::string_view text);
+  static Result<RecipeCondition> parse(std::string_view text);
   bool holds(const RecipeDraft& draft) const;
 
  private:
@@ -33,7 +33,7 @@ class RecipeCondition {
     Comparison comparison = Comparison::kEqual;
     std::vector<std::string> values;
   };
-  static base::Result<Term> parse_term(std::string_view text);
+  static Result<Term> parse_term(std::string_view text);
   static bool holds(const Term& term, const RecipeDraft& draft);
 
   std::vector<Term> terms_;

@@ -167,7 +167,7 @@ std::string profile_of(const RecipeChoice& choice, const RecipeDraft& draft) {
 
 }  // namespace
 
-base::Result<SoftwareDefaults> software_defaults(const Settings& said, const JobParts& parts) {
+Result<SoftwareDefaults> software_defaults(const Settings& said, const JobParts& parts) {
   RecipeDraft draft(said, parts);
   SoftwareDefaults out;
   ERGOMETER_ASSIGN(out.choice, choose_recipe(said, draft));

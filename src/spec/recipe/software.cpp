@@ -15,8 +15,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::Result;
-
 constexpr size_t kLargestSoftware = 1 << 20;
 
 bool in_list(const SettingInfo& info, std::string_view value) {
@@ -95,10 +93,10 @@ Result<SoftwareProfile> read_software(const std::string& name_or_path) {
     return parse_software(text, name_or_path);
   }
   const auto near = base::nearest(name_or_path, catalog_names(CatalogKind::kSoftware));
-  return base::input_error(
-      fmt::format("software: found \"{}\"; allowed: a software profile of the catalog{}, or a YAML "
-                  "file (all names: ergometer catalog list software)",
-                  name_or_path, near ? fmt::format(" (did you mean {}?)", *near) : ""));
+  return input_error(
+      "software: found \"{}\"; allowed: a software profile of the catalog{}, or a YAML "
+      "file (all names: ergometer catalog list software)",
+      name_or_path, near ? fmt::format(" (did you mean {}?)", *near) : "");
 }
 
 }  // namespace ergometer::spec

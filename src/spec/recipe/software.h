@@ -18,7 +18,7 @@ struct SoftwareProfile {
 };
 
 /// A catalog name, a YAML file in the form of catalog/software, or such a mapping inline.
-base::Result<SoftwareProfile> read_software(const std::string& name_or_path);
-base::Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string& file);
+Result<SoftwareProfile> read_software(const std::string& name_or_path);
+Result<SoftwareProfile> parse_software(std::string_view yaml, const std::string& file);
 
 }  // namespace ergometer::spec

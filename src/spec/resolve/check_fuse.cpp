@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <string>
 #include <string_view>
@@ -52,7 +51,7 @@ std::string against_fused(const Job& job, std::string_view word) {
 void check_fuse(SettingReader& read, const Job& job) {
   for (const std::string& word : job.training.fuse)
     if (const std::string against = against_fused(job, word); !against.empty())
-      read.refuse(fmt::format("{}: {} {}", read.said("fuse"), word, against));
+      read.refuse("{}: {} {}", read.said("fuse"), word, against);
 }
 
 }  // namespace ergometer::spec

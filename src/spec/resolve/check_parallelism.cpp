@@ -20,58 +20,53 @@ void check_tensor(SettingReader& read, const Job& job) {
   const int64_t tp = job.parallelism.tp;
   const Model& model = job.model;
   if (model.heads % tp != 0)
-    return read.refuse(fmt::format("{} does not divide {} attention heads; try {}",
-                                   read.said(kTp, tp), model.heads,
-                                   divisors_text(model.heads, tp)));
+    return read.refuse("{} does not divide {} attention heads; try {}", read.said(kTp, tp),
+                       model.heads, divisors_text(model.heads, tp));
   // With more ranks than key/value heads every head is held by several ranks.
   if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
-    return read.refuse(fmt::format("{} and {} key/value heads: one must divide the other; try {}",
-                                   read.said(kTp, tp), model.kv_heads,
-                                   divisors_text(std::gcd(model.heads, model.kv_heads), tp)));
+    return read.refuse("{} and {} key/value heads: one must divide the other; try {}",
+                       read.said(kTp, tp), model.kv_heads,
+                       divisors_text(std::gcd(model.heads, model.kv_heads), tp));
   const bool has_dense =
       model.experts.count == 0 || std::ranges::any_of(model.layers, [](const Layer& layer) {
         return layer.feed_forward && !layer.moe;
       });
   if (has_dense && model.ffn % tp != 0)
-    return read.refuse(fmt::format("{} does not divide the feed-forward width {}; try {}",
-                                   read.said(kTp, tp), model.ffn,
-                                   divisors_text(std::gcd(model.heads, model.ffn), tp)));
+    return read.refuse("{} does not divide the feed-forward width {}; try {}", read.said(kTp, tp),
+                       model.ffn, divisors_text(std::gcd(model.heads, model.ffn), tp));
   const StateSpace& ssm = model.state_space;
   if (ssm.heads % tp != 0 || (ssm.heads > 0 && ssm.groups % tp != 0 && tp % ssm.groups != 0))
-    return read.refuse(fmt::format(
+    return read.refuse(
         "{} and {} state-space heads in {} groups: it must divide the heads, and one of it and the "
         "groups the other; try {}",
         read.said(kTp, tp), ssm.heads, ssm.groups,
-        divisors_text(std::gcd(ssm.heads, ssm.groups), tp)));
+        divisors_text(std::gcd(ssm.heads, ssm.groups), tp));
 }
 
 void check_reach(SettingReader& read, const Job& job) {
   const int64_t tp = job.parallelism.tp, domain = job.cluster.domain_gpus;
   if ((tp <= domain && domain % tp == 0) || allows_reach(read)) return;
-  read.refuse(fmt::format("{} does not fit into {}'s {} GPUs that share fast links; try {}",
-                          read.said(kTp, tp), job.cluster.name, domain,
-                          divisors_text(std::gcd(domain, job.model.heads), tp)));
+  read.refuse("{} does not fit into {}'s {} GPUs that share fast links; try {}", read.said(kTp, tp),
+              job.cluster.name, domain, divisors_text(std::gcd(domain, job.model.heads), tp));
 }
 
 void check_sequence(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const int64_t seq = job.training.seq_length;
   if (p.sequence_parallel && p.tp == 1)
-    read.refuse(fmt::format("{} needs --tp above 1", read.said("sequence_parallel")));
+    read.refuse("{} needs --tp above 1", read.said("sequence_parallel"));
   if (p.cp > 1 && seq % (2 * p.cp) != 0)
-    read.refuse(fmt::format("{} does not divide into 2 x cp = {} pieces, two for each rank; try {}",
-                            read.said("seq_length", seq), 2 * p.cp,
-                            (seq / (2 * p.cp) + 1) * 2 * p.cp));
+    read.refuse("{} does not divide into 2 x cp = {} pieces, two for each rank; try {}",
+                read.said("seq_length", seq), 2 * p.cp, (seq / (2 * p.cp) + 1) * 2 * p.cp);
   if (p.sequence_parallel && seq % (p.tp * p.cp) != 0)
-    read.refuse(fmt::format(
-        "{} does not divide by tp x cp = {} x {}, as sequence parallelism needs; try {}",
-        read.said("seq_length", seq), p.tp, p.cp, (seq / (p.tp * p.cp) + 1) * p.tp * p.cp));
+    read.refuse("{} does not divide by tp x cp = {} x {}, as sequence parallelism needs; try {}",
+                read.said("seq_length", seq), p.tp, p.cp, (seq / (p.tp * p.cp) + 1) * p.tp * p.cp);
   if (p.cp > 1 && p.cp_comm == CpComm::kAllToAll && (job.model.heads / p.tp) % p.cp != 0)
-    read.refuse(fmt::format(
+    read.refuse(
         "{} does not divide {} attention heads a rank, as all-to-all needs; try {}, or "
         "--cp-comm-type "
         "p2p",
-        read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp)));
+        read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp));
 }
 
 /// Layers to divide over the chunks, the embedding and the loss among them where they count.
@@ -88,20 +83,18 @@ void check_stage_list(SettingReader& read, const Job& job) {
   const auto chunks = static_cast<int64_t>(p.stage_layers.size());
   const int64_t layers = std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), int64_t{0});
   if (chunks != p.pp * p.vpp)
-    read.refuse(fmt::format("{} has {} chunks; pp x vpp = {} x {} = {} are needed", read.said(name),
-                            chunks, p.pp, p.vpp, p.pp * p.vpp));
+    read.refuse("{} has {} chunks; pp x vpp = {} x {} = {} are needed", read.said(name), chunks,
+                p.pp, p.vpp, p.pp * p.vpp);
   if (layers != job.model.pipeline_layers())
-    read.refuse(fmt::format("{} adds up to {} layers; {} has {}", read.said(name), layers,
-                            job.model.name, job.model.pipeline_layers()));
+    read.refuse("{} adds up to {} layers; {} has {}", read.said(name), layers, job.model.name,
+                job.model.pipeline_layers());
   const std::pair<const char*, bool> others[] = {
       {"decoder_first_pipeline_num_layers", p.first_stage_layers > 0},
       {"decoder_last_pipeline_num_layers", p.last_stage_layers > 0},
       {"account_for_embedding_in_pipeline_split", p.embedding_counts_as_layer},
       {"account_for_loss_in_pipeline_split", p.loss_counts_as_layer}};
   for (const auto& [other, asked] : others)
-    if (asked)
-      read.refuse(
-          fmt::format("{} contradicts {}; leave one out", read.said(other), read.said(name)));
+    if (asked) read.refuse("{} contradicts {}; leave one out", read.said(other), read.said(name));
 }
 
 /// First and last stage as asked for; the others share the rest evenly.
@@ -109,10 +102,10 @@ void check_first_and_last(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const char* name = p.first_stage_layers > 0 ? "decoder_first_pipeline_num_layers"
                                               : "decoder_last_pipeline_num_layers";
-  if (p.pp == 1) return read.refuse(fmt::format("{} needs --pp above 1", read.said(name)));
+  if (p.pp == 1) return read.refuse("{} needs --pp above 1", read.said(name));
   if (p.embedding_counts_as_layer || p.loss_counts_as_layer)
-    return read.refuse(fmt::format("{} contradicts account_for_embedding/loss_in_pipeline_split",
-                                   read.said(name)));
+    return read.refuse("{} contradicts account_for_embedding/loss_in_pipeline_split",
+                       read.said(name));
   const int64_t rest = job.model.pipeline_layers() - p.first_stage_layers - p.last_stage_layers;
   const int64_t stages =
       p.pp - (p.first_stage_layers > 0 ? 1 : 0) - (p.last_stage_layers > 0 ? 1 : 0);
@@ -120,10 +113,10 @@ void check_first_and_last(SettingReader& read, const Job& job) {
   const bool own = p.first_stage_layers % p.vpp == 0 && p.last_stage_layers % p.vpp == 0;
   if (!even)
     return read.refuse(
-        fmt::format("{}: {} of {} layers are left, which do not divide over the {} other stages{}",
-                    read.said(name), rest, job.model.pipeline_layers(), stages,
-                    p.vpp > 1 ? fmt::format(" of {} chunks", p.vpp) : ""));
-  if (!own) read.refuse(fmt::format("{} does not divide into {} chunks", read.said(name), p.vpp));
+        "{}: {} of {} layers are left, which do not divide over the {} other stages{}",
+        read.said(name), rest, job.model.pipeline_layers(), stages,
+        p.vpp > 1 ? fmt::format(" of {} chunks", p.vpp) : "");
+  if (!own) read.refuse("{} does not divide into {} chunks", read.said(name), p.vpp);
 }
 
 void check_even_stages(SettingReader& read, const Job& job) {
@@ -133,13 +126,12 @@ void check_even_stages(SettingReader& read, const Job& job) {
       layers == job.model.pipeline_layers() ? "" : " (embedding and loss counted)";
   if (layers % p.pp != 0)
     return read.refuse(
-        fmt::format("{} does not divide {} layers{}; try {}, or give --stage-layers or "
-                    "--decoder-first-pipeline-num-layers",
-                    read.said(kPp, p.pp), layers, with, divisors_text(layers, p.pp)));
+        "{} does not divide {} layers{}; try {}, or give --stage-layers or "
+        "--decoder-first-pipeline-num-layers",
+        read.said(kPp, p.pp), layers, with, divisors_text(layers, p.pp));
   if (layers % (p.pp * p.vpp) != 0)
-    read.refuse(fmt::format("{} does not divide the {} layers of a stage{}; try {}",
-                            read.said(kVpp, p.vpp), layers / p.pp, with,
-                            divisors_text(layers / p.pp, p.vpp)));
+    read.refuse("{} does not divide the {} layers of a stage{}; try {}", read.said(kVpp, p.vpp),
+                layers / p.pp, with, divisors_text(layers / p.pp, p.vpp));
 }
 
 /// Whether the user says how layers are divided, other than by what counts as a layer.
@@ -154,12 +146,12 @@ void check_chunk_count(SettingReader& read, const Job& job) {
   const int64_t layers = job.model.pipeline_layers(), most = layers + 2;
   if (job.training.framework == Framework::kNanotron && p.vpp == 1) return;
   if (p.pp > most)
-    return read.refuse(fmt::format("{} makes more stages than {} has layers ({}); try up to {}",
-                                   read.said(kPp, p.pp), job.model.name, layers, layers));
+    return read.refuse("{} makes more stages than {} has layers ({}); try up to {}",
+                       read.said(kPp, p.pp), job.model.name, layers, layers);
   if (p.vpp > most / p.pp)
-    read.refuse(fmt::format(
-        "{} on {} stages makes more chunks than {} has layers ({}); try up to {}",
-        read.said(kVpp, p.vpp), p.pp, job.model.name, layers, std::max<int64_t>(1, layers / p.pp)));
+    read.refuse("{} on {} stages makes more chunks than {} has layers ({}); try up to {}",
+                read.said(kVpp, p.vpp), p.pp, job.model.name, layers,
+                std::max<int64_t>(1, layers / p.pp));
 }
 
 void check_stages(SettingReader& read, const Job& job) {
@@ -174,21 +166,20 @@ void check_experts(SettingReader& read, const Job& job) {
   const Experts& experts = job.model.experts;
   if (experts.count == 0) {
     if (p.ep > 1)
-      read.refuse(fmt::format("{} needs a mixture of experts; {} is dense", read.said(kEp, p.ep),
-                              job.model.name));
+      read.refuse("{} needs a mixture of experts; {} is dense", read.said(kEp, p.ep),
+                  job.model.name);
     if (read.given(kEtp) && p.etp != p.tp)
-      read.refuse(fmt::format("{} needs a mixture of experts; {} is dense", read.said(kEtp, p.etp),
-                              job.model.name));
+      read.refuse("{} needs a mixture of experts; {} is dense", read.said(kEtp, p.etp),
+                  job.model.name);
     return;
   }
   if (experts.count % p.ep != 0)
-    return read.refuse(fmt::format("{} {} {} experts; try {}", read.said(kEp, p.ep),
-                                   p.ep > experts.count ? "is more than the" : "does not divide",
-                                   experts.count, divisors_text(experts.count, p.ep)));
+    return read.refuse("{} {} {} experts; try {}", read.said(kEp, p.ep),
+                       p.ep > experts.count ? "is more than the" : "does not divide", experts.count,
+                       divisors_text(experts.count, p.ep));
   if (experts.ffn % p.etp != 0)
-    return read.refuse(fmt::format("{} does not divide an expert's width {}; try {}",
-                                   read.said(kEtp, p.etp), experts.ffn,
-                                   divisors_text(experts.ffn, p.etp)));
+    return read.refuse("{} does not divide an expert's width {}; try {}", read.said(kEtp, p.etp),
+                       experts.ffn, divisors_text(experts.ffn, p.etp));
 }
 
 void check_expert_ranks(SettingReader& read, const Job& job) {
@@ -196,45 +187,44 @@ void check_expert_ranks(SettingReader& read, const Job& job) {
   if (job.model.experts.count == 0) return;
   const int64_t ranks = job.stage_ranks();
   if (ranks % (p.ep * p.etp) != 0)
-    read.refuse(fmt::format(
+    read.refuse(
         "{}: ep x etp = {} x {} = {} does not divide the {} ranks of a stage (tp x cp x dp = {} x "
         "{} x {}); "
         "try --ep {}{}",
         read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
         divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)), p.ep),
-        read.given(kEtp) ? "" : ", or --etp 1 for experts that are not split"));
+        read.given(kEtp) ? "" : ", or --etp 1 for experts that are not split");
 }
 
 void check_sharding(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (p.fsdp && p.zero_stage != 3)
-    read.refuse(fmt::format("{} contradicts {}: FSDP shards everything, as --zero 3",
-                            read.said("zero", p.zero_stage), read.said("fsdp")));
+    read.refuse("{} contradicts {}: FSDP shards everything, as --zero 3",
+                read.said("zero", p.zero_stage), read.said("fsdp"));
   if (p.zero_stage == 3 && p.pp > 1)
     read.refuse(
-        fmt::format("{} cannot be combined with {}: every micro batch would gather the stage's "
-                    "parameters again; try --pp 1, --zero 1 or {}",
-                    read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp),
-                    p.fsdp_shard_size > 0 ? "no --fsdp-shard-size" : "--software torchtitan"));
+        "{} cannot be combined with {}: every micro batch would gather the stage's "
+        "parameters again; try --pp 1, --zero 1 or {}",
+        read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp),
+        p.fsdp_shard_size > 0 ? "no --fsdp-shard-size" : "--software torchtitan");
   if (p.fsdp_shard_size == 0) return;
   if (p.zero_stage != 3)
-    read.refuse(fmt::format("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size)));
+    read.refuse("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size));
   if (p.dp % p.fsdp_shard_size != 0)
-    read.refuse(fmt::format("{} does not divide {} data-parallel ranks; try {}",
-                            read.said("fsdp_shard_size", p.fsdp_shard_size), p.dp,
-                            divisors_text(p.dp, p.fsdp_shard_size)));
+    read.refuse("{} does not divide {} data-parallel ranks; try {}",
+                read.said("fsdp_shard_size", p.fsdp_shard_size), p.dp,
+                divisors_text(p.dp, p.fsdp_shard_size));
 }
 
 void check_network(SettingReader& read, const Job& job) {
   if (job.gpus <= job.cluster.domain_gpus) return;
   for (size_t group = 0; group < group_count(job.cluster); ++group)
     if (const Node& node = node_of_group(job.cluster, group); node.nics.empty())
-      return read.refuse(fmt::format("{} spans several nodes, but {} has no NICs",
-                                     read.said("gpus", job.gpus),
-                                     is_mixed(job.cluster) ? node.name : job.cluster.name));
+      return read.refuse("{} spans several nodes, but {} has no NICs", read.said("gpus", job.gpus),
+                         is_mixed(job.cluster) ? node.name : job.cluster.name);
   if (!job.cluster.fabric.parameters.has("collective.latency"))
-    read.refuse(fmt::format("{} spans several nodes, but {} describes no fabric (key `fabric`)",
-                            read.said("gpus", job.gpus), job.cluster.name));
+    read.refuse("{} spans several nodes, but {} describes no fabric (key `fabric`)",
+                read.said("gpus", job.gpus), job.cluster.name);
 }
 
 /// The ranks of a tensor-parallel group multiply in step: on GPUs of one kind.
@@ -245,13 +235,13 @@ void check_kinds(SettingReader& read, const Job& job) {
     const int64_t first = rank / tp * tp;
     const size_t here = group_of_rank(job, rank), there = group_of_rank(job, first);
     if (here == there) continue;
-    return read.refuse(fmt::format(
+    return read.refuse(
         "ranks {} and {} of one tensor-parallel group lie on {} and on {}; allowed: nodes of one "
         "kind{}",
         first, rank, node_of_group(job.cluster, there).name, node_of_group(job.cluster, here).name,
         job.parallelism.rank_map.empty()
             ? fmt::format("; try a --tp that divides {}", job.cluster.node.gpus)
-            : ""));
+            : "");
   }
 }
 
@@ -261,29 +251,29 @@ void check_rank_map(SettingReader& read, const Job& job) {
   if (map.empty()) return;
   const int64_t all = job.nodes() * job.cluster.node.gpus, tp = job.parallelism.tp;
   if (std::ssize(map) != job.gpus)
-    return read.refuse(fmt::format("{} names {} GPUs; the job has {} ranks", read.where(kRankMap),
-                                   map.size(), job.gpus));
+    return read.refuse("{} names {} GPUs; the job has {} ranks", read.where(kRankMap), map.size(),
+                       job.gpus);
   std::vector<int64_t> rank_of(static_cast<size_t>(all), -1);
   for (int64_t rank = 0; rank < job.gpus; ++rank) {
     const int64_t gpu = map[static_cast<size_t>(rank)];
     if (gpu >= all)
-      return read.refuse(fmt::format("{} puts rank {} on GPU {}; allowed: 0 to {}",
-                                     read.where(kRankMap), rank, gpu, all - 1));
+      return read.refuse("{} puts rank {} on GPU {}; allowed: 0 to {}", read.where(kRankMap), rank,
+                         gpu, all - 1);
     int64_t& other = rank_of[static_cast<size_t>(gpu)];
     if (other >= 0)
-      return read.refuse(fmt::format("{} puts ranks {} and {} on GPU {}; every rank needs its own",
-                                     read.where(kRankMap), other, rank, gpu));
+      return read.refuse("{} puts ranks {} and {} on GPU {}; every rank needs its own",
+                         read.where(kRankMap), other, rank, gpu);
     other = rank;
   }
   if (tensors_leave_domain(job) || allows_reach(read)) return;
   for (int64_t rank = 0; rank < job.gpus; ++rank)
     if (job.parallelism.gpu_of(rank) / job.cluster.domain_gpus !=
         job.parallelism.gpu_of(rank / tp * tp) / job.cluster.domain_gpus)
-      return read.refuse(fmt::format(
+      return read.refuse(
           "{} puts ranks {} and {} of one tensor-parallel group on GPUs {} and {}, which share no "
           "fast links; ask for it with --allow-tp-across-nodes",
           read.where(kRankMap), rank / tp * tp, rank, job.parallelism.gpu_of(rank / tp * tp),
-          job.parallelism.gpu_of(rank)));
+          job.parallelism.gpu_of(rank));
 }
 
 }  // namespace

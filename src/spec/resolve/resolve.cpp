@@ -13,9 +13,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 /// Readers store what the user wrote under the table's names; anything else slipped past one of
 /// them.
 Result<void> check_names(const Settings& settings) {
@@ -23,8 +20,8 @@ Result<void> check_names(const Settings& settings) {
     if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name)
       continue;
     const auto near = nearest_setting(name);
-    return input_error(fmt::format("{}: {} is not a setting{}", value.origin.text, name,
-                                   near ? fmt::format("; did you mean {}?", *near) : ""));
+    return input_error("{}: {} is not a setting{}", value.origin.text, name,
+                       near ? fmt::format("; did you mean {}?", *near) : "");
   }
   return {};
 }
@@ -41,7 +38,7 @@ Result<T> located(Result<T> result, const Settings::Value& value, std::string_vi
     return result;
   const std::string inner = fmt::format("{}:1: ", name);
   if (message.starts_with(inner)) message.remove_prefix(inner.size());
-  return input_error(fmt::format("{}: {}.{}", value.origin.text, name, message));
+  return input_error("{}: {}.{}", value.origin.text, name, message);
 }
 
 /// A model with another depth: shortened at the end, or lengthened by its last layer.

@@ -61,7 +61,7 @@ void check_range(SettingReader& read, const Job& job, std::string_view name, dou
   for_each_gpu(job, [&](const Gpu& gpu) {
     const MeasureRange range = range_of(gpu);
     if (value < range.min || value > range.max)
-      read.refuse(fmt::format("{}: {} allows {}", read.said(name), gpu.name, range.allowed()));
+      read.refuse("{}: {} allows {}", read.said(name), gpu.name, range.allowed());
   });
 }
 
@@ -84,7 +84,7 @@ void read_fan(SettingReader& read, Conditions& c) {
   if (share)
     c.fan = *share;
   else
-    read.refuse(fmt::format("{}: {}, or auto", read.where("fan"), share.error().message));
+    read.refuse("{}: {}, or auto", read.where("fan"), share.error().message);
 }
 
 /// Ways to cool the node that its file knows.
@@ -103,25 +103,24 @@ void read_cooling(SettingReader& read, Job& job) {
   c.cooling = read.choice("cooling", node.cooling, "as built");
   const std::vector<std::string_view> ways = known_ways(node);
   if (read.given("cooling") && !ways.empty() && !base::contains(ways, to_word(c.cooling)))
-    read.refuse(fmt::format("{}: {} is cooled by {}", read.said("cooling"), node.name,
-                            fmt::join(ways, " or ")));
+    read.refuse("{}: {} is cooled by {}", read.said("cooling"), node.name, fmt::join(ways, " or "));
   c.has_inlet = read.given("inlet_c");
   read_fan(read, c);
 }
 
 void read_time(SettingReader& read, Conditions& c) {
   const auto contradict = [&](std::string_view one, std::string_view other) {
-    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(one), read.said(other)));
+    read.refuse("{} contradicts {}; leave one out", read.said(one), read.said(other));
   };
   const std::string_view from_cold = c.duration_s > 0 ? "duration" : "measured_step";
   if (c.duration_s > 0 && c.measured_step > 0) contradict("measured_step", "duration");
   const bool steady = read.flag("steady", c.is_steady(), "without --duration and --measured-step");
   if (read.given("steady") && steady && !c.is_steady()) contradict("steady", from_cold);
   if (read.given("steady") && !steady && c.is_steady())
-    read.refuse(fmt::format("{} needs --duration or --measured-step", read.said("steady")));
+    read.refuse("{} needs --duration or --measured-step", read.said("steady"));
   if (read.given("start_c") && c.is_steady())
-    read.refuse(fmt::format("{} needs --duration or --measured-step: the steady state has no start",
-                            read.said("start_c")));
+    read.refuse("{} needs --duration or --measured-step: the steady state has no start",
+                read.said("start_c"));
   if (read.given("run_phases") && !c.is_steady()) contradict("run_phases", from_cold);
 }
 
@@ -130,9 +129,9 @@ void read_run_phases(SettingReader& read, Job& job) {
   const std::string text = read.text(kName);
   if (text.empty()) return;
   auto phases = parse_run_phases(text);
-  if (!phases) return read.refuse(fmt::format("{}: {}", read.where(kName), phases.error().message));
+  if (!phases) return read.refuse("{}: {}", read.where(kName), phases.error().message);
   if (!job.trains())
-    return read.refuse(fmt::format("{}: the phases are those of a training run", read.said(kName)));
+    return read.refuse("{}: the phases are those of a training run", read.said(kName));
   job.conditions.run = *phases;
 }
 
@@ -140,8 +139,7 @@ void read_smoothing(SettingReader& read, Conditions& c) {
   const std::string smoothing = read.text("power_smoothing");
   if (smoothing.empty()) return;
   const auto parsed = parse_power_smoothing(smoothing, c);
-  if (!parsed)
-    read.refuse(fmt::format("{}: {}", read.where("power_smoothing"), parsed.error().message));
+  if (!parsed) read.refuse("{}: {}", read.where("power_smoothing"), parsed.error().message);
 }
 
 /// GPUs of the job on a node: the last one may be filled in part.
@@ -183,14 +181,13 @@ bool same_target(const Override& a, const Override& b) {
 
 void read_override(SettingReader& read, Job& job, const std::string& text) {
   auto parsed = parse_override(text);
-  if (!parsed)
-    return read.refuse(fmt::format("{}: {}", read.where("override"), parsed.error().message));
+  if (!parsed) return read.refuse("{}: {}", read.where("override"), parsed.error().message);
   if (const std::string fault = fault_of(job, *parsed); !fault.empty())
-    return read.refuse(fmt::format("{}: \"{}\": {}", read.where("override"), text, fault));
+    return read.refuse("{}: \"{}\": {}", read.where("override"), text, fault);
   for (const Override& other : job.conditions.overrides)
     if (same_target(other, *parsed))
-      return read.refuse(fmt::format("{}: \"{}\" contradicts \"{}\"; leave one out",
-                                     read.where("override"), text, other.text));
+      return read.refuse("{}: \"{}\" contradicts \"{}\"; leave one out", read.where("override"),
+                         text, other.text);
   if (parsed->kind == OverrideKind::kLockClock)
     parsed->value =
         on_lattice(node_at(job.cluster, std::max<int64_t>(0, parsed->node)).gpu, parsed->value);
@@ -200,10 +197,9 @@ void read_override(SettingReader& read, Job& job, const std::string& text) {
 /// A setting that would change nothing is a mistake to tell, not one to swallow.
 void refuse_without_power(SettingReader& read, const Job& job, std::string_view why) {
   for (const std::string_view name : kNeedPower)
-    if (read.given(name)) return read.refuse(fmt::format("{} {}", read.said(name), why));
+    if (read.given(name)) return read.refuse("{} {}", read.said(name), why);
   for (const Override& o : job.conditions.overrides)
-    if (needs_power(o.kind))
-      return read.refuse(fmt::format("{} {} {}", read.where("override"), o.text, why));
+    if (needs_power(o.kind)) return read.refuse("{} {} {}", read.where("override"), o.text, why);
 }
 
 /// What is known of clusters of one kind alone.
@@ -211,13 +207,13 @@ void refuse_on_unlike_nodes(SettingReader& read, const Job& job) {
   if (!is_mixed(job.cluster)) return;
   if (read.given("cooling"))
     read.refuse(
-        fmt::format("{}: unlike nodes are each cooled as built; `cooling` in their files "
-                    "says how",
-                    read.said("cooling")));
+        "{}: unlike nodes are each cooled as built; `cooling` in their files "
+        "says how",
+        read.said("cooling"));
   for (const Override& o : job.conditions.overrides)
     if (o.kind == OverrideKind::kLink || o.kind == OverrideKind::kNic)
-      read.refuse(fmt::format("{} {}: slower links are known of nodes of one kind alone",
-                              read.where("override"), o.text));
+      read.refuse("{} {}: slower links are known of nodes of one kind alone",
+                  read.where("override"), o.text);
 }
 
 /// Settings of power that a kind of the job's nodes lacks the data for.

@@ -47,9 +47,9 @@ void read_gpus(SettingReader& read, Job& job) {
   for (const int64_t size : {p.tp, p.cp, p.pp, asked_dp}) {
     least *= size;
     if (least > kMostRanks)
-      return read.refuse(fmt::format(
-          "tp x cp x pp{} = {} x {} x {}{} makes more than {} GPUs", read.given(kDp) ? " x dp" : "",
-          p.tp, p.cp, p.pp, read.given(kDp) ? fmt::format(" x {}", asked_dp) : "", kMostRanks));
+      return read.refuse("tp x cp x pp{} = {} x {} x {}{} makes more than {} GPUs",
+                         read.given(kDp) ? " x dp" : "", p.tp, p.cp, p.pp,
+                         read.given(kDp) ? fmt::format(" x {}", asked_dp) : "", kMostRanks);
   }
   if (read.given(kDp))
     job.gpus = read.integer(kGpus, least, "tp x cp x pp x dp");
@@ -65,23 +65,23 @@ std::string multiples_text(int64_t unit, int64_t near) {
 void check_gpus(SettingReader& read, const Job& job) {
   const int64_t node = job.cluster.node.gpus;
   if (job.cluster.nodes > 0 && job.gpus > job.cluster.nodes * node)
-    read.refuse(fmt::format("{} is more than the {} GPUs of {} ({} {} of {})",
-                            read.said(kGpus, job.gpus), job.cluster.nodes * node, job.cluster.name,
-                            job.cluster.nodes, job.cluster.nodes == 1 ? "node" : "nodes", node));
+    read.refuse("{} is more than the {} GPUs of {} ({} {} of {})", read.said(kGpus, job.gpus),
+                job.cluster.nodes * node, job.cluster.name, job.cluster.nodes,
+                job.cluster.nodes == 1 ? "node" : "nodes", node);
 }
 
 void compute_dp(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   const int64_t unit = p.tp * p.cp * p.pp;
   if (job.gpus % unit != 0)
-    return read.refuse(fmt::format(
-        "{} is not a multiple of tp x cp x pp = {} x {} x {} = {}; try {}",
-        read.said(kGpus, job.gpus), p.tp, p.cp, p.pp, unit, multiples_text(unit, job.gpus)));
+    return read.refuse("{} is not a multiple of tp x cp x pp = {} x {} x {} = {}; try {}",
+                       read.said(kGpus, job.gpus), p.tp, p.cp, p.pp, unit,
+                       multiples_text(unit, job.gpus));
   p.dp = job.gpus / unit;
   if (read.given(kDp) && read.integer(kDp, p.dp, "") != p.dp)
-    return read.refuse(fmt::format(
+    return read.refuse(
         "{} contradicts gpus / (tp x cp x pp) = {} / ({} x {} x {}) = {}; leave one out",
-        read.said(kDp), job.gpus, p.tp, p.cp, p.pp, p.dp));
+        read.said(kDp), job.gpus, p.tp, p.cp, p.pp, p.dp);
   read.derive(kDp, "gpus / (tp x cp x pp)");
 }
 
@@ -90,11 +90,10 @@ void read_stage_layout(SettingReader& read, Parallelism& p) {
   if (layout.empty()) return;
   const auto parsed = parse_pipeline_layout(layout);
   if (!p.stage_layers.empty())
-    read.refuse(fmt::format("{} and stage_layers say the same twice; leave one out",
-                            read.said("pipeline_model_parallel_layout")));
+    read.refuse("{} and stage_layers say the same twice; leave one out",
+                read.said("pipeline_model_parallel_layout"));
   else if (!parsed)
-    read.refuse(
-        fmt::format("{}: {}", read.said("pipeline_model_parallel_layout"), parsed.error().message));
+    read.refuse("{}: {}", read.said("pipeline_model_parallel_layout"), parsed.error().message);
   else
     p.stage_layers = *parsed;
 }
@@ -106,7 +105,7 @@ void read_rank_map(SettingReader& read, Parallelism& p) {
   if (map)
     p.rank_map = std::move(*map);
   else
-    read.refuse(fmt::format("{}: {}", read.where(kRankMap), map.error().message));
+    read.refuse("{}: {}", read.where(kRankMap), map.error().message);
 }
 
 std::optional<ScheduleFile> read_schedule_file(SettingReader& read) {
@@ -114,13 +113,13 @@ std::optional<ScheduleFile> read_schedule_file(SettingReader& read) {
   if (value.empty()) return std::nullopt;
   const auto text = schedule_file_text(value);
   if (!text) {
-    read.refuse(fmt::format("{}: {}", read.where(kScheduleFile), text.error().message));
+    read.refuse("{}: {}", read.where(kScheduleFile), text.error().message);
     return std::nullopt;
   }
   auto file = parse_schedule(*text);
   if (file) return std::move(*file);
   const std::string path = value.find('\n') == value.npos ? value + ": " : "";
-  read.refuse(fmt::format("{}: {}{}", read.where(kScheduleFile), path, file.error().message));
+  read.refuse("{}: {}{}", read.where(kScheduleFile), path, file.error().message);
   return std::nullopt;
 }
 
@@ -134,8 +133,8 @@ void read_chunks(SettingReader& read, Job& job, const std::optional<ScheduleFile
   Parallelism& p = job.parallelism;
   constexpr std::string_view kPerChunk = "num_layers_per_virtual_pipeline_stage";
   if (read.given(kPerChunk) && read.given(kVpp))
-    return read.refuse(fmt::format("{} and {} say the same twice; leave one out",
-                                   read.said(kPerChunk), read.said(kVpp)));
+    return read.refuse("{} and {} say the same twice; leave one out", read.said(kPerChunk),
+                       read.said(kVpp));
   if (read.given(kPerChunk)) {
     const int64_t per_chunk = read.integer(kPerChunk, 1, "");
     if (read.error()) return;
@@ -145,8 +144,8 @@ void read_chunks(SettingReader& read, Job& job, const std::optional<ScheduleFile
     const int64_t counted =
         layers % (p.pp * per_chunk) == 0 ? layers : job.model.pipeline_layers() + 2;
     if (counted % (p.pp * per_chunk) != 0)
-      return read.refuse(fmt::format("{}: {} layers do not divide into chunks of {} on {} stages",
-                                     read.said(kPerChunk), layers, per_chunk, p.pp));
+      return read.refuse("{}: {} layers do not divide into chunks of {} on {} stages",
+                         read.said(kPerChunk), layers, per_chunk, p.pp);
     p.vpp = counted / (p.pp * per_chunk);
     return read.derive(kVpp, "layers / (pp x num_layers_per_virtual_pipeline_stage)");
   }
@@ -175,8 +174,8 @@ void read_schedule(SettingReader& read, Parallelism& p, const std::optional<Sche
   const Schedule of_file = p.schedule;
   p.schedule = read.choice("schedule", of_file, "the schedule file's");
   if (p.schedule != of_file)
-    read.refuse(fmt::format("{} contradicts {}; leave one out", read.said("schedule"),
-                            read.where(kScheduleFile)));
+    read.refuse("{} contradicts {}; leave one out", read.said("schedule"),
+                read.where(kScheduleFile));
 }
 
 /// On where tensors are split, unless inference; Megatron-LM too switches it off on one rank.

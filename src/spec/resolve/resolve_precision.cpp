@@ -19,8 +19,7 @@ void read_precision(SettingReader& read, Job& job) {
   const bool fp8 = read.flag("fp8", false, "see precision");
   const bool fp4 = read.flag("fp4", false, "see precision");
   if (bf16 && fp16)
-    read.refuse(
-        fmt::format("{} contradicts {}; leave one out", read.said("fp16"), read.said("bf16")));
+    read.refuse("{} contradicts {}; leave one out", read.said("fp16"), read.said("bf16"));
   Precision precision = has_bf16 ? Precision::kBf16 : Precision::kFp16;
   if (bf16) precision = Precision::kBf16;
   if (fp16) precision = Precision::kFp16;
@@ -35,8 +34,7 @@ void read_precision(SettingReader& read, Job& job) {
     const bool agrees = t.precision == meant || t.precision == Precision::kNvfp4 ||
                         (t.precision == Precision::kFp8 && meant != Precision::kNvfp4);
     if (on && !agrees)
-      read.refuse(
-          fmt::format("{} contradicts {}; leave one out", read.said("precision"), read.said(name)));
+      read.refuse("{} contradicts {}; leave one out", read.said("precision"), read.said(name));
   };
   contradicts("bf16", bf16, Precision::kBf16);
   contradicts("fp16", fp16, Precision::kFp16);
@@ -64,12 +62,11 @@ void read_optimizer(SettingReader& read, Training& t) {
   t.moments = read.choice("optimizer_moments", t.master_weights ? Moments::kFp32 : Moments::kBf16,
                           t.master_weights ? "in FP32" : "as wide as the parameters");
   if (!t.master_weights && t.precision == Precision::kFp32)
-    read.refuse(
-        fmt::format("{}: parameters in FP32 have no other copy", read.said("master_weights")));
+    read.refuse("{}: parameters in FP32 have no other copy", read.said("master_weights"));
   const bool asked = !t.master_weights || t.moments != Moments::kFp32;
   if (asked && t.framework == Framework::kNanotron)
-    read.refuse(fmt::format("{}: nanotron keeps both in FP32",
-                            read.said(t.master_weights ? "optimizer_moments" : "master_weights")));
+    read.refuse("{}: nanotron keeps both in FP32",
+                read.said(t.master_weights ? "optimizer_moments" : "master_weights"));
 }
 
 void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
@@ -79,7 +76,7 @@ void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
     for (const char* name : {"bf16", "fp16", "fp8", "fp4"})
       if (gpu.parameters.value_or(fmt::format("peak_{}", name), 0) > 0)
         has += fmt::format("{}{}", has.empty() ? "" : " or ", name);
-    read.refuse(fmt::format("{} has no {} matrix units; try {}", gpu.name, format, has));
+    read.refuse("{} has no {} matrix units; try {}", gpu.name, format, has);
   };
   if (job.training.precision == Precision::kFp8) lacks("fp8", "peak_fp8");
   if (job.training.precision == Precision::kNvfp4) lacks("fp4", "peak_fp4");
@@ -107,9 +104,9 @@ void check_precision(SettingReader& read, const Job& job) {
   const bool narrow =
       job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
   if (job.training.fp8_parameters && !narrow)
-    read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_param_gather")));
+    read.refuse("{} needs --fp8 or --fp4", read.said("fp8_param_gather"));
   if (job.training.fp8_attention && !narrow)
-    read.refuse(fmt::format("{} needs --fp8 or --fp4", read.said("fp8_attention")));
+    read.refuse("{} needs --fp8 or --fp4", read.said("fp8_attention"));
 }
 
 }  // namespace ergometer::spec

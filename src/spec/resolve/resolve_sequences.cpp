@@ -31,9 +31,9 @@ void check_documents(SettingReader& read, const Training& t) {
                            std::max(1.0, static_cast<double>(t.seq_length) / std::max(1.0, length));
   if (documents > kMostDocuments)
     read.refuse(
-        fmt::format("{}: a step holds about {:.0f} documents; up to {:.0f} are drawn, try a "
-                    "smaller --gbs",
-                    read.said("sequence_lengths"), documents, kMostDocuments));
+        "{}: a step holds about {:.0f} documents; up to {:.0f} are drawn, try a "
+        "smaller --gbs",
+        read.said("sequence_lengths"), documents, kMostDocuments);
 }
 
 }  // namespace
@@ -46,19 +46,18 @@ void resolve_sequences(SettingReader& read, Job& job) {
   if (lengths)
     job.training.sequence_lengths = std::move(*lengths);
   else
-    read.refuse(fmt::format("{}: {}", read.where(kName), lengths.error().message));
+    read.refuse("{}: {}", read.where(kName), lengths.error().message);
 }
 
 void check_sequences(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   if (t.sequence_lengths.is_even()) {
     for (const char* name : {"sequence_batching", "sequence_order", "shuffle"})
-      if (read.given(name))
-        return read.refuse(fmt::format("{} needs --sequence-lengths", read.said(name)));
+      if (read.given(name)) return read.refuse("{} needs --sequence-lengths", read.said(name));
     return;
   }
   const auto refuse = [&](std::string_view why) {
-    read.refuse(fmt::format("{}: {}", read.said("sequence_lengths"), why));
+    read.refuse("{}: {}", read.said("sequence_lengths"), why);
   };
   if (job.is_inference()) return refuse("inference has no documents; it needs --mode pretrain");
   if (t.packed_mean_length > 0)

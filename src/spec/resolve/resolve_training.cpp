@@ -83,19 +83,19 @@ void read_accumulation(SettingReader& read, Job& job) {
       fmt::format("micro batch x accumulation x data parallel = {} x {} x {} = {:.0f}",
                   t.micro_batch, steps, dp, product);
   if (product > kMostSequences)
-    return read.refuse(fmt::format("{}: {} are more than {:.0f} sequences a step",
-                                   read.said(kAccumulation), factors, kMostSequences));
+    return read.refuse("{}: {} are more than {:.0f} sequences a step", read.said(kAccumulation),
+                       factors, kMostSequences);
   const double rounds = static_cast<double>(t.global_batch) / product;
   if (whole && rounds > 1 && rounds == std::floor(rounds) && job.parallelism.pp > 1 &&
       t.framework == Framework::kTorchFsdp)
-    return read.refuse(fmt::format(
+    return read.refuse(
         "{} takes the pipeline {:.0f} times, empty in between, which is not modelled: a rank's "
         "batch has {} micro batch{}; try a batch of {:.0f}, or {} micro batches a rank",
         read.said(kGbs, t.global_batch), rounds, steps, steps == 1 ? "" : "es", product,
-        static_cast<int64_t>(rounds) * steps));
+        static_cast<int64_t>(rounds) * steps);
   if (whole && product != static_cast<double>(t.global_batch))
-    return read.refuse(
-        fmt::format("{} contradicts {}; leave one out", read.said(kGbs, t.global_batch), factors));
+    return read.refuse("{} contradicts {}; leave one out", read.said(kGbs, t.global_batch),
+                       factors);
   t.global_batch = static_cast<int64_t>(product);
   if (!whole) read.derive(kGbs, "micro_batch_size x gradient_accumulation_steps x dp");
 }
@@ -219,12 +219,12 @@ void read_expert_routing(SettingReader& read, Job& job) {
   const std::string text = read.text(kName);
   if (text.empty()) return read.derive(kName, "every expert as many tokens");
   if (job.model.experts.count == 0)
-    return read.refuse(fmt::format("{}: {} has no experts", read.said(kName), job.model.name));
+    return read.refuse("{}: {} has no experts", read.said(kName), job.model.name);
   auto routing = parse_expert_routing(text, job.model.experts.count);
   if (routing)
     job.training.moe_routing = std::move(*routing);
   else
-    read.refuse(fmt::format("{}: {}", read.where(kName), routing.error().message));
+    read.refuse("{}: {}", read.where(kName), routing.error().message);
 }
 
 void read_kernels(SettingReader& read, Job& job) {
@@ -252,10 +252,9 @@ void check_work(SettingReader& read, const Job& job) {
   const int64_t layers = job.model.layer_count();
   if (batches <= kMostLayerPasses / layers) return;
   read.refuse(
-      fmt::format("{} makes {} micro batches of {} layers a step; micro batches x layers "
-                  "may be up to {}; try a larger --mbs or a smaller batch",
-                  read.said("global_batch_size", job.training.global_batch), batches, layers,
-                  kMostLayerPasses));
+      "{} makes {} micro batches of {} layers a step; micro batches x layers "
+      "may be up to {}; try a larger --mbs or a smaller batch",
+      read.said("global_batch_size", job.training.global_batch), batches, layers, kMostLayerPasses);
 }
 
 void check_batches(SettingReader& read, const Job& job) {
@@ -263,15 +262,15 @@ void check_batches(SettingReader& read, const Job& job) {
   const int64_t unit = t.micro_batch * job.parallelism.dp;
   if (t.global_batch % unit != 0) {
     const int64_t below = t.global_batch / unit * unit;
-    return read.refuse(fmt::format(
+    return read.refuse(
         "{} is not divisible by micro batch x data parallel = {} x {} = {}; try {}",
         read.said("global_batch_size", t.global_batch), t.micro_batch, job.parallelism.dp, unit,
-        below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit)));
+        below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit));
   }
   check_work(read, job);
   if (t.packed_mean_length > t.seq_length)
-    read.refuse(fmt::format("{} is more than {}", read.said("packed_mean_length"),
-                            read.said("seq_length", t.seq_length)));
+    read.refuse("{} is more than {}", read.said("packed_mean_length"),
+                read.said("seq_length", t.seq_length));
 }
 
 void check_recomputed_stages(SettingReader& read, const Job& job) {
@@ -281,44 +280,40 @@ void check_recomputed_stages(SettingReader& read, const Job& job) {
   if (layers.empty()) return;
   if (job.training.recompute != Recompute::kFull ||
       job.training.recompute_method != RecomputeMethod::kBlock)
-    return read.refuse(
-        fmt::format("{} needs --recompute full --recompute-method block", read.said(kName)));
+    return read.refuse("{} needs --recompute full --recompute-method block", read.said(kName));
   if (read.given("recompute_num_layers"))
-    return read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(kName),
-                                   read.said("recompute_num_layers")));
+    return read.refuse("{} contradicts {}; leave one out", read.said(kName),
+                       read.said("recompute_num_layers"));
   if (std::ssize(layers) != p.pp * p.vpp)
-    read.refuse(fmt::format("{} has {} chunks; pp x vpp = {} x {} = {} are needed",
-                            read.said(kName), layers.size(), p.pp, p.vpp, p.pp * p.vpp));
+    read.refuse("{} has {} chunks; pp x vpp = {} x {} = {} are needed", read.said(kName),
+                layers.size(), p.pp, p.vpp, p.pp * p.vpp);
 }
 
 void check_recomputation(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   for (const char* name : {"recompute_method", "recompute_num_layers"})
     if (read.given(name) && t.recompute != Recompute::kFull)
-      return read.refuse(fmt::format("{} needs --recompute full", read.said(name)));
+      return read.refuse("{} needs --recompute full", read.said(name));
   if (read.given("recompute_modules") && t.recompute != Recompute::kSelective)
-    return read.refuse(
-        fmt::format("{} needs --recompute selective", read.said("recompute_modules")));
+    return read.refuse("{} needs --recompute selective", read.said("recompute_modules"));
   const auto& modules = t.recompute_modules;
   const auto uses = [&](const char* name) { return base::contains(modules, name); };
   if (uses("op") && modules.size() > 1)
-    return read.refuse(fmt::format("{}: op chooses by operator, and no module beside it",
-                                   read.said("recompute_modules")));
+    return read.refuse("{}: op chooses by operator, and no module beside it",
+                       read.said("recompute_modules"));
   if (uses("mla_up_proj") && job.model.attention != AttentionKind::kLatent)
-    read.refuse(fmt::format("{}: mla_up_proj needs latent attention, which {} has not",
-                            read.said("recompute_modules"), job.model.name));
+    read.refuse("{}: mla_up_proj needs latent attention, which {} has not",
+                read.said("recompute_modules"), job.model.name);
   for (const char* name : {"moe_act", "moe"})
     if (uses(name) && job.model.experts.count == 0)
-      read.refuse(fmt::format("{}: {} needs a mixture of experts; {} is dense",
-                              read.said("recompute_modules"), name, job.model.name));
+      read.refuse("{}: {} needs a mixture of experts; {} is dense", read.said("recompute_modules"),
+                  name, job.model.name);
   if (uses("shared_experts") && job.model.experts.shared_ffn == 0)
-    read.refuse(fmt::format("{}: {} has no shared experts", read.said("recompute_modules"),
-                            job.model.name));
+    read.refuse("{}: {} has no shared experts", read.said("recompute_modules"), job.model.name);
   check_recomputed_stages(read, job);
   if (t.recompute_layers > job.model.layer_count())
-    read.refuse(fmt::format("{} is more than the model's {} layers",
-                            read.said("recompute_num_layers", t.recompute_layers),
-                            job.model.layer_count()));
+    read.refuse("{} is more than the model's {} layers",
+                read.said("recompute_num_layers", t.recompute_layers), job.model.layer_count());
 }
 
 /// As Megatron-Core has it; the last layer's backward follows at once.
@@ -326,44 +321,41 @@ void check_offload(SettingReader& read, const Job& job) {
   constexpr std::string_view kName = "cpu_offloading_num_layers";
   const int64_t layers = job.training.offloaded_layers;
   if (layers == 0) return;
-  if (job.parallelism.pp > 1) return read.refuse(fmt::format("{} needs --pp 1", read.said(kName)));
+  if (job.parallelism.pp > 1) return read.refuse("{} needs --pp 1", read.said(kName));
   if (job.training.recompute != Recompute::kNone)
-    return read.refuse(fmt::format("{} needs --recompute none", read.said(kName)));
+    return read.refuse("{} needs --recompute none", read.said(kName));
   if (layers >= job.model.layer_count())
-    read.refuse(fmt::format("{}: at least one of the model's {} layers stays",
-                            read.said(kName, layers), job.model.layer_count()));
+    read.refuse("{}: at least one of the model's {} layers stays", read.said(kName, layers),
+                job.model.layer_count());
 }
 
 void check_overlap(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   const Parallelism& p = job.parallelism;
   if (t.overlap_param_gather && p.zero_stage == 0)
-    read.refuse(fmt::format("{} needs sharded optimizer states; try --zero 1",
-                            read.said("overlap_param_gather")));
+    read.refuse("{} needs sharded optimizer states; try --zero 1",
+                read.said("overlap_param_gather"));
   if (t.overlap_param_gather && !t.overlap_grad_reduce)
-    read.refuse(fmt::format("{} needs --overlap-grad-reduce", read.said("overlap_param_gather")));
+    read.refuse("{} needs --overlap-grad-reduce", read.said("overlap_param_gather"));
   if (t.overlap_tp && (p.tp == 1 || !p.sequence_parallel))
-    read.refuse(
-        fmt::format("{} needs --tp above 1 and --sequence-parallel", read.said("tp_comm_overlap")));
+    read.refuse("{} needs --tp above 1 and --sequence-parallel", read.said("tp_comm_overlap"));
   if (t.overlap_p2p && t.batch_p2p_sync)
-    read.refuse(
-        fmt::format("{} contradicts {}", read.said("overlap_p2p"), read.said("batch_p2p_sync")));
+    read.refuse("{} contradicts {}", read.said("overlap_p2p"), read.said("batch_p2p_sync"));
   if (t.moe_shared_overlap && job.model.experts.shared_ffn == 0)
-    read.refuse(fmt::format("{}: {} has no shared experts", read.said("moe_shared_expert_overlap"),
-                            job.model.name));
+    read.refuse("{}: {} has no shared experts", read.said("moe_shared_expert_overlap"),
+                job.model.name);
 }
 
 void check_inference(SettingReader& read, const Job& job) {
   if (!job.is_inference()) return;
   if (job.training.recompute != Recompute::kNone)
-    read.refuse(fmt::format("{}: inference has no backward", read.said("recompute_granularity")));
+    read.refuse("{}: inference has no backward", read.said("recompute_granularity"));
   if (job.parallelism.zero_stage > 0)
-    read.refuse(fmt::format("{}: inference has no optimizer; try --zero 0",
-                            read.said(read.given("fsdp") ? "fsdp" : "zero")));
+    read.refuse("{}: inference has no optimizer; try --zero 0",
+                read.said(read.given("fsdp") ? "fsdp" : "zero"));
   if (job.parallelism.vpp > 1)
-    read.refuse(
-        fmt::format("{}: inference runs one chunk a stage",
-                    read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp)));
+    read.refuse("{}: inference runs one chunk a stage",
+                read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp));
 }
 
 }  // namespace
@@ -381,19 +373,18 @@ void resolve_mode(SettingReader& read, Job& job) {
                                    : "pre-training");
   t.generate_tokens = read.integer("generate_tokens", t.mode == Mode::kDecode ? 1 : 0, "one token");
   if (t.mode == Mode::kLora && t.lora_rank == 0)
-    read.refuse(fmt::format("{} needs --lora RANK", read.said("mode")));
+    read.refuse("{} needs --lora RANK", read.said("mode"));
   if (t.mode != Mode::kLora && t.lora_rank > 0)
-    read.refuse(fmt::format("{} contradicts {}", read.said("lora"), read.said("mode")));
+    read.refuse("{} contradicts {}", read.said("lora"), read.said("mode"));
   if (!t.lora_targets.empty() && t.lora_rank == 0)
-    read.refuse(fmt::format("{} needs --lora RANK", read.said("lora_targets")));
+    read.refuse("{} needs --lora RANK", read.said("lora_targets"));
   if (t.quantize != FrozenWeights::k16Bit && t.lora_rank == 0)
-    read.refuse(fmt::format("{} needs --lora RANK", read.said("quantize")));
+    read.refuse("{} needs --lora RANK", read.said("quantize"));
   if (generates && t.mode != Mode::kDecode)
-    read.refuse(fmt::format("{} needs --mode decode", read.said("generate_tokens")));
+    read.refuse("{} needs --mode decode", read.said("generate_tokens"));
   const int64_t widest = std::min(job.model.hidden, job.model.ffn);
   if (t.lora_rank > widest)
-    read.refuse(fmt::format("{} is more than the narrowest matrix is wide ({})", read.said("lora"),
-                            widest));
+    read.refuse("{} is more than the narrowest matrix is wide ({})", read.said("lora"), widest);
 }
 
 void resolve_training(SettingReader& read, Job& job) {

@@ -24,15 +24,15 @@ void refuse_images(SettingReader& read, const Model& model) {
   for (const std::string_view name : {kImagesName, kTilesName, kTokensName, kFreezeName,
                                       kSamplesName, kPackingName, kRoundsName, kPackTilesName})
     if (read.given(name))
-      return read.refuse(fmt::format("{} needs a model with a vision tower; {} has none",
-                                     read.said(name), model.name));
+      return read.refuse("{} needs a model with a vision tower; {} has none", read.said(name),
+                         model.name);
 }
 
 /// An image that is one tile of its own size.
 void read_any_size(SettingReader& read, Job& job) {
   if (read.given(kTilesName))
-    return read.refuse(fmt::format("{}: {} takes an image whole; allowed: --image-tokens",
-                                   read.said(kTilesName), job.model.name));
+    return read.refuse("{}: {} takes an image whole; allowed: --image-tokens",
+                       read.said(kTilesName), job.model.name);
   Training& t = job.training;
   Vision vision = *job.model.vision;
   t.tiles_per_image = 1;
@@ -46,9 +46,8 @@ void read_any_size(SettingReader& read, Job& job) {
 void read_tile_count(SettingReader& read, Job& job) {
   const Vision& vision = *job.model.vision;
   if (read.given(kTokensName))
-    return read.refuse(
-        fmt::format("{}: {} cuts images into tiles of {} tokens; allowed: --tiles-per-image",
-                    read.said(kTokensName), job.model.name, vision.tokens()));
+    return read.refuse("{}: {} cuts images into tiles of {} tokens; allowed: --tiles-per-image",
+                       read.said(kTokensName), job.model.name, vision.tokens());
   Training& t = job.training;
   t.tiles_per_image = read.integer(kTilesName, vision.tiles_per_image,
                                    "the most that the model cuts an image into");
@@ -85,11 +84,10 @@ void read_samples(SettingReader& read, Job& job) {
   for (const std::string_view name :
        {kImagesName, std::string_view("sequence_lengths"), std::string_view("sequence_batching")})
     if (read.given(name))
-      return read.refuse(fmt::format("{} contradicts {}; leave one out", read.said(name),
-                                     read.said(kSamplesName)));
+      return read.refuse("{} contradicts {}; leave one out", read.said(name),
+                         read.said(kSamplesName));
   auto lengths = parse_samples(read.text(kSamplesName));
-  if (!lengths)
-    return read.refuse(fmt::format("{}: {}", read.where(kSamplesName), lengths.error().message));
+  if (!lengths) return read.refuse("{}: {}", read.where(kSamplesName), lengths.error().message);
   t.sequence_lengths = std::move(*lengths);
   count_tiles(t);
   t.images_per_sample = 0;
@@ -104,7 +102,7 @@ void read_samples(SettingReader& read, Job& job) {
 void read_images(SettingReader& read, Job& job) {
   if (read.given(kSamplesName)) return read_samples(read, job);
   for (const std::string_view name : {kPackingName, kRoundsName, kPackTilesName})
-    if (read.given(name)) return read.refuse(fmt::format("{} needs --samples", read.said(name)));
+    if (read.given(name)) return read.refuse("{} needs --samples", read.said(name));
   job.training.images_per_sample = read.integer(kImagesName, 1, "one image a sequence");
 }
 
@@ -113,9 +111,9 @@ bool is_frozen(const Training& t, const char* part) { return base::contains(t.fr
 void check_freeze(SettingReader& read, const Training& t) {
   if (!is_frozen(t, "language")) return;
   if (t.mode == Mode::kLora)
-    read.refuse(fmt::format("{} contradicts {}", read.said(kFreezeName), read.said("lora")));
+    read.refuse("{} contradicts {}", read.said(kFreezeName), read.said("lora"));
   if (is_frozen(t, "vision") && is_frozen(t, "projector"))
-    read.refuse(fmt::format("{} leaves nothing to train", read.said(kFreezeName)));
+    read.refuse("{} leaves nothing to train", read.said(kFreezeName));
 }
 
 void check_tower(SettingReader& read, const Job& job) {
@@ -127,15 +125,14 @@ void check_tower(SettingReader& read, const Job& job) {
        {"as the projector's width", vision.projector_inner}}};
   for (const auto& [what, size] : sizes)
     if (size % tp != 0)
-      return read.refuse(fmt::format("{} does not divide the vision tower's {} {}; try {}",
-                                     read.said(kTp, tp), size, what,
-                                     divisors_text(std::gcd(size, job.model.heads), tp)));
+      return read.refuse("{} does not divide the vision tower's {} {}; try {}", read.said(kTp, tp),
+                         size, what, divisors_text(std::gcd(size, job.model.heads), tp));
 }
 
 /// What a job with images cannot be joined with.
 void check_beside(SettingReader& read, const Job& job) {
   const auto refuse = [&](const std::string& said, std::string_view why) {
-    read.refuse(fmt::format("{}: {}", said, why));
+    read.refuse("{}: {}", said, why);
   };
   const Parallelism& p = job.parallelism;
   const Training& t = job.training;
@@ -168,10 +165,10 @@ void check_drawn(SettingReader& read, const Job& job) {
                           ? 1
                           : std::max(1.0, static_cast<double>(t.seq_length) / tokens);
   if (each * static_cast<double>(t.global_batch) > kMostDrawn)
-    read.refuse(fmt::format(
+    read.refuse(
         "{}: a step holds about {:.0f} samples; up to {:.0f} are drawn, try a "
         "smaller --gbs",
-        read.said(kSamplesName), each * static_cast<double>(t.global_batch), kMostDrawn));
+        read.said(kSamplesName), each * static_cast<double>(t.global_batch), kMostDrawn);
 }
 
 /// Multiply-adds of one layer's matrices for a token, and of attention among `reach` keys.
@@ -262,17 +259,17 @@ void check_vision(SettingReader& read, const Job& job) {
   check_beside(read, job);
   check_drawn(read, job);
   if (t.sequence_lengths.has_images() && t.tokens_per_image > t.seq_length)
-    return read.refuse(fmt::format("{}: an image of {} tokens is more than {}; try --seq {}",
-                                   read.said(kSamplesName), t.tokens_per_image,
-                                   read.said("seq_length", t.seq_length), t.tokens_per_image));
+    return read.refuse("{}: an image of {} tokens is more than {}; try --seq {}",
+                       read.said(kSamplesName), t.tokens_per_image,
+                       read.said("seq_length", t.seq_length), t.tokens_per_image);
   // Of samples, what a sequence does not hold is left out.
   const int64_t tokens = t.images_per_sample * t.tokens_per_image;
   if (tokens > t.seq_length)
-    read.refuse(fmt::format("{}: {} of {} tokens {} more than {}; try fewer, or --seq {}",
-                            read.said(kImagesName, t.images_per_sample),
-                            t.images_per_sample == 1 ? "an image" : "images", tokens,
-                            t.images_per_sample == 1 ? "is" : "are",
-                            read.said("seq_length", t.seq_length), tokens));
+    read.refuse("{}: {} of {} tokens {} more than {}; try fewer, or --seq {}",
+                read.said(kImagesName, t.images_per_sample),
+                t.images_per_sample == 1 ? "an image" : "images", tokens,
+                t.images_per_sample == 1 ? "is" : "are", read.said("seq_length", t.seq_length),
+                tokens);
 }
 
 }  // namespace ergometer::spec

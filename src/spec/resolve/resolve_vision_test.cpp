@@ -11,7 +11,7 @@ namespace {
 
 using VisionFlags = std::vector<std::pair<const char*, const char*>>;
 
-base::Result<Job> vision_job(const char* model, const VisionFlags& values) {
+Result<Job> vision_job(const char* model, const VisionFlags& values) {
   Settings settings;
   const auto set = [&](const char* word, const char* text) {
     settings.set(find_setting(word)->name, text, Origin{std::string("--") + word, ""});

@@ -94,15 +94,14 @@ void take_speed_list(SettingReader& read, Job& job) {
   constexpr std::string_view kBySpeed = "layers_by_speed";
   if (is_said(p) || p.embedding_counts_as_layer || p.loss_counts_as_layer)
     return read.refuse(
-        fmt::format("{} contradicts a division of layers that is given; leave one "
-                    "out",
-                    read.said(kBySpeed)));
+        "{} contradicts a division of layers that is given; leave one "
+        "out",
+        read.said(kBySpeed));
   if (p.vpp > 1)
-    return read.refuse(
-        fmt::format("{} needs one chunk a stage; found {}", read.said(kBySpeed), p.vpp));
+    return read.refuse("{} needs one chunk a stage; found {}", read.said(kBySpeed), p.vpp);
   if (job.model.pipeline_layers() < p.pp)
-    return read.refuse(fmt::format("{}: {} layers do not divide over {} stages",
-                                   read.said(kBySpeed), job.model.pipeline_layers(), p.pp));
+    return read.refuse("{}: {} layers do not divide over {} stages", read.said(kBySpeed),
+                       job.model.pipeline_layers(), p.pp);
   p.stage_layers = layers_by_speed(job.model.pipeline_layers(), stage_seconds_per_layer(job));
   read.derive(kStageLayers, "by the speed of each stage's GPUs");
 }

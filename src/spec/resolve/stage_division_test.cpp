@@ -12,7 +12,7 @@ namespace {
 using Flags = std::initializer_list<std::pair<const char*, const char*>>;
 using Layers = std::vector<int64_t>;
 
-base::Result<Job> made(Flags values) {
+Result<Job> made(Flags values) {
   Settings settings;
   for (const auto& [word, text] : values)
     settings.set(find_setting(word)->name, text, Origin{std::string("--") + word, ""});

@@ -11,9 +11,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestMap = 16u << 20;
 constexpr size_t kItemShown = 40;
 
@@ -26,11 +23,11 @@ Result<void> add_item(std::string_view item, std::vector<int64_t>& gpus) {
       dash == std::string_view::npos ? first : base::parse_integer(item.substr(dash + 1));
   if (!first || !last || *first < 0 || *last < *first || *last >= kMostRanks)
     return input_error(
-        fmt::format("found \"{}\"; allowed: GPUs and ranges of them, separated by commas, such as "
-                    "0-3,8-11,4-7, or a file that holds them",
-                    item.substr(0, kItemShown)));
+        "found \"{}\"; allowed: GPUs and ranges of them, separated by commas, such as "
+        "0-3,8-11,4-7, or a file that holds them",
+        item.substr(0, kItemShown));
   if (std::ssize(gpus) + *last - *first >= kMostRanks)
-    return input_error(fmt::format("holds more than {} GPUs", kMostRanks));
+    return input_error("holds more than {} GPUs", kMostRanks);
   for (int64_t gpu = *first; gpu <= *last; ++gpu) gpus.push_back(gpu);
   return {};
 }
@@ -65,7 +62,7 @@ Result<std::vector<int64_t>> parse_rank_map(const std::string& text) {
   auto content = base::read_file(text, kLargestMap);
   if (!content) return tl::unexpected(content.error());
   auto gpus = parse_rank_list(*content);
-  if (!gpus) return input_error(fmt::format("{}: {}", text, gpus.error().message));
+  if (!gpus) return input_error("{}: {}", text, gpus.error().message);
   return gpus;
 }
 

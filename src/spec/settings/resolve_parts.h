@@ -11,10 +11,10 @@ struct JobParts {
   Model model;
   Cluster cluster;
 };
-base::Result<JobParts> read_job_parts(const Settings& settings);
+Result<JobParts> read_job_parts(const Settings& settings);
 
 /// `resolve` with these parts instead of what the settings name: for whoever asks what a job were
 /// with another machine's links, or with half of its bandwidth.
-base::Result<Job> resolve(const Settings& settings, const JobParts& parts);
+Result<Job> resolve(const Settings& settings, const JobParts& parts);
 
 }  // namespace ergometer::spec

@@ -18,9 +18,6 @@
 namespace ergometer::spec {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kLargestSchedule = 64u << 20;
 constexpr size_t kSlotShown = 40;
 constexpr std::string_view kLetters = "FBIW";  // of SlotKind, in its order
@@ -93,7 +90,7 @@ class ScheduleReader {
   std::vector<std::vector<ScheduleSlot>>& stages() { return file_.order.stages; }
 
   Result<void> refuse(int64_t line, const std::string& what) const {
-    return input_error(fmt::format("line {}: {}", line, what));
+    return input_error("line {}: {}", line, what);
   }
 
   Result<void> read_line(const std::vector<std::string_view>& words) {

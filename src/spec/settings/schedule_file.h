@@ -30,10 +30,10 @@ struct ScheduleFile {
 
 /// Reads one. Every stage has every micro batch once per chunk in each pass, and no slot waits for
 /// ever: an input error names the line and the slot, `line 4: F2.1 stands twice`.
-base::Result<ScheduleFile> parse_schedule(std::string_view text);
+Result<ScheduleFile> parse_schedule(std::string_view text);
 
 /// The text of a --schedule-file: what is behind a path, or itself where it has several lines.
-base::Result<std::string> schedule_file_text(const std::string& value);
+Result<std::string> schedule_file_text(const std::string& value);
 
 /// The orders of work of all stages of a training job's schedule.
 PipelineOrder pipeline_order(const Parallelism& parallel, int64_t micro_batches);

@@ -132,7 +132,9 @@ std::string SettingReader::said(std::string_view name) const {
                             : found->text.size() > 60 ? found->text.substr(0, 57) + "..."
                                                       : found->text;
   if (origin.text.starts_with("--"))
-    return shown == "true" || origin.text.starts_with("--no-") ? origin.text : fmt::format("{} {}", origin.text, shown);
+    return shown == "true" || origin.text.starts_with("--no-")
+               ? origin.text
+               : fmt::format("{} {}", origin.text, shown);
   if (found == nullptr) return key;
   return fmt::format("{}: {} = {}", origin.text, key, shown);
 }
@@ -154,7 +156,7 @@ void SettingReader::refuse_value(std::string_view name, std::string_view allowed
   ERGOMETER_CHECK(found != nullptr, "what is refused has been said");
   const std::string& text = found->text;
   const std::string shown = text.size() > 60 ? text.substr(0, 57) + "..." : text;
-  refuse(fmt::format("{}: found \"{}\"; allowed: {}", where(name), shown, allowed));
+  refuse("{}: found \"{}\"; allowed: {}", where(name), shown, allowed);
 }
 
 double SettingReader::measure(std::string_view name, double fallback, std::string_view reason) {
@@ -163,7 +165,7 @@ double SettingReader::measure(std::string_view name, double fallback, std::strin
   const SettingInfo& info = info_of(name);
   const auto number = MeasureRange{info.unit, info.min, info.max}.read(found->text);
   if (number) return *number;
-  refuse(fmt::format("{}: {}", where(name), number.error().message));
+  refuse("{}: {}", where(name), number.error().message);
   return fallback;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <fmt/core.h>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -53,6 +55,11 @@ class SettingReader {
   /// Where the setting stands, without its value: "--tp", "job.yaml:14: parallelism.tp".
   std::string where(std::string_view name) const;
   void refuse(std::string message);
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void refuse(fmt::format_string<Parts...> form, Parts&&... parts) {
+    refuse(fmt::format(form, std::forward<Parts>(parts)...));
+  }
   /// Refuses what was said of a setting.
   void refuse_value(std::string_view name, std::string_view allowed);
   const std::optional<base::Error>& error() const { return error_; }

@@ -136,14 +136,14 @@ class Settings {
 
 /// A job file: YAML, keys as in the setting table, flat or under the table's groups; `model`,
 /// `cluster` and `gpus` among them. Relative paths in it are relative to the file.
-base::Result<Settings> read_job_file(const std::string& path);
+Result<Settings> read_job_file(const std::string& path);
 /// A NeMo 1 pre-training, fine-tuning or inference YAML.
-base::Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
+Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
 
 /// The same from text; `file` is what messages call it.
-base::Result<Settings> parse_job_file(const std::string& text, const std::string& file);
-base::Result<Settings> parse_nemo(const std::string& text, const std::string& file,
-                                  std::vector<std::string>& ignored);
+Result<Settings> parse_job_file(const std::string& text, const std::string& file);
+Result<Settings> parse_nemo(const std::string& text, const std::string& file,
+                            std::vector<std::string>& ignored);
 
 /// The settings of a mapping inside another file, in a job file's form. What is wrong is kept in
 /// the mapping; keys in `skip` are left to others.
@@ -153,12 +153,12 @@ Settings read_settings(YamlMap& map, const std::string& file,
 std::string relocated_value(const SettingInfo& setting, std::string text, const std::string& file);
 
 /// Reads model and cluster, fills defaults, checks everything against everything, and computes dp.
-base::Result<Job> resolve(const Settings& settings);
+Result<Job> resolve(const Settings& settings);
 
 /// The same in two steps, for whoever tries many layouts of one job: `read_job` fills everything
 /// and leaves sizes unchecked against each other; `check_job` says what `resolve` would say against
 /// a job whose fields were then set to other values. `settings`: those the job was read from.
-base::Result<Job> read_job(const Settings& settings);
-base::Result<void> check_job(const Settings& settings, const Job& job);
+Result<Job> read_job(const Settings& settings);
+Result<void> check_job(const Settings& settings, const Job& job);
 
 }  // namespace ergometer::spec

@@ -1,6 +1,5 @@
 #include "spec/yaml/yaml_document.h"
 
-#include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
@@ -89,8 +88,8 @@ YamlValue* YamlDocument::add(Kind kind, int line) {
   return &value;
 }
 
-base::Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
-                                                                 const std::string& file) {
+Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
+                                                           const std::string& file) {
   auto document = std::make_shared<YamlDocument>();
   try {
     std::istringstream stream{std::string(text)};
@@ -102,13 +101,12 @@ base::Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_vie
     const int column = error.mark.is_null() ? 1 : error.mark.column + 1;
     const std::string_view tab =
         indents_by_tabs(text) ? "; a line begins with a tab, YAML indents with spaces" : "";
-    return base::input_error(
-        fmt::format("{}:{}:{}: not valid YAML: {}{}", file, line, column, error.msg, tab));
+    return input_error("{}:{}:{}: not valid YAML: {}{}", file, line, column, error.msg, tab);
   }
 }
 
-base::Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
-                                                             const std::string& file) {
+Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
+                                                       const std::string& file) {
   if (auto document = parse_plain_yaml(text)) return document;
   return parse_any_yaml(text, file);
 }

@@ -50,14 +50,14 @@ class YamlDocument {
 };
 
 /// The file's first document. Syntax errors read `file:line:column: not valid YAML: ...`.
-base::Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
-                                                             const std::string& file);
+Result<std::shared_ptr<const YamlDocument>> parse_yaml(std::string_view text,
+                                                       const std::string& file);
 
 /// The two that `parse_yaml` is made of. What people write by hand, every file of the catalog among
 /// it, needs little of YAML: `parse_plain_yaml` reads that little, twenty times as fast, and
 /// returns null for any text of which it is not sure; that, and every mistake, is the library's.
 std::shared_ptr<const YamlDocument> parse_plain_yaml(std::string_view text);
-base::Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
-                                                                 const std::string& file);
+Result<std::shared_ptr<const YamlDocument>> parse_any_yaml(std::string_view text,
+                                                           const std::string& file);
 
 }  // namespace ergometer::spec

@@ -31,7 +31,7 @@ class Flattener {
   explicit Flattener(const std::string& file) : file_(file) {}
 
   /// A key that stands twice and says the same is no mistake that changes anything.
-  base::Result<void> add_map(const YAML::Node& map, const std::string& prefix, int depth) {
+  Result<void> add_map(const YAML::Node& map, const std::string& prefix, int depth) {
     std::vector<std::string> seen;
     for (const auto& pair : map) {
       if (!pair.first.IsScalar()) continue;
@@ -41,8 +41,8 @@ class Flattener {
       const bool same = before != values.end() && pair.second.IsScalar() &&
                         before->second.text == pair.second.Scalar();
       if (!same && base::contains(seen, key))
-        return base::input_error(
-            fmt::format("{}:{}: {}: stands here a second time", file_, line_of(pair.first), path));
+        return input_error("{}:{}: {}: stands here a second time", file_, line_of(pair.first),
+                           path);
       seen.push_back(key);
       ERGOMETER_TRY(add(pair.second, path, line_of(pair.first), depth));
     }
@@ -52,10 +52,9 @@ class Flattener {
   FlatYaml values;
 
  private:
-  base::Result<void> add(const YAML::Node& node, const std::string& path, int line, int depth) {
+  Result<void> add(const YAML::Node& node, const std::string& path, int line, int depth) {
     if (depth > kDeepestYaml || values.size() > kMostYamlValues)
-      return base::input_error(
-          fmt::format("{}:{}: {}: too deep or too many values", file_, line, path));
+      return input_error("{}:{}: {}: too deep or too many values", file_, line, path);
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);
     if (node.IsScalar() && node.Scalar() != "null" && node.Scalar() != "~")
       values[path] = {scalar_text(node), line};
@@ -64,8 +63,7 @@ class Flattener {
   }
 
   /// Scalars are one value, mappings stand under their place: "callbacks.0.tp_comm_overlap".
-  base::Result<void> add_list(const YAML::Node& list, const std::string& path, int line,
-                              int depth) {
+  Result<void> add_list(const YAML::Node& list, const std::string& path, int line, int depth) {
     std::string joined;
     size_t index = 0;
     for (const auto& item : list) {
@@ -176,12 +174,11 @@ void override_value(FlatYaml& values, const std::string& path, const FlatValue& 
 
 }  // namespace
 
-base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
-                                    const YamlContext& context) {
+Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
+                              const YamlContext& context) {
   try {
     const YAML::Node node = YAML::Load(std::string(text));
-    if (!node.IsMap())
-      return base::input_error(fmt::format("{}:1: expected a YAML mapping (key: value)", file));
+    if (!node.IsMap()) return input_error("{}:1: expected a YAML mapping (key: value)", file);
     Flattener flattener(file);
     ERGOMETER_TRY(flattener.add_map(node, "", 0));
     for (const auto& [path, value] : context.overrides)
@@ -191,8 +188,7 @@ base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& fi
   } catch (const YAML::Exception& error) {
     const int line = error.mark.is_null() ? 1 : error.mark.line + 1;
     const int column = error.mark.is_null() ? 1 : error.mark.column + 1;
-    return base::input_error(
-        fmt::format("{}:{}:{}: not valid YAML: {}", file, line, column, error.msg));
+    return input_error("{}:{}:{}: not valid YAML: {}", file, line, column, error.msg);
   }
 }
 

@@ -29,7 +29,7 @@ struct YamlContext {
 /// left out; duplicate keys are errors. OmegaConf's references `${a.b}`, `${.sibling}`,
 /// `${oc.env:NAME,default}`, `${oc.decode:...}` and NeMo's arithmetic
 /// (`${multiply:4,${.hidden_size}}`) are replaced by what they mean; others stay as they are.
-base::Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
-                                    const YamlContext& context = {});
+Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
+                              const YamlContext& context = {});
 
 }  // namespace ergometer::spec

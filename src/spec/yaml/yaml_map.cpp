@@ -16,7 +16,6 @@ namespace {
 
 using base::Error;
 using base::ErrorKind;
-using base::input_error;
 
 std::string shown(const YamlValue& node) {
   if (node.is_map()) return "a mapping";
@@ -107,12 +106,11 @@ YamlMap::YamlMap(const YamlValue& node, std::shared_ptr<const YamlDocument> docu
   }
 }
 
-base::Result<YamlMap> YamlMap::parse(std::string_view text, const std::string& file) {
+Result<YamlMap> YamlMap::parse(std::string_view text, const std::string& file) {
   ERGOMETER_ASSIGN(auto document, parse_yaml(text, file));
   const YamlValue& root = document->root();
   if (!root.is_map())
-    return input_error(
-        fmt::format("{}:1: found {}; expected a YAML mapping (key: value)", file, shown(root)));
+    return input_error("{}:1: found {}; expected a YAML mapping (key: value)", file, shown(root));
   YamlMap map(root, std::move(document), file, "", std::make_shared<std::optional<Error>>());
   if (map.error()) return tl::unexpected(*map.error());
   return map;
@@ -155,9 +153,8 @@ void YamlMap::allow(std::initializer_list<std::string_view> keys) {
   for (const Entry& entry : *entries_) {
     if (base::contains(keys, entry.key)) continue;
     const auto near = base::nearest(entry.key, keys);
-    refuse(entry.key, fmt::format("is not a known key{}; allowed: {}",
-                                  near ? fmt::format("; did you mean {}?", *near) : "",
-                                  fmt::join(keys, ", ")));
+    refuse(entry.key, "is not a known key{}; allowed: {}",
+           near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(keys, ", "));
   }
 }
 
@@ -169,7 +166,7 @@ std::string YamlMap::text(std::string_view key, std::string_view fallback) {
   if (!has(key)) return std::string(fallback);
   const YamlValue* node = find(key);
   if (node->is_scalar()) return std::string(node->scalar);
-  refuse(key, fmt::format("found {}; allowed: a word or text", shown(*node)));
+  refuse(key, "found {}; allowed: a word or text", shown(*node));
   return std::string(fallback);
 }
 
@@ -178,8 +175,7 @@ int64_t YamlMap::integer(std::string_view key, int64_t fallback, int64_t min, in
   const YamlValue* node = find(key);
   const auto number = base::parse_integer(node->is_scalar() ? node->scalar : "");
   if (number && *number >= min && *number <= max) return *number;
-  refuse(key,
-         fmt::format("found {}; allowed: a whole number from {} to {}", shown(*node), min, max));
+  refuse(key, "found {}; allowed: a whole number from {} to {}", shown(*node), min, max);
   return fallback;
 }
 
@@ -188,7 +184,7 @@ double YamlMap::real(std::string_view key, double fallback, double min, double m
   const YamlValue* node = find(key);
   const auto number = base::parse_number(node->is_scalar() ? node->scalar : "");
   if (number && *number >= min && *number <= max) return *number;
-  refuse(key, fmt::format("found {}; allowed: a number from {} to {}", shown(*node), min, max));
+  refuse(key, "found {}; allowed: a number from {} to {}", shown(*node), min, max);
   return fallback;
 }
 
@@ -197,15 +193,15 @@ std::vector<int64_t> YamlMap::integers(std::string_view key, int64_t min, int64_
   if (!has(key)) return numbers;
   const YamlValue* node = find(key);
   if (!node->is_list())
-    refuse(key, fmt::format("found {}; allowed: a list of whole numbers", shown(*node)));
+    refuse(key, "found {}; allowed: a list of whole numbers", shown(*node));
   else
     for (const YamlValue* item : node->items) {
       const auto number = base::parse_integer(item->is_scalar() ? item->scalar : "");
       if (number && *number >= min && *number <= max)
         numbers.push_back(*number);
       else
-        refuse(key, fmt::format("found {} in the list; allowed: whole numbers from {} to {}",
-                                shown(*item), min, max));
+        refuse(key, "found {} in the list; allowed: whole numbers from {} to {}", shown(*item), min,
+               max);
     }
   return numbers;
 }
@@ -216,9 +212,8 @@ int YamlMap::choice(std::string_view key, const std::vector<std::string>& words,
   const auto at = std::ranges::find(words, word);
   if (at != words.end()) return static_cast<int>(at - words.begin());
   const auto near = base::nearest(word, words);
-  refuse(key,
-         fmt::format("found {}{}; allowed: {}", shown(*find(key)),
-                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", ")));
+  refuse(key, "found {}{}; allowed: {}", shown(*find(key)),
+         near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", "));
   return fallback;
 }
 
@@ -243,9 +238,8 @@ base::Parameter YamlMap::parameter(std::string_view key, std::string_view unit, 
   if (value && *value >= min && *value <= max)
     result.value = *value;
   else if (value)
-    holder.refuse(value_key, fmt::format("found {}; allowed: from {} to {}{}{}",
-                                         shown(*holder.find(value_key)), min, max,
-                                         unit.empty() ? "" : " ", unit));
+    holder.refuse(value_key, "found {}; allowed: from {} to {}{}{}", shown(*holder.find(value_key)),
+                  min, max, unit.empty() ? "" : " ", unit);
   else
     holder.refuse(value_key, value.error().message);
   return result;
@@ -259,7 +253,7 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) {
   const YamlValue* node = find(key);
   if (node == nullptr || node->is_scalar() || node->is_null()) return std::nullopt;
   if (node->is_map()) return nested(*node, fmt::format("{}{}.", prefix_, key));
-  refuse(key, fmt::format("found {}; allowed: a mapping", shown(*node)));
+  refuse(key, "found {}; allowed: a mapping", shown(*node));
   return std::nullopt;
 }
 
@@ -268,12 +262,12 @@ std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   if (!has(key)) return list;
   const YamlValue* node = find(key);
   if (!node->is_list())
-    refuse(key, fmt::format("found {}; allowed: a list of mappings", shown(*node)));
+    refuse(key, "found {}; allowed: a list of mappings", shown(*node));
   else
     for (const YamlValue* item : node->items) {
       const std::string prefix = fmt::format("{}{}[{}].", prefix_, key, list.size());
       if (!item->is_map()) {
-        refuse(key, fmt::format("found {} in the list; allowed: mappings", shown(*item)));
+        refuse(key, "found {} in the list; allowed: mappings", shown(*item));
         return {};
       }
       list.push_back(nested(*item, prefix));
@@ -286,7 +280,7 @@ std::vector<std::string> YamlMap::texts(std::string_view key) {
   if (!has(key)) return list;
   const YamlValue* node = find(key);
   if (!node->is_list()) {
-    refuse(key, fmt::format("found {}; allowed: a list of texts, as [one, two]", shown(*node)));
+    refuse(key, "found {}; allowed: a list of texts, as [one, two]", shown(*node));
     return list;
   }
   for (const YamlValue* item : node->items) {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <fmt/core.h>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/parameter.h"
@@ -23,7 +25,7 @@ class YamlMap {
  public:
   /// The file's top mapping. Empty files, syntax errors and anything else than a mapping are errors
   /// at once.
-  static base::Result<YamlMap> parse(std::string_view text, const std::string& file);
+  static Result<YamlMap> parse(std::string_view text, const std::string& file);
 
   bool has(std::string_view key) const;
   /// Refuses keys that are not in the list, naming the nearest one that is.
@@ -64,6 +66,11 @@ class YamlMap {
   std::string as_json() const;
 
   void refuse(std::string_view key, const std::string& message);
+  template <class... Parts>
+    requires(sizeof...(Parts) > 0)
+  void refuse(std::string_view key, fmt::format_string<Parts...> form, Parts&&... parts) {
+    refuse(key, fmt::format(form, std::forward<Parts>(parts)...));
+  }
   void refuse_at(int line, std::string_view key, const std::string& message);
   const std::optional<base::Error>& error() const { return *error_; }
   int line_of(std::string_view key) const;

@@ -126,7 +126,7 @@ run::StudyFinding spread_of(const std::vector<Found>& found,
 
 }  // namespace charllm
 
-base::Result<std::vector<Point>> as_measured_points() {
+Result<std::vector<Point>> as_measured_points() {
   ERGOMETER_ASSIGN(const Definition definition, read_definition("charllm"));
   ERGOMETER_ASSIGN(const Expansion expansion, expand(definition));
   charllm::Asked asked;

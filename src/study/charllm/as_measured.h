@@ -17,7 +17,7 @@
 namespace ergometer::study {
 
 /// The jobs of the study "charllm" that its own findings rest on, each under every condition.
-base::Result<std::vector<Point>> as_measured_points();
+Result<std::vector<Point>> as_measured_points();
 
 /// "yes": as reported under more than half of the conditions; "in part": under some, or what was
 /// reported lies within the spread.

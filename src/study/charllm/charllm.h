@@ -14,7 +14,7 @@ namespace ergometer::study {
 
 /// Jobs that figures and findings need beside the matrix: faults, uneven stages, other cooling,
 /// counterfactual GPUs and links, MI250, the projection to 8,192 GPUs.
-base::Result<std::vector<Point>> charllm_points();
+Result<std::vector<Point>> charllm_points();
 
 /// Figures 3 to 22 of the study and those of its open questions. What the study's points lack is
 /// left out. GPU by GPU figures play the jobs behind them once more.

@@ -1,6 +1,5 @@
 #include "study/charllm/charllm.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>

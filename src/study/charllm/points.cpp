@@ -1,7 +1,5 @@
 #include "study/charllm/points.h"
 
-#include <fmt/format.h>
-
 #include "base/check.h"
 #include "spec/settings/settings.h"
 #include "study/charllm/charllm.h"
@@ -9,7 +7,7 @@
 
 namespace ergometer::study {
 
-base::Result<std::vector<Point>> charllm_points() {
+Result<std::vector<Point>> charllm_points() {
   ERGOMETER_ASSIGN(const std::vector<spec::MatrixRow> rows, spec::read_matrix("charllm-matrix"));
   charllm::Jobs jobs(rows);
   charllm::fault_jobs(jobs);

@@ -17,7 +17,6 @@
 namespace ergometer::study {
 namespace {
 
-using base::Result;
 using spec::YamlMap;
 
 constexpr size_t kLargestFile = 4 << 20;
@@ -43,10 +42,9 @@ void check_constraints(YamlMap& map, const PointSet& set, const Definition& defi
         if (!setting.short_name.empty()) known.push_back(setting.short_name);
       }
       const auto near = base::nearest(name, known);
-      return map.refuse(
-          "constraints",
-          fmt::format("\"{}\": {} is neither an axis nor a setting{}", constraint.text(), name,
-                      near ? fmt::format("; did you mean {}?", *near) : ""));
+      return map.refuse("constraints", "\"{}\": {} is neither an axis nor a setting{}",
+                        constraint.text(), name,
+                        near ? fmt::format("; did you mean {}?", *near) : "");
     }
 }
 
@@ -66,8 +64,7 @@ void read_sets(YamlMap& map, Definition& definition) {
     set.axes = read_axes(item, definition.file);
     read_constraints(item, set.constraints);
     for (const PointSet& other : definition.sets)
-      if (other.name == set.name)
-        item.refuse("name", fmt::format("\"{}\" is another set's too", set.name));
+      if (other.name == set.name) item.refuse("name", "\"{}\" is another set's too", set.name);
     definition.sets.push_back(std::move(set));
   }
   for (PointSet& set : definition.sets)
@@ -132,7 +129,7 @@ Result<Definition> unknown(const std::string& word) {
   std::string message = fmt::format("sweep: there is no study and no file '{}'", word);
   if (const auto near = base::nearest(word, spec::catalog_names(spec::CatalogKind::kStudy)))
     message += fmt::format("; did you mean {}?", *near);
-  return base::input_error(message + " (all studies: ergometer catalog list studies)");
+  return input_error(message + " (all studies: ergometer catalog list studies)");
 }
 
 }  // namespace

@@ -79,10 +79,10 @@ struct Definition {
 };
 
 /// The first thing wrong is the error: file, line, key, what was found and what is allowed.
-base::Result<Definition> parse_definition(const std::string& text, const std::string& file);
+Result<Definition> parse_definition(const std::string& text, const std::string& file);
 
 /// A study of the catalog, a study file, or a matrix (a CSV file or the catalog's).
-base::Result<Definition> read_definition(const std::string& name_or_path);
+Result<Definition> read_definition(const std::string& name_or_path);
 
 /// Whether figures and constraints may use the name: a setting, an axis of the study, a number of
 /// the summary, "id", "family" or "status".

@@ -27,9 +27,9 @@ std::optional<std::string> cluster_key(YamlMap& map, std::string_view key) {
   if (std::find(kClusterKeys.begin(), kClusterKeys.end(), name) != kClusterKeys.end())
     return std::string(name);
   const auto near = base::nearest(name, kClusterKeys);
-  map.refuse(key, fmt::format("is no number of a cluster{}; allowed: cluster.{}",
-                              near ? fmt::format("; did you mean cluster.{}?", *near) : "",
-                              fmt::join(kClusterKeys, ", cluster.")));
+  map.refuse(key, "is no number of a cluster{}; allowed: cluster.{}",
+             near ? fmt::format("; did you mean cluster.{}?", *near) : "",
+             fmt::join(kClusterKeys, ", cluster."));
   return std::nullopt;
 }
 
@@ -99,7 +99,7 @@ std::vector<YamlMap::Element> read_range(YamlMap& range, int line) {
     if (value > to * (1 + 1e-12)) return elements;
     elements.push_back({base::shortest(value), line, std::nullopt});
   }
-  range.refuse("from", fmt::format("makes more than {} values", kMostValues));
+  range.refuse("from", "makes more than {} values", kMostValues);
   return {};
 }
 
@@ -108,8 +108,7 @@ void check_labels(YamlMap& axes, const Axis& axis) {
   for (size_t i = 0; i < axis.values.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       if (axis.values[i].label == axis.values[j].label)
-        return axes.refuse(axis.name,
-                           fmt::format("has the value \"{}\" twice", axis.values[i].label));
+        return axes.refuse(axis.name, "has the value \"{}\" twice", axis.values[i].label);
 }
 
 Axis read_axis(YamlMap& axes, const std::string& name, const std::string& file) {
@@ -125,8 +124,7 @@ Axis read_axis(YamlMap& axes, const std::string& name, const std::string& file) 
   std::vector<YamlMap::Element> elements = axes.elements(name);
   if (elements.size() == 1 && elements[0].map && elements[0].map->has("from"))
     elements = read_range(*elements[0].map, elements[0].line);
-  if (elements.size() > kMostValues)
-    axes.refuse(name, fmt::format("has more than {} values", kMostValues));
+  if (elements.size() > kMostValues) axes.refuse(name, "has more than {} values", kMostValues);
   for (YamlMap::Element& element : elements) {
     if (axes.error()) return axis;
     axis.values.push_back(read_value(axes, target, name, element, file));
@@ -162,8 +160,7 @@ std::vector<Axis> read_axes(YamlMap& map, const std::string& file) {
     if (const spec::SettingInfo* setting = spec::find_setting(name)) {
       const auto [first, is_new] = axis_of.emplace(setting, name);
       if (!is_new) {
-        axes->refuse(name,
-                     fmt::format("is the setting that the axis {} varies already", first->second));
+        axes->refuse(name, "is the setting that the axis {} varies already", first->second);
         return list;
       }
     }

@@ -66,9 +66,8 @@ void check_names(YamlMap& figure, std::string_view key, const Expression& expres
     for (const PointSet& set : definition.sets)
       for (const Axis& axis : set.axes) known.push_back(axis.name);
     const auto near = base::nearest(name, known);
-    return figure.refuse(
-        key, fmt::format("{} is neither an axis, a setting nor a number of the summary{}", name,
-                         near ? fmt::format("; did you mean {}?", *near) : ""));
+    return figure.refuse(key, "{} is neither an axis, a setting nor a number of the summary{}",
+                         name, near ? fmt::format("; did you mean {}?", *near) : "");
   }
 }
 
@@ -80,8 +79,7 @@ void check_figure(YamlMap& figure, const FigureRequest& request, const Definitio
   if (request.cell) check_names(figure, "cell", *request.cell, definition);
   for (const char* key : {"series", "panel"})
     if (figure.has(key) && !is_known_name(figure.text(key), definition))
-      figure.refuse(key, fmt::format("found \"{}\"; allowed: an axis, a setting or family",
-                                     figure.text(key)));
+      figure.refuse(key, "found \"{}\"; allowed: an axis, a setting or family", figure.text(key));
 }
 
 FigureRequest read_figure(YamlMap& figure, const Definition& definition) {
@@ -117,7 +115,7 @@ void read_figures(YamlMap& map, Definition& definition) {
     if (map.error()) return;
     for (const FigureRequest& other : definition.figures)
       if (other.id == request.id)
-        return figure.refuse("id", fmt::format("\"{}\" is another figure's too", request.id));
+        return figure.refuse("id", "\"{}\" is another figure's too", request.id);
     definition.figures.push_back(std::move(request));
   }
 }

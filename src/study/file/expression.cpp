@@ -96,7 +96,7 @@ std::optional<Value> evaluate_node(const Node& node, const Expression::Lookup& l
 
 }  // namespace
 
-base::Result<Expression> Expression::parse(std::string_view text) {
+Result<Expression> Expression::parse(std::string_view text) {
   ERGOMETER_ASSIGN(ParsedExpression parsed, parse_expression(text));
   Expression expression;
   expression.text_ = text;

@@ -28,7 +28,7 @@ using Value = std::variant<double, std::string>;
 class Expression {
  public:
   /// The error has no place: `"tp * (pp": found the end; expected )`.
-  static base::Result<Expression> parse(std::string_view text);
+  static Result<Expression> parse(std::string_view text);
 
   /// What a name means; nothing where it has no value here.
   using Lookup = std::function<std::optional<Value>(std::string_view name)>;

@@ -54,14 +54,14 @@ class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
-  base::Result<Node> parse() {
+  Result<Node> parse() {
     if (text_.size() > kLongest) refuse(fmt::format("is longer than {} characters", kLongest));
     Node root = disjunction();
     skip_blanks();
     if (at_ < text_.size()) refuse_here("an operator");
     if (problem_.empty()) return root;
     const std::string shown(text_.substr(0, 80));
-    return base::input_error(fmt::format("\"{}\": {}", shown, problem_));
+    return input_error("\"{}\": {}", shown, problem_);
   }
 
   std::vector<std::string> names;
@@ -254,7 +254,7 @@ class Parser {
 
 }  // namespace
 
-base::Result<ParsedExpression> parse_expression(std::string_view text) {
+Result<ParsedExpression> parse_expression(std::string_view text) {
   Parser parser(text);
   ERGOMETER_ASSIGN(Node root, parser.parse());
   return ParsedExpression{std::move(root), std::move(parser.names)};

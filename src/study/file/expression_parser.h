@@ -49,6 +49,6 @@ struct ParsedExpression {
   std::vector<std::string> names;
 };
 /// Recursive descent, one function a level of precedence.
-base::Result<ParsedExpression> parse_expression(std::string_view text);
+Result<ParsedExpression> parse_expression(std::string_view text);
 
 }  // namespace ergometer::study

@@ -54,10 +54,10 @@ const SettingInfo* setting_called(const std::string& word) {
 tl::unexpected<base::Error> no_setting(const std::string& word) {
   const SettingInfo* meant = spec::setting_also_called(word);
   auto guess = meant != nullptr ? std::optional(meant->name) : spec::nearest_setting(word);
-  return base::input_error(
-      fmt::format("--what-if: found '{}', allowed: settings with commas between, as in "
-                  "tp,pp,mbs,cap{}",
-                  word, guess ? fmt::format("; did you mean {}?", *guess) : ""));
+  return input_error(
+      "--what-if: found '{}', allowed: settings with commas between, as in "
+      "tp,pp,mbs,cap{}",
+      word, guess ? fmt::format("; did you mean {}?", *guess) : "");
 }
 
 /// Halves and doubles of a whole number.
@@ -96,14 +96,14 @@ struct Numbers {
   std::vector<double> others;
 };
 
-base::Result<Numbers> power_caps(const spec::Job& job) {
+Result<Numbers> power_caps(const spec::Job& job) {
   ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
   const double own = job.conditions.power_cap_w > 0 ? job.conditions.power_cap_w : gpu.cap_w;
   const double step = std::max(50.0, std::round(gpu.cap_w / 8 / 50) * 50);
   return Numbers{own, steps(step, gpu.lowest_cap_w, own, gpu.cap_w)};
 }
 
-base::Result<Numbers> locked_clocks(const spec::Job& job) {
+Result<Numbers> locked_clocks(const spec::Job& job) {
   constexpr double kMegahertz = 1e6, kStep = 150;
   ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
   const double highest = gpu.clocks.highest_hz / kMegahertz,
@@ -112,7 +112,7 @@ base::Result<Numbers> locked_clocks(const spec::Job& job) {
   return Numbers{own, steps(kStep, highest / 2, own, highest)};
 }
 
-base::Result<Numbers> inlets(const spec::Job& job) {
+Result<Numbers> inlets(const spec::Job& job) {
   constexpr double kStep = 5, kMostSteps = 4;
   ERGOMETER_ASSIGN(const physics::CoolingParameters cooling,
                    physics::cooling_parameters(job.cluster.node, job.conditions.cooling));
@@ -123,18 +123,18 @@ base::Result<Numbers> inlets(const spec::Job& job) {
   return numbers;
 }
 
-base::Result<Numbers> measures(const SettingInfo& setting, const spec::Job& job) {
+Result<Numbers> measures(const SettingInfo& setting, const spec::Job& job) {
   if (setting.name == "power_cap") return power_caps(job);
   return setting.name == "lock_clock" ? locked_clocks(job) : inlets(job);
 }
 
-base::Result<Numbers> numbers_of(const SettingInfo& setting, const spec::Job& job) {
+Result<Numbers> numbers_of(const SettingInfo& setting, const spec::Job& job) {
   if (setting.kind == SettingKind::kMeasure) return measures(setting, job);
   const double own = base::parse_number(spec::setting_value(setting.name, job)).value_or(0);
   return Numbers{own, whole_numbers(own, setting)};
 }
 
-base::Result<Ladder> ladder_of_numbers(const SettingInfo& setting, const spec::Job& job) {
+Result<Ladder> ladder_of_numbers(const SettingInfo& setting, const spec::Job& job) {
   ERGOMETER_ASSIGN(Numbers numbers, numbers_of(setting, job));
   std::vector<double>& all = numbers.others;
   all.push_back(numbers.own);
@@ -159,7 +159,7 @@ Ladder ladder_of_words(const SettingInfo& setting, const spec::Job& job) {
 
 }  // namespace
 
-base::Result<Ladder> ladder(const SettingInfo& setting, const spec::Job& job) {
+Result<Ladder> ladder(const SettingInfo& setting, const spec::Job& job) {
   const bool words = setting.kind == SettingKind::kSwitch || setting.kind == SettingKind::kChoice;
   Ladder made;
   if (words) {
@@ -168,28 +168,27 @@ base::Result<Ladder> ladder(const SettingInfo& setting, const spec::Job& job) {
     ERGOMETER_ASSIGN(made, ladder_of_numbers(setting, job));
   }
   if (made.values.size() < 2 || made.own >= made.values.size())
-    return base::input_error(fmt::format("--what-if: {} has no other value to try", made.word()));
+    return input_error("--what-if: {} has no other value to try", made.word());
   return made;
 }
 
-base::Result<std::vector<const SettingInfo*>> settings_to_vary(const std::string& list) {
+Result<std::vector<const SettingInfo*>> settings_to_vary(const std::string& list) {
   std::vector<const SettingInfo*> settings;
   for (const std::string& word : base::split(list, ',')) {
     const SettingInfo* setting = setting_called(word);
     if (setting == nullptr) return no_setting(word);
     if (!has_ladder(*setting))
-      return base::input_error(fmt::format(
+      return input_error(
           "--what-if: found '{}', which {}; allowed: sizes, switches, choices, cap, clock and "
           "inlet",
           word,
-          is_one_of(setting->name, kFollow) ? "follows from others" : "has no ladder of values"));
-    if (is_one_of(setting, settings))
-      return base::input_error(fmt::format("--what-if: {} stands there twice", word));
+          is_one_of(setting->name, kFollow) ? "follows from others" : "has no ladder of values");
+    if (is_one_of(setting, settings)) return input_error("--what-if: {} stands there twice", word);
     settings.push_back(setting);
   }
   if (settings.empty() || settings.size() > kMostVaried)
-    return base::input_error(fmt::format("--what-if: found {} settings, allowed: 1 to {}",
-                                         settings.size(), kMostVaried));
+    return input_error("--what-if: found {} settings, allowed: 1 to {}", settings.size(),
+                       kMostVaried);
   return settings;
 }
 

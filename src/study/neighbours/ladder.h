@@ -26,11 +26,11 @@ struct Ladder {
 /// four of each at most; of words, switches and short ranges all; of power caps and locked clocks
 /// round steps down from the GPU's own, of the inlet 5 C steps. An input error: there is none to
 /// try.
-base::Result<Ladder> ladder(const spec::SettingInfo& setting, const spec::Job& job);
+Result<Ladder> ladder(const spec::SettingInfo& setting, const spec::Job& job);
 
 /// The settings of a list, "tp,pp,mbs,cap": names, short names, and "cap", "clock", "inlet" for
 /// power_cap, lock_clock, inlet_c. An input error: a word that is none, one twice, one whose values
 /// have no order to try them in, or more than five.
-base::Result<std::vector<const spec::SettingInfo*>> settings_to_vary(const std::string& list);
+Result<std::vector<const spec::SettingInfo*>> settings_to_vary(const std::string& list);
 
 }  // namespace ergometer::study

@@ -107,7 +107,7 @@ class Grid {
 };
 
 /// The job's own batch, named, so that no neighbour gets another one.
-base::Result<spec::Settings> with_batch(spec::Settings settings, const spec::Job& job) {
+Result<spec::Settings> with_batch(spec::Settings settings, const spec::Job& job) {
   settings.erase("data_parallel_size");
   if (!job.training.least_batch && settings.find("gradient_accumulation_steps") == nullptr)
     return settings;
@@ -130,9 +130,8 @@ tl::unexpected<base::Error> no_neighbour(const std::vector<Ladder>& ladders, siz
     at[i] = value;
     reasons += fmt::format("; {}: {}", ladder.values[value], legal.fault(at));
   }
-  return base::input_error(
-      fmt::format("--what-if: {}: the job has {} and no neighbour of it can run{}", ladder.word(),
-                  ladder.values[ladder.own], reasons));
+  return input_error("--what-if: {}: the job has {} and no neighbour of it can run{}",
+                     ladder.word(), ladder.values[ladder.own], reasons);
 }
 
 Point point_of(const At& at, const std::vector<Ladder>& ladders, const Legal& legal) {
@@ -180,8 +179,8 @@ Neighbours neighbours_of(std::vector<Ladder> ladders, const Grid& grid, const Le
 
 }  // namespace
 
-base::Result<Neighbours> neighbours(const spec::Settings& job,
-                                    const std::vector<const spec::SettingInfo*>& settings) {
+Result<Neighbours> neighbours(const spec::Settings& job,
+                              const std::vector<const spec::SettingInfo*>& settings) {
   ERGOMETER_ASSIGN(spec::JobParts parts, spec::read_job_parts(job));
   ERGOMETER_ASSIGN(const spec::Job resolved, spec::resolve(job, parts));
   ERGOMETER_ASSIGN(spec::Settings base, with_batch(job, resolved));

@@ -24,7 +24,7 @@ struct Neighbours {
 /// as long as there are no more than `kMostNeighbours` jobs. The batch is the job's in all of them,
 /// also where it gave none; replicas are what is left of the GPUs. An input error: the job is none,
 /// or nothing can be changed in one of the settings.
-base::Result<Neighbours> neighbours(const spec::Settings& job,
-                                    const std::vector<const spec::SettingInfo*>& settings);
+Result<Neighbours> neighbours(const spec::Settings& job,
+                              const std::vector<const spec::SettingInfo*>& settings);
 
 }  // namespace ergometer::study

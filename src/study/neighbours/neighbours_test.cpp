@@ -22,7 +22,7 @@ spec::Settings job_of(const std::map<std::string, std::string>& more = {}) {
   return settings;
 }
 
-base::Result<Neighbours> around(const spec::Settings& job, const char* list) {
+Result<Neighbours> around(const spec::Settings& job, const char* list) {
   return neighbours(job, *settings_to_vary(list));
 }
 

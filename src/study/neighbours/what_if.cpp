@@ -1,7 +1,5 @@
 #include "study/neighbours/what_if.h"
 
-#include <fmt/format.h>
-
 #include <map>
 #include <mutex>
 #include <utility>
@@ -76,7 +74,7 @@ class Explainer {
   }
 
   /// What `compare` says of the job and a neighbour of it.
-  base::Result<compare::Comparison> operator()(size_t i, const std::string& name) const {
+  Result<compare::Comparison> operator()(size_t i, const std::string& name) const {
     const Point &a = neighbours_.points[neighbours_.job], &b = neighbours_.points[i];
     ERGOMETER_ASSIGN(const compare::JobPair pair, compare::JobPair::make(a.settings, b.settings));
     ERGOMETER_ASSIGN(compare::Comparison comparison,
@@ -88,7 +86,7 @@ class Explainer {
   }
 
  private:
-  base::Result<run::Run> run_of(const spec::Job& job) const {
+  Result<run::Run> run_of(const spec::Job& job) const {
     const auto known = known_.find(key_of(job));
     if (known != known_.end()) return *known->second;
     return engine::simulate(job, {.intervals = false});
@@ -100,11 +98,11 @@ class Explainer {
 
 }  // namespace
 
-base::Result<WhatIf> what_if(const Neighbours& neighbours, const std::string& name,
-                             const WhatIfOptions& options) {
+Result<WhatIf> what_if(const Neighbours& neighbours, const std::string& name,
+                       const WhatIfOptions& options) {
   std::vector<PlayedPoint> played = play_all(neighbours.points, options);
   const PlayedPoint& job = played[neighbours.job];
-  if (job.key.empty()) return base::input_error(job.point.reason);
+  if (job.key.empty()) return input_error(job.point.reason);
   const Explainer explain(neighbours, played);
   std::vector<std::optional<compare::Comparison>> comparisons(played.size());
   base::parallel_for(played.size(), options.threads, [&](size_t i) {

@@ -35,7 +35,7 @@ struct WhatIfOptions {
 /// the others: the jobs that lie between two of them are neighbours as well, so that none is
 /// simulated twice. The same for any number of threads. `name`: what the job is called. An input
 /// error: the job itself cannot be simulated.
-base::Result<WhatIf> what_if(const Neighbours& neighbours, const std::string& name,
-                             const WhatIfOptions& options);
+Result<WhatIf> what_if(const Neighbours& neighbours, const std::string& name,
+                       const WhatIfOptions& options);
 
 }  // namespace ergometer::study

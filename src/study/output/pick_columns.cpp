@@ -34,15 +34,14 @@ std::optional<std::string> meant(std::string_view name, const std::vector<StudyC
 
 }  // namespace
 
-base::Result<std::vector<StudyColumn>> pick_columns(std::string_view list,
-                                                    const run::Study& study) {
+Result<std::vector<StudyColumn>> pick_columns(std::string_view list, const run::Study& study) {
   std::vector<StudyColumn> columns = run::study_columns(study);
   if (list.empty()) return columns;
   std::vector<StudyColumn> picked;
   std::set<std::string> seen;
   for (const std::string& name : base::split(list, ',')) {
     if (!seen.insert(name).second)
-      return base::input_error(fmt::format("--columns: found {} twice; allowed: once", name));
+      return input_error("--columns: found {} twice; allowed: once", name);
     const auto found = std::find_if(columns.begin(), columns.end(),
                                     [&](const auto& column) { return column.name == name; });
     if (found != columns.end()) {
@@ -51,10 +50,10 @@ base::Result<std::vector<StudyColumn>> pick_columns(std::string_view list,
       picked.push_back({StudyColumn::Kind::kValue, name, name});
     } else {
       const auto near = meant(name, columns);
-      return base::input_error(fmt::format(
+      return input_error(
           "--columns: found \"{}\"; allowed: names of columns{} (all of them: docs/json.md, and "
           "the first line of --csv -)",
-          name, near ? fmt::format("; did you mean {}?", *near) : ""));
+          name, near ? fmt::format("; did you mean {}?", *near) : "");
     }
   }
   return picked;

@@ -11,7 +11,6 @@ namespace ergometer::study {
 /// The columns that a list such as "tp,power.mean_w_per_gpu" names, in its order; all of them where
 /// it is empty. Numbers of a group whose members depend on the job are taken before any point is
 /// known. A name that is no column's, or stands twice, is an input error.
-base::Result<std::vector<run::StudyColumn>> pick_columns(std::string_view list,
-                                                         const run::Study& study);
+Result<std::vector<run::StudyColumn>> pick_columns(std::string_view list, const run::Study& study);
 
 }  // namespace ergometer::study

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -15,21 +14,18 @@
 namespace ergometer::study::proxy {
 namespace {
 
-using base::input_error;
-using base::Result;
-
 constexpr size_t kRefined = 2, kPlayed = 4;
 
 Result<spec::Job> training_job(const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
   ERGOMETER_TRY(spec::refuse_groups(job.cluster, "proxy"));
   if (!job.trains())
-    return input_error(fmt::format("proxy: mode: found {}; allowed: pretrain, lora",
-                                   spec::to_word(job.training.mode)));
+    return input_error("proxy: mode: found {}; allowed: pretrain, lora",
+                       spec::to_word(job.training.mode));
   if (job.model.vision != nullptr)
-    return input_error(fmt::format(
+    return input_error(
         "proxy: model: found {}, which has a vision tower; allowed: models of text alone",
-        job.model.name));
+        job.model.name);
   job.conditions.run = {};
   return job;
 }
@@ -37,16 +33,15 @@ Result<spec::Job> training_job(const spec::Settings& settings) {
 Result<void> check_gpus(const spec::Job& job, int64_t gpus) {
   const int64_t least = job.parallelism.tp * job.parallelism.cp;
   if (gpus > job.gpus)
-    return input_error(
-        fmt::format("--gpus: found {}; allowed: at most the large job's {}", gpus, job.gpus));
+    return input_error("--gpus: found {}; allowed: at most the large job's {}", gpus, job.gpus);
   if (gpus % least != 0)
-    return input_error(fmt::format(
+    return input_error(
         "--gpus: found {}; allowed: multiples of {}, for tp {} x cp {} of the large job is kept",
-        gpus, least, job.parallelism.tp, job.parallelism.cp));
+        gpus, least, job.parallelism.tp, job.parallelism.cp);
   const int64_t node = job.cluster.node.gpus;
   if (gpus > node && gpus % node != 0)
-    return input_error(fmt::format(
-        "--gpus: found {}; allowed: whole nodes of {} GPUs, or a part of one", gpus, node));
+    return input_error("--gpus: found {}; allowed: whole nodes of {} GPUs, or a part of one", gpus,
+                       node);
   return {};
 }
 
@@ -177,9 +172,9 @@ Result<Proxy> find(const spec::Settings& large, int64_t gpus, size_t threads) {
     ERGOMETER_ASSIGN(std::optional<Proxy> found, nearest(large, job, gpus, eighths, threads));
     if (found) return *std::move(found);
   }
-  return input_error(fmt::format(
+  return input_error(
       "proxy: no smaller job of this kind fits in the memory of {} GPUs with tp {} and cp {}", gpus,
-      job.parallelism.tp, job.parallelism.cp));
+      job.parallelism.tp, job.parallelism.cp);
 }
 
 }  // namespace ergometer::study::proxy

@@ -10,7 +10,6 @@
 namespace ergometer::study::proxy {
 namespace {
 
-using base::Result;
 using workload::GroupKind;
 
 /// "reduce_scatter" is told as "reduce-scatter", "send_recv" as "send/recv".

@@ -6,6 +6,6 @@
 namespace ergometer::study::proxy {
 
 /// Simulates a job and measures it; without power and heat where `constant_clocks`.
-base::Result<Side> measured(const spec::Job& job, bool constant_clocks);
+Result<Side> measured(const spec::Job& job, bool constant_clocks);
 
 }  // namespace ergometer::study::proxy

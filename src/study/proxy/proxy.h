@@ -94,12 +94,12 @@ size_t lost_shares(const std::vector<Row>& rows);
 
 /// A job that is given, beside a large one. An input error: one of them is no job, or does not
 /// train.
-base::Result<Proxy> judge(const spec::Settings& large, const spec::Settings& small);
+Result<Proxy> judge(const spec::Settings& large, const spec::Settings& small);
 
 /// The job on so many GPUs of the large job's cluster, or on as many as it has itself, that loses
 /// the fewest shares, and of these the nearest: every candidate (`candidates.h`) is estimated at
 /// constant clocks, the best few are played with power and heat. An input error: the large job is
 /// none, `gpus` are more than it has or no multiple of tp x cp, or no candidate fits in memory.
-base::Result<Proxy> find(const spec::Settings& large, int64_t gpus, size_t threads);
+Result<Proxy> find(const spec::Settings& large, int64_t gpus, size_t threads);
 
 }  // namespace ergometer::study::proxy

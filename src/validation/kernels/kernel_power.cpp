@@ -47,7 +47,7 @@ struct PoweredMachine {
   double reference_hz = 0;  ///< the clock of `prices`
 };
 
-base::Result<PoweredMachine> powered_machine(const KernelPowerWork& work) {
+Result<PoweredMachine> powered_machine(const KernelPowerWork& work) {
   MicrobenchCells cells;
   cells.kind = "gemm";
   cells.device = work.row.device;
@@ -194,12 +194,11 @@ bool is_kernel_power(std::string_view csv) {
   return header.find("power_w") != header.npos && header.find("latency_ms") != header.npos;
 }
 
-base::Result<KernelPowerReport> score_kernel_power_text(std::string_view csv,
-                                                        const std::string& file) {
+Result<KernelPowerReport> score_kernel_power_text(std::string_view csv, const std::string& file) {
   ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(csv, file));
   ERGOMETER_ASSIGN(const bool attention, holds_attention(table, file));
   // Few machines, many rows.
-  std::map<std::tuple<std::string, spec::Precision, bool>, base::Result<PoweredMachine>> machines;
+  std::map<std::tuple<std::string, spec::Precision, bool>, Result<PoweredMachine>> machines;
   KernelPowerReport report;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     ERGOMETER_ASSIGN(KernelPowerWork work, attention ? attention_power_row(table, i, file)

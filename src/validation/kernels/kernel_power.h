@@ -57,8 +57,7 @@ bool is_kernel_power(std::string_view csv);
 /// Predicts every row by the models that a job is predicted by. A device or precision that the
 /// catalog lacks is an outcome with a reason; a missing column, a value that is no such number and
 /// an unknown precision are input errors with file, line and column.
-base::Result<KernelPowerReport> score_kernel_power_text(std::string_view csv,
-                                                        const std::string& file);
+Result<KernelPowerReport> score_kernel_power_text(std::string_view csv, const std::string& file);
 
 std::string kernel_power_text(const KernelPowerReport& report);
 std::string kernel_power_json(const KernelPowerReport& report);

@@ -78,7 +78,7 @@ class PowerCells {
                          table_.rows[row_].line, column, table_.cell(row_, column), allowed);
   }
 
-  base::Result<KernelPowerWork> finish(KernelPowerWork work) {
+  Result<KernelPowerWork> finish(KernelPowerWork work) {
     work.row.line = table_.rows[row_].line;
     work.row.device = text("device");
     work.row.framework = text("framework");
@@ -88,7 +88,7 @@ class PowerCells {
     work.row.limit_w = positive("power_limit_w");
     work.row.flops = work.op.flops;
     work.row.bytes = work.op.bytes;
-    if (!wrong_.empty()) return base::input_error(std::move(wrong_));
+    if (!wrong_.empty()) return input_error(std::move(wrong_));
     return work;
   }
 
@@ -101,7 +101,7 @@ class PowerCells {
 
 }  // namespace
 
-base::Result<bool> holds_attention(const base::CsvTable& table, const std::string& file) {
+Result<bool> holds_attention(const base::CsvTable& table, const std::string& file) {
   const bool attention = table.index_of("phase") != base::CsvTable::kNone;
   std::vector<std::string_view> columns = {"device",     "framework", "kernel_source",
                                            "latency_ms", "power_w",   "power_limit_w"};
@@ -115,8 +115,8 @@ base::Result<bool> holds_attention(const base::CsvTable& table, const std::strin
   return attention;
 }
 
-base::Result<KernelPowerWork> gemm_power_row(const base::CsvTable& table, size_t row,
-                                             const std::string& file) {
+Result<KernelPowerWork> gemm_power_row(const base::CsvTable& table, size_t row,
+                                       const std::string& file) {
   PowerCells cells(table, row, file);
   const TableType& type = cells.type("dtype", kGemmTypes);
   KernelPowerWork work;
@@ -136,8 +136,8 @@ base::Result<KernelPowerWork> gemm_power_row(const base::CsvTable& table, size_t
   return cells.finish(std::move(work));
 }
 
-base::Result<KernelPowerWork> attention_power_row(const base::CsvTable& table, size_t row,
-                                                  const std::string& file) {
+Result<KernelPowerWork> attention_power_row(const base::CsvTable& table, size_t row,
+                                            const std::string& file) {
   PowerCells cells(table, row, file);
   const TableType& type = cells.type("attn_dtype", kAttentionTypes);
   const TableType& cache = cells.type("kv_cache_dtype", kAttentionTypes);

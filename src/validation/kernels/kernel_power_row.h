@@ -19,11 +19,11 @@ struct KernelPowerWork {
 };
 
 /// Whether the table is one of attention, not of GEMMs; its columns are checked.
-base::Result<bool> holds_attention(const base::CsvTable& table, const std::string& file);
+Result<bool> holds_attention(const base::CsvTable& table, const std::string& file);
 
-base::Result<KernelPowerWork> gemm_power_row(const base::CsvTable& table, size_t row,
-                                             const std::string& file);
-base::Result<KernelPowerWork> attention_power_row(const base::CsvTable& table, size_t row,
-                                                  const std::string& file);
+Result<KernelPowerWork> gemm_power_row(const base::CsvTable& table, size_t row,
+                                       const std::string& file);
+Result<KernelPowerWork> attention_power_row(const base::CsvTable& table, size_t row,
+                                            const std::string& file);
 
 }  // namespace ergometer::validation

@@ -62,7 +62,7 @@ struct PricedMachine {
 };
 
 /// The parameters of a job on the subject's machine, of no particular software: kernels alone.
-base::Result<PricedMachine> machine_of(const MicrobenchSubject& subject) {
+Result<PricedMachine> machine_of(const MicrobenchSubject& subject) {
   spec::Job job;
   ERGOMETER_ASSIGN(job.cluster, spec::read_cluster(subject.cluster));
   job.gpus = subject.ranks > 1 ? std::max(subject.ranks, job.cluster.domain_gpus) : 1;
@@ -120,8 +120,8 @@ struct Unit {
   double value(double seconds) const { return work > 0 ? work / seconds / scale : seconds / scale; }
 };
 
-base::Result<Unit> unit_of(std::string_view unit, const MicrobenchWork& work,
-                           const MicrobenchSubject& subject) {
+Result<Unit> unit_of(std::string_view unit, const MicrobenchWork& work,
+                     const MicrobenchSubject& subject) {
   const auto ranks = static_cast<double>(subject.ranks);
   double bytes = work.op.comm_bytes;
   if (work.op.collective == CollectiveKind::kSendRecv) {
@@ -135,11 +135,11 @@ base::Result<Unit> unit_of(std::string_view unit, const MicrobenchWork& work,
   if (link && unit == "Gb/s") return Unit{bytes, 1e9 / 8};
   if (unit == "us") return Unit{0, 1e-6};
   if (unit == "ms") return Unit{0, 1e-3};
-  return base::input_error(fmt::format("unit \"{}\" is not one of {}", unit,
-                                       link ? "GB/s, Gb/s, us, ms" : "TFLOP/s, us, ms"));
+  return input_error("unit \"{}\" is not one of {}", unit,
+                     link ? "GB/s, Gb/s, us, ms" : "TFLOP/s, us, ms");
 }
 
-base::Result<void> predict(MicrobenchRow& row, const MicrobenchCells& cells) {
+Result<void> predict(MicrobenchRow& row, const MicrobenchCells& cells) {
   ERGOMETER_ASSIGN(const MicrobenchSubject subject, subject_of(cells));
   row.platform = subject.cluster;
   if (subject.nodes > 1) row.platform += fmt::format(", {} nodes", subject.nodes);
@@ -154,7 +154,7 @@ base::Result<void> predict(MicrobenchRow& row, const MicrobenchCells& cells) {
                 price_s(machine.parameters, work.op, placement_of(subject, machine.node));
   row.predicted = unit.value(seconds);
   if (row.measured <= 0)
-    return base::input_error("the measured value is 0 in the digits the source prints");
+    return input_error("the measured value is 0 in the digits the source prints");
   const double ratio = row.predicted / row.measured;
   row.error_pct = kPercent * (unit.work > 0 ? 1 / ratio - 1 : ratio - 1);
   row.scored =
@@ -192,8 +192,7 @@ void summarize(MicrobenchReport& report) {
 
 }  // namespace
 
-base::Result<MicrobenchReport> score_microbench_text(std::string_view csv,
-                                                     const std::string& file) {
+Result<MicrobenchReport> score_microbench_text(std::string_view csv, const std::string& file) {
   ERGOMETER_ASSIGN(const base::CsvTable table, base::parse_csv(csv, file));
   ERGOMETER_TRY(base::require_columns(table, file, {"kind", "device", "config", "value", "unit"}));
   MicrobenchReport report;
@@ -206,8 +205,8 @@ base::Result<MicrobenchReport> score_microbench_text(std::string_view csv,
     row.unit = cell(table, i, "unit");
     const auto measured = base::parse_number(table.cell(i, "value"));
     if (!measured || *measured < 0) {
-      return base::input_error(fmt::format("{}:{}: value = \"{}\" is no number from 0 on", file,
-                                           row.line, table.cell(i, "value")));
+      return input_error("{}:{}: value = \"{}\" is no number from 0 on", file, row.line,
+                         table.cell(i, "value"));
     }
     row.measured = *measured;
     if (const auto done = predict(row, cells_of(table, i)); !done) {
@@ -220,7 +219,7 @@ base::Result<MicrobenchReport> score_microbench_text(std::string_view csv,
   return report;
 }
 
-base::Result<MicrobenchReport> score_microbench(const std::string& path) {
+Result<MicrobenchReport> score_microbench(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestBenchmarks));
   return score_microbench_text(text, path);
 }

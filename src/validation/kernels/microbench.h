@@ -46,9 +46,9 @@ struct MicrobenchReport {
 /// (reference: NCCL's tests 1.5 us, Python benchmarks 25 us). A row that cannot be predicted is an
 /// outcome with a reason; an unreadable file, a missing column or a value that is no number are
 /// input errors with file and line.
-base::Result<MicrobenchReport> score_microbench(const std::string& path);
+Result<MicrobenchReport> score_microbench(const std::string& path);
 /// The same from text; `file` is what messages call it.
-base::Result<MicrobenchReport> score_microbench_text(std::string_view csv, const std::string& file);
+Result<MicrobenchReport> score_microbench_text(std::string_view csv, const std::string& file);
 
 /// A table of rows, if asked for, the summary, and what was skipped.
 std::string microbench_text(const MicrobenchReport& report, bool rows);

@@ -1,7 +1,5 @@
 #include "validation/kernels/microbench_row.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -273,7 +271,7 @@ bool MicrobenchCells::mentions(std::string_view text) const {
   return base::lower(config).find(base::lower(text)) != std::string::npos;
 }
 
-base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
+Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
   const std::string device = base::lower(cells.device);
   MicrobenchSubject subject;
   for (const KnownMachine& machine : kMachines) {
@@ -284,12 +282,12 @@ base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
     break;
   }
   if (subject.cluster.empty())
-    return base::input_error(fmt::format("device \"{}\" is not in the catalog", cells.device));
+    return input_error("device \"{}\" is not in the catalog", cells.device);
   subject.nodes = cells.mentions("intra-node") ? 1 : nodes_in(cells.config);
   const bool jean_zay = base::lower(cells.source).find("jean zay") != std::string::npos;
   if (jean_zay && device.find("a100") != std::string::npos) subject.cluster = "jean-zay-a100";
   if (jean_zay && device.find("v100") != std::string::npos && subject.nodes > 1)
-    return base::input_error(
+    return input_error(
         "Jean Zay's V100 nodes (4 GPUs, 4 x 100 Gb/s Omni-Path) are not in the catalog");
   const int64_t a_node = jean_zay && device.find("v100") != std::string::npos ? 4 : 8;
   subject.ranks = cells.devices.value_or(a_node * subject.nodes);
@@ -304,7 +302,7 @@ base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells) {
   return subject;
 }
 
-base::Result<MicrobenchWork> work_of(const MicrobenchCells& cells) {
+Result<MicrobenchWork> work_of(const MicrobenchCells& cells) {
   std::optional<MicrobenchWork> work;
   if (cells.kind == "gemm") {
     work = grouped_gemm(cells);
@@ -321,11 +319,10 @@ base::Result<MicrobenchWork> work_of(const MicrobenchCells& cells) {
     work->op.collective = CollectiveKind::kSendRecv;
     work->op.comm_bytes = message_bytes(cells).value_or(1e9);
   } else {
-    return base::input_error(fmt::format(
-        "kind \"{}\" is unknown; allowed: gemm, attention, collective, p2p copy", cells.kind));
+    return input_error("kind \"{}\" is unknown; allowed: gemm, attention, collective, p2p copy",
+                       cells.kind);
   }
-  if (!work)
-    return base::input_error(fmt::format("no shape or size to be read from \"{}\"", cells.config));
+  if (!work) return input_error("no shape or size to be read from \"{}\"", cells.config);
   if (work->counted_flops <= 0) work->counted_flops = work->op.flops;
   return *std::move(work);
 }

@@ -35,7 +35,7 @@ struct MicrobenchCells {
 };
 
 /// The machine; the error says why none is known.
-base::Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells);
+Result<MicrobenchSubject> subject_of(const MicrobenchCells& cells);
 
 /// The operator and, for kernels, the FLOPs that the row's TFLOP/s counts.
 struct MicrobenchWork {
@@ -43,6 +43,6 @@ struct MicrobenchWork {
   std::string kind;
   double counted_flops = 0;
 };
-base::Result<MicrobenchWork> work_of(const MicrobenchCells& cells);
+Result<MicrobenchWork> work_of(const MicrobenchCells& cells);
 
 }  // namespace ergometer::validation

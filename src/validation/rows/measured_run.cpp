@@ -1,7 +1,5 @@
 #include "validation/rows/measured_run.h"
 
-#include <fmt/format.h>
-
 #include "base/file.h"
 
 namespace ergometer::validation {
@@ -18,8 +16,8 @@ std::string_view MeasuredRun::cell(std::string_view column) const {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-base::Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
-                                                           const std::string& file) {
+Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
+                                                     const std::string& file) {
   ERGOMETER_ASSIGN(base::CsvTable parsed, base::parse_csv(csv, file));
   // Rows of power have columns of their own; what has neither set is told about runs.
   const bool has_power_rows =
@@ -27,8 +25,7 @@ base::Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
                             {"device", "workload", "config", "metric", "value", "unit"})
           .has_value();
   if (!has_power_rows) ERGOMETER_TRY(base::require_columns(parsed, file, {"model", "gpu", "gpus"}));
-  if (parsed.rows.empty())
-    return base::input_error(fmt::format("{}: holds no measured run under its header", file));
+  if (parsed.rows.empty()) return input_error("{}: holds no measured run under its header", file);
   const auto table = std::make_shared<const base::CsvTable>(std::move(parsed));
   std::vector<MeasuredRun> runs;
   runs.reserve(table->rows.size());
@@ -37,7 +34,7 @@ base::Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
   return runs;
 }
 
-base::Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path) {
+Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path) {
   ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestTable));
   return parse_measured_runs(text, path);
 }

@@ -26,9 +26,8 @@ struct MeasuredRun {
 /// The rows of a file. A row that makes no job is no error here: `make_job` says why. What is wrong
 /// with the file itself (no such file, cells that do not fit the header, no column model, gpu or
 /// gpus) is an input error with file and line.
-base::Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path);
+Result<std::vector<MeasuredRun>> read_measured_runs(const std::string& path);
 /// The same from text; `file` is what messages call it.
-base::Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv,
-                                                           const std::string& file);
+Result<std::vector<MeasuredRun>> parse_measured_runs(std::string_view csv, const std::string& file);
 
 }  // namespace ergometer::validation

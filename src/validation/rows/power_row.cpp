@@ -14,8 +14,6 @@
 namespace ergometer::validation {
 namespace {
 
-using base::Result;
-
 constexpr size_t kLargestPowerTable = 64 << 20;
 
 /// What a row says of its run, in the words of training_runs.csv.
@@ -106,8 +104,8 @@ Result<Identity> mlperf_identity(const PowerRow& row) {
 Result<Identity> gpu_identity(const PowerRow& row) {
   const std::string_view workload = row.cell("workload");
   if (contains(workload, "not stated"))
-    return base::input_error(fmt::format(
-        "workload: found \"{}\"; a prediction needs the model and its batch", workload));
+    return input_error("workload: found \"{}\"; a prediction needs the model and its batch",
+                       workload);
   Identity identity;
   identity.gpu = row.cell("device");
   identity.gpus_per_node = count_of(row.cell("system"), "GPU");
@@ -123,10 +121,10 @@ Result<Identity> gpu_identity(const PowerRow& row) {
     identity.fills.push_back({"model", identity.model, std::string(kReason)});
     return identity;
   }
-  return base::input_error(
-      fmt::format("workload: found \"{}\"; allowed: a training run of a language model whose "
-                  "model and batch are known",
-                  workload));
+  return input_error(
+      "workload: found \"{}\"; allowed: a training run of a language model whose "
+      "model and batch are known",
+      workload);
 }
 
 bool has_layout(const MeasuredRun& run) { return !run.cell("tp").empty(); }
@@ -202,12 +200,11 @@ MeasuredRun run_of(const Identity& identity, const Found& found, int64_t line) {
 /// Without a run the rules would make up layout and batch.
 Result<void> check(const Identity& identity, const Found& found) {
   if (identity.gpus == 0)
-    return base::input_error("config: says no number of GPUs; allowed: \"8 nodes x 8 GPU\"");
+    return input_error("config: says no number of GPUs; allowed: \"8 nodes x 8 GPU\"");
   if (found.run == nullptr ||
       (found.run->cell("gbs").empty() && found.run->cell("grad_accum").empty()))
-    return base::input_error(fmt::format("no run of {} on {} {} in {} tells the batch",
-                                         identity.model, identity.gpus, identity.gpu,
-                                         identity.release));
+    return input_error("no run of {} on {} {} in {} tells the batch", identity.model, identity.gpus,
+                       identity.gpu, identity.release);
   return {};
 }
 
@@ -245,13 +242,12 @@ Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> run
   const auto statistic = statistic_of(row.cell("metric"));
   const auto watts = base::parse_number(row.cell("value"));
   if (!scope || !statistic)
-    return base::input_error(
-        fmt::format("metric: found \"{}\" in {}; allowed: a mean or maximum of power in W/node or "
-                    "W/GPU",
-                    row.cell("metric"), row.cell("unit")));
+    return input_error(
+        "metric: found \"{}\" in {}; allowed: a mean or maximum of power in W/node or "
+        "W/GPU",
+        row.cell("metric"), row.cell("unit"));
   if (!watts || !(*watts > 0))
-    return base::input_error(
-        fmt::format("value: found \"{}\"; allowed: a power above 0", row.cell("value")));
+    return input_error("value: found \"{}\"; allowed: a power above 0", row.cell("value"));
   const bool mlperf = row.cell("source").starts_with("MLPerf Training ");
   ERGOMETER_ASSIGN(const Identity identity, mlperf ? mlperf_identity(row) : gpu_identity(row));
   const Found found = find_run(identity, runs);

@@ -25,8 +25,8 @@ struct PowerRow {
 
 /// The rows of a file or a text. An input error with file and line for what is wrong with the file
 /// itself; a row that is no training job is no error here.
-base::Result<std::vector<PowerRow>> read_power_rows(const std::string& path);
-base::Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::string& file);
+Result<std::vector<PowerRow>> read_power_rows(const std::string& path);
+Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::string& file);
 
 /// What a row measured while which job ran.
 struct PowerJob {
@@ -49,6 +49,6 @@ struct PowerJob {
 /// run that does not accumulate gives the layout, and the batch grows with the replicas. Then
 /// `make_job` fills blanks as it does for any run. The error says why a row is no such job, or
 /// cannot be one.
-base::Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> runs);
+Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> runs);
 
 }  // namespace ergometer::validation

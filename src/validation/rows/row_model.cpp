@@ -263,8 +263,7 @@ void take_model(JobDraft& draft) {
   if (row.vocab == 0 && draft.source_has("BigScience")) row.vocab = 250880;
   if (draft.cell("model").empty()) return draft.refuse("model: blank");
   const auto found = find_model(draft.name.key);
-  const auto model =
-      found ? spec::read_model(found->text) : base::Result<spec::Model>(base::input_error(""));
+  const auto model = found ? spec::read_model(found->text) : Result<spec::Model>(input_error(""));
   if (!model || draft.source_has("BigScience")) complete_shape(draft, row);
   const bool has_sizes = row.layers > 0 && row.hidden > 0;
   if (model && !(has_sizes && is_another(row, *model))) {

@@ -23,8 +23,6 @@ using spec::kPp;
 using spec::kTp;
 using spec::kVpp;
 
-using base::Result;
-
 constexpr std::string_view kModules = "recompute_modules";
 
 /// Switches that another setting rules out: a recipe is written for more than one layout.
@@ -229,7 +227,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
   // What is kept in memory was the same, and is all that a row with an outcome is held to.
   if (contains(run.cell("notes"), "after_pp_fix=False") && run.cell("pp") != "1" &&
       run.cell("outcome").empty())
-    return base::input_error(
+    return input_error(
         "notes: after_pp_fix=False: the source mended pipelines later; its earlier pipeline runs "
         "do "
         "not describe its software");

@@ -25,6 +25,6 @@ struct RunJob {
 /// Turns a row into a job. What the row says comes first, then the model table, then the defaults
 /// of the recipe behind the row, then the rules of its source, then the program's own defaults. The
 /// error is the reason why the row cannot be predicted, in one sentence.
-base::Result<RunJob> make_job(const MeasuredRun& run);
+Result<RunJob> make_job(const MeasuredRun& run);
 
 }  // namespace ergometer::validation

@@ -1,5 +1,4 @@
 // What crosses PCIe to the network port, over time and by layout: figures 6 and 7.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
