@@ -206,11 +206,18 @@ class PythonReader {
     const auto chosen = choice(statements_.assigned(at));
     return chosen && chosen->second && !*chosen->second;
   }
+  /// Where `if CONDITION else ...` begins behind a place in the same statement; npos: nowhere.
+  size_t condition_behind(size_t end) const {
+    const size_t next = text_.find_first_not_of(" \t\r\n", end);
+    const bool there = next != text_.npos && text_.compare(next, 3, "if ") == 0 &&
+                       statements_.start(next) == statements_.start(end);
+    return there ? next : text_.npos;
+  }
   /// Whether what ends there is taken by the condition behind it: `Call(...) if args.lora else
   /// None`.
   std::optional<bool> taken_behind(size_t end) {
-    const size_t next = text_.find_first_not_of(" \t\n", end);
-    if (next == text_.npos || text_.compare(next, 3, "if ") != 0) return std::nullopt;
+    const size_t next = condition_behind(end);
+    if (next == text_.npos) return std::nullopt;
     return python_.condition(std::string_view(text_).substr(next + 2, 200), next);
   }
   /// What only one of several ways through the script does.
@@ -229,8 +236,8 @@ class PythonReader {
   std::optional<std::pair<int, std::optional<bool>>> choice(const std::string& name) {
     if (name.empty()) return std::nullopt;
     for (const size_t at : words_of(text_, name)) {
-      const size_t next = text_.find_first_not_of(" \t\n", at + name.size());
-      if (next == text_.npos || text_.compare(next, 3, "if ") != 0) continue;
+      const size_t next = condition_behind(at + name.size());
+      if (next == text_.npos) continue;
       const std::string_view rest = std::string_view(text_).substr(next + 2, 200);
       return std::pair(line_at(text_, at), python_.condition(rest, at));
     }
