@@ -319,6 +319,60 @@ TEST(PowerLoop, SlicesAndTicksDrawTheSame) {
     }
 }
 
+// 64 GPUs that differ, among them one with a lower cap, a lock, a brake, a slow and an idle one.
+TEST(GovernedStep, DecidesForAllAsForEachAlone) {
+  const Loop loop({{"gpus", "64"}, {"seed", "1"}, {"override", "node0.gpu0.power_cap=300W"}});
+  Fleet& fleet = loop.fleet;
+  fleet.limits[5].lock_hz = 1005e6;
+  fleet.limits[40].brake = true;
+  fleet.speed[9] = 0.5;
+  fleet.role[63] = -1;
+  const StepActivity& work = loop.activity.coarse;
+  const physics::GpuPower& kind = fleet.kinds.front().gpu;
+  const double reference_hz = 1500e6, slice_s = work.slice_s();
+  FleetHeat heat(fleet, loop.job.cluster);
+  heat.start_at(60);
+  const auto clock_hz = [&](size_t gpu, const physics::Load& load, physics::Response response) {
+    return fleet.speed[gpu] *
+           physics::decide_clock(kind, fleet.silicon[gpu], fleet.limits[gpu], 60, load, response, 0)
+               .clock_hz;
+  };
+  const auto role_of = [&](size_t gpu) -> const RoleActivity& {
+    return work.roles[static_cast<size_t>(fleet.role[gpu])];
+  };
+
+  std::vector<double> slices_s;
+  for (size_t i = 0; i < static_cast<size_t>(work.slices); ++i) {
+    double longest = 0;
+    for (size_t gpu = 0; gpu < 63; ++gpu) {
+      const double share = std::min(1.0, role_of(gpu).clocked_s[i] / slice_s);
+      if (share <= 0) continue;
+      const physics::Load load = physics::load_of(role_of(gpu).slices[i], slice_s);
+      longest = std::max(longest,
+                         slowdown(share, reference_hz, clock_hz(gpu, load, {share, reference_hz}),
+                                  kind.clocks.highest_hz));
+    }
+    slices_s.push_back(slice_s * (longest > 0 ? longest : 1));
+  }
+  FleetStep step;
+  GovernedStep(fleet, work).at_pace(reference_hz, heat.surroundings(), step);
+  ASSERT_EQ(step.slice_s, slices_s);
+
+  for (size_t gpu = 0; gpu < 64; ++gpu) {
+    double mean_w = 0, mean_hz = 0;
+    for (size_t i = 0; i < slices_s.size(); ++i) {
+      const bool idle = fleet.role[gpu] < 0;
+      const physics::Load load = idle ? physics::Load{.awake = false}
+                                      : physics::load_of(role_of(gpu).slices[i], slices_s[i]);
+      const double hz = idle ? kind.clocks.lowest_hz : clock_hz(gpu, load, {});
+      mean_hz += slices_s[i] / step.step_s * hz;
+      mean_w += slices_s[i] / step.step_s * kind.power_w(hz, 60, load, fleet.silicon[gpu]);
+    }
+    EXPECT_EQ(step.gpus[gpu].clock_hz, mean_hz) << gpu;
+    EXPECT_EQ(step.gpus[gpu].mean_w, mean_w) << gpu;
+  }
+}
+
 TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {
   const Loop loop(Values{});
   FleetHeat heat(loop.fleet, loop.job.cluster);
