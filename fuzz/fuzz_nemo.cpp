@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "check_settings.h"
-#include "file_input.h"
 #include "spec/settings/settings.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const FileInput input(data, size);
+  const std::string text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> ignored;
-  check_settings(ergometer::spec::read_nemo(input.path(), ignored));
+  check_settings(ergometer::spec::parse_nemo(text, "nemo.yaml", ignored));
   return 0;
 }

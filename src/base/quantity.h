@@ -52,7 +52,6 @@ using BytesPerSecond = Quantity<struct BytesPerSecondUnit>;
 /// A count of floating-point operations; a multiply-add is two.
 using Flops = Quantity<struct FlopsUnit>;
 using FlopsPerSecond = Quantity<struct FlopsPerSecondUnit>;
-using Hertz = Quantity<struct HertzUnit>;
 using Watts = Quantity<struct WattsUnit>;
 using Joules = Quantity<struct JoulesUnit>;
 

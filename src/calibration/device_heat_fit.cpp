@@ -1,5 +1,4 @@
 // How the GPU warms, from the whole record: the network is driven by the fitted power.
-#include <algorithm>
 #include <cmath>
 
 #include "calibration/device_fit.h"

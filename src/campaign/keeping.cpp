@@ -31,6 +31,11 @@ double read_or_write_s(const Training& training, const Ask& ask) {
 
 double factor_at(int step) { return base::power(2, static_cast<double>(step) / 3); }
 
+/// As many equal intervals as the run's work has room for, one at least.
+int64_t interval_count(double work_s, double interval_s) {
+  return std::max<int64_t>(1, std::llround(work_s / interval_s));
+}
+
 /// What the closed form expects of an interval.
 Times expected(const Kept& kept, double work_s, double interval_s, const Outages& outages) {
   const int64_t count = interval_count(work_s, interval_s);
@@ -130,10 +135,6 @@ Outages outages_of(const Training& training, const Ask& ask) {
   outages.kinds = ask.failures.kinds;
   for (FailureKind& kind : outages.kinds) kind.restart_s += read_or_write_s(training, ask);
   return outages;
-}
-
-int64_t interval_count(double work_s, double interval_s) {
-  return std::max<int64_t>(1, std::llround(work_s / interval_s));
 }
 
 Rhythm rhythm_of(const Kept& kept, double work_s, int64_t intervals) {

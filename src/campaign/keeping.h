@@ -11,9 +11,7 @@ Outages outages_of(const Training& training, const Ask& ask);
 /// `work_s`: of the whole run. An input error: given shorter than a hidden write takes.
 Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double work_s);
 
-/// As many equal intervals as the run's work has room for, one at least.
-int64_t interval_count(double work_s, double interval_s);
-/// The rhythm of `work_s` in that many.
+/// The rhythm of `work_s` in as many intervals.
 Rhythm rhythm_of(const Kept& kept, double work_s, int64_t intervals);
 
 }  // namespace ergometer::campaign

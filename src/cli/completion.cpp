@@ -81,8 +81,6 @@ std::string zsh_flag(const Flag& flag) {
   return lines;
 }
 
-}  // namespace
-
 std::string bash_completion() {
   std::string out =
       "# bash completion for ergometer: source it, or put it into\n"
@@ -157,6 +155,8 @@ std::string fish_completion() {
   }
   return out;
 }
+
+}  // namespace
 
 std::vector<Flag> completion_flags() { return {}; }
 

@@ -5,10 +5,6 @@
 namespace ergometer::cli {
 
 /// `ergometer completion bash|zsh|fish`: a script for the shell, made from the commands' flags.
-std::string bash_completion();
-std::string zsh_completion();
-std::string fish_completion();
-
 std::vector<Flag> completion_flags();
 Result<int> run_completion(const Arguments& arguments, const Console& console);
 

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 
-#include "base/check.h"
 #include "base/collection.h"
 #include "base/parallel.h"
 #include "base/text.h"

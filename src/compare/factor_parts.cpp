@@ -1,7 +1,6 @@
 // What of two clusters belongs to a factor: told apart, and put together anew.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 #include "base/collection.h"

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "base/collection.h"
 #include "base/json_writer.h"
 #include "spec/job/job_words.h"

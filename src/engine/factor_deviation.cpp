@@ -10,7 +10,10 @@
 #include "spec/cluster/cluster_factors.h"
 
 namespace ergometer::engine {
+namespace {
 
+/// d ln(step time) / d ln(factor) of a job, one an entry of `names`
+/// (spec/cluster/cluster_factors.h), by differences of 2 % with contention as it settled.
 Result<std::vector<double>> step_slopes(const spec::Job& job,
                                         const std::vector<std::string>& names) {
   constexpr double kStep = 0.02;
@@ -31,6 +34,8 @@ Result<std::vector<double>> step_slopes(const spec::Job& job,
   }
   return slopes;
 }
+
+}  // namespace
 
 Result<void> tell_deviation(spec::Job& job) {
   if (!job.cluster.measured) return {};

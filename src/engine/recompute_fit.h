@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "spec/job/job.h"
 
 namespace ergometer::engine {

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/collection.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "intake/megatron_arguments.h"
 #include "intake/megatron_names.h"
@@ -404,12 +403,6 @@ Result<spec::Settings> parse_megatron_arguments(const std::string& text, const s
   ERGOMETER_ASSIGN(Reading reading, parse_launch_script(text, file));
   for (const Leftover& leftover : reading.leftovers) ignored.push_back(leftover.name);
   return std::move(reading.settings);
-}
-
-Result<spec::Settings> read_megatron_arguments(const std::string& path,
-                                               std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, spec::kLargestWritten));
-  return parse_megatron_arguments(text, path, ignored);
 }
 
 }  // namespace ergometer::intake

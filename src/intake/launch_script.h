@@ -35,7 +35,5 @@ Result<std::vector<std::string>> shell_words_of(const std::string& text);
 /// The same from text for Megatron-LM's arguments; leftovers by name.
 Result<spec::Settings> parse_megatron_arguments(const std::string& text, const std::string& file,
                                                 std::vector<std::string>& ignored);
-Result<spec::Settings> read_megatron_arguments(const std::string& path,
-                                               std::vector<std::string>& ignored);
 
 }  // namespace ergometer::intake

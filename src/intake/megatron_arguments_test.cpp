@@ -40,7 +40,7 @@ TEST(MegatronArguments, GraphsByTheirImplementation) {
                         "--micro-batch-size 1 " +
                             words);
     std::vector<std::string> ignored;
-    const auto settings = read_megatron_arguments(file.path, ignored);
+    const auto settings = parse_megatron_arguments(file.text, file.path, ignored);
     const auto* value = settings ? settings->find("cuda_graphs") : nullptr;
     return value == nullptr ? "-" : value->text;
   };
@@ -53,7 +53,7 @@ TEST(MegatronArguments, GraphsByTheirImplementation) {
 TEST(MegatronArguments, ALaunchScript) {
   const TestFile file("launch.sh", kScript);
   std::vector<std::string> ignored;
-  auto settings = read_megatron_arguments(file.path, ignored);
+  auto settings = parse_megatron_arguments(file.text, file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(ignored, (Texts{"--lr", "--save"}));
   EXPECT_EQ(settings->find("gpus")->text, "16");
@@ -74,7 +74,7 @@ TEST(MegatronArguments, WhatIsNotGivenIsOff) {
                       "x --num-layers 2 --hidden-size 64 --num-attention-heads 4 --vocab-size 100 "
                       "--tensor-model-parallel-size 2\n");
   std::vector<std::string> ignored;
-  auto settings = read_megatron_arguments(file.path, ignored);
+  auto settings = parse_megatron_arguments(file.text, file.path, ignored);
   ASSERT_TRUE(settings);
   settings->set("cluster", "dgx-a100", Origin{"--cluster", ""});
   const auto job = resolve(*settings);
@@ -91,7 +91,7 @@ TEST(MegatronArguments, ModelArgsYaml) {
       "  --num-attention-heads: 8\n  --vocab-size: 1000\n  --swiglu: true\n  --fp16: false\n"
       "  --bf16: true\n  --pipeline-model-parallel-size: 4\n");
   std::vector<std::string> ignored;
-  auto settings = read_megatron_arguments(file.path, ignored);
+  auto settings = parse_megatron_arguments(file.text, file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->find("pipeline_model_parallel_size")->text, "4");
   EXPECT_EQ(settings->find("fp16"), nullptr);
@@ -103,7 +103,7 @@ TEST(MegatronArguments, ListsAndOtherPeoplesFlags) {
                       "docker run --gpus all image x --recompute-granularity selective \\\n"
                       "  --recompute-modules core_attn layernorm --cp-comm-type p2p\n");
   std::vector<std::string> ignored;
-  const auto settings = read_megatron_arguments(file.path, ignored);
+  const auto settings = parse_megatron_arguments(file.text, file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->find("recompute_modules")->text, "core_attn,layernorm");
   EXPECT_EQ(settings->find("gpus"), nullptr);
@@ -112,7 +112,7 @@ TEST(MegatronArguments, ListsAndOtherPeoplesFlags) {
 TEST(MegatronArguments, NothingIsRecomputedWithoutAGranularity) {
   const TestFile file("idle.sh", "x --recompute-method uniform --recompute-num-layers 1 --bf16\n");
   std::vector<std::string> ignored;
-  const auto settings = read_megatron_arguments(file.path, ignored);
+  const auto settings = parse_megatron_arguments(file.text, file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->find("recompute_method"), nullptr);
   EXPECT_EQ(settings->find("recompute_num_layers"), nullptr);
@@ -163,9 +163,9 @@ TEST(MegatronArguments, FsdpUnderItsThreeNames) {
       "full.sh",
       "x --use-megatron-fsdp --use-distributed-optimizer --data-parallel-sharding-strategy "
       "optim_grads_params\n");
-  EXPECT_EQ(read_megatron_arguments(full.path, ignored)->find("zero")->text, "3");
+  EXPECT_EQ(parse_megatron_arguments(full.text, full.path, ignored)->find("zero")->text, "3");
   const TestFile torch("torch.sh", "x --use-torch-fsdp2 --use-distributed-optimizer\n");
-  EXPECT_EQ(read_megatron_arguments(torch.path, ignored)->find("zero")->text, "3");
+  EXPECT_EQ(parse_megatron_arguments(torch.text, torch.path, ignored)->find("zero")->text, "3");
   // The order makes no difference, and without a strategy nothing is sharded.
   const auto zero = [](const std::string& words) {
     Texts none;
@@ -180,7 +180,7 @@ TEST(MegatronArguments, FsdpUnderItsThreeNames) {
             "x.sh:1: --data-parallel-sharding-strategy: found \"all\"; allowed: no_shard, optim, "
             "optim_grads, optim_grads_params");
   const TestFile less("less.sh", "x --use-megatron-fsdp --data-parallel-sharding-strategy optim\n");
-  const auto settings = read_megatron_arguments(less.path, ignored);
+  const auto settings = parse_megatron_arguments(less.text, less.path, ignored);
   EXPECT_EQ(settings->find("zero")->text, "1");
   EXPECT_EQ(settings->find("fsdp")->text, "false");
 }
@@ -189,14 +189,14 @@ TEST(MegatronArguments, Messages) {
   std::vector<std::string> ignored;
   const TestFile bad("bad.sh", "x --bf16 \\\n --num-layers many --hidden-size 8\n");
   EXPECT_EQ(
-      read_megatron_arguments(bad.path, ignored).error().message,
+      parse_megatron_arguments(bad.text, bad.path, ignored).error().message,
       bad.path + ":2: --num-layers: found \"many\"; allowed: a whole number from 0 to 1000000000");
   const TestFile partial("partial.sh", "x --num-layers 2 --hidden-size 8 --vocab-size 9\n");
   EXPECT_EQ(
-      read_megatron_arguments(partial.path, ignored).error().message,
+      parse_megatron_arguments(partial.text, partial.path, ignored).error().message,
       partial.path + ": --num-attention-heads is missing, but other sizes of the model are given");
   const TestFile plain("plain.txt", "hello world\n");
-  EXPECT_EQ(read_megatron_arguments(plain.path, ignored).error().message,
+  EXPECT_EQ(parse_megatron_arguments(plain.text, plain.path, ignored).error().message,
             plain.path + ": holds no arguments; expected a launch script or --name value pairs");
 }
 

@@ -153,6 +153,13 @@ std::string_view framework_folder(Framework framework) {
   return "";
 }
 
+/// Words, each in quotes where a shell needs them.
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
+  return text;
+}
+
 std::string settings_text(const Plan& plan) {
   const Site& site = plan.options.site;
   std::string text =
@@ -274,12 +281,6 @@ std::string filled(std::string_view text,
     }
   }
   return result;
-}
-
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
-  return text;
 }
 
 int64_t gpus_per_node(const spec::Job& job) {

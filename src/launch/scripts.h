@@ -57,8 +57,6 @@ TextFile run_all_file(const Plan& plan);
 /// `text` with every "@NAME@" replaced; not within what it is replaced by.
 std::string filled(std::string_view text,
                    const std::vector<std::pair<std::string_view, std::string>>& values);
-/// Words, each in quotes where a shell needs them.
-std::string shell_words(const std::vector<std::string>& words);
 /// Ranks that a node has at most.
 int64_t gpus_per_node(const spec::Job& job);
 

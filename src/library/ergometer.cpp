@@ -4,7 +4,6 @@
 #include <array>
 #include <new>
 
-#include "base/check.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/version.h"

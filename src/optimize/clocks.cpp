@@ -49,6 +49,17 @@ std::string range_text(const std::vector<double>& clocks_hz) {
                        : fmt::format("{:.0f} to {:.0f} MHz", *low / kMegahertz, *high / kMegahertz);
 }
 
+/// The job with the clock of every GPU locked, by stage.
+spec::Job with_locks(spec::Job job, const std::vector<double>& lock_hz) {
+  const auto stages = static_cast<int64_t>(lock_hz.size());
+  for (int64_t rank = 0; rank < job.gpus; ++rank) {
+    const int64_t stage = rank * stages / job.gpus;
+    set_override(job, job.parallelism.gpu_of(rank), spec::OverrideKind::kLockClock,
+                 lock_hz[static_cast<size_t>(stage)]);
+  }
+  return job;
+}
+
 }  // namespace
 
 std::vector<ClockPoint> clock_points(const PipelineTables& tables, const PipelineFrontier& frontier,
@@ -70,16 +81,6 @@ std::vector<ClockPoint> clock_points(const PipelineTables& tables, const Pipelin
     points.push_back(clock_point(tables, frontier, *nearest, gpu->clocks));
   }
   return points;
-}
-
-spec::Job with_locks(spec::Job job, const std::vector<double>& lock_hz) {
-  const auto stages = static_cast<int64_t>(lock_hz.size());
-  for (int64_t rank = 0; rank < job.gpus; ++rank) {
-    const int64_t stage = rank * stages / job.gpus;
-    set_override(job, job.parallelism.gpu_of(rank), spec::OverrideKind::kLockClock,
-                 lock_hz[static_cast<size_t>(stage)]);
-  }
-  return job;
 }
 
 std::vector<Candidate> propose_clocks(const Played& played, const std::vector<ClockPoint>& points) {

@@ -20,9 +20,6 @@ struct ClockPoint {
 std::vector<ClockPoint> clock_points(const PipelineTables& tables, const PipelineFrontier& frontier,
                                      const spec::Job& job, size_t most);
 
-/// The job with the clock of every GPU locked, by stage.
-spec::Job with_locks(spec::Job job, const std::vector<double>& lock_hz);
-
 /// Locks by stage as the points of the frontier have them, and one lock for all GPUs.
 std::vector<Candidate> propose_clocks(const Played& played, const std::vector<ClockPoint>& points);
 

@@ -34,6 +34,22 @@ size_t find_marker(std::string_view page) {
   return page.npos;
 }
 
+/// Text as HTML's, between elements or in an attribute.
+std::string html_escape(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&': escaped += "&amp;"; break;
+      case '<': escaped += "&lt;"; break;
+      case '>': escaped += "&gt;"; break;
+      case '"': escaped += "&quot;"; break;
+      case '\'': escaped += "&#39;"; break;
+      default: escaped += c;
+    }
+  }
+  return escaped;
+}
+
 }  // namespace
 
 std::string_view page_template() {
@@ -53,21 +69,6 @@ std::string base64(std::string_view bytes) {
     for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[bits >> (18 - 6 * k) & 63u] : '=';
   }
   return text;
-}
-
-std::string html_escape(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    switch (c) {
-      case '&': escaped += "&amp;"; break;
-      case '<': escaped += "&lt;"; break;
-      case '>': escaped += "&gt;"; break;
-      case '"': escaped += "&quot;"; break;
-      case '\'': escaped += "&#39;"; break;
-      default: escaped += c;
-    }
-  }
-  return escaped;
 }
 
 std::string fill_page(std::string_view page, std::string_view title, std::string_view json) {

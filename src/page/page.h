@@ -15,7 +15,5 @@ std::string fill_page(std::string_view page, std::string_view title, std::string
 
 /// As RFC 4648 section 4 says, padded.
 std::string base64(std::string_view bytes);
-/// Text as HTML's, between elements or in an attribute.
-std::string html_escape(std::string_view text);
 
 }  // namespace ergometer::page

@@ -1,10 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "page/columns.h"
 #include "page/run_part.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "plan/check.h"
 #include "plan/data_parallel.h"
 #include "plan/plan.h"
+#include "plan/test_check.h"
 #include "plan/test_job.h"
 
 namespace ergometer::plan {

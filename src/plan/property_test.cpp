@@ -8,10 +8,10 @@
 #include <string>
 #include <tuple>
 
-#include "plan/check.h"
 #include "plan/folded.h"
 #include "plan/plan.h"
 #include "plan/schedule.h"
+#include "plan/test_check.h"
 #include "plan/test_job.h"
 
 namespace ergometer::plan {

@@ -26,12 +26,4 @@ int64_t group_size(const spec::Job& job, int64_t micro_batches);
 /// Whether the job only runs forward: inference.
 bool forward_only(const spec::Job& job);
 
-/// The most (micro batch, chunk) activations alive at once under that order, from forward to the
-/// (weight) backward that frees them, and the largest number per chunk at that moment.
-struct InFlight {
-  int64_t total = 0;
-  std::vector<int64_t> per_chunk;
-};
-InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks);
-
 }  // namespace ergometer::plan

@@ -28,6 +28,35 @@ std::string text(const std::vector<ScheduleSlot>& slots, bool chunks = false) {
   return out;
 }
 
+/// The most (micro batch, chunk) activations alive at once under that order, from forward to the
+/// (weight) backward that frees them, and the largest number per chunk at that moment.
+struct InFlight {
+  int64_t total = 0;
+  std::vector<int64_t> per_chunk;
+};
+
+InFlight in_flight(const std::vector<ScheduleSlot>& slots, int64_t chunks) {
+  const bool no_backward = std::ranges::all_of(
+      slots, [](const ScheduleSlot& s) { return s.kind == SlotKind::kForward; });
+  std::vector<int64_t> alive(static_cast<size_t>(chunks), 0);
+  InFlight most{0, alive};
+  int64_t total = 0;
+  for (const ScheduleSlot& slot : slots) {
+    int64_t& of_chunk = alive[static_cast<size_t>(slot.chunk)];
+    if (slot.kind == SlotKind::kForward) {
+      ++of_chunk;
+      if (++total > most.total) most = {total, alive};
+    }
+    const bool frees =
+        no_backward || slot.kind == SlotKind::kBackward || slot.kind == SlotKind::kBackwardWeight;
+    if (frees) {
+      --of_chunk;
+      --total;
+    }
+  }
+  return most;
+}
+
 TEST(Schedule, OneFOneBWithThreeStagesAndFourMicroBatches) {
   const spec::Job job = make_job({.pp = 3, .micro_batches = 4});
   EXPECT_EQ(text(schedule(job, 0)), "F0 F1 F2 B0 F3 B1 B2 B3");

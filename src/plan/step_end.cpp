@@ -91,15 +91,9 @@ bool embedding_on_both_ends(const spec::Job& job) {
          job.training.mode == spec::Mode::kPretrain;
 }
 
-}  // namespace
-
-void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
-                      OperatorTable& operators, ProgramWriter& writer) {
-  if (!workload::keeps_gradient_buffers(job.training)) return;
-  const auto zero = workload::zero_gradients(job, stage_parameters(workload, stage));
-  writer.op(Stream::kCompute, operators.add(zero));
-}
-
+/// Elements per rank whose gradients every tensor-parallel rank computes on its own part of the
+/// sequence and which are summed over tensor parallelism once a step: norms, routers, MLA's
+/// undivided projections and the biases behind row-parallel products.
 double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload,
                                   const Stage& stage) {
   const spec::Model& model = job.model;
@@ -112,6 +106,15 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
     }
   }
   return elements;
+}
+
+}  // namespace
+
+void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
+                      OperatorTable& operators, ProgramWriter& writer) {
+  if (!workload::keeps_gradient_buffers(job.training)) return;
+  const auto zero = workload::zero_gradients(job, stage_parameters(workload, stage));
+  writer.op(Stream::kCompute, operators.add(zero));
 }
 
 void write_allocator_wait(double seconds, OperatorTable& operators, ProgramWriter& writer) {

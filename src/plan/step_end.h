@@ -11,12 +11,6 @@ namespace ergometer::plan {
 void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
                       OperatorTable& operators, ProgramWriter& writer);
 
-/// Elements per rank whose gradients every tensor-parallel rank computes on its own part of the
-/// sequence and which are summed over tensor parallelism once a step: norms, routers, MLA's
-/// undivided projections and the biases behind row-parallel products.
-double sequence_parallel_elements(const spec::Job& job, const workload::Workload& workload,
-                                  const Stage& stage);
-
 /// What the stage waits for its allocator (allocator.h), all at once, behind the last backward.
 /// Apart from the rest of the step's end, for it depends on what a micro batch holds.
 void write_allocator_wait(double seconds, OperatorTable& operators, ProgramWriter& writer);

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "plan/check.h"
 #include "plan/memory.h"
+#include "plan/test_check.h"
 #include "plan/test_job.h"
 
 namespace ergometer::plan {

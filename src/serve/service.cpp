@@ -53,6 +53,15 @@ std::string job_asked(std::string_view query) {
   return {};
 }
 
+/// Whether two texts are the same, in a time that tells nothing of where they differ.
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned different = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned char>(a[i]) ^
+                 static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
+  return different == 0;
+}
+
 }  // namespace
 
 /// A job whose Run is open.
@@ -141,14 +150,6 @@ HttpAnswer page_answer() {
 }
 
 }  // namespace
-
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned different = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i)
-    different |= static_cast<unsigned char>(a[i]) ^
-                 static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
-  return different == 0;
-}
 
 struct Service::State : HttpHandler {
   ServeOptions options;

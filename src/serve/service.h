@@ -51,7 +51,4 @@ class Service {
   std::unique_ptr<State> state_;
 };
 
-/// Whether two texts are the same, in a time that tells nothing of where they differ.
-bool same_secret(std::string_view a, std::string_view b);
-
 }  // namespace ergometer::serve

@@ -43,8 +43,7 @@ void derive_batch(JobDraft& draft) {
   draft.say("global_batch_size", fmt::format("{}", passes * micro * replicas), "grad_accum");
 }
 
-}  // namespace
-
+/// The error says why there is nothing to type.
 Result<std::string> typed_command(const MeasuredRun& row) {
   JobDraft draft(row);
   for (const auto step : {take_model, take_sizes, take_words, take_notes, take_software}) {
@@ -71,6 +70,8 @@ Result<std::string> typed_command(const MeasuredRun& row) {
   }
   return text;
 }
+
+}  // namespace
 
 std::string commands_text(const std::vector<MeasuredRun>& rows) {
   std::string text;

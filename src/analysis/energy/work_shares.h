@@ -22,8 +22,6 @@ struct WorkShare {
 /// side by side on two streams share time equally.
 class WorkShares {
  public:
-  static constexpr size_t kIdlePhase = kPhases;
-
   WorkShares(const run::RankTrace& trace, const std::vector<PhaseOfEvent>& phases);
 
   const Timeline& timeline() const { return timeline_; }

@@ -11,7 +11,7 @@ namespace {
 
 /// What a group was seen to do.
 struct GroupFacts {
-  bool messages = false, all_to_all = false, stated_kind = false;
+  bool messages = false, all_to_all = false;
   int64_t size = -1;
   std::set<int64_t> members;
 };

@@ -45,6 +45,12 @@ double robust_deviation(std::vector<double> values) {
 
 // --- steps
 
+/// A step of the job: from the first rank's start to the next step's, or to its last end.
+struct StepTime {
+  int64_t number = 0;
+  double seconds = 0;
+};
+
 std::vector<double> seconds_of(const std::vector<StepTime>& steps) {
   std::vector<double> seconds;
   for (const StepTime& step : steps) seconds.push_back(step.seconds);
@@ -112,6 +118,21 @@ void add_spikes(const std::vector<StepTime>& steps, int64_t rank, Anomalies& fou
                           .every_steps = period_of(spikes),
                           .extra_s = extra / static_cast<double>(spikes.size()),
                           .cost_per_step_s = extra / static_cast<double>(steps.size())});
+}
+
+/// Of one trace, by its marks.
+std::vector<StepTime> step_seconds(const run::RankTrace& trace) {
+  std::vector<StepTime> steps;
+  for (size_t i = 0; i < trace.steps.size(); ++i) {
+    const run::StepMark& step = trace.steps[i];
+    const bool followed = i + 1 < trace.steps.size() &&
+                          trace.steps[i + 1].number == step.number + 1 &&
+                          trace.steps[i + 1].start_ns > step.start_ns;
+    const int64_t end = followed ? trace.steps[i + 1].start_ns : step.end_ns;
+    if (end > step.start_ns)
+      steps.push_back({step.number, static_cast<double>(end - step.start_ns) * 1e-9});
+  }
+  return steps;
 }
 
 void look_at_steps(const std::vector<run::RankTrace>& ranks, Anomalies& found) {
@@ -349,20 +370,6 @@ void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& 
 }
 
 }  // namespace
-
-std::vector<StepTime> step_seconds(const run::RankTrace& trace) {
-  std::vector<StepTime> steps;
-  for (size_t i = 0; i < trace.steps.size(); ++i) {
-    const run::StepMark& step = trace.steps[i];
-    const bool followed = i + 1 < trace.steps.size() &&
-                          trace.steps[i + 1].number == step.number + 1 &&
-                          trace.steps[i + 1].start_ns > step.start_ns;
-    const int64_t end = followed ? trace.steps[i + 1].start_ns : step.end_ns;
-    if (end > step.start_ns)
-      steps.push_back({step.number, static_cast<double>(end - step.start_ns) * 1e-9});
-  }
-  return steps;
-}
 
 Anomalies find_anomalies(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log) {
   Anomalies found;

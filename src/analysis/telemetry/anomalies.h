@@ -12,14 +12,6 @@ namespace ergometer::analysis {
 // What changes while a job runs. Levels are found as analysis/math/level_changes.h says; a change
 // counts when it is also worth acting on: 2 % of a step's time or of a clock, 5 % of power, 3 C.
 
-/// A step of the job: from the first rank's start to the next step's, or to its last end.
-struct StepTime {
-  int64_t number = 0;
-  double seconds = 0;
-};
-/// Of one trace, by its marks.
-std::vector<StepTime> step_seconds(const run::RankTrace& trace);
-
 /// A level that changes: of a job's steps (`rank` -1), a rank's, or of a GPU's reading.
 struct LevelShift {
   std::string what;  ///< "step_time_s", or a metric's name: "sm_clock", "gpu_temperature", ...

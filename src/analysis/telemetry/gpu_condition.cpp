@@ -32,6 +32,18 @@ void add_throttling(const run::Device& gpu, int64_t from_ns, int64_t to_ns,
   condition.reason = throttling->main();
 }
 
+/// Mean of a series from one time to another, each reading standing until the next one; nothing
+/// where no reading stands.
+std::optional<double> mean_between(const run::Series& series, int64_t from_ns, int64_t to_ns) {
+  double sum = 0, time = 0;
+  hold_between(series, from_ns, to_ns, [&](double value, double dt) {
+    sum += value * dt;
+    time += dt;
+  });
+  if (!(time > 0)) return std::nullopt;
+  return sum / time;
+}
+
 std::optional<double> mean_of(const run::Device& gpu, Metric metric, int64_t from, int64_t to) {
   const run::Series* series = gpu.find(metric);
   return series == nullptr ? std::nullopt : mean_between(*series, from, to);
@@ -48,16 +60,6 @@ std::optional<double> median_of_others(const run::DeviceLog& log, const run::Dev
 }
 
 }  // namespace
-
-std::optional<double> mean_between(const run::Series& series, int64_t from_ns, int64_t to_ns) {
-  double sum = 0, time = 0;
-  hold_between(series, from_ns, to_ns, [&](double value, double dt) {
-    sum += value * dt;
-    time += dt;
-  });
-  if (!(time > 0)) return std::nullopt;
-  return sum / time;
-}
 
 const run::Device* gpu_of_rank(const run::DeviceLog& log, int64_t rank) {
   for (const run::Device& device : log.devices)

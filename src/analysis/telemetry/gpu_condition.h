@@ -7,10 +7,6 @@
 
 namespace ergometer::analysis {
 
-/// Mean of a series from one time to another, each reading standing until the next one; nothing
-/// where no reading stands.
-std::optional<double> mean_between(const run::Series& series, int64_t from_ns, int64_t to_ns);
-
 /// What telemetry says of a rank's GPU beside the median of all other GPUs, means over a time.
 struct GpuCondition {
   std::optional<double> sm_clock_mhz, others_clock_mhz;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/gpu_names.h"

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/check.h"
 #include "engine/outcome/evidence_tables.h"
 #include "spec/catalog/read.h"
 #include "spec/job/node_groups.h"

@@ -26,6 +26,17 @@ constexpr int kMostSlices = 8;  ///< of a step: enough for where the power cap b
 constexpr double kInletDeviationK = 2;
 constexpr double kLargestDraw = 2.5;  ///< standard deviations
 
+/// How far a number may be off, relative, by how well it is known (one standard deviation).
+double relative_deviation(base::Grade grade) {
+  switch (grade) {
+    case base::Grade::kDatasheet: return 0.02;
+    case base::Grade::kMeasured: return 0.05;
+    case base::Grade::kFitted: return 0.07;
+    case base::Grade::kAssumed: return 0.20;
+  }
+  return 0.20;
+}
+
 /// One set of factors, drawn when asked for by name.
 class Draw {
  public:
@@ -234,16 +245,6 @@ class Drawn {
 };
 
 }  // namespace
-
-double relative_deviation(base::Grade grade) {
-  switch (grade) {
-    case base::Grade::kDatasheet: return 0.02;
-    case base::Grade::kMeasured: return 0.05;
-    case base::Grade::kFitted: return 0.07;
-    case base::Grade::kAssumed: return 0.20;
-  }
-  return 0.20;
-}
 
 PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
                                const StepActivity& activity, double reference_hz,

@@ -34,9 +34,6 @@ struct PowerIntervals {
   Percentiles clock_hz;                        ///< mean over GPUs and time
 };
 
-/// How far a number may be off, relative, by how well it is known (one standard deviation).
-double relative_deviation(base::Grade grade);
-
 /// Draws every parameter of power, cooling and the node from a normal distribution around its
 /// value, as wide as its grade says, one factor each on all work and on all that nodes draw beside
 /// GPUs (`Uncertainty`), and the step's length as wide as its own interval; settles clocks and heat

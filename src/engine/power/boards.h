@@ -86,7 +86,6 @@ class Boards {
   void decide_piece(GpuRange gpus, const Seen& seen, double reference_hz, Tick& tick);
   void decide_others(GpuRange gpus, const double* decided_hz, const Seen& seen, double reference_hz,
                      Tick& tick);
-  void draw_piece(GpuRange gpus, Tick& tick);
   void draw_alone(size_t gpu, Tick& tick);
   void smooth(GpuRange gpus, Tick& tick);
   void limit(GpuRange gpus, const FleetHeat& heat, const Done& done, Tick& tick);

@@ -196,33 +196,6 @@ bool mark_period(const plan::Role& source, size_t index, CompiledRole& compiled)
   return marked;
 }
 
-}  // namespace
-
-PricedOperators::PricedOperators(const EngineInput& input, size_t role)
-    : program_(input.plan.roles[role].program),
-      loads_(rank_loads(input)),
-      operators_(priced_operators(input, input.costs, role, loads_)),
-      groups_(input.job, static_cast<int64_t>(role)) {
-  if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
-  if (!groups_.mixed()) return;
-  for (const cost::Prices& prices : input.costs.groups)
-    by_group_.push_back(priced_operators(input, prices, role, loads_));
-}
-
-void SureClocks::compared(double crossing, ClockRange clocks) {
-  constexpr double kRounding = 1e-9;
-  if (!(crossing > 0)) return;
-  const double below = crossing * (1 - kRounding), above = crossing * (1 + kRounding);
-  if (crossing >= clocks.high) {
-    high_to_ = std::min(high_to_, below);
-  } else if (crossing <= clocks.low) {
-    low_from_ = std::max(low_from_, above);
-  } else {
-    low_to_ = std::min(low_to_, below);
-    high_from_ = std::max(high_from_, above);
-  }
-}
-
 CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks) {
   const plan::Role& source = input.plan.roles[role];
   CompiledRole compiled;
@@ -255,6 +228,33 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
   }
   compiled.event_buffers = events.count();
   return compiled;
+}
+
+}  // namespace
+
+PricedOperators::PricedOperators(const EngineInput& input, size_t role)
+    : program_(input.plan.roles[role].program),
+      loads_(rank_loads(input)),
+      operators_(priced_operators(input, input.costs, role, loads_)),
+      groups_(input.job, static_cast<int64_t>(role)) {
+  if (!input.stretch.empty() && !input.stretch[role].empty()) stretch_ = &input.stretch[role];
+  if (!groups_.mixed()) return;
+  for (const cost::Prices& prices : input.costs.groups)
+    by_group_.push_back(priced_operators(input, prices, role, loads_));
+}
+
+void SureClocks::compared(double crossing, ClockRange clocks) {
+  constexpr double kRounding = 1e-9;
+  if (!(crossing > 0)) return;
+  const double below = crossing * (1 - kRounding), above = crossing * (1 + kRounding);
+  if (crossing >= clocks.high) {
+    high_to_ = std::min(high_to_, below);
+  } else if (crossing <= clocks.low) {
+    low_from_ = std::max(low_from_, above);
+  } else {
+    low_to_ = std::min(low_to_, below);
+    high_from_ = std::max(high_from_, above);
+  }
 }
 
 const CompiledRole& CompiledRoles::of(const EngineInput& input, size_t role, ClockRange clocks) {

@@ -109,8 +109,6 @@ struct CompiledRole {
   ClockedTime optimizer;
 };
 
-CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange clocks);
-
 /// The roles of a plan, compiled when they are first played, and again only for clocks at which
 /// they come to something else.
 class CompiledRoles {

@@ -90,11 +90,12 @@ std::vector<run::RankTrace> finish(NsysExport& from, int64_t epoch) {
   return traces;
 }
 
-}  // namespace
-
+/// Whether a database has a table that Nsight Systems exports.
 bool is_nsys(run::Database& db) {
   return std::ranges::any_of(kTables, [&](const char* table) { return db.has_table(table); });
 }
+
+}  // namespace
 
 Result<std::vector<run::RankTrace>> read_nsys(run::Database& db, const std::string& file) {
   const bool known = is_nsys(db);

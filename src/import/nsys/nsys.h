@@ -10,9 +10,6 @@
 
 namespace ergometer::importer {
 
-/// Whether a database has a table that Nsight Systems exports.
-bool is_nsys(run::Database& db);
-
 /// Reads an export of Nsight Systems (`nsys export --type sqlite`), of any schema: a trace for
 /// every GPU of every process in it. `file` is what messages call it.
 ///

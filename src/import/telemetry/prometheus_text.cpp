@@ -1,5 +1,4 @@
 
-#include <cmath>
 
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"

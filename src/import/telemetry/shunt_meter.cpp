@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"

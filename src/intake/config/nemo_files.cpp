@@ -272,23 +272,6 @@ class RecipeFileReader {
   Places at_;
 };
 
-}  // namespace
-
-std::string defaults_note(const std::set<std::string>& taken) {
-  return fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets one)",
-                     fmt::join(taken, ", "));
-}
-
-Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
-                             const ScriptContext& context, const spec::FlatYaml& overrides) {
-  std::set<std::string> taken;
-  ERGOMETER_ASSIGN(const spec::FlatYaml values,
-                   spec::flatten_yaml(text, file, {context.environment, overrides, &taken}));
-  ERGOMETER_ASSIGN(Reading reading, read_nemo_1(values, file));
-  if (!taken.empty()) reading.notes.push_back(defaults_note(taken));
-  return reading;
-}
-
 Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file) {
   Reading reading;
   std::vector<std::string> ignored;
@@ -310,6 +293,23 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
   if (!model_open.empty()) left.open["model"] = model_open;
   left.notes.insert(left.notes.end(), reading.notes.begin(), reading.notes.end());
   return left;
+}
+
+}  // namespace
+
+std::string defaults_note(const std::set<std::string>& taken) {
+  return fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets one)",
+                     fmt::join(taken, ", "));
+}
+
+Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
+                             const ScriptContext& context, const spec::FlatYaml& overrides) {
+  std::set<std::string> taken;
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {context.environment, overrides, &taken}));
+  ERGOMETER_ASSIGN(Reading reading, read_nemo_1(values, file));
+  if (!taken.empty()) reading.notes.push_back(defaults_note(taken));
+  return reading;
 }
 
 Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,

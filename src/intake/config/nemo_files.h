@@ -12,7 +12,6 @@ namespace ergometer::intake {
 Result<Reading> parse_nemo_1(const std::string& text, const std::string& file,
                              const ScriptContext& context = {},
                              const spec::FlatYaml& overrides = {});
-Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& file);
 /// A recipe of NeMo 2 in YAML (trainer.strategy, model.config, data).
 Result<Reading> parse_nemo_2(const std::string& text, const std::string& file,
                              const ScriptContext& context = {});

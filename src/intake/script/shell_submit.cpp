@@ -1,5 +1,3 @@
-#include "base/collection.h"
-#include "base/text.h"
 #include "intake/programs/launcher_options.h"
 #include "intake/script/inner_shell.h"
 

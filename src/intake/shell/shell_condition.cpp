@@ -2,7 +2,6 @@
 
 #include <regex.h>
 
-#include <algorithm>
 #include <array>
 #include <filesystem>
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/collection.h"
@@ -102,7 +101,6 @@ JobView view_job(const std::string& job_json) {
   view.gpus = integer(cluster, "gpus");
   view.nodes = integer(cluster, "nodes");
   view.gpus_per_node = integer(cluster, "gpus_per_node");
-  view.nics_per_node = integer(cluster, "nics_per_node");
   view.tp = integer(layout, "tp");
   view.cp = integer(layout, "cp");
   view.pp = integer(layout, "pp");
@@ -137,7 +135,6 @@ JobView view_job(const std::string& job_json) {
   if (const Json& frozen = member(training, "freeze"); frozen.is_array())
     for (const Json& part : frozen)
       if (part.is_string()) view.frozen.push_back(part.get<std::string>());
-  view.flops_full = text(training, "flops") == "full";
   view.cooling = text(member(job, "conditions"), "cooling");
   view.conditions = conditions_of(member(job, "conditions"));
   return view;

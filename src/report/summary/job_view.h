@@ -15,9 +15,9 @@ struct JobView {
   std::string quantize, optimizer_moments;  ///< empty: in 16 bit, in FP32
   double parameters = 0, active_parameters = 0;
   double images_left_out = 0;  ///< share of those that samples have
-  int64_t gpus = 0, nodes = 0, gpus_per_node = 0, nics_per_node = 0;
+  int64_t gpus = 0, nodes = 0, gpus_per_node = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, zero = 0;
-  bool sequence_parallel = false, fsdp = false, flops_full = false;
+  bool sequence_parallel = false, fsdp = false;
   bool least_batch = false, masterless = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
           images = 0, tiles_per_image = 0, tokens_per_image = 0, generate_tokens = 0;

@@ -1,7 +1,6 @@
 #include "search/estimate/power_estimate.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/outcome/powered.h"
 #include "engine/power/fleet_heat.h"

@@ -48,6 +48,18 @@ bool interleaves_without_list(int64_t layers, int64_t pp) {
   return false;
 }
 
+/// Layers of the first (0: as the others) and the last stage. Nothing: it cannot be.
+std::optional<std::pair<int64_t, int64_t>> short_ends(int64_t layers, int64_t pp, int64_t vpp,
+                                                      bool both) {
+  if (pp < (both ? 3 : 2)) return {};
+  const int64_t stage = longer_stage(layers, pp, vpp), ends = both ? 2 : 1;
+  const int64_t rest = layers - stage * (pp - ends);
+  if (rest < ends * vpp || rest % vpp != 0) return {};
+  if (!both) return rest < stage ? std::optional(std::pair{int64_t{0}, rest}) : std::nullopt;
+  const int64_t last = rest / vpp / 2 * vpp;
+  return std::pair{rest - last, last};
+}
+
 /// Of Megatron-LM, those that are numbers of whole layers.
 std::vector<Split> megatron_splits(const spec::Job& job, int64_t pp, int64_t vpp) {
   const int64_t layers = job.model.pipeline_layers(), chunks = pp * vpp;
@@ -77,17 +89,6 @@ std::string_view to_word(Split split) {
     case Split::kOwn: return "the framework's list";
   }
   return "";
-}
-
-std::optional<std::pair<int64_t, int64_t>> short_ends(int64_t layers, int64_t pp, int64_t vpp,
-                                                      bool both) {
-  if (pp < (both ? 3 : 2)) return {};
-  const int64_t stage = longer_stage(layers, pp, vpp), ends = both ? 2 : 1;
-  const int64_t rest = layers - stage * (pp - ends);
-  if (rest < ends * vpp || rest % vpp != 0) return {};
-  if (!both) return rest < stage ? std::optional(std::pair{int64_t{0}, rest}) : std::nullopt;
-  const int64_t last = rest / vpp / 2 * vpp;
-  return std::pair{rest - last, last};
 }
 
 std::vector<Split> splits_of(const spec::Job& job, int64_t pp, int64_t vpp) {

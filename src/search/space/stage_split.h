@@ -22,10 +22,6 @@ namespace ergometer::search {
 /// Other frameworks: evenly, else as they do by themselves; nanotron always so.
 std::vector<Split> splits_of(const spec::Job& job, int64_t pp, int64_t vpp);
 
-/// Layers of the first (0: as the others) and the last stage. Nothing: it cannot be.
-std::optional<std::pair<int64_t, int64_t>> short_ends(int64_t layers, int64_t pp, int64_t vpp,
-                                                      bool both);
-
 /// "even", "embedding and loss as layers", ...
 std::string_view to_word(Split split);
 

@@ -1,10 +1,8 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/collection.h"
-#include "base/file.h"
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
@@ -109,11 +107,6 @@ Settings read_settings(YamlMap& map, const std::string& file,
   JobFileReader reader(file, skip);
   reader.read(map, "");
   return std::move(reader.settings);
-}
-
-Result<Settings> read_job_file(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
-  return parse_job_file(text, path);
 }
 
 Result<Settings> parse_job_file(const std::string& text, const std::string& file) {

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/collection.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
 #include "spec/model/tokenizers.h"
@@ -356,11 +355,6 @@ Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& f
   const std::vector<std::string> unused = reader.unused();
   ignored.insert(ignored.end(), unused.begin(), unused.end());
   return settings;
-}
-
-Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestWritten));
-  return parse_nemo(text, path, ignored);
 }
 
 Result<Settings> parse_nemo(const std::string& text, const std::string& file,

@@ -8,7 +8,7 @@
 
 namespace ergometer::spec {
 
-/// What `read_nemo` does with a file's values: NeMo's keys become settings, its model an inline
+/// What `parse_nemo` does with a file's values: NeMo's keys become settings, its model an inline
 /// model. `notes` tells what NeMo itself would silently change. `model_open` takes why the model is
 /// not known, which is an error where it is null.
 Result<Settings> settings_from_nemo(const FlatYaml& values, const std::string& file,

@@ -1,7 +1,5 @@
 #include "spec/job/adjustments.h"
 
-#include <algorithm>
-
 #include "base/collection.h"
 
 namespace ergometer::spec {

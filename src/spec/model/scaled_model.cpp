@@ -1,6 +1,5 @@
 #include "spec/model/scaled_model.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/collection.h"

@@ -38,7 +38,7 @@ TEST(JobFile, FlatAndGrouped) {
       "job.yaml",
       "model: llama3-8b\ncluster: hgx-h100\ngpus: 16\nparallelism:\n  tp: 2\n  pp: 2\n"
       "training: {mbs: 1, global_batch_size: 32, seq_length: 4096}\n");
-  const auto settings = read_job_file(file.path);
+  const auto settings = parse_job_file(file.text, file.path);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(settings->find("tensor_model_parallel_size")->origin.key, "parallelism.tp");
   EXPECT_EQ(settings->find("tensor_model_parallel_size")->origin.text, file.path + ":5");
@@ -52,27 +52,28 @@ TEST(JobFile, PrecisionIsAWordOrAGroup) {
   const TestFile word("word.yaml", "model: llama3-8b\nprecision: fp8\n");
   const TestFile group("group.yaml", "model: llama3-8b\nprecision: {precision: fp8}\n");
   for (const TestFile* file : {&word, &group}) {
-    const auto settings = read_job_file(file->path);
+    const auto settings = parse_job_file(file->text, file->path);
     ASSERT_TRUE(settings) << settings.error().message;
     EXPECT_EQ(settings->find("precision")->text, "fp8");
   }
   const TestFile other("other.yaml", "model: llama3-8b\nparallelism: 8\n");
-  EXPECT_NE(read_job_file(other.path).error().message.find("allowed: a mapping of settings"),
-            std::string::npos);
+  EXPECT_NE(
+      parse_job_file(other.text, other.path).error().message.find("allowed: a mapping of settings"),
+      std::string::npos);
 }
 
 TEST(JobFile, InlineModelAndCluster) {
   const TestFile file("inline.yaml",
                       "model:\n  model_type: llama\n  hidden_size: 1024\n  num_hidden_layers: 4\n"
                       "cluster: {node: hgx-h100, nodes: 2}\nmbs: 1\n");
-  const auto job = resolve(*read_job_file(file.path));
+  const auto job = resolve(*parse_job_file(file.text, file.path));
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->model.hidden, 1024);
   EXPECT_EQ(job->gpus, 16);
   const TestFile bad("badinline.yaml",
                      "cluster: hgx-h100\nmodel:\n  model_type: llama\n  hidden_size: big\n");
   EXPECT_EQ(
-      resolve(*read_job_file(bad.path)).error().message,
+      resolve(*parse_job_file(bad.text, bad.path)).error().message,
       bad.path +
           ":2: model.hidden_size: found \"big\"; allowed: a whole number from 1 to 1000000000");
 }
@@ -80,23 +81,23 @@ TEST(JobFile, InlineModelAndCluster) {
 TEST(JobFile, Messages) {
   const TestFile twice("twice.yaml",
                        "model: a\ntp: 2\nparallelism:\n  tensor_model_parallel_size: 4\n");
-  EXPECT_EQ(read_job_file(twice.path).error().message,
+  EXPECT_EQ(parse_job_file(twice.text, twice.path).error().message,
             twice.path +
                 ":4: parallelism.tensor_model_parallel_size: stands here a second time; the first "
                 "is tp (" +
                 twice.path + ":2)");
   const TestFile typo("typo.yaml", "model: a\nglobal_bach_size: 2\n");
-  EXPECT_EQ(read_job_file(typo.path).error().message,
+  EXPECT_EQ(parse_job_file(typo.text, typo.path).error().message,
             typo.path +
                 ":2: global_bach_size: is not a setting; did you mean global_batch_size? "
                 "(`ergometer simulate --help` shows all)");
   const TestFile bad("value.yaml", "model: llama3-8b\ncluster: hgx-h100\nparallelism:\n  tp: 3\n");
   EXPECT_EQ(
-      resolve(*read_job_file(bad.path)).error().message,
+      resolve(*parse_job_file(bad.text, bad.path)).error().message,
       bad.path +
           ":4: parallelism.tp = 3 does not divide 32 attention heads; try 1, 2, 4, 8, 16 or 32");
   const TestFile word("word.yaml", "model: llama3-8b\ncluster: hgx-h100\ntp: four\n");
-  EXPECT_EQ(resolve(*read_job_file(word.path)).error().message,
+  EXPECT_EQ(resolve(*parse_job_file(word.text, word.path)).error().message,
             word.path + ":3: tp: found \"four\"; allowed: a whole number from 1 to 1048576");
 }
 
@@ -145,7 +146,7 @@ model:
   data: {seq_length: "${model.encoder_seq_length}"}
 )");
   std::vector<std::string> ignored;
-  auto settings = read_nemo(file.path, ignored);
+  auto settings = parse_nemo(file.text, file.path, ignored);
   ASSERT_TRUE(settings) << settings.error().message;
   EXPECT_EQ(ignored, Texts{"trainer.max_steps"});
   settings->set("cluster", "hgx-h100", Origin{"--cluster", ""});

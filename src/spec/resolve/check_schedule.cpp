@@ -1,7 +1,5 @@
 // The pipeline's order of work against the other sizes.
 
-#include <algorithm>
-
 #include "spec/job/stage_order.h"
 #include "spec/resolve/resolve.h"
 #include "spec/settings/schedule_file.h"

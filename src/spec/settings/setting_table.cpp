@@ -1,5 +1,4 @@
 #include <array>
-#include <string>
 
 #include "spec/settings/setting_rows.h"
 

@@ -135,13 +135,9 @@ class Settings {
 };
 
 /// A job file: YAML, keys as in the setting table, flat or under the table's groups; `model`,
-/// `cluster` and `gpus` among them. Relative paths in it are relative to the file.
-Result<Settings> read_job_file(const std::string& path);
-/// A NeMo 1 pre-training, fine-tuning or inference YAML.
-Result<Settings> read_nemo(const std::string& path, std::vector<std::string>& ignored);
-
-/// The same from text; `file` is what messages call it.
+/// `cluster` and `gpus` among them. Relative paths in it are relative to `file`, its name.
 Result<Settings> parse_job_file(const std::string& text, const std::string& file);
+/// A NeMo 1 pre-training, fine-tuning or inference YAML.
 Result<Settings> parse_nemo(const std::string& text, const std::string& file,
                             std::vector<std::string>& ignored);
 

@@ -6,6 +6,11 @@
 #include "study/charllm/findings/findings.h"
 
 namespace ergometer::study {
+namespace {
+
+bool is_sign(const run::StudyFinding& finding) { return finding.id.starts_with("sign."); }
+
+}  // namespace
 
 std::vector<run::StudyFinding> charllm_findings(const run::Study& study) {
   charllm::Findings findings(study);
@@ -28,7 +33,6 @@ std::vector<run::Figure> charllm_figures(const run::Study& study) {
   return figures.take();
 }
 
-bool is_sign(const run::StudyFinding& finding) { return finding.id.starts_with("sign."); }
 bool is_open(const run::StudyFinding& finding) { return finding.id.starts_with("open."); }
 
 std::string agreement_text(const std::vector<run::StudyFinding>& findings) {

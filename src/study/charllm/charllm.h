@@ -25,7 +25,6 @@ std::vector<run::Figure> charllm_figures(const run::Study& study);
 /// where the study left a question to its readers; an open one is always "yes" and is not counted.
 std::vector<run::StudyFinding> charllm_findings(const run::Study& study);
 
-bool is_sign(const run::StudyFinding& finding);
 bool is_open(const run::StudyFinding& finding);
 /// "22 of 33 signs and rank orders agree, 8 in part; 10 of 15 sizes agree, 3 in part".
 std::string agreement_text(const std::vector<run::StudyFinding>& findings);

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/nearest.h"
 #include "run/summary_fields.h"
 #include "study/file/definition_reader.h"

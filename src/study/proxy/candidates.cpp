@@ -7,7 +7,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <tuple>
 
 #include "spec/model/scaled_model.h"
 #include "spec/settings/setting_values.h"

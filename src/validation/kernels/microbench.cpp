@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "cost/parameters.h"
 #include "spec/catalog/read.h"
@@ -33,7 +32,6 @@ using workload::CollectiveKind;
 using workload::Operator;
 using workload::OperatorKind;
 
-constexpr size_t kLargestBenchmarks = 64 << 20;
 constexpr double kSmallestScoredMessage = 1e6;
 /// Of the links' rate: what copies from GPU to GPU take, which are no sends of NCCL's: NVLink 3 to
 /// 5 0.83 to 0.91, copy engines of H200 0.88, 0.87 both ways (stas00/ml-engineering@744d01e
@@ -217,11 +215,6 @@ Result<MicrobenchReport> score_microbench_text(std::string_view csv, const std::
   }
   summarize(report);
   return report;
-}
-
-Result<MicrobenchReport> score_microbench(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestBenchmarks));
-  return score_microbench_text(text, path);
 }
 
 }  // namespace ergometer::validation

@@ -39,15 +39,13 @@ struct MicrobenchReport {
   int64_t predicted = 0, skipped = 0;
 };
 
-/// Predicts every row of a file. GEMMs and attention run at the sustained clock; those of a source
-/// that reports the best of short runs, at the GPU's short-run clock. All-reduce in the switch is
-/// on where the row says NVLS, or leaves NCCL its default on a machine where that uses it. The
-/// launch overhead of each benchmark program counts where its source is known
-/// (reference: NCCL's tests 1.5 us, Python benchmarks 25 us). A row that cannot be predicted is an
-/// outcome with a reason; an unreadable file, a missing column or a value that is no number are
-/// input errors with file and line.
-Result<MicrobenchReport> score_microbench(const std::string& path);
-/// The same from text; `file` is what messages call it.
+/// Predicts every row of a table; `file` is what messages call it. GEMMs and attention run at the
+/// sustained clock; those of a source that reports the best of short runs, at the GPU's short-run
+/// clock. All-reduce in the switch is on where the row says NVLS, or leaves NCCL its default on a
+/// machine where that uses it. The launch overhead of each benchmark program counts where its
+/// source is known (reference: NCCL's tests 1.5 us, Python benchmarks 25 us). A row that cannot be
+/// predicted is an outcome with a reason; a missing column or a value that is no number are input
+/// errors with file and line.
 Result<MicrobenchReport> score_microbench_text(std::string_view csv, const std::string& file);
 
 /// A table of rows, if asked for, the summary, and what was skipped.

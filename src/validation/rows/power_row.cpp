@@ -6,15 +6,12 @@
 #include <array>
 #include <optional>
 
-#include "base/file.h"
 #include "base/text.h"
 #include "validation/rows/benchmark_run.h"
 #include "validation/rows/names.h"
 
 namespace ergometer::validation {
 namespace {
-
-constexpr size_t kLargestPowerTable = 64 << 20;
 
 /// What a row says of its run, in the words of training_runs.csv.
 struct Identity {
@@ -229,11 +226,6 @@ Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::
   for (size_t row = 0; row < table->rows.size(); ++row)
     rows.push_back({{table->rows[row].line, table, row}});
   return rows;
-}
-
-Result<std::vector<PowerRow>> read_power_rows(const std::string& path) {
-  ERGOMETER_ASSIGN(const std::string text, base::read_file(path, kLargestPowerTable));
-  return parse_power_rows(text, path);
 }
 
 Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> runs) {

@@ -23,9 +23,8 @@ struct PowerRow {
   std::string_view cell(std::string_view column) const { return cells.cell(column); }
 };
 
-/// The rows of a file or a text. An input error with file and line for what is wrong with the file
-/// itself; a row that is no training job is no error here.
-Result<std::vector<PowerRow>> read_power_rows(const std::string& path);
+/// The rows of a text; `file` is what messages call it. An input error with file and line for what
+/// is wrong with the file itself; a row that is no training job is no error here.
 Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::string& file);
 
 /// What a row measured while which job ran.

@@ -1,6 +1,5 @@
 #include "workload/block/graphs.h"
 
-#include <algorithm>
 #include <string_view>
 
 #include "base/collection.h"

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <functional>
 #include <utility>
 
 #include "study/charllm/figures/figures.h"

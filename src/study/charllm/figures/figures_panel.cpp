@@ -1,8 +1,6 @@
 // Heat, power, clocks and efficiency of many jobs side by side: figures 4, 8, 9, 11 to 14, 18.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "study/charllm/figures/figures.h"

@@ -1,8 +1,6 @@
 // Depth and clocks, faults, stages that follow the heat, the projection: figures 19 to 22.
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "study/charllm/figures/figures.h"
 #include "study/charllm/points.h"
 

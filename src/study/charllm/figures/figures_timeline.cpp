@@ -1,7 +1,6 @@
 // What crosses PCIe to the network port, over time and by layout: figures 6 and 7.
 
 #include <algorithm>
-#include <cmath>
 
 #include "study/charllm/figures/figures.h"
 #include "study/charllm/ranked.h"

@@ -1,7 +1,6 @@
 // What others saw on machines like these.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "study/charllm/findings/findings.h"

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "study/charllm/findings/findings.h"
 #include "study/charllm/points.h"

@@ -1,4 +1,4 @@
-#include "plan/check.h"
+#include "plan/test_check.h"
 
 #include <fmt/format.h>
 
