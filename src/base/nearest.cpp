@@ -1,8 +1,9 @@
 #include "base/nearest.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <string>
 #include <vector>
 
 #include "base/collection.h"
@@ -112,6 +113,10 @@ std::optional<size_t> distance_in_words(std::string_view word, std::string_view 
     left.erase(found);
   }
   return distance + 2 * left.size();
+}
+
+std::string did_you_mean(const std::optional<std::string_view>& guess) {
+  return guess ? fmt::format("; did you mean {}?", *guess) : "";
 }
 
 }  // namespace ergometer::base

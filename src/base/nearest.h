@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace ergometer::base {
@@ -51,6 +52,13 @@ std::optional<std::string_view> nearest(std::string_view word, const Range& cand
     best = candidate;
   }
   return best;
+}
+
+/// "; did you mean WORD?", the end of a message; empty without a guess.
+std::string did_you_mean(const std::optional<std::string_view>& guess);
+template <class Range>
+std::string did_you_mean(std::string_view word, const Range& candidates) {
+  return did_you_mean(nearest(word, candidates));
 }
 
 }  // namespace ergometer::base

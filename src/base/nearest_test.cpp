@@ -62,6 +62,13 @@ TEST(Nearest, DistanceInWordsByHand) {
   EXPECT_EQ(distance_in_words("tensor_parallel", "seq_length"), std::nullopt);
 }
 
+TEST(Nearest, EndsAMessage) {
+  const std::vector<std::string> names = {"gpus", "nodes"};
+  EXPECT_EQ(did_you_mean("node", names), "; did you mean nodes?");
+  EXPECT_EQ(did_you_mean("learning_rate", names), "");
+  EXPECT_EQ(did_you_mean(std::nullopt), "");
+}
+
 TEST(Nearest, AVeryLongWordIsNotCompared) {
   const std::vector<std::string> words = {std::string(300, 'a')};
   EXPECT_EQ(nearest(std::string(20000, 'b'), words), std::nullopt);

@@ -122,7 +122,7 @@ Result<Arguments> unknown_flag(const Command& command, const std::vector<Flag>& 
     const auto offered = std::ranges::find(known, flag);
     if (offered != known.end()) guess = *offered;
   }
-  if (guess) message += fmt::format("; did you mean {}?", *guess);
+  message += base::did_you_mean(guess);
   if (guess == "--gpus") message += " It counts those of all nodes";
   return input_error(message +
                      fmt::format(" (all options: ergometer {} --help all)", command.name));
@@ -131,11 +131,8 @@ Result<Arguments> unknown_flag(const Command& command, const std::vector<Flag>& 
 Result<void> check_choice(const Flag& flag, const std::string& value) {
   if (!flag.checked || (value.empty() && flag.takes == Flag::Takes::kOptionalValue)) return {};
   if (base::contains(flag.choices, value)) return {};
-  std::string message = fmt::format("--{}: '{}' is not allowed; it is one of {}", flag.name, value,
-                                    fmt::join(flag.choices, ", "));
-  if (const auto guess = base::nearest(value, flag.choices))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message);
+  return input_error("--{}: '{}' is not allowed; it is one of {}{}", flag.name, value,
+                     fmt::join(flag.choices, ", "), base::did_you_mean(value, flag.choices));
 }
 
 /// `--tp --pp 4`: the value is missing, and what follows was taken for it; `--tp=--pp` says it.

@@ -48,11 +48,8 @@ const KindWord* find_kind(std::string_view word) {
 Result<const KindWord*> kind_of(std::string_view word) {
   if (const KindWord* kind = find_kind(word)) return kind;
   std::vector<std::string_view> words = base::mapped(kKinds, &KindWord::plural);
-  std::string message =
-      fmt::format("catalog: unknown kind '{}'; it is one of {}", word, fmt::join(words, ", "));
-  if (const auto guess = base::nearest(word, words))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message);
+  return input_error("catalog: unknown kind '{}'; it is one of {}{}", word, fmt::join(words, ", "),
+                     base::did_you_mean(word, words));
 }
 
 std::string model_line(const CatalogEntry& entry) {
@@ -178,11 +175,9 @@ Result<Found> find(const std::string& name, const KindWord* only) {
   if (found.size() > 1)
     return input_error("catalog: '{}' is a {}; say which: ergometer catalog show {} {}", name,
                        fmt::join(homes, " and a "), homes.front(), name);
-  std::string message =
-      fmt::format("catalog: there is no {} '{}'", only != nullptr ? only->singular : "entry", name);
-  if (const auto guess = base::nearest(name, names))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message + " (all names: ergometer catalog list)");
+  return input_error("catalog: there is no {} '{}'{} (all names: ergometer catalog list)",
+                     only != nullptr ? only->singular : "entry", name,
+                     base::did_you_mean(name, names));
 }
 
 Result<int> show(const Arguments& arguments, const Console& console) {
@@ -216,13 +211,9 @@ Result<int> run_catalog(const Arguments& arguments, const Console& console) {
   const std::string& verb = arguments.words.front();
   if (verb == "list") return list(arguments, console);
   if (verb == "show") return show(arguments, console);
-  std::string message = fmt::format("catalog: unknown word '{}'; it is list or show", verb);
-  const auto guess = base::nearest(verb, verbs);
-  if (find_kind(verb) != nullptr)
-    message += fmt::format("; did you mean list {}?", verb);
-  else if (guess)
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message);
+  return input_error("catalog: unknown word '{}'; it is list or show{}", verb,
+                     find_kind(verb) != nullptr ? fmt::format("; did you mean list {}?", verb)
+                                                : base::did_you_mean(verb, verbs));
 }
 
 }  // namespace ergometer::cli

@@ -168,11 +168,8 @@ Result<int> run_completion(const Arguments& arguments, const Console& console) {
   if (shell == "fish") script = fish_completion();
   if (script.empty()) {
     const std::vector<std::string> shells = {"bash", "zsh", "fish"};
-    std::string message =
-        fmt::format("completion: unknown shell '{}'; it is one of bash, zsh, fish", shell);
-    if (const auto guess = base::nearest(shell, shells))
-      message += fmt::format("; did you mean {}?", *guess);
-    return input_error(message);
+    return input_error("completion: unknown shell '{}'; it is one of bash, zsh, fish{}", shell,
+                       base::did_you_mean(shell, shells));
   }
   if (arguments.has("json")) {
     base::JsonWriter json;

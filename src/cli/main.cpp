@@ -40,12 +40,11 @@ base::Result<int> unknown_command(const std::string& word) {
   std::vector<std::string_view> names = {"help"};
   for (const cli::Command& command : cli::commands()) names.push_back(command.name);
   const char* what = word.starts_with("-") ? "option" : "command";
-  std::string message = fmt::format("unknown {} '{}'", what, word);
   auto guess = base::nearest(word, names);
   for (const auto& [other, name] : kOtherCommands)
     if (other == word) guess = name;
-  if (guess) message += fmt::format("; did you mean {}?", *guess);
-  return base::input_error(message + " (all commands: ergometer --help)");
+  return base::input_error("unknown {} '{}'{} (all commands: ergometer --help)", what, word,
+                           base::did_you_mean(guess));
 }
 
 base::Result<int> run_command(const cli::Command& command, const std::vector<std::string>& words) {

@@ -20,9 +20,7 @@ const Json& member(const Json& of, std::string_view name, std::string_view whole
   if (const auto found = of.find(name); found != of.end()) return *found;
   std::vector<std::string> names;
   for (const auto& [each, value] : of.items()) names.push_back(each);
-  const auto guess = base::nearest(name, names);
-  refuse(whole, fmt::format("there is no '{}'{}", name,
-                            guess ? fmt::format("; did you mean {}?", *guess) : ""));
+  refuse(whole, fmt::format("there is no '{}'{}", name, base::did_you_mean(name, names)));
 }
 
 const Json& entry(const Json& of, std::string_view index, std::string_view whole) {

@@ -29,10 +29,9 @@ constexpr std::array<std::string_view, 13> kOffered = {
 const cli::Command& offered(const std::string& name) {
   for (const std::string_view each : kOffered)
     if (each == name) return *cli::find_command(each);
-  std::string message = fmt::format("'{}' is no command of the library", name);
-  if (const auto guess = base::nearest(name, kOffered))
-    message += fmt::format("; did you mean {}?", *guess);
-  throw Error(message, kWrongInput);
+  throw Error(
+      fmt::format("'{}' is no command of the library{}", name, base::did_you_mean(name, kOffered)),
+      kWrongInput);
 }
 
 std::vector<std::string> words_of(const Files& files, const Options& options) {

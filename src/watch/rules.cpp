@@ -64,11 +64,10 @@ void read_metric(spec::YamlMap& map, Rule& rule) {
     std::vector<std::string> known = kStepMetrics;
     for (int m = 0; m < static_cast<int>(run::Metric::kCount); ++m)
       known.emplace_back(run::metric_info(static_cast<run::Metric>(m)).name);
-    const auto near = base::nearest(rule.metric, known);
     map.refuse("metric",
                "found \"{}\"; allowed: a column of readings "
                "(docs/run-file.md), step_time_s or tokens_per_s_per_gpu{}",
-               rule.metric, near ? fmt::format("; did you mean {}?", *near) : "");
+               rule.metric, base::did_you_mean(rule.metric, known));
   }
   const bool counts = rule.reading && (run::metric_info(*rule.reading).counter ||
                                        *rule.reading == run::Metric::kXid);
@@ -98,9 +97,8 @@ void check_finding(spec::YamlMap& map, const std::string& finding) {
       kinds.push_back(fmt::format("throttled.{}", reason.name));
   for (const std::string& kind : kinds)
     if (matches(finding, kind)) return;
-  const auto near = base::nearest(finding, kinds);
   map.refuse("finding", "found \"{}\"; allowed: {}, where * stands for any text{}", finding,
-             fmt::join(kinds, ", "), near ? fmt::format("; did you mean {}?", *near) : "");
+             fmt::join(kinds, ", "), base::did_you_mean(finding, kinds));
 }
 
 /// A list of words, or a text that is one program; no shell reads it.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/console/progress.h"
 #include "cli/console/terminal.h"
@@ -90,10 +91,9 @@ Result<Side> side_of(const std::string& word, const Arguments& arguments, const 
 }
 
 tl::unexpected<base::Error> unknown_setting(const std::string& piece) {
-  const auto near = spec::nearest_setting(piece.substr(0, piece.find('=')));
   return input_error(
       "--with: found '{}', allowed: SETTING=VALUE as in a job file, several with commas{}", piece,
-      near ? fmt::format("; did you mean {}?", *near) : "");
+      base::did_you_mean(spec::nearest_setting(piece.substr(0, piece.find('=')))));
 }
 
 /// "tp=8,pp=2": a piece that begins with no setting belongs to the value before it.

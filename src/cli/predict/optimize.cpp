@@ -28,9 +28,8 @@ Result<std::vector<Knob>> knobs_of(const std::string& text) {
   for (const std::string& word : base::split(text, ',')) {
     const auto found = std::ranges::find(words, word);
     if (found == words.end()) {
-      const auto guess = base::nearest(word, words);
       return input_error("--knobs: '{}' is not one of {}{}", word, fmt::join(words, ", "),
-                         guess ? fmt::format("; did you mean {}?", *guess) : "");
+                         base::did_you_mean(word, words));
     }
     knobs.push_back(optimize::all_knobs()[static_cast<size_t>(found - words.begin())]);
   }

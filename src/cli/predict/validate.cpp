@@ -49,11 +49,8 @@ Result<std::vector<std::string>> dimensions(const Arguments& arguments) {
   const auto known = validation::trait_names();
   for (const std::string& name : names) {
     if (base::contains(known, name)) continue;
-    std::string message =
-        fmt::format("--by: '{}' is not allowed; it is one of {}", name, fmt::join(known, ", "));
-    if (const auto guess = base::nearest(name, known))
-      message += fmt::format("; did you mean {}?", *guess);
-    return input_error(std::move(message));
+    return input_error("--by: '{}' is not allowed; it is one of {}{}", name, fmt::join(known, ", "),
+                       base::did_you_mean(name, known));
   }
   return names;
 }
@@ -100,11 +97,9 @@ Result<validation::ScoreOutput> output_of(const Arguments& arguments,
   std::vector<std::string> ids;
   for (const MeasuredRun& run : runs) ids.push_back(validation::id_of(run));
   if (base::contains(ids, *output.explain)) return output;
-  std::string message = fmt::format("--explain: {}: no row '{}' among those selected",
-                                    fmt::join(arguments.words, ", "), *output.explain);
-  if (const auto guess = base::nearest(*output.explain, ids))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(std::move(message));
+  return input_error("--explain: {}: no row '{}' among those selected{}",
+                     fmt::join(arguments.words, ", "), *output.explain,
+                     base::did_you_mean(*output.explain, ids));
 }
 
 constexpr size_t kLargestTable = 64 << 20;

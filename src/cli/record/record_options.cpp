@@ -26,11 +26,8 @@ constexpr double kLowestHz = 0.1, kHighestHz = 1000;
 
 tl::unexpected<base::Error> not_one_of(const std::string& flag, const std::string& word,
                                        const std::vector<std::string>& allowed) {
-  std::string message =
-      fmt::format("--{}: '{}' is not one of {}", flag, word, fmt::join(allowed, ", "));
-  if (const auto guess = base::nearest(word, allowed))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message);
+  return input_error("--{}: '{}' is not one of {}{}", flag, word, fmt::join(allowed, ", "),
+                     base::did_you_mean(word, allowed));
 }
 
 Result<void> read_sources(const Arguments& arguments, RecordOptions& options) {

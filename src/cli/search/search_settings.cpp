@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "cli/job/script_run.h"
 #include "cli/job/user_files.h"
@@ -19,9 +20,8 @@ namespace {
 
 Result<const spec::SettingInfo*> setting_named(const std::string& name) {
   if (const spec::SettingInfo* info = spec::find_setting(name)) return info;
-  const auto guess = spec::nearest_setting(name);
   return input_error("--fix: '{}' is not a setting{}", name,
-                     guess ? fmt::format("; did you mean {}?", *guess) : "");
+                     base::did_you_mean(spec::nearest_setting(name)));
 }
 
 /// A setting of the job file's layout becomes a given one.

@@ -248,10 +248,9 @@ Result<Explanation> explain(const run::Run& run, const spec::Job& job, const std
     known.emplace_back(field.name);
     known.emplace_back(field.name.substr(field.name.rfind('.') + 1));
   }
-  std::string message = fmt::format("--explain: no number is named '{}'", name);
-  if (const auto guess = base::nearest(name, known))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message + " (names are those of --json; op:NAME for an operator)");
+  return input_error(
+      "--explain: no number is named '{}'{} (names are those of --json; op:NAME for an operator)",
+      name, base::did_you_mean(name, known));
 }
 
 }  // namespace ergometer::report

@@ -166,11 +166,8 @@ Result<Explanation> explain_energy(const run::Run& run, const spec::Job& job,
     root.inputs.push_back(dimension_node(run, dimension, Detail::kEverything));
     return root;
   }
-  std::string message =
-      fmt::format("--explain: there is no {}; there are {}", name, fmt::join(known, ", "));
-  if (const auto guess = base::nearest(name, known))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message);
+  return input_error("--explain: there is no {}; there are {}{}", name, fmt::join(known, ", "),
+                     base::did_you_mean(name, known));
 }
 
 }  // namespace ergometer::report

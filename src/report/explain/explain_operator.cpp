@@ -104,11 +104,8 @@ Result<Explanation> explain_operator(const spec::Job& job, const std::string& na
     root.inputs.push_back(explain_one(job, plan.operators[i], plan.placements.front()[i], model,
                                       root.inputs.empty()));
   if (!root.inputs.empty()) return root;
-  std::string message = fmt::format("--explain op:{}: this job has no such operator; it has {}",
-                                    name, fmt::join(names, ", "));
-  if (const auto guess = base::nearest(name, names))
-    message += fmt::format("; did you mean {}?", *guess);
-  return input_error(message);
+  return input_error("--explain op:{}: this job has no such operator; it has {}{}", name,
+                     fmt::join(names, ", "), base::did_you_mean(name, names));
 }
 
 }  // namespace ergometer::report

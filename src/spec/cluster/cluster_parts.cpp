@@ -25,9 +25,7 @@ void refuse_unknown(YamlMap& parameters, Owners owners, const std::string& name)
   std::vector<std::string_view> known;
   for (const ParameterInfo& info : parameter_table())
     if (base::contains(owners, info.owner)) known.push_back(info.name);
-  const auto near = base::nearest(name, known);
-  parameters.refuse(name, "is not a known parameter{}",
-                    near ? fmt::format("; did you mean {}?", *near) : "");
+  parameters.refuse(name, "is not a known parameter{}", base::did_you_mean(name, known));
 }
 
 }  // namespace

@@ -186,11 +186,10 @@ Result<Cluster> read_cluster(const std::string& name_or_path) {
   if (!std::filesystem::exists(name_or_path, ignored)) {
     std::vector<std::string_view> names = catalog_names(CatalogKind::kCluster);
     for (const std::string_view node : catalog_names(CatalogKind::kNode)) names.push_back(node);
-    const auto near = base::nearest(name_or_path, names);
     return input_error(
         "{}: neither a cluster or node of the catalog nor a file{} (`ergometer catalog "
         "list` shows all)",
-        name_or_path, near ? fmt::format("; did you mean {}?", *near) : "");
+        name_or_path, base::did_you_mean(name_or_path, names));
   }
   ERGOMETER_ASSIGN(const std::string text, base::read_file(name_or_path, kLargestWritten));
   return parse_cluster(text, name_or_path);

@@ -78,7 +78,7 @@ class JobFileReader {
     }
     map.refuse_at(item.line, item.key,
                   fmt::format("is not a setting{} (`ergometer simulate --help` shows all)",
-                              near ? fmt::format("; did you mean {}?", *near) : ""));
+                              base::did_you_mean(near)));
   }
 
   const std::string& file_;

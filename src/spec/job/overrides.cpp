@@ -62,9 +62,8 @@ Result<const Word*> find_word(std::string_view text) {
   if (const size_t dot = text.rfind('.'); dot != std::string_view::npos)
     return input_error("{} is neither a node nor a GPU; the form is node3.gpu5.{} or node3.{}",
                        text.substr(0, dot), kOverrideWords.front().text, "inlet");
-  const auto near = base::nearest(text, words);
-  return input_error("{} is not known{}; it is one of {}", text,
-                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", "));
+  return input_error("{} is not known{}; it is one of {}", text, base::did_you_mean(text, words),
+                     fmt::join(words, ", "));
 }
 
 Result<Override> parse_parts(std::string_view text) {
@@ -105,9 +104,8 @@ Result<void> read_smoothing(std::string_view name, std::string_view value, Condi
     return {};
   }
   constexpr std::array<std::string_view, 4> kNames = {"floor", "up", "down", "hysteresis"};
-  const auto near = base::nearest(name, kNames);
-  return input_error("{} is not known{}; it is one of {}", name,
-                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(kNames, ", "));
+  return input_error("{} is not known{}; it is one of {}", name, base::did_you_mean(name, kNames),
+                     fmt::join(kNames, ", "));
 }
 
 }  // namespace

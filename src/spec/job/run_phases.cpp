@@ -38,9 +38,8 @@ Result<void> read_part(std::string_view name, std::string_view value, RunPhases&
     phases.*kParts[i].target = *number;
     return {};
   }
-  const auto near = base::nearest(name, names);
-  return input_error("{} is not known{}; it is one of {}", name,
-                     near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(names, ", "));
+  return input_error("{} is not known{}; it is one of {}", name, base::did_you_mean(name, names),
+                     fmt::join(names, ", "));
 }
 
 /// What the parts cannot say together; empty: nothing.

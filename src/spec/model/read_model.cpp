@@ -208,10 +208,9 @@ Result<std::string> find_model_file(const std::string& path) {
   if (std::filesystem::exists(path, ignored)) return path;
   if (const std::vector<std::string_view> sizes = model_sizes(path); sizes.size() > 1)
     return input_error("{}: which size? The catalog has {}", path, fmt::join(sizes, ", "));
-  const auto near = nearest_model(path);
   return input_error(
       "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)", path,
-      near ? fmt::format("; did you mean {}?", *near) : "");
+      base::did_you_mean(nearest_model(path)));
 }
 
 Result<Model> parse_model(std::string_view json_text, const std::string& file) {

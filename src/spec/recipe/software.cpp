@@ -43,10 +43,9 @@ void read_settings(YamlMap& file, SoftwareProfile& profile) {
   for (const YamlMap::Item& item : map->items()) {
     const SettingInfo* info = find_setting(item.key);
     if (info == nullptr || info->name != item.key || !info->habit) {
-      const auto near = base::nearest(item.key, habits());
       map->refuse_at(item.line, item.key,
                      fmt::format("is not a setting that a software profile may give{}",
-                                 near ? fmt::format("; did you mean {}?", *near) : ""));
+                                 base::did_you_mean(item.key, habits())));
     } else if (!in_list(*info, item.value)) {
       map->refuse_at(item.line, item.key,
                      fmt::format("found \"{}\"; allowed: {}", item.value,

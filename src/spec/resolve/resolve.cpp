@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/job/node_groups.h"
 #include "spec/recipe/recipe.h"
@@ -19,9 +20,8 @@ Result<void> check_names(const Settings& settings) {
   for (const auto& [name, value] : settings.all()) {
     if (const SettingInfo* info = find_setting(name); info != nullptr && info->name == name)
       continue;
-    const auto near = nearest_setting(name);
     return input_error("{}: {} is not a setting{}", value.origin.text, name,
-                       near ? fmt::format("; did you mean {}?", *near) : "");
+                       base::did_you_mean(nearest_setting(name)));
   }
   return {};
 }

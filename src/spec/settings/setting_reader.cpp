@@ -225,9 +225,8 @@ int SettingReader::choice(std::string_view name, int fallback, std::string_view 
   const std::vector<std::string_view> words = split(info_of(name).choices, '|');
   const auto it = std::ranges::find(words, found->text);
   if (it != words.end()) return static_cast<int>(it - words.begin());
-  const auto near = base::nearest(found->text, words);
-  refuse_value(name, fmt::format("{}{}", join_words(words),
-                                 near ? fmt::format("; did you mean {}?", *near) : ""));
+  refuse_value(name,
+               fmt::format("{}{}", join_words(words), base::did_you_mean(found->text, words)));
   return fallback;
 }
 

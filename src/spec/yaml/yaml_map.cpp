@@ -152,9 +152,8 @@ void YamlMap::refuse(std::string_view key, const std::string& message) {
 void YamlMap::allow(std::initializer_list<std::string_view> keys) {
   for (const Entry& entry : *entries_) {
     if (base::contains(keys, entry.key)) continue;
-    const auto near = base::nearest(entry.key, keys);
-    refuse(entry.key, "is not a known key{}; allowed: {}",
-           near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(keys, ", "));
+    refuse(entry.key, "is not a known key{}; allowed: {}", base::did_you_mean(entry.key, keys),
+           fmt::join(keys, ", "));
   }
 }
 
@@ -211,9 +210,8 @@ int YamlMap::choice(std::string_view key, const std::vector<std::string>& words,
   const std::string word = text(key);
   const auto at = std::ranges::find(words, word);
   if (at != words.end()) return static_cast<int>(at - words.begin());
-  const auto near = base::nearest(word, words);
-  refuse(key, "found {}{}; allowed: {}", shown(*find(key)),
-         near ? fmt::format("; did you mean {}?", *near) : "", fmt::join(words, ", "));
+  refuse(key, "found {}{}; allowed: {}", shown(*find(key)), base::did_you_mean(word, words),
+         fmt::join(words, ", "));
   return fallback;
 }
 

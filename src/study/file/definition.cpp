@@ -1,7 +1,5 @@
 #include "study/file/definition.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -41,10 +39,8 @@ void check_constraints(YamlMap& map, const PointSet& set, const Definition& defi
         known.push_back(setting.name);
         if (!setting.short_name.empty()) known.push_back(setting.short_name);
       }
-      const auto near = base::nearest(name, known);
       return map.refuse("constraints", "\"{}\": {} is neither an axis nor a setting{}",
-                        constraint.text(), name,
-                        near ? fmt::format("; did you mean {}?", *near) : "");
+                        constraint.text(), name, base::did_you_mean(name, known));
     }
 }
 
@@ -126,10 +122,9 @@ Result<Definition> matrix_alone(const std::string& rows) {
 }
 
 Result<Definition> unknown(const std::string& word) {
-  std::string message = fmt::format("sweep: there is no study and no file '{}'", word);
-  if (const auto near = base::nearest(word, spec::catalog_names(spec::CatalogKind::kStudy)))
-    message += fmt::format("; did you mean {}?", *near);
-  return input_error(message + " (all studies: ergometer catalog list studies)");
+  return input_error(
+      "sweep: there is no study and no file '{}'{} (all studies: ergometer catalog list studies)",
+      word, base::did_you_mean(word, spec::catalog_names(spec::CatalogKind::kStudy)));
 }
 
 }  // namespace

@@ -65,8 +65,7 @@ AxisValue read_value(YamlMap& axes, const Target& target, const std::string& axi
     return value;
   }
   if (element.map || (target.setting == nullptr && target.cluster.empty())) {
-    const auto near = spec::nearest_setting(axis);
-    const std::string meant = near ? fmt::format("; did you mean {}?", *near) : "";
+    const std::string meant = base::did_you_mean(spec::nearest_setting(axis));
     axes.refuse_at(element.line, axis,
                    element.map ? "found a mapping without a label; allowed: values, or mappings of "
                                  "settings with a label"

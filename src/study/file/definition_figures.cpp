@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 
 #include "base/nearest.h"
 #include "run/summary_fields.h"
@@ -63,9 +62,8 @@ void check_names(YamlMap& figure, std::string_view key, const Expression& expres
     for (const spec::SettingInfo& setting : spec::setting_table()) known.push_back(setting.name);
     for (const PointSet& set : definition.sets)
       for (const Axis& axis : set.axes) known.push_back(axis.name);
-    const auto near = base::nearest(name, known);
     return figure.refuse(key, "{} is neither an axis, a setting nor a number of the summary{}",
-                         name, near ? fmt::format("; did you mean {}?", *near) : "");
+                         name, base::did_you_mean(name, known));
   }
 }
 

@@ -1,13 +1,12 @@
 #include "study/neighbours/ladder.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
 
 #include "base/json_writer.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "physics/gpu_power.h"
 #include "physics/heat.h"
@@ -57,7 +56,7 @@ tl::unexpected<base::Error> no_setting(const std::string& word) {
   return input_error(
       "--what-if: found '{}', allowed: settings with commas between, as in "
       "tp,pp,mbs,cap{}",
-      word, guess ? fmt::format("; did you mean {}?", *guess) : "");
+      word, base::did_you_mean(guess));
 }
 
 /// Halves and doubles of a whole number.

@@ -1,7 +1,5 @@
 #include "study/output/pick_columns.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -49,11 +47,10 @@ Result<std::vector<StudyColumn>> pick_columns(std::string_view list, const run::
     } else if (run::is_study_value(name)) {
       picked.push_back({StudyColumn::Kind::kValue, name, name});
     } else {
-      const auto near = meant(name, columns);
       return input_error(
           "--columns: found \"{}\"; allowed: names of columns{} (all of them: docs/json.md, and "
           "the first line of --csv -)",
-          name, near ? fmt::format("; did you mean {}?", *near) : "");
+          name, base::did_you_mean(meant(name, columns)));
     }
   }
   return picked;
