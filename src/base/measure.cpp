@@ -93,13 +93,6 @@ bool find_scale(std::string_view text, Scale& found) {
   return false;
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 /// What the user wrote, short enough and clean enough for a message.
 std::string shown(std::string_view text) {
   constexpr size_t kLongest = 60;

@@ -49,6 +49,9 @@ inline bool contains(std::string_view text, std::string_view word) {
   return text.find(word) != text.npos;
 }
 
+/// Without the blanks at its ends.
+std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n");
+
 /// The parts between separators; an empty text has none, "a," has "a" and an empty one.
 std::vector<std::string> split(std::string_view text, char separator);
 

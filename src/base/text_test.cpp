@@ -57,6 +57,12 @@ TEST(Split, KeepsEmptyPartsButOfAnEmptyText) {
   EXPECT_EQ(split(",a", ','), (Parts{"", "a"}));
 }
 
+TEST(Text, IsTrimmedOfBlanks) {
+  EXPECT_EQ(trimmed("\t two words\r\n"), "two words");
+  EXPECT_EQ(trimmed(" line\n", " "), "line\n");
+  EXPECT_EQ(trimmed(" \n"), "");
+}
+
 TEST(Text, HidesPasswordsInAddresses) {
   EXPECT_EQ(hide_passwords("curl http://me:pa:ss@host:80/a ftp://x:y@z"),
             "curl http://me:***@host:80/a ftp://x:***@z");

@@ -69,6 +69,12 @@ static_assert(kMetrics.size() == static_cast<size_t>(Metric::kCount));
 
 const MetricInfo& metric_info(Metric metric) { return kMetrics[static_cast<size_t>(metric)]; }
 
+std::optional<Metric> metric_of(std::string_view name) {
+  const auto found = std::ranges::find(kMetrics, name, &MetricInfo::name);
+  if (found == kMetrics.end()) return std::nullopt;
+  return static_cast<Metric>(found - kMetrics.begin());
+}
+
 const char* kind_name(DeviceKind kind) {
   constexpr std::array kNames = {"gpu", "node", "switch", "meter", "cpu", "port"};
   return kNames[static_cast<size_t>(kind)];

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -71,6 +73,7 @@ struct MetricInfo {
   bool counter;
 };
 const MetricInfo& metric_info(Metric metric);
+std::optional<Metric> metric_of(std::string_view name);
 
 struct Sample {
   int64_t time_ns = 0;

@@ -50,10 +50,7 @@ std::vector<run::Device> devices_of(run::Database& db, const std::string& host) 
 std::vector<std::optional<run::Metric>> metrics_of_columns(const run::Statement& select) {
   std::vector<std::optional<run::Metric>> metrics(static_cast<size_t>(select.columns()));
   for (size_t column = 0; column < metrics.size(); ++column)
-    for (int m = 0; m < static_cast<int>(run::Metric::kCount); ++m)
-      if (select.column_name(static_cast<int>(column)) ==
-          run::metric_info(static_cast<run::Metric>(m)).name)
-        metrics[column] = static_cast<run::Metric>(m);
+    metrics[column] = run::metric_of(select.column_name(static_cast<int>(column)));
   return metrics;
 }
 

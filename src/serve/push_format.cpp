@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 #include <optional>
 
 #include "run/file/prediction.h"
@@ -123,17 +122,6 @@ Result<Push> read_head(const object& from) {
   return push;
 }
 
-std::optional<run::Metric> metric_named(std::string_view text) {
-  static const auto kByName = [] {
-    std::map<std::string_view, run::Metric> names;
-    for (int m = 0; m < static_cast<int>(run::Metric::kCount); ++m)
-      names[run::metric_info(static_cast<run::Metric>(m)).name] = static_cast<run::Metric>(m);
-    return names;
-  }();
-  const auto found = kByName.find(text);
-  return found == kByName.end() ? std::nullopt : std::optional(found->second);
-}
-
 using Metrics = std::vector<std::optional<run::Metric>>;
 
 Result<Metrics> read_metrics(const object& from) {
@@ -145,7 +133,7 @@ Result<Metrics> read_metrics(const object& from) {
   for (const element& item : list) {
     std::string_view text;
     if (item.get_string().get(text) != simdjson::SUCCESS) return wrong("metrics", "a name each");
-    metrics.push_back(metric_named(text));
+    metrics.push_back(run::metric_of(text));
   }
   return metrics;
 }

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <array>
-#include <cctype>
 
 #include "base/parallel.h"
 #include "base/text.h"
@@ -23,12 +22,6 @@ std::string or_unknown(std::string_view text) {
   return text.empty() ? "unknown" : std::string(text);
 }
 
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 std::map<std::string, std::string, std::less<>> traits_as_written(const MeasuredRun& row) {
   const auto gpus = base::parse_integer(row.cell("gpus"));
   return {{"gpu", or_unknown(row.cell("gpu"))},
@@ -36,7 +29,7 @@ std::map<std::string, std::string, std::less<>> traits_as_written(const Measured
           {"parallelism", "unknown"},
           {"scale", gpus ? scale_of(*gpus) : "unknown"},
           {"model", or_unknown(row.cell("model"))},
-          {"precision", or_unknown(lower_case(row.cell("precision")))},
+          {"precision", or_unknown(base::lower(row.cell("precision")))},
           {"framework", or_unknown(row.cell("framework"))},
           {"tier", or_unknown(row.cell("tier"))}};
 }

@@ -24,13 +24,6 @@ const std::vector<std::string> kTakes = {"mean", "highest", "lowest", "increase"
 const std::vector<std::string> kPers = {"device", "node", "job"};
 const std::vector<std::string> kStepMetrics = {"step_time_s", "tokens_per_s_per_gpu"};
 
-std::optional<run::Metric> reading_named(std::string_view name) {
-  for (int m = 0; m < static_cast<int>(run::Metric::kCount); ++m)
-    if (run::metric_info(static_cast<run::Metric>(m)).name == name)
-      return static_cast<run::Metric>(m);
-  return std::nullopt;
-}
-
 /// "30 s", "2 min"; nanoseconds.
 int64_t read_time(spec::YamlMap& map, const char* key, double fallback_s, double shortest_s) {
   if (!map.has(key)) return static_cast<int64_t>(fallback_s * kNs);
@@ -58,7 +51,7 @@ std::optional<double> read_bound(spec::YamlMap& map, const char* key, std::strin
 }
 
 void read_metric(spec::YamlMap& map, Rule& rule) {
-  rule.reading = reading_named(rule.metric);
+  rule.reading = run::metric_of(rule.metric);
   const bool of_steps = base::contains(kStepMetrics, rule.metric);
   if (!rule.reading && !of_steps) {
     std::vector<std::string> known = kStepMetrics;

@@ -4,17 +4,12 @@
 
 #include "base/text.h"
 #include "import/operations/operations.h"
+#include "import/telemetry/value.h"
 
 namespace ergometer::importer {
 namespace {
 
 constexpr int64_t kMostGroup = int64_t{1} << 20;
-
-std::string_view without_space(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 bool is_size(std::string_view key) {
   return key == "dp_size" || key == "pp_size" || key == "tp_size" || key == "vpp_size" ||
@@ -25,10 +20,10 @@ using Sizes = std::map<std::string, int64_t, std::less<>>;
 
 Result<void> read_size(std::string_view line, const std::string& at, Sizes& sizes) {
   const size_t colon = line.find(':');
-  const std::string_view key = without_space(line.substr(0, colon));
+  const std::string_view key = trim(line.substr(0, colon));
   if (colon == std::string_view::npos || !is_size(key)) return {};
   std::string_view value = line.substr(colon + 1);
-  value = without_space(value.substr(0, value.find('#')));
+  value = trim(value.substr(0, value.find('#')));
   if (value == "null" || value == "~" || value == "None") return {};
   const auto size = base::parse_integer(value);
   if (!size || *size < 1 || *size > kMostGroup)

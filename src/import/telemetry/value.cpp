@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/text.h"
 #include "import/text/decimal.h"
 
 namespace ergometer::importer {
@@ -154,11 +155,7 @@ bool is_missing(std::string_view text) {
 
 }  // namespace
 
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+std::string_view trim(std::string_view text) { return base::trimmed(text, " \t\r"); }
 
 std::optional<double> number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);

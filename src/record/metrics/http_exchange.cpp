@@ -6,14 +6,12 @@
 #include <cctype>
 #include <utility>
 
+#include "base/text.h"
+
 namespace ergometer::record {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const size_t from = text.find_first_not_of(" \t\r");
-  if (from == text.npos) return {};
-  return text.substr(from, text.find_last_not_of(" \t\r") + 1 - from);
-}
+constexpr std::string_view kBlanks = " \t\r";
 
 /// `name` in small letters, the header in any.
 bool begins_with(std::string_view header, std::string_view name) {
@@ -34,7 +32,7 @@ void keep_header(std::string_view header, HttpRequest& request) {
   for (const auto& [name, value] : kept) {
     if (!begins_with(header, name)) continue;
     if (!value.empty()) value += ',';
-    value += trimmed(header.substr(name.size()));
+    value += base::trimmed(header.substr(name.size()), kBlanks);
   }
 }
 
@@ -50,7 +48,7 @@ size_t head_length(std::string_view text) {
 
 std::optional<HttpRequest> parse_request(std::string_view text) {
   const size_t end = text.find('\n');
-  const std::string_view line = trimmed(text.substr(0, end));
+  const std::string_view line = base::trimmed(text.substr(0, end), kBlanks);
   const size_t method = line.find(' '), target = line.rfind(' ');
   if (method == line.npos || target <= method || !line.substr(target + 1).starts_with("HTTP/1."))
     return std::nullopt;

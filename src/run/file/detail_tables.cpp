@@ -123,12 +123,6 @@ bool select_windows(Database& db, std::vector<StepWindow>& windows) {
   return true;
 }
 
-std::optional<Metric> metric_of(const std::string& name) {
-  for (int i = 0; i < static_cast<int>(Metric::kCount); ++i)
-    if (name == metric_info(static_cast<Metric>(i)).name) return static_cast<Metric>(i);
-  return std::nullopt;
-}
-
 bool select_bands(Database& db, std::vector<TelemetryBand>& bands) {
   if (!db.has_table("telemetry_bands")) return true;
   Statement select(db, "SELECT * FROM telemetry_bands ORDER BY rowid");

@@ -15,11 +15,7 @@ constexpr std::array kFacts =
     std::to_array<std::string_view>({"release", "architecture", "gpu", "gpu_gb", "vendor", "model",
                                      "task", "experts", "hidden", "latent", "dp"});
 
-std::string_view trimmed(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
+std::string_view trimmed(std::string_view text) { return base::trimmed(text, " "); }
 
 bool matches(std::string_view pattern, std::string_view text) {
   if (!pattern.ends_with('*')) return pattern == text;

@@ -12,18 +12,9 @@
 #include "spec/job/measure_range.h"
 
 namespace ergometer::spec {
-namespace {
-
-std::string lower_case(std::string_view text) {
-  std::string word(text);
-  for (char& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return word;
-}
-
-}  // namespace
 
 bool says_yes(std::string_view text) {
-  const std::string word = lower_case(text);
+  const std::string word = base::lower(text);
   return word == "true" || word == "yes" || word == "on" || word == "1";
 }
 
@@ -33,10 +24,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> words;
   while (true) {
     const size_t end = std::min(text.find(separator), text.size());
-    std::string_view word = text.substr(0, end);
-    while (word.starts_with(' ')) word.remove_prefix(1);
-    while (word.ends_with(' ')) word.remove_suffix(1);
-    words.push_back(word);
+    words.push_back(base::trimmed(text.substr(0, end), " "));
     if (end == text.size()) return words;
     text.remove_prefix(end + 1);
   }
@@ -185,7 +173,7 @@ int64_t SettingReader::integer(std::string_view name, int64_t fallback, std::str
   const auto number = base::parse_integer(found->text);
   if (number && *number >= min && *number <= max) return *number;
   const auto thousands = base::parse_integer(found->text.substr(0, found->text.size() - 1));
-  const bool in_thousands = thousands && lower_case(found->text).ends_with('k');
+  const bool in_thousands = thousands && base::lower(found->text).ends_with('k');
   refuse_value(name, fmt::format("a whole number from {} to {}{}", min, max,
                                  in_thousands ? fmt::format(" (write {} or {})", *thousands * 1000,
                                                             *thousands * 1024)
@@ -207,7 +195,7 @@ bool SettingReader::flag(std::string_view name, bool fallback, std::string_view 
   const Settings::Value* found = value(name, reason);
   if (found == nullptr) return fallback;
   if (says_yes(found->text)) return true;
-  const std::string word = lower_case(found->text);
+  const std::string word = base::lower(found->text);
   for (const char* no : {"false", "no", "off", "0"})
     if (word == no) return false;
   refuse_value(name, "true or false");
