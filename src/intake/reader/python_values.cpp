@@ -407,7 +407,9 @@ std::map<std::string, std::string> PythonValues::words() const {
 Value PythonValues::argument(const std::string& name) {
   for (const auto& [at, open] : calls_of(text_, "set_defaults"))
     if (find_argument(arguments_of_call(text_, open), name)) return unknown("args." + name);
-  for (const auto& [at, open] : calls_of(text_, "add_argument")) {
+  const auto calls = calls_of(text_, "add_argument");
+  if (calls.size() > kMostPythonArguments) return unknown("args." + name);
+  for (const auto& [at, open] : calls) {
     const std::vector<PythonArgument> given = arguments_of_call(text_, open);
     std::vector<std::string> spellings;
     for (const PythonArgument& it : given)
