@@ -4,6 +4,7 @@
 #include <array>
 #include <new>
 
+#include "base/check.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "base/version.h"

@@ -24,23 +24,6 @@ PythonArgument argument_of(const std::string& text, size_t begin, size_t end) {
   return argument;
 }
 
-/// Behind a string literal that begins at `at`; the end of the text if it never closes.
-size_t behind_string(const std::string& text, size_t at) {
-  const char quote = text[at];
-  const std::string triple(3, quote);
-  if (text.compare(at, 3, triple) == 0) {
-    const size_t end = text.find(triple, at + 3);
-    return end == text.npos ? text.size() : end + 3;
-  }
-  for (size_t i = at + 1; i < text.size(); ++i) {
-    if (text[i] == '\\')
-      ++i;
-    else if (text[i] == quote || text[i] == '\n')
-      return i + 1;
-  }
-  return text.size();
-}
-
 /// A string, number, True, False or None as a YAML value; nothing for anything else.
 std::optional<std::string> scalar(const std::string& text) {
   if (text == "True" || text == "False") return base::lower(text);
@@ -65,6 +48,22 @@ bool is_branch(std::string_view statement) {
 }
 
 }  // namespace
+
+size_t behind_string(const std::string& text, size_t at) {
+  const char quote = text[at];
+  const std::string triple(3, quote);
+  if (text.compare(at, 3, triple) == 0) {
+    const size_t end = text.find(triple, at + 3);
+    return end == text.npos ? text.size() : end + 3;
+  }
+  for (size_t i = at + 1; i < text.size(); ++i) {
+    if (text[i] == '\\')
+      ++i;
+    else if (text[i] == quote || text[i] == '\n')
+      return i + 1;
+  }
+  return text.size();
+}
 
 int line_at(const std::string& text, size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));

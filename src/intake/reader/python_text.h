@@ -20,6 +20,8 @@ struct PythonArgument {
 int line_at(const std::string& text, size_t at);
 std::string trimmed(std::string_view text);
 bool is_word(char c);
+/// Behind a string literal that begins at `at`; the end of the text if it never closes.
+size_t behind_string(const std::string& text, size_t at);
 /// Behind the bracket that closes the one at `open`; the end of the text if it never closes.
 size_t behind_bracket(const std::string& text, size_t open);
 /// The text with comments and long strings made blank, so that offsets stay.
