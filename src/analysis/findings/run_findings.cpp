@@ -16,6 +16,8 @@
 namespace ergometer::analysis {
 namespace {
 
+using run::JobSettings;
+
 constexpr const char *kLayout = "parallelism", *kTraining = "training";
 
 bool has_tensor_groups(const JobSettings& job) { return job.number(kLayout, "tp", 2) > 1; }

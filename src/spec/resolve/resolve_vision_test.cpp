@@ -66,7 +66,7 @@ TEST(ResolveVision, ImagesThatDoNotFitWholeAreLeftOut) {
       {{"gpus", "8"}, {"tiles_per_image", "3"}, {"samples", "counts:6/1,1/3000"}, {"seq", "2000"}});
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(job->training.sequence_lengths.samples,
-            (std::vector<SampleSize>{{6, 1 + 6 * 256}, {3, 2000}}));
+            (std::vector<SampleSize>{{3, 2000}, {6, 1 + 6 * 256}}));
   EXPECT_EQ(
       refused("internvl2-8b", {{"gpus", "8"},
                                {"tiles_per_image", "3"},
