@@ -35,8 +35,9 @@ std::vector<Default> items_of(const YAML::Node& list) {
       continue;
     }
     if (!node.IsMap() || node.size() != 1) continue;
-    std::string key = node.begin()->first.as<std::string>();
-    const YAML::Node& value = node.begin()->second;
+    // An iterator's pair is gone with it; a node is a handle that may be kept.
+    const YAML::Node value = node.begin()->second;
+    std::string key = node.begin()->first.as<std::string>("");
     Default item;
     item.overrides = !word_behind(key, "override").empty();
     item.optional = !word_behind(key, "optional").empty();
@@ -75,6 +76,8 @@ class Composition {
 
   Result<void> add(const std::string& text, const std::string& path, const std::string& package,
                    int depth) {
+    // What cannot be read is said by the reader that knows lines; behind it nothing throws.
+    ERGOMETER_TRY(spec::flatten_yaml(text, path));
     const YAML::Node node = YAML::Load(text);
     const YAML::Node list = node.IsMap() ? node["defaults"] : YAML::Node();
     std::vector<Default> items;
