@@ -40,8 +40,7 @@ Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
         return input_error("--{}: tells what tokens cost by --scaling", name);
     return std::nullopt;
   }
-  constexpr std::array<const char*, 5> kOfOneAnswer = {"shard", "out", "save", "pareto",
-                                                       "settings"};
+  constexpr std::array kOfOneAnswer = {"shard", "out", "save", "pareto", "settings", "top"};
   for (const char* name : kOfOneAnswer)
     if (arguments.has(name))
       return input_error(

@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "cli/search/scaling.h"
+#include "cli/search/search_output.h"
 #include "cli/search/search_words.h"
 #include "report/summary/job_json.h"
 
@@ -159,17 +160,9 @@ void write_size(base::JsonWriter& json, const ScalingAnswer& answer, const AtSiz
     return;
   }
   const run::Run& run = size.best->run;
-  const run::Performance& p = run.performance;
-  json.member("step_time_s", p.step_time_s).member("step_time_s_low", p.step_time_s_low);
-  json.member("step_time_s_high", p.step_time_s_high).member("tokens_per_s", p.tokens_per_s);
-  json.member("tokens_per_s_per_gpu", p.tokens_per_s_per_gpu).member("mfu", p.mfu);
-  json.member("memory_bytes", run.memory.peak_bytes);
-  if (run.has_power) {
-    json.member("mean_w_per_gpu", run.power.mean_w_per_gpu);
-    json.member("facility_mean_w", run.power.facility_mean_w);
-    json.member("energy_j_per_step", run.power.energy_j_per_step);
-    json.member("tokens_per_j", run.power.tokens_per_j);
-  }
+  write_numbers(json, run);
+  json.member("tokens_per_s_per_gpu", run.performance.tokens_per_s_per_gpu);
+  if (run.has_power) json.member("facility_mean_w", run.power.facility_mean_w);
   if (const auto cost = cost_of_million(answer.ask, size))
     json.member("cost_per_million_tokens", *cost);
   json.rows("parts", size.parts, [&](const search::StepPart& part) {

@@ -34,18 +34,7 @@ void write_settings(base::JsonWriter& json, const spec::Job& job) {
 void write_best(base::JsonWriter& json, const Played& played, size_t rank) {
   const run::Run& run = played.run;
   json.begin_object().member("rank", rank);
-  json.member("step_time_s", run.performance.step_time_s);
-  json.member("step_time_s_low", run.performance.step_time_s_low);
-  json.member("step_time_s_high", run.performance.step_time_s_high);
-  json.member("mfu", run.performance.mfu);
-  json.member("tokens_per_s", run.performance.tokens_per_s);
-  json.member("memory_bytes", run.memory.peak_bytes);
-  if (run.has_power) {
-    json.member("energy_j_per_step", run.power.energy_j_per_step);
-    json.member("mean_w_per_gpu", run.power.mean_w_per_gpu);
-    json.member("max_gpu_c", run.thermal.max_gpu_c);
-    json.member("tokens_per_j", run.power.tokens_per_j);
-  }
+  write_numbers(json, run);
   json.member("limiter", run.limiter);
   json.member("alike", played.alike);
   json.key("breakdown_s").begin_object();
@@ -117,6 +106,20 @@ void write_none(base::JsonWriter& json, const SearchAnswer& answer) {
 }
 
 }  // namespace
+
+void write_numbers(base::JsonWriter& json, const run::Run& run) {
+  json.member("step_time_s", run.performance.step_time_s);
+  json.member("step_time_s_low", run.performance.step_time_s_low);
+  json.member("step_time_s_high", run.performance.step_time_s_high);
+  json.member("mfu", run.performance.mfu);
+  json.member("tokens_per_s", run.performance.tokens_per_s);
+  json.member("memory_bytes", run.memory.peak_bytes);
+  if (!run.has_power) return;
+  json.member("energy_j_per_step", run.power.energy_j_per_step);
+  json.member("mean_w_per_gpu", run.power.mean_w_per_gpu);
+  json.member("max_gpu_c", run.thermal.max_gpu_c);
+  json.member("tokens_per_j", run.power.tokens_per_j);
+}
 
 std::string search_json(const SearchAnswer& answer) {
   const SearchResult& result = answer.result;

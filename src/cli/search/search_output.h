@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "launch/framework.h"
 #include "report/summary/summary_text.h"
 #include "search/space/why_none.h"
@@ -36,5 +37,7 @@ constexpr int64_t kTrialSteps = 50;
 std::string no_layout_text(const search::WhyNone& none);
 std::string search_text(const SearchAnswer& answer, const report::TextStyle& style);
 std::string search_json(const SearchAnswer& answer);
+/// What the engine says of a layout: members of the object that is open.
+void write_numbers(base::JsonWriter& json, const run::Run& run);
 
 }  // namespace ergometer::cli
