@@ -27,7 +27,4 @@ struct Arguments {
   }
 };
 
-/// A word as a POSIX shell takes it: in single quotes where it needs them.
-std::string shell_quoted(std::string_view word);
-
 }  // namespace ergometer::launch

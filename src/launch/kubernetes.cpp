@@ -3,7 +3,6 @@
 
 #include "base/json_writer.h"
 #include "base/random.h"
-#include "launch/arguments.h"
 #include "launch/manifest.h"
 #include "launch/scripts.h"
 

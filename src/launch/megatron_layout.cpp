@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "base/shell.h"
 #include "launch/megatron.h"
 #include "spec/job/job_words.h"
 
@@ -189,7 +190,7 @@ std::string megatron_text(const Arguments& arguments) {
   for (size_t i = 0; i < arguments.all.size(); ++i) {
     const Argument& argument = arguments.all[i];
     text += "  --" + argument.name;
-    for (const std::string& value : argument.values) text += ' ' + shell_quoted(value);
+    for (const std::string& value : argument.values) text += ' ' + base::shell_quoted(value);
     text += i + 1 < arguments.all.size() ? " \\\n" : "\n";
   }
   for (const std::string& note : arguments.notes) text += fmt::format("  # {}\n", note);

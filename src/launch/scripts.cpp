@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/shell.h"
 #include "base/text.h"
-#include "launch/arguments.h"
 
 namespace ergometer::launch {
 namespace {
@@ -156,20 +156,21 @@ std::string_view framework_folder(Framework framework) {
 /// Words, each in quotes where a shell needs them.
 std::string shell_words(const std::vector<std::string>& words) {
   std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + base::shell_quoted(word);
   return text;
 }
 
 std::string settings_text(const Plan& plan) {
   const Site& site = plan.options.site;
   std::string text =
-      filled(kSettings, {{"@ERGOMETER@", shell_quoted(site.ergometer)},
+      filled(kSettings, {{"@ERGOMETER@", base::shell_quoted(site.ergometer)},
                          {"@RECORD@", shell_words(site.record)},
                          {"@TORCHRUN@", shell_words(site.torchrun)},
-                         {"@FRAMEWORK@", shell_quoted(site.framework)},
+                         {"@FRAMEWORK@", base::shell_quoted(site.framework)},
                          {"@WHAT@", std::string(framework_folder(plan.options.framework))},
-                         {"@DATA@", shell_quoted(site.data)},
-                         {"@TOKENIZER@", shell_quoted(site.tokenizer)},
+                         {"@DATA@", base::shell_quoted(site.data)},
+                         {"@TOKENIZER@", base::shell_quoted(site.tokenizer)},
                          {"@PORT@", std::to_string(site.port)},
                          {"@CLOCK_PORT@", std::to_string(site.clock_port)}});
   if (plan.options.framework == Framework::kTorchtitan)
@@ -179,12 +180,12 @@ std::string settings_text(const Plan& plan) {
         "SSH=(ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 -o "
         "ServerAliveCountMax=4)\n";
   if (!site.container.empty() && site.scheduler != Scheduler::kKubernetes) {
-    text += fmt::format("CONTAINER={}\n", shell_quoted(site.container));
+    text += fmt::format("CONTAINER={}\n", base::shell_quoted(site.container));
     text += fmt::format("MOUNTS=({})  # folders that the container sees beside this one\n",
                         shell_words(site.mounts));
   }
   for (const auto& [name, value] : site.environment)
-    text += fmt::format("export {}={}\n", name, shell_quoted(value));
+    text += fmt::format("export {}={}\n", name, base::shell_quoted(value));
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shell.h"
 #include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
@@ -66,7 +67,7 @@ std::string array_text(const Arguments& arguments) {
   std::string text;
   for (const Argument& argument : arguments.all) {
     text += "  --" + argument.name;
-    for (const std::string& value : argument.values) text += ' ' + shell_quoted(value);
+    for (const std::string& value : argument.values) text += ' ' + base::shell_quoted(value);
     text += '\n';
   }
   return text;

@@ -7,6 +7,10 @@
 
 namespace ergometer::run {
 
+/// Among a Run's facts, the command that it came from: what was recorded, or how `simulate` is
+/// asked for the predicted job.
+inline constexpr const char* kCommandFact = "command";
+
 /// What a predicted Run says of its job's settings: what the JSON that it carries tells. Of a
 /// recorded Run nothing is known.
 class JobSettings {

@@ -5,22 +5,13 @@
 #include <algorithm>
 
 #include "base/json_writer.h"
+#include "base/shell.h"
 #include "run/run.h"
 #include "validation/rows/job_draft.h"
 #include "validation/score.h"
 
 namespace ergometer::validation {
 namespace {
-
-/// For a POSIX shell: in single quotes where a word needs them.
-std::string shell_quoted(std::string_view word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return std::string(word);
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
-  return text + "'";
-}
 
 std::string flag_of(std::string_view setting) {
   const spec::SettingInfo* info = spec::find_setting(setting);
@@ -56,15 +47,15 @@ Result<std::string> typed_command(const MeasuredRun& row) {
   derive_batch(draft);
   if (draft.number("pipeline_model_parallel_size", 1) == 1)
     draft.drop("virtual_pipeline_model_parallel_size");
-  std::string text =
-      fmt::format("ergometer simulate {} --cluster {}", shell_quoted(draft.text("model")), *node);
+  std::string text = fmt::format("ergometer simulate {} --cluster {}",
+                                 base::shell_quoted(draft.text("model")), *node);
   for (const auto& [setting, value] : draft.settings().all()) {
     // Adapters are the row's task; their rank is the one usual with the task.
     const bool said = !value.origin.key.empty() || setting == "lora";
     if (!said || setting == "model") continue;
     const std::string flag = flag_of(setting);
     if (spec::find_setting(setting)->kind != spec::SettingKind::kSwitch)
-      text += fmt::format(" --{} {}", flag, shell_quoted(value.text));
+      text += fmt::format(" --{} {}", flag, base::shell_quoted(value.text));
     else
       text += fmt::format(" --{}{}", value.text == "true" ? "" : "no-", flag);
   }

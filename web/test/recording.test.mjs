@@ -122,6 +122,24 @@ test('the optimizer is told from compute, backward and idle without green cones'
   }
 });
 
+test('in no legend two things have one colour, whatever kernels there are', async () => {
+  const classes = ['gemm', 'attention', 'convolution', 'norm', 'softmax', 'reduction', 'optimizer', 'embedding', 'pooling', 'elementwise', 'moe', 'copy', 'set', 'collective', 'device_communication', 'other'];
+  const report = recording();
+  report.runs[0].recorded.trace.classes = classes.map((name) => ({ class: name, count: 1, total_ns: 1e8 }));
+  report.runs[0].recorded.critical_path.kinds = ['cpu', 'queued', ...classes].map((kind) => ({ kind, on_path_ns: 1e8 }));
+  for (const dark of [false, true]) {
+    const page = await open(browser, pageWith(report, `classes-${dark}`), { dark });
+    await drawAll(page);
+    const legends = await page.locator('.legend').evaluateAll((all) => all.map((one) => [...one.querySelectorAll('li')].map((entry) => [entry.textContent, getComputedStyle(entry.querySelector('i')).backgroundColor])));
+    assert.ok(legends.some((entries) => entries.length >= classes.length), 'the classes have a legend');
+    for (const entries of legends) {
+      const shown = entries.filter(([title]) => title !== 'other' && title !== 'idle');
+      assert.equal(new Set(shown.map(([, colour]) => colour)).size, shown.length, JSON.stringify(entries));
+    }
+    await page.context().close();
+  }
+});
+
 test('on paper tables wrap and are as wide as the page', async () => {
   const page = await open(browser, pageWith(recording(), 'paper'), { width: 690 });
   await page.emulateMedia({ media: 'print' });

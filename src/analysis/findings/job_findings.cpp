@@ -333,9 +333,7 @@ void advise_on_bubble(Finding& finding) {
   finding.try_next =
       "more micro batches, virtual stages or fewer stages shrink the schedule's part; equal stages "
       "the rest.";
-  finding.check =
-      "ergometer simulate MODEL --cluster CLUSTER --pp N --vpp N --explain "
-      "pipeline_bubble_fraction";
+  finding.check = "ergometer simulate MODEL --cluster CLUSTER --explain pipeline_bubble_fraction";
 }
 
 void advise_on_recomputation(Finding& finding) {

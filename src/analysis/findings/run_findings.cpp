@@ -272,7 +272,7 @@ constexpr ReasonAdvice kAtTheBoardsLimit{
     "sw_power_cap",
     "accept it: this is the board's own limit, and work per joule is better below it; cooler GPUs "
     "leak less.",
-    "ergometer simulate MODEL --cluster CLUSTER --inlet-c C"};
+    "ergometer simulate MODEL --cluster CLUSTER --inlet-c 20"};
 
 Finding throttling(const run::Run& run, const JobSettings& job) {
   const run::Thermal& thermal = run.thermal;
@@ -312,6 +312,15 @@ Finding straggler(const run::Run& run) {
   return f;
 }
 
+/// The check with the job's own words, where the Run tells by which it was asked for.
+std::string of_this_job(std::string check, const run::Run& run) {
+  constexpr std::string_view kSimulate = "ergometer simulate ", kJob = "MODEL --cluster CLUSTER";
+  const auto command = run.facts.find(run::kCommandFact);
+  const size_t at = check.find(kJob);
+  if (command == run.facts.end() || at == check.npos) return check;
+  return check.replace(at, kJob.size(), command->second.substr(kSimulate.size()));
+}
+
 }  // namespace
 
 std::vector<Finding> run_findings(const run::Run& run) {
@@ -331,6 +340,7 @@ std::vector<Finding> run_findings(const run::Run& run) {
   }
   std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });
   std::ranges::stable_sort(findings, std::ranges::greater{}, &Finding::cost_s);
+  for (Finding& f : findings) f.check = of_this_job(std::move(f.check), run);
   return findings;
 }
 

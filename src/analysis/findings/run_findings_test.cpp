@@ -61,6 +61,16 @@ TEST(RunFindings, CostWhatTheRunSays) {
   EXPECT_NE(named(findings, "throttling")->what.find("sw_power_cap"), std::string::npos);
 }
 
+// A check is a command that its reader can paste.
+TEST(RunFindings, CheckWithTheCommandThatTheRunCameFrom) {
+  run::Run run = predicted_run();
+  EXPECT_EQ(named(run_findings(run), "pipeline_bubble")->check,
+            "ergometer simulate MODEL --cluster CLUSTER --explain pipeline_bubble_fraction");
+  run.facts["command"] = "ergometer simulate job.yaml --pp 8";
+  EXPECT_EQ(named(run_findings(run), "pipeline_bubble")->check,
+            "ergometer simulate job.yaml --pp 8 --explain pipeline_bubble_fraction");
+}
+
 // What is on already, or is over groups of one rank, is no advice.
 TEST(RunFindings, AdviseWhatTheJobDoesNotDo) {
   run::Run run = predicted_run();

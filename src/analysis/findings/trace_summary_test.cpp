@@ -127,6 +127,18 @@ TEST(Steps, WhatWasLaunchedBeforeBelongsToNone) {
   EXPECT_NEAR(performance->breakdown_s.idle, 0, 1e-15);
 }
 
+// The CPU sets the pace: of its step of 200 the GPU idles 30, for it works until 60 on what was
+// launched before and for 110 on what the step launched, of which 10 come behind the mark.
+TEST(Steps, WorkFromBeforeIsNoIdleTime) {
+  TestTrace t;
+  t.kernel(0, 60).kernel(70, 140).launched(10).kernel(160, 210).launched(20).step(7, 0, 200);
+  const auto performance = step_breakdown({t.trace});
+  ASSERT_TRUE(performance);
+  EXPECT_DOUBLE_EQ(performance->step_time_s, 200e-9);
+  EXPECT_DOUBLE_EQ(performance->breakdown_s.compute, 170e-9);
+  EXPECT_DOUBLE_EQ(performance->breakdown_s.idle, 30e-9);
+}
+
 // 3 and 6 alone are marked: what lies between them is no part of either.
 TEST(Steps, GapsBetweenMarksAreNoStep) {
   TestTrace t;

@@ -32,11 +32,11 @@ constexpr std::array kAdvice = std::to_array<ReasonAdvice>({
     {"sw_power_cap", "a higher power limit, or accept it: work per joule is better below the cap.",
      "ergometer simulate MODEL --cluster CLUSTER --power-cap W"},
     {"sw_thermal_slowdown", "inlet temperature, fans, dust and the GPU's place in the airflow.",
-     "ergometer simulate MODEL --cluster CLUSTER --inlet-c C"},
+     "ergometer simulate MODEL --cluster CLUSTER --inlet-c 20"},
     {"hw_thermal_slowdown",
      "take it out of the job: the hardware guards itself against heat that software could not "
      "hold. Inlet temperature, fans or coolant flow, dust, the heat sink's seat.",
-     "ergometer simulate MODEL --cluster CLUSTER --inlet-c C"},
+     "ergometer simulate MODEL --cluster CLUSTER --inlet-c 20"},
     {"hw_power_brake_slowdown",
      "the node's power supplies (one failed, not redundant) and their cables, the rack's PDU and "
      "its power budget: a signal from outside holds the clock.",

@@ -71,12 +71,32 @@ void scale(run::Breakdown& b, double factor) {
   run::kBreakdownColumns.for_each([&](std::string_view, auto part) { b.*part *= factor; });
 }
 
-/// Seconds a step that each part has to itself.
-std::array<double, kParts> exposed_parts(const run::RankTrace& trace, int64_t steps) {
+/// Of every part, when GPU events were at it.
+using Pieces = std::array<std::vector<Interval>, kParts>;
+
+Pieces pieces_of(const run::RankTrace& trace) {
   const std::vector<Part> of_names = parts_of_names(trace);
-  std::array<std::vector<Interval>, kParts> pieces;
+  Pieces pieces;
   for (const run::GpuEvent& event : trace.events)
     pieces[part_of(trace, event, of_names)].push_back({event.start_ns, event.end_ns()});
+  return pieces;
+}
+
+/// What of it lies within the marked steps.
+Pieces within_marks(const Pieces& pieces, const std::vector<run::StepMark>& steps) {
+  Pieces within;
+  for (size_t part = 0; part < kParts; ++part)
+    for (const Interval& piece : pieces[part])
+      for (const run::StepMark& step : steps) {
+        const Interval common{std::max(piece.start_ns, step.start_ns),
+                              std::min(piece.end_ns, step.end_ns)};
+        if (common.start_ns < common.end_ns) within[part].push_back(common);
+      }
+  return within;
+}
+
+/// Seconds a step that each part has to itself.
+std::array<double, kParts> exposed_parts(Pieces pieces, int64_t steps) {
   std::array<double, kParts> seconds{};
   Intervals so_far;
   for (size_t part = 0; part < kParts; ++part) {
@@ -109,6 +129,17 @@ double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
   return static_cast<double>(span_ns) * 1e-9 / static_cast<double>(steps);
 }
 
+/// Whether the GPU still worked off what was launched before the recording began when the first
+/// step was marked: what was launched within the steps then fills only a part of them.
+bool starts_behind(const run::RankTrace& trace, const run::RankTrace& chosen) {
+  if (chosen.events.empty()) return false;
+  const int64_t marked_ns = chosen.steps.front().start_ns;
+  const int64_t own_ns = std::ranges::min(chosen.events, {}, &run::GpuEvent::start_ns).start_ns;
+  return std::ranges::any_of(trace.events, [&](const run::GpuEvent& event) {
+    return event.start_ns < own_ns && event.end_ns() > marked_ns;
+  });
+}
+
 }  // namespace
 
 std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks) {
@@ -123,9 +154,12 @@ std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>
     if (times.count == 0) return std::nullopt;
     const auto chosen = select_steps(trace, {times.first, times.last});
     if (!chosen) return std::nullopt;
-    const double step_s = std::max(times.mean_s, gpu_step_s(*chosen, times.count));
+    const double gpu_s = gpu_step_s(*chosen, times.count);
+    const double step_s = std::max(times.mean_s, gpu_s);
+    const bool by_time = times.mean_s >= gpu_s && starts_behind(trace, *chosen);
+    Pieces pieces = by_time ? within_marks(pieces_of(trace), chosen->steps) : pieces_of(*chosen);
     performance.step_time_s += step_s;
-    add(performance.breakdown_s, exposed_parts(*chosen, times.count), step_s);
+    add(performance.breakdown_s, exposed_parts(std::move(pieces), times.count), step_s);
   }
   if (recorded == 0) return std::nullopt;
   const double mean = 1 / recorded;

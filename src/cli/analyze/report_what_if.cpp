@@ -2,10 +2,12 @@
 
 #include "cli/console/progress.h"
 #include "cli/console/threads.h"
+#include "cli/job/job_settings.h"
 #include "cli/job/settled_job.h"
 #include "cli/job/user_files.h"
 #include "cli/job/whole_run.h"
 #include "page/write_report.h"
+#include "run/job_settings.h"
 
 namespace ergometer::cli {
 namespace {
@@ -41,6 +43,7 @@ Result<WhatIfReport> what_if_report(const Arguments& arguments, const Console& c
   WhatIfReport report;
   report.run.name = page::name_of_file(path);
   ERGOMETER_ASSIGN(report.run.run, whole_run(job));
+  report.run.run.facts[run::kCommandFact] = job_command(arguments);
   Progress progress(console, "simulate", neighbours.points.size());
   const auto advance = [&](int64_t, int64_t) { progress.advance(); };
   ERGOMETER_ASSIGN(report.what_if, study::what_if(neighbours, report.run.name, {threads, advance}));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/shell.h"
 #include "base/text.h"
 #include "cli/job/script_run.h"
 #include "cli/job/user_files.h"
@@ -80,6 +81,23 @@ std::vector<Flag> setting_flags() {
   add_script_flags(flags);
   add_run_flag(flags);
   return flags;
+}
+
+std::string job_command(const Arguments& arguments) {
+  std::string command = "ergometer simulate";
+  const auto add = [&](const std::string& word) { command += ' ' + base::shell_quoted(word); };
+  for (const std::string& word : arguments.words) add(word);
+  for (const Flag& flag : setting_flags()) {
+    if (!arguments.has(flag.name)) continue;
+    const std::string value = arguments.value(flag.name);
+    const bool takes_value = flag.takes == Flag::Takes::kValue;
+    const bool off = flag.takes == Flag::Takes::kSwitch && value == "false";
+    add(off ? "--no-" + flag.name : arguments.written.at(flag.name));
+    if (takes_value) add(value);
+  }
+  if (!arguments.command.empty()) add("--");
+  for (const std::string& word : arguments.command) add(word);
+  return command;
 }
 
 bool names_job(const Arguments& arguments) {

@@ -21,6 +21,7 @@
 #include "report/summary/summary_text.h"
 #include "report/timeline/kineto_trace.h"
 #include "report/timeline/trace.h"
+#include "run/job_settings.h"
 #include "spec/files/settings_record.h"
 #include "spec/job/adjustments.h"
 #include "spec/job/job_words.h"
@@ -227,6 +228,7 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
     run.facts["settings"] = spec::settings_json(whole);
   }
+  run.facts[run::kCommandFact] = job_command(arguments);
   if (arguments.has("run") || arguments.has("report")) run.assumptions = report::assumptions(job);
   const engine::KernelStream kernels(job, simulation, options.engine, options.sampled_ranks);
   ERGOMETER_TRY(write_files(

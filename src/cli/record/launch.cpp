@@ -6,11 +6,11 @@
 #include <set>
 
 #include "base/json_writer.h"
+#include "base/shell.h"
 #include "base/text.h"
 #include "cli/console/threads.h"
 #include "cli/job/job_settings.h"
 #include "cli/record/launch_options.h"
-#include "launch/arguments.h"
 #include "launch/collect.h"
 #include "launch/folder.h"
 #include "launch/scripts.h"
@@ -31,7 +31,7 @@ Result<std::vector<Submitted>> submit(const std::string& folder) {
   if (const auto none = record::check_command("sbatch"))
     return missing("there is no sbatch here; the scripts are written: submit them where Slurm is");
   std::FILE* pipe =
-      popen(fmt::format("bash {}/submit.sh", launch::shell_quoted(folder)).c_str(), "r");
+      popen(fmt::format("bash {}/submit.sh", base::shell_quoted(folder)).c_str(), "r");
   if (pipe == nullptr) return missing("cannot start a shell");
   std::string said;
   for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) said += static_cast<char>(c);
@@ -66,7 +66,7 @@ std::string written_json(const launch::Plan& plan, const std::string& folder,
 
 std::string how_to_start(const launch::Plan& plan, const std::string& folder) {
   const bool slurm = plan.options.site.scheduler == launch::Scheduler::kSlurm;
-  return fmt::format("Start them: bash {}/{}\n", launch::shell_quoted(folder),
+  return fmt::format("Start them: bash {}/{}\n", base::shell_quoted(folder),
                      slurm ? "submit.sh" : "run-all.sh");
 }
 
@@ -81,8 +81,8 @@ std::string written_text(const launch::Plan& plan, const std::string& folder,
     text += fmt::format("Submitted {} as job {}\n", one.file, one.id);
   if (submits && submitted.empty()) text += "Nothing is submitted: all runs are finished\n";
   if (!submits) text += how_to_start(plan, folder);
-  return text + fmt::format("What came back: ergometer launch --collect {}\n",
-                            launch::shell_quoted(folder));
+  return text +
+         fmt::format("What came back: ergometer launch --collect {}\n", base::shell_quoted(folder));
 }
 
 /// What the prediction and the real run will not have in common, each once.

@@ -26,6 +26,7 @@ const kTokens = {
   optimizer: ["#4a1fa8", "#7a4ff0"],
   idle: ["#b4bcc8", "#5c6675"],
   backward: ["#1d4580", "#3a6fc0"],
+  set: ["#c7ad8a", "#a08a6c"],
   weights: ["#2f74c0", "#5b9ae0"],
   gradients: ["#e08a1e", "#f0a040"],
   activations: ["#12876a", "#2fae8b"],
@@ -59,15 +60,17 @@ const kKinds: Record<string, Token> = {
   exposed_all_to_all: "alltoall", exposed_send_recv: "sendrecv", optimizer: "optimizer", idle: "idle",
   gradient_reduction: "reducescatter", parameter_gather: "allgather", embedding_reduction: "allreduce", gradient_norm: "series8", host: "series6",
   gemm: "compute", attention: "attention", memory: "memory", collective: "allgather", send_recv: "sendrecv", wait: "idle",
-  communication: "allgather", copy: "memory", other: "other", elementwise: "memory", norm: "memory",
+  communication: "allgather", device_communication: "alltoall", copy: "receive", set: "set", other: "other",
+  elementwise: "memory", norm: "series5", softmax: "series4", reduction: "series8", embedding: "series3", convolution: "backward",
+  pooling: "allreduce", moe: "reducescatter", cpu: "series6", queued: "muted",
   forward: "compute", backward: "backward", backward_weight: "optimizer", send: "sendrecv", receive: "receive",
   all_reduce: "allreduce", all_gather: "allgather", reduce_scatter: "reducescatter", all_to_all: "alltoall",
   weights: "weights", gradients: "gradients", activations: "activations",
 };
 export const seriesToken = (index: number): Token => `series${(index % 8) + 1}` as Token;
-/** The colour of a thing by the document's name for it; of things without one, by their place. */
-export const kindToken = (name: string, index = 0): Token =>
-  kKinds[name.replace(/_(bytes|s)$/, "").replace(/([a-z])([A-Z])/g, "$1_$2").replace(/[-/]/g, "_").toLowerCase()] ?? seriesToken(index);
+/** The colour of a thing by the document's name for it; of things without one, by their place where they have one. */
+export const kindToken = (name: string, index?: number): Token =>
+  kKinds[name.replace(/_(bytes|s)$/, "").replace(/([a-z])([A-Z])/g, "$1_$2").replace(/[-/]/g, "_").toLowerCase()] ?? (index === undefined ? "other" : seriesToken(index));
 
 function apply(next: Theme): void {
   current = next;

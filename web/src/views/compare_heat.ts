@@ -72,5 +72,5 @@ export function heatView(runs: RunDocument[]): HTMLElement | null {
     draw: (host, width) => host.replaceChildren(heatmap(figure, width, sharedBy(figure, nodes).y, kLinks)),
   }));
   if (pictures.length === 0 && chassis.length === 0) return null;
-  return h("div", { class: "beside" }, ...pictures, ...chassis);
+  return h("div", {}, h("div", { class: "beside" }, ...pictures), h("div", { class: "beside" }, ...chassis));
 }

@@ -65,7 +65,7 @@ export function headline(summary: Summary): HTMLElement {
     fits === false ? h("p", { class: "verdict bad" }, h("b", {}, "Does not fit: "), "the fullest GPU needs more memory than it has.") : null,
     summary.limiter ? h("p", { class: "verdict" }, h("b", {}, "Limited by "), summary.limiter) : null,
     typeof limit === "string" ? h("p", { class: "verdict" }, h("b", {}, "Clocks: "), limit) : null,
-    tiles.length > 0 ? h("dl", { class: "tiles" }, ...tiles) : null,
+    tiles.length > 0 ? h("dl", { class: tiles.length < 4 ? "tiles few" : "tiles" }, ...tiles) : null,
     reasons.length > 0 ? h("p", { class: "note" }, `Why the interval is as wide as it is: ${reasons.join("; ")}.`) : null,
     notes.length > 0 ? h("details", {}, h("summary", {}, plural(notes.length, "note")), h("ul", { class: "notes" }, ...notes.map((note) => h("li", {}, note)))) : null);
 }

@@ -1,6 +1,6 @@
-#include "launch/arguments.h"
+#include "base/shell.h"
 
-namespace ergometer::launch {
+namespace ergometer::base {
 
 std::string shell_quoted(std::string_view word) {
   constexpr std::string_view kPlain =
@@ -17,4 +17,4 @@ std::string shell_quoted(std::string_view word) {
   return quoted + '\'';
 }
 
-}  // namespace ergometer::launch
+}  // namespace ergometer::base

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ergometer::base {
+
+/// A word as a POSIX shell takes it: in single quotes where it needs them.
+std::string shell_quoted(std::string_view word);
+
+}  // namespace ergometer::base
