@@ -63,7 +63,7 @@ const kKinds: Record<string, Token> = {
   communication: "allgather", device_communication: "alltoall", copy: "receive", set: "set", other: "other",
   elementwise: "memory", norm: "series5", softmax: "series4", reduction: "series8", embedding: "series3", convolution: "backward",
   pooling: "allreduce", moe: "reducescatter", cpu: "series6", queued: "muted",
-  forward: "compute", backward: "backward", backward_weight: "optimizer", send: "sendrecv", receive: "receive",
+  forward: "compute", backward: "backward", backward_weight: "series5", send: "sendrecv", receive: "receive",
   all_reduce: "allreduce", all_gather: "allgather", reduce_scatter: "reducescatter", all_to_all: "alltoall",
   weights: "weights", gradients: "gradients", activations: "activations",
 };

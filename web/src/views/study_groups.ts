@@ -69,7 +69,7 @@ function settingsOf(summary: Summary): [string, string][] {
   const derived = new Set(["micro_batches", "padded_vocab", "dp", "etp", "software"]);
   const all = [["software", part(summary, "recipe")?.name], ...Object.entries(part(summary, "parallelism") ?? {}), ...Object.entries(part(summary, "training") ?? {}),
     ...Object.entries(part(summary, "conditions") ?? {}).filter(([, value]) => typeof value !== "object" || value === null)] as [string, unknown][];
-  return all.filter(([name], i) => i === 0 || !derived.has(name)).map(([name, value]) => [name, String(value ?? "")]);
+  return all.filter(([name], i) => i === 0 || !derived.has(name)).map(([name, value]) => [name, typeof value === "boolean" ? (value ? "on" : "off") : String(value ?? "")]);
 }
 
 /** The first setting that points of one name differ in, of each of them; else their ids. */
