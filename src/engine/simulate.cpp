@@ -144,7 +144,13 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
   result.run.links = link_use(input, result.timeline.step_s);
   result.run.gpu_kinds = gpu_kinds(job, result.timeline);
   if (options.all_ranks) result.run.ranks = rank_table(job, result.timeline, result.run.ranks);
-  result.run.limiter = limiter(input, result.timeline, result.run.performance);
+  const EngineInput as_played{.job = job,
+                              .plan = planned.plan,
+                              .costs = result.played_at.costs,
+                              .clocks_hz = result.played_at.clocks_hz,
+                              .sampled_ranks = {},
+                              .stretch = planned.stretch};
+  result.run.limiter = limiter(as_played, result.timeline, result.run.performance);
   return {};
 }
 

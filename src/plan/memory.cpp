@@ -108,7 +108,6 @@ MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
   }
   report.capacity = report.worst().capacity;
   report.fits = report.worst().needed() <= report.capacity;
-  report.advice = memory_advice(job, report);
   return report;
 }
 

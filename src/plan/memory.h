@@ -35,15 +35,17 @@ struct MemoryReport {
                                     ///< activations (what nanotron reports)
   bool fits = true;
   const StageMemory& worst() const { return stages[static_cast<size_t>(worst_stage)]; }
-  /// "does not fit: needs 97.1 of 79.1 GiB on stage 3; the largest part is activations (41.2 GiB);
-  /// try ..."
-  std::string advice;
 };
 
 StageMemory stage_memory(const spec::Job& job, const workload::Workload& workload,
                          const Stage& stage, int64_t stage_index);
 MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
                     const std::vector<Stage>& stages);
+
+/// Empty where the job fits. "does not fit: needs 97.1 of 79.1 GiB on stage 3; the largest part is
+/// activations (41.2 GiB); try --recompute full or --tp 4": of the changes that a user may type
+/// those that make it fit by themselves; where none does, the one that comes nearest.
+std::string memory_advice(const spec::Job& job, const MemoryReport& report);
 
 /// What a checkpoint of the job holds, bytes, each value once: parameters that are trained and
 /// their optimizer states, in the widths that the job keeps them in (2 + 12 bytes a parameter in

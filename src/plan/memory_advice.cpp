@@ -6,7 +6,7 @@
 
 #include "base/collection.h"
 #include "plan/memory.h"
-#include "plan/memory_parts.h"
+#include "workload/workload.h"
 
 namespace ergometer::plan {
 namespace {
@@ -26,65 +26,124 @@ Part largest_part(const StageMemory& stage) {
                            [](const Part& a, const Part& b) { return a.bytes < b.bytes; });
 }
 
-/// A step of tensor parallelism takes two replicas for one, or two more GPUs; heads must divide,
-/// and the group should stay inside the node's fast links.
-bool can_double_tp(const spec::Job& job) {
+/// A change that needs less memory: what a user types, and the job with it.
+struct Try {
+  std::string words;
+  spec::Job job;
+};
+
+class Tries {
+ public:
+  explicit Tries(const spec::Job& job) : job_(job) {}
+
+  /// The job with what `change` does to it, where its GPUs can still be divided so.
+  template <class Change>
+  void add(std::string words, const Change& change) {
+    for (const Try& one : all_)
+      if (one.words == words) return;
+    Try one{std::move(words), job_};
+    change(one.job);
+    spec::Parallelism& p = one.job.parallelism;
+    const int64_t divided = p.tp * p.cp * p.pp;
+    if (job_.gpus % divided != 0) return;
+    p.dp = job_.gpus / divided;
+    if (one.job.training.global_batch % (p.dp * one.job.training.micro_batch) != 0) return;
+    all_.push_back(std::move(one));
+  }
+  const std::vector<Try>& all() const { return all_; }
+
+ private:
+  const spec::Job& job_;
+  std::vector<Try> all_;
+};
+
+/// A step of tensor parallelism takes two replicas for one; heads must divide, and the group should
+/// stay inside the node's fast links.
+void try_more_tp(const spec::Job& job, Tries& tries) {
   const int64_t tp = 2 * job.parallelism.tp;
   if (const auto& vision = job.model.vision;
       vision && (vision->tower.heads % tp != 0 || vision->tower.ffn % tp != 0))
-    return false;
-  return tp <= std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus) &&
-         job.model.heads % tp == 0 && job.model.ffn % tp == 0 &&
-         tp * job.parallelism.cp * job.parallelism.pp <= job.gpus;
+    return;
+  if (tp > std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus) ||
+      job.model.heads % tp != 0 || job.model.ffn % tp != 0)
+    return;
+  tries.add(fmt::format("--tp {}", tp), [&](spec::Job& changed) {
+    changed.parallelism.tp = tp;
+    // Sequence parallelism goes with tensor parallelism where nobody says otherwise.
+    if (tp == 2 && job.trains()) changed.parallelism.sequence_parallel = true;
+  });
 }
 
-bool can_double_pp(const spec::Job& job) {
+void try_more_pp(const spec::Job& job, Tries& tries) {
   const spec::Parallelism& p = job.parallelism;
   // A vision tower's layers are divided by their work, whatever their number.
-  if (job.model.vision != nullptr) return p.tp * p.cp * 2 * p.pp <= job.gpus;
-  return p.stage_layers.empty() && job.model.pipeline_layers() % (2 * p.pp * p.vpp) == 0 &&
-         p.tp * p.cp * 2 * p.pp <= job.gpus;
+  const bool divides =
+      job.model.vision != nullptr ||
+      (p.stage_layers.empty() && job.model.pipeline_layers() % (2 * p.pp * p.vpp) == 0);
+  if (divides)
+    tries.add(fmt::format("--pp {}", 2 * p.pp),
+              [](spec::Job& changed) { changed.parallelism.pp *= 2; });
 }
 
-bool can_double_ep(const spec::Job& job) {
+void try_more_ep(const spec::Job& job, Tries& tries) {
   const spec::Parallelism& p = job.parallelism;
   const int64_t etp = p.etp > 0 ? p.etp : p.tp;
-  return job.model.experts.count > 0 && job.model.experts.count % (2 * p.ep) == 0 &&
-         job.stage_ranks() % (2 * p.ep * etp) == 0;
+  if (job.model.experts.count > 0 && job.model.experts.count % (2 * p.ep) == 0 &&
+      job.stage_ranks() % (2 * p.ep * etp) == 0)
+    tries.add(fmt::format("--ep {}", 2 * p.ep),
+              [](spec::Job& changed) { changed.parallelism.ep *= 2; });
 }
 
-void suggest_for_states(const spec::Job& job, std::vector<std::string>& tries) {
+void try_for_states(const spec::Job& job, Tries& tries) {
   const spec::Parallelism& p = job.parallelism;
   const bool replicated = p.dp * p.cp > 1;
-  if (job.trains() && replicated && p.zero_stage == 0 && !p.fsdp) tries.push_back("--zero 1");
-  if (can_double_ep(job)) tries.push_back(fmt::format("--ep {}", 2 * p.ep));
-  if (can_double_tp(job)) tries.push_back(fmt::format("--tp {}", 2 * p.tp));
-  if (can_double_pp(job)) tries.push_back(fmt::format("--pp {}", 2 * p.pp));
+  if (job.trains() && replicated && p.zero_stage == 0 && !p.fsdp)
+    tries.add("--zero 1", [](spec::Job& changed) { changed.parallelism.zero_stage = 1; });
+  try_more_ep(job, tries);
+  try_more_tp(job, tries);
+  try_more_pp(job, tries);
   if (job.trains() && replicated && p.pp == 1 && !p.fsdp && p.zero_stage >= 1 && p.zero_stage < 3)
-    tries.push_back("--fsdp");
+    tries.add("--fsdp", [](spec::Job& changed) {
+      changed.parallelism.fsdp = true;
+      changed.parallelism.zero_stage = 3;
+    });
 }
 
-void suggest_for_activations(const spec::Job& job, std::vector<std::string>& tries) {
-  const spec::Parallelism& p = job.parallelism;
+void try_recomputation(const spec::Job& job, Tries& tries) {
   const spec::Training& training = job.training;
+  if (training.recompute != spec::Recompute::kFull)
+    tries.add("--recompute full", [](spec::Job& changed) {
+      changed.training.recompute = spec::Recompute::kFull;
+      changed.training.recompute_layers = 0;
+    });
+  const std::vector<int64_t> layers = layers_per_chunk(job);
+  const int64_t most = *std::ranges::max_element(layers);
   const bool partial = training.recompute == spec::Recompute::kFull &&
                        training.recompute_method == spec::RecomputeMethod::kBlock &&
                        training.recompute_layers > 0;
-  if (job.trains() && training.recompute != spec::Recompute::kFull)
-    tries.push_back("--recompute full");
-  const std::vector<int64_t> layers = layers_per_chunk(job);
-  const int64_t most = *std::ranges::max_element(layers);
-  if (job.trains() && partial && training.recompute_layers < most)
-    tries.push_back(fmt::format("--recompute-num-layers {}", most));
+  if (partial && training.recompute_layers < most)
+    tries.add(fmt::format("--recompute-num-layers {}", most),
+              [&](spec::Job& changed) { changed.training.recompute_layers = most; });
+}
+
+void try_for_activations(const spec::Job& job, Tries& tries) {
+  const spec::Parallelism& p = job.parallelism;
+  const spec::Training& training = job.training;
+  if (job.trains()) try_recomputation(job, tries);
   if (training.micro_batch > 1)
-    tries.push_back(fmt::format("--micro-batch-size {}", training.micro_batch / 2));
-  if (p.tp > 1 && !p.sequence_parallel && job.trains()) tries.push_back("--sequence-parallel");
+    tries.add(fmt::format("--micro-batch-size {}", training.micro_batch / 2),
+              [](spec::Job& changed) { changed.training.micro_batch /= 2; });
+  if (p.tp > 1 && !p.sequence_parallel && job.trains())
+    tries.add("--sequence-parallel",
+              [](spec::Job& changed) { changed.parallelism.sequence_parallel = true; });
   if (job.trains() && training.attention == spec::AttentionBackend::kUnfused)
-    tries.push_back("fused attention");
-  if (can_double_tp(job)) tries.push_back(fmt::format("--tp {}", 2 * p.tp));
-  if (job.trains() && job.model.vision == nullptr && training.seq_length % (4 * p.cp) == 0 &&
-      p.tp * 2 * p.cp * p.pp <= job.gpus)
-    tries.push_back(fmt::format("--cp {}", 2 * p.cp));
+    tries.add("fused attention", [](spec::Job& changed) {
+      changed.training.attention = spec::AttentionBackend::kFused;
+    });
+  try_more_tp(job, tries);
+  if (job.trains() && job.model.vision == nullptr && training.seq_length % (4 * p.cp) == 0)
+    tries.add(fmt::format("--cp {}", 2 * p.cp),
+              [](spec::Job& changed) { changed.parallelism.cp *= 2; });
 }
 
 std::string join(const std::vector<std::string>& tries) {
@@ -96,6 +155,36 @@ std::string join(const std::vector<std::string>& tries) {
   return text;
 }
 
+/// What the job needs with a change.
+MemoryReport memory_with(const Try& one) {
+  const workload::Workload workload = workload::lower(one.job);
+  return memory(one.job, workload, divide(one.job, workload));
+}
+
+/// "try --tp 2 or --pp 4": of the changes those that make it fit alone; where none does, the one
+/// that comes nearest, and that it takes more.
+std::string what_to_try(const std::vector<Try>& tries) {
+  if (tries.empty()) return "try more GPUs";
+  constexpr size_t kMost = 4;
+  std::vector<std::string> enough;
+  const Try* nearest = nullptr;
+  double least = 0, of = 0;
+  for (const Try& one : tries) {
+    if (enough.size() == kMost) break;
+    const MemoryReport report = memory_with(one);
+    const double needed = report.worst().needed();
+    if (report.fits) enough.push_back(one.words);
+    if (nearest != nullptr && needed / report.capacity >= least / of) continue;
+    nearest = &one;
+    least = needed;
+    of = report.capacity;
+  }
+  if (!enough.empty()) return "try " + join(enough);
+  return fmt::format(
+      "no single change is enough: {} comes to {:.1f} GiB; try it with others, or more GPUs",
+      nearest->words, least / kGib);
+}
+
 }  // namespace
 
 std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
@@ -103,28 +192,21 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   const StageMemory& worst = report.worst();
   const Part largest = largest_part(worst);
   const double states = worst.weights + worst.gradients + worst.optimizer;
-  std::vector<std::string> tries;
   // When the states alone are too large, nothing that shrinks activations helps.
   const bool states_fit = states < report.capacity;
-  if (states_fit && worst.activations + worst.other > report.capacity - states)
-    suggest_for_activations(job, tries);
-  if (!states_fit || largest.bytes != worst.activations) suggest_for_states(job, tries);
-  std::vector<std::string> distinct;
-  for (const std::string& one : tries)
-    if (!base::contains(distinct, one)) distinct.push_back(one);
-  constexpr size_t kMost = 4;
-  if (distinct.size() > kMost) distinct.resize(kMost);
-  if (distinct.empty()) distinct.push_back("more GPUs");
+  Tries tries(job);
+  if (states_fit) try_for_activations(job, tries);
+  try_for_states(job, tries);
   const std::string holes =
       worst.total() > report.capacity
           ? ""
           : fmt::format(" and {:.1f} that the allocator keeps", worst.reserved / kGib);
   return fmt::format(
       "does not fit: needs {:.1f}{} of {:.1f} GiB on stage {}{}; the largest part is {} ({:.1f} "
-      "GiB); try {}",
+      "GiB); {}",
       worst.total() / kGib, holes, report.capacity / kGib, worst.stage,
       worst.gpu.empty() ? "" : fmt::format(" ({})", worst.gpu), largest.name, largest.bytes / kGib,
-      join(distinct));
+      what_to_try(tries.all()));
 }
 
 }  // namespace ergometer::plan

@@ -84,7 +84,4 @@ struct ActivationMemory {
 ActivationMemory activation_memory(const spec::Job& job, const workload::Workload& workload,
                                    const Stage& stage, int64_t stage_index);
 
-/// One sentence for the user when the worst stage does not fit.
-std::string memory_advice(const spec::Job& job, const MemoryReport& report);
-
 }  // namespace ergometer::plan

@@ -62,7 +62,8 @@ TEST(MemoryReserve, DecidesWhetherAJobFits) {
   job.cluster.node.gpu.memory_bytes = (total + needed) / 2;
   const MemoryReport report = test::memory_of(job);
   EXPECT_FALSE(report.fits);
-  EXPECT_NE(report.advice.find("that the allocator keeps of"), std::string::npos) << report.advice;
+  const std::string advice = memory_advice(job, report);
+  EXPECT_NE(advice.find("that the allocator keeps of"), std::string::npos) << advice;
   job.cluster.node.gpu.memory_bytes = needed;
   EXPECT_TRUE(test::memory_of(job).fits);
 }

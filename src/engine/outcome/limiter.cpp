@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/collection.h"
 #include "engine/outcome/summary.h"
 #include "plan/allocator.h"
 #include "spec/job/node_groups.h"
@@ -37,8 +38,16 @@ void add_matrix(bool reads, double seconds, Work& work) {
   if (reads) work.reading_s += seconds;
 }
 
+/// How much longer what follows the clock takes than at the reference clock, mean over ranks.
+double clocked_longer(const EngineInput& input) {
+  const double sum = base::sum(
+      input.clocks_hz, [&](double clock_hz) { return input.costs.reference_clock_hz / clock_hz; });
+  return sum / static_cast<double>(input.clocks_hz.size());
+}
+
 Work work_of(const EngineInput& input) {
   Work work;
+  const double longer = clocked_longer(input);
   const double share = 1.0 / static_cast<double>(input.plan.roles.size());
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const plan::Role& source = input.plan.roles[role];
@@ -47,7 +56,10 @@ Work work_of(const EngineInput& input) {
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
       const cost::Price& price = input.costs.prices[role][static_cast<size_t>(it.op)];
-      const double seconds = share * input.plan.times(source, i) * price.seconds();
+      const bool stretched = !input.stretch.empty() && !input.stretch[role].empty();
+      const double stretch = stretched ? input.stretch[role][i] : 1;
+      const double seconds = share * input.plan.times(source, i) * stretch *
+                             (price.fixed_s + longer * price.clocked_s);
       if (op.pass == workload::Pass::kOptimizer) {
         if (op.name == plan::kAllocatorWait) work.allocator_s += seconds;
         continue;

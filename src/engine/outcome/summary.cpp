@@ -124,7 +124,7 @@ run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& repor
   memory.activations_bytes = worst.activations;
   memory.other_bytes = worst.other;
   memory.worst_stage = report.worst_stage;
-  memory.advice = report.advice;
+  memory.advice = plan::memory_advice(job, report);
   for (const plan::StageMemory& stage : report.stages) {
     run::StageMemory& row = memory.stages.emplace_back();
     row.stage = stage.stage;
