@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "spec/settings/settings.h"
+
 namespace ergometer::launch {
 
 /// Whose training program is told.
@@ -26,5 +28,9 @@ inline std::string_view to_word(Framework framework) {
   }
   return "";
 }
+
+/// A job whose software nobody named is predicted as the framework runs that it is for. `option`:
+/// what the user said of it, "--for nemo".
+void settle_software(Framework framework, std::string_view option, spec::Settings& settings);
 
 }  // namespace ergometer::launch

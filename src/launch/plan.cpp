@@ -86,6 +86,9 @@ std::string run_name(int64_t number) { return fmt::format("{:03}", number); }
 
 Result<Plan> make_plan(std::vector<NamedJob> jobs, const PlanOptions& options) {
   std::vector<std::optional<Result<PlannedJob>>> planned(jobs.size());
+  for (NamedJob& job : jobs)
+    settle_software(options.framework, fmt::format("--for {}", to_word(options.framework)),
+                    job.settings);
   base::parallel_for(jobs.size(), options.threads,
                      [&](size_t i) { planned[i] = plan_job(std::move(jobs[i])); });
   Plan plan;

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/collection.h"
 #include "plan/memory.h"
+#include "spec/settings/settings.h"
 #include "workload/workload.h"
 
 namespace ergometer::plan {
@@ -32,11 +34,17 @@ struct Try {
   spec::Job job;
 };
 
+bool divides_layers(const spec::Job& job) {
+  const std::vector<int64_t> layers = layers_per_chunk(job);
+  return std::ranges::all_of(layers, [](int64_t count) { return count > 0; }) &&
+         std::accumulate(layers.begin(), layers.end(), int64_t{0}) == job.model.pipeline_layers();
+}
+
 class Tries {
  public:
   explicit Tries(const spec::Job& job) : job_(job) {}
 
-  /// The job with what `change` does to it, where its GPUs can still be divided so.
+  /// The job with what `change` does to it, where that is a job that runs.
   template <class Change>
   void add(std::string words, const Change& change) {
     for (const Try& one : all_)
@@ -47,8 +55,7 @@ class Tries {
     const int64_t divided = p.tp * p.cp * p.pp;
     if (job_.gpus % divided != 0) return;
     p.dp = job_.gpus / divided;
-    if (one.job.training.global_batch % (p.dp * one.job.training.micro_batch) != 0) return;
-    all_.push_back(std::move(one));
+    if (spec::check_job({}, one.job) && divides_layers(one.job)) all_.push_back(std::move(one));
   }
   const std::vector<Try>& all() const { return all_; }
 
@@ -57,16 +64,11 @@ class Tries {
   std::vector<Try> all_;
 };
 
-/// A step of tensor parallelism takes two replicas for one; heads must divide, and the group should
-/// stay inside the node's fast links.
+/// A step of tensor parallelism takes two replicas for one; the group should stay inside the node's
+/// fast links.
 void try_more_tp(const spec::Job& job, Tries& tries) {
   const int64_t tp = 2 * job.parallelism.tp;
-  if (const auto& vision = job.model.vision;
-      vision && (vision->tower.heads % tp != 0 || vision->tower.ffn % tp != 0))
-    return;
-  if (tp > std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus) ||
-      job.model.heads % tp != 0 || job.model.ffn % tp != 0)
-    return;
+  if (tp > std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus)) return;
   tries.add(fmt::format("--tp {}", tp), [&](spec::Job& changed) {
     changed.parallelism.tp = tp;
     // Sequence parallelism goes with tensor parallelism where nobody says otherwise.
@@ -75,13 +77,9 @@ void try_more_tp(const spec::Job& job, Tries& tries) {
 }
 
 void try_more_pp(const spec::Job& job, Tries& tries) {
-  const spec::Parallelism& p = job.parallelism;
-  // A vision tower's layers are divided by their work, whatever their number.
-  const bool divides =
-      job.model.vision != nullptr ||
-      (p.stage_layers.empty() && job.model.pipeline_layers() % (2 * p.pp * p.vpp) == 0);
-  if (divides)
-    tries.add(fmt::format("--pp {}", 2 * p.pp),
+  // Layers that someone counted out to the stages are not divided anew.
+  if (job.parallelism.stage_layers.empty())
+    tries.add(fmt::format("--pp {}", 2 * job.parallelism.pp),
               [](spec::Job& changed) { changed.parallelism.pp *= 2; });
 }
 

@@ -454,8 +454,17 @@ TEST(NanotronStages, HeadCountsAsTheLayersItCosts) {
   EXPECT_EQ(spec::nanotron_stage_layers(job, true), (std::vector<int64_t>{11, 5}));
 }
 
+/// On a GPU of which is known that it multiplies BF16, as checks of a job want it.
+spec::Job runnable(const test::Shape& shape) {
+  spec::Job job = job_with(shape);
+  base::Parameter peak;
+  peak.value = 1e15;
+  job.cluster.node.gpu.parameters.set("peak_bf16", peak);
+  return job;
+}
+
 TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
-  spec::Job job = job_with({.pp = 2, .dp = 2, .micro_batches = 4});
+  spec::Job job = runnable({.pp = 2, .dp = 2, .micro_batches = 4});
   job.training.seq_length = 1 << 20;
   job.cluster.node.gpu.memory_bytes = 2e9;
   job.training.micro_batch = 2;
@@ -478,7 +487,7 @@ TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
 }
 
 TEST(Memory, AdviceForStatesThatCannotFit) {
-  spec::Job job = job_with({.dp = 8});
+  spec::Job job = runnable({.dp = 8});
   job.parallelism.zero_stage = 0;
   job.cluster.node.gpu.memory_bytes = 4e6;
   const std::string advice = memory_advice(job, test::memory_of(job));

@@ -184,11 +184,15 @@ Result<SearchPlan> search_plan(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(plan.options, search_options(arguments));
   ERGOMETER_ASSIGN(plan.framework, framework_flag(arguments, "settings"));
   ERGOMETER_ASSIGN(plan.launchable, framework_flag(arguments, "launchable"));
-  if (plan.launchable)
+  if (plan.launchable) {
+    launch::settle_software(*plan.launchable,
+                            fmt::format("--launchable {}", arguments.value("launchable")),
+                            plan.settings.given);
     plan.space.refuses = [framework = *plan.launchable](const spec::Job& job) {
       const auto checked = launch::check_layout(framework, job);
       return checked ? std::string() : checked.error().message;
     };
+  }
   plan.save = arguments.value("save");
   plan.identity = identity_of(arguments, plan.settings);
   plan.words = words_of(arguments);
