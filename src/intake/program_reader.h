@@ -1,10 +1,13 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/collection.h"
@@ -18,6 +21,10 @@ namespace ergometer::intake {
 
 /// Whether an argument of the Trainer makes another job; the reader knows more, which change less.
 bool trainer_reads(std::string_view name);
+
+/// Of programs whose words are all settings of theirs.
+constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
+                                         [](std::string_view) { return false; }};
 
 /// What read_program() reads a program with. Its parts: which framework's it is, and what others
 /// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
@@ -116,6 +123,15 @@ class ProgramReader {
   Result<Reading> megatron_swift() const;
   /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
   static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading);
+
+  /// What a word says of its name: what stands behind its '=', or the next word.
+  std::string value_of(size_t word) const;
+  /// An error that begins with where the program is started, and its name.
+  template <class... Parts>
+  tl::unexpected<base::Error> refuse(fmt::format_string<Parts...> says, Parts&&... parts) const {
+    return input_error("{}: {} {}", run_.session.where(launch_.line), launch_.name,
+                       fmt::format(says, std::forward<Parts>(parts)...));
+  }
 
   const Launch& launch_;
   const ShellRun& run_;

@@ -21,9 +21,6 @@
 namespace ergometer::intake {
 namespace {
 
-constexpr ArgumentKnowledge kAllMayCount = {[](std::string_view) { return true; },
-                                            [](std::string_view) { return false; }};
-
 /// ms-swift's words for arguments of the Trainer.
 struct SwiftName {
   std::string_view swift, trainer;
@@ -176,8 +173,7 @@ void drop_shared_overlap(Reading& reading) {
 }  // namespace
 
 Result<std::vector<Argument>> ProgramReader::swift_arguments() const {
-  ERGOMETER_ASSIGN(std::vector<Argument> words,
-                   arguments_of(launch_.arguments, run_, kAllMayCount));
+  ERGOMETER_ASSIGN(std::vector<Argument> words, arguments_of(launch_.arguments, run_, kAllCount));
   const auto named = [&](std::string_view name) {
     return std::ranges::find(words, name, &Argument::name);
   };
@@ -232,7 +228,7 @@ Result<Reading> ProgramReader::swift() const {
 
 Result<Reading> ProgramReader::megatron_swift() const {
   ERGOMETER_ASSIGN(std::vector<Argument> arguments,
-                   arguments_of(launch_.arguments, run_, kAllMayCount));
+                   arguments_of(launch_.arguments, run_, kAllCount));
   std::vector<Leftover> leftovers;
   std::vector<Argument> words;
   const Argument *model = nullptr, *tuner = nullptr, *rank = nullptr, *targets = nullptr;

@@ -34,9 +34,10 @@ namespace ergometer::intake {
 namespace {
 
 constexpr ArgumentKnowledge kOfMegatron = {megatron_reads, megatron_switch};
-/// torchtitan's words are all settings of its file.
-constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
-                                         [](std::string_view) { return false; }};
+
+constexpr std::string_view kKnownPrograms =
+    "Megatron-LM's and its relatives', those on the Hugging Face Trainer, torchtitan, NeMo 1, "
+    "LLaMA-Factory, Axolotl";
 
 constexpr std::string_view kUnknownNumber = "8765432109876";
 
@@ -59,6 +60,12 @@ ProgramReader::ProgramReader(const Launch& launch, const ShellRun& run)
   for (const ShellText& word : launch.arguments) names_.push_back(flag_name(word.text));
 }
 
+std::string ProgramReader::value_of(size_t word) const {
+  const std::string& text = launch_.arguments[word].text;
+  if (const size_t equals = text.find('='); equals != text.npos) return text.substr(equals + 1);
+  return word + 1 < launch_.arguments.size() ? launch_.arguments[word + 1].text : "";
+}
+
 /// PPO and its relatives: verl, OpenRLHF, NeMo-RL, and the third step of DeepSpeed-Chat.
 bool ProgramReader::learns_from_its_answers() const {
   bool named = false;
@@ -76,19 +83,18 @@ Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
   if (learns_from_its_answers())
-    return input_error(
-        "{}: {} is a loop of generation and training (reinforcement learning), which is not "
+    return refuse(
+        "is a loop of generation and training (reinforcement learning), which is not "
         "modelled; the training step of its actor alone can be predicted: give its model and batch "
-        "as options (`ergometer simulate --help`)",
-        run_.session.where(launch_.line), launch_.name);
+        "as options (`ergometer simulate --help`)");
   if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
   if (launch_.foreign == "NeMo 2") return nemo_recipe();
   if (!launch_.foreign.empty())
-    return input_error(
-        "{}: {} is a program of {}, which is not read; give the job's sizes as options "
+    return refuse(
+        "is a program of {}, which is not read; give the job's sizes as options "
         "(`ergometer simulate --help`), or as Megatron-LM's or the Hugging Face Trainer's "
         "arguments",
-        run_.session.where(launch_.line), launch_.name, launch_.foreign);
+        launch_.foreign);
   if (is_swift(launch_))
     return base::contains(launch_.program, "megatron") ? megatron_swift() : swift();
   if (is_tune(launch_)) return torchtune();
@@ -128,19 +134,15 @@ Result<Reading> ProgramReader::read() {
     return input_error("{}: the arguments of {} depend on {}", run_.session.where(launch_.line),
                        launch_.name, run_.session.unknowns.reason(unknown->text));
   if (!trains(launch_))
-    return input_error(
-        "{}: {} is started with arguments of which none says how a model is trained; programs "
-        "that are known: Megatron-LM's and its relatives', those on the Hugging Face Trainer, "
-        "torchtitan, NeMo 1, LLaMA-Factory, Axolotl",
-        run_.session.where(launch_.line), launch_.name);
+    return refuse(
+        "is started with arguments of which none says how a model is trained; programs "
+        "that are known: {}",
+        kKnownPrograms);
   if (!is_megatron())
-    return input_error(
-        "{}: {} is no program that is known here, and its arguments are not Megatron-LM's; "
-        "known: "
-        "Megatron-LM's and its relatives', those on the Hugging Face Trainer, torchtitan, NeMo "
-        "1, "
-        "LLaMA-Factory, Axolotl; give the job's sizes as options (`ergometer simulate --help`)",
-        run_.session.where(launch_.line), launch_.name);
+    return refuse(
+        "is no program that is known here, and its arguments are not Megatron-LM's; known: {}; "
+        "give the job's sizes as options (`ergometer simulate --help`)",
+        kKnownPrograms);
   return megatron();
 }
 
@@ -265,11 +267,7 @@ Result<Reading> ProgramReader::nemo_recipe() const {
   for (size_t i = 0; i < launch_.arguments.size(); ++i) {
     const auto& [word, line] = launch_.arguments[i];
     const size_t equals = word.find('=');
-    const bool joined = equals != word.npos;
-    const std::string value = joined                             ? word.substr(equals + 1)
-                              : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
-                                                                 : "";
-    if (names_[i] == "factory") recipe.name = value;
+    if (names_[i] == "factory") recipe.name = value_of(i);
     if (!is_override(word)) continue;
     if (ShellUnknowns::in(word)) {
       ERGOMETER_TRY(check_word(launch_.arguments[i], "nemo-2"));
@@ -279,7 +277,7 @@ Result<Reading> ProgramReader::nemo_recipe() const {
     if (std::string_view("*+-/").find(word[equals - 1]) != std::string_view::npos)
       return input_error("{}: {} changes what the recipe says, which is not known here",
                          run_.session.where(line), word);
-    recipe.values[word.substr(0, equals)] = {value, -1, run_.session.where(line)};
+    recipe.values[word.substr(0, equals)] = {value_of(i), -1, run_.session.where(line)};
   }
   if (recipe.name.empty() || ShellUnknowns::in(recipe.name) || base::contains(recipe.name, "("))
     return input_error(
@@ -298,9 +296,7 @@ Result<Reading> ProgramReader::nemo() {
     const ShellText& word = launch_.arguments[i];
     const size_t equals = word.text.find('=');
     const bool joined = equals != word.text.npos;
-    const std::string next = joined                             ? word.text.substr(equals + 1)
-                             : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
-                                                                : "";
+    const std::string next = value_of(i);
     if (names_[i] == "config_path") folder = next;
     if (names_[i] == "config_name") {
       name = next;
@@ -315,13 +311,10 @@ Result<Reading> ProgramReader::nemo() {
     overrides[key] = {next, word.line, run_.session.where(word.line)};
   }
   if (name.empty() && has_any({"recipe", "config_file"}))
-    return input_error(
-        "{}: {} takes its job from a recipe in Python, which is not read; give the configuration "
-        "that Megatron-Bridge writes of it as YAML",
-        run_.session.where(launch_.line), launch_.name);
-  if (name.empty())
-    return input_error("{}: {} without --config-name: its own file is not known here",
-                       run_.session.where(launch_.line), launch_.name);
+    return refuse(
+        "takes its job from a recipe in Python, which is not read; give the configuration "
+        "that Megatron-Bridge writes of it as YAML");
+  if (name.empty()) return refuse("without --config-name: its own file is not known here");
   if (!name.ends_with(".yaml")) name += ".yaml";
   const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
   Result<std::string> text = input_error("");
@@ -377,21 +370,13 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (!text) continue;
     form = form_of(*text, path);
     if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
-    if (form == FileForm::kAutoModel || form == FileForm::kLitGpt) {
-      ERGOMETER_ASSIGN(Reading reading,
-                       fine_tuning(form == FileForm::kLitGpt ? "LitGPT" : "NeMo AutoModel"));
-      return std::optional<Reading>(std::move(reading));
-    }
-    if (form == FileForm::kNeox) {
-      ERGOMETER_ASSIGN(Reading reading, neox());
-      return std::optional<Reading>(std::move(reading));
-    }
-    ERGOMETER_ASSIGN(Reading reading,
-                     form == FileForm::kTrainer && is_llama_factory(launch_.program)
-                         ? parse_llama_factory(*text, name)
-                     : form == FileForm::kAxolotl ? parse_axolotl_program(*text, name)
-                                                  : parse_user_file(*text, name, context()));
-    return std::optional<Reading>(std::move(reading));
+    if (form == FileForm::kAutoModel) return fine_tuning("NeMo AutoModel");
+    if (form == FileForm::kLitGpt) return fine_tuning("LitGPT");
+    if (form == FileForm::kNeox) return neox();
+    if (form == FileForm::kAxolotl) return parse_axolotl_program(*text, name);
+    if (form == FileForm::kTrainer && is_llama_factory(launch_.program))
+      return parse_llama_factory(*text, name);
+    return parse_user_file(*text, name, context());
   }
   return std::optional<Reading>();
 }
@@ -438,8 +423,7 @@ Result<std::optional<Reading>> ProgramReader::foundry() const {
   }
   if (file.empty()) return std::optional<Reading>();
   for (const ShellText& word : launch_.arguments) ERGOMETER_TRY(check_word(word, "llm-foundry"));
-  ERGOMETER_ASSIGN(Reading reading, parse_foundry(text, file, overrides));
-  return std::optional<Reading>(std::move(reading));
+  return parse_foundry(text, file, overrides);
 }
 
 Result<Reading> ProgramReader::torchtune() const {
@@ -452,9 +436,7 @@ Result<Reading> ProgramReader::torchtune() const {
     ERGOMETER_TRY(check_word(word, "torchtune"));
     if (ShellUnknowns::in(word.text)) continue;
     const size_t equals = word.text.find('=');
-    const std::string value = equals != word.text.npos           ? word.text.substr(equals + 1)
-                              : i + 1 < launch_.arguments.size() ? launch_.arguments[i + 1].text
-                                                                 : "";
+    const std::string value = value_of(i);
     if (const auto count = counts.find(names_[i]); count != counts.end()) {
       const auto number = base::parse_integer(value);
       if (!number || *number < 1 || *number > spec::kMostRanks)
@@ -487,8 +469,7 @@ ScriptContext ProgramReader::context() const {
 Result<Reading> ProgramReader::megatron() {
   for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
     if (base::contains(launch_.program, other))
-      return input_error("{}: {} trains no decoder of text alone, which is all that is modelled",
-                         run_.session.where(launch_.line), launch_.name);
+      return refuse("trains no decoder of text alone, which is all that is modelled");
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));

@@ -1,6 +1,5 @@
 #include "run/detail.h"
 
-#include <algorithm>
 #include <array>
 
 namespace ergometer::run {
@@ -29,12 +28,6 @@ constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;
 
 std::string_view task_kind_name(PipelineTask::Kind kind) {
   return kTaskKinds[static_cast<size_t>(kind)];
-}
-
-std::optional<PipelineTask::Kind> task_kind(std::string_view name) {
-  const auto found = std::ranges::find(kTaskKinds, name);
-  if (found == kTaskKinds.end()) return std::nullopt;
-  return static_cast<PipelineTask::Kind>(found - kTaskKinds.begin());
 }
 
 bool is_possible(const PipelineTask& task) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,7 +28,6 @@ struct Slot {
 /// "other", "gradient_reduction", "parameter_gather", "embedding_reduction", "gradient_norm",
 /// "host", "wait"
 std::string_view task_kind_name(PipelineTask::Kind kind);
-std::optional<PipelineTask::Kind> task_kind(std::string_view name);
 /// Whether its times can be added without leaving 64 bits; a file may say anything.
 bool is_possible(const PipelineTask& task);
 

@@ -23,8 +23,8 @@ class Columns {
 
   /// `use(members...)` with the pointers to all members.
   template <class Use>
-  void apply(const Use& use) const {
-    std::apply(use, members_);
+  constexpr auto apply(const Use& use) const {
+    return std::apply(use, members_);
   }
   /// `use(name, member)` with one after the other.
   template <class Use>

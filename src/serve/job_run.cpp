@@ -237,7 +237,8 @@ void JobRun::State::write_recorders() {
 void JobRun::State::write_steps() {
   if (steps.empty()) return;
   for (const auto& [host, log] : logs) run::insert_training_log(*db, log, host, host);
-  for (const auto& [log, step] : steps) run::insert_steps(*db, log, std::span(&step, 1));
+  for (const auto& [log, step] : steps)
+    run::kTrainingStepTable.insert(*db, std::span(&step, 1), log);
 }
 
 void JobRun::State::write() {

@@ -1,7 +1,6 @@
 #include "cli/analyze/analyze.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 
@@ -13,6 +12,7 @@
 #include "cli/analyze/gpu_peak.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/predict/compare.h"
 #include "compare/measured.h"
 #include "import/import.h"
@@ -279,15 +279,8 @@ Result<void> read_sample_period(const Arguments& arguments, importer::TelemetryO
 Result<importer::TelemetryOptions> telemetry_options(const Arguments& arguments) {
   importer::TelemetryOptions options{.repair = arguments.has("repair")};
   ERGOMETER_TRY(read_sample_period(arguments, options));
-  if (!arguments.has("nvlink-links")) return options;
-  constexpr int64_t kMost = 1024;
-  const std::string text = arguments.value("nvlink-links");
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), options.nvlink_links);
-  if (error != std::errc() || end != text.data() + text.size() || options.nvlink_links < 1 ||
-      options.nvlink_links > kMost)
-    return input_error("--nvlink-links: found '{}', allowed: a whole number from 1 to {}", text,
-                       kMost);
+  ERGOMETER_ASSIGN(options.nvlink_links,
+                   whole_number(arguments, "nvlink-links", options.nvlink_links, 1, 1024));
   return options;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/text.h"
+#include "cli/console/whole_number.h"
 
 namespace ergometer::cli {
 
@@ -31,11 +31,7 @@ Result<size_t> thread_count(const Arguments& arguments, size_t processes_here) {
   constexpr int64_t kMost = 1024;
   if (!arguments.has("threads"))  // ranks may be bound to processors of their own or share all
     return std::max<size_t>(1, std::min(processors_allowed(), processors() / processes_here));
-  const auto number = base::parse_integer(arguments.value("threads"));
-  if (!number || *number < 1 || *number > kMost)
-    return input_error("--threads: '{}' is not a number of threads from 1 to {}",
-                       arguments.value("threads"), kMost);
-  return static_cast<size_t>(*number);
+  return whole_number(arguments, "threads", 1, 1, kMost);
 }
 
 }  // namespace ergometer::cli

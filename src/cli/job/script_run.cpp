@@ -13,6 +13,7 @@
 #include "base/entries.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/console/whole_number.h"
 #include "intake/launch_script.h"
 #include "record/bmc/program.h"
 #include "spec/catalog/read.h"
@@ -162,13 +163,9 @@ Result<intake::ScriptContext> script_context(const Arguments& arguments) {
     if (!words) return input_error("--script-adds: " + words.error().message);
     context.more = *words;
   }
-  if (arguments.has("script-line")) {
-    const auto line = base::parse_integer(arguments.value("script-line"));
-    if (!line || *line < 1 || *line > 1'000'000)
-      return input_error("--script-line: found '{}'; allowed: the number of a line",
-                         arguments.value("script-line"));
-    context.line = static_cast<int>(*line);
-  }
+  ERGOMETER_ASSIGN(const int64_t line,
+                   whole_number(arguments, "script-line", context.line, 1, 1'000'000));
+  context.line = static_cast<int>(line);
   return context;
 }
 

@@ -11,6 +11,7 @@
 #include "calibration/output.h"
 #include "cli/console/progress.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/predict/calibrate_device.h"
 #include "cli/predict/calibrate_twin.h"
 
@@ -38,23 +39,11 @@ Result<std::vector<std::string>> truth_files(const Arguments& arguments) {
   return files;
 }
 
-Result<int64_t> number(const Arguments& arguments, const char* flag, int64_t fallback, int64_t min,
-                       int64_t max) {
-  if (!arguments.has(flag)) return fallback;
-  const auto value = base::parse_integer(arguments.value(flag));
-  if (!value || *value < min || *value > max)
-    return input_error(
-        "--{}: '{}' is not allowed; it is a whole number from {} "
-        "to {}",
-        flag, arguments.value(flag), min, max);
-  return *value;
-}
-
 Result<calibration::Options> calibration_options(const Arguments& arguments) {
   calibration::Options options;
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
-  ERGOMETER_ASSIGN(const int64_t folds, number(arguments, "folds", 10, 2, 1000));
-  ERGOMETER_ASSIGN(const int64_t rounds, number(arguments, "rounds", 8, 1, 1000));
+  ERGOMETER_ASSIGN(const int64_t folds, whole_number(arguments, "folds", 10, 2, 1000));
+  ERGOMETER_ASSIGN(const int64_t rounds, whole_number(arguments, "rounds", 8, 1, 1000));
   options.folds = static_cast<size_t>(folds);
   options.iterations = static_cast<int>(rounds);
   options.leave_out_source = arguments.has("leave-out");

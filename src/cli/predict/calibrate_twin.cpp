@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "calibration/twin/twin_output.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "cli/job/settled_job.h"
 #include "import/import.h"
@@ -65,14 +66,7 @@ Result<Recording> read_recording(const Arguments& arguments, const spec::Job& jo
   ERGOMETER_ASSIGN(importer::Recorded recorded, importer::read_recorded(paths, {}, threads));
   for (const std::string& path : paths)
     ERGOMETER_TRY(add_simulated_steps(path, job, recorded.telemetry.log));
-  int64_t steps = 0;
-  if (arguments.has("trace-steps")) {
-    const auto number = base::parse_integer(arguments.value("trace-steps"));
-    if (!number || *number < 1)
-      return input_error("--trace-steps: found '{}', allowed: a whole number from 1",
-                         arguments.value("trace-steps"));
-    steps = *number;
-  }
+  ERGOMETER_ASSIGN(const int64_t steps, whole_number(arguments, "trace-steps", 0, 1, 1'000'000));
   return calibration::twin::recording_of(recorded.traces.ranks, recorded.telemetry.log,
                                          arguments.value("from"), steps);
 }

@@ -11,6 +11,7 @@
 #include "cli/console/progress.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/job/script_run.h"
 #include "cli/job/settled_job.h"
 #include "cli/job/user_files.h"
@@ -196,16 +197,6 @@ void note_drift(const Side& side, double step_s, compare::Comparison& comparison
       side.name, base::format_seconds(side.written_step_s), base::format_seconds(step_s)));
 }
 
-Result<int64_t> most_simulations(const Arguments& arguments) {
-  if (!arguments.has("max-simulations")) return kMostSimulations;
-  const auto number = base::parse_integer(arguments.value("max-simulations"));
-  constexpr int64_t kLeast = 4, kMost = 1'048'576;
-  if (!number || *number < kLeast || *number > kMost)
-    return input_error("--max-simulations: found '{}', allowed: a whole number from {} to {}",
-                       arguments.value("max-simulations"), kLeast, kMost);
-  return *number;
-}
-
 }  // namespace
 
 std::vector<Flag> compare_flags() {
@@ -232,7 +223,8 @@ std::vector<Flag> compare_flags() {
 }
 
 Result<int> run_compare(const Arguments& arguments, const Console& console) {
-  ERGOMETER_ASSIGN(const int64_t most, most_simulations(arguments));
+  ERGOMETER_ASSIGN(const int64_t most,
+                   whole_number(arguments, "max-simulations", kMostSimulations, 4, 1'048'576));
   ERGOMETER_ASSIGN(const std::vector<Side> sides, sides_of(arguments, console));
   std::vector<compare::Comparison> comparisons;
   for (size_t i = 1; i < sides.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "report/decision/optimize_output.h"
 
@@ -63,11 +64,9 @@ Result<optimize::Options> optimize_options(const Arguments& arguments, const Con
                    percent(arguments, "noise-floor", options.noise_floor_pct));
   ERGOMETER_ASSIGN(options.most_slowdown_pct,
                    percent(arguments, "max-slowdown", options.most_slowdown_pct));
-  const auto draws = base::parse_integer(arguments.value("draws", std::to_string(options.judges)));
-  if (!draws || *draws < 4 || *draws > kMostDraws)
-    return input_error("--draws: '{}' is not a number from 4 to {}", arguments.value("draws"),
-                       kMostDraws);
-  options.judges = static_cast<size_t>(*draws);
+  ERGOMETER_ASSIGN(
+      options.judges,
+      whole_number(arguments, "draws", static_cast<int64_t>(options.judges), 4, kMostDraws));
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   if (is_terminal(console.err))
     options.progress = [&console](const std::string& what) { console.note(what); };

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "spec/catalog/read.h"
 #include "spec/yaml/yaml_map.h"
@@ -21,16 +22,6 @@ namespace {
 using launch::Site;
 
 constexpr int64_t kMostRuns = 1000;  ///< Slurm's MaxArraySize, by default, is 1001
-
-Result<int64_t> count(const Arguments& arguments, const char* name, int64_t fallback, int64_t min,
-                      int64_t max) {
-  if (!arguments.has(name)) return fallback;
-  const auto number = base::parse_integer(arguments.value(name));
-  if (!number || *number < min || *number > max)
-    return input_error("--{}: found '{}', allowed: a whole number from {} to {}", name,
-                       arguments.value(name), min, max);
-  return *number;
-}
 
 Result<double> cooldown(const Arguments& arguments) {
   constexpr double kLongest = 86400;
@@ -203,10 +194,11 @@ Result<launch::PlanOptions> launch_options(const Arguments& arguments) {
             : fmt::format("launch: --for is missing; allowed: {}", launch::kFrameworkWords));
   options.framework = *framework;
   ERGOMETER_ASSIGN(options.site, site_of(arguments));
-  ERGOMETER_ASSIGN(options.steps, count(arguments, "steps", options.steps, 2, 1'000'000));
-  ERGOMETER_ASSIGN(options.repeats, count(arguments, "repeats", options.repeats, 1, kMostRuns));
+  ERGOMETER_ASSIGN(options.steps, whole_number(arguments, "steps", options.steps, 2, 1'000'000));
+  ERGOMETER_ASSIGN(options.repeats,
+                   whole_number(arguments, "repeats", options.repeats, 1, kMostRuns));
   ERGOMETER_ASSIGN(options.order_seed,
-                   count(arguments, "order-seed", options.order_seed, 0, 1'000'000'000));
+                   whole_number(arguments, "order-seed", options.order_seed, 0, 1'000'000'000));
   ERGOMETER_ASSIGN(options.cooldown_s, cooldown(arguments));
   ERGOMETER_ASSIGN(options.threads, thread_count(arguments));
   return options;
@@ -226,7 +218,7 @@ Result<std::vector<launch::NamedJob>> launch_jobs(const Arguments& arguments,
     jobs.push_back({name_of(arguments), std::move(settings)});
   }
   if (jobs.empty()) return input_error("launch: the study has no jobs");
-  ERGOMETER_ASSIGN(const int64_t repeats, count(arguments, "repeats", 1, 1, kMostRuns));
+  ERGOMETER_ASSIGN(const int64_t repeats, whole_number(arguments, "repeats", 1, 1, kMostRuns));
   if (static_cast<int64_t>(jobs.size()) * repeats > kMostRuns)
     return input_error("launch: {} jobs x {} repeats are more than {} runs", jobs.size(), repeats,
                        kMostRuns);

@@ -13,6 +13,7 @@
 #include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/console/whole_number.h"
 #include "cli/record/record.h"
 #include "record/host.h"
 #include "record/push/token_file.h"
@@ -116,17 +117,7 @@ Result<double> parse_in(const Arguments& arguments, const char* flag, double fal
   if (!arguments.has(flag)) return fallback;
   const auto number = base::parse_number(arguments.value(flag));
   if (!number || *number < lowest || *number > highest)
-    return input_error("--{}: '{}' is not a number from {} to {}", flag, arguments.value(flag),
-                       lowest, highest);
-  return *number;
-}
-
-Result<int64_t> parse_count(const Arguments& arguments, const char* flag, int64_t fallback,
-                            int64_t lowest, int64_t highest) {
-  if (!arguments.has(flag)) return fallback;
-  const auto number = base::parse_integer(arguments.value(flag));
-  if (!number || *number < lowest || *number > highest)
-    return input_error("--{}: '{}' is not a whole number from {} to {}", flag,
+    return input_error("--{}: found '{}', allowed: a number from {} to {}", flag,
                        arguments.value(flag), lowest, highest);
   return *number;
 }
@@ -134,7 +125,7 @@ Result<int64_t> parse_count(const Arguments& arguments, const char* flag, int64_
 Result<void> read_end(const Arguments& arguments, RecordOptions& options) {
   constexpr int64_t kLargestPid = 1 << 22;
   if (arguments.has("attach")) {
-    ERGOMETER_ASSIGN(const int64_t pid, parse_count(arguments, "attach", 0, 1, kLargestPid));
+    ERGOMETER_ASSIGN(const int64_t pid, whole_number(arguments, "attach", 0, 1, kLargestPid));
     options.attach = static_cast<pid_t>(pid);
   }
   if (arguments.has("duration")) {
@@ -280,7 +271,7 @@ Result<RecordOptions> read_record_options(const Arguments& arguments) {
   options.sources.replay = arguments.value("replay");
   ERGOMETER_ASSIGN(options.hz, parse_in(arguments, "hz", options.hz, kLowestHz, kHighestHz));
   ERGOMETER_ASSIGN(options.sources.replay_speed, parse_in(arguments, "replay-speed", 1, 0, 1e6));
-  ERGOMETER_ASSIGN(options.repeats, parse_count(arguments, "repeats", options.repeats, 2, 1000));
+  ERGOMETER_ASSIGN(options.repeats, whole_number(arguments, "repeats", options.repeats, 2, 1000));
   ERGOMETER_TRY(read_sources(arguments, options));
   ERGOMETER_TRY(read_metrics(arguments, options));
   ERGOMETER_TRY(read_gpus(arguments, options));

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/console/crew.h"
 #include "cli/console/threads.h"
+#include "cli/console/whole_number.h"
 #include "cli/job/script_run.h"
 #include "cli/search/scaling.h"
 #include "launch/launchable.h"
@@ -84,12 +85,7 @@ Result<search::SearchOptions> search_options(const Arguments& arguments) {
     ERGOMETER_ASSIGN(const search::Objective objective, objective_of("pareto", word));
     options.pareto.push_back(objective);
   }
-  const auto top = base::parse_integer(arguments.value("top", "10"));
-  constexpr int64_t kMostTop = 1000;
-  if (!top || *top < 1 || *top > kMostTop)
-    return input_error("--top: '{}' is not a number from 1 to {}", arguments.value("top"),
-                       kMostTop);
-  options.top = static_cast<size_t>(*top);
+  ERGOMETER_ASSIGN(options.top, whole_number(arguments, "top", 10, 1, 1000));
   ERGOMETER_ASSIGN(options.limits.most[0], positive(arguments, "max-step-time", "12.5"));
   ERGOMETER_ASSIGN(options.limits.most[1], positive(arguments, "max-power-w", "600"));
   ERGOMETER_ASSIGN(options.limits.most[2], positive(arguments, "max-gpu-c", "80"));

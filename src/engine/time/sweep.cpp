@@ -119,6 +119,7 @@ class Sweep {
   void compute_loaded(RoleState& role, const Step& step);
   const kernels::OwnDurations& own_durations(const RoleState& role, const Step& step);
   void spend(RoleState& role, const Step& step, double* part);
+  void take(RoleState& role, const Step& step, const Times& there_s);
   bool receive(RoleState& role, const Step& step);
   bool meet(size_t role_index, const Step& step);
   void arrive(RoleState& role, const Step& step);
@@ -136,10 +137,16 @@ class Sweep {
   }
   /// Where a step's exposed time goes; null when it is not charged.
   double* charged(RoleState& role, const Step& step) const {
-    if (step.charge == Charge::kNone) return nullptr;
-    Times& part = role.parts_s[static_cast<size_t>(step.part)];
-    if (part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
-    return part.data();
+    return step.charge == Charge::kNone ? nullptr : seconds_of(role, step.part);
+  }
+  /// The same of compute, which is charged on its own stream alone.
+  double* charged_compute(RoleState& role, const Step& step, Part part) const {
+    return step.stream == workload::Stream::kCompute ? seconds_of(role, part) : nullptr;
+  }
+  double* seconds_of(RoleState& role, Part part) const {
+    Times& seconds = role.parts_s[static_cast<size_t>(part)];
+    if (seconds.empty()) seconds.assign(static_cast<size_t>(n_), 0.0);
+    return seconds.data();
   }
   /// Adds what the first rank's compute stream is about to wait for the host in `step`.
   void note_host_gap(RoleState& role, const Step& step) const {
@@ -149,8 +156,18 @@ class Sweep {
     const double x = role.inverse_clock.front();
     role.host_gaps_s += std::max(0.0, late_s + (step.after_host.at(x) - step.duration.at(x)));
   }
-  void write_down(RoleState& role, const Times& t) const {
-    for (Sample& sample : role.samples) sample.ends_s.push_back(t[sample.position]);
+  /// Lets a step's stream wait until the host has launched it.
+  Times& begin(RoleState& role, const Step& step) const {
+    note_host_gap(role, step);
+    Times& t = stream(role, step.stream);
+    kernels::wait_for_host(t.data(), n_, role.host());
+    return t;
+  }
+  /// Behind what other ranks take part in.
+  static void end(RoleState& role, const Step& step) {
+    role.host_s += step.host_s;
+    for (Sample& sample : role.samples)
+      sample.ends_s.push_back(stream(role, step.stream)[sample.position]);
   }
 
   const EngineInput& input_;
@@ -186,12 +203,9 @@ void Sweep::set_loads() {
 
 /// A kernel that ends the later, the more the rank has to do.
 void Sweep::compute_loaded(RoleState& role, const Step& step) {
-  Times& part = role.parts_s[static_cast<size_t>(Part::kCompute)];
-  const bool charged = step.stream == workload::Stream::kCompute;
-  if (charged && part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
   kernels::compute_loaded(stream(role, step.stream).data(), role.inverse_clock.data(),
                           less_[static_cast<size_t>(step.row)].data(), n_, step.duration,
-                          step.per_load, role.host(), charged ? part.data() : nullptr);
+                          step.per_load, role.host(), charged_compute(role, step, Part::kCompute));
 }
 
 /// What a step takes on each rank, where ranks differ by their nodes or micro batches.
@@ -230,11 +244,8 @@ void Sweep::compute(RoleState& role, const Step& step) {
   if (step.each < 0)
     return kernels::compute(t.data(), role.inverse_clock.data(), n_, step.duration, step.after_host,
                             role.host());
-  Times& part = role.parts_s[static_cast<size_t>(step.part)];
-  const bool charged = step.stream == workload::Stream::kCompute;
-  if (charged && part.empty()) part.assign(static_cast<size_t>(n_), 0.0);
   kernels::wait_for_host(t.data(), n_, role.host());
-  spend(role, step, charged ? part.data() : nullptr);
+  spend(role, step, charged_compute(role, step, step.part));
 }
 
 void Sweep::set_roles() {
@@ -359,30 +370,27 @@ void Sweep::collective(RoleState& role, const Step& step) {
   kernels::collective(t.data(), role.inverse_clock.data(), layout_.group(step.group),
                       own ? ClockedTime{} : step.duration, role.host(), part);
   if (own) spend(role, step, part);
-  role.host_s += step.host_s;
-  write_down(role, t);
+  end(role, step);
 }
 
 void Sweep::send(RoleState& role, const Step& step) {
-  Times& t = stream(role, step.stream);
-  note_host_gap(role, step);
-  kernels::wait_for_host(t.data(), n_, role.host());
-  messages_.send(step.slot, t);
+  messages_.send(step.slot, begin(role, step));
   spend(role, step, charged(role, step));
   role.host_s += step.host_s;
+}
+
+/// A transfer or collective that starts when what others bring is there.
+void Sweep::take(RoleState& role, const Step& step, const Times& there_s) {
+  kernels::wait_for(begin(role, step).data(), there_s.data(), n_);
+  spend(role, step, charged(role, step));
+  end(role, step);
 }
 
 bool Sweep::receive(RoleState& role, const Step& step) {
   const Times* left_s = messages_.find(step.slot);
   if (left_s == nullptr) return false;
-  Times& t = stream(role, step.stream);
-  note_host_gap(role, step);
-  kernels::wait_for_host(t.data(), n_, role.host());
-  kernels::wait_for(t.data(), left_s->data(), n_);
-  spend(role, step, charged(role, step));
+  take(role, step, *left_s);
   messages_.receive(step.slot);
-  role.host_s += step.host_s;
-  write_down(role, t);
   return true;
 }
 
@@ -395,14 +403,8 @@ void Sweep::arrive(RoleState& role, const Step& step) {
 bool Sweep::gather(RoleState& role, const Step& step) {
   const Times* latest_s = gatherings_.find(step.slot);
   if (latest_s == nullptr) return false;
-  Times& t = stream(role, step.stream);
-  note_host_gap(role, step);
-  kernels::wait_for_host(t.data(), n_, role.host());
-  kernels::wait_for(t.data(), latest_s->data(), n_);
-  spend(role, step, charged(role, step));
+  take(role, step, *latest_s);
   gatherings_.leave(step.slot);
-  role.host_s += step.host_s;
-  write_down(role, t);
   return true;
 }
 
@@ -441,8 +443,7 @@ bool Sweep::meet(size_t role_index, const Step& step) {
   if (!role.arrived) {
     role.arrived = true;
     ++here.arrived;
-    note_host_gap(role, step);
-    kernels::wait_for_host(t.data(), n_, role.host());
+    begin(role, step);
     if (world)
       here.latest_s = std::max(here.latest_s, kernels::largest(t.data(), n_));
     else
@@ -457,8 +458,7 @@ bool Sweep::meet(size_t role_index, const Step& step) {
   spend(role, step, charged(role, step));
   role.arrived = false;
   ++done;
-  role.host_s += step.host_s;
-  write_down(role, t);
+  end(role, step);
   return true;
 }
 

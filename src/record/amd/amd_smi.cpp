@@ -40,24 +40,24 @@ double known(uint32_t value) {
 }
 
 struct AmdSmiFunctions {
-  int (*init)(uint64_t);
-  int (*shutdown)();
-  int (*version)(void*);
-  int (*sockets)(uint32_t*, Handle*);
-  int (*processors)(Handle, uint32_t*, Handle*);
-  int (*bdf_id)(Handle, uint64_t*);
-  int (*uuid)(Handle, unsigned*, char*);
-  int (*asic_info)(Handle, void*);
-  int (*power_info)(Handle, void*);
-  int (*power_cap)(Handle, uint32_t sensor, void*);
-  int (*energy)(Handle, uint64_t* count, float* microjoules, uint64_t* time_ns);
-  int (*temperature)(Handle, int sensor, int metric, int64_t* celsius);
-  int (*activity)(Handle, void*);
-  int (*clock)(Handle, int kind, void*);
-  int (*memory_used)(Handle, int kind, uint64_t* bytes);
-  int (*fan)(Handle, uint32_t sensor, int64_t* of_255);
-  int (*ecc)(Handle, void*);
-  int (*replays)(Handle, uint64_t*);
+  Call<uint64_t> init{"amdsmi_init"};
+  Call<> shutdown{"amdsmi_shut_down"};
+  Call<void*> version{"amdsmi_get_lib_version"};
+  Call<uint32_t*, Handle*> sockets{"amdsmi_get_socket_handles"};
+  Call<Handle, uint32_t*, Handle*> processors{"amdsmi_get_processor_handles"};
+  Call<Handle, uint64_t*> bdf_id{"amdsmi_get_gpu_bdf_id"};
+  Call<Handle, unsigned*, char*> uuid{"amdsmi_get_gpu_device_uuid"};
+  Call<Handle, void*> asic_info{"amdsmi_get_gpu_asic_info"};
+  Call<Handle, void*> power_info{"amdsmi_get_power_info"};
+  Call<Handle, uint32_t, void*> power_cap{"amdsmi_get_power_cap_info"};
+  Call<Handle, uint64_t*, float*, uint64_t*> energy{"amdsmi_get_energy_count"};
+  Call<Handle, int, int, int64_t*> temperature{"amdsmi_get_temp_metric"};
+  Call<Handle, void*> activity{"amdsmi_get_gpu_activity"};
+  Call<Handle, int, void*> clock{"amdsmi_get_clock_info"};
+  Call<Handle, int, uint64_t*> memory_used{"amdsmi_get_gpu_memory_usage"};
+  Call<Handle, uint32_t, int64_t*> fan{"amdsmi_get_gpu_fan_speed"};
+  Call<Handle, void*> ecc{"amdsmi_get_gpu_total_ecc_count"};
+  Call<Handle, uint64_t*> replays{"amdsmi_get_gpu_pci_replay_counter"};
 };
 
 struct AmdSmiLibrary : SmiLibrary<AmdSmiFunctions> {
@@ -68,24 +68,11 @@ struct AmdSmiLibrary : SmiLibrary<AmdSmiFunctions> {
 Result<void> find_amd_functions(AmdSmiLibrary& it) {
   const SharedLibrary& library = it.library;
   AmdSmiFunctions& call = it.call;
-  ERGOMETER_TRY(library.find("amdsmi_init", call.init));
-  ERGOMETER_TRY(library.find("amdsmi_shut_down", call.shutdown));
-  ERGOMETER_TRY(library.find("amdsmi_get_lib_version", call.version));
-  ERGOMETER_TRY(library.find("amdsmi_get_socket_handles", call.sockets));
-  ERGOMETER_TRY(library.find("amdsmi_get_processor_handles", call.processors));
-  ERGOMETER_TRY(library.find("amdsmi_get_gpu_bdf_id", call.bdf_id));
-  find(library, "amdsmi_get_gpu_device_uuid", call.uuid);
-  find(library, "amdsmi_get_gpu_asic_info", call.asic_info);
-  find(library, "amdsmi_get_power_info", call.power_info);
-  find(library, "amdsmi_get_power_cap_info", call.power_cap);
-  find(library, "amdsmi_get_energy_count", call.energy);
-  find(library, "amdsmi_get_temp_metric", call.temperature);
-  find(library, "amdsmi_get_gpu_activity", call.activity);
-  find(library, "amdsmi_get_clock_info", call.clock);
-  find(library, "amdsmi_get_gpu_memory_usage", call.memory_used);
-  find(library, "amdsmi_get_gpu_fan_speed", call.fan);
-  find(library, "amdsmi_get_gpu_total_ecc_count", call.ecc);
-  find(library, "amdsmi_get_gpu_pci_replay_counter", call.replays);
+  ERGOMETER_TRY(find(library, call.init, call.shutdown, call.version, call.sockets, call.processors,
+                     call.bdf_id));
+  find_if_there(library, call.uuid, call.asic_info, call.power_info, call.power_cap, call.energy,
+                call.temperature, call.activity, call.clock, call.memory_used, call.fan, call.ecc,
+                call.replays);
   return {};
 }
 
@@ -130,41 +117,33 @@ class SmiSensors : public Sensors {
       case Metric::kFabricClock: return clock(kAmdFabricClock, value);
       case Metric::kGpuUtilization: return activity(0, value);
       case Metric::kMemoryUtilization: return activity(4, value);
-      case Metric::kMemoryUsed:
-        return whole("amdsmi_get_gpu_memory_usage", value,
-                     [&](uint64_t* bytes) { return call_.memory_used(gpu_, kVramMemory, bytes); });
+      case Metric::kMemoryUsed: return whole(value, call_.memory_used, kVramMemory);
       case Metric::kFan: return fan(value);
       case Metric::kEccCorrected: return ecc(0, value);
       case Metric::kEccUncorrected: return ecc(8, value);
-      case Metric::kPcieReplays:
-        return whole("amdsmi_get_gpu_pci_replay_counter", value,
-                     [&](uint64_t* replays) { return call_.replays(gpu_, replays); });
+      case Metric::kPcieReplays: return whole(value, call_.replays);
       default: return kMissing;
     }
   }
 
-  template <class Function>
-  int whole(const char* name, Value& value, Function&& function) {
+  int whole(Value& value, const auto& call, auto... what) {
     uint64_t raw = 0;
-    const int status = costs_.timed(costs_.slot(name), [&] { return function(&raw); });
+    const int status = call.timed(costs_, gpu_, what..., &raw);
     value.value = raw == UINT64_MAX ? NAN : static_cast<double>(raw);
     return status;
   }
   /// Calls a function that fills a structure.
-  template <class Function>
-  int fill(const char* name, Function&& function) {
+  int fill(const auto& call, auto... what) {
     buffer_.fill(0xff);  // what it does not fill is N/A
-    return costs_.timed(costs_.slot(name), [&] { return function(buffer_.data()); });
+    return call.timed(costs_, gpu_, what..., buffer_.data());
   }
   int power(size_t offset, Value& value) {
-    const int status =
-        fill("amdsmi_get_power_info", [&](void* to) { return call_.power_info(gpu_, to); });
+    const int status = fill(call_.power_info);
     value.value = known(at<uint32_t>(buffer_, offset));
     return status;
   }
   int power_limit(Value& value) {
-    const int status =
-        fill("amdsmi_get_power_cap_info", [&](void* to) { return call_.power_cap(gpu_, 0, to); });
+    const int status = fill(call_.power_cap, 0);
     const auto cap = at<uint64_t>(buffer_, 0);
     // In microwatts; releases that count in watts stay far below this.
     constexpr uint64_t kMostWatts = 100'000;
@@ -175,9 +154,7 @@ class SmiSensors : public Sensors {
   int energy(Value& value) {
     uint64_t count = 0, time_ns = 0;
     float microjoules = 0;
-    const int status = costs_.timed(costs_.slot("amdsmi_get_energy_count"), [&] {
-      return call_.energy(gpu_, &count, &microjoules, &time_ns);
-    });
+    const int status = call_.energy.timed(costs_, gpu_, &count, &microjoules, &time_ns);
     value.value =
         count == UINT64_MAX ? NAN : static_cast<double>(count) * joules_per_count(microjoules);
     value.boot_time_ns = static_cast<int64_t>(time_ns);
@@ -185,35 +162,29 @@ class SmiSensors : public Sensors {
   }
   int temperature(int sensor, Value& value) {
     int64_t celsius = 0;
-    const int status = costs_.timed(costs_.slot("amdsmi_get_temp_metric"), [&] {
-      return call_.temperature(gpu_, sensor, kAmdCurrent, &celsius);
-    });
+    const int status = call_.temperature.timed(costs_, gpu_, sensor, kAmdCurrent, &celsius);
     constexpr int64_t kNotAvailable = UINT16_MAX;
     value.value = celsius >= kNotAvailable ? NAN : static_cast<double>(celsius);
     return status;
   }
   int clock(int kind, Value& value) {
-    const int status =
-        fill("amdsmi_get_clock_info", [&](void* to) { return call_.clock(gpu_, kind, to); });
+    const int status = fill(call_.clock, kind);
     value.value = known(at<uint32_t>(buffer_, 0));
     return status;
   }
   int activity(size_t offset, Value& value) {
-    const int status =
-        fill("amdsmi_get_gpu_activity", [&](void* to) { return call_.activity(gpu_, to); });
+    const int status = fill(call_.activity);
     value.value = known(at<uint32_t>(buffer_, offset));
     return status;
   }
   int fan(Value& value) {
     int64_t speed = 0;
-    const int status = costs_.timed(costs_.slot("amdsmi_get_gpu_fan_speed"),
-                                    [&] { return call_.fan(gpu_, 0, &speed); });
+    const int status = call_.fan.timed(costs_, gpu_, 0, &speed);
     value.value = kPercentOfByte * static_cast<double>(speed);
     return status;
   }
   int ecc(size_t offset, Value& value) {
-    const int status =
-        fill("amdsmi_get_gpu_total_ecc_count", [&](void* to) { return call_.ecc(gpu_, to); });
+    const int status = fill(call_.ecc);
     const auto count = at<uint64_t>(buffer_, offset);
     value.value = count == UINT64_MAX ? NAN : static_cast<double>(count);
     return status;

@@ -31,24 +31,24 @@ struct Errors {
 using Frequencies = std::array<uint64_t, 64>;
 
 struct RocmSmiFunctions {
-  int (*init)(uint64_t);
-  int (*shutdown)();
-  int (*count)(uint32_t*);
-  int (*pci_id)(uint32_t, uint64_t*);
-  int (*unique_id)(uint32_t, uint64_t*);
-  int (*name)(uint32_t, char*, size_t);
-  int (*power)(uint32_t, uint64_t* microwatts, int* type);
-  int (*average_power)(uint32_t, uint32_t sensor, uint64_t* microwatts);
-  int (*power_cap)(uint32_t, uint32_t sensor, uint64_t* microwatts);
-  int (*energy)(uint32_t, uint64_t* count, float* microjoules, uint64_t* time_ns);
-  int (*temperature)(uint32_t, uint32_t sensor, int metric, int64_t* millicelsius);
-  int (*clock)(uint32_t, int kind, uint64_t*);
-  int (*busy)(uint32_t, uint32_t*);
-  int (*memory_busy)(uint32_t, uint32_t*);
-  int (*memory_used)(uint32_t, int kind, uint64_t*);
-  int (*fan)(uint32_t, uint32_t sensor, int64_t* of_255);
-  int (*ecc)(uint32_t, uint64_t block, Errors*);
-  int (*replays)(uint32_t, uint64_t*);
+  Call<uint64_t> init{"rsmi_init"};
+  Call<> shutdown{"rsmi_shut_down"};
+  Call<uint32_t*> count{"rsmi_num_monitor_devices"};
+  Call<uint32_t, uint64_t*> pci_id{"rsmi_dev_pci_id_get"};
+  Call<uint32_t, uint64_t*> unique_id{"rsmi_dev_unique_id_get"};
+  Call<uint32_t, char*, size_t> name{"rsmi_dev_name_get"};
+  Call<uint32_t, uint64_t*, int*> power{"rsmi_dev_power_get"};
+  Call<uint32_t, uint32_t, uint64_t*> average_power{"rsmi_dev_power_ave_get"};
+  Call<uint32_t, uint32_t, uint64_t*> power_cap{"rsmi_dev_power_cap_get"};
+  Call<uint32_t, uint64_t*, float*, uint64_t*> energy{"rsmi_dev_energy_count_get"};
+  Call<uint32_t, uint32_t, int, int64_t*> temperature{"rsmi_dev_temp_metric_get"};
+  Call<uint32_t, int, uint64_t*> clock{"rsmi_dev_gpu_clk_freq_get"};
+  Call<uint32_t, uint32_t*> busy{"rsmi_dev_busy_percent_get"};
+  Call<uint32_t, uint32_t*> memory_busy{"rsmi_dev_memory_busy_percent_get"};
+  Call<uint32_t, int, uint64_t*> memory_used{"rsmi_dev_memory_usage_get"};
+  Call<uint32_t, uint32_t, int64_t*> fan{"rsmi_dev_fan_speed_get"};
+  Call<uint32_t, uint64_t, Errors*> ecc{"rsmi_dev_ecc_count_get"};
+  Call<uint32_t, uint64_t*> replays{"rsmi_dev_pci_replay_counter_get"};
 };
 
 using RocmSmiLibrary = SmiLibrary<RocmSmiFunctions>;
@@ -56,24 +56,10 @@ using RocmSmiLibrary = SmiLibrary<RocmSmiFunctions>;
 Result<void> find_rocm_functions(RocmSmiLibrary& it) {
   const SharedLibrary& library = it.library;
   RocmSmiFunctions& call = it.call;
-  ERGOMETER_TRY(library.find("rsmi_init", call.init));
-  ERGOMETER_TRY(library.find("rsmi_shut_down", call.shutdown));
-  ERGOMETER_TRY(library.find("rsmi_num_monitor_devices", call.count));
-  ERGOMETER_TRY(library.find("rsmi_dev_pci_id_get", call.pci_id));
-  find(library, "rsmi_dev_unique_id_get", call.unique_id);
-  find(library, "rsmi_dev_name_get", call.name);
-  find(library, "rsmi_dev_power_get", call.power);
-  find(library, "rsmi_dev_power_ave_get", call.average_power);
-  find(library, "rsmi_dev_power_cap_get", call.power_cap);
-  find(library, "rsmi_dev_energy_count_get", call.energy);
-  find(library, "rsmi_dev_temp_metric_get", call.temperature);
-  find(library, "rsmi_dev_gpu_clk_freq_get", call.clock);
-  find(library, "rsmi_dev_busy_percent_get", call.busy);
-  find(library, "rsmi_dev_memory_busy_percent_get", call.memory_busy);
-  find(library, "rsmi_dev_memory_usage_get", call.memory_used);
-  find(library, "rsmi_dev_fan_speed_get", call.fan);
-  find(library, "rsmi_dev_ecc_count_get", call.ecc);
-  find(library, "rsmi_dev_pci_replay_counter_get", call.replays);
+  ERGOMETER_TRY(find(library, call.init, call.shutdown, call.count, call.pci_id));
+  find_if_there(library, call.unique_id, call.name, call.power, call.average_power, call.power_cap,
+                call.energy, call.temperature, call.clock, call.busy, call.memory_busy,
+                call.memory_used, call.fan, call.ecc, call.replays);
   return {};
 }
 
@@ -106,9 +92,7 @@ class RsmiSensors : public Sensors {
     switch (metric) {
       case Metric::kInstantPower:
       case Metric::kAveragePower: return power(metric, value);
-      case Metric::kPowerLimit:
-        return number<uint64_t>("rsmi_dev_power_cap_get", kMicro, value,
-                                [&](uint64_t* to) { return call_.power_cap(gpu_, 0, to); });
+      case Metric::kPowerLimit: return number<uint64_t>(value, kMicro, call_.power_cap, 0);
       case Metric::kEnergy: return energy(value);
       case Metric::kGpuTemperature: return temperature(kRocmEdge, value);
       case Metric::kHotspotTemperature: return temperature(kJunction, value);
@@ -116,43 +100,36 @@ class RsmiSensors : public Sensors {
       case Metric::kSmClock: return clock(kSystemClock, value);
       case Metric::kMemoryClock: return clock(kRocmMemoryClock, value);
       case Metric::kFabricClock: return clock(kRocmFabricClock, value);
-      case Metric::kGpuUtilization:
-        return number<uint32_t>("rsmi_dev_busy_percent_get", 1, value,
-                                [&](uint32_t* to) { return call_.busy(gpu_, to); });
-      case Metric::kMemoryUtilization:
-        return number<uint32_t>("rsmi_dev_memory_busy_percent_get", 1, value,
-                                [&](uint32_t* to) { return call_.memory_busy(gpu_, to); });
-      case Metric::kMemoryUsed:
-        return number<uint64_t>("rsmi_dev_memory_usage_get", 1, value, [&](uint64_t* to) {
-          return call_.memory_used(gpu_, kRocmVram, to);
-        });
-      case Metric::kFan:
-        return number<int64_t>("rsmi_dev_fan_speed_get", kPercentOfByte, value,
-                               [&](int64_t* to) { return call_.fan(gpu_, 0, to); });
+      case Metric::kGpuUtilization: return number<uint32_t>(value, 1, call_.busy);
+      case Metric::kMemoryUtilization: return number<uint32_t>(value, 1, call_.memory_busy);
+      case Metric::kMemoryUsed: return number<uint64_t>(value, 1, call_.memory_used, kRocmVram);
+      case Metric::kFan: return number<int64_t>(value, kPercentOfByte, call_.fan, 0);
       case Metric::kEccCorrected:
       case Metric::kEccUncorrected: return ecc(metric, value);
-      case Metric::kPcieReplays:
-        return number<uint64_t>("rsmi_dev_pci_replay_counter_get", 1, value,
-                                [&](uint64_t* to) { return call_.replays(gpu_, to); });
+      case Metric::kPcieReplays: return number<uint64_t>(value, 1, call_.replays);
       default: return kMissing;
     }
   }
 
-  template <class Number, class Function>
-  int number(const char* name, double factor, Value& value, Function&& function) {
-    Number raw{};
-    const int status = costs_.timed(costs_.slot(name), [&] { return function(&raw); });
+  template <class Number>
+  static void set(Value& value, double factor, Number raw) {
     const bool none = raw == static_cast<Number>(~Number{0});
     value.value = none ? NAN : factor * static_cast<double>(raw);
+  }
+  template <class Number>
+  int number(Value& value, double factor, const auto& call, auto... what) {
+    Number raw{};
+    const int status = call.timed(costs_, gpu_, what..., &raw);
+    set(value, factor, raw);
     return status;
   }
   int power(Metric metric, Value& value) {
     int type = kAverage;
-    int status = number<uint64_t>("rsmi_dev_power_get", kMicro, value,
-                                  [&](uint64_t* to) { return call_.power(gpu_, to, &type); });
+    uint64_t microwatts = 0;
+    int status = call_.power.timed(costs_, gpu_, &microwatts, &type);
+    set(value, kMicro, microwatts);
     if (status == kMissing)  // before ROCm 6
-      status = number<uint64_t>("rsmi_dev_power_ave_get", kMicro, value,
-                                [&](uint64_t* to) { return call_.average_power(gpu_, 0, to); });
+      status = number<uint64_t>(value, kMicro, call_.average_power, 0);
     const bool average = type == kAverage;
     if (average != (metric == Metric::kAveragePower)) value.value = NAN;
     return status;
@@ -160,30 +137,24 @@ class RsmiSensors : public Sensors {
   int energy(Value& value) {
     uint64_t count = 0, time_ns = 0;
     float microjoules = 0;
-    const int status = costs_.timed(costs_.slot("rsmi_dev_energy_count_get"), [&] {
-      return call_.energy(gpu_, &count, &microjoules, &time_ns);
-    });
+    const int status = call_.energy.timed(costs_, gpu_, &count, &microjoules, &time_ns);
     value.value =
         count == UINT64_MAX ? NAN : static_cast<double>(count) * joules_per_count(microjoules);
     value.boot_time_ns = static_cast<int64_t>(time_ns);
     return status;
   }
   int temperature(uint32_t sensor, Value& value) {
-    return number<int64_t>("rsmi_dev_temp_metric_get", kMilli, value, [&](int64_t* to) {
-      return call_.temperature(gpu_, sensor, kRocmCurrent, to);
-    });
+    return number<int64_t>(value, kMilli, call_.temperature, sensor, kRocmCurrent);
   }
   int clock(int kind, Value& value) {
     Frequencies raw{};
-    const int status = costs_.timed(costs_.slot("rsmi_dev_gpu_clk_freq_get"),
-                                    [&] { return call_.clock(gpu_, kind, raw.data()); });
+    const int status = call_.clock.timed(costs_, gpu_, kind, raw.data());
     value.value = kMicro * current_frequency(raw);
     return status;
   }
   int ecc(Metric metric, Value& value) {
     Errors errors{};
-    const int status = costs_.timed(costs_.slot("rsmi_dev_ecc_count_get"),
-                                    [&] { return call_.ecc(gpu_, kMemoryBlock, &errors); });
+    const int status = call_.ecc.timed(costs_, gpu_, kMemoryBlock, &errors);
     value.value = static_cast<double>(metric == Metric::kEccCorrected ? errors.corrected
                                                                       : errors.uncorrected);
     return status;

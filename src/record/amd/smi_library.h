@@ -3,17 +3,41 @@
 #include <utility>
 
 #include "base/shared_library.h"
+#include "record/call_costs.h"
 
 namespace ergometer::record::amd {
 
 /// What a function that the library lacks returns; no status of AMD SMI or ROCm SMI is negative.
 inline constexpr int kMissing = -1;
 
-/// Sets `function` to the symbol, or to one that returns kMissing: other releases have other ones.
+/// A function of the library, by the name under which it is found and its calls are counted.
 template <class... Arguments>
-void find(const base::SharedLibrary& library, const char* symbol, int (*&function)(Arguments...)) {
-  library.find_if_there(symbol, function);
-  if (function == nullptr) function = [](Arguments...) { return kMissing; };
+struct Call {
+  const char* name;
+  int (*function)(Arguments...) = nullptr;
+
+  int operator()(Arguments... arguments) const { return function(arguments...); }
+  int timed(CallCosts& costs, Arguments... arguments) const {
+    return costs.timed(costs.slot(name), [&] { return function(arguments...); });
+  }
+};
+
+/// Finds functions that every release has.
+template <class... Calls>
+Result<void> find(const base::SharedLibrary& library, Calls&... calls) {
+  Result<void> found;
+  ((found = found ? library.find(calls.name, calls.function) : found), ...);
+  return found;
+}
+
+/// Finds functions that releases lack: there their calls return kMissing.
+template <class... Calls>
+void find_if_there(const base::SharedLibrary& library, Calls&... calls) {
+  const auto find_one = [&]<class... Arguments>(Call<Arguments...>& call) {
+    library.find_if_there(call.name, call.function);
+    if (call.function == nullptr) call.function = [](Arguments...) { return kMissing; };
+  };
+  (find_one(calls), ...);
 }
 
 /// AMD SMI or ROCm SMI, opened, and shut down once started; its GPUs share it.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "run/file/table_rows.h"
+#include "run/file/row_table.h"
 
 namespace ergometer::run {
 namespace {
@@ -31,15 +31,33 @@ constexpr std::array<std::string_view, 8> kNodeKinds = {"unknown",      "metadat
                                                         "memory_store", "compute",   "send",
                                                         "receive",      "collective"};
 
-void insert_nodes(Database& db, int64_t graph, const WorkGraph& from) {
-  Statement node(db, "INSERT INTO graph_nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+constexpr auto node_kind_name = [](WorkNode::Kind kind) {
+  return kNodeKinds[static_cast<size_t>(kind)];
+};
+
+constexpr RowTable kGraphTable("graphs", "graph", &WorkGraph::rank, &WorkGraph::file,
+                               &WorkGraph::format, &WorkGraph::calls, OrNull(&WorkGraph::storages),
+                               OrNull(&WorkGraph::storage_bytes), OrNull(&WorkGraph::linked),
+                               &WorkGraph::truncated);
+constexpr RowTable kGraphNameTable("graph_names", "graph, position", Whole<std::string>());
+constexpr RowTable kNodeTable("graph_nodes", "graph, position", &WorkNode::id,
+                              OrNull(&WorkNode::name),
+                              Word(&WorkNode::kind, node_kind_name, WorkNode::Kind::kCollective),
+                              &WorkNode::cpu, OrNull(&WorkNode::thread),
+                              OrNull(&WorkNode::start_ns), OrNull(&WorkNode::duration_ns),
+                              OrNull(&WorkNode::operations), OrNull(&WorkNode::tensor_bytes),
+                              OrNull(&WorkNode::collective), OrNull(&WorkNode::group),
+                              OrNull(&WorkNode::communication_bytes));
+constexpr RowTable kNodeOperatorTable("graph_operators", "graph, node", OrNull(&Operator::shapes),
+                                      OrNull(&Operator::dtypes),
+                                      OrNull(&Operator::record_function_id),
+                                      OrNull(&Operator::sequence),
+                                      OrNull(&Operator::forward_thread));
+
+void insert_dependencies(Database& db, int64_t graph, const WorkGraph& from) {
   Statement dependency(db, "INSERT INTO graph_dependencies VALUES (?, ?, ?, ?)");
   int64_t position = 0;
   for (const WorkNode& n : from.nodes) {
-    node.run(graph, position, static_cast<int64_t>(n.id), int64_t{n.name},
-             kNodeKinds[static_cast<size_t>(n.kind)], int64_t{n.cpu}, known(n.thread),
-             known(n.start_ns), known(n.duration_ns), known(n.operations), known(n.tensor_bytes),
-             name_or_null(n.collective), name_or_null(n.group), known(n.communication_bytes));
     for (uint32_t i = 0; i < n.control_dependencies + n.data_dependencies; ++i)
       dependency.run(graph, position,
                      static_cast<int64_t>(from.dependencies[n.first_dependency + i]),
@@ -48,72 +66,19 @@ void insert_nodes(Database& db, int64_t graph, const WorkGraph& from) {
   }
 }
 
-void insert_operators(Database& db, int64_t graph, const WorkGraph& from) {
-  Statement insert(db, "INSERT INTO graph_operators VALUES (?, ?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const Operator& o : from.operators)
-    insert.run(graph, position++, name_or_null(o.shapes), name_or_null(o.dtypes),
-               known(o.record_function_id), known(o.sequence), known(o.forward_thread));
-}
-
-/// The index of a name in column `column`; false when there is no such name.
-bool take_name(const Statement& row, int column, const WorkGraph& graph, uint32_t& name) {
-  if (row.is_null(column)) return true;
-  const int64_t index = row.integer(column);
-  if (index < 0 || index >= static_cast<int64_t>(graph.names.size())) return false;
-  name = static_cast<uint32_t>(index);
-  return true;
-}
-
-void select_graph_files(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM graphs ORDER BY graph");
-  while (select.step()) {
-    WorkGraph graph;
-    graph.rank = select.integer(1);
-    graph.file = select.text(2);
-    graph.format = select.text(3);
-    graph.calls = select.integer(4) != 0;
-    graph.storages = known(select, 5);
-    graph.storage_bytes = known(select, 6);
-    graph.linked = known(select, 7);
-    graph.truncated = select.integer(8) != 0;
-    run.graphs.push_back(std::move(graph));
-  }
-}
-
-bool select_names(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM graph_names ORDER BY graph, position");
-  while (select.step()) {
-    WorkGraph* graph = owner_of(select, run.graphs);
-    if (graph == nullptr) return false;
-    graph->names.push_back(select.text(2));
-  }
-  return true;
+bool has_names(const WorkGraph& graph, std::initializer_list<uint32_t> names) {
+  return std::ranges::all_of(
+      names, [&](uint32_t name) { return name == WorkNode::kNone || name < graph.names.size(); });
 }
 
 bool select_nodes(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM graph_nodes ORDER BY graph, position");
-  while (select.step()) {
-    WorkGraph* graph = owner_of(select, run.graphs);
-    const auto kind = std::ranges::find(kNodeKinds, select.text(4));
-    if (graph == nullptr || kind == kNodeKinds.end() || select.is_null(3)) return false;
-    WorkNode node;
-    node.id = static_cast<uint64_t>(select.integer(2));
-    node.kind = static_cast<WorkNode::Kind>(kind - kNodeKinds.begin());
-    node.cpu = select.integer(5) != 0;
-    node.thread = known(select, 6);
-    node.start_ns = known(select, 7);
-    node.duration_ns = known(select, 8);
-    node.operations = known(select, 9);
-    node.tensor_bytes = known(select, 10);
-    node.communication_bytes = known(select, 13);
-    if (!take_name(select, 3, *graph, node.name) ||
-        !take_name(select, 11, *graph, node.collective) ||
-        !take_name(select, 12, *graph, node.group))
-      return false;
-    graph->nodes.push_back(node);
-  }
-  return true;
+  return kNodeTable.select_each(db, run.graphs, &WorkGraph::nodes) &&
+         std::ranges::all_of(run.graphs, [](const WorkGraph& graph) {
+           return std::ranges::all_of(graph.nodes, [&](const WorkNode& node) {
+             return node.name != WorkNode::kNone &&
+                    has_names(graph, {node.name, node.collective, node.group});
+           });
+         });
 }
 
 bool select_dependencies(Database& db, Run& run) {
@@ -132,23 +97,16 @@ bool select_dependencies(Database& db, Run& run) {
   return true;
 }
 
-bool select_graph_operators(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM graph_operators ORDER BY graph, node");
-  while (select.step()) {
-    WorkGraph* graph = owner_of(select, run.graphs);
-    if (graph == nullptr || graph->operators.size() >= graph->nodes.size()) return false;
-    const WorkNode& node = graph->nodes[graph->operators.size()];
-    Operator op{.name = node.name,
-                .record_function_id = known(select, 4),
-                .sequence = known(select, 5),
-                .forward_thread = known(select, 6),
-                .thread = node.thread};
-    if (!take_name(select, 2, *graph, op.shapes) || !take_name(select, 3, *graph, op.dtypes))
-      return false;
-    graph->operators.push_back(op);
+/// An operator is its node's beside what its own row says.
+bool complete_operators(WorkGraph& graph) {
+  if (graph.operators.empty()) return true;
+  if (graph.operators.size() != graph.nodes.size()) return false;
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    graph.operators[i].name = graph.nodes[i].name;
+    graph.operators[i].thread = graph.nodes[i].thread;
   }
-  return std::ranges::all_of(run.graphs, [](const WorkGraph& graph) {
-    return graph.operators.empty() || graph.operators.size() == graph.nodes.size();
+  return std::ranges::all_of(graph.operators, [&](const Operator& op) {
+    return has_names(graph, {op.shapes, op.dtypes});
   });
 }
 
@@ -157,27 +115,23 @@ bool select_graph_operators(Database& db, Run& run) {
 void create_graph_tables(Database& db) { db.execute(kGraphSchema); }
 
 void insert_graphs(Database& db, const Run& run) {
-  Statement file(db, "INSERT INTO graphs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  Statement name(db, "INSERT INTO graph_names VALUES (?, ?, ?)");
-  for (size_t i = 0; i < run.graphs.size(); ++i) {
-    const WorkGraph& g = run.graphs[i];
-    const auto graph = static_cast<int64_t>(i);
-    file.run(graph, g.rank, g.file, g.format, int64_t{g.calls}, known(g.storages),
-             known(g.storage_bytes), known(g.linked), int64_t{g.truncated});
-    int64_t position = 0;
-    for (const std::string& text : g.names) name.run(graph, position++, text);
-    insert_nodes(db, graph, g);
-    insert_operators(db, graph, g);
-  }
+  kGraphTable.insert(db, run.graphs);
+  kGraphNameTable.insert_each(db, run.graphs, &WorkGraph::names);
+  kNodeTable.insert_each(db, run.graphs, &WorkGraph::nodes);
+  for (size_t i = 0; i < run.graphs.size(); ++i)
+    insert_dependencies(db, static_cast<int64_t>(i), run.graphs[i]);
+  kNodeOperatorTable.insert_each(db, run.graphs, &WorkGraph::operators);
 }
 
 bool select_graphs(Database& db, Run& run) {
   if (!db.has_table("graphs")) return true;
   for (const char* table : {"graph_names", "graph_nodes", "graph_dependencies", "graph_operators"})
     if (!db.has_table(table)) return false;
-  select_graph_files(db, run);
-  return select_names(db, run) && select_nodes(db, run) && select_dependencies(db, run) &&
-         select_graph_operators(db, run);
+  return kGraphTable.select(db, run.graphs) &&
+         kGraphNameTable.select_each(db, run.graphs, &WorkGraph::names) && select_nodes(db, run) &&
+         select_dependencies(db, run) &&
+         kNodeOperatorTable.select_each(db, run.graphs, &WorkGraph::operators) &&
+         std::ranges::all_of(run.graphs, complete_operators);
 }
 
 }  // namespace ergometer::run

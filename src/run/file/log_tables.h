@@ -1,15 +1,24 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 
+#include "run/file/row_table.h"
 #include "run/file/sqlite.h"
 #include "run/run.h"
 
 namespace ergometer::run {
 
 // The tables of a device log and of hosts' clocks in a Run file; docs/run-file.md describes them.
+
+constexpr RowTable kTrainingStepTable("training_steps", "log", &TrainingStep::number,
+                                      &TrainingStep::seconds, Later(&TrainingStep::end_ns),
+                                      Later(&TrainingStep::tokens_per_s_per_gpu));
+constexpr RowTable kClockReadingTable("clock_readings", "host", &ClockReading::time_ns,
+                                      &ClockReading::monotonic_ns, &ClockReading::max_error_ns);
+constexpr RowTable kClockProbeTable("clock_probes", "host", &ClockProbe::peer, &ClockProbe::sent_ns,
+                                    &ClockProbe::peer_received_ns, &ClockProbe::peer_sent_ns,
+                                    &ClockProbe::received_ns);
 
 /// Makes the tables, of a Run that was recorded or imported.
 void create_log_tables(Database& db);
@@ -20,8 +29,6 @@ void insert_device(Database& db, size_t number, const Device& device);
 /// unknown.
 bool select_devices(Database& db, std::vector<Device>& devices);
 
-/// Writes steps of the training log that has this number.
-void insert_steps(Database& db, int64_t log, std::span<const TrainingStep> steps);
 /// Names a training log, unless the number has one.
 void insert_training_log(Database& db, int64_t number, const std::string& file,
                          const std::string& job);

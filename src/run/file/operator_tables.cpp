@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "run/file/table_rows.h"
+#include "run/file/row_table.h"
 
 namespace ergometer::run {
 namespace {
@@ -23,6 +23,18 @@ CREATE TABLE trace_calls (
 )sql";
 
 constexpr uint32_t kNoText = GpuEvent::kNone;
+
+// A text's number is the file's, until `resolve` puts the one of `names` in its place.
+
+constexpr RowTable kOperatorTable("trace_operators", "file", OrNull(&Operator::name),
+                                  OrNull(&Operator::shapes), OrNull(&Operator::dtypes),
+                                  OrNull(&Operator::values), OrNull(&Operator::external_id),
+                                  OrNull(&Operator::record_function_id),
+                                  OrNull(&Operator::sequence), OrNull(&Operator::forward_thread),
+                                  OrNull(&Operator::thread), &Operator::start_ns,
+                                  &Operator::duration_ns);
+constexpr RowTable kRangeTable("trace_ranges", "file", OrNull(&Range::name), &Range::gpu,
+                               OrNull(&Range::thread), &Range::start_ns, &Range::duration_ns);
 
 /// Runs `use` on the number of every text in a trace, `kNoText` among them.
 template <class Trace, class Use>
@@ -48,57 +60,16 @@ void insert_calls(Database& db, int64_t file, const RankTrace& trace) {
   Statement insert(db, "INSERT INTO trace_calls VALUES (?, ?, ?, ?, ?, ?)");
   int64_t position = 0;
   for (const Launch& l : trace.launches)
-    insert.run(file, Nullable{position++}, name_or_null(l.name), known(l.thread), l.start_ns,
+    insert.run(file, Nullable{position++}, or_null(l.name), known(l.thread), l.start_ns,
                l.duration_ns);
   for (const Launch& w : trace.waits)
-    insert.run(file, Nullable{}, name_or_null(w.name), known(w.thread), w.start_ns, w.duration_ns);
+    insert.run(file, Nullable{}, or_null(w.name), known(w.thread), w.start_ns, w.duration_ns);
 }
 
-void insert_trace(Database& db, int64_t file, const RankTrace& trace) {
-  insert_texts(db, file, trace);
-  Statement op(db, "INSERT INTO trace_operators VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const Operator& o : trace.operators)
-    op.run(file, name_or_null(o.name), name_or_null(o.shapes), name_or_null(o.dtypes),
-           name_or_null(o.values), known(o.external_id), known(o.record_function_id),
-           known(o.sequence), known(o.forward_thread), known(o.thread), o.start_ns, o.duration_ns);
-  Statement range(db, "INSERT INTO trace_ranges VALUES (?, ?, ?, ?, ?, ?)");
-  for (const Range& r : trace.ranges)
-    range.run(file, name_or_null(r.name), int64_t{r.gpu}, known(r.thread), r.start_ns,
-              r.duration_ns);
-  insert_calls(db, file, trace);
-}
-
-/// A text's number as the file has it, until `resolve` puts the one of `names` in its place.
+/// A text's number in the file.
 uint32_t number_of(const Statement& row, int column) {
   const int64_t number = known(row, column);
   return number < 0 || number >= kNoText ? kNoText : static_cast<uint32_t>(number);
-}
-
-bool select_operator_rows(Database& db, Run& run) {
-  Statement op(db, "SELECT * FROM trace_operators ORDER BY file, rowid");
-  while (op.step()) {
-    RankTrace* trace = owner_of(op, run.traces);
-    if (trace == nullptr) return false;
-    trace->operators.push_back({.name = number_of(op, 1),
-                                .shapes = number_of(op, 2),
-                                .dtypes = number_of(op, 3),
-                                .values = number_of(op, 4),
-                                .external_id = known(op, 5),
-                                .record_function_id = known(op, 6),
-                                .sequence = known(op, 7),
-                                .forward_thread = known(op, 8),
-                                .thread = known(op, 9),
-                                .start_ns = op.integer(10),
-                                .duration_ns = op.integer(11)});
-  }
-  Statement range(db, "SELECT * FROM trace_ranges ORDER BY file, rowid");
-  while (range.step()) {
-    RankTrace* trace = owner_of(range, run.traces);
-    if (trace == nullptr) return false;
-    trace->ranges.push_back({number_of(range, 1), range.integer(2) != 0, known(range, 3),
-                             range.integer(4), range.integer(5)});
-  }
-  return true;
 }
 
 bool select_calls(Database& db, Run& run) {
@@ -151,15 +122,21 @@ bool resolve(Database& db, Run& run) {
 void create_operator_tables(Database& db) { db.execute(kOperatorSchema); }
 
 void insert_operators(Database& db, const Run& run) {
-  for (size_t file = 0; file < run.traces.size(); ++file)
-    insert_trace(db, static_cast<int64_t>(file), run.traces[file]);
+  for (size_t file = 0; file < run.traces.size(); ++file) {
+    insert_texts(db, static_cast<int64_t>(file), run.traces[file]);
+    insert_calls(db, static_cast<int64_t>(file), run.traces[file]);
+  }
+  kOperatorTable.insert_each(db, run.traces, &RankTrace::operators);
+  kRangeTable.insert_each(db, run.traces, &RankTrace::ranges);
 }
 
 bool select_operators(Database& db, Run& run) {
   if (!db.has_table("trace_operators")) return true;
   for (const char* table : {"trace_texts", "trace_ranges", "trace_calls"})
     if (!db.has_table(table)) return false;
-  return select_operator_rows(db, run) && select_calls(db, run) && resolve(db, run);
+  return kOperatorTable.select_each(db, run.traces, &RankTrace::operators) &&
+         kRangeTable.select_each(db, run.traces, &RankTrace::ranges) && select_calls(db, run) &&
+         resolve(db, run);
 }
 
 }  // namespace ergometer::run

@@ -37,11 +37,9 @@ CREATE TABLE kind_power (
 
 constexpr std::string_view kGpuScope = "gpu", kNodeScope = "node";
 
-void insert_parts(Database& db, std::string_view scope, const std::vector<PowerPart>& parts) {
-  Statement insert(db, "INSERT INTO power_parts VALUES (?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const PowerPart& part : parts) insert.run(scope, position++, part.name, part.watts);
-}
+constexpr RowTable kPartTable("power_parts", "scope, position", &PowerPart::name,
+                              &PowerPart::watts);
+constexpr RowTable kClusterPowerTable("cluster_power", "position", Whole<double>());
 
 void insert_energy(Database& db, const std::vector<EnergyRow>& rows) {
   Statement insert(db, "INSERT INTO step_energy VALUES (?, ?, ?, ?, ?, ?)");
@@ -57,7 +55,7 @@ constexpr RowTable kPhaseTable("run_phases", "position", kPhaseColumns);
 constexpr Columns kSlotRowColumns("slot_row, mean_gpu_c, max_gpu_c, mean_clock_mhz", &SlotRow::row,
                                   &SlotRow::mean_gpu_c, &SlotRow::max_gpu_c,
                                   &SlotRow::mean_clock_mhz);
-constexpr RowTable kSlotRowTable("slot_rows", "slot_row", kSlotRowColumns);
+constexpr RowTable kSlotRowTable("slot_rows", "", kSlotRowColumns);
 constexpr Columns kEventShareColumns("reason, fraction", &EventShare::reason,
                                      &EventShare::fraction);
 constexpr RowTable kEventShareTable("event_shares", "position", kEventShareColumns);
@@ -67,7 +65,7 @@ constexpr Columns kTelemetryColumns(
     "time_ns, rank, power_w, average_power_w, gpu_c, memory_c, sm_clock_mhz, event_reasons",
     &Telemetry::time_ns, &Telemetry::rank, &Telemetry::power_w, &Telemetry::average_power_w,
     &Telemetry::gpu_c, &Telemetry::memory_c, &Telemetry::sm_clock_mhz, &Telemetry::event_reasons);
-constexpr RowTable kTelemetryTable("telemetry", "rowid", kTelemetryColumns);
+constexpr RowTable kTelemetryTable("telemetry", "", kTelemetryColumns);
 
 void insert_thermal(Database& db, const Thermal& thermal) {
   Statement limit(db, "INSERT INTO run VALUES ('thermal_limit', ?)");
@@ -77,17 +75,9 @@ void insert_thermal(Database& db, const Thermal& thermal) {
 }
 
 void insert_cluster(Database& db, const ClusterPower& cluster) {
-  Statement sample(db, "INSERT INTO cluster_power VALUES (?, ?)");
-  int64_t position = 0;
-  for (const double watts : cluster.watts) sample.run(position++, watts);
+  kClusterPowerTable.insert(db, cluster.watts);
   kRampTable.insert(db, cluster.ramps);
   kBandTable.insert(db, cluster.bands);
-}
-
-void select_parts(Database& db, std::string_view scope, std::vector<PowerPart>& parts) {
-  Statement select(db, "SELECT name, watts FROM power_parts WHERE scope = ? ORDER BY position");
-  select.bind_all(scope);
-  while (select.step()) parts.push_back({select.text(0), select.real(1)});
 }
 
 void select_energy(Database& db, std::vector<EnergyRow>& rows) {
@@ -108,8 +98,7 @@ void select_thermal(Database& db, Thermal& thermal) {
 }
 
 void select_cluster(Database& db, ClusterPower& cluster) {
-  Statement samples(db, "SELECT watts FROM cluster_power ORDER BY position");
-  while (samples.step()) cluster.watts.push_back(samples.real(0));
+  kClusterPowerTable.select(db, cluster.watts);
   kRampTable.select(db, cluster.ramps);
   kBandTable.select(db, cluster.bands);
 }
@@ -125,8 +114,8 @@ void create_power_tables(Database& db) { db.execute(kPowerSchema); }
 void insert_power(Database& db, const Run& run) {
   kTelemetryTable.insert(db, run.telemetry);
   if (!run.has_power) return;
-  insert_parts(db, kGpuScope, run.power.gpu_parts);
-  insert_parts(db, kNodeScope, run.power.node_parts);
+  kPartTable.insert(db, run.power.gpu_parts, kGpuScope);
+  kPartTable.insert(db, run.power.node_parts, kNodeScope);
   kKindPowerTable.insert_if_any(db, kKindPowerSchema, run.power.kinds);
   kPhaseTable.insert(db, run.power.run_phases);
   insert_energy(db, run.power.step_energy);
@@ -138,8 +127,8 @@ void select_power(Database& db, Run& run) {
   run.has_power = db.number("SELECT count(*) FROM summary WHERE name = 'power.mean_w_per_gpu'") > 0;
   select_telemetry(db, run.telemetry);
   if (!run.has_power) return;
-  select_parts(db, kGpuScope, run.power.gpu_parts);
-  select_parts(db, kNodeScope, run.power.node_parts);
+  kPartTable.select_of(db, kGpuScope, run.power.gpu_parts);
+  kPartTable.select_of(db, kNodeScope, run.power.node_parts);
   kKindPowerTable.select_if_there(db, run.power.kinds);
   kPhaseTable.select_if_there(db, run.power.run_phases);
   select_energy(db, run.power.step_energy);

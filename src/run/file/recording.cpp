@@ -137,17 +137,13 @@ void Recording::State::write(size_t cells) {
     return std::tie(a.time_ns, a.device) < std::tie(b.time_ns, b.device);
   });
   insert_readings(*db, chunk);
-  Statement clock(*db, "INSERT INTO clock_readings VALUES (?, ?, ?, ?)");
-  for (const ClockReading& r : pending.clocks)
-    clock.run(host, r.time_ns, r.monotonic_ns, r.max_error_ns);
-  Statement probe(*db, "INSERT INTO clock_probes VALUES (?, ?, ?, ?, ?, ?)");
-  for (const ClockProbe& p : pending.probes)
-    probe.run(host, p.peer, p.sent_ns, p.peer_received_ns, p.peer_sent_ns, p.received_ns);
+  kClockReadingTable.insert(*db, pending.clocks, host);
+  kClockProbeTable.insert(*db, pending.probes, host);
   Statement note(*db, "INSERT INTO notes VALUES (?, ?)");
   for (const Note& n : pending.notes) note.run(n.time_ns, n.text);
   if (!pending.steps.empty()) {
     insert_training_log(*db, 0, step_log, host);
-    insert_steps(*db, 0, std::vector(pending.steps.begin(), pending.steps.end()));
+    kTrainingStepTable.insert(*db, pending.steps, int64_t{0});
   }
   Statement fact(*db, "INSERT OR REPLACE INTO run VALUES (?, ?)");
   for (const Fact& f : pending.facts) fact.run(f.key, f.value);

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/output_file.h"
+#include "base/text.h"
 #include "run/file/row_table.h"
 #include "run/file/sqlite.h"
 #include "run/file/study_tables.h"
@@ -92,15 +93,13 @@ void insert_summary(Database& db, const Run& run) {
     if (is_known(field, run)) insert.run(field.name, field.get(run));
 }
 
+constexpr RowTable kStageTable("stages", "", kStageColumns);
+constexpr RowTable kStagePartTable("stage_parts", "stage, position", &MemoryPart::name,
+                                   &MemoryPart::bytes);
+
 void insert_stages(Database& db, const Run& run) {
-  Statement stage(db, "INSERT INTO stages VALUES (?, ?, ?, ?, ?, ?)");
-  Statement part(db, "INSERT INTO stage_parts VALUES (?, ?, ?, ?)");
-  for (const StageMemory& s : run.memory.stages) {
-    stage.run(s.stage, s.weights_bytes, s.gradients_bytes, s.optimizer_bytes, s.activations_bytes,
-              s.other_bytes);
-    int64_t position = 0;
-    for (const MemoryPart& p : s.parts) part.run(s.stage, position++, p.name, p.bytes);
-  }
+  kStageTable.insert(db, run.memory.stages);
+  for (const StageMemory& s : run.memory.stages) kStagePartTable.insert(db, s.parts, s.stage);
 }
 
 /// Of few Runs: others do without the table.
@@ -156,15 +155,11 @@ void insert_ranks(Database& db, const Run& run) {
   }
 }
 
-void insert_kernels(Database& db, const Run& run) {
-  Statement insert(
-      db, "INSERT INTO kernels VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, nullif(?, ''))");
-  const auto or_null = [](int64_t number) { return number < 0 ? Nullable{} : Nullable{number}; };
-  for (const Kernel& k : run.kernels)
-    insert.run(k.rank, static_cast<int64_t>(k.stream), k.name, k.category, k.start_ns,
-               k.duration_ns, or_null(k.micro_batch), or_null(k.chunk), or_null(k.layer), k.flops,
-               k.bytes, k.comm_bytes, k.pass);
-}
+constexpr RowTable kKernelTable("kernels", "", &Kernel::rank, &Kernel::stream, &Kernel::name,
+                                &Kernel::category, &Kernel::start_ns, &Kernel::duration_ns,
+                                OrNull(&Kernel::micro_batch), OrNull(&Kernel::chunk),
+                                OrNull(&Kernel::layer), &Kernel::flops, &Kernel::bytes,
+                                &Kernel::comm_bytes, Later(OrNull(&Kernel::pass)));
 
 /// Fills a new database file. Failures are recorded in the database object.
 void fill(Database& db, const Run& run) {
@@ -192,7 +187,7 @@ void fill(Database& db, const Run& run) {
   kGpuKindTable.insert_if_any(db, kGpuKindsSchema, run.gpu_kinds);
   kLinkTable.insert(db, run.links);
   insert_ranks(db, run);
-  insert_kernels(db, run);
+  kKernelTable.insert(db, run.kernels);
   insert_power(db, run);
   insert_detail(db, run);
   if (imported) insert_traces(db, run);
@@ -253,16 +248,6 @@ Result<void> check_is_run(Database& db, const std::string& path) {
   return {};
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
-
 void select_run(Database& db, Run& run) {
   Statement select(db, "SELECT key, value FROM run");
   while (select.step()) {
@@ -276,7 +261,7 @@ void select_run(Database& db, Run& run) {
     } else if (key == "job") {
       run.job_json = select.text(1);
     } else if (key == "interval_reasons") {
-      run.performance.interval_reasons = lines_of(select.text(1));
+      run.performance.interval_reasons = base::split(select.text(1), '\n');
     } else if (key == kKernelsFrom) {
       run.kernels_from_ns = select.integer(1);
     } else if (key == kKernelsTo) {
@@ -305,15 +290,9 @@ void select_summary(Database& db, Run& run) {
 }
 
 void select_stages(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM stages ORDER BY stage");
-  Statement parts(db, "SELECT name, bytes FROM stage_parts WHERE stage = ? ORDER BY position");
-  while (select.step()) {
-    StageMemory s;
-    take_row(select, kStageColumns, s);
-    parts.bind_all(s.stage);
-    while (parts.step()) s.parts.push_back({parts.text(0), parts.real(1)});
-    run.memory.stages.push_back(std::move(s));
-  }
+  kStageTable.select(db, run.memory.stages);
+  for (StageMemory& stage : run.memory.stages)
+    kStagePartTable.select_of(db, stage.stage, stage.parts);
 }
 
 void select_ranks(Database& db, Run& run) {
@@ -325,32 +304,6 @@ void select_ranks(Database& db, Run& run) {
     rank.end_s = select.real(kEnd);
     take_row(select, kBreakdownColumns, rank.breakdown_s, kBreakdown);
     if (run.has_power) take_row(select, kRankPowerColumns, rank, kPower);
-  }
-}
-
-void select_kernels(Database& db, Run& run) {
-  constexpr int kPassColumn = 12;  // a file may be older than it
-  Statement select(db, "SELECT * FROM kernels ORDER BY rowid");
-  const auto or_none = [&](int column) {
-    return select.is_null(column) ? -1 : select.integer(column);
-  };
-  while (select.step()) {
-    Kernel k;
-    k.rank = select.integer(0);
-    k.stream = static_cast<int32_t>(select.integer(1));
-    k.name = select.text(2);
-    k.category = select.text(3);
-    k.start_ns = select.integer(4);
-    k.duration_ns = select.integer(5);
-    k.micro_batch = or_none(6);
-    k.chunk = or_none(7);
-    k.layer = or_none(8);
-    k.flops = select.real(9);
-    k.bytes = select.real(10);
-    k.comm_bytes = select.real(11);
-    if (select.columns() > kPassColumn && !select.is_null(kPassColumn))
-      k.pass = select.text(kPassColumn);
-    run.kernels.push_back(std::move(k));
   }
 }
 
@@ -416,7 +369,7 @@ Result<Run> read_run(const std::string& path) {
   kLinkTable.select(db, run.links);
   select_power(db, run);
   select_ranks(db, run);
-  select_kernels(db, run);
+  kKernelTable.select(db, run.kernels);
   const bool detail_whole = select_detail(db, run);
   const bool traces_whole =
       select_traces(db, run) && select_tasks(db, run) && select_graphs(db, run);

@@ -318,6 +318,13 @@ TEST_F(RunFile, ANewerSchemaAndAMissingTableAreNamed) {
             std::string::npos);
 }
 
+TEST_F(RunFile, ATableThatLacksAColumnIsNoRowsOfZeros) {
+  ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
+  sql("a.run", "ALTER TABLE links DROP COLUMN utilization");
+  EXPECT_EQ(read_error("a.run"),
+            path("a.run") + ": the Run cannot be read: a table has 5 columns; needed: 6");
+}
+
 TEST_F(RunFile, ATruncatedRunIsAnErrorNotACrash) {
   ASSERT_TRUE(write_run(numbered_run(), path("a.run")));
   fs::resize_file(path("a.run"), 6000);

@@ -246,6 +246,10 @@ void Statement::bind(int index, NullableReal value) {
 }
 
 int Statement::columns() const { return sqlite3_column_count(handle_); }
+void Statement::need(int columns) {
+  if (db_.ok() && this->columns() < columns)
+    db_.problem_ = fmt::format("a table has {} columns; needed: {}", this->columns(), columns);
+}
 std::string Statement::column_name(int column) const {
   return sqlite3_column_name(handle_, column);
 }

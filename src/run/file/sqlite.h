@@ -106,6 +106,7 @@ class Statement {
   void bind(int index, std::string_view value);
 
   int columns() const;
+  void need(int columns);  ///< fewer are a failure
   std::string column_name(int column) const;
   int64_t integer(int column) const;
   double real(int column) const;  ///< what is beyond 1e60, or no number, is a failure

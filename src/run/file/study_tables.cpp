@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "run/file/row_table.h"
 #include "run/study_columns.h"
 #include "run/study_json.h"
 #include "run/study_values.h"
@@ -35,44 +36,33 @@ constexpr std::array<std::string_view, 5> kFigureKinds = {"line", "bar", "stack"
                                                           "heat-map"};
 constexpr std::array<std::string_view, 3> kAgreements = {"yes", "in part", "no"};
 
-template <class Enum, size_t N>
-bool read_word(const std::array<std::string_view, N>& words, const std::string& word, Enum& value) {
-  const auto found = std::ranges::find(words, word);
-  if (found == words.end()) return false;
-  value = static_cast<Enum>(found - words.begin());
-  return true;
-}
+constexpr auto figure_kind_word = [](FigureKind kind) {
+  return kFigureKinds[static_cast<size_t>(kind)];
+};
+constexpr auto agreement_word = [](Agreement agrees) {
+  return kAgreements[static_cast<size_t>(agrees)];
+};
 
-template <class Enum, size_t N>
-std::string_view word_of(const std::array<std::string_view, N>& words, Enum value) {
-  return words[static_cast<size_t>(value)];
-}
-
-bool read_status(const std::string& word, PointStatus& status) {
-  for (const PointStatus each : {PointStatus::kOk, PointStatus::kDoesNotFit, PointStatus::kRefused})
-    if (word == to_word(each)) {
-      status = each;
-      return true;
-    }
-  return false;
-}
-
-template <class T>
-bool take(std::optional<T> read, T& target) {
-  if (!read) return false;
-  target = *std::move(read);
-  return true;
-}
-
-void insert_points(Database& db, const Study& study) {
-  Statement insert(db,
-                   "INSERT INTO study_points VALUES (?, ?, ?, ?, nullif(?, ''), ?, ?, ?, "
-                   "nullif(?, ''))");
-  int64_t position = 0;
-  for (const StudyPoint& p : study.points)
-    insert.run(position++, p.family, p.id, to_word(p.status), p.reason, to_json(p.axes),
-               to_json(p.settings), to_json(p.notes), p.summary_json);
-}
+constexpr RowTable kAxisTable("study_axes", "position", &StudyAxis::name,
+                              AsJson(&StudyAxis::labels, text_list));
+constexpr RowTable kPointTable("study_points", "position", &StudyPoint::family, &StudyPoint::id,
+                               Word(&StudyPoint::status, to_word, PointStatus::kRefused),
+                               OrNull(&StudyPoint::reason), AsJson(&StudyPoint::axes, text_map),
+                               AsJson(&StudyPoint::settings, text_map),
+                               AsJson(&StudyPoint::notes, text_list),
+                               OrNull(&StudyPoint::summary_json));
+constexpr RowTable kFigureTable("study_figures", "position", &Figure::id, &Figure::label,
+                                &Figure::title, &Figure::caption, &Figure::panel, &Figure::reported,
+                                Word(&Figure::kind, figure_kind_word, FigureKind::kHeatMap),
+                                AsJson(&Figure::x, figure_axis), AsJson(&Figure::y, figure_axis));
+constexpr RowTable kSeriesTable("study_series", "figure, position",
+                                AsJson(Whole<FigureSeries>(), figure_series));
+constexpr RowTable kFindingTable("study_findings", "position", &StudyFinding::id,
+                                 &StudyFinding::title, &StudyFinding::reported,
+                                 &StudyFinding::source, &StudyFinding::predicted,
+                                 &StudyFinding::why,
+                                 Word(&StudyFinding::agrees, agreement_word, Agreement::kNo),
+                                 AsJson(&StudyFinding::points, number_list));
 
 /// A name as SQL takes it, whatever it holds.
 std::string sql_name(std::string_view name) {
@@ -126,28 +116,6 @@ void insert_values(Database& db, const Study& study) {
   }
 }
 
-void insert_figures(Database& db, const Study& study) {
-  Statement insert(db, "INSERT INTO study_figures VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  Statement insert_series(db, "INSERT INTO study_series VALUES (?, ?, ?)");
-  int64_t position = 0;
-  for (const Figure& f : study.figures) {
-    insert.run(position, f.id, f.label, f.title, f.caption, f.panel, f.reported,
-               word_of(kFigureKinds, f.kind), to_json(f.x), to_json(f.y));
-    int64_t number = 0;
-    for (const FigureSeries& series : f.series)
-      insert_series.run(position, number++, to_json(series));
-    ++position;
-  }
-}
-
-void insert_findings(Database& db, const Study& study) {
-  Statement insert(db, "INSERT INTO study_findings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const StudyFinding& f : study.findings)
-    insert.run(position++, f.id, f.title, f.reported, f.source, f.predicted, f.why,
-               word_of(kAgreements, f.agrees), to_json(f.points));
-}
-
 void select_texts(Database& db, Study& study) {
   Statement select(db, "SELECT key, value FROM study");
   while (select.step()) {
@@ -158,33 +126,10 @@ void select_texts(Database& db, Study& study) {
   }
 }
 
-bool select_axes(Database& db, Study& study) {
-  Statement select(db, "SELECT name, labels FROM study_axes ORDER BY position");
-  while (select.step()) {
-    StudyAxis axis{select.text(0), {}};
-    if (!take(text_list(select.text(1)), axis.labels)) return false;
-    study.axes.push_back(std::move(axis));
-  }
-  return true;
-}
-
 bool select_points(Database& db, Study& study) {
-  Statement select(db,
-                   "SELECT family, id, status, reason, axes, settings, notes, summary FROM "
-                   "study_points ORDER BY position");
-  while (select.step()) {
-    StudyPoint p;
-    p.family = select.text(0);
-    p.id = select.text(1);
-    p.reason = select.text(3);
-    p.summary_json = select.text(7);
-    p.values = study_values(p.summary_json);
-    if (!read_status(select.text(2), p.status) || !take(text_map(select.text(4)), p.axes) ||
-        !take(text_map(select.text(5)), p.settings) || !take(text_list(select.text(6)), p.notes))
-      return false;
-    study.points.push_back(std::move(p));
-  }
-  return true;
+  const bool whole = kPointTable.select(db, study.points);
+  for (StudyPoint& point : study.points) point.values = study_values(point.summary_json);
+  return whole;
 }
 
 bool refers_to_points(const std::vector<int64_t>& points, const Study& study) {
@@ -193,58 +138,21 @@ bool refers_to_points(const std::vector<int64_t>& points, const Study& study) {
   });
 }
 
-bool select_series(Database& db, int64_t position, const Study& study, Figure& figure) {
-  Statement select(db, "SELECT series FROM study_series WHERE figure = ? ORDER BY position");
-  select.bind_all(position);
-  while (select.step()) {
-    FigureSeries series;
-    if (!take(figure_series(select.text(0)), series) || !refers_to_points(series.point, study))
-      return false;
-    figure.series.push_back(std::move(series));
-  }
-  return true;
-}
-
 bool select_figures(Database& db, Study& study) {
-  Statement select(db,
-                   "SELECT position, id, label, title, caption, panel, reported, kind, x, y FROM "
-                   "study_figures ORDER BY position");
-  while (select.step()) {
-    Figure f;
-    f.id = select.text(1);
-    f.label = select.text(2);
-    f.title = select.text(3);
-    f.caption = select.text(4);
-    f.panel = select.text(5);
-    f.reported = select.text(6);
-    if (!read_word(kFigureKinds, select.text(7), f.kind) ||
-        !take(figure_axis(select.text(8)), f.x) || !take(figure_axis(select.text(9)), f.y) ||
-        !select_series(db, select.integer(0), study, f))
-      return false;
-    study.figures.push_back(std::move(f));
-  }
-  return true;
+  return kFigureTable.select(db, study.figures) &&
+         kSeriesTable.select_each(db, study.figures, &Figure::series) &&
+         std::ranges::all_of(study.figures, [&](const Figure& figure) {
+           return std::ranges::all_of(figure.series, [&](const FigureSeries& series) {
+             return refers_to_points(series.point, study);
+           });
+         });
 }
 
 bool select_findings(Database& db, Study& study) {
-  Statement select(db,
-                   "SELECT id, title, reported, source, predicted, why, agrees, points FROM "
-                   "study_findings ORDER BY position");
-  while (select.step()) {
-    StudyFinding f{select.text(0),
-                   select.text(1),
-                   select.text(2),
-                   select.text(3),
-                   select.text(4),
-                   select.text(5),
-                   {},
-                   {}};
-    if (!read_word(kAgreements, select.text(6), f.agrees) ||
-        !take(number_list(select.text(7)), f.points) || !refers_to_points(f.points, study))
-      return false;
-    study.findings.push_back(std::move(f));
-  }
-  return true;
+  return kFindingTable.select(db, study.findings) &&
+         std::ranges::all_of(study.findings, [&](const StudyFinding& finding) {
+           return refers_to_points(finding.points, study);
+         });
 }
 
 }  // namespace
@@ -256,13 +164,12 @@ void insert_study(Database& db, const Study& study) {
   text.run("name", study.name);
   text.run("title", study.title);
   text.run("question", study.question);
-  Statement axis(db, "INSERT INTO study_axes VALUES (?, ?, ?)");
-  int64_t position = 0;
-  for (const StudyAxis& a : study.axes) axis.run(position++, a.name, to_json(a.labels));
-  insert_points(db, study);
+  kAxisTable.insert(db, study.axes);
+  kPointTable.insert(db, study.points);
   insert_values(db, study);
-  insert_figures(db, study);
-  insert_findings(db, study);
+  kFigureTable.insert(db, study.figures);
+  kSeriesTable.insert_each(db, study.figures, &Figure::series);
+  kFindingTable.insert(db, study.findings);
 }
 
 bool select_study(Database& db, Run& run) {
@@ -272,7 +179,7 @@ bool select_study(Database& db, Run& run) {
     if (!db.has_table(table)) return false;
   Study study;
   select_texts(db, study);
-  const bool whole = select_axes(db, study) && select_points(db, study) &&
+  const bool whole = kAxisTable.select(db, study.axes) && select_points(db, study) &&
                      select_figures(db, study) && select_findings(db, study);
   if (whole) run.study = std::move(study);
   return whole;

@@ -1,5 +1,8 @@
 #include "run/file/task_tables.h"
-#include "run/file/table_rows.h"
+
+#include <algorithm>
+
+#include "run/file/row_table.h"
 
 namespace ergometer::run {
 namespace {
@@ -14,21 +17,16 @@ CREATE TABLE trace_stages (file INTEGER PRIMARY KEY, stage INTEGER, stages INTEG
 /// A stage is the number of a rank at most.
 constexpr int64_t kLargestStage = 100'000'000;
 
+constexpr RowTable kTraceTaskTable(
+    "trace_tasks", "file", Word(&PipelineTask::kind, task_kind_name, PipelineTask::Kind::kWait),
+    OrNull(&PipelineTask::step), OrNull(&PipelineTask::micro_batch), OrNull(&PipelineTask::chunk),
+    &PipelineTask::start_ns, &PipelineTask::duration_ns);
+
 bool select_task_rows(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM trace_tasks ORDER BY file, rowid");
-  while (select.step()) {
-    RankTrace* trace = owner_of(select, run.traces);
-    const auto kind = task_kind(select.text(1));
-    const PipelineTask task{.kind = kind.value_or(PipelineTask::Kind::kOther),
-                            .step = known(select, 2),
-                            .micro_batch = known(select, 3),
-                            .chunk = known(select, 4),
-                            .start_ns = select.integer(5),
-                            .duration_ns = select.integer(6)};
-    if (trace == nullptr || !kind || !is_possible(task)) return false;
-    trace->tasks.push_back(task);
-  }
-  return true;
+  return kTraceTaskTable.select_each(db, run.traces, &RankTrace::tasks) &&
+         std::ranges::all_of(run.traces, [](const RankTrace& trace) {
+           return std::ranges::all_of(trace.tasks, is_possible);
+         });
 }
 
 bool select_trace_stages(Database& db, Run& run) {
@@ -48,16 +46,12 @@ bool select_trace_stages(Database& db, Run& run) {
 void create_task_tables(Database& db) { db.execute(kTaskSchema); }
 
 void insert_tasks(Database& db, const Run& run) {
-  Statement task(db, "INSERT INTO trace_tasks VALUES (?, ?, ?, ?, ?, ?, ?)");
+  kTraceTaskTable.insert_each(db, run.traces, &RankTrace::tasks);
   Statement stage(db, "INSERT INTO trace_stages VALUES (?, ?, ?)");
   for (size_t i = 0; i < run.traces.size(); ++i) {
     const RankTrace& trace = run.traces[i];
-    const auto file = static_cast<int64_t>(i);
-    for (const PipelineTask& t : trace.tasks)
-      task.run(file, task_kind_name(t.kind), known(t.step), known(t.micro_batch), known(t.chunk),
-               t.start_ns, t.duration_ns);
     if (trace.stage >= 0 || trace.stages >= 0)
-      stage.run(file, known(trace.stage), known(trace.stages));
+      stage.run(static_cast<int64_t>(i), known(trace.stage), known(trace.stages));
   }
 }
 

@@ -5,7 +5,6 @@
 #include "base/check.h"
 #include "run/file/operator_tables.h"
 #include "run/file/row_table.h"
-#include "run/file/table_rows.h"
 
 namespace ergometer::run {
 namespace {
@@ -35,90 +34,29 @@ void insert_events(Database& db, const Run& run) {
   int64_t kernel = 0;
   for (size_t file = 0; file < run.traces.size(); ++file) {
     for (const GpuEvent& event : run.traces[file].events) {
-      const bool has_collective = event.collective != GpuEvent::kNone;
       insert.run(++kernel, static_cast<int64_t>(file), static_cast<int64_t>(event.kind),
-                 known(event.correlation), known(event.device),
-                 has_collective ? Nullable(event.collective) : Nullable());
+                 known(event.correlation), known(event.device), or_null(event.collective));
     }
   }
   ERGOMETER_CHECK(run.traces.empty() || static_cast<size_t>(kernel) == run.kernels.size(),
                   "an imported Run's kernels are its traces' events");
 }
 
-void insert_trace_collectives(Database& db, const Run& run) {
-  Statement insert(db, "INSERT INTO trace_collectives VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (size_t file = 0; file < run.traces.size(); ++file) {
-    int64_t position = 0;
-    for (const Collective& c : run.traces[file].collectives)
-      insert.run(static_cast<int64_t>(file), position++, c.name, c.group, c.description, c.dtype,
-                 known(c.in_elements), known(c.out_elements), known(c.group_size),
-                 known(c.sequence));
-  }
-}
-
-void insert_launches(Database& db, const Run& run) {
-  Statement insert(db, "INSERT INTO trace_launches VALUES (?, ?, ?, ?, ?)");
-  for (size_t file = 0; file < run.traces.size(); ++file)
-    for (const Launch& l : run.traces[file].launches)
-      insert.run(static_cast<int64_t>(file), l.correlation, known(l.external_id), l.start_ns,
-                 l.duration_ns);
-}
-
-void insert_steps(Database& db, const Run& run) {
-  Statement insert(db, "INSERT INTO trace_steps VALUES (?, ?, ?, ?)");
-  for (size_t file = 0; file < run.traces.size(); ++file)
-    for (const StepMark& s : run.traces[file].steps)
-      insert.run(static_cast<int64_t>(file), s.number, s.start_ns, s.end_ns);
-}
-
-void select_trace_files(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM trace_files ORDER BY file");
-  while (select.step()) {
-    RankTrace trace;
-    trace.rank = select.integer(1);
-    trace.file = select.text(2);
-    trace.world_size = known(select, 3);
-    trace.base_time_ns = select.integer(4);
-    trace.gpu = select.text(5);
-    trace.truncated = select.integer(6) != 0;
-    run.traces.push_back(std::move(trace));
-  }
-}
-
-bool select_trace_collectives(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM trace_collectives ORDER BY file, position");
-  while (select.step()) {
-    RankTrace* trace = owner_of(select, run.traces);
-    if (trace == nullptr) return false;
-    trace->collectives.push_back({select.text(2), select.text(3), select.text(4), select.text(5),
-                                  known(select, 6), known(select, 7), known(select, 8),
-                                  known(select, 9)});
-  }
-  return true;
-}
-
-bool select_launches(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM trace_launches ORDER BY file, correlation, rowid");
-  while (select.step()) {
-    RankTrace* trace = owner_of(select, run.traces);
-    if (trace == nullptr) return false;
-    trace->launches.push_back({.correlation = select.integer(1),
-                               .external_id = known(select, 2),
-                               .start_ns = select.integer(3),
-                               .duration_ns = select.integer(4)});
-  }
-  return true;
-}
-
-bool select_trace_steps(Database& db, Run& run) {
-  Statement select(db, "SELECT * FROM trace_steps ORDER BY file, rowid");
-  while (select.step()) {
-    RankTrace* trace = owner_of(select, run.traces);
-    if (trace == nullptr) return false;
-    trace->steps.push_back({select.integer(1), select.integer(2), select.integer(3)});
-  }
-  return true;
-}
+constexpr RowTable kTraceTable("trace_files", "file", &RankTrace::rank, &RankTrace::file,
+                               OrNull(&RankTrace::world_size), &RankTrace::base_time_ns,
+                               &RankTrace::gpu, &RankTrace::truncated);
+constexpr RowTable kTraceCollectiveTable("trace_collectives", "file, position", &Collective::name,
+                                         &Collective::group, &Collective::description,
+                                         &Collective::dtype, OrNull(&Collective::in_elements),
+                                         OrNull(&Collective::out_elements),
+                                         OrNull(&Collective::group_size),
+                                         OrNull(&Collective::sequence));
+constexpr RowTable kLaunchTable("trace_launches", "file", &Launch::correlation,
+                                OrNull(&Launch::external_id), &Launch::start_ns,
+                                &Launch::duration_ns);
+constexpr RowTable kStepTable("trace_steps", "file", &StepMark::number, &StepMark::start_ns,
+                              &StepMark::end_ns);
+constexpr RowTable kTraceDroppedTable("trace_dropped", "position", kDroppedColumns);
 
 bool select_events(Database& db, Run& run) {
   std::vector<std::unordered_map<std::string, uint32_t>> names(run.traces.size());
@@ -150,8 +88,6 @@ bool select_events(Database& db, Run& run) {
   return true;
 }
 
-constexpr RowTable kTraceDroppedTable("trace_dropped", "position", kDroppedColumns);
-
 }  // namespace
 
 void create_trace_tables(Database& db) {
@@ -160,15 +96,11 @@ void create_trace_tables(Database& db) {
 }
 
 void insert_traces(Database& db, const Run& run) {
-  Statement file(db, "INSERT INTO trace_files VALUES (?, ?, ?, ?, ?, ?, ?)");
-  int64_t position = 0;
-  for (const RankTrace& t : run.traces)
-    file.run(position++, t.rank, t.file, known(t.world_size), t.base_time_ns, t.gpu,
-             int64_t{t.truncated});
+  kTraceTable.insert(db, run.traces);
   insert_events(db, run);
-  insert_trace_collectives(db, run);
-  insert_launches(db, run);
-  insert_steps(db, run);
+  kTraceCollectiveTable.insert_each(db, run.traces, &RankTrace::collectives);
+  kLaunchTable.insert_each(db, run.traces, &RankTrace::launches);
+  kStepTable.insert_each(db, run.traces, &RankTrace::steps);
   insert_operators(db, run);
   kTraceDroppedTable.insert(db, run.dropped);
 }
@@ -178,10 +110,11 @@ bool select_traces(Database& db, Run& run) {
   for (const char* table :
        {"trace_events", "trace_collectives", "trace_launches", "trace_steps", "trace_dropped"})
     if (!db.has_table(table)) return false;
-  select_trace_files(db, run);
-  kTraceDroppedTable.select(db, run.dropped);
-  return select_trace_collectives(db, run) && select_launches(db, run) &&
-         select_trace_steps(db, run) && select_events(db, run) && select_operators(db, run);
+  return kTraceTable.select(db, run.traces) && kTraceDroppedTable.select(db, run.dropped) &&
+         kTraceCollectiveTable.select_each(db, run.traces, &RankTrace::collectives) &&
+         kLaunchTable.select_each(db, run.traces, &RankTrace::launches) &&
+         kStepTable.select_each(db, run.traces, &RankTrace::steps) && select_events(db, run) &&
+         select_operators(db, run);
 }
 
 }  // namespace ergometer::run

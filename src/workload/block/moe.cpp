@@ -87,40 +87,54 @@ bool splits_tokens(const BlockWriter& writer) {
   return writer.shapes().tp > 1 && !writer.shapes().sequence_parallel;
 }
 
+/// Tokens on their way between ranks and experts. Backward, the combination leads to the experts
+/// and the dispatch away from them; probabilities travel with the dispatch, both ways.
+struct Leg {
+  bool combines;
+  Pass pass;
+  void (*beside)(BlockWriter&);  ///< the half of the shared expert that its exchange may hide
+
+  bool backward() const { return pass == Pass::kBackward; }
+  std::string named(std::string name) const { return name + (backward() ? "_backward" : ""); }
+  std::string copies() const { return named(combines ? "unpermute" : "permute"); }
+  std::string exchange() const {
+    return combines ? "ep_all_to_all_combine" : "ep_all_to_all_dispatch";
+  }
+};
+
 void expert_collective(BlockWriter& writer, std::string name, CollectiveKind kind, GroupKind group,
                        double bytes, Pass pass, Stream stream = Stream::kCompute) {
   writer.collective({Module::kMoe, std::move(name), kind, group, bytes, stream}, pass);
 }
 
 /// The plain all-to-all, with half of the shared expert beside it when the job overlaps the two.
-template <class Beside>
-void expert_all_to_all(BlockWriter& writer, const char* name, double rows, Pass pass,
-                       Beside&& beside) {
+void expert_all_to_all(BlockWriter& writer, double rows, const Leg& leg) {
   const bool overlaps =
       writer.job().training.moe_shared_overlap && writer.model().experts.shared_ffn > 0;
   const double bytes = row_bytes(writer, rows);
   if (!overlaps)
-    return expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes,
-                             pass);
+    return expert_collective(writer, leg.exchange(), CollectiveKind::kAllToAll, GroupKind::kExpert,
+                             bytes, leg.pass);
   writer.join(Stream::kExpert, Stream::kCompute);
-  expert_collective(writer, name, CollectiveKind::kAllToAll, GroupKind::kExpert, bytes, pass,
-                    Stream::kExpert);
-  beside();
+  expert_collective(writer, leg.exchange(), CollectiveKind::kAllToAll, GroupKind::kExpert, bytes,
+                    leg.pass, Stream::kExpert);
+  leg.beside(writer);
   writer.join(Stream::kCompute, Stream::kExpert);
 }
 
-void token_exchange(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
+void token_exchange(BlockWriter& writer, const MoeRows& rows, const Leg& leg) {
   writer.collective(
-      {Module::kMoe, name, CollectiveKind::kAllToAll, GroupKind::kExpert,
+      {Module::kMoe, leg.exchange(), CollectiveKind::kAllToAll, GroupKind::kExpert,
        row_bytes(writer, rows.routed_tokens) * std::max(1.0, met_share(writer)), Stream::kCompute,
        routing(writer), copies_inside(writer) ? unfold_bytes(writer, rows) : 0},
-      pass);
+      leg.pass);
 }
 
 /// The copies between tokens as received and rows as the experts take them, where they are a
 /// kernel.
-void unfold(BlockWriter& writer, const char* name, const MoeRows& rows, Pass pass) {
-  if (!copies_inside(writer)) writer.memory({Module::kMoe, name, unfold_bytes(writer, rows)}, pass);
+void unfold(BlockWriter& writer, const MoeRows& rows, const Leg& leg) {
+  if (!copies_inside(writer))
+    writer.memory({Module::kMoe, leg.copies(), unfold_bytes(writer, rows)}, leg.pass);
 }
 
 void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pass) {
@@ -130,24 +144,23 @@ void probabilities_all_to_all(BlockWriter& writer, const MoeRows& rows, Pass pas
 
 /// Rows arrive grouped by sender; the experts want them grouped by expert. Modules of transformers
 /// have sorted them so.
-void sort_chunks(BlockWriter& writer, const MoeRows& rows, const char* name, Pass pass) {
+void sort_chunks(BlockWriter& writer, const MoeRows& rows, const Leg& leg) {
   if (rows.experts > 1 && !writer.shapes().modules)
-    writer.memory({Module::kMoe, name, 2 * row_bytes(writer, rows.computed)}, pass);
+    writer.memory({Module::kMoe, leg.named("sort_chunks"), 2 * row_bytes(writer, rows.computed)},
+                  leg.pass);
 }
 
-/// Tokens copied to rows of their experts, or (`sums`) summed from them: one kernel, or several of
-/// which most stream.
-void reorder(BlockWriter& writer, bool sums, const MoeRows& rows, Pass pass) {
-  const bool modules = writer.shapes().modules, backward = pass == Pass::kBackward;
+/// Tokens copied to rows of their experts, or summed from them by the combination: one kernel, or
+/// several of which most stream.
+void reorder(BlockWriter& writer, const MoeRows& rows, const Leg& leg) {
+  const bool modules = writer.shapes().modules, sums = leg.combines;
   const double elements = rows.sent * static_cast<double>(writer.model().expert_hidden());
   const ModuleWork work =
       !modules ? ModuleWork{.moved = row_bytes(writer, rows.routed_tokens + rows.sent)}
-      : sums   ? module_unpermute(writer, elements, backward)
-               : module_permute(writer, elements, backward);
-  const std::string name =
-      modules ? (sums ? "expert_sum" : "expert_rows") : (sums ? "unpermute" : "permute");
-  writer.memory({Module::kMoe, name + (backward ? "_backward" : ""), work.moved, work.kernels},
-                pass);
+      : sums   ? module_unpermute(writer, elements, leg.backward())
+               : module_permute(writer, elements, leg.backward());
+  const std::string name = modules ? leg.named(sums ? "expert_sum" : "expert_rows") : leg.copies();
+  writer.memory({Module::kMoe, name, work.moved, work.kernels}, leg.pass);
 }
 
 Linear router(const BlockWriter& writer) {
@@ -289,82 +302,41 @@ void scatter_tokens(BlockWriter& writer, const MoeRows& rows, Pass pass) {
                     pass);
 }
 
-void dispatch_forward(BlockWriter& writer, const MoeRows& rows) {
-  const Pass pass = writer.pass();
+void to_experts(BlockWriter& writer, const MoeRows& rows, const Leg& leg) {
   if (gathers_tokens(writer)) {
-    gather_tokens(writer, rows, pass);
-    return writer.memory({Module::kMoe, "permute", 2 * row_bytes(writer, rows.computed)});
+    gather_tokens(writer, rows, leg.pass);
+    return writer.memory({Module::kMoe, leg.copies(), 2 * row_bytes(writer, rows.computed)},
+                         leg.pass);
   }
   if (sends_once(writer)) {
-    token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
-    return unfold(writer, "permute", rows, pass);
+    token_exchange(writer, rows, leg);
+    return unfold(writer, rows, leg);
   }
-  reorder(writer, false, rows, pass);
-  probabilities_all_to_all(writer, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
-                    [&] { shared_first_forward(writer); });
+  reorder(writer, rows, leg);
+  if (!leg.combines) probabilities_all_to_all(writer, rows, leg.pass);
+  expert_all_to_all(writer, rows.exchanged, leg);
   expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
-                    row_bytes(writer, rows.computed), pass);
-  sort_chunks(writer, rows, "sort_chunks", pass);
+                    row_bytes(writer, rows.computed), leg.pass);
+  sort_chunks(writer, rows, leg);
 }
 
-void combine_forward(BlockWriter& writer, const MoeRows& rows) {
-  const Pass pass = writer.pass();
+void from_experts(BlockWriter& writer, const MoeRows& rows, const Leg& leg) {
   if (gathers_tokens(writer)) {
-    writer.memory({Module::kMoe, "unpermute",
-                   row_bytes(writer, rows.computed + gathered_rows(writer, rows))});
-    return scatter_tokens(writer, rows, pass);
-  }
-  if (sends_once(writer)) {
-    unfold(writer, "unpermute", rows, pass);
-    return token_exchange(writer, "ep_all_to_all_combine", rows, pass);
-  }
-  sort_chunks(writer, rows, "sort_chunks", pass);
-  expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
-                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
-  expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
-                    [&] { shared_second_forward(writer); });
-  reorder(writer, true, rows, pass);
-}
-
-void combine_backward(BlockWriter& writer, const MoeRows& rows) {
-  const Pass pass = Pass::kBackward;
-  if (gathers_tokens(writer)) {
-    gather_tokens(writer, rows, pass);
-    return writer.memory({Module::kMoe, "unpermute_backward", 2 * row_bytes(writer, rows.computed)},
-                         pass);
-  }
-  if (sends_once(writer)) {
-    token_exchange(writer, "ep_all_to_all_combine", rows, pass);
-    return unfold(writer, "unpermute_backward", rows, pass);
-  }
-  reorder(writer, true, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_combine", rows.exchanged, pass,
-                    [&] { shared_second_backward(writer); });
-  expert_collective(writer, "etp_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertTensor,
-                    row_bytes(writer, rows.computed), pass);
-  sort_chunks(writer, rows, "sort_chunks_backward", pass);
-}
-
-void dispatch_backward(BlockWriter& writer, const MoeRows& rows) {
-  const Pass pass = Pass::kBackward;
-  if (gathers_tokens(writer)) {
-    writer.memory({Module::kMoe, "permute_backward",
+    writer.memory({Module::kMoe, leg.copies(),
                    row_bytes(writer, rows.computed + gathered_rows(writer, rows))},
-                  pass);
-    return scatter_tokens(writer, rows, pass);
+                  leg.pass);
+    return scatter_tokens(writer, rows, leg.pass);
   }
   if (sends_once(writer)) {
-    unfold(writer, "permute_backward", rows, pass);
-    return token_exchange(writer, "ep_all_to_all_dispatch", rows, pass);
+    unfold(writer, rows, leg);
+    return token_exchange(writer, rows, leg);
   }
-  sort_chunks(writer, rows, "sort_chunks_backward", pass);
+  sort_chunks(writer, rows, leg);
   expert_collective(writer, "etp_reduce_scatter", CollectiveKind::kReduceScatter,
-                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), pass);
-  probabilities_all_to_all(writer, rows, pass);
-  expert_all_to_all(writer, "ep_all_to_all_dispatch", rows.exchanged, pass,
-                    [&] { shared_first_backward(writer); });
-  reorder(writer, false, rows, pass);
+                    GroupKind::kExpertTensor, row_bytes(writer, rows.computed), leg.pass);
+  if (!leg.combines) probabilities_all_to_all(writer, rows, leg.pass);
+  expert_all_to_all(writer, rows.exchanged, leg);
+  reorder(writer, rows, leg);
 }
 
 void experts_backward(BlockWriter& writer, const MoeRows& rows) {
@@ -417,11 +389,11 @@ void moe_forward(BlockWriter& writer) {
   }
   route_forward(writer, rows);
   expert_latent_forward(writer, true);
-  dispatch_forward(writer, rows);
+  to_experts(writer, rows, {false, writer.pass(), shared_first_forward});
   linear_forward(writer, expert_fc1(writer, rows));
   expert_activation(writer, rows, writer.pass());
   linear_forward(writer, expert_fc2(writer, rows));
-  combine_forward(writer, rows);
+  from_experts(writer, rows, {true, writer.pass(), shared_second_forward});
   expert_latent_forward(writer, false);
   whole_tokens(writer, writer.pass());
   if (writer.model().experts.shared_ffn > 0)
@@ -435,9 +407,9 @@ void moe_backward(BlockWriter& writer) {
     moe_forward(again);
   }
   expert_latent_backward(writer, false);
-  combine_backward(writer, rows);
+  to_experts(writer, rows, {true, Pass::kBackward, shared_second_backward});
   experts_backward(writer, rows);
-  dispatch_backward(writer, rows);
+  from_experts(writer, rows, {false, Pass::kBackward, shared_first_backward});
   expert_latent_backward(writer, true);
   whole_tokens(writer, Pass::kBackward);
   route_backward(writer);

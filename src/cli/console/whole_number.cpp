@@ -1,0 +1,16 @@
+#include "cli/console/whole_number.h"
+
+#include "base/text.h"
+
+namespace ergometer::cli {
+
+Result<int64_t> whole_number(const Arguments& arguments, std::string_view flag, int64_t fallback,
+                             int64_t lowest, int64_t highest) {
+  if (!arguments.has(flag)) return fallback;
+  const auto number = base::parse_integer(arguments.value(flag));
+  if (number && *number >= lowest && *number <= highest) return *number;
+  return input_error("--{}: found '{}', allowed: a whole number from {} to {}", flag,
+                     arguments.value(flag), lowest, highest);
+}
+
+}  // namespace ergometer::cli

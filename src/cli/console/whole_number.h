@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/console/command.h"
+
+namespace ergometer::cli {
+
+/// The whole number that an option says; `fallback` where it is not given.
+Result<int64_t> whole_number(const Arguments& arguments, std::string_view flag, int64_t fallback,
+                             int64_t lowest, int64_t highest);
+
+}  // namespace ergometer::cli
