@@ -196,6 +196,8 @@ struct Thermal {
   std::vector<SlotRow> rows;  ///< front to rear; one where no GPU heats another's coolant
   std::vector<EventShare> event_shares;
   std::string limit;  ///< what limits the clocks, a sentence
+  /// Predicted to reach the temperature at which hardware turns them off: the job would not run.
+  double shutdown_gpus = 0;
 };
 
 struct Rank {

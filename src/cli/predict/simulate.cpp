@@ -234,7 +234,8 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   ERGOMETER_TRY(write_files(
       arguments, run, [&](const auto& use) { kernels.each(use); }, options.sampled_ranks, console));
   ERGOMETER_TRY(print_answer(arguments, job, simulation, console));
-  return run.memory.fits ? 0 : static_cast<int>(base::ErrorKind::kNo);
+  const bool runs = run.memory.fits && run.thermal.shutdown_gpus == 0;
+  return runs ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }
 
 }  // namespace ergometer::cli

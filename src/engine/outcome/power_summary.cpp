@@ -119,8 +119,7 @@ std::vector<run::PowerPart> node_parts(const PowerContext& context,
 /// that repeats.
 std::vector<double> sustained_w(const physics::PowerSeries& series, bool repeats) {
   const size_t count = series.watts.size();
-  const auto wanted =
-      static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / series.interval_s - 1e-9)));
+  const auto wanted = static_cast<size_t>(std::max(1.0, std::round(kPeakS / series.interval_s)));
   const size_t length = std::min(count, wanted);
   std::vector<double> means_w;
   double window_w = 0;
@@ -347,6 +346,8 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
         {reason_name(kCountedReasons[i]),
          mean_over_ranks(context, gpus, [&](const auto& it) { return it.reasons[i]; })});
   thermal.limit = thermal_limit(context, gpus);
+  for (const FleetKind& kind : context.fleet.kinds)
+    thermal.shutdown_gpus += context.loop.play().shut_down(context.fleet.gpus_of(kind));
 }
 
 /// What a step takes longer than at `clocks_hz`; as good as nothing where only rounding tells them

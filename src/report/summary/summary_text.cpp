@@ -148,6 +148,10 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     out += '\n' + paint(style, kBad, wrap(advice, 80, 0)) + '\n';
     out += "The times below are those of the job if it did fit.\n";
   }
+  if (run.thermal.shutdown_gpus > 0) {
+    out += '\n' + paint(style, kBad, wrap(run.thermal.limit, 80, 0)) + '\n';
+    out += "The times below are those of the job if it did.\n";
+  }
   return out;
 }
 
