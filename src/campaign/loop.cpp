@@ -127,11 +127,11 @@ class LoopPlay {
                                          {{"micro_batch_size", batch},
                                           {"global_batch_size", batch * replicas},
                                           {"seq_length", std::llround(stretch.context)}}));
+      const double before_s = phase.seconds;
       ERGOMETER_TRY(add_steps(phase.job, static_cast<double>(stretch.steps), phase));
+      phase.steps += stretch.steps;
+      if (stretch.tail) loop_.tail_s += phase.seconds - before_s;
     }
-    const DecodeSteps steps = decode_steps(slowest, slots);
-    phase.steps = steps.all;
-    loop_.tail_s = phase.seconds * static_cast<double>(steps.tail) / static_cast<double>(steps.all);
     return add_prefill(asked, prompts, replicas, phase);
   }
 
@@ -153,7 +153,7 @@ class LoopPlay {
     int64_t most = -1;
     for (size_t at = 0; at < responses_.size(); at += static_cast<size_t>(each)) {
       const std::span replica(responses_.data() + at, static_cast<size_t>(each));
-      if (const int64_t steps = decode_steps(replica, slots).all; steps > most) {
+      if (const int64_t steps = decode_steps(replica, slots); steps > most) {
         most = steps;
         slowest = replica;
       }

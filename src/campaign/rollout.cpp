@@ -49,7 +49,8 @@ std::vector<DecodeStretch> decode_stretches(std::span<const int64_t> lengths, in
   const std::vector<Between> all = between_ends(lengths, slots, prompt);
   const int64_t most_steps = steps_of(all) / kStretches + 1;
   std::vector<DecodeStretch> result;
-  int64_t begun_with = 0;
+  int64_t begun_with = 0, most = 0;
+  for (const Between& one : all) most = std::max(most, one.active);
   double tokens = 0, context = 0;  // of the last stretch, the context by tokens
   const auto close = [&] {
     if (result.empty()) return;
@@ -58,9 +59,11 @@ std::vector<DecodeStretch> decode_stretches(std::span<const int64_t> lengths, in
     tokens = context = 0;
   };
   for (const Between& one : all) {
-    if (result.empty() || 2 * one.active < begun_with || result.back().steps >= most_steps) {
+    const bool tail = 2 * one.active < most;
+    if (result.empty() || tail != result.back().tail || 2 * one.active < begun_with ||
+        result.back().steps >= most_steps) {
       close();
-      result.emplace_back();
+      result.push_back({.tail = tail});
       begun_with = one.active;
     }
     const auto here = static_cast<double>(one.steps * one.active);
@@ -72,14 +75,8 @@ std::vector<DecodeStretch> decode_stretches(std::span<const int64_t> lengths, in
   return result;
 }
 
-DecodeSteps decode_steps(std::span<const int64_t> lengths, int64_t slots) {
-  const std::vector<Between> all = between_ends(lengths, slots, 0);
-  DecodeSteps steps{steps_of(all), 0};
-  int64_t most = 0;
-  for (const Between& one : all) most = std::max(most, one.active);
-  for (const Between& one : all)
-    if (2 * one.active < most) steps.tail += one.steps;
-  return steps;
+int64_t decode_steps(std::span<const int64_t> lengths, int64_t slots) {
+  return steps_of(between_ends(lengths, slots, 0));
 }
 
 }  // namespace ergometer::campaign

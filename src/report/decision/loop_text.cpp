@@ -73,6 +73,13 @@ std::string loop_facts(const Loop& loop) {
   return text + waiting(loop);
 }
 
+std::string too_full(const campaign::PlayedLoopPhase& phase) {
+  const bool alone = phase.peak_bytes > phase.capacity_bytes;
+  return fmt::format("does not fit into {}{}", base::format_binary_bytes(phase.capacity_bytes),
+                     alone ? " even alone: divide it further"
+                           : ": offload what others leave, or give it GPUs of its own");
+}
+
 std::string phases_table(const Loop& loop, const TextStyle& style) {
   std::string text = heading(style, "Phases");
   text += fmt::format("  {:<14}{:<9}{:>5}{:>7}{:>10}{:>8}{:>12}{:>12}\n", "", "pool", "GPUs",
@@ -82,13 +89,7 @@ std::string phases_table(const Loop& loop, const TextStyle& style) {
         "  {:<14}{:<9}{:>5}{:>7}{:>10}{:>8}{:>12}{:>12}\n", phase.name, phase.pool, phase.job.gpus,
         phase.steps, base::format_seconds(phase.seconds), share_of_iteration(phase.seconds, loop),
         base::format_binary_bytes(phase.peak_bytes), base::format_binary_bytes(phase.beside_bytes));
-    if (!phase.fits())
-      text += "    " +
-              base::wrap(fmt::format("does not fit into {}: offload what others leave, or give it "
-                                     "GPUs of its own",
-                                     base::format_binary_bytes(phase.capacity_bytes)),
-                         kWidth - 4, 4) +
-              '\n';
+    if (!phase.fits()) text += "    " + base::wrap(too_full(phase), kWidth - 4, 4) + '\n';
   }
   return text +
          "  memory: the phase's own peak; beside it: weights, gradients and optimizer states\n"
