@@ -51,8 +51,9 @@ std::string loop_json(const Loop& loop) {
   json.member("gpus", loop.gpus()).member("iteration_s", loop.iteration_s);
   json.member("iteration_s_low", loop.low_s).member("iteration_s_high", loop.high_s);
   json.member("latency_s", loop.latency_s).member("rollout_tail_s", loop.tail_s);
-  json.member("tokens_per_s", loop.tokens_per_s()).member("gpu_hours", loop.gpu_hours());
-  if (loop.has_power) json.member("energy_j", loop.energy_j);
+  json.member("tokens_per_s", loop.tokens_per_s())
+      .member("gpu_hours_per_iteration", loop.gpu_hours());
+  if (loop.has_power) json.member("energy_j_per_iteration", loop.energy_j);
   json.member("fits", loop.fits());
   write_loop_phases(json, loop);
   write_loop_switches(json, loop);
