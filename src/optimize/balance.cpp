@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
