@@ -12,6 +12,7 @@
 #include "cli/mcp/mcp.h"
 #include "cli/predict/calibrate.h"
 #include "cli/predict/compare.h"
+#include "cli/predict/loop.h"
 #include "cli/predict/optimize.h"
 #include "cli/predict/plan.h"
 #include "cli/predict/proxy.h"
@@ -66,6 +67,11 @@ constexpr std::array kCommands = std::to_array<Command>({
      "  ergometer plan llama3-8b --tokens 1T --cluster hgx-h100 --gpus 64,128 --tp 4\n"
      "  ergometer plan job.yaml --phases run.yaml --mtbf 50000h --price-kwh 0.1\n",
      "MODEL", 0, 16, plan_flags, run_plan, true},
+    {"loop", "Predict an iteration of post-training: rollouts, scores, updates",
+     "loop PROGRAM.yaml [options]",
+     "  ergometer loop grpo.yaml\n"
+     "  ergometer loop grpo.yaml --json\n",
+     "PROGRAM.yaml", 1, 1, loop_flags, run_loop},
     {"proxy", "Find a small job that keeps what limits a large one, or judge one",
      "proxy MODEL|FILE... --cluster CLUSTER --gpus N [options]",
      "  ergometer proxy job.yaml --gpus 32 --save small.yaml\n"

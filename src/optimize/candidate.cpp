@@ -127,4 +127,10 @@ std::vector<uint64_t> seeds_for(const spec::Job& job, std::string_view purpose, 
   return seeds;
 }
 
+std::vector<uint64_t> seeds_and_own(const spec::Job& job, std::string_view purpose, size_t count) {
+  std::vector<uint64_t> seeds = seeds_for(job, purpose, count);
+  seeds.push_back(job.conditions.seed);
+  return seeds;
+}
+
 }  // namespace ergometer::optimize

@@ -71,5 +71,7 @@ std::vector<double> stage_work_s(const std::vector<run::Rank>& ranks, int64_t st
 
 /// Seeds that depend on the job's own and on what they are for.
 std::vector<uint64_t> seeds_for(const spec::Job& job, std::string_view purpose, size_t count);
+/// These and, last, the job's own.
+std::vector<uint64_t> seeds_and_own(const spec::Job& job, std::string_view purpose, size_t count);
 
 }  // namespace ergometer::optimize

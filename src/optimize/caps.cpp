@@ -7,7 +7,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "physics/gpu_power.h"
 #include "physics/node_power.h"
 #include "spec/job/overrides.h"
 
@@ -15,13 +14,6 @@ namespace ergometer::optimize {
 namespace {
 
 using spec::OverrideKind;
-
-/// What the job allows: the cap of every rank's GPU, and whether the user set one at all.
-struct Caps {
-  std::vector<double> watts;  ///< by rank
-  double lowest_w = 0, highest_w = 0;
-  bool limited = false;
-};
 
 /// The equal share of a cluster's cap, as the engine gives it out.
 double share_of_cluster(const spec::Job& job, double fans_w) {
@@ -31,49 +23,6 @@ double share_of_cluster(const spec::Job& job, double fans_w) {
       job.conditions.cluster_cap_w / static_cast<double>(job.nodes()) * node->supply_efficiency -
       node->overhead_w() - node->supply_fixed_w - fans_w;
   return node_w / static_cast<double>(job.cluster.node.gpus);
-}
-
-Caps caps_of(const spec::Job& job, const physics::GpuPower& gpu, double fans_w) {
-  const spec::Conditions& c = job.conditions;
-  Caps caps;
-  caps.lowest_w = gpu.lowest_cap_w;
-  caps.highest_w = gpu.cap_w;  // never above the default: what supplies are built for
-  double each = c.power_cap_w > 0 ? c.power_cap_w : gpu.cap_w;
-  if (c.cluster_cap_w > 0) each = std::min(each, share_of_cluster(job, fans_w));
-  caps.watts.assign(static_cast<size_t>(job.gpus), each);
-  const int64_t per_node = job.cluster.node.gpus;
-  for (const spec::Override& o : c.overrides) {
-    if (o.kind != OverrideKind::kPowerCap) continue;
-    for (int64_t rank = 0; rank < job.gpus; ++rank) {
-      const int64_t at = job.parallelism.gpu_of(rank);
-      if ((o.node < 0 || o.node == at / per_node) && (o.gpu < 0 || o.gpu == at % per_node))
-        caps.watts[static_cast<size_t>(rank)] = o.value;
-    }
-  }
-  caps.limited = std::ranges::any_of(caps.watts, [&](double w) { return w < gpu.cap_w; });
-  return caps;
-}
-
-spec::Job with_caps(spec::Job job, const std::vector<double>& watts) {
-  job.conditions.cluster_cap_w = 0;
-  for (int64_t rank = 0; rank < job.gpus; ++rank)
-    set_override(job, job.parallelism.gpu_of(rank), OverrideKind::kPowerCap,
-                 watts[static_cast<size_t>(rank)]);
-  return job;
-}
-
-/// Whole watts, none above what it may be, their sum at most `budget_w`: what is cut at one end of
-/// the range is given to, or taken from, the others.
-std::vector<double> within(std::vector<double> watts, const Caps& caps, double budget_w) {
-  for (int round = 0; round < 20; ++round) {
-    for (double& w : watts) w = std::clamp(w, caps.lowest_w, caps.highest_w);
-    const double sum = std::accumulate(watts.begin(), watts.end(), 0.0);
-    const double left = (budget_w - sum) / static_cast<double>(watts.size());
-    if (std::abs(left) < 0.01) break;
-    for (double& w : watts) w += left;
-  }
-  for (double& w : watts) w = std::clamp(std::floor(w + 1e-6), caps.lowest_w, caps.highest_w);
-  return watts;
 }
 
 /// How much longer than the mean each rank works, at the clock that it has.
@@ -133,6 +82,47 @@ void add_cuts(const spec::Job& job, const std::vector<run::Rank>& ranks, const C
 }
 
 }  // namespace
+
+Caps caps_of(const spec::Job& job, const physics::GpuPower& gpu, double fans_w) {
+  const spec::Conditions& c = job.conditions;
+  Caps caps;
+  caps.lowest_w = gpu.lowest_cap_w;
+  caps.highest_w = gpu.cap_w;
+  double each = c.power_cap_w > 0 ? c.power_cap_w : gpu.cap_w;
+  if (c.cluster_cap_w > 0) each = std::min(each, share_of_cluster(job, fans_w));
+  caps.watts.assign(static_cast<size_t>(job.gpus), each);
+  const int64_t per_node = job.cluster.node.gpus;
+  for (const spec::Override& o : c.overrides) {
+    if (o.kind != OverrideKind::kPowerCap) continue;
+    for (int64_t rank = 0; rank < job.gpus; ++rank) {
+      const int64_t at = job.parallelism.gpu_of(rank);
+      if ((o.node < 0 || o.node == at / per_node) && (o.gpu < 0 || o.gpu == at % per_node))
+        caps.watts[static_cast<size_t>(rank)] = o.value;
+    }
+  }
+  caps.limited = std::ranges::any_of(caps.watts, [&](double w) { return w < gpu.cap_w; });
+  return caps;
+}
+
+spec::Job with_caps(spec::Job job, const std::vector<double>& watts) {
+  job.conditions.cluster_cap_w = 0;
+  for (int64_t rank = 0; rank < job.gpus; ++rank)
+    set_override(job, job.parallelism.gpu_of(rank), OverrideKind::kPowerCap,
+                 watts[static_cast<size_t>(rank)]);
+  return job;
+}
+
+std::vector<double> within(std::vector<double> watts, const Caps& caps, double budget_w) {
+  for (int round = 0; round < 20; ++round) {
+    for (double& w : watts) w = std::clamp(w, caps.lowest_w, caps.highest_w);
+    const double sum = std::accumulate(watts.begin(), watts.end(), 0.0);
+    const double left = (budget_w - sum) / static_cast<double>(watts.size());
+    if (std::abs(left) < 0.01) break;
+    for (double& w : watts) w += left;
+  }
+  for (double& w : watts) w = std::clamp(std::floor(w + 1e-6), caps.lowest_w, caps.highest_w);
+  return watts;
+}
 
 void set_override(spec::Job& job, int64_t gpu, OverrideKind kind, double value) {
   std::vector<spec::Override>& all = job.conditions.overrides;

@@ -21,26 +21,6 @@ constexpr size_t kMostRounds = 24;
 /// A step of the search counts when it gains this much, relative.
 constexpr double kProgress = 1e-4;
 
-Outcome mean_outcome(const std::vector<Outcome>& outcomes) {
-  Outcome mean;
-  const double share = 1.0 / static_cast<double>(outcomes.size());
-  for (const Outcome& outcome : outcomes) {
-    for (double Outcome::* member : {&Outcome::step_s, &Outcome::energy_j, &Outcome::gpu_energy_j,
-                                     &Outcome::peak_w, &Outcome::max_c, &Outcome::inlet_c})
-      mean.*member += share * (outcome.*member);
-    mean.fits = outcome.fits;
-    mean.memory_bytes = outcome.memory_bytes;
-  }
-  return mean;
-}
-
-/// The job's own last.
-std::vector<uint64_t> seeds_and_own(const spec::Job& job, std::string_view purpose, size_t count) {
-  std::vector<uint64_t> seeds = seeds_for(job, purpose, count);
-  seeds.push_back(job.conditions.seed);
-  return seeds;
-}
-
 /// The faults of a job's GPUs and nodes on others: the next node, the other half of the node.
 spec::Job with_faults_moved(spec::Job job) {
   const int64_t nodes = job.nodes(), gpus = std::min(job.gpus, int64_t{job.cluster.node.gpus});
@@ -261,11 +241,7 @@ class Decision {
 
   Result<void> robustness() {
     if (result_.keeps) return {};
-    Robustness& robust = result_.robustness;
-    const std::vector<double>& gains = result_.gain.by_seed_pct;
-    robust.draws = std::ssize(gains);
-    robust.worst_pct = *std::ranges::min_element(gains);
-    robust.better = std::ranges::count_if(gains, [](double pct) { return pct > 0; });
+    result_.robustness = robustness_of(result_.gain);
     if (!has_faults(job_)) return {};
     Options options = options_;
     Judge judge(options, {seeds_.begin(), seeds_.begin() + kMovedSeeds});
@@ -273,7 +249,7 @@ class Decision {
                      judge.play_all({{"unchanged", with_faults_moved(job_)},
                                      {"chosen", with_faults_moved(result_.chosen)}}));
     result_.plays += judge.plays();
-    robust.faults_moved_pct = 100 * (1 - moved[1].value / moved[0].value);
+    result_.robustness.faults_moved_pct = 100 * (1 - moved[1].value / moved[0].value);
     return {};
   }
 
@@ -285,6 +261,14 @@ class Decision {
 };
 
 }  // namespace
+
+Robustness robustness_of(const Gain& gain) {
+  const std::vector<double>& gains = gain.by_seed_pct;
+  return {.worst_pct = *std::ranges::min_element(gains),
+          .better = std::ranges::count_if(gains, [](double pct) { return pct > 0; }),
+          .draws = std::ssize(gains),
+          .faults_moved_pct = {}};
+}
 
 Result<Optimized> optimize(const spec::Job& job, const Options& options) {
   ERGOMETER_TRY(spec::refuse_groups(job.cluster, "optimize"));

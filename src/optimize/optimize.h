@@ -35,6 +35,19 @@ struct Robustness {
   std::optional<double> faults_moved_pct;
 };
 
+/// Of the gains by draw of silicon.
+Robustness robustness_of(const Gain& gain);
+
+/// Which of the GPUs that do the same work the others are aligned with.
+enum class Align : uint8_t { kSlowest, kMedian, kFastest };
+
+/// A GPU that was balanced, with the job's own silicon.
+struct BalancedGpu {
+  int64_t node = 0, gpu = 0, rank = 0;
+  double lead_before_s = 0, lead_s = 0;  ///< how long it waits for the slowest in a step
+  double cap_before_w = 0, cap_w = 0;
+};
+
 struct Optimized {
   spec::Job unchanged, chosen;
   bool keeps = true;          ///< the unchanged job is the answer
@@ -51,6 +64,8 @@ struct Optimized {
   PipelineTables tables;    ///< empty without a frontier
   PipelineFrontier pipeline;
   size_t plays = 0;
+  std::optional<Align> balanced_to;        ///< nothing: settings were searched (`optimize`)
+  std::vector<BalancedGpu> balanced_gpus;  ///< by rank
 };
 
 /// Searches knob by knob, plays every candidate with power and heat on several draws of silicon,

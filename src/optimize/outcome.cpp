@@ -48,6 +48,19 @@ double value_of(Objective objective, const Outcome& outcome) {
   ERGOMETER_CHECK(false, "every objective is listed");
 }
 
+Outcome mean_outcome(const std::vector<Outcome>& outcomes) {
+  Outcome mean;
+  const double share = 1.0 / static_cast<double>(outcomes.size());
+  for (const Outcome& outcome : outcomes) {
+    for (double Outcome::* member : {&Outcome::step_s, &Outcome::energy_j, &Outcome::gpu_energy_j,
+                                     &Outcome::peak_w, &Outcome::max_c, &Outcome::inlet_c})
+      mean.*member += share * (outcome.*member);
+    mean.fits = outcome.fits;
+    mean.memory_bytes = outcome.memory_bytes;
+  }
+  return mean;
+}
+
 Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds) {
   if (job.conditions.constant_clocks || !engine::has_power_data(job))
     return input_error(

@@ -32,6 +32,9 @@ struct Outcome {
 /// What the objective wants less of: s, J, W, or the hottest GPU's rise above the inlet in K.
 double value_of(Objective objective, const Outcome& outcome);
 
+/// Of the same job on several draws of silicon, without its ranks.
+Outcome mean_outcome(const std::vector<Outcome>& outcomes);
+
 /// Plays a job as `engine::simulate` does, with these seeds for its GPUs' silicon; the plan and its
 /// prices are made once. An input error: the catalog lacks what power and heat need.
 Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds);

@@ -28,10 +28,8 @@ using Documents = std::vector<int64_t>;
 /// An endless row of documents.
 class DocumentDraw {
  public:
-  DocumentDraw(const spec::Job& job, int64_t step)
-      : lengths_(job.training.sequence_lengths),
-        random_(static_cast<uint64_t>(job.training.sequence_seed), static_cast<uint64_t>(step),
-                "documents") {
+  DocumentDraw(const spec::SequenceLengths& lengths, uint64_t seed, int64_t step)
+      : lengths_(lengths), random_(seed, static_cast<uint64_t>(step), "documents") {
     for (const auto& [length, documents] : lengths_.counts)
       up_to_.push_back(documents + (up_to_.empty() ? 0 : up_to_.back()));
   }
@@ -91,7 +89,7 @@ std::vector<Sample> without_images(std::vector<Documents> documents) {
 std::vector<Sample> samples_of(const spec::Job& job, int64_t step) {
   const spec::Training& t = job.training;
   if (t.sequence_lengths.has_images()) return image_samples(job, step);
-  DocumentDraw draw(job, step);
+  DocumentDraw draw(t.sequence_lengths, static_cast<uint64_t>(t.sequence_seed), step);
   if (t.sequence_batching == SequenceBatching::kPacked)
     return without_images(packed_samples(draw, t.global_batch, t.seq_length));
   std::vector<Documents> result;
@@ -179,6 +177,14 @@ CostInTokens::CostInTokens(const spec::Model& model) {
 double CostInTokens::operator()(const MicroBatch& batch) const {
   return static_cast<double>(batch.tokens) +
          (batch.pairs() * of_pair_ + static_cast<double>(batch.tiles) * of_tile_) / of_token_;
+}
+
+std::vector<int64_t> draw_lengths(const spec::SequenceLengths& lengths, uint64_t seed, int64_t step,
+                                  size_t count) {
+  DocumentDraw draw(lengths, seed, step);
+  std::vector<int64_t> drawn(count);
+  for (int64_t& length : drawn) length = draw.next();
+  return drawn;
 }
 
 std::vector<MicroBatch> draw_step(const spec::Job& job, int64_t step) {

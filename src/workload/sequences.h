@@ -20,6 +20,10 @@ struct MicroBatch {
   double pairs() const;
 };
 
+/// Lengths drawn from a distribution of text, which is not even. Same seed and step, same lengths.
+std::vector<int64_t> draw_lengths(const spec::SequenceLengths& lengths, uint64_t seed, int64_t step,
+                                  size_t count);
+
 /// The micro batches of one step, drawn: [micro batch * dp + replica]. Same job and step, same
 /// documents. Each document is one sample of the batch, cut at `seq_length`; packed, a sample is as
 /// many documents as fill a sequence, and what is cut off the last begins the next.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/nearest.h"
 #include "base/output_file.h"
@@ -13,6 +14,7 @@
 #include "cli/console/threads.h"
 #include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
+#include "optimize/balance.h"
 #include "report/decision/optimize_output.h"
 
 namespace ergometer::cli {
@@ -50,6 +52,12 @@ Result<double> percent(const Arguments& arguments, const char* name, double fall
   return *number;
 }
 
+std::optional<optimize::Align> balance_of(const Arguments& arguments) {
+  for (const optimize::Align align : optimize::all_aligns())
+    if (arguments.value("balance") == to_word(align)) return align;
+  return std::nullopt;
+}
+
 Result<optimize::Options> optimize_options(const Arguments& arguments, const Console& console) {
   optimize::Options options;
   if (arguments.has("knobs")) {
@@ -60,6 +68,7 @@ Result<optimize::Options> optimize_options(const Arguments& arguments, const Con
        {optimize::Objective::kTime, optimize::Objective::kEnergy, optimize::Objective::kPeakPower,
         optimize::Objective::kTemperature})
     if (objective == to_word(one)) options.objective = one;
+  if (const auto align = balance_of(arguments)) options.objective = optimize::objective_of(*align);
   ERGOMETER_ASSIGN(options.noise_floor_pct,
                    percent(arguments, "noise-floor", options.noise_floor_pct));
   ERGOMETER_ASSIGN(options.most_slowdown_pct,
@@ -71,6 +80,12 @@ Result<optimize::Options> optimize_options(const Arguments& arguments, const Con
   if (is_terminal(console.err))
     options.progress = [&console](const std::string& what) { console.note(what); };
   return options;
+}
+
+Result<optimize::Optimized> optimized(const spec::Job& job, const optimize::Options& options,
+                                      const Arguments& arguments) {
+  const auto align = balance_of(arguments);
+  return align ? optimize::balance(job, *align, options) : optimize::optimize(job, options);
 }
 
 Result<void> write_files(const std::string& folder, const std::vector<optimize::File>& files,
@@ -97,6 +112,9 @@ std::vector<Flag> optimize_flags() {
   flags.push_back(option("objective", "time|energy|peak-power|temperature", "optimization",
                          "what there shall be less of; time")
                       .one_of({"time", "energy", "peak-power", "temperature"}));
+  flags.push_back(option("balance", "slowest|median|fastest", "optimization",
+                         "caps by GPU until none waits for the others, and nothing else")
+                      .one_of({"slowest", "median", "fastest"}));
   add("noise-floor", "PCT",
       "how far two runs of the same job differ: a gain has to exceed it; 0.5");
   add("max-slowdown", "PCT", "how much longer a step may take for less energy, power or heat; 1");
@@ -112,13 +130,16 @@ Result<int> run_optimize(const Arguments& arguments, const Console& console) {
   if (!names_job(arguments))
     return input_error(
         "optimize: JOB is missing; usage: ergometer optimize MODEL|FILE... --cluster CLUSTER");
+  for (const char* other : {"knobs", "objective", "max-slowdown"})
+    if (arguments.has("balance") && arguments.has(other))
+      return input_error("--balance moves watts and decides by itself: leave --{} out", other);
   ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
   const std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
   if (!hosts.empty() && std::ssize(hosts) != job.nodes())
     return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());
-  ERGOMETER_ASSIGN(const optimize::Optimized result, optimize::optimize(job, options));
+  ERGOMETER_ASSIGN(const optimize::Optimized result, optimized(job, options, arguments));
   std::vector<optimize::File> files;
   if (arguments.has("out")) {
     files = optimize::files_of(result, settings, hosts);

@@ -1,5 +1,6 @@
 
 #include "base/json_writer.h"
+#include "optimize/balance.h"
 #include "plan/stages.h"
 #include "report/decision/optimize_output.h"
 #include "report/summary/job_json.h"
@@ -89,6 +90,17 @@ void write_settings(JsonWriter& json, const Optimized& result) {
   json.end_object();
 }
 
+void write_balance(JsonWriter& json, const Optimized& result) {
+  json.key("balance").begin_object();
+  json.member("align", optimize::to_word(*result.balanced_to));
+  json.rows("gpus", result.balanced_gpus, [&](const optimize::BalancedGpu& gpu) {
+    json.member("node", gpu.node).member("gpu", gpu.gpu).member("rank", gpu.rank);
+    json.member("lead_before_s", gpu.lead_before_s).member("lead_s", gpu.lead_s);
+    json.member("power_cap_before_w", gpu.cap_before_w).member("power_cap_w", gpu.cap_w);
+  });
+  json.end_object();
+}
+
 }  // namespace
 
 std::string optimize_json(const Optimized& result, const optimize::Options& options,
@@ -96,7 +108,9 @@ std::string optimize_json(const Optimized& result, const optimize::Options& opti
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("objective", optimize::to_word(options.objective));
-  json.array("knobs", base::kOneLine, options.knobs,
+  const std::vector<optimize::Knob> knobs =
+      result.balanced_to ? std::vector{optimize::Knob::kCaps} : options.knobs;
+  json.array("knobs", base::kOneLine, knobs,
              [&](optimize::Knob knob) { json.value(optimize::to_word(knob)); });
   json.member("noise_floor_pct", options.noise_floor_pct);
   json.member("max_slowdown_pct", options.most_slowdown_pct);
@@ -106,6 +120,7 @@ std::string optimize_json(const Optimized& result, const optimize::Options& opti
   write_gain(json, result);
   write_rows(json, result);
   write_frontier(json, result);
+  if (result.balanced_to) write_balance(json, result);
   write_settings(json, result);
   json.array("files", files, [&](const optimize::File& file) { json.value(file.name); });
   json.end_object();

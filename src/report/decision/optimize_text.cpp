@@ -2,9 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "optimize/balance.h"
 #include "report/decision/optimize_output.h"
 #include "report/format.h"
 #include "report/summary/summary_text.h"
@@ -118,6 +120,30 @@ std::string short_name(const std::string& name) {
   return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
 }
 
+/// GPU by GPU where they are few; of many, those that waited longest.
+std::string balanced_gpus(const Optimized& result, const TextStyle& style) {
+  std::vector<optimize::BalancedGpu> gpus = result.balanced_gpus;
+  const bool few = gpus.size() <= kProposalsShown;
+  if (!few) {
+    std::ranges::stable_sort(gpus, std::greater<>(), &optimize::BalancedGpu::lead_before_s);
+    gpus.resize(kProposalsShown);
+  }
+  std::string text = heading(style, few ? "GPU by GPU" : "The GPUs that wait longest");
+  text += fmt::format("  {:<14}{:>6}{:>12}{:>12}{:>12}{:>12}\n", "", "rank", "lead", "balanced",
+                      "cap", "balanced");
+  for (const optimize::BalancedGpu& gpu : gpus)
+    text += fmt::format("  {:<14}{:>6}{:>12}{:>12}{:>12}{:>12}\n",
+                        fmt::format("node{}.gpu{}", gpu.node, gpu.gpu), gpu.rank,
+                        base::format_seconds(gpu.lead_before_s), base::format_seconds(gpu.lead_s),
+                        power(gpu.cap_before_w), power(gpu.cap_w));
+  text +=
+      "  lead: how long it waits in a step for the slowest GPU that does the same work, with\n"
+      "  the job's own silicon (--seed)\n";
+  if (!result.keeps)
+    text += "  --out FOLDER writes set_gpus.sh (nvidia-smi -pl by GPU) and restore_gpus.sh\n";
+  return text;
+}
+
 std::string on_the_way(const Optimized& result, const TextStyle& style) {
   std::string text = heading(style, fmt::format("On the way: {} of {} candidates",
                                                 rows_to_show(result).size(), result.rows.size()));
@@ -129,6 +155,8 @@ std::string on_the_way(const Optimized& result, const TextStyle& style) {
                         fmt::format("{:+.1f} %", row->gain_pct));
     if (!row->allowed) text += fmt::format("    not allowed: {}\n", row->refusal);
   }
+  if (result.balanced_to)
+    return text + "  * stayed at; with the job's own silicon. Every draw is balanced anew\n";
   return text +
          "  * taken by the search; means over three draws of silicon and the job's own. How much\n"
          "  longer a step takes is against the unchanged job at the same conditions, in the mean\n"
@@ -161,13 +189,16 @@ std::string frontier(const Optimized& result, const TextStyle& style) {
 std::string optimize_text(const Optimized& result, const optimize::Options& options,
                           const TextStyle& style) {
   const spec::Job& job = result.unchanged;
-  std::string text = fmt::format("{} on {} x {} ({}), objective: {}\n\n", job.model.name, job.gpus,
-                                 job.cluster.node.gpu.name, job.cluster.name,
-                                 optimize::to_word(options.objective));
+  const std::string aim =
+      result.balanced_to ? fmt::format("balanced to the {}", optimize::to_word(*result.balanced_to))
+                         : fmt::format("objective: {}", optimize::to_word(options.objective));
+  std::string text = fmt::format("{} on {} x {} ({}), {}\n\n", job.model.name, job.gpus,
+                                 job.cluster.node.gpu.name, job.cluster.name, aim);
   text += heading(style, verdict(result, options)) + difference(result);
   text += fmt::format("  means over {} draws of silicon; noise floor {:g} %\n", options.judges,
                       options.noise_floor_pct);
   if (!result.keeps) text += '\n' + changes(result, style) + '\n' + robustness(result, style);
+  if (result.balanced_to) text += '\n' + balanced_gpus(result, style);
   text += '\n' + on_the_way(result, style);
   if (const std::string clocks = frontier(result, style); !clocks.empty()) text += '\n' + clocks;
   return text;
