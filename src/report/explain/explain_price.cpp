@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cost/parameters.h"
+#include "plan/fabric_load.h"
 #include "report/explain/collective_formulas.h"
 #include "report/format.h"
 
@@ -341,6 +342,7 @@ class PriceNode {
     if (where_.nic_bytes_per_s > 0)
       node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
                                      "line rate of the network cards for one group on a node"));
+    fullest_link();
     node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
                                 terms_.low_latency ? "low-latency" : "high-bandwidth");
     Explanation latency = sourced("latency", terms_.latency_s, "s");
@@ -358,6 +360,18 @@ class PriceNode {
     bandwidth();
     gpu_parameters({"kernel.latency"});
     collective_parameters();
+  }
+
+  /// Of the fabric, where it leaves the cards less than their line rate.
+  void fullest_link() {
+    const plan::FabricLoad load = plan::fabric_load(job_.cluster, op_, where_);
+    const plan::LinkLoad* link = load.fullest();
+    if (link == nullptr || link->slowdown <= 1) return;
+    node_.inputs.push_back(
+        sourced("fabric", link->slowdown, "",
+                fmt::format("nic is divided by it: the fullest {} link carries {:.4g} bytes for "
+                            "each that a node sends",
+                            link->link, link->bytes)));
   }
 
   /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.
