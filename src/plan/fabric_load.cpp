@@ -7,8 +7,9 @@
 //
 //   tier of switches   ring, send  min(s, B)          all-to-all  B (1 - (B/s) / M)
 //   full mesh of k     ring, send  T = min(s, u)      all-to-all  u/m * M/(M-1)
-//     adaptive: the lesser of that and Valiant's, who sends every byte over two of the k - 1 links
-//     that leave a switch: 2 T / (k-1), and 2 u (m-1)/m / (k-1) * M/(M-1)
+//     adaptive, where that holds the cards up: the lesser of it and Valiant's, who sends every byte
+//     over two of the k - 1 links that leave a switch: 2 T / (k-1), and 2 u (m-1)/m / (k-1) *
+//     M/(M-1)
 //   ring of k (torus)  ring        d / (2 e)          all-to-all  d floor(m^2/4) / (2 m) * M/(M-1)
 //     send             d
 //     e: dimensions that the group spans, as many edge-disjoint rings run through them (Bae and
@@ -19,8 +20,9 @@
 //   ...,
 //     up as much as down: the sum over levels j of 2^-(j+1) send(s 2^j), on a torus half of it
 //
-// In a dragonfly what leaves a group takes a link inside it on either side, adaptively one more in
-// the group between; gateways lie evenly: hops * u * (share that leaves) / k further bytes.
+// In a dragonfly what leaves a group takes a link inside it on either side, and one on a detour in
+// the group between; gateways lie evenly: 2 or 3 * u * (share that leaves) / k bytes, beside what
+// stays in the group.
 //
 // M/(M-1) makes of a byte to everybody, oneself too, a byte sent; tiers keep the former.
 //
@@ -46,6 +48,12 @@ struct Extent {
   double members = 1;   ///< switches along it that have members of the group
   double distance = 1;  ///< from one of them to the next
   double stride = 0;    ///< nodes from a member to the next within one line; 0: it does not use it
+};
+
+/// What one of two switches' links carries, and whether packets take detours over others.
+struct Mesh {
+  double bytes = 0;
+  bool detours = false;
 };
 
 /// Whether a group that climbs `tiers` uses a dimension: the first tier is what a switch joins.
@@ -108,13 +116,17 @@ class Load {
     for (size_t i = 0; i < lines.size(); ++i) {
       const Extent extent = reaches(group_, i) ? extent_of(lines[i], group_) : Extent{};
       if (extent.stride == 0) continue;
-      const double bytes = fabric_.kind == FabricKind::kTorus ? ring(pattern, lines[i], extent)
-                                                              : mesh(pattern, lines[i], extent);
-      load.links.push_back(loaded(lines[i], bytes));
-      load.hops += hops(pattern, lines[i], extent);
+      if (fabric_.kind == FabricKind::kTorus) {
+        load.links.push_back(loaded(lines[i], ring(pattern, lines[i], extent)));
+        load.hops += hops(pattern, lines[i], extent);
+        continue;
+      }
+      const Mesh way = mesh(pattern, lines[i], extent);
+      load.links.push_back(loaded(lines[i], way.bytes));
+      load.hops += way.detours ? 2 : 1;
+      if (fabric_.kind == FabricKind::kDragonfly && i == 1)
+        add_ways_to_gateways(pattern, extent, way.detours, load);
     }
-    if (fabric_.kind == FabricKind::kDragonfly && reaches(group_, 1))
-      add_ways_to_gateways(pattern, load);
     return load;
   }
 
@@ -124,17 +136,27 @@ class Load {
 
   /// What a byte to everybody is in bytes that are sent.
   double exchanged() const { return group_.members / std::max(1.0, group_.members - 1); }
-  bool adaptive() const { return fabric_.topology.routing == spec::Routing::kAdaptive; }
 
-  double mesh(Pattern pattern, const Dimension& line, const Extent& extent) const {
+  /// Over a full mesh; of a dragonfly's exchange within groups, what stays in them.
+  Mesh mesh(Pattern pattern, const Dimension& line, const Extent& extent) const {
     const auto unit = static_cast<double>(line.unit), others = static_cast<double>(line.size - 1);
+    double direct = std::min(extent.stride, unit), detoured = 2 * direct / others;
     if (pattern == Pattern::kAllToAll) {
-      const double direct = unit / extent.members;
-      const double detoured = 2 * direct * (extent.members - 1) / others;
-      return (adaptive() ? std::min(direct, detoured) : direct) * exchanged();
+      direct = unit / extent.members / groups_beside(line) * exchanged();
+      detoured = 2 * direct * (extent.members - 1) / others;
     }
-    const double direct = std::min(extent.stride, unit);
-    return adaptive() ? std::min(direct, 2 * direct / others) : direct;
+    const bool full = loaded(line, direct).slowdown > 1 && detoured < direct;
+    if (full && fabric_.topology.routing == spec::Routing::kAdaptive) return {detoured, true};
+    return {direct, false};
+  }
+
+  /// Groups of a dragonfly among which an exchange divides what a switch sends, where `line` joins
+  /// the switches of one.
+  double groups_beside(const Dimension& line) const {
+    const std::vector<Dimension>& lines = fabric_.topology.dimensions;
+    if (fabric_.kind != FabricKind::kDragonfly || &line != lines.data() || !reaches(group_, 1))
+      return 1;
+    return extent_of(lines[1], group_).members;
   }
 
   bool closed(const Dimension& line, const Extent& extent) const {
@@ -167,33 +189,26 @@ class Load {
   }
 
   double hops(Pattern pattern, const Dimension& line, const Extent& extent) const {
-    if (fabric_.kind != FabricKind::kTorus) return adaptive() && line.size > 2 ? 2 : 1;
     if (pattern == Pattern::kSend) return way(line, extent);
     if (pattern == Pattern::kRing) return extent.distance / spanned();
     return extent.distance *
            (closed(line, extent) ? std::floor(extent.members / 2) : extent.members - 1);
   }
 
-  /// Inside a dragonfly's groups, what other groups send and get.
-  void add_ways_to_gateways(Pattern pattern, FabricLoad& load) const {
+  /// Inside a dragonfly's groups, what leaves and enters them, or passes them on a detour.
+  void add_ways_to_gateways(Pattern pattern, const Extent& groups, bool detours,
+                            FabricLoad& load) const {
     const Dimension &local = fabric_.topology.dimensions[0],
                     &global = fabric_.topology.dimensions[1];
-    const Extent groups = extent_of(global, group_);
-    if (local.size < 2 || groups.stride == 0) return;
+    if (local.size < 2) return;
     const auto step = static_cast<double>(global.step);
     const double leaving = pattern == Pattern::kAllToAll ? (1 - 1 / groups.members) * exchanged()
                                                          : std::min(groups.stride, step) / step;
-    const double ways = adaptive() ? 3 : 2;
+    const double ways = detours ? 3 : 2;
     const LinkLoad further = loaded(
         local, ways * static_cast<double>(local.unit) * leaving / static_cast<double>(local.size));
-    const auto found = std::ranges::find(load.links, std::string_view(local.name), &LinkLoad::link);
-    if (found == load.links.end()) {
-      load.links.insert(load.links.begin(), further);
-    } else {
-      found->bytes += further.bytes;
-      found->slowdown += further.slowdown;
-    }
-    load.hops = (adaptive() ? 2 : 1) + ways;
+    add(further, 1, load);
+    load.hops = (detours ? 2 : 1) + ways;
   }
 
   FabricLoad tree() const {

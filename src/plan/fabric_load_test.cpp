@@ -157,6 +157,9 @@ TEST(FabricLoad, ADragonflyExchangesAtItsTaper) {
       fabric_load(dragonfly(Routing::kAdaptive), Pattern::kAllToAll, {9472, 1, 3});
   EXPECT_NEAR(bytes_on(all, "global"), 128.0 * 128 / 9471, 1e-9);
   EXPECT_EQ(all.fullest()->link, "global");
+  // Between two switches of a group: 4 x 4 / 9471 nodes' bytes that stay, and of those of 4 nodes
+  // that leave, or come, a 32nd each.
+  EXPECT_NEAR(bytes_on(all, "local"), (4.0 * 4 + 2 * 4 * 9344 / 32.0) / 9471, 1e-9);
   EXPECT_NEAR(1 / all.slowdown(), 73.0 * 4 / 512, 0.01);
   // Two groups alone: half of 128 nodes' bytes on one pair's links, adaptively on all.
   const auto pair = [](Routing routing) {
