@@ -38,10 +38,10 @@
 //     send_latency + S / (pair bandwidth, or NIC share * line efficiency); half the rate is reached
 //     at S = send_latency * rate: 3 to 5 MB inside a node
 //
-// Where the fabric's own links are fuller than the cards (plan/fabric_load.cpp), NIC rates are
-// divided by that much: for rings and sends, for trees (LL all-reduce), for exchanges. Further hops
-// add their time to every step of a ring, to a tree's levels up and down, to a message. Where no
-// switch joins rails, what changes its rail takes a hop inside the domain first: x of an
+// Where the fabric's own links are fuller than the cards (plan/network/fabric_load.cpp), NIC rates
+// are divided by that much: for rings and sends, for trees (LL all-reduce), for exchanges. Further
+// hops add their time to every step of a ring, to a tree's levels up and down, to a message. Where
+// no switch joins rails, what changes its rail takes a hop inside the domain first: x of an
 // all-to-all, S (n-p)/n x more over B_a2a, and all of rings and sends between unlike rails, no
 // faster than a pair of GPUs.
 //

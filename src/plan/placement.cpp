@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/collection.h"
-#include "plan/fabric_load.h"
+#include "plan/network/fabric_load.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::plan {

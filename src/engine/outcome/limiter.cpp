@@ -6,9 +6,9 @@
 #include <numeric>
 #include <vector>
 
+#include "cost/network_load.h"
 #include "engine/outcome/summary.h"
 #include "plan/allocator.h"
-#include "plan/fabric_load.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "workload/flops.h"
@@ -121,7 +121,7 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
 /// Over what a collective goes, and what of a network without a tree of switches holds it up.
 std::string way_of(const spec::Cluster& cluster, const Heaviest& heavy) {
   if (heavy.where->nodes <= 1) return "inside the scale-up domain";
-  const plan::FabricLoad load = plan::fabric_load(cluster, *heavy.op, *heavy.where);
+  const plan::FabricLoad load = cost::network_load(cluster, *heavy.op, *heavy.where);
   const plan::LinkLoad* link = load.fullest();
   if (cluster.fabric.topology.dimensions.empty() || link == nullptr || link->slowdown <= 1)
     return "over the network";

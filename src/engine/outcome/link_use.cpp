@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "plan/fabric_load.h"
+#include "cost/network_load.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -101,8 +101,8 @@ class FabricUse {
   /// Adds up the roles whose ranks share a node; of nodes only the busiest counts.
   void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
     if (loads_.empty() || sent.nic_bytes <= 0) return;
-    const plan::FabricLoad load = plan::fabric_load(input_.job.cluster, input_.plan.operators[op],
-                                                    input_.plan.placements[role][op]);
+    const plan::FabricLoad load = cost::network_load(input_.job.cluster, input_.plan.operators[op],
+                                                     input_.plan.placements[role][op]);
     for (DimensionUse& use : loads_) {
       const auto link = std::ranges::find(load.links, std::string_view(use.dimension->name),
                                           &plan::LinkLoad::link);

@@ -38,9 +38,8 @@ Explanation traffic(const std::string& name, const run::Link& link) {
   if (run::joins_switches(link.kind))
     return number_node(
         name, link.bytes_per_step, "B",
-        "what the fullest link of the kind carries: over every transfer, what a node "
-        "sends x the share of it that the pattern puts on one link "
-        "(src/plan/fabric_load.cpp)");
+        "what the fullest link of the kind carries: over every transfer, what a node sends x the "
+        "share of it that the pattern puts on one link");
   return number_node(name, link.bytes_per_step, "B",
                      "over every transfer of every rank, the bytes that it puts on this kind of "
                      "link, counted at the "

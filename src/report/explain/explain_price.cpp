@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "cost/network_load.h"
 #include "cost/parameters.h"
-#include "plan/fabric_load.h"
 #include "report/explain/collective_formulas.h"
 #include "report/format.h"
 
@@ -364,7 +364,7 @@ class PriceNode {
 
   /// Of the fabric, where it leaves the cards less than their line rate.
   void fullest_link() {
-    const plan::FabricLoad load = plan::fabric_load(job_.cluster, op_, where_);
+    const plan::FabricLoad load = cost::network_load(job_.cluster, op_, where_);
     const plan::LinkLoad* link = load.fullest();
     if (link == nullptr || link->slowdown <= 1) return;
     node_.inputs.push_back(

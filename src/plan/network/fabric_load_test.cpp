@@ -1,4 +1,4 @@
-#include "plan/fabric_load.h"
+#include "plan/network/fabric_load.h"
 
 #include <gtest/gtest.h>
 

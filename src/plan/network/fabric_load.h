@@ -4,9 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "plan/placement.h"
 #include "spec/job/cluster.h"
-#include "workload/operator.h"
 
 namespace ergometer::plan {
 
@@ -18,7 +16,7 @@ enum class Pattern { kRing, kTree, kAllToAll, kSend };
 /// belong to groups alike, which communicate at the same time.
 struct FabricGroup {
   double members = 1, stride = 1;
-  int64_t tiers = 0;  ///< how far it reaches, as `GroupPlacement::tiers`
+  int64_t tiers = 0;  ///< switch tiers that its traffic climbs, counted from 1
 };
 
 /// The fullest link of one kind.
@@ -42,8 +40,5 @@ struct FabricLoad {
 
 /// Formulas: fabric_load.cpp.
 FabricLoad fabric_load(const spec::Cluster& cluster, Pattern pattern, const FabricGroup& group);
-/// Of a collective whose group lies so; nothing inside a domain.
-FabricLoad fabric_load(const spec::Cluster& cluster, const workload::Operator& op,
-                       const GroupPlacement& where);
 
 }  // namespace ergometer::plan

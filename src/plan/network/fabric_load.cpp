@@ -30,7 +30,7 @@
 // halves, 32 nodes send half of 64/63 bytes each over 2 * 16 links: the same. Dragonfly of 74
 // groups of 128 nodes joined pairwise by 4 links: all to all of the 9,472 puts 128/74 = 1.73 node's
 // bytes on a pair's links; two groups alone 64, or 2 * 128 / 2 / 73 = 1.75 adaptively.
-#include "plan/fabric_load.h"
+#include "plan/network/fabric_load.h"
 
 #include <algorithm>
 #include <cmath>
@@ -70,13 +70,6 @@ Extent extent_of(const Dimension& line, const FabricGroup& group) {
   const double spanned = stride < step ? std::ceil(group.members * stride / step) : group.members;
   extent.members = std::clamp(spanned, 2.0, std::max(2.0, std::floor(size / extent.distance)));
   return extent;
-}
-
-Pattern pattern_of(const workload::Operator& op) {
-  using workload::CollectiveKind;
-  if (op.collective == CollectiveKind::kSendRecv) return Pattern::kSend;
-  const bool exchange = op.collective == CollectiveKind::kAllToAll || op.routing.choices > 0;
-  return exchange ? Pattern::kAllToAll : Pattern::kRing;
 }
 
 class Load {
@@ -257,13 +250,6 @@ double FabricLoad::slowdown() const {
 
 FabricLoad fabric_load(const spec::Cluster& cluster, Pattern pattern, const FabricGroup& group) {
   return Load(cluster, group).of(pattern);
-}
-
-FabricLoad fabric_load(const spec::Cluster& cluster, const workload::Operator& op,
-                       const GroupPlacement& where) {
-  if (where.nodes <= 1) return {};
-  return fabric_load(cluster, pattern_of(op),
-                     {static_cast<double>(where.nodes), where.node_stride, where.tiers});
 }
 
 }  // namespace ergometer::plan
