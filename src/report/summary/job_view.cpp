@@ -81,12 +81,12 @@ std::string gpus_text(const Json& cluster) {
   return fmt::format("{}", fmt::join(kinds, " and "));
 }
 
-/// "dragonfly: local 32 x global 74, adaptive routing".
+/// "dragonfly: local 32, global 74, adaptive routing".
 std::string wiring_text(const Json& cluster) {
   std::string sizes;
   for (const Json& it : member(cluster, "dimensions"))
     sizes +=
-        fmt::format("{}{} {}", sizes.empty() ? "" : " x ", text(it, "name"), integer(it, "size"));
+        fmt::format("{}{} {}", sizes.empty() ? "" : ", ", text(it, "name"), integer(it, "size"));
   if (sizes.empty()) return "";
   const std::string routing = text(cluster, "routing");
   return fmt::format("{}: {}{}; of each dimension the fullest link", text(cluster, "fabric"), sizes,
