@@ -14,6 +14,7 @@
 #include "compare/verdict.h"
 #include "engine/outcome/summary.h"
 #include "engine/simulate.h"
+#include "run/link_kinds.h"
 #include "run/run.h"
 
 namespace ergometer::compare {
@@ -38,7 +39,8 @@ struct Measure {
 double bytes_over(const run::Run& run, bool network) {
   double bytes = 0;
   for (const run::Link& link : run.links)
-    if ((link.kind == "nic") == network) bytes += link.bytes_per_step;
+    if (!run::joins_switches(link.kind) && (link.kind == "nic") == network)
+      bytes += link.bytes_per_step;
   return bytes;
 }
 

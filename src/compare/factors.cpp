@@ -28,11 +28,10 @@ std::string text_of(spec::IntraKind kind) {
 }
 std::string text_of(spec::FabricKind kind) {
   switch (kind) {
-    case spec::FabricKind::kRailOptimized: return "rail-optimized";
     case spec::FabricKind::kFatTree: return "fat tree";
     case spec::FabricKind::kSingleSwitch: return "single switch";
+    default: return std::string(to_word(kind));
   }
-  return "";
 }
 std::string text_of(const std::vector<spec::Slot>& slots) {
   std::string text;
@@ -72,6 +71,18 @@ std::string text_of(const std::vector<spec::FabricTier>& tiers) {
                         tier.nodes_below == 0 ? "all" : fmt::format("{}", tier.nodes_below),
                         base::shortest(tier.oversubscription));
   return text;
+}
+
+/// "16 of 1 at 50 GB/s, 4 of 16 at 25 GB/s, adaptive": sizes, nodes behind a link, its rate.
+std::string text_of(const spec::Topology& topology) {
+  constexpr double kGiga = 1e9;
+  if (topology.dimensions.empty()) return "tree";
+  std::string text;
+  for (const spec::Dimension& it : topology.dimensions)
+    text += fmt::format("{} of {} at {} GB/s, ", it.size, it.unit,
+                        base::shortest(it.link_bytes_per_s / kGiga));
+  return fmt::format("{}{}{}, {} s a hop", text, to_word(topology.routing),
+                     topology.wraparound ? "" : ", open", base::shortest(topology.hop_s));
 }
 
 #define ERGOMETER_FIELD(name, path)                                     \
@@ -159,7 +170,8 @@ std::vector<Factor> machine_factors() {
         {"GPUs of each NIC", gpus_of_nics,
          [](Cluster& to, const Cluster& from) { to.node.nics = from.node.nics; }},
         ERGOMETER_FIELD("fabric", fabric.kind),
-        ERGOMETER_FIELD("tiers", fabric.tiers)},
+        ERGOMETER_FIELD("tiers", fabric.tiers),
+        ERGOMETER_FIELD("topology", fabric.topology)},
        of_network},
   };
 }

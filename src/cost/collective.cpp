@@ -38,6 +38,13 @@
 //     send_latency + S / (pair bandwidth, or NIC share * line efficiency); half the rate is reached
 //     at S = send_latency * rate: 3 to 5 MB inside a node
 //
+// Where the fabric's own links are fuller than the cards (plan/network/fabric_load.cpp), NIC rates
+// are divided by that much: for rings and sends, for trees (LL all-reduce), for exchanges. Further
+// hops add their time to every step of a ring, to a tree's levels up and down, to a message. Where
+// no switch joins rails, what changes its rail takes a hop inside the domain first: x of an
+// all-to-all, S (n-p)/n x more over B_a2a, and all of rings and sends between unlike rails, no
+// faster than a pair of GPUs.
+//
 // log2 N runs in straight lines between powers of two: 1.5 for three domains. On a full mesh B_a2a
 // is the share of a GPU's links that lead to members, min(1, (p-1) / links).
 //
@@ -142,14 +149,30 @@ Time in_domain(const DomainParameters& domain, const Group& group) {
   return low.seconds() <= high.seconds() ? low : high;
 }
 
+/// What hops between switches add to a ring's steps or a tree's levels, and on a fabric whose rails
+/// no switch joins the hop inside the domain to the rail of the next.
+double hops_s(const DomainParameters& domain, const Group& group, const GroupPlacement& where) {
+  const double crossing_s = where.ring_crosses_rails * domain.hop_s;
+  if (!group.all_reduce) return (group.domains - 1) * (where.ring_hop_s + crossing_s);
+  return where.tree_hop_s + 2 * levels(static_cast<long long>(group.domains)) * crossing_s;
+}
+
+/// Bytes/s over the network, where all of it goes over the pair of GPUs that changes the rail too.
+double over_rails(const DomainParameters& domain, const GroupPlacement& where, double network) {
+  return where.ring_crosses_rails > 0 ? std::min(network, domain.pair_bytes_per_s) : network;
+}
+
 Time across_domains(const DomainParameters& domain, const FabricParameters& fabric,
-                    const Group& group, double nic_bytes_per_s) {
+                    const Group& group, const GroupPlacement& where) {
   const double inner = group.ranks - group.domains, outer = group.domains - 1;
   const double depth = 2 * levels(static_cast<long long>(group.domains));
-  const double network = nic_bytes_per_s * fabric.line_efficiency;
+  const double line = where.nic_bytes_per_s, efficiency = fabric.line_efficiency;
+  const double network = over_rails(domain, where, line / where.ring_uplink * efficiency);
+  const double tree = over_rails(domain, where, line / where.tree_uplink * efficiency);
   const double bandwidth = std::min(ring_bandwidth(domain, group.local), network);
   Time low{fabric.low_latency_base_s,
-           group.bus_factor * group.bytes / std::min(fabric.low_latency_bytes_per_s, network),
+           group.bus_factor * group.bytes /
+               std::min(fabric.low_latency_bytes_per_s, group.all_reduce ? tree : network),
            true};
   Time high{0, group.bus_factor * group.bytes / bandwidth};
   if (group.all_reduce) {
@@ -167,6 +190,9 @@ Time across_domains(const DomainParameters& domain, const FabricParameters& fabr
   low.latency_s += waits_s;
   const bool tree_waits = group.all_reduce && group.domains > 2;
   high.latency_s += std::max(waits_s, tree_waits ? fabric.all_reduce_wait_s : 0);
+  const double further_s = hops_s(domain, group, where);
+  low.latency_s += further_s;
+  high.latency_s += further_s;
   return low.seconds() <= high.seconds() ? low : high;
 }
 
@@ -191,10 +217,13 @@ Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, 
             0};
   time.latency_s += (network ? fabric.peer_s : domain.peer_s) * std::max(0.0, peers - kPeersAtOnce);
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
-  if (group.local > 1)
+  const double away = network ? (group.ranks - group.local) * where.exchange_crosses_rails : 0;
+  if (group.local > 1 || away > 0)
     time.transfer_s =
-        group.bytes * (group.local - 1) / group.ranks / exchange_bandwidth(domain, group);
+        group.bytes * (group.local - 1 + away) / group.ranks /
+        (group.local > 1 ? exchange_bandwidth(domain, group) : domain.pair_bytes_per_s);
   if (network) {
+    time.latency_s += where.exchange_hop_s + (away > 0 ? domain.hop_s : 0);
     const double fewest = fewest_members(group, where);
     const double share =
         where.nic_bytes_per_s / where.exchange_uplink / fewest * fabric.all_to_all_line_efficiency;
@@ -216,6 +245,7 @@ Time token_exchange(const DomainParameters& domain, const FabricParameters& fabr
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
   if (group.local > 1) time.transfer_s = sent.intra_bytes / exchange_bandwidth(domain, group);
   if (network) {
+    time.latency_s += where.exchange_hop_s;
     const double share = where.nic_bytes_per_s / where.exchange_uplink /
                          fewest_members(group, where) * fabric.line_efficiency;
     time.transfer_s = std::max(time.transfer_s, sent.nic_bytes / share);
@@ -225,9 +255,13 @@ Time token_exchange(const DomainParameters& domain, const FabricParameters& fabr
 
 Time send(const DomainParameters& domain, const FabricParameters& fabric, const Group& group,
           const GroupPlacement& where) {
-  if (where.nodes > 1)
-    return {fabric.send_s,
-            group.bytes * where.ring_uplink / (where.nic_bytes_per_s * fabric.line_efficiency)};
+  if (where.nodes > 1) {
+    const bool crosses = where.ring_crosses_rails > 0;
+    const double network_s =
+        group.bytes * where.ring_uplink / (where.nic_bytes_per_s * fabric.line_efficiency);
+    return {fabric.send_s + where.ring_hop_s + (crosses ? domain.hop_s : 0),
+            std::max(network_s, crosses ? group.bytes / domain.pair_bytes_per_s : 0)};
+  }
   return {domain.send_s, group.bytes / domain.pair_bytes_per_s};
 }
 
@@ -239,8 +273,7 @@ CollectiveTime collective_time(const DomainParameters& domain, const FabricParam
   if (op.collective == CollectiveKind::kSendRecv) return send(domain, fabric, group, where);
   if (op.routing.choices > 0) return token_exchange(domain, fabric, group, where, op.routing);
   if (op.collective == CollectiveKind::kAllToAll) return all_to_all(domain, fabric, group, where);
-  if (where.nodes > 1)
-    return across_domains(domain, fabric, group, where.nic_bytes_per_s / where.ring_uplink);
+  if (where.nodes > 1) return across_domains(domain, fabric, group, where);
   return in_domain(domain, group);
 }
 

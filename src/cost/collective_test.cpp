@@ -268,6 +268,46 @@ TEST(Traffic, RingsLeaveANodeOnceAChannel) {
   EXPECT_DOUBLE_EQ(local.nic_bytes, 0);
 }
 
+TEST(Collective, HopsBetweenSwitchesAddTheirTime) {
+  // Four domains: three steps of a ring, whatever its tree's hops; all-reduce the other way round.
+  plan::GroupPlacement where = across(4, 4, 50e9);
+  const auto seconds = [&](CollectiveKind kind) { return priced(kind, 1e3, where).seconds(); };
+  const double gather_s = seconds(CollectiveKind::kAllGather),
+               reduce_s = seconds(CollectiveKind::kAllReduce),
+               exchange_s = seconds(CollectiveKind::kAllToAll),
+               send_s = seconds(CollectiveKind::kSendRecv);
+  where.ring_hop_s = 1e-6;
+  where.tree_hop_s = 20e-6;
+  where.exchange_hop_s = 300e-6;
+  EXPECT_NEAR(seconds(CollectiveKind::kAllGather) - gather_s, 3e-6, 1e-12);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllReduce) - reduce_s, 20e-6, 1e-12);
+  EXPECT_NEAR(seconds(CollectiveKind::kAllToAll) - exchange_s, 300e-6, 1e-12);
+  EXPECT_NEAR(seconds(CollectiveKind::kSendRecv) - send_s, 1e-6, 1e-12);
+}
+
+TEST(Collective, WhatChangesItsRailGoesThroughTheDomain) {
+  // 100 MB from one rank to another rail: cards take 100 MB / 160 GB/s, the pair of GPUs behind
+  // them 100 MB / 40 GB/s = 2500 us; 20 + 3 us before.
+  plan::GroupPlacement pair{2, 2, 1, 200e9, 1};
+  pair.ring_crosses_rails = 1;
+  EXPECT_NEAR(priced(CollectiveKind::kSendRecv, 100e6, pair).seconds(), 2523e-6, 1e-9);
+  // All-to-all over two domains of eight: of what goes out 7/8 changes its rail, 100 MB x (7 + 7) /
+  // 16 / 70 GB/s = 1250 us, longer than the cards; 9 + 14 + 7 + 30 x 100/101 + 3 us before.
+  plan::GroupPlacement wide{16, 2, 8, 4000e9, 1};
+  wide.exchange_crosses_rails = 7.0 / 8;
+  EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, wide).seconds(), 1312.703e-6, 1e-9);
+}
+
+TEST(Traffic, WhatChangesItsRailAlsoCountsInside) {
+  // 1.6 GB over two domains of eight: 0.7 GB inside, 0.8 GB out, of which 7/8 inside too: S
+  // (p-1)/p.
+  plan::GroupPlacement where = across(16, 2, 1);
+  where.exchange_crosses_rails = 7.0 / 8;
+  const Traffic sent = traffic(collective_operator(CollectiveKind::kAllToAll, 1.6e9), where);
+  EXPECT_NEAR(sent.intra_bytes, 1.4e9, 1);
+  EXPECT_NEAR(sent.nic_bytes, 0.8e9, 1);
+}
+
 TEST(Traffic, AllToAllAndSends) {
   const Traffic all =
       traffic(collective_operator(CollectiveKind::kAllToAll, 1.6e9), across(16, 2, 1));

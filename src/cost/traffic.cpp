@@ -7,6 +7,7 @@
 //     all inside for N = 1.
 //   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send to the next
 //     of a ring: S, over NICs from N of the n; of a pair in two domains all.
+//     Where no switch joins rails, what changes its rail also counts inside.
 //   tokens once to each member that needs them: S u (p-1)/p inside and S v (N-1)/N over NICs, u and
 //     v the members and domains a token needs (workload/block/routing.cpp).
 //
@@ -37,7 +38,9 @@ Traffic routed_traffic(double bytes, double ranks, double domains,
           bytes * workload::expected_members(routing, domains) * (domains - 1) / domains};
 }
 
-Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where) {
+namespace {
+
+Traffic by_the_shortest(const workload::Operator& op, const plan::GroupPlacement& where) {
   if (op.kind != workload::OperatorKind::kCollective || where.size <= 1) return {};
   const double bytes = op.comm_bytes;
   const auto ranks = static_cast<double>(where.size), domains = static_cast<double>(where.nodes);
@@ -50,6 +53,17 @@ Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where)
   const double sent =
       (op.collective == CollectiveKind::kAllReduce ? 2 : 1) * bytes * (ranks - 1) / ranks;
   return by_hops(sent, ranks, domains);
+}
+
+}  // namespace
+
+Traffic traffic(const workload::Operator& op, const plan::GroupPlacement& where) {
+  Traffic sent = by_the_shortest(op, where);
+  if (op.routing.choices > 0) return sent;  // leaves on the receiver's rail
+  const bool exchange = op.collective == CollectiveKind::kAllToAll;
+  sent.intra_bytes +=
+      sent.nic_bytes * (exchange ? where.exchange_crosses_rails : where.ring_crosses_rails);
+  return sent;
 }
 
 }  // namespace ergometer::cost

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
+#include "plan/network/fabric_load.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::plan {
@@ -42,6 +44,16 @@ struct Site {
   int64_t node(int64_t gpu) const { return gpu / gpus_per_node; }
   int64_t domain(int64_t gpu) const { return gpu / gpus_per_domain; }
 
+  /// The card of its domain that a GPU sends through: cards of one number are joined by a rail.
+  int64_t rail(const spec::Cluster& cluster, int64_t gpu) const {
+    const std::vector<spec::Nic>& nics = spec::node_at(cluster, node(gpu)).nics;
+    const auto own = std::ranges::find_if(nics, [&](const spec::Nic& nic) {
+      return base::contains(nic.gpus, static_cast<int>(gpu % gpus_per_node));
+    });
+    const int64_t node_of_domain = gpu % gpus_per_domain / gpus_per_node;
+    return node_of_domain * std::ssize(nics) + (own - nics.begin());
+  }
+
   /// The GPUs between which those of the ranks [first, first + count) lie: [begin, end).
   std::pair<int64_t, int64_t> range(int64_t first, int64_t count) const {
     if (rank_of.empty()) return {first, first + count};
@@ -63,23 +75,35 @@ int64_t tiers_climbed(const spec::Fabric& fabric, int64_t node, int64_t other) {
   return std::max<int64_t>(static_cast<int64_t>(fabric.tiers.size()), 1);
 }
 
-/// Sets what oversubscribed uplinks leave to groups that reach `tiers` tiers, whose `members` lie
-/// `stride` nodes apart. A tier joins B nodes by uplinks for B / o of them, o the product of the
-/// tiers' oversubscription up to it. Of rings with neighbours `stride` nodes apart, min(stride, B)
-/// leave it; of an exchange the share of members outside, 1 - (B / stride) / members, of all B.
-void share_uplinks(const spec::Fabric& fabric, double stride, double members,
-                   GroupPlacement& placement) {
-  double oversubscription = 1;
-  for (int64_t tier = 0; tier + 1 < placement.tiers; ++tier) {
-    const spec::FabricTier& it = fabric.tiers[static_cast<size_t>(tier)];
-    oversubscription *= it.oversubscription;
-    const auto below = static_cast<double>(it.nodes_below);
-    if (below <= 0) continue;
-    const double ring = std::min(stride, below) / below;
-    const double exchange = 1 - std::max(1.0, below / stride) / members;
-    placement.ring_uplink = std::max(placement.ring_uplink, oversubscription * ring);
-    placement.exchange_uplink = std::max(placement.exchange_uplink, oversubscription * exchange);
-  }
+/// Sets what the fabric's own links leave to groups that reach `tiers` tiers. `neighbours`: whether
+/// its members are a ring or send to the next stage.
+void place_on_fabric(const spec::Cluster& cluster, Pattern neighbours, double members,
+                     double stride, GroupPlacement& placement) {
+  placement.node_stride = stride;
+  const FabricGroup group{members, stride, placement.tiers};
+  const FabricLoad ring = fabric_load(cluster, neighbours, group),
+                   exchange = fabric_load(cluster, Pattern::kAllToAll, group);
+  placement.ring_uplink = placement.tree_uplink = ring.slowdown();
+  placement.exchange_uplink = exchange.slowdown();
+  const spec::Topology& topology = cluster.fabric.topology;
+  if (topology.dimensions.empty()) return;
+  const FabricLoad tree = fabric_load(cluster, Pattern::kTree, group);
+  placement.tree_uplink = tree.slowdown();
+  placement.ring_hop_s = ring.hops_beyond_first() * topology.hop_s;
+  placement.tree_hop_s = 2 * tree.hops_beyond_first() * topology.hop_s;
+  placement.exchange_hop_s = exchange.hops_beyond_first() * topology.hop_s;
+}
+
+/// Of what goes from members on the rails `here` to those on the rails `there`, which share has to
+/// change its rail on the way: in an exchange, and where every member may choose its receiver.
+struct RailCrossings {
+  double exchange = 0, neighbours = 0;
+};
+RailCrossings crossings(const std::vector<int64_t>& here, const std::vector<int64_t>& there) {
+  double same = 0;
+  for (const int64_t rail : here) same += static_cast<double>(std::ranges::count(there, rail));
+  const double pairs = static_cast<double>(here.size()) * static_cast<double>(there.size());
+  return {1 - same / pairs, same > 0 ? 0.0 : 1.0};
 }
 
 /// The ranks [first, first + count) and those of all stages that lie in domains with them, as whole
@@ -128,7 +152,10 @@ class Groups {
       const auto members = static_cast<double>(worst->domains);
       const double reach = static_cast<double>((group_.size - 1) * group_.stride) /
                            static_cast<double>(site_.gpus_per_node);
-      share_uplinks(cluster_.fabric, std::max(1.0, reach / (members - 1)), members, placement);
+      place_on_fabric(cluster_, Pattern::kRing, members, std::max(1.0, reach / (members - 1)),
+                      placement);
+      if (cluster_.fabric.kind == spec::FabricKind::kRailOnly)
+        cross_rails(static_cast<size_t>(worst - groups_.data()), placement);
     }
     return placement;
   }
@@ -147,6 +174,25 @@ class Groups {
       return domains != other.domains ? domains > other.domains : tiers > other.tiers;
     }
   };
+
+  /// What the first two domains of a group have to pass on to other rails.
+  void cross_rails(size_t group, GroupPlacement& placement) const {
+    const auto index = static_cast<int64_t>(group);
+    const int64_t base =
+        first_ + index / group_.stride * group_.size * group_.stride + index % group_.stride;
+    std::vector<std::pair<int64_t, std::vector<int64_t>>> domains;
+    for (int64_t i = 0; i < group_.size; ++i) {
+      const int64_t gpu = site_.gpu(base + i * group_.stride), domain = site_.domain(gpu);
+      if (domains.empty() || domains.back().first != domain) {
+        if (domains.size() == 2) break;
+        domains.push_back({domain, {}});
+      }
+      domains.back().second.push_back(site_.rail(cluster_, gpu));
+    }
+    const RailCrossings found = crossings(domains[0].second, domains[1].second);
+    placement.exchange_crosses_rails = found.exchange;
+    placement.ring_crosses_rails = found.neighbours;
+  }
 
   size_t group_of(int64_t rank) const {
     const int64_t index = rank - first_, block = group_.size * group_.stride;
@@ -329,13 +375,16 @@ GroupPlacement pipeline_placement(const spec::Job& job, int64_t stage, int64_t p
     const auto index = static_cast<size_t>(i);
     if (leaves[index] == 0) continue;
     placement.nic_bytes_per_s = std::min({placement.nic_bytes_per_s, here[index], there[index]});
-    placement.tiers = std::max(
-        placement.tiers, tiers_climbed(job.cluster.fabric, site.node(site.gpu(stage * ranks + i)),
-                                       site.node(site.gpu(peer * ranks + i))));
+    const int64_t from = site.gpu(stage * ranks + i), to = site.gpu(peer * ranks + i);
+    placement.tiers = std::max(placement.tiers,
+                               tiers_climbed(job.cluster.fabric, site.node(from), site.node(to)));
+    if (job.cluster.fabric.kind == spec::FabricKind::kRailOnly &&
+        site.rail(job.cluster, from) != site.rail(job.cluster, to))
+      placement.ring_crosses_rails = placement.exchange_crosses_rails = 1;
   }
   const double distance = std::abs(static_cast<double>((peer - stage) * ranks)) /
                           static_cast<double>(site.gpus_per_node);
-  share_uplinks(job.cluster.fabric, std::max(1.0, distance), 2, placement);
+  place_on_fabric(job.cluster, Pattern::kSend, 2, std::max(1.0, distance), placement);
   ERGOMETER_CHECK(placement.nic_bytes_per_s > 0, "a rank that sends to another domain owns a NIC");
   return placement;
 }

@@ -38,6 +38,14 @@ struct GroupPlacement {
   /// traffic leaves a group of switches where its neighbours lie outside, and to exchanges of all
   /// with all.
   double ring_uplink = 1, exchange_uplink = 1;
+  double tree_uplink = 1;  ///< the same of trees
+  double node_stride = 1;  ///< nodes from one member to the next
+  /// What the network's further hops add, seconds: to a step of a ring, to a tree from its leaves
+  /// to its root and back, to a message of an exchange.
+  double ring_hop_s = 0, tree_hop_s = 0, exchange_hop_s = 0;
+  /// Of what leaves a domain, the share that first crosses to another rail inside it, because no
+  /// switch joins rails.
+  double ring_crosses_rails = 0, exchange_crosses_rails = 0;
 };
 
 GroupPlacement placement(const spec::Job& job, workload::GroupKind kind, int64_t stage);

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "cost/network_load.h"
 #include "engine/outcome/summary.h"
 #include "plan/allocator.h"
+#include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "workload/flops.h"
 
@@ -96,7 +98,7 @@ std::string_view group_words(GroupKind group) {
 /// The operator of a collective kind that communicates longest in the step, and on which role.
 struct Heaviest {
   const Operator* op = nullptr;
-  bool network = false;
+  const plan::GroupPlacement* where = nullptr;
   double transfers_s = 0;  ///< of all operators of the kind, mean over roles, if nobody waited
 };
 
@@ -122,10 +124,21 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
       if (seconds[op] <= longest) continue;
       longest = seconds[op];
       found.op = &input.plan.operators[op];
-      found.network = input.plan.placements[role][op].nodes > 1;
+      found.where = &input.plan.placements[role][op];
     }
   }
   return found;
+}
+
+/// Over what a collective goes, and what of a network without a tree of switches holds it up.
+std::string way_of(const spec::Cluster& cluster, const Heaviest& heavy) {
+  if (heavy.where->nodes <= 1) return "inside the scale-up domain";
+  const plan::FabricLoad load = cost::network_load(cluster, *heavy.op, *heavy.where);
+  const plan::LinkLoad* link = load.fullest();
+  if (cluster.fabric.topology.dimensions.empty() || link == nullptr || link->slowdown <= 1)
+    return "over the network";
+  return fmt::format("over the network, {:.2g} times as long as its cards take: {} links of the {}",
+                     link->slowdown, link->link, spec::to_word(cluster.fabric.kind));
 }
 
 /// Why ranks come to a collective at different times, as far as the job says.
@@ -148,7 +161,7 @@ Loss exposed(const EngineInput& input, double seconds, double step_s, Collective
                                  late_ranks(input.job))};
   return {seconds, fmt::format("exposed {} {:.1f} % of the step: mostly {}, {}", words,
                                100 * seconds / step_s, group_words(heavy.op->group),
-                               heavy.network ? "over the network" : "inside the scale-up domain")};
+                               way_of(input.job.cluster, heavy))};
 }
 
 Loss bubble(const EngineInput& input, const run::Performance& performance) {

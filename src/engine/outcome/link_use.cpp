@@ -1,7 +1,10 @@
 #include "engine/outcome/link_use.h"
 
 #include <algorithm>
+#include <string_view>
+#include <utility>
 
+#include "cost/network_load.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -82,10 +85,62 @@ Lines lines_of(const spec::Job& job) {
   return mean;
 }
 
+/// What the fullest link of every dimension of a network without a tree carries.
+class FabricUse {
+ public:
+  explicit FabricUse(const EngineInput& input)
+      : input_(input),
+        ranks_on_node_(static_cast<double>(
+            std::min<int64_t>(input.job.cluster.node.gpus, input.plan.ranks_per_role))),
+        roles_on_node_(static_cast<size_t>(
+            std::max<int64_t>(1, input.job.cluster.node.gpus / input.plan.ranks_per_role))) {
+    for (const spec::Dimension& it : input.job.cluster.fabric.topology.dimensions)
+      loads_.push_back({.dimension = &it});
+  }
+
+  /// Adds up the roles whose ranks share a node; of nodes only the busiest counts.
+  void add(size_t role, size_t op, double times, const cost::Traffic& sent, double seconds) {
+    if (loads_.empty() || sent.nic_bytes <= 0) return;
+    const plan::FabricLoad load = cost::network_load(input_.job.cluster, input_.plan.operators[op],
+                                                     input_.plan.placements[role][op]);
+    for (DimensionUse& use : loads_) {
+      const auto link = std::ranges::find(load.links, std::string_view(use.dimension->name),
+                                          &plan::LinkLoad::link);
+      if (link == load.links.end()) continue;
+      if (use.node != role / roles_on_node_) {
+        use.node = role / roles_on_node_;
+        use.busiest_bytes = std::max(use.busiest_bytes, std::exchange(use.load.bytes, 0));
+      }
+      use.load.add(sent.nic_bytes * ranks_on_node_ * link->bytes, times, seconds);
+    }
+  }
+
+  void write(double step_s, std::vector<run::Link>& links) const {
+    for (DimensionUse use : loads_) {
+      use.load.bytes = std::max(use.load.bytes, use.busiest_bytes);
+      links.push_back(link(use.dimension->name.c_str(), use.load, 1, 1, 1,
+                           use.dimension->link_bytes_per_s, step_s));
+    }
+  }
+
+ private:
+  struct DimensionUse {
+    const spec::Dimension* dimension = nullptr;
+    LinkLoad load = {};
+    size_t node = 0;  ///< the roles at hand, by the node that they share
+    double busiest_bytes = 0;
+  };
+  const EngineInput& input_;
+  double ranks_on_node_;
+  size_t roles_on_node_;
+  std::vector<DimensionUse> loads_;
+};
+
 }  // namespace
 
 std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
   LinkLoad intra, nic;
+  FabricUse fabric(input);
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const std::vector<double> times = executions(input.plan, input.plan.roles[role]);
     for (size_t op = 0; op < times.size(); ++op) {
@@ -95,6 +150,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
       const double seconds = input.costs.prices[role][op].seconds();
       intra.add(sent.intra_bytes, times[op], seconds);
       nic.add(sent.nic_bytes, times[op], seconds);
+      fabric.add(role, op, times[op], sent, seconds);
     }
   }
   const spec::Node& node = input.job.cluster.node;
@@ -108,6 +164,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
   if (input.job.nodes() > 1 && lines.nics > 0)
     links.push_back(link("nic", nic, ranks, lines.nics * static_cast<double>(input.job.nodes()),
                          node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));
+  if (input.job.nodes() > 1) fabric.write(step_s, links);
   return links;
 }
 

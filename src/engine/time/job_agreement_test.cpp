@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 
+#include "cost/parameters.h"
 #include "engine/time/compile.h"
 #include "engine/time/sweep.h"
 #include "engine/time/test_agreement.h"
@@ -77,6 +79,47 @@ spec::Job random_job(Random& random) {
   return job;
 }
 
+/// Lays the job on nodes of one to eight GPUs with a card each, joined by a network of any kind.
+void lay_on_network(Random& random, spec::FabricKind kind, spec::Job& job) {
+  spec::Cluster& cluster = job.cluster;
+  cluster.node.gpus = random.of<int>({1, 2, 4, 8});
+  cluster.domain_gpus = cluster.node.gpus;
+  cluster.node.nics.resize(static_cast<size_t>(cluster.node.gpus));  // of the eight there are
+  cluster.nodes = job.nodes();
+  spec::Fabric& fabric = cluster.fabric;
+  fabric.kind = kind;
+  fabric.topology.routing = static_cast<spec::Routing>(random.below(2));
+  fabric.topology.wraparound = random.below(2) == 0;
+  fabric.topology.hop_s = random.of<double>({0, 1e-6});
+  using enum spec::FabricKind;
+  if (kind != kDragonfly && kind != kTorus && kind != kHyperX) return;
+  int64_t step = kind == kTorus ? 1 : random.of<int64_t>({1, 2, 4});
+  const int64_t unit = step;
+  fabric.tiers = {{"switch", step, 1}};
+  for (const char* name : {"x", "y"}) {
+    const bool last = *name == 'y';
+    const int64_t size = last ? (cluster.nodes + step - 1) / step + 1 : 2 + random.below(3);
+    fabric.topology.dimensions.push_back(
+        {name, size, step, kind == kDragonfly ? step : unit, random.real(5e9, 50e9)});
+    step *= size;
+    fabric.tiers.push_back({name, step, 1});
+  }
+}
+
+/// What collectives take over a job's network: a few microseconds, and bytes that weigh as much.
+cost::Price network_price(const workload::Operator& op, const plan::GroupPlacement& where) {
+  cost::DomainParameters domain;
+  domain.ring_bytes_per_s = domain.half_ring_bytes_per_s = domain.pair_ring_bytes_per_s =
+      domain.pair_bytes_per_s = domain.all_to_all_bytes_per_s = domain.low_latency_bytes_per_s =
+          1e9;
+  domain.hop_s = domain.send_s = 1e-6;
+  cost::FabricParameters fabric;
+  fabric.line_efficiency = fabric.all_to_all_line_efficiency = 0.01;
+  fabric.low_latency_bytes_per_s = 1e9;
+  fabric.low_latency_base_s = fabric.ring_base_s = fabric.send_s = 2e-6;
+  return cost::price_collective(cost::Device{}, domain, fabric, op, where);
+}
+
 /// A planned job with random prices, clocks and stretch, every rank sampled.
 struct RandomJob {
   spec::Job job;
@@ -86,13 +129,15 @@ struct RandomJob {
   std::vector<double> clocks_hz;
   std::vector<int64_t> sampled;
 
-  explicit RandomJob(uint64_t seed) {
+  explicit RandomJob(uint64_t seed, std::optional<spec::FabricKind> network = std::nullopt) {
     Random random(seed);
     job = random_job(random);
+    if (network) lay_on_network(random, *network, job);
     plan = plan::make_plan(job, plan::test::fake_workload(job));
     costs.reference_clock_hz = 1.4e9;
     costs.launch_s = random.of<double>({0, 4e-6, 3e-5});
     for (size_t role = 0; role < plan.roles.size(); ++role) add_prices(random, role);
+    if (network) price_network();
     for (int64_t rank = 0; rank < job.gpus; ++rank) clocks_hz.push_back(random.real(1e9, 1.6e9));
     sampled.resize(static_cast<size_t>(job.gpus));
     std::iota(sampled.begin(), sampled.end(), 0);
@@ -110,6 +155,13 @@ struct RandomJob {
     for (size_t i = 0; i < plan.roles[role].program.size(); ++i)
       stretch.back().push_back(random.below(8) == 0 ? static_cast<float>(random.real(1, 1.4))
                                                     : 1.0f);
+  }
+
+  void price_network() {
+    for (size_t role = 0; role < plan.roles.size(); ++role)
+      for (size_t op = 0; op < plan.operators.size(); ++op)
+        if (plan.operators[op].kind == workload::OperatorKind::kCollective)
+          costs.prices[role][op] = network_price(plan.operators[op], plan.placements[role][op]);
   }
 
   /// The same on two or three groups of unlike nodes, of which none cuts a tensor-parallel group.
@@ -165,6 +217,21 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
     EXPECT_TRUE(seen.contains(std::string("vocabulary ") + word)) << word;
   for (int zero = 0; zero < 4; ++zero)
     EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
+}
+
+TEST(Agreement, SweepAndEventsAgreeOnNetworksOfEveryKind) {
+  constexpr int64_t kKinds = static_cast<int64_t>(spec::FabricKind::kHyperX) + 1;
+  std::set<std::string> held_up;  // kinds with a collective that their own links or rails hold up
+  for (uint64_t seed = 0; seed < 500 && !testing::Test::HasFailure(); ++seed) {
+    const auto kind = static_cast<spec::FabricKind>(seed % kKinds);
+    const RandomJob random(seed, kind);
+    test::expect_agreement(random.input(), seed);
+    for (const std::vector<plan::GroupPlacement>& role : random.plan.placements)
+      for (const plan::GroupPlacement& where : role)
+        if (where.ring_uplink > 1 || where.exchange_uplink > 1 || where.ring_crosses_rails > 0)
+          held_up.insert(std::string(spec::to_word(kind)));
+  }
+  EXPECT_EQ(held_up, (std::set<std::string>{"dragonfly", "hyperx", "rail-only", "torus"}));
 }
 
 TEST(Agreement, SweepAndEventsAgreeOnUnlikeNodes) {

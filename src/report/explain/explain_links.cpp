@@ -4,6 +4,7 @@
 
 #include "base/collection.h"
 #include "report/explain/explain.h"
+#include "run/link_kinds.h"
 
 namespace ergometer::report {
 namespace {
@@ -20,6 +21,11 @@ Explanation senders(const spec::Job& job, const run::Link& link) {
 
 Explanation line_rate(const spec::Job& job, const run::Link& link) {
   const spec::Node& node = job.cluster.node;
+  for (const spec::Dimension& it : job.cluster.fabric.topology.dimensions)
+    if (it.name == link.kind)
+      return number_node("line rate", it.link_bytes_per_s, "B/s",
+                         "all links between two neighbours along it together, one direction",
+                         "fabric of " + job.cluster.name);
   if (link.kind != "nic")
     return number_node("line rate", node.intra_bytes_per_s, "B/s",
                        "one GPU, one direction, all its links together", "node " + node.name);
@@ -29,6 +35,11 @@ Explanation line_rate(const spec::Job& job, const run::Link& link) {
 }
 
 Explanation traffic(const std::string& name, const run::Link& link) {
+  if (run::joins_switches(link.kind))
+    return number_node(
+        name, link.bytes_per_step, "B",
+        "what the fullest link of the kind carries: over every transfer, what a node sends x the "
+        "share of it that the pattern puts on one link");
   return number_node(name, link.bytes_per_step, "B",
                      "over every transfer of every rank, the bytes that it puts on this kind of "
                      "link, counted at the "
@@ -37,6 +48,12 @@ Explanation traffic(const std::string& name, const run::Link& link) {
 
 Explanation mean_rate(const std::string& name, const run::Run& run, const spec::Job& job,
                       const run::Link& link) {
+  if (run::joins_switches(link.kind)) {
+    Explanation mean = number_node(name, link.mean_gb_per_s, "", "bytes_per_step / step_time_s");
+    mean.inputs = {traffic("bytes_per_step", link),
+                   number_node("step_time_s", run.performance.step_time_s, "s")};
+    return mean;
+  }
   const char* ends = link.kind == "nic" ? "NICs" : "gpus";
   Explanation mean = number_node(name, link.mean_gb_per_s, "",
                                  fmt::format("bytes_per_step / {} / step_time_s", ends));

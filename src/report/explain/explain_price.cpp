@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cost/network_load.h"
 #include "cost/parameters.h"
 #include "report/explain/collective_formulas.h"
 #include "report/format.h"
@@ -341,6 +342,7 @@ class PriceNode {
     if (where_.nic_bytes_per_s > 0)
       node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
                                      "line rate of the network cards for one group on a node"));
+    network();
     node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
                                 terms_.low_latency ? "low-latency" : "high-bandwidth");
     Explanation latency = sourced("latency", terms_.latency_s, "s");
@@ -358,6 +360,29 @@ class PriceNode {
     bandwidth();
     gpu_parameters({"kernel.latency"});
     collective_parameters();
+  }
+
+  /// Of the fabric, what holds the cards up or adds to the latency.
+  void network() {
+    const plan::FabricLoad load = cost::network_load(job_.cluster, op_, where_);
+    const plan::LinkLoad* link = load.fullest();
+    if (link != nullptr && link->slowdown > 1)
+      node_.inputs.push_back(
+          sourced("fabric", link->slowdown, "",
+                  fmt::format("nic is divided by it: the fullest {} link carries {:.4g} bytes for "
+                              "each that a node sends",
+                              link->link, link->bytes)));
+    const double hop_s = job_.cluster.fabric.topology.hop_s;
+    if (hop_s > 0 && load.hops_beyond_first() > 0)
+      node_.inputs.push_back(sourced("hops beyond the first", load.hops_beyond_first(), "",
+                                     "each adds the fabric's hop_latency to the latency, in a ring "
+                                     "to every step"));
+    const double rails = op_.collective == CollectiveKind::kAllToAll ? where_.exchange_crosses_rails
+                                                                     : where_.ring_crosses_rails;
+    if (rails > 0)
+      node_.inputs.push_back(sourced("to other rails", rails, "",
+                                     "share of what leaves a node that first goes to the GPU there "
+                                     "whose rail leads on: no switch joins rails"));
   }
 
   /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.

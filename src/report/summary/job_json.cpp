@@ -64,6 +64,19 @@ void write_model(JsonWriter& json, const spec::Model& model) {
   json.end_object();
 }
 
+/// How a network without a tree of switches is wired.
+void write_topology(JsonWriter& json, const spec::Fabric& fabric) {
+  if (fabric.topology.dimensions.empty()) return;
+  if (fabric.kind == spec::FabricKind::kTorus)
+    json.member("wraparound", fabric.topology.wraparound);
+  else
+    json.member("routing", spec::to_word(fabric.topology.routing));
+  json.rows("dimensions", fabric.topology.dimensions, [&](const spec::Dimension& it) {
+    json.member("name", it.name).member("size", it.size).member("nodes", it.unit);
+    json.member("link_bytes_per_s", it.link_bytes_per_s);
+  });
+}
+
 void write_cluster(JsonWriter& json, const spec::Job& job) {
   const spec::Cluster& cluster = job.cluster;
   const spec::Node& node = cluster.node;
@@ -84,6 +97,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
   json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
   json.member("fabric", to_word(cluster.fabric.kind));
+  write_topology(json, cluster.fabric);
   if (!cluster.groups.empty()) {
     json.rows("groups", cluster.groups, [&](const spec::NodeGroup& group) {
       json.member("node", group.node.name).member("nodes", group.nodes);
@@ -307,6 +321,10 @@ std::string_view to_word(spec::FabricKind kind) {
     case spec::FabricKind::kRailOptimized: return "rail-optimised";
     case spec::FabricKind::kFatTree: return "fat tree";
     case spec::FabricKind::kSingleSwitch: return "single switch";
+    case spec::FabricKind::kRailOnly:
+    case spec::FabricKind::kDragonfly:
+    case spec::FabricKind::kTorus:
+    case spec::FabricKind::kHyperX: return spec::to_word(kind);
   }
   ERGOMETER_CHECK(false, "unknown fabric");
   return {};

@@ -81,6 +81,18 @@ std::string gpus_text(const Json& cluster) {
   return fmt::format("{}", fmt::join(kinds, " and "));
 }
 
+/// "dragonfly: local 32, global 74, adaptive routing".
+std::string wiring_text(const Json& cluster) {
+  std::string sizes;
+  for (const Json& it : member(cluster, "dimensions"))
+    sizes +=
+        fmt::format("{}{} {}", sizes.empty() ? "" : ", ", text(it, "name"), integer(it, "size"));
+  if (sizes.empty()) return "";
+  const std::string routing = text(cluster, "routing");
+  return fmt::format("{}: {}{}; of each dimension the fullest link", text(cluster, "fabric"), sizes,
+                     routing.empty() ? "" : ", " + routing + " routing");
+}
+
 }  // namespace
 
 JobView view_job(const std::string& job_json) {
@@ -98,6 +110,7 @@ JobView view_job(const std::string& job_json) {
   view.cluster = text(cluster, "name");
   view.gpu = gpus_text(cluster);
   view.fabric = text(cluster, "fabric");
+  view.wiring = wiring_text(cluster);
   view.gpus = integer(cluster, "gpus");
   view.nodes = integer(cluster, "nodes");
   view.gpus_per_node = integer(cluster, "gpus_per_node");

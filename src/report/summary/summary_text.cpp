@@ -14,6 +14,7 @@
 #include "report/summary/documents_text.h"
 #include "report/summary/job_view.h"
 #include "report/summary/power_text.h"
+#include "run/link_kinds.h"
 
 namespace ergometer::report {
 namespace {
@@ -338,18 +339,21 @@ std::string gpu_kinds(const run::Run& run, const TextStyle& style) {
 
 // --- links
 
-std::string links(const run::Run& run, const TextStyle& style) {
+std::string links(const run::Run& run, const JobView& job, const TextStyle& style) {
   if (run.links.empty()) return {};
   std::string out = heading(style, fmt::format("{:<8}{:>16}{:>24}{:>16}{:>14}", "Links",
                                                "job, per step", "mean", "peak", "of line rate"));
   for (const run::Link& link : run.links) {
-    const std::string_view per = link.kind == "nic" ? "per NIC" : "per GPU";
+    const std::string_view per = run::joins_switches(link.kind) ? "fullest"
+                                 : link.kind == "nic"           ? "per NIC"
+                                                                : "per GPU";
     const std::string total = base::format_bytes(link.bytes_per_step);
     out +=
         fmt::format("  {:<8}{:>14}{:>10}{:>14}{:>16}{:>14}\n", link.kind, total, per,
                     fmt::format("{:.1f} GB/s", link.mean_gb_per_s),
                     fmt::format("{:.1f} GB/s", link.peak_gb_per_s), format_share(link.utilization));
   }
+  if (!job.wiring.empty()) out += note(style, job.wiring);
   return out;
 }
 
@@ -396,7 +400,7 @@ std::string summary_text(const run::Run& run, const TextStyle& style) {
   for (const std::string& part :
        {headline(run, job, style), breakdown(run, style), memory(run, style), experts(run, style),
         documents_text(run, style), gpu_kinds(run, style), power_text(run, style),
-        links(run, style)}) {
+        links(run, job, style)}) {
     if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
   }
   if (!run.limiter.empty())

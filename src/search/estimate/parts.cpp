@@ -12,9 +12,12 @@ using workload::GroupKind;
 double number(int64_t value) { return static_cast<double>(value); }
 
 void add(const plan::GroupPlacement& placement, std::vector<double>& key) {
-  key.insert(key.end(),
-             {number(placement.size), number(placement.nodes), number(placement.ranks_per_node),
-              placement.nic_bytes_per_s, number(placement.tiers)});
+  key.insert(
+      key.end(),
+      {number(placement.size), number(placement.nodes), number(placement.ranks_per_node),
+       placement.nic_bytes_per_s, number(placement.tiers), placement.ring_uplink,
+       placement.exchange_uplink, placement.tree_uplink, placement.ring_hop_s, placement.tree_hop_s,
+       placement.exchange_hop_s, placement.ring_crosses_rails, placement.exchange_crosses_rails});
 }
 
 }  // namespace

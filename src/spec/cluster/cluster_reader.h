@@ -41,6 +41,13 @@ Result<void> read_collectives(YamlMap& map, std::string_view key, base::Paramete
 /// of catalog/cooling or an inline mapping in that form. Neither is required.
 Result<void> read_coolings(YamlMap& map, Node& node);
 Result<Fabric> read_fabric(YamlMap& map);
+/// Of `read_fabric`: the keys that a fabric of this kind may have, and how one without a tree of
+/// switches is wired.
+void allow_fabric_keys(YamlMap& map, FabricKind kind);
+void read_topology(YamlMap& map, Fabric& fabric);
+/// Refuses a cluster whose nodes its network has no places for; one that says no number of nodes
+/// has as many as there are places.
+void fit_topology(YamlMap& map, Cluster& cluster);
 /// The `groups` of a cluster file: a list of {node, nodes}. Neighbours of the same kind are one
 /// group; of one kind alone it is the plain cluster.
 Result<Cluster> read_groups(YamlMap& map);

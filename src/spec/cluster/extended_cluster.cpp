@@ -10,6 +10,7 @@
 #include "spec/cluster/cluster_files.h"
 #include "spec/cluster/cluster_reader.h"
 #include "spec/cluster/measured_gpu.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::spec {
 namespace {
@@ -78,6 +79,9 @@ void change_intra(YamlMap& map, Node& node) {
 void change_tiers(YamlMap& map, Fabric& fabric) {
   constexpr double kMost = 1000;
   const auto ratios = map.elements("oversubscription");
+  if (!ratios.empty() && !fabric.topology.dimensions.empty())
+    return map.refuse("oversubscription", "a {} has no tiers; its links are in its fabric",
+                      to_word(fabric.kind));
   if (ratios.size() > fabric.tiers.size())
     return map.refuse("oversubscription", "found {} numbers; the fabric has {} tiers",
                       ratios.size(), fabric.tiers.size());
@@ -197,6 +201,7 @@ Result<Cluster> extended_cluster(YamlMap& map, int depth) {
   if (cluster.domain_gpus % cluster.node.gpus != 0)
     map.refuse("domain_gpus", "found {}; allowed: a multiple of the node's {} GPUs",
                cluster.domain_gpus, cluster.node.gpus);
+  fit_topology(map, cluster);
   change_nics(map, cluster.node);
   change_intra(map, cluster.node);
   change_host(map, cluster.node);

@@ -4,10 +4,12 @@
 
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "spec/catalog/parse_once.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
 #include "spec/cluster/cluster_reader.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::spec {
 namespace {
@@ -113,6 +115,7 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
     ERGOMETER_ASSIGN(cluster.fabric, read_fabric(*fabric));
   }
   check_domain(map, cluster);
+  fit_topology(map, cluster);
   if (map.error()) return tl::unexpected(*map.error());
   return cluster;
 }
@@ -145,12 +148,13 @@ Result<Node> read_node_body(YamlMap& map) {
 }
 
 Result<Fabric> read_fabric(YamlMap& map) {
-  map.allow({"kind", "collectives", "source", "tiers"});
   map.require("kind");
   Fabric fabric;
+  fabric.kind =
+      static_cast<FabricKind>(map.choice("kind", base::split(words_of(FabricKind{}), '|'), 0));
+  allow_fabric_keys(map, fabric.kind);
   fabric.source = map.text("source");
-  fabric.kind = static_cast<FabricKind>(
-      map.choice("kind", {"rail-optimized", "fat-tree", "single-switch"}, 0));
+  read_topology(map, fabric);
   for (YamlMap& tier : map.maps("tiers")) {
     tier.allow({"name", "nodes_below", "oversubscription"});
     fabric.tiers.push_back({tier.text("name", fmt::format("tier {}", fabric.tiers.size() + 1)),
@@ -173,6 +177,7 @@ Result<Cluster> parse_cluster(std::string_view yaml, const std::string& file) {
   if (map.has("node") || !describes_node) return parse_full_cluster(map);
   ERGOMETER_ASSIGN(Cluster cluster, cluster_of_node(map));
   check_domain(map, cluster);
+  fit_topology(map, cluster);
   if (map.error()) return tl::unexpected(*map.error());
   return cluster;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/parameter.h"
+#include "spec/job/topology.h"
 
 namespace ergometer::spec {
 
@@ -66,7 +67,16 @@ struct Node {
   base::ParameterSet parameters;
 };
 
-enum class FabricKind { kRailOptimized, kFatTree, kSingleSwitch };
+enum class FabricKind {
+  kRailOptimized,
+  kFatTree,
+  kSingleSwitch,
+  kRailOnly,  ///< rails that no switch joins: between unlike ones traffic goes over the node's
+              ///< links
+  kDragonfly,
+  kTorus,
+  kHyperX
+};
 
 /// One tier of switches, seen from below.
 struct FabricTier {
@@ -78,7 +88,9 @@ struct FabricTier {
 struct Fabric {
   std::string source;
   FabricKind kind = FabricKind::kRailOptimized;
+  /// Of a network without a tree, what its dimensions join: how far traffic climbs.
   std::vector<FabricTier> tiers;
+  Topology topology;
   std::string collectives;        ///< the file of catalog/collectives; empty when written inline
   base::ParameterSet parameters;  ///< "collective.*" between nodes
 };

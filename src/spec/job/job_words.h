@@ -49,6 +49,10 @@ constexpr std::string_view words_of(SequenceBatching) {
 constexpr std::string_view words_of(SequenceOrder) { return "random|length-balanced"; }
 constexpr std::string_view words_of(Framework) { return "megatron|fsdp|nanotron"; }
 constexpr std::string_view words_of(Cooling) { return "air|liquid|immersion"; }
+constexpr std::string_view words_of(FabricKind) {
+  return "rail-optimized|fat-tree|single-switch|rail-only|dragonfly|torus|hyperx";
+}
+constexpr std::string_view words_of(Routing) { return "minimal|adaptive"; }
 constexpr std::string_view words_of(Sensor) { return "nvml|none"; }
 
 template <class Choice>

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+namespace ergometer::run {
+
+/// Whether links of this kind join switches, or the nodes of a torus: those named for a dimension
+/// of the network ("local", "global", "x"). Others start at a GPU or a network card.
+inline bool joins_switches(std::string_view kind) {
+  return kind != "nvlink" && kind != "xgmi" && kind != "pcie" && kind != "nic";
+}
+
+}  // namespace ergometer::run
