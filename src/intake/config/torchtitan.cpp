@@ -291,11 +291,13 @@ class TitanReader {
       read_.set("precision", "fp8", key);
       read_.set("fp8_recipe", scaled ? "mxfp8" : float8_recipe(), key);
     } else {
-      // Without its converter the section says nothing.
       for (const std::string section : {"float8.", "quantize.linear.float8."})
         for (const char* gathers :
              {"enable_fsdp_float8_all_gather", "precompute_float8_dynamic_scale_for_fsdp"})
-          read_.find(section + gathers);
+          if (read_.has(section + gathers))
+            read_.reading().leftovers.push_back({Leftover::Kind::kNoEffect, section + gathers,
+                                                 read_.origin(section + gathers).text,
+                                                 "without its converter"});
     }
   }
 

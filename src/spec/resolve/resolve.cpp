@@ -41,11 +41,11 @@ Result<T> located(Result<T> result, const Settings::Value& value, std::string_vi
   return input_error("{}: {}.{}", value.origin.text, name, message);
 }
 
-/// A model that a user's script or file names may lie elsewhere than here.
+/// A model that a line of a user's script or file names may lie elsewhere than here.
 Result<Model> replaceable(Result<Model> model, const Settings::Value& value) {
-  const bool of_file = !value.origin.text.starts_with("--") && !value.origin.text.empty();
-  if (model || !of_file || value.text.find('/') == value.text.npos || value.text.starts_with('{'))
-    return model;
+  const bool of_line = value.origin.text.find(':') != value.origin.text.npos;
+  const bool is_path = value.text.find('/') != value.text.npos && !value.text.starts_with('{');
+  if (model || !of_line || !is_path) return model;
   return input_error("{}: {}; --model says what stands for it", value.origin.text,
                      model.error().message);
 }
