@@ -177,7 +177,8 @@ class ChangesOfObject {
     if (base::contains(std::to_array<std::string_view>({"replace", "copy", "deepcopy"}), callee))
       follow(target, next, to, scope);
     if (callee.ends_with("Trainer") && !target.empty()) follow(target + ".args", next, to, scope);
-    const size_t function = names().definition("def", callee);
+    const size_t own = names().definition("def", callee);
+    const size_t function = own == PythonNames::kModule ? constructor(callee) : own;
     if (function == PythonNames::kModule || values_.reached(at, true) == false) return;
     const auto parameters = names().parameters(function);
     const bool method = !parameters.empty() && parameters.front().name == "self";
@@ -192,6 +193,13 @@ class ChangesOfObject {
       found_[i].when = at;
       if (perhaps) found_[i].change.at = at;
     }
+  }
+  size_t constructor(const std::string& class_name) const {
+    const size_t at = names().definition("class", class_name);
+    if (at == PythonNames::kModule) return at;
+    for (const size_t child : statements_.children(at))
+      if (statements_.statement(child).starts_with("def __init__(")) return child;
+    return PythonNames::kModule;
   }
   /// The name that a statement gives its only value to.
   std::string made_by(size_t at) const {

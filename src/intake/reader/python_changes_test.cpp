@@ -41,6 +41,10 @@ TEST(PythonChanges, FollowTheObject) {
             "a=2 a=1");
   EXPECT_EQ(changes_of(made + "tweak(args)\nargs.a = 2\ndef tweak(args):\n  args.a = 1\n"),
             "a=1 a=2");
+  EXPECT_EQ(changes_of("class Run:\n  def __init__(self, x):\n    self.args = x\n"
+                       "    self.args.a = 1\n" +
+                       made + "r = Run(args)\n"),
+            "a=1");
   EXPECT_EQ(changes_of("def make():\n  return Config()\nb = make()\nb.a = 1\n", ""), "a=1");
   EXPECT_EQ(changes_of("def main():\n  m, b = make()\n  b.a = 1\n"
                        "def make():\n  args = Config()\n  args.a = 2\n  return model, args\n"),
