@@ -103,8 +103,9 @@ TEST(TrainerPython, ConstantsAreGivenOnce) {
   EXPECT_EQ(model_of_python(once), "google/gemma-2-9b");
   EXPECT_EQ(model_of_python(once + "if NAME == 1: pass\n"), "google/gemma-2-9b");
   EXPECT_EQ(model_of_python(once + "NAME = \"x\"\n"), "x");
+  EXPECT_EQ(model_of_python(once + "NAME += \"x\"\n"), "google/gemma-2-9bx");
   for (const char* other :
-       {"  NAME = \"x\"\n", "NAME += \"x\"\n", "for NAME in names:\n", "NAME, b = c\n"})
+       {"  NAME = \"x\"\n", "if b: NAME += \"x\"\n", "for NAME in names:\n", "NAME, b = c\n"})
     EXPECT_EQ(model_of_python(once + other), "-") << other;
   EXPECT_EQ(model_of_python("NAME = sys.argv[1]\n"), "-");
 }

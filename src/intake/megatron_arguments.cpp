@@ -304,6 +304,8 @@ class ArgumentReader {
     else if ((argument.name == "tokenizer_model" || argument.name == "tokenizer_name_or_path") &&
              spec::tokenizer_vocabulary(value) > 0)
       tokenizer_ = value;
+    else if (argument.name == "vocab_file")
+      vocabulary_file_ = argument;
     else if (argument.name == "merge_file" && tokenizer_.empty())
       tokenizer_ = "GPT2BPETokenizer";  // the only one that reads merges
     else if (argument.name == "attention_backend")
@@ -326,8 +328,7 @@ class ArgumentReader {
     } else
       return argument.name == "deepspeed" || argument.name == "deepspeed_config" ||
              argument.name == "tokenizer_type" || argument.name == "tokenizer_model" ||
-             argument.name == "tokenizer_name_or_path" || argument.name == "vocab_file" ||
-             argument.name == "merge_file";
+             argument.name == "tokenizer_name_or_path" || argument.name == "merge_file";
     return true;
   }
 
@@ -402,6 +403,17 @@ class ArgumentReader {
     return true;
   }
 
+  /// GPT2BPETokenizer takes as many words as its file has, which is not read.
+  void note_words_of_file(int64_t vocabulary) {
+    if (!vocabulary_file_ || tokenizer_ != "GPT2BPETokenizer") return;
+    const std::string file = base::lower(vocabulary_file_->value);
+    if (base::contains(file, "gpt2") || base::contains(file, "gpt-2")) return;
+    notes_.push_back(
+        fmt::format("{}: the words of --vocab-file {} are taken to be GPT-2's, {} of them; "
+                    "--vocab-size says another number",
+                    vocabulary_file_->where, vocabulary_file_->value, vocabulary));
+  }
+
   Result<void> finish_model() {
     if (!model_.contains("num_layers") && !model_.contains("hidden_size")) return {};
     has_model_ = true;
@@ -427,6 +439,7 @@ class ArgumentReader {
             "launch script --script-adds \"--vocab-size N\" says it",
             first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_);
       model_["vocab_size"] = vocabulary;
+      note_words_of_file(vocabulary);
     }
     finish_experts();
     if (of_deepspeed_ && model_.contains("num_experts")) {
@@ -493,6 +506,7 @@ class ArgumentReader {
   std::string tokenizer_, padded_vocabulary_;
   std::optional<Argument> strategy_;  ///< of Megatron's FSDP
   std::optional<Argument> spreads_experts_;
+  std::optional<Argument> vocabulary_file_;
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;
   int64_t first_dense_ = 0, shared_experts_ = 0, patched_words_ = 0, extra_words_ = -1;

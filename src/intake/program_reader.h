@@ -122,6 +122,8 @@ class ProgramReader {
   /// Its `megatron sft`, which is Megatron-LM with true and false.
   Result<Reading> megatron_swift() const;
   /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
+  void note_own_words(const TrainerProgram& program, Reading& reading) const;
+  void choose_attention(spec::Settings& settings) const;
   static bool shards_without_zero(const spec::Settings::Value& value, const Reading& reading);
 
   /// What a word says of its name: what stands behind its '=', or the next word.

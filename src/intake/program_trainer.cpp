@@ -2,6 +2,7 @@
 #include "intake/program_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 
@@ -147,6 +148,19 @@ Result<std::optional<TrainerProgram>> ProgramReader::own_program() const {
   return std::optional<TrainerProgram>(std::move(program));
 }
 
+/// What only the program itself knows is no misspelt word.
+void ProgramReader::note_own_words(const TrainerProgram& program, Reading& reading) const {
+  std::vector<std::string> own;
+  std::erase_if(reading.leftovers, [&](const Leftover& it) {
+    const bool ours = it.kind == Leftover::Kind::kUnknown && program.own.contains(it.name);
+    if (ours) own.push_back(it.name);
+    return ours;
+  });
+  if (!own.empty())
+    reading.notes.push_back(fmt::format("words of {} itself, whose use of them is not read: {}",
+                                        launch_.name, fmt::join(own, ", ")));
+}
+
 Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form,
                                        std::optional<TrainerProgram> program) {
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
@@ -163,6 +177,12 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   };
   for (const Argument& argument : arguments) {
     if (program && !program->takes_words) break;
+    if (program && program->changed.contains(argument.name)) {
+      program->notes.push_back(
+          fmt::format("{}: --{} says nothing: {} changes it once its words are read",
+                      argument.where, argument.name, own_path()));
+      continue;
+    }
     if (!argument.unknown.empty()) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
       continue;
@@ -201,6 +221,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
                    read_trainer_arguments(list, run_.session.name, kind,
                                           program ? program->values : spec::FlatYaml()));
   if (program) {
+    note_own_words(*program, reading);
     reading.leftovers.insert(reading.leftovers.end(), program->leftovers.begin(),
                              program->leftovers.end());
     reading.notes.insert(reading.notes.end(), program->notes.begin(), program->notes.end());
@@ -215,9 +236,9 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
 }
 
 TrainerKind ProgramReader::trainer_kind() const {
-  return is_trl(launch_.program)             ? TrainerKind::kTrl
-         : is_llama_factory(launch_.program) ? TrainerKind::kLlamaFactory
-                                             : TrainerKind::kPlain;
+  return is_trl(launch_.program) || is_script_of_trl(launch_.program) ? TrainerKind::kTrl
+         : is_llama_factory(launch_.program)                          ? TrainerKind::kLlamaFactory
+                                                                      : TrainerKind::kPlain;
 }
 
 Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& arguments,

@@ -282,7 +282,7 @@ std::string what_foreign(const std::string& text, const std::string& file) {
 }
 
 /// What a program in Python writes that can be read.
-std::string_view what_python_writes(const std::string& text) {
+std::string what_python_writes(const std::string& text) {
   struct Writes {
     std::string_view imports, says;
   };
@@ -301,8 +301,15 @@ std::string_view what_python_writes(const std::string& text) {
        {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
        {"lightning", kAsOptions},
        {"Accelerator(", kAsOptions}});
+  // Objects of NeMo's interface, without a recipe that puts them together.
+  constexpr std::string_view kStrategy = "MegatronStrategy(";
+  if (const size_t at = text.find(kStrategy); at != text.npos)
+    return fmt::format(
+        "what {}...) in line {}, its model and its data say can be given as options: --model, "
+        "--gpus, --tp, --pp, --cp, --ep, --sp, --mbs, --gbs, --seq, --recompute",
+        kStrategy, line_at(text, at));
   for (const Writes& it : kWrites)
-    if (base::contains(text, it.imports)) return it.says;
+    if (base::contains(text, it.imports)) return std::string(it.says);
   return "give the script that starts it, or its configuration";
 }
 

@@ -473,6 +473,7 @@ Result<Reading> ProgramReader::megatron() {
   ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
+  choose_attention(reading.settings);
   for (const Argument& argument : arguments) {
     if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
     const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
@@ -495,6 +496,19 @@ Result<Reading> ProgramReader::megatron() {
                              deepspeed.leftovers.end());
   }
   return reading;
+}
+
+/// Transformer Engine's variables take backends away; what is left without both fused ones is the
+/// unfused. Megatron-LM's --attention-backend sets them itself.
+void ProgramReader::choose_attention(spec::Settings& settings) const {
+  constexpr const char *kFlash = "NVTE_FLASH_ATTN", *kFused = "NVTE_FUSED_ATTN";
+  const auto off = [&](const char* name) {
+    const auto it = launch_.environment.find(name);
+    return it != launch_.environment.end() && it->second == "0";
+  };
+  if (off(kFlash) && off(kFused) && settings.find("attention_backend") == nullptr)
+    settings.set("attention_backend", "unfused",
+                 {run_.session.where(launch_.line), fmt::format("{}=0 {}=0", kFlash, kFused)});
 }
 
 bool ProgramReader::shards_without_zero(const spec::Settings::Value& value,

@@ -276,7 +276,7 @@ TEST(TrainerPython, SpreadsADictionaryThatIsWrittenOnce) {
     ASSERT_TRUE(r) << r.error().message;
     EXPECT_EQ(said(*r, "micro_batch_size"), "4");
     EXPECT_EQ(said(*r, "precision"), "bf16");
-    EXPECT_NE(error_of(parse_trainer_python(text + "common['bf16'] = False\n", "t.py"))
+    EXPECT_NE(error_of(parse_trainer_python(text + "common.pop('bf16')\n", "t.py"))
                   .find("found **common"),
               std::string::npos);
   }
@@ -292,6 +292,8 @@ TEST(TrainerPython, TheLastAssignmentCounts) {
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "micro_batch_size"), "1");
   EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "16");
+  // What stands in the next line is no condition of the call.
+  EXPECT_TRUE(parse_trainer_python(kMade + "if debug:\n  pass\n", "t.py"));
   EXPECT_FALSE(parse_trainer_python(kMade + "args.bf16 = cfg.bf16\n", "t.py"));
   EXPECT_FALSE(parse_trainer_python(kMade + "args.gradient_accumulation_steps *= 2\n", "t.py"));
   EXPECT_FALSE(parse_trainer_python(kMade + "if debug:\n  args.bf16 = False\n", "t.py"));

@@ -290,6 +290,14 @@ class TitanReader {
       const std::string key = old ? "float8.enable_float8_linear" : "model.converters";
       read_.set("precision", "fp8", key);
       read_.set("fp8_recipe", scaled ? "mxfp8" : float8_recipe(), key);
+    } else {
+      for (const std::string section : {"float8.", "quantize.linear.float8."})
+        for (const char* gathers :
+             {"enable_fsdp_float8_all_gather", "precompute_float8_dynamic_scale_for_fsdp"})
+          if (read_.has(section + gathers))
+            read_.reading().leftovers.push_back({Leftover::Kind::kNoEffect, section + gathers,
+                                                 read_.origin(section + gathers).text,
+                                                 "without its converter"});
     }
   }
 

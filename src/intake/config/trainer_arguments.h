@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ struct TrainerProgram {
   spec::FlatYaml values;
   TrainerKind kind = TrainerKind::kPlain;
   bool takes_words = false;  ///< HfArgumentParser makes the Trainer's own arguments of them
+  /// What the program changes once its words are read, so that they say nothing of it.
+  std::set<std::string, std::less<>> changed;
+  std::set<std::string, std::less<>> own;  ///< words that its own classes of arguments take
   std::vector<std::string> notes;
   std::vector<Leftover> leftovers;
 };

@@ -10,6 +10,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
+#include "intake/reader/python_changes.h"
 #include "intake/reader/python_text.h"
 #include "intake/reader/python_values.h"
 
@@ -92,8 +93,7 @@ class PythonReader {
         note_trl(it.name, it.callee);
         ERGOMETER_TRY(refuse_branch(it, at, open));
         ERGOMETER_TRY(read_call(it.callee, arguments_of_call(text_, open)));
-        if (it.callee <= Callee::kTrlArguments)
-          ERGOMETER_TRY(read_attributes(statements_.assigned(at), at));
+        if (it.callee <= Callee::kTrlArguments) ERGOMETER_TRY(read_made(at, open));
       }
     ERGOMETER_TRY(read_argument_classes());
     ERGOMETER_TRY(read_parsed_objects());
@@ -136,13 +136,20 @@ class PythonReader {
   /// HfArgumentParser: the defaults of its classes below the words of the command line, which the
   /// Trainer's own class takes as well.
   Result<void> read_argument_classes() {
-    for (const std::string& name : python_.argument_classes()) {
+    const std::vector<std::string> classes = python_.argument_classes();
+    for (const auto& [at, open] : calls_of(text_, "set_defaults"))
+      for (const PythonArgument& it : arguments_of_call(text_, open))
+        if (!classes.empty() && !it.name.empty())
+          ERGOMETER_TRY(read_default(classes.front(), {it.name, it.value, at}));
+    for (const std::string& name : classes) {
       const CalleeName* own = configuration(name);
       if (own != nullptr) note_trl(own->name, own->callee);
-      for (const PythonField& field : python_.names().fields(name))
+      for (const PythonField& field : python_.names().fields(name)) {
+        program_.own.insert(field.name);
         if (base::contains(kOfAnyClass, field.name) ||
             (own != nullptr && base::contains(kMatters, field.name)))
           ERGOMETER_TRY(read_default(name, field));
+      }
       if (own == nullptr) continue;
       program_.takes_words = true;
       for (const auto& [word, value] : python_.words())
@@ -150,19 +157,37 @@ class PythonReader {
     }
     return {};
   }
-  /// What is assigned to the objects that the parser makes: `training_args.bf16 = True`.
+  /// What becomes of the object that a call makes.
+  Result<void> read_made(size_t at, size_t open) {
+    const size_t end = behind_bracket(text_, open);
+    if (text_.compare(end, 5, ".set_") == 0) return read_change({at, "", ""});
+    const std::string name = statements_.assigned(at);
+    return statements_.nested(at) && name.empty() ? Result<void>() : read_changes(name, at);
+  }
+  /// What becomes of the objects that the parser makes: `training_args.bf16 = True`.
   Result<void> read_parsed_objects() {
     const std::vector<std::string> classes = python_.argument_classes();
+    for (const std::string& name : classes)
+      if (configuration(name) != nullptr) ERGOMETER_TRY(read_own_changes(name));
     for (const char* call : {"parse_args_into_dataclasses", "parse_args_and_config"})
       for (const size_t at : words_of(text_, call)) {
         const std::string_view statement = statements_.statement(at);
-        const std::string targets(
-            statement.substr(0, std::min(statement.find('='), statement.size())));
-        const std::vector<std::string> names = base::split(targets, ',');
+        const size_t equals = assignment_in(statement);
+        if (equals >= statement.size()) continue;
+        const std::vector<std::string> names = python_targets(statement.substr(0, equals));
         for (size_t i = 0; i < std::min(names.size(), classes.size()); ++i)
-          if (configuration(classes[i]) != nullptr)
-            ERGOMETER_TRY(read_attributes(trimmed(names[i]), at));
+          if (configuration(classes[i]) != nullptr) ERGOMETER_TRY(read_changes(names[i], at));
       }
+    return {};
+  }
+  /// `self.bf16 = True` in the class' own __post_init__.
+  Result<void> read_own_changes(const std::string& class_name) {
+    const size_t at = python_.names().definition("class", class_name);
+    if (at == PythonNames::kModule) return {};
+    for (const size_t child : statements_.children(at))
+      if (statements_.statement(child).starts_with("def __post_init__("))
+        for (const PythonChange& it : python_changes(python_, statements_, text_, "self", child))
+          if (python_.names().scope(it.at) == child) ERGOMETER_TRY(read_change(it));
     return {};
   }
   Result<void> read_default(const std::string& class_name, const PythonField& field) {
@@ -244,41 +269,30 @@ class PythonReader {
     return std::nullopt;
   }
 
-  /// args.bf16 = True behind the call that makes `args`: the last word counts.
-  Result<void> read_attributes(const std::string& name, size_t made) {
-    if (name.empty()) return {};
-    for (const size_t at : words_of(text_, name)) {
-      const size_t dot = at + name.size();
-      if (at < made || dot >= text_.size() || text_[dot] != '.' || statements_.nested(at) ||
-          trimmed(std::string_view(text_).substr(statements_.start(at), at - statements_.start(at)))
-                  .size() > 0)
-        continue;
-      size_t end = dot + 1;
-      while (end < text_.size() && is_word(text_[end])) ++end;
-      ERGOMETER_TRY(read_attribute(text_.substr(dot + 1, end - dot - 1), at, end));
-    }
+  /// args.bf16 = True behind what makes `args`: the last word counts.
+  Result<void> read_changes(const std::string& name, size_t made) {
+    for (const PythonChange& it : python_changes(python_, statements_, text_, name, made))
+      ERGOMETER_TRY(read_change(it));
     return {};
   }
-  Result<void> read_attribute(const std::string& name, size_t at, size_t end) {
-    const int line = line_at(text_, at);
-    const std::string rest = trimmed(
-        statements_.statement(at).substr(std::min(end - at, statements_.statement(at).size())));
-    const bool calls = name.starts_with("set_") && rest.starts_with('(');
-    const bool adds = rest.size() > 1 && rest[1] == '=' && rest[0] != '=';
-    if (calls || (adds && base::contains(kMatters, name)))
-      return input_error(
-          "{}:{}: found {}{}, which changes what was said above; write it as an argument of the "
-          "call",
-          file_, line, name, rest.substr(0, 40));
-    if (!rest.starts_with('=') || rest.starts_with("==")) return {};
-    const auto reached = python_.reached(at, true);
+  Result<void> read_change(const PythonChange& change) {
+    const std::string& name = change.attribute;
+    const auto reached = python_.reached(change.at, true);
     if (reached && !*reached) return {};
-    const int branch = reached ? 0 : statements_.branch(at, end);
-    if (branch != 0 && base::contains(kMatters, name)) return in_branch(line, name, branch);
+    const bool matters = name.empty() || base::contains(kMatters, name);
+    const int line = line_at(text_, change.at);
+    if (matters && change.expression.empty())
+      return input_error(
+          "{}:{}: found {}, which changes what was said above; write it as an argument of the call",
+          file_, line, trimmed(statements_.statement(change.at)).substr(0, 60));
+    if (!reached && matters)
+      return in_branch(line, name, statements_.branch(change.at, change.at + name.size()));
+    if (change.expression.empty()) return {};
     ERGOMETER_TRY(count({PythonArgument{}}));
     program_.values.erase(name);
-    place_ = at;
-    return add_argument({name, trimmed(std::string_view(rest).substr(1)), line});
+    program_.changed.insert(name);
+    place_ = change.at;
+    return add_argument({name, change.expression, line});
   }
 
   /// model.gradient_checkpointing_enable(), which holds whatever the arguments say.
@@ -391,7 +405,7 @@ class PythonReader {
     if (loads && !is({"load_in_4bit", "load_in_8bit", "attn_implementation", "max_seq_length"}))
       return {};
     if (trains && !is({"max_seq_length", "packing"})) return {};
-    if (callee == Callee::kAdapters && !is({"r", "target_modules"})) return {};
+    if (callee == Callee::kAdapters && !is({"r", "target_modules", "modules_to_save"})) return {};
     if (callee == Callee::kAdapters) argument.name = "lora_" + argument.name;
     if (argument.value.starts_with('{')) return add_dictionary(argument);
     return add_argument(argument);

@@ -37,6 +37,10 @@ TEST(FrameworkOptions, TellWhatIsNotUsed) {
   const Leftover also =
       classify("deepspeed", "gradient_acumulation_steps", "", {"gradient_accumulation_steps"});
   EXPECT_EQ(also.says, "gradient_accumulation_steps");
+  EXPECT_EQ(classify("megatron-lm", "--cpu-offloading", "").kind, Kind::kNoEffect);
+  // PEFT trains embed_tokens and lm_head in full where they are named there.
+  for (const char* framework : {"trainer", "axolotl", "llama-factory", "peft", "ms-swift"})
+    EXPECT_EQ(classify(framework, "modules_to_save", "").kind, Kind::kNotModelled) << framework;
   EXPECT_EQ(classify("deepspeed", "qqqqqqqqqqqqqqqq", "").says, "");
 }
 

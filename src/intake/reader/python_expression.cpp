@@ -291,14 +291,19 @@ Value PythonExpression::negation() {
 }
 
 Value PythonExpression::comparison() {
+  skip();
+  const size_t begin = at_;
   Value left = sum();
+  const std::string name = trimmed(text_.substr(begin, at_ - begin));
   for (const char* sign : {"==", "!=", "<=", ">=", "<", ">"})
     if (take(sign)) return compared(sign, left, sum());
   if (take_word("not")) return take_word("in") ? compared("not in", left, sum()) : std::nullopt;
   if (take_word("in")) return compared("in", left, sum());
   if (!take_word("is")) return left;
   const bool negated = take_word("not");
-  return compared(negated ? "is not" : "is", left, sum());
+  const Value right = sum();
+  if (!left && right && right->is_null() && values_.is_made(name, place_)) return Json(negated);
+  return compared(negated ? "is not" : "is", left, right);
 }
 
 Value PythonExpression::sum() {
@@ -585,6 +590,12 @@ Value PythonExpression::call(const std::string& path, const Call& given) {
     return all;
   }
   const Value only = item(0);
+  const bool down = is({"math.floor", "floor"});
+  if (down || is({"math.ceil", "ceil"})) {
+    const auto number = only ? number_of(*only) : std::nullopt;
+    if (!number || given.items.size() != 1) return std::nullopt;
+    return of_number(down ? std::floor(*number) : std::ceil(*number), true);
+  }
   const bool converts = is({"int", "float", "str", "bool", "len", "abs", "round"});
   if (converts) {
     if (!only || given.items.size() != 1 || !given.named.empty()) return std::nullopt;

@@ -1,5 +1,7 @@
 #include "intake/reader/python_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -7,27 +9,6 @@ namespace ergometer::intake {
 namespace {
 
 constexpr size_t kMostBases = 8;
-
-/// Where `=` stands that gives a value, outside brackets and strings; the text's size if nowhere.
-size_t assignment_in(std::string_view text) {
-  const std::string whole(text);
-  int depth = 0;
-  for (size_t i = 0; i < whole.size();) {
-    const char c = whole[i];
-    if (c == '"' || c == '\'') {
-      i = behind_string(whole, i);
-      continue;
-    }
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    const bool compares =
-        (i + 1 < whole.size() && whole[i + 1] == '=') ||
-        (i > 0 && std::string_view("=!<>:").find(whole[i - 1]) != std::string_view::npos);
-    if (c == '=' && depth == 0 && !compares) return i;
-    ++i;
-  }
-  return whole.size();
-}
 
 /// `name: type = value` or `name = value`
 PythonField field_of(std::string_view text, size_t at) {
@@ -49,6 +30,26 @@ bool defines(std::string_view statement, std::string_view kind) {
 }
 
 }  // namespace
+
+size_t assignment_in(std::string_view text) {
+  const std::string whole(text);
+  int depth = 0;
+  for (size_t i = 0; i < whole.size();) {
+    const char c = whole[i];
+    if (c == '"' || c == '\'') {
+      i = behind_string(whole, i);
+      continue;
+    }
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    const bool compares =
+        (i + 1 < whole.size() && whole[i + 1] == '=') ||
+        (i > 0 && std::string_view("=!<>:").find(whole[i - 1]) != std::string_view::npos);
+    if (c == '=' && depth == 0 && !compares) return i;
+    ++i;
+  }
+  return whole.size();
+}
 
 size_t PythonNames::scope(size_t at) const {
   for (const size_t head : statements_.around(at))
@@ -94,6 +95,10 @@ std::optional<PythonBinding> PythonNames::binding(std::string_view name, size_t 
     if (plain == name && simple) return PythonBinding{at, value, -1};
     const std::string bare = trimmed(plain.substr(0, plain.find_first_of("+-*/%|&^@")));
     const bool colon = target.find(':') != target.npos && offset > target.find(':');
+    // `batch *= 2`
+    if (bare == name && !plain.ends_with(']') && assignment_in(value) == value.size())
+      return PythonBinding{
+          at, fmt::format("{} {} ({})", name, trimmed(plain.substr(bare.size())), value), -1};
     if (bare == name || (colon && !target.ends_with(']'))) return PythonBinding{at, "", -1};
     return std::nullopt;
   }
@@ -111,6 +116,7 @@ std::vector<PythonBinding> PythonNames::bindings(std::string_view name, size_t i
   int all = 0;
   for (const size_t at : words_of(text_, name)) {
     auto bound = binding(name, at);
+    if (!bound) bound = mutation(name, at);
     if (!bound) continue;
     if (++all > kMost) return {PythonBinding{0, "", -1}};
     if (scope(at) == in) found.push_back(*std::move(bound));
@@ -118,9 +124,34 @@ std::vector<PythonBinding> PythonNames::bindings(std::string_view name, size_t i
   return found;
 }
 
-bool PythonNames::is_mutated(std::string_view name) const {
+/// A statement that changes a dictionary or list, as an expression of what it was.
+std::optional<PythonBinding> PythonNames::mutation(std::string_view name, size_t at) const {
+  if (text_.find_first_not_of(" \t", statements_.start(at)) != at) return std::nullopt;
+  const std::string rest = trimmed(statements_.statement(at).substr(name.size()));
+  const size_t equals = assignment_in(rest);
+  if (rest.starts_with('[') && equals < rest.size()) {
+    const size_t end = behind_bracket(rest, 0);
+    if (trimmed(std::string_view(rest).substr(end, equals - end)) != "") return std::nullopt;
+    return PythonBinding{at,
+                         fmt::format("{} | {{{}: {}}}", name, rest.substr(1, end - 2),
+                                     trimmed(std::string_view(rest).substr(equals + 1))),
+                         -1};
+  }
+  for (const auto& [method, form] : {std::pair(".update(", "{0} | dict({1})"),
+                                     {".append(", "{0} + [{1}]"},
+                                     {".extend(", "{0} + ({1})"}})
+    if (rest.starts_with(method) && rest.ends_with(')')) {
+      const size_t open = std::string_view(method).size();
+      const std::string given = rest.substr(open, rest.size() - open - 1);
+      return PythonBinding{at, fmt::format(fmt::runtime(form), name, given), -1};
+    }
+  return std::nullopt;
+}
+
+bool PythonNames::is_mutated(std::string_view name, size_t scope) const {
   return std::ranges::any_of(words_of(text_, name), [&](size_t at) {
     if (at > 0 && text_[at - 1] == '.') return false;
+    if (this->scope(at) == scope && mutation(name, at)) return false;
     const size_t next = at + name.size();
     const std::string_view rest = std::string_view(text_).substr(next, 16);
     constexpr std::array kMethods =

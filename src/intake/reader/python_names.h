@@ -23,6 +23,9 @@ struct PythonField {
   size_t at = 0;
 };
 
+/// Where `=` stands that gives a value, outside brackets and strings; the text's size if nowhere.
+size_t assignment_in(std::string_view text);
+
 class PythonNames {
  public:
   static constexpr size_t kModule = std::string::npos;
@@ -36,8 +39,9 @@ class PythonNames {
   bool is_class(size_t scope) const;
   /// `name` is "batch" or "args.batch".
   std::vector<PythonBinding> bindings(std::string_view name, size_t scope) const;
-  /// NAME["key"] = 1, NAME.update(...): what was bound is not what it is.
-  bool is_mutated(std::string_view name) const;
+  /// NAME.pop(...), NAME["a"]["b"] = 1, or any change in another scope: what was bound is not what
+  /// it is. What `bindings` have is none.
+  bool is_mutated(std::string_view name, size_t scope) const;
 
   /// Where `def NAME` or `class NAME` begins; kModule: it is written nowhere, or twice.
   size_t definition(std::string_view kind, std::string_view name) const;
@@ -55,6 +59,7 @@ class PythonNames {
 
  private:
   std::optional<PythonBinding> binding(std::string_view name, size_t at) const;
+  std::optional<PythonBinding> mutation(std::string_view name, size_t at) const;
 
   const std::string& text_;
   const PythonStatements& statements_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "intake/reader/python_changes.h"
+
 namespace ergometer::intake {
 namespace {
 
@@ -33,6 +35,25 @@ void set(const std::string& text, const std::string& file, size_t at, const std:
     it = into.erase(it);
   const int line = line_at(text, at);
   into[path] = {std::move(value), line, fmt::format("{}:{}", file, line)};
+}
+
+/// "trainer.strategy.x" of `recipe.trainer.strategy.x`, and of `s.x` behind `s =
+/// recipe.trainer.strategy`; empty of what is no attribute.
+std::string path_within(std::string target, const PythonNames& names, size_t at) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string first = target.substr(0, target.find('.'));
+    const PythonBinding* last = nullptr;
+    const std::vector<PythonBinding> all = names.bindings(first, names.scope(at));
+    for (const PythonBinding& it : all)
+      if (it.at < at && it.index < 0) last = &it;
+    if (last == nullptr || !is_path(last->expression) || last->expression == first) break;
+    target.replace(0, first.size(), last->expression);
+  }
+  const size_t dot = target.find('.');
+  std::string path = dot == target.npos || !is_path(target) ? "" : target.substr(dot + 1);
+  // setattr(recipe.data, NAME, ...): all of what lies there.
+  if (path.ends_with('.')) path.pop_back();
+  return path;
 }
 
 constexpr int kDeepest = 12;
@@ -76,29 +97,21 @@ void add_python_assignments(PythonValues& values, const PythonStatements& statem
   int callbacks = 0;
   for (size_t at = begin; at < end; at = statements.behind(at)) {
     const std::string whole = trimmed(statements.statement(at));
-    const size_t stop = whole.find_first_of("=( ");
-    const std::string target = whole.substr(0, stop);
-    const size_t dot = target.find('.');
-    if (dot == target.npos || stop == whole.npos || !is_path(target)) continue;
-    std::string path = target.substr(dot + 1);
-    if (!takes(path.substr(0, path.find('.')))) continue;
+    std::vector<PythonAssignment> made = python_assignments(values, statements, at);
+    if (const size_t call = whole.find(".append("); is_path(whole.substr(0, call)))
+      made = {{fmt::format("{}.{}", whole.substr(0, call), callbacks),
+               trimmed(std::string_view(whole).substr(call + 8, whole.size() - call - 9))}};
     const auto reached = values.reached(at, true);
     if (reached && !*reached) continue;
-    std::string expression;
-    const std::string rest = trimmed(std::string_view(whole).substr(stop));
-    if (path.ends_with(".append") && rest.starts_with('(')) {
-      path = fmt::format("{}.{}", path.substr(0, path.size() - 7), callbacks++);
-      expression = trimmed(std::string_view(rest).substr(1, rest.size() - 2));
-    } else if (rest.starts_with('=') && !rest.starts_with("==")) {
-      expression = trimmed(std::string_view(rest).substr(1));
-    } else {
-      continue;
+    for (const PythonAssignment& it : made) {
+      const std::string path = path_within(it.target, values.names(), at);
+      if (path.empty() || !takes(path.substr(0, path.find('.')))) continue;
+      if (whole.find(".append(") != whole.npos) ++callbacks;
+      if (!reached || it.expression.empty())
+        set(text, file, at, path, whole.substr(0, 60), into);
+      else
+        add_python_value(values, text, file, it.expression, at, path, into);
     }
-    if (!reached) {
-      set(text, file, at, path, whole.substr(0, 60), into);
-      continue;
-    }
-    add_python_value(values, text, file, expression, at, path, into);
   }
 }
 

@@ -277,7 +277,9 @@ int PythonStatements::branch(size_t at, size_t end) const {
 int PythonStatements::conditional(size_t at, size_t end) const {
   const size_t begin = start(at);
   const std::string before = trimmed(std::string_view(text_).substr(begin, at - begin));
-  const std::string after = trimmed(std::string_view(text_).substr(end, 8));
+  const size_t next = behind(begin);
+  const std::string after =
+      trimmed(std::string_view(text_).substr(std::min(end, next), next - std::min(end, next)));
   const auto ends = [&](std::string_view word) {
     return before.ends_with(word) &&
            (before.size() == word.size() || !is_word(before[before.size() - word.size() - 1]));

@@ -47,6 +47,20 @@ Json typed(const std::string& word) {
   return word == "None" ? Json(nullptr) : Json(word);
 }
 
+/// A word as Fire reads it: a list's items need no quotes, "[q_proj,v_proj]", "('q', 'v')".
+Json as_fire_reads(const Json& word) {
+  const auto text = word.is_string() ? trimmed(word.get<std::string>()) : "";
+  const bool list = (text.starts_with('[') && text.ends_with(']')) ||
+                    (text.starts_with('(') && text.ends_with(')'));
+  if (!list) return word;
+  Json items = Json::array();
+  for (const PythonArgument& it : arguments_of_call(text, 0)) {
+    const auto written = literal(it.value);
+    if (!it.value.empty()) items.push_back(typed(written ? *written : it.value));
+  }
+  return items;
+}
+
 std::optional<PythonArgument> find_argument(const std::vector<PythonArgument>& arguments,
                                             std::string_view name) {
   const auto it = std::ranges::find(arguments, name, &PythonArgument::name);
@@ -213,18 +227,42 @@ std::optional<PythonValues::Source> PythonValues::find_in(const std::string& nam
   return found;
 }
 
+/// `**kw` of a function that is called once: what it names besides the other parameters.
+std::optional<PythonValues::Source> PythonValues::remaining_arguments(
+    const std::string& name, size_t function, const std::vector<PythonField>& parameters) {
+  if (std::ranges::find(parameters, "**" + name, &PythonField::name) == parameters.end())
+    return std::nullopt;
+  std::optional<Source> found;
+  for (const auto& [at, open] : calls_of(text_, names_.name_of(function))) {
+    if (statements_.start(at) == function) continue;
+    if (found) return Source{};
+    std::string items;
+    for (const PythonArgument& it : arguments_of_call(text_, open)) {
+      if (it.value.starts_with("**"))
+        items += it.value + ", ";
+      else if (it.value.starts_with('*'))
+        return Source{};
+      if (!it.name.empty() &&
+          std::ranges::find(parameters, it.name, &PythonField::name) == parameters.end())
+        items += fmt::format("{}={}, ", it.name, it.value);
+    }
+    found = Source{"dict(" + items + ")", at, -1, std::nullopt, true};
+  }
+  return found ? found : Source{};
+}
+
 std::optional<PythonValues::Source> PythonValues::parameter(const std::string& name,
                                                             size_t function) {
   const std::vector<PythonField> parameters = names_.parameters(function);
   const auto it = std::ranges::find(parameters, name, &PythonField::name);
-  if (it == parameters.end()) return std::nullopt;
+  if (it == parameters.end()) return remaining_arguments(name, function, parameters);
   const auto position = static_cast<size_t>(it - parameters.begin());
   const std::string own = names_.name_of(function);
   const Source by_default{it->value, function, -1, std::nullopt, !it->value.empty()};
   if (names_.is_decorated(function) || parameters.front().name == "self") return Source{};
   for (const auto& [at, open] : calls_of(text_, "Fire"))
     if (base::contains(text_.substr(open, behind_bracket(text_, open) - open), own)) {
-      if (Value word = said(name)) return Source{"", at, -1, std::move(word), true};
+      if (Value word = said(name)) return Source{"", at, -1, as_fire_reads(*word), true};
       if (by_default.known) take("--" + name, value(it->value, function));
       return by_default;
     }
@@ -232,13 +270,18 @@ std::optional<PythonValues::Source> PythonValues::parameter(const std::string& n
   for (const auto& [at, open] : calls_of(text_, own)) {
     if (statements_.start(at) == function || (at > 0 && text_[at - 1] == '.')) continue;
     Source source = by_default;
+    bool is_given = false, spreads = false;
     const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
     for (size_t i = 0; i < arguments.size(); ++i) {
-      if (arguments[i].value.starts_with('*')) return Source{};
+      spreads = spreads || arguments[i].value.starts_with("**");
+      if (arguments[i].value.starts_with('*') && !arguments[i].value.starts_with("**"))
+        return Source{};
       const bool placed = arguments[i].name.empty() && i == position;
-      if (arguments[i].name == name || placed)
-        source = {arguments[i].value, at, -1, std::nullopt, true};
+      if (arguments[i].name != name && !placed) continue;
+      source = {arguments[i].value, at, -1, std::nullopt, true};
+      is_given = true;
     }
+    if (spreads && !is_given) return Source{};
     if (given && given->expression != source.expression) return Source{};
     given = source;
   }
@@ -273,12 +316,20 @@ Value PythonValues::named(const std::string& path, size_t at) {
   const size_t dot = path.rfind('.');
   if (const auto source = find(path, at)) {
     const Value made = evaluated(*source);
-    const bool moves = made && made->is_structured() && names_.is_mutated(path);
+    const bool moves = made && made->is_structured() && names_.is_mutated(path, names_.scope(at));
     if (made && !moves) return made;
     return why_.empty() || moves ? unknown(path) : std::nullopt;
   }
   if (dot == path.npos) return unknown(path);
   return attribute(path.substr(0, dot), path.substr(dot + 1), at);
+}
+
+bool PythonValues::is_made(const std::string& name, size_t at) {
+  if (name.empty() || !std::ranges::all_of(name, is_word)) return false;
+  const auto source = find(name, at);
+  if (!source || !source->known || source->index >= 0) return false;
+  const std::string callee = callee_of(source->expression);
+  return !callee.empty() && callee[0] >= 'A' && callee[0] <= 'Z';
 }
 
 bool PythonValues::parses_arguments(const std::string& expression) const {
@@ -306,7 +357,18 @@ std::vector<std::string> PythonValues::argument_classes() const {
   return classes;
 }
 
+std::optional<Value> PythonValues::own_field(const std::string& name, size_t at) {
+  const size_t function = names_.scope(at);
+  const size_t owner = function == PythonNames::kModule ? function : names_.scope(function);
+  if (!names_.is_class(owner)) return std::nullopt;
+  const std::string class_name = names_.name_of(owner);
+  if (!base::contains(argument_classes(), class_name)) return std::nullopt;
+  return field(class_name, name, true);
+}
+
 Value PythonValues::attribute(const std::string& object, const std::string& name, size_t at) {
+  if (object == "self")
+    if (auto own = own_field(name, at)) return *std::move(own);
   std::optional<Source> source = find(object, at);
   for (int i = 0; i < 8 && source && source->known && source->index < 0; ++i) {
     const std::string& text = source->expression;
@@ -348,6 +410,11 @@ Value PythonValues::field(const std::string& class_name, const std::string& name
     if (word->is_discarded()) return unknown(fmt::format("--{}, which is not known here", name));
     return word;
   }
+  // HfArgumentParser's own method, which argparse gives it.
+  if (is_argument)
+    for (const auto& [at, open] : calls_of(text_, "set_defaults"))
+      if (const auto given = find_argument(arguments_of_call(text_, open), name))
+        return value(given->value, at);
   const auto own = names_.field(class_name, name);
   const auto text = own ? default_of(own->value) : std::nullopt;
   if (!text) {

@@ -65,10 +65,16 @@ class PythonValues {
   Value environment(const std::string& name, const Value& fallback, bool has_fallback);
   std::optional<Source> find(const std::string& name, size_t at);
   std::optional<Source> find_in(const std::string& name, size_t at, size_t scope, bool inner);
+  std::optional<Source> remaining_arguments(const std::string& name, size_t function,
+                                            const std::vector<PythonField>& parameters);
+  /// Whether a name stands for an object of a class, whatever is in it: `Config(...)`.
+  bool is_made(const std::string& name, size_t at);
   std::optional<Source> parameter(const std::string& name, size_t function);
   Value evaluated(const Source& source);
   Value attribute(const std::string& object, const std::string& name, size_t at);
   Value argument(const std::string& name);
+  /// Of the arguments' class that a place lies in; nothing where it lies in none.
+  std::optional<Value> own_field(const std::string& name, size_t at);
   Value field(const std::string& class_name, const std::string& name, bool is_argument);
   /// What the Trainer's own class says of a field by default, where a class derives from it.
   Value trainer_default(const std::string& class_name, std::string_view name) const;

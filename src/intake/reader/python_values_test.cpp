@@ -38,6 +38,8 @@ TEST(PythonValues, WorksOutExpressionsAsPythonDoes) {
            {"min([4, 2])", "2"},
            {"len('abcd')", "4"},
            {"round(2.5)", "2"},
+           {"math.ceil(5 / 2)", "3"},
+           {"math.floor(-2.5)", "-3"},
            {"f'{2 * 3}b-{{x}}'", "\"6b-{x}\""},
            {"f'{4:02d}'", "?"},
            {"'a' 'b'", "\"ab\""},
@@ -74,14 +76,23 @@ TEST(PythonValues, TakesTheStatementThatBindsAName) {
   EXPECT_EQ(value_of("a = 4\na = a * 2", "a"), "8");
   EXPECT_EQ(value_of("a: int = 4", "a"), "4");
   EXPECT_EQ(value_of("a, b = 4, 8", "b"), "8");
-  EXPECT_EQ(value_of("a = 4\na += 1", "a"), "?");
+  EXPECT_EQ(value_of("a = 4\na += 1", "a"), "5");
+  EXPECT_EQ(value_of("a = 16\na //= 1 + 2", "a"), "5");
+  EXPECT_EQ(value_of("a = 4\nif what():\n  a += 1", "a"), "?");
+  EXPECT_EQ(value_of("a = ['q']\nif True:\n  a += ['o']", "a"), "[\"q\", \"o\"]");
+  EXPECT_EQ(value_of("a = ['q']\na.append('o')\na.extend(['k'])", "a"), "[\"q\", \"o\", \"k\"]");
+  EXPECT_EQ(value_of("a = {'x': 1}\na.update({'y': 2})\na.update(z=3)\na |= {'x': 4}", "a"),
+            "{\"x\": 4, \"y\": 2, \"z\": 3}");
+  EXPECT_EQ(value_of("a = {'x': 1}\na.pop('x')", "a"), "?");
+  EXPECT_EQ(value_of("a = None\na = Config()", "a is not None"), "True");
+  EXPECT_EQ(value_of("a = make()", "a is not None"), "?");
   EXPECT_EQ(value_of("a = b = 4", "b"), "?");
   EXPECT_EQ(value_of("for a in range(3):\n  pass", "a"), "?");
   EXPECT_EQ(value_of("import a", "a"), "?");
   EXPECT_EQ(value_of("a = 4\nif a > 2:\n  b = 1\nelse:\n  b = 2", "b"), "1");
   EXPECT_EQ(value_of("b = 3\nif what():\n  b = 1", "b"), "?");
   EXPECT_EQ(value_of("b = 3\nif False:\n  b = 1", "b"), "3");
-  EXPECT_EQ(value_of("a = {'x': 1}\na['x'] = 2", "a['x']"), "?");
+  EXPECT_EQ(value_of("a = {'x': 1}\na['x'] = 2", "a['x']"), "2");
   EXPECT_EQ(value_of("a = {'x': 1}\nprint(a['x'])", "a['x']"), "1");
   EXPECT_EQ(value_of("class C:\n  size = 4", "C.size"), "4");
   EXPECT_EQ(value_of("class B:\n  size: int = 4\nclass C(B):\n  pass\nc = C()", "c.size"), "4");
@@ -102,6 +113,11 @@ TEST(PythonValues, FollowsParametersToTheirCalls) {
   EXPECT_EQ(inside("def f(a, b=2):\n  here()\nf(b=1, a=3)\n", "a + b"), "4");
   EXPECT_EQ(inside("def f(a=1):\n  here()\nf(2)\nf(3)\n", "a"), "?");
   EXPECT_EQ(inside("def f(a=1):\n  here()\nf(**all)\n", "a"), "?");
+  EXPECT_EQ(inside("def f(a, **kw):\n  here()\nf(1, b=2)\n", "kw"), "{\"b\": 2}");
+  EXPECT_EQ(inside("more = {'c': 3}\ndef f(a, **kw):\n  here()\nf(1, **more)\n", "(a, kw)"),
+            "[1, {\"c\": 3}]");
+  EXPECT_EQ(inside("def f(a, **kw):\n  here()\nf(1, b=2)\nf(1)\n", "kw"), "?");
+  EXPECT_EQ(inside("a = {'x': 1}\ndef f():\n  here()\na['x'] = 2\nf()\n", "a"), "?");
   EXPECT_EQ(inside("def f(a=1):\n  here()\n", "a"), "1");
   EXPECT_EQ(inside("@main.command()\ndef f(a=1):\n  here()\nf()\n", "a"), "?");
   EXPECT_EQ(inside("size = 4\ndef f():\n  here()\nf()\n", "size"), "4");

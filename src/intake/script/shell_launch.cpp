@@ -530,6 +530,12 @@ bool is_trl(std::string_view program) {
   return file_name(program) == "trl" || program == "trl.cli";
 }
 
+bool is_script_of_trl(std::string_view program) {
+  return std::ranges::any_of(
+      std::to_array<std::string_view>({"trl.scripts.", "trl/scripts/", "examples/scripts/"}),
+      [&](std::string_view folder) { return program.find(folder) != program.npos; });
+}
+
 bool is_launcher(std::string_view word) {
   return is_wrapper(word) || is_front_end(word) || is_trl(word);
 }

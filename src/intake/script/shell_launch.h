@@ -43,6 +43,8 @@ bool is_front_end(std::string_view program);
 bool is_llama_factory(std::string_view program);
 /// TRL's `trl sft --model_name_or_path ...`, which starts itself by accelerate.
 bool is_trl(std::string_view program);
+/// TRL's own scripts, as a module or a file: trl.scripts.sft, trl/examples/scripts/sft.py.
+bool is_script_of_trl(std::string_view program);
 /// ms-swift's `swift sft` and `megatron sft`, or the modules behind them.
 bool is_swift(const Launch& launch);
 /// torchtune's `tune run`, which starts torchrun itself.

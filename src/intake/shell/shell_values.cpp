@@ -148,8 +148,19 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
   const auto unknown = [&](std::string reason) {
     return Value{true, {{session_.unknowns.mark(std::move(reason)), session_.line}}, false, false};
   };
+  // `job.$$.sh` is the same file wherever a script names it.
+  const auto unknown_of_run = [&](std::string reason) {
+    const auto [mark, is_new] = session_.of_run.try_emplace(std::string(name));
+    if (is_new) mark->second = session_.unknowns.mark(std::move(reason));
+    return Value{true, {{mark->second, session_.line}}, false, false};
+  };
+  constexpr std::array kStays = std::to_array<std::string_view>(
+      {"$", "PPID", "UID", "EUID", "USER", "LOGNAME", "HOME", "TMPDIR", "SLURM_JOB_ID"});
   if (name == "PIPESTATUS") return unknown("$PIPESTATUS, what the programs of a pipeline return");
-  if (is_of_machine(name)) return unknown(fmt::format("${}, which differs by machine", name));
+  if (is_of_machine(name)) {
+    std::string why = fmt::format("${}, which differs by machine", name);
+    return base::contains(kStays, name) ? unknown_of_run(std::move(why)) : unknown(std::move(why));
+  }
   const bool of_slurm = name.starts_with("SLURM_") || name.starts_with("SLURMD_");
   if (of_slurm && session_.is_batch)
     return unknown(fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name));

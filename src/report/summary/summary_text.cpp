@@ -58,7 +58,8 @@ std::string layout_line(const JobView& job) {
   words.push_back(fmt::format("DP {}", std::max<int64_t>(job.dp, 1)));
   if (job.sequence_parallel) words.emplace_back("SP");
   if (job.fsdp) words.emplace_back("FSDP");
-  if (!job.fsdp && job.mode == "pretrain") words.push_back(fmt::format("ZeRO {}", job.zero));
+  if (!job.fsdp && (job.mode == "pretrain" || (job.mode == "lora" && job.zero > 0)))
+    words.push_back(fmt::format("ZeRO {}", job.zero));
   if (job.pp > 1 && job.mode != "prefill" && job.mode != "decode") words.push_back(job.schedule);
   if (!job.vocabulary.empty() && job.vocabulary != "none")
     words.push_back("vocabulary " + job.vocabulary);

@@ -41,6 +41,15 @@ Result<T> located(Result<T> result, const Settings::Value& value, std::string_vi
   return input_error("{}: {}.{}", value.origin.text, name, message);
 }
 
+/// A model that a line of a user's script or file names may lie elsewhere than here.
+Result<Model> replaceable(Result<Model> model, const Settings::Value& value) {
+  const bool of_line = value.origin.text.find(':') != value.origin.text.npos;
+  const bool is_path = value.text.find('/') != value.text.npos && !value.text.starts_with('{');
+  if (model || !of_line || !is_path) return model;
+  return input_error("{}: {}; --model says what stands for it", value.origin.text,
+                     model.error().message);
+}
+
 /// A model with another depth: shortened at the end, or lengthened by its last layer.
 void override_layers(SettingReader& read, Model& model) {
   const int64_t layers = read.integer("num_layers", model.layer_count(), "the model's own");
@@ -101,7 +110,8 @@ Result<JobParts> read_job_parts(const Settings& settings) {
     return input_error(
         "no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
   JobParts parts;
-  ERGOMETER_ASSIGN(parts.model, located(read_model(model->text), *model, "model"));
+  ERGOMETER_ASSIGN(parts.model,
+                   replaceable(located(read_model(model->text), *model, "model"), *model));
   ERGOMETER_ASSIGN(parts.cluster, located(read_cluster(cluster->text), *cluster, "cluster"));
   return parts;
 }
