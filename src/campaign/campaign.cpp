@@ -76,13 +76,22 @@ Everywhere joules_of(const Times& times, const Work& work, const Training& train
 /// One number of every draw.
 using Values = std::vector<double>;
 
+/// Of sorted values, that below which such a share of them lies.
+double value_at(double share, const Values& sorted) {
+  return sorted[static_cast<size_t>(std::llround(share * static_cast<double>(sorted.size() - 1)))];
+}
+
 Estimate estimate_of(Values values) {
   std::ranges::sort(values);
-  const auto at = [&](double share) {
-    return values[static_cast<size_t>(
-        std::llround(share * static_cast<double>(values.size() - 1)))];
-  };
-  return {at(0.5), at(0.05), at(0.95)};
+  return {value_at(0.5, values), value_at(0.05, values), value_at(0.95, values)};
+}
+
+Values percentiles_of(Values values) {
+  std::ranges::sort(values);
+  Values percentiles;
+  for (int percent = 0; percent <= 100; ++percent)
+    percentiles.push_back(value_at(percent / 100.0, values));
+  return percentiles;
 }
 
 /// What is told of every draw.
@@ -205,6 +214,7 @@ void add_drawn(const Drawn& drawn, const Work& work, const Ask& ask, Campaign& c
   campaign.mean_days = mean.total() / kDayS;
   campaign.parts = parts_of(mean, work);
   campaign.days = estimate_of(drawn.days);
+  campaign.ready_days = percentiles_of(drawn.days);
   campaign.goodput = estimate_of(drawn.goodput);
   campaign.failures = estimate_of(drawn.failures);
   campaign.gpu_hours = estimate_of(drawn.gpu_hours);

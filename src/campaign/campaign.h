@@ -46,7 +46,8 @@ struct Campaign {
   double mtbf_s = 0;  ///< of the job; 0: nothing fails
   double mean_days = 0;
   std::vector<Part> parts;
-  Estimate days, goodput;  ///< goodput: training that counts, share of the wall time
+  std::vector<double> ready_days;  ///< after which 0, 1, 2, ... 100 % of the draws are ready
+  Estimate days, goodput;          ///< goodput: training that counts, share of the wall time
   double closed_form_days = 0, closed_form_goodput = 0;  ///< expected, of the nominal step and rate
   Estimate failures;
   Estimate gpu_hours;  ///< with spare nodes'

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "compare/factors.h"
 #include "spec/cluster/cluster_reader.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::compare {
 namespace {
@@ -56,10 +57,11 @@ void add_parameters(const Factor& factor, const Owner& owner, const Cluster& a, 
   }
 }
 
-}  // namespace
+bool is_whole_machine(const Factor& factor) { return factor.id == "unlike_nodes"; }
 
-std::vector<Difference> cluster_differences(const Factor& factor, const Cluster& a,
-                                            const Cluster& b) {
+/// What differs of the factor's part of two clusters, each of one kind of node.
+std::vector<Difference> plain_differences(const Factor& factor, const Cluster& a,
+                                          const Cluster& b) {
   std::vector<Difference> found;
   for (const ClusterField& field : factor.fields) {
     Difference difference{std::string(field.name), field.text(a), field.text(b)};
@@ -70,7 +72,46 @@ std::vector<Difference> cluster_differences(const Factor& factor, const Cluster&
   return found;
 }
 
+/// The cluster as if all of its nodes were those of a group.
+Cluster on_group(const Cluster& cluster, size_t group) {
+  Cluster plain = cluster;
+  plain.node = spec::node_of_group(cluster, group);
+  return plain;
+}
+
+bool same_machine(const Cluster& a, const Cluster& b) {
+  if (a.groups.size() != b.groups.size()) return false;
+  for (size_t group = 0; group < spec::group_count(a); ++group) {
+    if (spec::is_mixed(a) && a.groups[group].nodes != b.groups[group].nodes) return false;
+    for (const Factor& factor : factors())
+      if (!plain_differences(factor, on_group(a, group), on_group(b, group)).empty()) return false;
+  }
+  return true;
+}
+
+/// "2 x hgx-a100-80gb, 2 x hgx-h100".
+std::string machine_text(const Cluster& cluster) {
+  if (!spec::is_mixed(cluster)) return cluster.node.name;
+  std::string text;
+  for (const spec::NodeGroup& group : cluster.groups)
+    text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", group.nodes, group.node.name);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Difference> cluster_differences(const Factor& factor, const Cluster& a,
+                                            const Cluster& b) {
+  if (!spec::is_mixed(a) && !spec::is_mixed(b)) return plain_differences(factor, a, b);
+  if (!is_whole_machine(factor) || same_machine(a, b)) return {};
+  return {{"nodes", machine_text(a), machine_text(b)}};
+}
+
 void take_from(const Factor& factor, const Cluster& from, Cluster& to) {
+  if (spec::is_mixed(from) || spec::is_mixed(to)) {
+    if (is_whole_machine(factor)) to = from;
+    return;
+  }
   for (const ClusterField& field : factor.fields) field.take(to, from);
   if (factor.parameters == nullptr) return;
   for (const Owner& owner : kOwners) {

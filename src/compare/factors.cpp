@@ -144,6 +144,7 @@ std::vector<Factor> machine_factors() {
        {ERGOMETER_FIELD("GPU", node.gpu.name), ERGOMETER_FIELD("vendor", node.gpu.vendor),
         ERGOMETER_FIELD("architecture", node.gpu.architecture)},
        of_compute},
+      {"unlike_nodes", "nodes of unlike kinds", kMachine},
       {"memory_bandwidth", "memory bandwidth", kMachine, {}, of_bandwidth},
       {"memory_capacity", "memory capacity", kMachine, {}, of_memory_size},
       {"clocks", "GPU's clocks and power", kMachine, {}, of_clocks},

@@ -34,7 +34,9 @@ struct Factor {
 /// All there are, in the order in which equals are listed.
 const std::vector<Factor>& factors();
 
-/// What of the factor's part of the machine differs.
+/// What of the factor's part of the machine differs. Where either cluster has unlike nodes, the
+/// whole machine is the part of one factor, "unlike_nodes": what of two kinds of GPU would belong
+/// together is nobody's to say.
 std::vector<Difference> cluster_differences(const Factor& factor, const spec::Cluster& a,
                                             const spec::Cluster& b);
 /// Gives `to` the factor's part of `from`.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "spec/job/node_groups.h"
 #include "spec/settings/setting_values.h"
 
 namespace ergometer::compare {
@@ -76,8 +75,6 @@ Result<JobPair> JobPair::make(const Settings& a, const Settings& b) {
   ERGOMETER_ASSIGN(pair.parts_b_, spec::read_job_parts(b));
   ERGOMETER_ASSIGN(pair.a_, spec::resolve(a, pair.parts_a_));
   ERGOMETER_ASSIGN(pair.b_, spec::resolve(b, pair.parts_b_));
-  for (const spec::Job* job : {&pair.a_, &pair.b_})
-    ERGOMETER_TRY(spec::refuse_groups(job->cluster, "compare"));
   pair.parts_a_.cluster.nodes = pair.parts_b_.cluster.nodes = 0;
   pair.align();
   pair.find_factors();

@@ -30,7 +30,7 @@ std::vector<int64_t> micro_batches_to_play(const spec::Job& job) {
   const bool trains =
       job.training.mode == spec::Mode::kPretrain || job.training.mode == spec::Mode::kLora;
   if (!trains || spec::forwards_first(p.schedule) || !p.order.stages.empty() ||
-      p.divides_vocabulary())
+      p.divides_vocabulary() || !p.group_micro_batches.empty())
     return {all};
   const bool interleaves = p.schedule == spec::Schedule::kInterleaved;
   const int64_t group = interleaves ? std::max(p.pp, p.microbatch_group) : p.pp;
@@ -111,7 +111,7 @@ Prepared::Prepared(const spec::Job& job) : micro_batches_(job.micro_batches()) {
 }
 
 Result<Timeline> Prepared::play_all(const spec::Job& priced, std::vector<Stretch>& settled) const {
-  ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(priced));
+  ERGOMETER_ASSIGN(const std::vector<cost::CostModel> models, cost::models_of_groups(priced));
   const bool settle = settled.empty();
   const double times =
       steps_.size() == 1
@@ -122,8 +122,8 @@ Result<Timeline> Prepared::play_all(const spec::Job& priced, std::vector<Stretch
   for (size_t i = 0; i < steps_.size(); ++i) {
     const plan::Plan& plan = steps_[i].plan;
     const spec::Job job = with_micro_batches(priced, steps_[i].micro_batches);
-    const cost::CostTable costs = cost::price_plan(model, plan, job);
-    if (settle) settled.push_back(settle_contention(job, plan, model, costs));
+    const cost::CostTable costs = cost::price_plan(models, plan, job);
+    if (settle) settled.push_back(*settle_folded(job, plan, models, costs));
     played.push_back(play(job, plan, costs, settled[i]));
     if (i == 0) continue;
     const auto stalls = lost_leads(played[0], played[1], times, plan, steps_[0].micro_batches);

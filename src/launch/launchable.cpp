@@ -24,6 +24,10 @@ Result<void> check_launchable(const Job& job) {
   if (!job.parallelism.rank_map.empty())
     return input_error(
         "the job says rank_map: the order of ranks is the scheduler's here; leave it out");
+  if (!job.parallelism.group_micro_batches.empty())
+    return input_error(
+        "the job says batches_by_speed: frameworks give every replica as many micro batches; leave "
+        "it out");
   const bool limited = job.conditions.power_cap_w > 0 || job.conditions.lock_clock_hz > 0;
   if (limited && job.cluster.node.gpu.vendor != "NVIDIA")
     return input_error(

@@ -24,7 +24,16 @@ Result<void> fills_its_nodes(const PlannedJob& planned) {
   return input_error("{}: {} GPUs leave a node of {} GPUs half used", planned.id, gpus, node);
 }
 
-Result<PlannedJob> plan_job(NamedJob named) {
+/// Ranks lie on the cluster's groups in order: whoever starts them must name the nodes so.
+Result<void> check_unlike_nodes(const spec::Job& job, Scheduler scheduler) {
+  if (!spec::is_mixed(job.cluster) || scheduler == Scheduler::kSsh) return {};
+  return input_error(
+      "launch: cluster {} has unlike nodes, and {} hands nodes out in an order of its own; take "
+      "--scheduler ssh, whose hosts stand in the order of the cluster's groups",
+      job.cluster.name, to_word(scheduler));
+}
+
+Result<PlannedJob> plan_job(NamedJob named, Scheduler scheduler) {
   PlannedJob planned;
   planned.id = std::move(named.id);
   const auto with_name = [&](base::Error error) {
@@ -37,7 +46,7 @@ Result<PlannedJob> plan_job(NamedJob named) {
   auto job = spec::resolve(planned.settings);
   if (!job) return with_name(std::move(job).error());
   planned.job = *std::move(job);
-  ERGOMETER_TRY(spec::refuse_groups(planned.job.cluster, "launch"));
+  ERGOMETER_TRY(check_unlike_nodes(planned.job, scheduler));
   ERGOMETER_TRY(fills_its_nodes(planned));
   auto run = engine::simulate(planned.job, {});
   if (!run) return with_name(std::move(run).error());
@@ -89,8 +98,9 @@ Result<Plan> make_plan(std::vector<NamedJob> jobs, const PlanOptions& options) {
   for (NamedJob& job : jobs)
     settle_software(options.framework, fmt::format("--for {}", to_word(options.framework)),
                     job.settings);
-  base::parallel_for(jobs.size(), options.threads,
-                     [&](size_t i) { planned[i] = plan_job(std::move(jobs[i])); });
+  base::parallel_for(jobs.size(), options.threads, [&](size_t i) {
+    planned[i] = plan_job(std::move(jobs[i]), options.site.scheduler);
+  });
   Plan plan;
   plan.options = options;
   for (auto& job : planned) {

@@ -1,4 +1,6 @@
 // Hosts that share this folder's file system at the same path, and take ssh without a password.
+#include <fmt/format.h>
+
 #include "launch/scripts.h"
 
 namespace ergometer::launch {
@@ -78,13 +80,26 @@ echo "run $1: rank $3 does not end; it is killed" >&2
 signal_group -KILL || true
 )sh";
 
+/// Which hosts are to be nodes of which kind, where they are unlike.
+std::string hosts_in_order(const Plan& plan) {
+  const spec::Cluster& cluster = plan.jobs.front().job.cluster;
+  std::string text;
+  int64_t first = 1;
+  for (const spec::NodeGroup& group : cluster.groups) {
+    text += fmt::format("# Hosts {} to {}: {}.\n", first, first + group.nodes - 1, group.node.name);
+    first += group.nodes;
+  }
+  return text;
+}
+
 }  // namespace
 
 SchedulerPart ssh_part(const Plan& plan) {
   SchedulerPart part;
   part.node_start = kSshNodeStart;
   std::string secrets,
-      hosts = "# One host a line, [USER@]HOST; a run of N nodes takes the first N.\n";
+      hosts = "# One host a line, [USER@]HOST; a run of N nodes takes the first N.\n" +
+              hosts_in_order(plan);
   for (const Secret& secret : plan.options.site.secrets)
     secrets += (secrets.empty() ? "" : " ") + secret.variable;
   for (const std::string& host : plan.options.site.hosts) hosts += host + '\n';

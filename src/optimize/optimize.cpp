@@ -271,7 +271,11 @@ Robustness robustness_of(const Gain& gain) {
 }
 
 Result<Optimized> optimize(const spec::Job& job, const Options& options) {
-  ERGOMETER_TRY(spec::refuse_groups(job.cluster, "optimize"));
+  if (const auto alike = spec::refuse_groups(job.cluster, "optimize"); !alike)
+    return input_error(
+        "{}: caps, clocks and chips' spread are weighed for GPUs that are alike; search finds "
+        "layers, batches and placement on unlike ones",
+        alike.error().message);
   Optimized result;
   Search search(job, options, result);
   ERGOMETER_TRY(search.run(job));

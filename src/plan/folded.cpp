@@ -115,7 +115,9 @@ bool is_periodic(const Role& role, int64_t period) {
 std::optional<Plan> make_folded_plan(const spec::Job& job, const workload::Workload& workload,
                                      int64_t periods) {
   const int64_t period = period_of(job);
-  if (period == 0 || !job.training.sequence_lengths.is_even()) return std::nullopt;
+  if (period == 0 || !job.training.sequence_lengths.is_even() ||
+      !job.parallelism.group_micro_batches.empty())
+    return std::nullopt;
   const int64_t written = micro_batches_of(job, periods, period);
   if (written >= job.micro_batches()) return std::nullopt;
   Plan plan = make_plan(job, workload, written);

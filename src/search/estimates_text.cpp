@@ -56,7 +56,7 @@ class Numbers {
 // Structured bindings: a field that is added and not written here does not compile.
 
 void write(std::string& text, const Candidate& candidate, int64_t number) {
-  const auto& [layout, recomputation, overlap, data] = candidate;
+  const auto& [layout, recomputation, overlap, data, unlike] = candidate;
   const auto& [choice, depth] = recomputation;
   const auto& [tensor, pipeline, expert, shared_expert] = overlap;
   const auto& [sharding, gradients, parameters] = data;
@@ -85,7 +85,7 @@ void write(std::string& text, const std::optional<NearestMiss>& nearest) {
 int64_t read(const Space& space, const std::vector<Layout>& layouts, Numbers& numbers,
              Candidate& candidate) {
   const int64_t number = numbers.below(static_cast<int64_t>(layouts.size()) * kOptionsOfALayout);
-  auto& [layout, recomputation, overlap, data] = candidate;
+  auto& [layout, recomputation, overlap, data, unlike] = candidate;
   const auto choices = static_cast<int64_t>(space.recomputations().size());
   constexpr int64_t kDeepest = 1 << 20;
   recomputation.choice = static_cast<int32_t>(numbers.below(choices));

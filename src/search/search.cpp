@@ -6,6 +6,7 @@
 
 #include "engine/outcome/powered.h"
 #include "search/estimates.h"
+#include "search/search_unlike.h"
 
 namespace ergometer::search {
 namespace {
@@ -63,6 +64,7 @@ Result<void> check_power(const Space& space, const SearchOptions& options) {
 
 Result<SearchResult> search(const Space& space, const SearchOptions& options) {
   ERGOMETER_TRY(check_power(space, options));
+  if (space.has_unlike_nodes()) return search_unlike(space, options);
   ERGOMETER_ASSIGN(const Estimates whole, estimate(space, options, {}, *spread::thread_crew()));
   return answer(space, options, whole);
 }

@@ -55,7 +55,7 @@ bool is_tied(Objective objective, const Played& best, const Played& other) {
 }  // namespace
 
 int64_t features(const Space& space, const Candidate& candidate) {
-  const auto& [layout, recomputation, overlap, data] = candidate;
+  const auto& [layout, recomputation, overlap, data, unlike] = candidate;
   const RecomputeChoice& choice = space.recomputations()[static_cast<size_t>(recomputation.choice)];
   int64_t recomputes = static_cast<int64_t>(choice.modules.size());
   if (choice.granularity == spec::Recompute::kFull) recomputes = choice.block ? 2 : 1;

@@ -8,6 +8,7 @@
 #include "cli/job/job_settings.h"
 #include "cli/job/settled_job.h"
 #include "cli/predict/plan_options.h"
+#include "page/write_report.h"
 #include "report/decision/campaign_output.h"
 
 namespace ergometer::cli {
@@ -25,6 +26,13 @@ bool is_of_a_run(const Flag& flag) {
                                                  flag.name) != std::end(kConditions);
 }
 
+Result<void> write_campaign_page(const campaign::Sizes& sizes, const campaign::Ask& ask,
+                                 const std::string& path) {
+  page::NamedRun run{page::name_of_file(path), {}};
+  run.run.study = report::campaign_study(sizes, ask);
+  return page::write_report({std::move(run)}, {}, path);
+}
+
 }  // namespace
 
 std::vector<Flag> plan_flags() {
@@ -39,6 +47,8 @@ std::vector<Flag> plan_flags() {
   }
   flags.push_back(threads_flag());
   flags.back().group = "campaign";
+  flags.push_back(
+      option("report", "FILE.html", "output", "write it as a page that needs no network"));
   return flags;
 }
 
@@ -57,6 +67,8 @@ Result<int> run_plan(const Arguments& arguments, const Console& console) {
   console.answer(arguments.has("json")
                      ? report::campaign_json(sizes, ask)
                      : report::campaign_text(sizes, ask, terminal_style(console.out)));
+  if (arguments.has("report"))
+    ERGOMETER_TRY(write_campaign_page(sizes, ask, arguments.value("report")));
   const bool good = sizes.any_meets();
   return good ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }

@@ -26,6 +26,7 @@ using search::SearchResult;
 Named named_in(const SearchAnswer& answer) {
   const spec::Job& first = answer.space.bases().front().megatron;
   Named named;
+  named.nodes = answer.space.has_unlike_nodes();
   const auto compare = [&](const spec::Job& job) {
     named.gpus |= job.gpus != first.gpus;
     named.precision |= job.training.precision != first.training.precision;
@@ -338,6 +339,16 @@ std::string count_line(const SearchAnswer& answer) {
                      r.complete ? "" : "; interrupted: the best so far");
 }
 
+/// How a search on unlike nodes came to what it shows.
+std::string unlike_text(const SearchAnswer& answer, size_t width) {
+  if (!answer.space.has_unlike_nodes()) return {};
+  return hanging("Nodes  ",
+                 letters_word(answer.space.bases().front().megatron.cluster) +
+                     "; every candidate was played by the engine: all layouts and placements, "
+                     "of the best of them one setting after the other",
+                 width);
+}
+
 }  // namespace
 
 std::string no_layout_text(const search::WhyNone& none) {
@@ -351,7 +362,7 @@ std::string no_layout_text(const search::WhyNone& none) {
 std::string search_text(const SearchAnswer& answer, const TextStyle& style) {
   const size_t width = style.width;
   const SearchResult& result = answer.result;
-  std::string text = count_line(answer);
+  std::string text = count_line(answer) + unlike_text(answer, width);
   if (result.best.empty())
     return text +
            (!result.complete         ? "Nothing was found before the interruption.\n"
@@ -367,7 +378,8 @@ std::string search_text(const SearchAnswer& answer, const TextStyle& style) {
   if (result.best.size() > 1) text += title("What the others lose");
   for (size_t i = 1; i < result.best.size(); ++i)
     text += hanging(fmt::format("{:>4}  ", i + 1), loss_line(answer, result.best[i]), width);
-  text += title("One setting of the first changed (estimates)") + knob_lines(answer, width);
+  if (!answer.knobs.turned.empty())
+    text += title("One setting of the first changed (estimates)") + knob_lines(answer, width);
   if (!answer.what_if.empty())
     text += title("What more would bring") + what_if_lines(answer, width);
   if (!result.front.empty())

@@ -155,17 +155,16 @@ launch::Framework shown_framework(const SearchPlan& plan, const search::Space& s
                                                                : launch::Framework::kMegatron;
 }
 
-Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
-                       const Estimates& estimates, bool as_json, const Console& console) {
-  ERGOMETER_ASSIGN(const search::SearchResult result,
-                   search::answer(space, plan.options, estimates));
+/// With what turning settings and more hardware would bring, where that is estimated.
+Result<int> show_result(const SearchPlan& plan, const search::Space& space,
+                        const search::SearchResult& result, bool as_json, const Console& console) {
   SearchAnswer answer{space,  plan.options,
                       result, {},
                       {},     own_layout(plan.settings),
                       {},     shown_framework(plan, space)};
   if (result.best.empty() && result.complete && result.feasible == 0)
     answer.none = search::why_none(space);
-  if (!result.best.empty()) {
+  if (!result.best.empty() && !space.has_unlike_nodes()) {
     answer.knobs = search::turn_knobs(space, result.best.front().found.candidate);
     answer.what_if = search::what_if(space, plan.options, result);
   }
@@ -173,6 +172,13 @@ Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
   ERGOMETER_TRY(save_first(plan, space, result, console));
   if (!result.complete) return StopAtSignal::status();
   return result.best.empty() ? static_cast<int>(base::ErrorKind::kNo) : 0;
+}
+
+Result<int> show_whole(const SearchPlan& plan, const search::Space& space,
+                       const Estimates& estimates, bool as_json, const Console& console) {
+  ERGOMETER_ASSIGN(const search::SearchResult result,
+                   search::answer(space, plan.options, estimates));
+  return show_result(plan, space, result, as_json, console);
 }
 
 /// Over all that the user waited for: the engine's play and what more would bring, too.
@@ -209,6 +215,17 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   if (plan.launchable)
     ERGOMETER_TRY(launch::check_model(*plan.launchable, space.bases().front().megatron.model));
   if (!space.has_layouts()) return input_error(no_layout_text(search::why_none(space)));
+  if (space.has_unlike_nodes()) {
+    if (!where.out.empty())
+      return input_error(
+          "search: --out keeps estimates, and on unlike nodes everything is played by the engine; "
+          "leave it out");
+    const StopAtSignal stop(console.hosted);
+    plan.options.stop = &StopAtSignal::asked();
+    if (!crew.leads()) return 0;
+    ERGOMETER_ASSIGN(const search::SearchResult result, search::search(space, plan.options));
+    return show_result(plan, space, result, arguments.has("json"), console);
+  }
   std::optional<search::SearchFile> finished;
   if (crew.leads() && !where.out.empty()) {
     ERGOMETER_ASSIGN(finished, finished_file(plan, where));

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/table.h"
 #include "plan/stages.h"
 #include "spec/job/job_words.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::cli {
 
@@ -37,6 +39,28 @@ std::string overlap_word(const spec::Job& job) {
   return words.empty() ? "-" : fmt::format("{}", fmt::join(words, "+"));
 }
 
+/// "7,8x14,7": what repeats itself, once.
+std::string with_counts(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0, next = 0; i < words.size(); i = next) {
+    while (next < words.size() && words[next] == words[i]) ++next;
+    text += fmt::format("{}{}{}", i > 0 ? "," : "", words[i],
+                        next - i > 1 ? fmt::format("x{}", next - i) : "");
+  }
+  return text;
+}
+
+char group_letter(size_t group) { return static_cast<char>('A' + std::min<size_t>(group, 25)); }
+
+/// " A 6 B 10": micro batches of replicas on unlike nodes.
+std::string batches_word(const spec::Job& job) {
+  std::string text;
+  const std::vector<int64_t>& batches = job.parallelism.group_micro_batches;
+  for (size_t group = 0; group < batches.size(); ++group)
+    if (batches[group] > 0) text += fmt::format(" {} {}", group_letter(group), batches[group]);
+  return text.empty() ? text : "," + text;
+}
+
 /// " (7,8x14,7)": the layers of stages that do not all have as many.
 std::string stages_word(const spec::Job& job) {
   const std::vector<int64_t> chunks = plan::layers_per_chunk(job);
@@ -44,13 +68,8 @@ std::string stages_word(const spec::Job& job) {
   std::vector<int64_t> stages(count);
   for (size_t i = 0; i < chunks.size(); ++i) stages[i % count] += chunks[i];
   if (std::ranges::adjacent_find(stages, std::not_equal_to<>()) == stages.end()) return {};
-  std::string text;
-  for (size_t i = 0, next = 0; i < count; i = next) {
-    while (next < count && stages[next] == stages[i]) ++next;
-    text += fmt::format("{}{}{}", i > 0 ? "," : "", stages[i],
-                        next - i > 1 ? fmt::format("x{}", next - i) : "");
-  }
-  return fmt::format(" ({})", text);
+  return fmt::format(
+      " ({})", with_counts(base::mapped(stages, [](int64_t n) { return std::to_string(n); })));
 }
 
 std::string layout_word(const spec::Job& job) {
@@ -67,7 +86,24 @@ std::string layout_word(const spec::Job& job) {
     text += fmt::format(" ep {}", p.ep);
     if (p.etp != p.tp) text += fmt::format(" etp {}", p.etp);
   }
-  return text + fmt::format(" dp {} mbs {}", p.dp, job.training.micro_batch);
+  return text + fmt::format(" dp {} mbs {}", p.dp, job.training.micro_batch) + batches_word(job);
+}
+
+std::string nodes_word(const spec::Job& job) {
+  std::vector<std::string> stages;
+  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage) {
+    std::string& text = stages.emplace_back();
+    for (const size_t group : spec::groups_of_stage(job, stage)) text += group_letter(group);
+  }
+  return with_counts(stages);
+}
+
+std::string letters_word(const spec::Cluster& cluster) {
+  std::string text;
+  for (size_t group = 0; group < cluster.groups.size(); ++group)
+    text += fmt::format("{}{} {} x {}", text.empty() ? "" : ", ", group_letter(group),
+                        cluster.groups[group].nodes, cluster.groups[group].node.name);
+  return text;
 }
 
 std::string table(const std::vector<Row>& rows, size_t left, const report::TextStyle& style) {
@@ -82,6 +118,7 @@ std::vector<std::string> named_titles(const Named& named) {
   std::vector<std::string> titles;
   if (named.gpus) titles.push_back("GPUs");
   if (named.precision) titles.push_back("precision");
+  if (named.nodes) titles.push_back("nodes");
   if (named.clock) titles.push_back("clock");
   return titles;
 }
@@ -92,6 +129,7 @@ std::vector<std::string> named_cells(const Named& named, const spec::Job& job) {
   std::vector<std::string> cells;
   if (named.gpus) cells.push_back(fmt::format("{}", job.gpus));
   if (named.precision) cells.emplace_back(to_word(job.training.precision));
+  if (named.nodes) cells.push_back(nodes_word(job));
   if (named.clock)
     cells.push_back(lock_hz > 0 ? fmt::format("{:.0f} MHz", lock_hz / kMega) : "unlocked");
   return cells;
@@ -102,7 +140,8 @@ std::string whole_word(const spec::Job& job, const Named& named) {
   if (recompute_word(job) != "-") text += ", recompute " + recompute_word(job);
   if (overlap_word(job) != "-") text += ", overlap " + overlap_word(job);
   if (named.gpus) text += fmt::format(", {} GPUs", job.gpus);
-  for (const std::string& word : named_cells({false, named.precision, named.clock}, job))
+  if (named.nodes) text += ", on " + nodes_word(job);
+  for (const std::string& word : named_cells({false, named.precision, named.clock, false}, job))
     text += ", " + word;
   return text;
 }

@@ -12,6 +12,10 @@ namespace ergometer::cli {
 
 /// "tp 4 pp 2 dp 8 mbs 1": ranks, schedule and batch.
 std::string layout_word(const spec::Job& job);
+/// On which nodes the stages lie, by a letter for each of the cluster's groups: "Ax4,B", "AB".
+std::string nodes_word(const spec::Job& job);
+/// What the letters stand for: "A 2 x hgx-a100-80gb, B 2 x hgx-h100".
+std::string letters_word(const spec::Cluster& cluster);
 std::string recompute_word(const spec::Job& job);
 std::string sharding_word(const spec::Job& job);
 std::string overlap_word(const spec::Job& job);
@@ -20,6 +24,7 @@ std::string overlap_word(const spec::Job& job);
 /// candidate says its own.
 struct Named {
   bool gpus = false, precision = false, clock = false;
+  bool nodes = false;  ///< and on which nodes it lies
 };
 std::vector<std::string> named_titles(const Named& named);
 std::vector<std::string> named_cells(const Named& named, const spec::Job& job);

@@ -9,6 +9,7 @@
 #include "base/collection.h"
 #include "cost/network_load.h"
 #include "engine/outcome/summary.h"
+#include "engine/time/rank_loads.h"
 #include "plan/allocator.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
@@ -35,6 +36,13 @@ struct Work {
   double allocator_s = 0;  ///< waits for memory
 };
 
+/// Of the ranks whose prices a role's are, those on its slowest nodes.
+bool is_left_out(const EngineInput& input, size_t role, const plan::Instruction& it) {
+  return !input.costs.slowest_group.empty() &&
+         engine::is_left_out(input.job, input.costs.slowest_group[role], it,
+                             input.plan.operators[static_cast<size_t>(it.op)]);
+}
+
 void add_matrix(bool reads, double seconds, Work& work) {
   work.matrix_s += seconds;
   if (reads) work.reading_s += seconds;
@@ -55,7 +63,8 @@ Work work_of(const EngineInput& input) {
     const plan::Role& source = input.plan.roles[role];
     for (size_t i = 0; i < source.program.size(); ++i) {
       const plan::Instruction& it = source.program[i];
-      if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
+      if (it.kind != plan::InstructionKind::kCompute || it.op < 0 || is_left_out(input, role, it))
+        continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
       const cost::Price& price = input.costs.prices[role][static_cast<size_t>(it.op)];
       const bool stretched = !input.stretch.empty() && !input.stretch[role].empty();
@@ -111,7 +120,7 @@ Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
     for (size_t i = 0; i < source.program.size(); ++i) {
       const plan::Instruction& it = source.program[i];
       if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
-          it.kind == plan::InstructionKind::kWait)
+          it.kind == plan::InstructionKind::kWait || is_left_out(input, role, it))
         continue;
       const auto op = static_cast<size_t>(it.op);
       if (input.plan.operators[op].kind != OperatorKind::kCollective ||

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cost/network_load.h"
+#include "engine/time/compile.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -21,14 +22,26 @@ struct LinkLoad {
 };
 
 /// How often a role's program runs each operator; receives count at their sender.
-std::vector<double> executions(const plan::Plan& plan, const plan::Role& role) {
+/// On a rank in the mean.
+std::vector<double> executions(const EngineInput& input, size_t number) {
+  const plan::Plan& plan = input.plan;
+  const plan::Role& role = plan.roles[number];
+  const PricedOperators operators(input, number);
+  const auto share_of_ranks = [&](size_t index) {
+    if (input.job.parallelism.group_micro_batches.empty()) return 1.0;
+    int64_t ranks = 0;
+    for (int64_t rank = 0; rank < plan.ranks_per_role; ++rank)
+      ranks += operators.is_left_out(index, rank) ? 0 : 1;
+    return static_cast<double>(ranks) / static_cast<double>(plan.ranks_per_role);
+  };
   std::vector<double> times(plan.operators.size(), 0);
   for (size_t i = 0; i < role.program.size(); ++i) {
     const plan::Instruction& it = role.program[i];
     const bool sends = it.kind == plan::InstructionKind::kCollective ||
                        it.kind == plan::InstructionKind::kWorld ||
                        it.kind == plan::InstructionKind::kSend;
-    if (sends && it.op >= 0) times[static_cast<size_t>(it.op)] += plan.times(role, i);
+    if (sends && it.op >= 0)
+      times[static_cast<size_t>(it.op)] += share_of_ranks(i) * plan.times(role, i);
   }
   return times;
 }
@@ -142,7 +155,7 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
   LinkLoad intra, nic;
   FabricUse fabric(input);
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
-    const std::vector<double> times = executions(input.plan, input.plan.roles[role]);
+    const std::vector<double> times = executions(input, role);
     for (size_t op = 0; op < times.size(); ++op) {
       if (times[op] <= 0) continue;
       const cost::Traffic sent =

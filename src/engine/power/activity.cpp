@@ -115,7 +115,7 @@ RoleActivity activity_of(const EngineInput& input, const Alike& ranks, const Loa
   PeriodWork period;
   for (size_t i = 0; i < role.program.size(); ++i) {
     const plan::Instruction& it = role.program[i];
-    if (!draws(it)) continue;
+    if (!draws(it) || operators.is_left_out(i, ranks.rank)) continue;
     const double later_s = i < role.periods[2] ? 0 : times.left_out_s;
     const double begin_s = activities.begin_s[i] + later_s;
     // Over the steps every replica gets long and short documents: power is that of their mean.

@@ -233,7 +233,9 @@ CompiledRole compile_role(const EngineInput& input, size_t role, ClockRange cloc
 }  // namespace
 
 PricedOperators::PricedOperators(const EngineInput& input, size_t role)
-    : program_(input.plan.roles[role].program),
+    : job_(input.job),
+      work_(input.plan.operators),
+      program_(input.plan.roles[role].program),
       loads_(rank_loads(input)),
       operators_(priced_operators(input, input.costs, role, loads_)),
       groups_(input.job, static_cast<int64_t>(role)) {

@@ -158,6 +158,7 @@ class PricedOperators {
   }
   /// On a rank, by its index in the role. A collective lasts as long for all of its group.
   ClockedTime duration(size_t index, int64_t rank) const {
+    if (is_left_out(index, rank)) return {};
     const PricedOperator& op = on_node_of(rank, program_[index]);
     if (loads_.even()) return stretched(index, op.duration);
     const double load = op.shared ? loads_.most(row(index)) : loads_.of(row(index), rank);
@@ -173,12 +174,19 @@ class PricedOperators {
     return at_load(index, of(program_[index]), load);
   }
   ClockedTime at_load(size_t index, double load, int64_t rank) const {
+    if (is_left_out(index, rank)) return {};
     return at_load(index, on_node_of(rank, program_[index]), load);
   }
   /// What of a duration a rank takes less for each load less; stretched.
   ClockedTime per_load(size_t index) const {
     const PricedOperator& op = of(program_[index]);
     return op.shared ? ClockedTime{} : stretched(index, op.per_load);
+  }
+  /// Whether a rank's replica has no such micro batch.
+  bool is_left_out(size_t index, int64_t rank) const {
+    const plan::Instruction& it = program_[index];
+    return groups_.mixed() && it.op >= 0 &&
+           engine::is_left_out(job_, groups_.of(rank), it, work_[static_cast<size_t>(it.op)]);
   }
   const RankLoads& loads() const { return loads_; }
   /// Whether ranks of the role run on nodes of several kinds.
@@ -198,6 +206,8 @@ class PricedOperators {
     return (*stretch_)[index] * alone;
   }
 
+  const spec::Job& job_;
+  const std::vector<workload::Operator>& work_;
   const std::vector<plan::Instruction>& program_;
   const std::vector<float>* stretch_ = nullptr;  ///< null: all ones
   RankLoads loads_;

@@ -72,11 +72,17 @@ class EventEngine {
 
   void make_ranks();
   Picoseconds duration(const RankProcess& rank, size_t index) const;
+  size_t group_of(const RankProcess& rank) const {
+    return spec::group_of_rank(input_.job, static_cast<int64_t>(rank.role) * n_ + rank.index);
+  }
   /// On the rank's own node.
   const cost::Prices& prices_of(const RankProcess& rank) const {
-    if (input_.costs.groups.empty()) return input_.costs;
-    return input_.costs
-        .groups[spec::group_of_rank(input_.job, static_cast<int64_t>(rank.role) * n_ + rank.index)];
+    return input_.costs.groups.empty() ? input_.costs : input_.costs.groups[group_of(rank)];
+  }
+  bool is_left_out(const RankProcess& rank, size_t index) const {
+    const Instruction& it = instruction(rank, index);
+    return !input_.costs.groups.empty() &&
+           engine::is_left_out(input_.job, group_of(rank), it, *op_of(it));
   }
   double load_of(const RankProcess& rank, const Instruction& it) const;
   double load_of_documents(const RankProcess& rank, const Instruction& it) const;
@@ -135,7 +141,7 @@ void EventEngine::make_ranks() {
 
 Picoseconds EventEngine::duration(const RankProcess& rank, size_t index) const {
   const int32_t op = instruction(rank, index).op;
-  if (op < 0) return 0;
+  if (op < 0 || is_left_out(rank, index)) return 0;
   const cost::Prices& prices = prices_of(rank);
   const cost::Price& price = prices.prices[rank.role][static_cast<size_t>(op)];
   double stretch = 1;

@@ -67,6 +67,18 @@ class RankGroups {
   std::vector<size_t> group_of_;  ///< empty: all run on `first_`
 };
 
+/// Whether an instruction is of a micro batch that replicas on nodes of this group do not have
+/// (`Parallelism::group_micro_batches`): it takes no time there. Of a replica that has fewer, the
+/// last ones are left out; what replicas do together is done by all.
+inline bool is_left_out(const spec::Job& job, size_t group, const plan::Instruction& it,
+                        const workload::Operator& op) {
+  using enum workload::GroupKind;
+  const std::vector<int64_t>& batches = job.parallelism.group_micro_batches;
+  if (batches.empty() || it.micro_batch < batches[group]) return false;
+  return op.kind != workload::OperatorKind::kCollective || op.group == kTensor ||
+         op.group == kContext || op.group == kExpertTensor || op.group == kPipeline;
+}
+
 /// The classes of ranks that power looks at, one for all where routing is even: ranks that are
 /// equally full in every layer, or where these are more than 16, as many ranks each, by how full
 /// they are over all layers; a class is as full as its ranks are on average.

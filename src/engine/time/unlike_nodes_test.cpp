@@ -57,6 +57,68 @@ TEST(UnlikeNodes, AReductionWaitsForTheSlowerReplica) {
   }
 }
 
+// Two replicas that take 3 s and 1 s for a micro batch have 2 and 6 of them: both compute for 6 s
+// and reduce for 0.5 s, and nobody waits.
+TEST(UnlikeNodes, BatchesBySpeedLetNobodyWait) {
+  test::TestPlan test(1, 1, 2, 1);
+  test.job.cluster.node.gpus = 1;
+  test.job.cluster.groups = {{test.job.cluster.node, 1}, {test.job.cluster.node, 1}};
+  test.job.parallelism.group_micro_batches = {2, 6};
+  const int32_t work = test.op(1);
+  const int32_t reduce =
+      test.communication(workload::CollectiveKind::kAllReduce, workload::GroupKind::kData, 0.5);
+  for (int32_t batch = 0; batch < 6; ++batch)
+    test.add(0, {.kind = plan::InstructionKind::kCompute, .op = work, .micro_batch = batch});
+  test.add(0, {.kind = plan::InstructionKind::kCollective, .op = reduce, .micro_batch = 5});
+  test.costs.groups = {test.costs, test.costs};
+  test.costs.groups[0].prices[0][0].fixed_s = 3;
+  test.costs.prices = test.costs.groups[0].prices;
+  test.costs.slowest_group = {0};
+  for (const Timeline& timeline : {sweep(test.input()), simulate_events(test.input())}) {
+    EXPECT_NEAR(timeline.step_s, 6.5, 1e-9);
+    for (const RankTimes& rank : timeline.ranks) {
+      EXPECT_NEAR(test::part(rank, Part::kCompute), 6, 1e-9);
+      EXPECT_NEAR(test::part(rank, Part::kAllReduce), 0.5, 1e-9);
+    }
+  }
+}
+
+// Of 16 sequences A100 take fewer: the step is shorter than with 8 each, nothing more is sent, and
+// both engines play it alike.
+TEST(UnlikeNodes, BatchesBySpeedShortenTheStep) {
+  const std::string cluster = groups("hgx-a100-80gb", "hgx-h100");
+  const spec::Job even = job_on(cluster), by_speed = job_on(cluster, {{"batches_by_speed", "on"}});
+  const std::vector<int64_t>& batches = by_speed.parallelism.group_micro_batches;
+  ASSERT_EQ(batches.size(), 2u);
+  EXPECT_EQ(batches[0] + batches[1], 16);
+  EXPECT_LT(2 * batches[0], batches[1] + 3);
+  const run::Run shared = played_on(by_speed), apart = played_on(even);
+  EXPECT_LT(shared.performance.step_time_s, 0.75 * apart.performance.step_time_s);
+  EXPECT_NEAR(shared.performance.step_time_s,
+              played_on(by_speed, EngineKind::kEvents).performance.step_time_s,
+              1e-6 * shared.performance.step_time_s);
+  for (size_t link = 0; link < apart.links.size(); ++link)
+    EXPECT_NEAR(shared.links[link].bytes_per_step, apart.links[link].bytes_per_step,
+                1e-6 * apart.links[link].bytes_per_step);
+}
+
+TEST(UnlikeNodes, BatchesBySpeedNeedWholeReplicasThatMeetOnceAStep) {
+  const Values base = {{"model", "llama3-8b"},
+                       {"cluster", groups("hgx-a100-80gb", "hgx-h100")},
+                       {"gpus", "16"},
+                       {"gbs", "16"},
+                       {"batches_by_speed", "on"}};
+  const auto refusal = [&](const Values& more) {
+    Values values = base;
+    values.insert(values.end(), more.begin(), more.end());
+    const auto job = test::try_job_of(values);
+    return job ? std::string() : job.error().message;
+  };
+  EXPECT_NE(refusal({{"tp", "4"}, {"pp", "2"}}).find("--rank-map"), std::string::npos);
+  EXPECT_EQ(refusal({{"tp", "4"}, {"pp", "2"}, {"rank_map", "0-3,8-11,4-7,12-15"}}), "");
+  EXPECT_NE(refusal({{"tp", "8"}, {"zero", "3"}}).find("--zero 0 or 1"), std::string::npos);
+}
+
 // Stage 0 on A100 computes as long as it does where all are A100, stage 1 on H100 as where all are
 // H100.
 TEST(UnlikeNodes, EveryStageComputesAsOnItsOwnKind) {

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/csv.h"
+#include "engine/time/rank_loads.h"
 #include "spec/catalog/read.h"
 #include "spec/job/node_groups.h"
 
@@ -187,7 +188,10 @@ std::vector<run::Kernel> kernel_list(const EngineInput& input, const std::vector
         is_wait(it) && (span.end_s <= span.start_s || it.stream != workload::Stream::kCompute);
     const size_t group =
         spec::is_mixed(input.job.cluster) ? spec::group_of_rank(input.job, span.rank) : 0;
-    if (!idle_wait) kernels.push_back(kernel(input, span, it, names[group]));
+    const bool left_out =
+        it.op >= 0 &&
+        is_left_out(input.job, group, it, input.plan.operators[static_cast<size_t>(it.op)]);
+    if (!idle_wait && !left_out) kernels.push_back(kernel(input, span, it, names[group]));
   }
   return kernels;
 }

@@ -4,6 +4,7 @@
 
 #include "campaign/sizes.h"
 #include "report/summary/summary_text.h"
+#include "run/study.h"
 
 namespace ergometer::report {
 
@@ -11,5 +12,8 @@ namespace ergometer::report {
 std::string campaign_text(const campaign::Sizes& sizes, const campaign::Ask& ask,
                           const TextStyle& style);
 std::string campaign_json(const campaign::Sizes& sizes, const campaign::Ask& ask);
+/// The same as a study, for the page: a point a size, and pictures of where the days go, of
+/// goodput, of when the run is ready and of what more GPUs bring.
+run::Study campaign_study(const campaign::Sizes& sizes, const campaign::Ask& ask);
 
 }  // namespace ergometer::report

@@ -73,6 +73,7 @@ constexpr std::array kEntries = std::to_array<Entry>({
     ERGOMETER_ENTRY("cluster", job.cluster.name),
     ERGOMETER_ENTRY("stage_layers", job.parallelism.stage_layers),
     ERGOMETER_ENTRY("layers_by_speed", job.parallelism.layers_by_speed),
+    ERGOMETER_ENTRY("batches_by_speed", job.parallelism.group_micro_batches),
     ERGOMETER_ENTRY("schedule_file", order(job.parallelism.order)),
     ERGOMETER_ENTRY("rank_map", job.parallelism.rank_map),
     ERGOMETER_ENTRY("software", job.software.name),

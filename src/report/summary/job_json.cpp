@@ -129,6 +129,10 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
   json.member("loss_counts_as_layer", p.loss_counts_as_layer);
   write_numbers(json, "stage_layers", p.stage_layers);
   if (p.layers_by_speed) json.member("layers_by_speed", true);
+  if (p.batches_by_speed) {
+    json.member("batches_by_speed", true);
+    write_numbers(json, "group_micro_batches", p.group_micro_batches);
+  }
   if (!p.rank_map.empty()) write_numbers(json, "rank_map", p.rank_map);
   json.end_object();
 }

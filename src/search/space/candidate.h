@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "spec/job/job.h"
 
@@ -64,12 +65,21 @@ struct DataOption {
   bool operator==(const DataOption&) const = default;
 };
 
+/// What a layout says besides where nodes are unlike.
+struct OnUnlikeNodes {
+  std::vector<int64_t> stage_layers;  ///< empty: as the layout's split says
+  std::vector<int64_t> rank_map;      ///< empty: ranks on GPUs in order
+  bool batches_by_speed = false;
+  bool operator==(const OnUnlikeNodes&) const = default;
+};
+
 /// One way to run the job.
 struct Candidate {
   Layout layout;
   Recomputation recomputation;
   Overlap overlap;
   DataOption data;
+  OnUnlikeNodes unlike = {};
   bool operator==(const Candidate&) const = default;
 };
 

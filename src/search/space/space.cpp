@@ -113,7 +113,6 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
         if (!precision.empty()) base.settings.set("precision", precision, asked);
         if (clock > 0) base.settings.set("lock_clock", fmt::format("{}", clock), asked);
         ERGOMETER_ASSIGN(base.megatron, spec::read_job(base.settings));
-        ERGOMETER_TRY(spec::refuse_groups(base.megatron.cluster, "search"));
         if (!base.megatron.training.fuse.empty())
           return input_error(
               "fuse: a search is over what frameworks run, and none has these kernels; search "
@@ -151,6 +150,11 @@ Result<Space> Space::with_gpus(int64_t gpus) const {
   SpaceOptions choice = choice_;
   choice.gpus.clear();
   return make(settings, choice);
+}
+
+bool Space::has_unlike_nodes() const {
+  return std::ranges::any_of(
+      bases_, [](const Base& base) { return spec::is_mixed(base.megatron.cluster); });
 }
 
 bool Space::has_layouts() const {

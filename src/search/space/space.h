@@ -120,6 +120,10 @@ class Space {
   bool splits_are_given() const { return splits_given_; }
   const SpaceOptions& asked_options() const { return choice_; }
   const std::vector<RecomputeChoice>& recomputations() const { return recomputations_; }
+  /// Whether any of the clusters has unlike nodes.
+  bool has_unlike_nodes() const;
+  /// Whether a setting is given, by its full name.
+  bool gives(std::string_view setting) const { return asked_.find(setting) != nullptr; }
   const Base& base_of(const Layout& layout) const {
     return bases_[static_cast<size_t>(layout.base)];
   }

@@ -8,6 +8,8 @@
 #include "search/space/axes.h"
 #include "search/space/space.h"
 #include "search/space/stage_split.h"
+#include "spec/job/node_groups.h"
+#include "spec/settings/rank_map.h"
 
 namespace ergometer::search {
 namespace {
@@ -16,7 +18,7 @@ std::string_view on_off(bool on) { return on ? "true" : "false"; }
 
 /// How layers are divided, where the settings leave it to the search.
 void set_split(const Space& space, const Candidate& candidate, spec::Settings& settings) {
-  if (candidate.layout.split == Split::kGiven) return;
+  if (candidate.layout.split == Split::kGiven && candidate.unlike.stage_layers.empty()) return;
   const spec::Parallelism p = space.job(candidate).parallelism;
   const auto set = [&](std::string_view name, std::string text) {
     settings.set(name, std::move(text), {"the search", ""});
@@ -29,6 +31,19 @@ void set_split(const Space& space, const Candidate& candidate, spec::Settings& s
     set("decoder_last_pipeline_num_layers", std::to_string(p.last_stage_layers));
   if (p.embedding_counts_as_layer) set("account_for_embedding_in_pipeline_split", "true");
   if (p.loss_counts_as_layer) set("account_for_loss_in_pipeline_split", "true");
+}
+
+void apply_unlike(const OnUnlikeNodes& unlike, spec::Job& job) {
+  spec::Parallelism& p = job.parallelism;
+  if (!unlike.stage_layers.empty()) {
+    p.stage_layers = unlike.stage_layers;
+    p.first_stage_layers = p.last_stage_layers = 0;
+    p.embedding_counts_as_layer = p.loss_counts_as_layer = false;
+  }
+  p.batches_by_speed = unlike.batches_by_speed;
+  p.group_micro_batches.clear();
+  // What cannot be divided so is as the batch says, and no candidate.
+  if (p.batches_by_speed) spec::divide_batches_by_speed(job);
 }
 
 }  // namespace
@@ -107,6 +122,10 @@ void Space::apply(const Candidate& candidate, spec::Job& job) const {
   t.overlap_param_gather = candidate.data.overlap_parameters;
   p.fsdp = candidate.data.sharding == Sharding::kFsdp;
   p.zero_stage = std::min(static_cast<int>(candidate.data.sharding), 3);
+  if (!spec::is_mixed(job.cluster)) return;
+  p.rank_map = candidate.unlike.rank_map.empty() ? base_of(layout).megatron.parallelism.rank_map
+                                                 : candidate.unlike.rank_map;
+  apply_unlike(candidate.unlike, job);
 }
 
 spec::Job Space::job(const Candidate& candidate) const {
@@ -138,6 +157,9 @@ spec::Settings Space::settings(const Candidate& candidate) const {
     number(kEtp, layout.etp);
   }
   number(kMicroBatch, layout.micro_batch);
+  if (!candidate.unlike.rank_map.empty())
+    set(spec::kRankMap, spec::rank_map_text(candidate.unlike.rank_map));
+  if (candidate.unlike.batches_by_speed) flag("batches_by_speed", true);
   const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
   if (fsdp) flag(kFullySharded, true);
   if (!fsdp) number(kZero, static_cast<int64_t>(candidate.data.sharding));

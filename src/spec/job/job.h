@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -63,7 +64,11 @@ struct Parallelism {
   std::vector<int64_t> stage_layers;  ///< explicit layers of every part (`part_of`), in model
                                       ///< order; empty: by the rules above
   bool layers_by_speed = false;       ///< `stage_layers` follow the speed of each stage's GPUs
-  int64_t microbatch_group = 0;       ///< interleaving's group size; 0: pp
+  bool batches_by_speed = false;      ///< `group_micro_batches` follow the speed of replicas' GPUs
+  /// By group of the cluster's nodes: micro batches of a data-parallel replica there; empty: every
+  /// replica has as many.
+  std::vector<int64_t> group_micro_batches;
+  int64_t microbatch_group = 0;  ///< interleaving's group size; 0: pp
   VocabularyParallel vocabulary = VocabularyParallel::kNone;
   PipelineOrder order;  ///< a schedule file's; empty without one
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
@@ -340,7 +345,10 @@ struct Job {
   std::map<std::string, Origin> origins;  ///< by setting name ("tensor_model_parallel_size", ...)
 
   int64_t nodes() const { return (gpus + cluster.node.gpus - 1) / cluster.node.gpus; }
+  /// Of the data-parallel replica that has most.
   int64_t micro_batches() const {
+    if (const auto& own = parallelism.group_micro_batches; !own.empty())
+      return *std::max_element(own.begin(), own.end());
     return training.global_batch / (training.micro_batch * parallelism.dp);
   }
   /// Ranks of one pipeline stage.

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "base/collection.h"
 
@@ -71,6 +73,8 @@ Job on_group(const Job& job, size_t group) {
   Job result = job;
   if (!is_mixed(job.cluster)) return result;
   result.cluster.node = job.cluster.groups[group].node;
+  if (auto& batches = result.parallelism.group_micro_batches; !batches.empty())
+    batches = {batches[group]};
   result.cluster.groups.clear();
   result.conditions.cooling = result.cluster.node.cooling;
   return result;
@@ -116,6 +120,81 @@ std::vector<int64_t> layers_by_speed(int64_t layers, std::span<const double> sec
     ++division[best];
   }
   return division;
+}
+
+std::optional<size_t> group_of_replica(const Job& job, int64_t replica) {
+  const int64_t ranks = job.parallelism.tp * job.parallelism.cp;
+  std::optional<size_t> only;
+  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
+    for (int64_t i = 0; i < ranks; ++i) {
+      const size_t group = group_of_rank(job, stage * job.stage_ranks() + replica * ranks + i);
+      if (only && *only != group) return std::nullopt;
+      only = group;
+    }
+  return only;
+}
+
+std::vector<int64_t> replicas_on_groups(const Job& job) {
+  std::vector<int64_t> replicas(group_count(job.cluster), 0);
+  for (int64_t replica = 0; replica < job.parallelism.dp; ++replica)
+    if (const auto group = group_of_replica(job, replica)) ++replicas[*group];
+  return replicas;
+}
+
+std::vector<int64_t> batches_by_speed(int64_t batches, std::span<const int64_t> replicas,
+                                      std::span<const double> seconds) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  // By group, and by how many are given to the groups up to it: how long the longest of these
+  // replicas then is at least, and what the group's own have in that case.
+  const auto counts = static_cast<size_t>(batches) + 1;
+  std::vector<double> longest(counts, kNone);
+  longest[0] = 0;
+  std::vector<std::vector<int64_t>> own(replicas.size(), std::vector<int64_t>(counts, 0));
+  for (size_t group = 0; group < replicas.size(); ++group) {
+    if (replicas[group] == 0) continue;
+    std::vector<double> next(counts, kNone);
+    for (int64_t all = replicas[group]; all <= batches; ++all)
+      for (int64_t each = 1; each * replicas[group] <= all; ++each) {
+        const double before = longest[static_cast<size_t>(all - each * replicas[group])];
+        const double after = std::max(before, static_cast<double>(each) * seconds[group]);
+        if (before == kNone || after > next[static_cast<size_t>(all)]) continue;
+        next[static_cast<size_t>(all)] = after;
+        own[group][static_cast<size_t>(all)] = each;
+      }
+    longest = std::move(next);
+  }
+  if (longest.back() == kNone) return {};
+  std::vector<int64_t> division(replicas.size(), 0);
+  for (size_t group = replicas.size(), left = counts - 1; group-- > 0;) {
+    division[group] = own[group][left];
+    left -= static_cast<size_t>(division[group] * replicas[group]);
+  }
+  return division;
+}
+
+std::string divide_batches_by_speed(Job& job) {
+  Parallelism& p = job.parallelism;
+  p.group_micro_batches.clear();
+  if (!is_mixed(job.cluster) || p.dp == 1) return {};  // as many each
+  const std::vector<int64_t> replicas = replicas_on_groups(job);
+  if (std::accumulate(replicas.begin(), replicas.end(), int64_t{0}) < p.dp)
+    return "needs every data-parallel replica on nodes of one kind: place stages of one replica "
+           "together with --rank-map, or take fewer --pp";
+  if (job.training.global_batch % job.training.micro_batch != 0)
+    return fmt::format("divides micro batches: the global batch of {} is no whole number of {}",
+                       job.training.global_batch, job.training.micro_batch);
+  std::vector<double> seconds;
+  for (const NodeGroup& group : job.cluster.groups) {
+    const double rate = matrix_rate(group.node.gpu, job.training.precision);
+    seconds.push_back(rate > 0 ? 1 / rate : 1.0);
+  }
+  const int64_t batches = job.training.global_batch / job.training.micro_batch;
+  p.group_micro_batches = batches_by_speed(batches, replicas, seconds);
+  if (!p.group_micro_batches.empty()) return {};
+  return fmt::format(
+      "finds no numbers of micro batches, one for every kind of node, that make {} "
+      "over {} replicas",
+      batches, fmt::join(replicas, " + "));
 }
 
 Result<void> refuse_groups(const Cluster& cluster, std::string_view who) {

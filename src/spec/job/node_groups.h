@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,19 @@ std::vector<double> stage_seconds_per_layer(const Job& job);
 /// `layers` divided over stages so that the longest stage is as short as can be, at least one each;
 /// of equal divisions the one that gives more to the quicker, then to earlier stages.
 std::vector<int64_t> layers_by_speed(int64_t layers, std::span<const double> seconds_per_layer);
+
+/// The group on which all ranks of a data-parallel replica run; nothing: it runs on several.
+std::optional<size_t> group_of_replica(const Job& job, int64_t replica);
+/// How many data-parallel replicas run on each group, whole.
+std::vector<int64_t> replicas_on_groups(const Job& job);
+/// Micro batches of a replica on each group, so that all together are `batches` and the longest
+/// replica is as short as can be, by `seconds` for one; at least one where there are replicas. Of
+/// equal divisions the one that gives more to later groups. Empty: nothing adds up to `batches`.
+std::vector<int64_t> batches_by_speed(int64_t batches, std::span<const int64_t> replicas,
+                                      std::span<const double> seconds);
+/// Divides the job's micro batches so, into `Parallelism::group_micro_batches`. What is in the way,
+/// where something is.
+std::string divide_batches_by_speed(Job& job);
 
 /// An input error where the cluster is mixed: for what knows one kind of node alone. `who`:
 /// "search".

@@ -91,5 +91,18 @@ TEST(NodeGroups, LayersFollowSpeed) {
   EXPECT_EQ(layers_by_speed(7, alike), (std::vector<int64_t>{3, 2, 2}));
 }
 
+// Replicas that take 3 s and 1 s for a micro batch share 8 as 2 and 6: both take 6 s. Two of either
+// kind share 16 so, and 14 as 2 and 5; 7 over two pairs of equals there is no way to share.
+TEST(NodeGroups, MicroBatchesFollowSpeed) {
+  using Counts = std::vector<int64_t>;
+  const std::vector<double> seconds = {3, 1};
+  EXPECT_EQ(batches_by_speed(8, Counts{1, 1}, seconds), (Counts{2, 6}));
+  EXPECT_EQ(batches_by_speed(16, Counts{2, 2}, seconds), (Counts{2, 6}));
+  EXPECT_EQ(batches_by_speed(14, Counts{2, 2}, seconds), (Counts{2, 5}));
+  EXPECT_EQ(batches_by_speed(7, Counts{2, 3}, seconds), (Counts{2, 1}));
+  EXPECT_EQ(batches_by_speed(6, Counts{0, 2}, seconds), (Counts{0, 3}));
+  EXPECT_TRUE(batches_by_speed(7, Counts{2, 2}, seconds).empty());
+}
+
 }  // namespace
 }  // namespace ergometer::spec

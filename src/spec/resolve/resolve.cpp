@@ -90,6 +90,7 @@ Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   if (!read.error()) keep_reached_groups(job);
   if (!read.error()) resolve_training(read, job);
   if (!read.error()) divide_stages(read, job);
+  if (!read.error()) divide_batches(read, job);
   if (!read.error()) resolve_conditions(read, job);
   if (checked && !read.error()) check_ranks(read, job);
   if (checked && !read.error()) check_training(read, job);

@@ -257,16 +257,32 @@ void check_work(SettingReader& read, const Job& job) {
       read.said("global_batch_size", job.training.global_batch), batches, layers, kMostLayerPasses);
 }
 
+/// Replicas of unlike batches meet once a step, when their gradients are whole.
+void check_batches_by_speed(SettingReader& read, const Job& job) {
+  if (job.parallelism.group_micro_batches.empty()) return;
+  const Parallelism& p = job.parallelism;
+  const auto refuse = [&](std::string_view what) {
+    read.refuse("{} needs {}", read.said("batches_by_speed"), what);
+  };
+  if (p.vpp > 1 || !(p.schedule == Schedule::kOneFOneB || p.schedule == Schedule::kGpipe))
+    return refuse("the schedule 1f1b or gpipe");
+  if (p.fsdp || p.zero_stage > 1) return refuse("--zero 0 or 1: others meet in every micro batch");
+  if (p.ep > 1) return refuse("--ep 1: experts of several replicas meet in every micro batch");
+  if (!job.training.sequence_lengths.is_even() || !job.training.moe_routing.is_even())
+    refuse("documents and experts' loads that are even");
+}
+
 void check_batches(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   const int64_t unit = t.micro_batch * job.parallelism.dp;
-  if (t.global_batch % unit != 0) {
+  if (job.parallelism.group_micro_batches.empty() && t.global_batch % unit != 0) {
     const int64_t below = t.global_batch / unit * unit;
     return read.refuse(
         "{} is not divisible by micro batch x data parallel = {} x {} = {}; try {}",
         read.said("global_batch_size", t.global_batch), t.micro_batch, job.parallelism.dp, unit,
         below == 0 ? fmt::format("{}", unit) : fmt::format("{} or {}", below, below + unit));
   }
+  check_batches_by_speed(read, job);
   check_work(read, job);
   if (t.packed_mean_length > t.seq_length)
     read.refuse("{} is more than {}", read.said("packed_mean_length"),

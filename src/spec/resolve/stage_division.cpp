@@ -108,6 +108,12 @@ void take_speed_list(SettingReader& read, Job& job) {
 
 }  // namespace
 
+void divide_batches(SettingReader& read, Job& job) {
+  if (!job.parallelism.batches_by_speed) return;
+  const std::string why = divide_batches_by_speed(job);
+  if (!why.empty()) read.refuse("{} {}", read.said("batches_by_speed"), why);
+}
+
 std::vector<int64_t> own_stage_layers(const Job& job) {
   const int64_t layers = job.model.pipeline_layers();
   const int64_t chunks = job.parallelism.pp * job.parallelism.vpp;

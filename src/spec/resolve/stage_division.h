@@ -13,6 +13,9 @@ namespace ergometer::spec {
 /// reason becomes the origin.
 void divide_stages(SettingReader& read, Job& job);
 
+/// Divides the batch over replicas of unlike speed, where the user asks for it.
+void divide_batches(SettingReader& read, Job& job);
+
 /// Layers of every chunk, chunk-major, where the job's framework divides by itself what does not
 /// divide evenly: nanotron by cost, torchtitan and DeepSpeed by their own rules, Megatron-LM by a
 /// list that somebody writes.

@@ -18,7 +18,11 @@ constexpr size_t kRefined = 2, kPlayed = 4;
 
 Result<spec::Job> training_job(const spec::Settings& settings) {
   ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
-  ERGOMETER_TRY(spec::refuse_groups(job.cluster, "proxy"));
+  if (const auto alike = spec::refuse_groups(job.cluster, "proxy"); !alike)
+    return input_error(
+        "{}: what a small job keeps of a large one are shares of GPUs that are alike; make a proxy "
+        "of each kind's stages, with their layers",
+        alike.error().message);
   if (!job.trains())
     return input_error("proxy: mode: found {}; allowed: pretrain, lora",
                        spec::to_word(job.training.mode));
