@@ -66,7 +66,25 @@ std::string gpu_order(const spec::Job& job, const std::vector<std::string>& host
   return text;
 }
 
-std::string nvidia_smi(const Settings& settings, const std::vector<std::string>& hosts) {
+/// What a vendor's tool is told, for `fmt::format` with the GPU's number on its node and the value.
+struct SettingTool {
+  const char *name, *cap, *lock, *restore_caps, *restore_locks;
+};
+constexpr SettingTool kNvidiaSmi = {
+    "nvidia-smi", "nvidia-smi -i {} -pl {:.0f}", "nvidia-smi -i {0} -lgc {1:.0f},{1:.0f}",
+    "nvidia-smi --query-gpu=index,power.default_limit --format=csv,noheader,nounits |\n"
+    "  while IFS=', ' read -r gpu watts; do nvidia-smi -i \"$gpu\" -pl \"$watts\"; done\n",
+    "nvidia-smi -rgc\n"};
+constexpr SettingTool kAmdSmi = {"amd-smi", "amd-smi set --gpu {} --power-cap {:.0f}",
+                                 "amd-smi set --gpu {} --perf-determinism {:.0f}",
+                                 "amd-smi reset --gpu all --power-cap\n",
+                                 "amd-smi reset --gpu all --perf-determinism\n"};
+const SettingTool& tool_of(const spec::Job& job) {
+  return job.cluster.node.gpu.vendor == "AMD" ? kAmdSmi : kNvidiaSmi;
+}
+
+std::string set_gpus(const SettingTool& tool, const Settings& settings,
+                     const std::vector<std::string>& hosts) {
   std::string text =
       "#!/bin/sh\n# Run as root on every node. Undo with restore_gpus.sh.\nset -e\n"
       "case \"$(hostname -s)\" in\n";
@@ -75,25 +93,23 @@ std::string nvidia_smi(const Settings& settings, const std::vector<std::string>&
     if (gpu.node != node)
       text += fmt::format("{}  {})\n", node < 0 ? "" : "    ;;\n", host_of(hosts, gpu.node));
     node = gpu.node;
-    if (gpu.cap_w > 0) text += fmt::format("    nvidia-smi -i {} -pl {:.0f}\n", gpu.gpu, gpu.cap_w);
-    if (gpu.lock_mhz > 0)
-      text += fmt::format("    nvidia-smi -i {} -lgc {:.0f},{:.0f}\n", gpu.gpu, gpu.lock_mhz,
-                          gpu.lock_mhz);
+    const auto add = [&](const char* form, double value) {
+      if (value > 0) text += "    " + fmt::format(fmt::runtime(form), gpu.gpu, value) + '\n';
+    };
+    add(tool.cap, gpu.cap_w);
+    add(tool.lock, gpu.lock_mhz);
   }
   return text + "    ;;\nesac\n";
 }
 
-std::string restore(const Settings& settings) {
+std::string restore(const SettingTool& tool, const Settings& settings) {
   const bool locks =
       std::ranges::any_of(settings.gpus, [](const GpuSetting& gpu) { return gpu.lock_mhz > 0; });
   const bool caps =
       std::ranges::any_of(settings.gpus, [](const GpuSetting& gpu) { return gpu.cap_w > 0; });
   std::string text = "#!/bin/sh\n# Run as root on every node.\n";
-  if (locks) text += "nvidia-smi -rgc\n";
-  if (caps)
-    text +=
-        "nvidia-smi --query-gpu=index,power.default_limit --format=csv,noheader,nounits |\n"
-        "  while IFS=', ' read -r gpu watts; do nvidia-smi -i \"$gpu\" -pl \"$watts\"; done\n";
+  if (locks) text += tool.restore_locks;
+  if (caps) text += tool.restore_caps;
   return text;
 }
 
@@ -141,8 +157,8 @@ std::string clock_schedule(const Optimized& result) {
 std::vector<File> files_of(const Optimized& result, const spec::Settings& given,
                            const std::vector<std::string>& hosts) {
   std::vector<File> files;
-  const auto add = [&](const char* name, std::string text, const char* what) {
-    files.push_back({name, std::move(text), what});
+  const auto add = [&](const char* name, std::string text, std::string what) {
+    files.push_back({name, std::move(text), std::move(what)});
   };
   const Settings settings = settings_of(result);
   add("job.yaml", job_file(job_settings(given, result)), "the job, for ergometer simulate");
@@ -155,8 +171,10 @@ std::vector<File> files_of(const Optimized& result, const spec::Settings& given,
     add("gpu_order.sh", gpu_order(result.chosen, hosts), "CUDA_VISIBLE_DEVICES of every node");
   }
   if (!settings.gpus.empty()) {
-    add("set_gpus.sh", nvidia_smi(settings, hosts), "nvidia-smi: power caps and clocks");
-    add("restore_gpus.sh", restore(settings), "nvidia-smi: as before");
+    const SettingTool& tool = tool_of(result.chosen);
+    const auto by_tool = [&](const char* what) { return fmt::format("{}: {}", tool.name, what); };
+    add("set_gpus.sh", set_gpus(tool, settings, hosts), by_tool("power caps and clocks"));
+    add("restore_gpus.sh", restore(tool, settings), by_tool("as before"));
   }
   if (const std::string text = megatron_text(settings); !text.empty())
     add("megatron_args.txt", text, "arguments of Megatron-LM");

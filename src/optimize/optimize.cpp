@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -57,18 +58,23 @@ class Search {
     for (const Knob knob :
          {Knob::kRecompute, Knob::kLayers, Knob::kPlacement, Knob::kCaps, Knob::kClocks}) {
       if (!base::contains(options_.knobs, knob)) continue;
-      const double before = best_.value;
+      const Played before = best_;
+      if (knob == Knob::kCaps) uncapped_ = before;
       ERGOMETER_TRY(turn(knob));
-      if (best_.value < before) finalists_.push_back(best_.candidate);
+      if (best_.value < before.value) taken_.push_back(best_.candidate);
     }
     result_.plays = judge_.plays();
     return {};
   }
 
+  /// What every knob came to, the last first, and behind them runners-up as far as there is room:
+  /// where the last is too slow on other silicon, one without its knob may still do.
   std::vector<Candidate> finalists() && {
-    std::ranges::reverse(finalists_);
-    if (finalists_.size() > kFinalists) finalists_.resize(kFinalists);
-    return std::move(finalists_);
+    std::ranges::reverse(taken_);
+    std::ranges::reverse(runners_up_);
+    for (Candidate& other : runners_up_)
+      if (taken_.size() < kFinalists) taken_.push_back(std::move(other));
+    return std::move(taken_);
   }
 
  private:
@@ -115,6 +121,12 @@ class Search {
     }
     for (const ClockPoint& point : points) result_.frontier.push_back({point, 0, 0});
     std::vector<Candidate> candidates = propose_clocks(best_, points);
+    // Caps may have spent all the time that there was.
+    if (uncapped_ && uncapped_->candidate.name != best_.candidate.name)
+      for (Candidate& candidate : propose_clocks(*uncapped_, points)) {
+        candidate.name += ", no caps";
+        candidates.push_back(std::move(candidate));
+      }
     // A lock makes no step shorter: then only the frontier is played, to be shown.
     if (options_.objective == Objective::kTime) candidates.resize(points.size());
     return candidates;
@@ -154,7 +166,7 @@ class Search {
                              [](const Played* a, const Played* b) { return a->value < b->value; });
     others.resize(std::min(others.size(), kRunnersUp));
     std::ranges::reverse(others);
-    for (const Played* other : others) finalists_.push_back(other->candidate);
+    for (const Played* other : others) runners_up_.push_back(other->candidate);
   }
 
   void add_row(std::string_view knob, const Played& played, bool taken) {
@@ -177,7 +189,8 @@ class Search {
   Judge judge_;
   Played best_;
   double unchanged_value_ = 1;
-  std::vector<Candidate> finalists_;
+  std::optional<Played> uncapped_;  ///< the best before caps were turned
+  std::vector<Candidate> taken_, runners_up_;
   std::set<std::string> seen_;
 };
 

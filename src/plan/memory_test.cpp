@@ -481,7 +481,7 @@ TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
   job.training.recompute = spec::Recompute::kFull;
   job.training.micro_batch = 1;
   const std::string less = memory_advice(job, test::memory_of(job));
-  EXPECT_NE(less.find("try --"), std::string::npos) << less;
+  EXPECT_NE(less.find("--tp 2 comes to"), std::string::npos) << less;
   EXPECT_EQ(less.find("--recompute"), std::string::npos) << less;
   EXPECT_EQ(less.find("--micro-batch-size"), std::string::npos) << less;
 }
@@ -491,7 +491,7 @@ TEST(Memory, AdviceForStatesThatCannotFit) {
   job.parallelism.zero_stage = 0;
   job.cluster.node.gpu.memory_bytes = 4e6;
   const std::string advice = memory_advice(job, test::memory_of(job));
-  EXPECT_NE(advice.find("--zero 1"), std::string::npos) << advice;
+  EXPECT_NE(advice.find("no single change is enough"), std::string::npos) << advice;
   EXPECT_EQ(advice.find("--recompute"), std::string::npos) << advice;
 }
 

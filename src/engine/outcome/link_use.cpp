@@ -66,7 +66,10 @@ run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, dou
   const double mean = step_s > 0 ? row.bytes_per_step / links / step_s : 0;
   row.mean_gb_per_s = mean / kGiga;
   // Operations side by side may send more than any of them alone.
-  row.peak_gb_per_s = std::max(use.peak_bytes_per_s * ranks_per_link, mean) / kGiga;
+  double peak = std::max(use.peak_bytes_per_s * ranks_per_link, mean);
+  // Where a card's ranks are of several stages they do not all send at once.
+  if (line_bytes_per_s > 0) peak = std::min(peak, std::max(line_bytes_per_s, mean));
+  row.peak_gb_per_s = peak / kGiga;
   row.utilization = line_bytes_per_s > 0 ? mean / line_bytes_per_s : 0;
   return row;
 }

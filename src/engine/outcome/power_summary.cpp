@@ -119,7 +119,8 @@ std::vector<run::PowerPart> node_parts(const PowerContext& context,
 /// that repeats.
 std::vector<double> sustained_w(const physics::PowerSeries& series, bool repeats) {
   const size_t count = series.watts.size();
-  const auto wanted = static_cast<size_t>(std::max(1.0, std::round(kPeakS / series.interval_s)));
+  const auto wanted =
+      static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / series.interval_s - 1e-9)));
   const size_t length = std::min(count, wanted);
   std::vector<double> means_w;
   double window_w = 0;

@@ -64,7 +64,7 @@ void PowerRecord::add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu) {
 }
 
 void PowerRecord::remember(const Tick& tick) {
-  last_w_.resize(static_cast<size_t>(std::max(1.0, std::round(kPeakS / tick.length_s))));
+  last_w_.resize(static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9))));
   last_w_[ring_at_] = tick.watts;
   ring_at_ = (ring_at_ + 1) % last_w_.size();
   ring_filled_ = std::min(ring_filled_ + 1, last_w_.size());

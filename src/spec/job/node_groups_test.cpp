@@ -92,13 +92,13 @@ TEST(NodeGroups, LayersFollowSpeed) {
 }
 
 // Replicas that take 3 s and 1 s for a micro batch share 8 as 2 and 6: both take 6 s. Two of either
-// kind share 16 so, and 14 as 2 and 5; 7 over two pairs of equals there is no way to share.
+// kind share 16 so, and 14 as 1 and 6, which take 6 s as 2 and 5 do; 7 over two pairs of equals there is no way to share.
 TEST(NodeGroups, MicroBatchesFollowSpeed) {
   using Counts = std::vector<int64_t>;
   const std::vector<double> seconds = {3, 1};
   EXPECT_EQ(batches_by_speed(8, Counts{1, 1}, seconds), (Counts{2, 6}));
   EXPECT_EQ(batches_by_speed(16, Counts{2, 2}, seconds), (Counts{2, 6}));
-  EXPECT_EQ(batches_by_speed(14, Counts{2, 2}, seconds), (Counts{2, 5}));
+  EXPECT_EQ(batches_by_speed(14, Counts{2, 2}, seconds), (Counts{1, 6}));
   EXPECT_EQ(batches_by_speed(7, Counts{2, 3}, seconds), (Counts{2, 1}));
   EXPECT_EQ(batches_by_speed(6, Counts{0, 2}, seconds), (Counts{0, 3}));
   EXPECT_TRUE(batches_by_speed(7, Counts{2, 2}, seconds).empty());
