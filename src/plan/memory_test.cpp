@@ -495,6 +495,18 @@ TEST(Memory, AdviceForStatesThatCannotFit) {
   EXPECT_EQ(advice.find("--recompute"), std::string::npos) << advice;
 }
 
+// A GPU between what the job needs with and without sharded optimizer states.
+TEST(Memory, AdviceIsWhatMakesItFit) {
+  spec::Job job = runnable({.dp = 8});
+  job.parallelism.zero_stage = 1;
+  const double sharded = test::memory_of(job).worst().needed();
+  job.parallelism.zero_stage = 0;
+  job.cluster.node.gpu.memory_bytes = (sharded + test::memory_of(job).worst().needed()) / 2;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find("--zero 1"), std::string::npos) << advice;
+  EXPECT_EQ(advice.find("no single change"), std::string::npos) << advice;
+}
+
 TEST(Memory, CapacityLeavesTheReserveOut) {
   spec::Job job = job_with({});
   base::Parameter reserve;

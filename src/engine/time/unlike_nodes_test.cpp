@@ -83,17 +83,20 @@ TEST(UnlikeNodes, BatchesBySpeedLetNobodyWait) {
   }
 }
 
-// Of 16 sequences A100 take fewer: the step is shorter than with 8 each, nothing more is sent, and
-// both engines play it alike.
+// Of 16 micro batches of four sequences, long enough that no host is late, A100 take fewer: the
+// step is shorter than with 8 each, nothing more is sent, and both engines play it alike.
 TEST(UnlikeNodes, BatchesBySpeedShortenTheStep) {
   const std::string cluster = groups("hgx-a100-80gb", "hgx-h100");
-  const spec::Job even = job_on(cluster), by_speed = job_on(cluster, {{"batches_by_speed", "on"}});
+  const Values large = {{"mbs", "4"}, {"gbs", "64"}};
+  Values shares = large;
+  shares.push_back({"batches_by_speed", "on"});
+  const spec::Job even = job_on(cluster, large), by_speed = job_on(cluster, shares);
   const std::vector<int64_t>& batches = by_speed.parallelism.group_micro_batches;
   ASSERT_EQ(batches.size(), 2u);
   EXPECT_EQ(batches[0] + batches[1], 16);
   EXPECT_LT(2 * batches[0], batches[1] + 3);
   const run::Run shared = played_on(by_speed), apart = played_on(even);
-  EXPECT_LT(shared.performance.step_time_s, 0.95 * apart.performance.step_time_s);
+  EXPECT_LT(shared.performance.step_time_s, 0.75 * apart.performance.step_time_s);
   EXPECT_NEAR(shared.performance.step_time_s,
               played_on(by_speed, EngineKind::kEvents).performance.step_time_s,
               1e-6 * shared.performance.step_time_s);

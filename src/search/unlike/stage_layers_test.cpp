@@ -40,8 +40,8 @@ Layers layers_on(const char* small_gpu) {
   return *layers;
 }
 
-// 8 B parameters of 18 bytes are 144 GB of states: more than GPUs of 40 and 80 GB have together, less
-// than two of 80, of which the older takes fewer layers.
+// 8 B parameters of 18 bytes are 144 GB of states: more than GPUs of 40 and 80 GB have together,
+// less than two of 80, of which the older takes fewer layers.
 TEST(StageLayers, FollowSpeedWhereMemoryHoldsThem) {
   const Layers large = layers_on("hgx-a100-80gb");
   ASSERT_EQ(large.size(), 2u);
