@@ -7,6 +7,7 @@
 
 #include "plan/test_job.h"
 #include "spec/job/nanotron_stages.h"
+#include "spec/settings/schedule_file.h"
 #include "workload/flops.h"
 
 // The model of `plan/test_job.h`: h = 64, 8 heads of 8, f = 256, vocabulary 1024, eight layers. A
@@ -505,6 +506,18 @@ TEST(Memory, AdviceIsWhatMakesItFit) {
   const std::string advice = memory_advice(job, test::memory_of(job));
   EXPECT_NE(advice.find("--zero 1"), std::string::npos) << advice;
   EXPECT_EQ(advice.find("no single change"), std::string::npos) << advice;
+}
+
+// Changes under which the file's order of work is no order are not advised.
+TEST(Memory, AdviceKeepsToAScheduleFile) {
+  spec::Job job = runnable({.pp = 2, .dp = 2, .micro_batches = 4});
+  job.parallelism.schedule = spec::Schedule::kFile;
+  job.parallelism.order =
+      spec::pipeline_order(runnable({.pp = 2, .micro_batches = 4}).parallelism, 4);
+  job.cluster.node.gpu.memory_bytes = 2e9;
+  job.training.seq_length = 1 << 20;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_EQ(advice.find("--pp"), std::string::npos) << advice;
 }
 
 TEST(Memory, CapacityLeavesTheReserveOut) {
