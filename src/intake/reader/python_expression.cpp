@@ -10,6 +10,8 @@
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "intake/reader/python_functions.h"
+#include "intake/reader/python_operators.h"
 
 namespace ergometer::intake {
 
@@ -32,11 +34,6 @@ class PythonExpression {
     std::string path;    ///< a name that nothing was made of yet: "os.environ.get"
     std::string method;  ///< of the value
   };
-  struct Call {
-    std::vector<Value> items;
-    std::vector<std::pair<std::string, Value>> named;
-    bool spreads = false;  ///< holds `*items`, or `**items` that are not known
-  };
 
   Value choice();
   Value disjunction();
@@ -54,9 +51,9 @@ class PythonExpression {
   Value formatted(std::string_view text);
   Value list(char close);
   Value dictionary();
-  Call arguments();
-  Value call(const std::string& path, const Call& call);
-  Value method(const nlohmann::json& self, std::string_view name, const Call& call);
+  PythonCall arguments();
+  Value call(const std::string& path, const PythonCall& call);
+  Value from_environment(const PythonCall& call);
   Value subscript(const Term& term);
   Value settled(const Term& term);
 
@@ -79,138 +76,20 @@ namespace {
 using Json = nlohmann::json;
 using Value = PythonValues::Value;
 
-constexpr double kLargest = 1e15;  ///< whole numbers stay exact
 constexpr size_t kMostItems = kMostPythonArguments;
 
+bool is_environment(std::string_view function) {
+  return function == "getenv" || function == "os.getenv" || function == "environ.get" ||
+         function == "os.environ.get";
+}
+
 Json unknown_item() { return Json(Json::value_t::discarded); }
-
-std::optional<double> number_of(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>() ? 1 : 0;
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
-bool is_whole(const Json& value) { return value.is_number_integer() || value.is_boolean(); }
-
-Value of_number(double number, bool whole) {
-  if (!std::isfinite(number) || std::abs(number) > kLargest) return std::nullopt;
-  return whole ? Json(static_cast<int64_t>(number)) : Json(number);
-}
-
-/// "a/b" of Path("a") / "b"
-Value joined_path(const Json& left, const Json& right) {
-  const auto folder = left.get<std::string>(), file = right.get<std::string>();
-  return file.starts_with('/') || folder.empty()
-             ? Json(file)
-             : Json(folder + (folder.ends_with('/') ? "" : "/") + file);
-}
-
-Value combined(std::string_view sign, const Value& left, const Value& right) {
-  if (!left || !right) return std::nullopt;
-  if (sign == "+" && left->is_string() && right->is_string())
-    return Json(left->get<std::string>() + right->get<std::string>());
-  if (sign == "+" && left->is_array() && right->is_array() &&
-      left->size() + right->size() <= kMostItems) {
-    Json all = *left;
-    for (const Json& item : *right) all.push_back(item);
-    return all;
-  }
-  if (sign == "|" && left->is_object() && right->is_object()) {
-    Json all = *left;
-    for (const auto& [key, item] : right->items()) all[key] = item;
-    return all;
-  }
-  if (sign == "/" && left->is_string() && right->is_string()) return joined_path(*left, *right);
-  const auto a = number_of(*left), b = number_of(*right);
-  if (!a || !b) return std::nullopt;
-  const bool whole = is_whole(*left) && is_whole(*right);
-  if (sign == "+") return of_number(*a + *b, whole);
-  if (sign == "-") return of_number(*a - *b, whole);
-  if (sign == "*") return of_number(*a * *b, whole);
-  if (sign == "**" && *b >= 0) return of_number(std::pow(*a, *b), whole);
-  if (*b == 0) return std::nullopt;
-  if (sign == "/") return of_number(*a / *b, false);
-  if (sign == "//") return of_number(std::floor(*a / *b), whole);
-  if (sign == "%") return of_number(*a - *b * std::floor(*a / *b), whole);
-  return std::nullopt;
-}
-
-Value compared(std::string_view sign, const Value& left, const Value& right) {
-  if (!left || !right || left->is_discarded() || right->is_discarded()) return std::nullopt;
-  if (sign == "==" || sign == "is") return Json(*left == *right);
-  if (sign == "!=" || sign == "is not") return Json(*left != *right);
-  if (sign == "in" || sign == "not in") {
-    bool found = false;
-    if (left->is_string() && right->is_string())
-      found = base::contains(right->get<std::string>(), left->get<std::string>());
-    else if (right->is_array())
-      found = std::ranges::any_of(*right, [&](const Json& item) { return item == *left; });
-    else if (right->is_object() && left->is_string())
-      found = right->contains(left->get<std::string>());
-    else
-      return std::nullopt;
-    return Json(found == (sign == "in"));
-  }
-  const auto a = number_of(*left), b = number_of(*right);
-  if (!a || !b) return std::nullopt;
-  if (sign == "<") return Json(*a < *b);
-  if (sign == "<=") return Json(*a <= *b);
-  if (sign == ">") return Json(*a > *b);
-  return Json(*a >= *b);
-}
-
-Value to_whole(const Json& value) {
-  if (const auto number = number_of(value)) return of_number(std::trunc(*number), true);
-  if (!value.is_string()) return std::nullopt;
-  const auto number = base::parse_integer(trimmed(value.get<std::string>()));
-  return number ? Value(Json(*number)) : std::nullopt;
-}
-
-Value to_real(const Json& value) {
-  if (const auto number = number_of(value)) return Json(*number);
-  if (!value.is_string()) return std::nullopt;
-  const auto number = base::parse_number(trimmed(value.get<std::string>()));
-  return number ? Value(Json(*number)) : std::nullopt;
-}
-
-Value to_string(const Json& value) {
-  if (value.is_string()) return value;
-  if (value.is_structured() || value.is_discarded()) return std::nullopt;
-  return Json(python_literal(value));
-}
-
-Value length(const Json& value) {
-  if (value.is_string()) return Json(static_cast<int64_t>(value.get<std::string>().size()));
-  return value.is_structured() ? Value(Json(static_cast<int64_t>(value.size()))) : std::nullopt;
-}
-
-Value extreme(const std::vector<Value>& items, bool most) {
-  std::vector<Json> all;
-  for (const Value& item : items) {
-    if (!item) return std::nullopt;
-    if (item->is_array() && items.size() == 1)
-      all.assign(item->begin(), item->end());
-    else
-      all.push_back(*item);
-  }
-  if (all.empty() ||
-      !std::ranges::all_of(all, [](const Json& it) { return number_of(it).has_value(); }))
-    return std::nullopt;
-  const auto less = [](const Json& a, const Json& b) { return *number_of(a) < *number_of(b); };
-  return most ? *std::ranges::max_element(all, less) : *std::ranges::min_element(all, less);
-}
 
 }  // namespace
 
 Value python_expression(PythonValues& values, std::string_view text, size_t place, bool whole) {
   PythonExpression expression(values, text, place);
   return whole ? expression.whole() : expression.first();
-}
-
-bool python_truth(const Json& value) {
-  if (value.is_boolean()) return value.get<bool>();
-  if (value.is_number()) return value.get<double>() != 0;
-  if (value.is_string()) return !value.get<std::string>().empty();
-  return !value.is_null() && !value.empty();
 }
 
 void PythonExpression::skip() {
@@ -296,14 +175,15 @@ Value PythonExpression::comparison() {
   Value left = sum();
   const std::string name = trimmed(text_.substr(begin, at_ - begin));
   for (const char* sign : {"==", "!=", "<=", ">=", "<", ">"})
-    if (take(sign)) return compared(sign, left, sum());
-  if (take_word("not")) return take_word("in") ? compared("not in", left, sum()) : std::nullopt;
-  if (take_word("in")) return compared("in", left, sum());
+    if (take(sign)) return python_compared(sign, left, sum());
+  if (take_word("not"))
+    return take_word("in") ? python_compared("not in", left, sum()) : std::nullopt;
+  if (take_word("in")) return python_compared("in", left, sum());
   if (!take_word("is")) return left;
   const bool negated = take_word("not");
   const Value right = sum();
   if (!left && right && right->is_null() && values_.is_made(name, place_)) return Json(negated);
-  return compared(negated ? "is not" : "is", left, right);
+  return python_compared(negated ? "is not" : "is", left, right);
 }
 
 Value PythonExpression::sum() {
@@ -312,7 +192,7 @@ Value PythonExpression::sum() {
     const char* sign = ahead("+") ? "+" : ahead("-") ? "-" : ahead("|") ? "|" : nullptr;
     if (sign == nullptr) return left;
     ++at_;
-    left = combined(sign, left, product());
+    left = python_combined(sign, left, product());
   }
 }
 
@@ -327,7 +207,7 @@ Value PythonExpression::product() {
                                      : nullptr;
     if (sign == nullptr) return left;
     at_ += std::string_view(sign).size();
-    left = combined(sign, left, unary());
+    left = python_combined(sign, left, unary());
   }
 }
 
@@ -342,10 +222,10 @@ Value PythonExpression::unary() {
 }
 
 Value PythonExpression::signed_value() {
-  if (take("-")) return combined("-", Json(0), unary());
+  if (take("-")) return python_combined("-", Json(0), unary());
   if (take("+")) return unary();
   Value base = postfix();
-  return take("**") ? combined("**", base, unary()) : base;
+  return take("**") ? python_combined("**", base, unary()) : base;
 }
 
 Value PythonExpression::settled(const Term& term) {
@@ -360,10 +240,11 @@ Value PythonExpression::postfix() {
       Value item = subscript(term);
       term = {std::move(item), "", ""};
     } else if (ahead("(")) {
-      const Call given = arguments();
-      Value made = !term.path.empty()                   ? call(term.path, given)
-                   : term.value && !term.method.empty() ? method(*term.value, term.method, given)
-                                                        : std::nullopt;
+      const PythonCall given = arguments();
+      Value made = !term.path.empty() ? call(term.path, given)
+                   : term.value && !term.method.empty()
+                       ? python_method(*term.value, term.method, given)
+                       : std::nullopt;
       term = {std::move(made), "", ""};
     } else if (ahead(".")) {
       ++at_;
@@ -467,7 +348,7 @@ Value PythonExpression::formatted(std::string_view text) {
     const size_t end = text.find('}', i);
     if (end == text.npos) return std::nullopt;
     const Value part = PythonExpression(values_, text.substr(i + 1, end - i - 1), place_).whole();
-    const Value said = part ? to_string(*part) : std::nullopt;
+    const Value said = part ? python_str(*part) : std::nullopt;
     if (!said) return std::nullopt;
     all += said->get<std::string>();
     i = end;
@@ -510,7 +391,7 @@ Value PythonExpression::dictionary() {
       const Value key = choice();
       if (!take(":")) return fail();
       Value item = choice();
-      const Value name = key ? to_string(*key) : std::nullopt;
+      const Value name = key ? python_str(*key) : std::nullopt;
       whole = whole && name.has_value();
       if (name) all[name->get<std::string>()] = item ? *std::move(item) : unknown_item();
     }
@@ -519,8 +400,8 @@ Value PythonExpression::dictionary() {
   return whole ? Value(all) : std::nullopt;
 }
 
-PythonExpression::Call PythonExpression::arguments() {
-  Call made;
+PythonCall PythonExpression::arguments() {
+  PythonCall made;
   take("(");
   while (!take(")")) {
     if (at_ >= text_.size() || made.items.size() + made.named.size() > kMostItems) {
@@ -559,87 +440,24 @@ PythonExpression::Call PythonExpression::arguments() {
   return made;
 }
 
-Value PythonExpression::call(const std::string& path, const Call& given) {
-  const auto is = [&](std::initializer_list<std::string_view> names) {
-    return base::contains(names, path);
-  };
-  const auto item = [&](size_t i) {
-    return i < given.items.size() ? given.items[i] : std::nullopt;
-  };
+Value PythonExpression::call(const std::string& path, const PythonCall& given) {
   if (failed_ || given.spreads) return std::nullopt;
-  if (is({"os.getenv", "getenv", "os.environ.get", "environ.get"})) {
-    const Value name = item(0);
-    Value fallback = given.items.size() > 1 ? item(1) : Value(Json(nullptr));
-    for (const auto& [key, value] : given.named) fallback = value;
-    if (!name || !name->is_string()) return std::nullopt;
-    return values_.environment(name->get<std::string>(), fallback, true);
-  }
-  if (path == "dict") {
-    Json all = Json::object();
-    if (!given.items.empty()) {
-      if (!item(0) || !item(0)->is_object()) return std::nullopt;
-      all = *item(0);
-    }
-    for (const auto& [key, value] : given.named) all[key] = value ? *value : unknown_item();
-    return all;
-  }
-  if (is({"min", "max"})) return extreme(given.items, path == "max");
-  if (is({"os.path.join", "Path", "pathlib.Path", "PosixPath"})) {
-    Value all = item(0);
-    for (size_t i = 1; i < given.items.size(); ++i) all = combined("/", all, item(i));
-    return all;
-  }
-  const Value only = item(0);
-  const bool down = is({"math.floor", "floor"});
-  if (down || is({"math.ceil", "ceil"})) {
-    const auto number = only ? number_of(*only) : std::nullopt;
-    if (!number || given.items.size() != 1) return std::nullopt;
-    return of_number(down ? std::floor(*number) : std::ceil(*number), true);
-  }
-  const bool converts = is({"int", "float", "str", "bool", "len", "abs", "round"});
-  if (converts) {
-    if (!only || given.items.size() != 1 || !given.named.empty()) return std::nullopt;
-    if (path == "int") return to_whole(*only);
-    if (path == "float") return to_real(*only);
-    if (path == "str") return to_string(*only);
-    if (path == "bool") return Json(python_truth(*only));
-    if (path == "len") return length(*only);
-    const auto number = number_of(*only);
-    if (!number) return std::nullopt;
-    return path == "abs" ? of_number(std::abs(*number), is_whole(*only))
-                         : of_number(std::nearbyint(*number), true);
-  }
+  if (is_environment(path)) return from_environment(given);
+  Value made;
+  if (python_function(path, given, made)) return made;
   const size_t dot = path.rfind('.');
   if (dot == path.npos) return values_.unknown(path + "(...)");
   const Value self = values_.named(path.substr(0, dot), place_);
-  Value made = self ? method(*self, path.substr(dot + 1), given) : std::nullopt;
+  if (self) made = python_method(*self, path.substr(dot + 1), given);
   return made ? made : values_.unknown(values_.why_.empty() ? path + "(...)" : values_.why_);
 }
 
-Value PythonExpression::method(const Json& self, std::string_view name, const Call& given) {
-  const auto item = [&](size_t i) {
-    return i < given.items.size() ? given.items[i] : std::nullopt;
-  };
-  const bool by_text = item(0) && item(0)->is_string();
-  if (self.is_object() && name == "get" && by_text) {
-    const auto key = item(0)->get<std::string>();
-    if (!self.contains(key)) return given.items.size() > 1 ? item(1) : Value(Json(nullptr));
-    return self[key].is_discarded() ? std::nullopt : Value(self[key]);
-  }
-  if (!self.is_string()) return std::nullopt;
-  const auto text = self.get<std::string>();
-  if (name == "lower") return Json(base::lower(text));
-  if (name == "upper") {
-    std::string upper = text;
-    std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
-    return Json(upper);
-  }
-  if (name == "strip" && given.items.empty()) return Json(trimmed(text));
-  if (name == "startswith" && by_text) return Json(text.starts_with(item(0)->get<std::string>()));
-  if (name == "endswith" && by_text) return Json(text.ends_with(item(0)->get<std::string>()));
-  if (name == "split" && by_text && item(0)->get<std::string>().size() == 1)
-    return Json(base::split(text, item(0)->get<std::string>()[0]));
-  return std::nullopt;
+Value PythonExpression::from_environment(const PythonCall& given) {
+  const Value name = given.item(0);
+  Value fallback = given.items.size() > 1 ? given.item(1) : Value(Json(nullptr));
+  for (const auto& [key, value] : given.named) fallback = value;
+  if (!name || !name->is_string()) return std::nullopt;
+  return values_.environment(name->get<std::string>(), fallback, true);
 }
 
 Value PythonExpression::subscript(const Term& term) {

@@ -11,7 +11,4 @@ namespace ergometer::intake {
 PythonValues::Value python_expression(PythonValues& values, std::string_view text, size_t place,
                                       bool whole);
 
-/// What Python takes for true.
-bool python_truth(const nlohmann::json& value);
-
 }  // namespace ergometer::intake

@@ -9,6 +9,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/reader/python_expression.h"
+#include "intake/reader/python_operators.h"
 
 namespace ergometer::intake {
 namespace {
