@@ -59,7 +59,8 @@ std::string model_parts(const Job& job) {
 
 std::string parallelism_section(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
-  const int64_t shards = p.fsdp ? (p.fsdp_shard_size > 0 ? p.fsdp_shard_size : p.dp) : 1;
+  // A copy is sharded over shard degree times context-parallel degree.
+  const int64_t shards = !p.fsdp ? 1 : p.fsdp_shard_size > 0 ? p.fsdp_shard_size / p.cp : p.dp;
   std::string text = fmt::format(
       "\n[parallelism]\n"
       "data_parallel_replicate_degree = {}\n"
@@ -125,6 +126,8 @@ Result<void> torchtitan_check(const Job& job) {
   if (t.mode != spec::Mode::kPretrain) return torchtitan_cannot("anything but pre-training");
   if (p.dp > 1 && !p.fsdp && p.zero_stage > 0)
     return torchtitan_cannot("a sharded optimizer without FSDP; take --fsdp or --zero 0");
+  if (p.fsdp_shard_size % p.cp != 0)
+    return torchtitan_cannot("copies that are shared by a part of the ranks of one sequence");
   if (p.cp > 1 && !p.fsdp)
     return torchtitan_cannot("context parallelism without FSDP; take --fsdp");
   if (p.schedule == spec::Schedule::kZbH1)

@@ -58,7 +58,7 @@ class AccelerateReader {
       if (shards && *shards > 1) {
         read_sharding_strategy(read_, "full_shard", key("dp_shard_size"));
         if (replicas && *replicas > 1)
-          read_.set("fsdp_shard_size", std::to_string(*shards), key("dp_shard_size"));
+          read_hybrid_shards(read_, *shards, key("dp_shard_size"));
       }
     }
   }

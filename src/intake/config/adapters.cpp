@@ -49,6 +49,7 @@ Result<Reading> parse_peft(const std::string& text, const std::string& file) {
     read.set("quantize", "nf4-dq", "base_model_name_or_path");
   if (read.flag("use_dora", false))
     read.not_modelled("use_dora", "time and memory: magnitudes beside the adapters");
+  spec::set_framework(read.reading().fallbacks, "transformers", file);
   return read.finish("PEFT's configuration of an adapter");
 }
 

@@ -275,7 +275,7 @@ class FineTuningReader {
     if (const auto number = base::parse_integer(ranks)) {
       read_.set("data_parallel_size", std::to_string(*number), "distributed.dp_size");
       if (copies > 1 && *number % copies == 0)
-        read_.set("fsdp_shard_size", std::to_string(*number / copies), "distributed.dp_size");
+        read_hybrid_shards(read_, *number / copies, "distributed.dp_size");
     } else if (copies > 1) {
       read_.refuse("distributed.dp_replicate_size", "1, or a dp_size beside it");
     }

@@ -263,7 +263,7 @@ class TitanReader {
     read_sharding_strategy(read_, gathered ? "shard_grad_op" : "full_shard",
                            reshard == "default" ? shards_key : reshard_key);
     if (replicas > 1 && shards > 1 && !gathered)
-      read_.set("fsdp_shard_size", std::to_string(shards), shards_key);
+      read_hybrid_shards(read_, shards, shards_key);
     else if (replicas > 1)
       read_.not_modelled(replicas_key,
                          "memory and time: copies are sharded over a part of the ranks each; "

@@ -89,7 +89,7 @@ class TorchtuneReader {
     if (shards == 0) return read_.refuse("data_parallel_shard_dim", "-1, or a number of ranks");
     read_.set("fsdp", "true", "data_parallel_shard_dim");
     if (copies > 1 && shards > 1)
-      read_.set("fsdp_shard_size", std::to_string(shards), "data_parallel_shard_dim");
+      read_hybrid_shards(read_, shards, "data_parallel_shard_dim");
     if (shards > 0)
       read_.set(
           "data_parallel_size",

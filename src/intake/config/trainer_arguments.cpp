@@ -193,7 +193,7 @@ class TrainerReader {
                 "dp_shard_size");
     if (shards && *shards > 1) read_sharding_strategy(read_, "full_shard", "dp_shard_size");
     if (shards && *shards > 1 && replicas.value_or(1) > 1)
-      read_.set("fsdp_shard_size", std::to_string(*shards), "dp_shard_size");
+      read_hybrid_shards(read_, *shards, "dp_shard_size");
   }
 
   void read_kernels() {

@@ -65,6 +65,9 @@ Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& fi
 /// known.
 bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,
                             int64_t node_gpus = 0);
+/// A copy of the parameters is sharded over `shards` ranks and over those that share a sequence
+/// with them: PyTorch's mesh "dp_shard_cp". Call it behind the context-parallel degree.
+void read_hybrid_shards(FlatReader& read, int64_t shards, std::string_view key);
 /// Takes a size of shards back where another key says that parameters stay gathered.
 void settle_shard_size(FlatReader& read);
 /// FSDP's backward_prefetch, of which the default is predicted.

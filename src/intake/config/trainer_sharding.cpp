@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 
@@ -10,6 +12,16 @@ void read_backward_prefetch(FlatReader& read, std::string_view key) {
   if (word != "backward_pre")
     read.not_modelled(key,
                       "time: when the next parameters are gathered; predicted as BACKWARD_PRE");
+}
+
+void read_hybrid_shards(FlatReader& read, int64_t shards, std::string_view key) {
+  int64_t together = 1;
+  const auto* context = read.said().find("context_parallel_size");
+  if (context != nullptr) together = base::parse_integer(context->text).value_or(1);
+  read.set("fsdp_shard_size",
+           std::to_string(std::min(shards, spec::kMostRanks) *
+                          std::clamp(together, int64_t{1}, spec::kMostRanks)),
+           key);
 }
 
 void settle_shard_size(FlatReader& read) {

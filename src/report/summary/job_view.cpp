@@ -125,6 +125,7 @@ JobView view_job(const std::string& job_json) {
     for (const Json& gpu : map)
       if (gpu.is_number_integer()) view.rank_map.push_back(gpu.get<int64_t>());
   view.fsdp = truth(layout, "fsdp");
+  view.fsdp_shard_size = integer(layout, "fsdp_shard_size");
   view.sequence_parallel = truth(layout, "sequence_parallel");
   view.schedule = text(layout, "schedule");
   view.vocabulary = text(layout, "vocabulary_parallel");

@@ -57,7 +57,10 @@ std::string layout_line(const JobView& job) {
   degree("EP", job.ep);
   words.push_back(fmt::format("DP {}", std::max<int64_t>(job.dp, 1)));
   if (job.sequence_parallel) words.emplace_back("SP");
-  if (job.fsdp) words.emplace_back("FSDP");
+  if (job.fsdp && job.fsdp_shard_size > 0)
+    words.push_back(fmt::format("FSDP over {} ranks", job.fsdp_shard_size));
+  else if (job.fsdp)
+    words.emplace_back("FSDP");
   if (!job.fsdp && (job.mode == "pretrain" || (job.mode == "lora" && job.zero > 0)))
     words.push_back(fmt::format("ZeRO {}", job.zero));
   if (job.pp > 1 && job.mode != "prefill" && job.mode != "decode") words.push_back(job.schedule);

@@ -210,10 +210,12 @@ void check_sharding(SettingReader& read, const Job& job) {
   if (p.fsdp_shard_size == 0) return;
   if (p.zero_stage != 3)
     read.refuse("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size));
-  if (p.dp % p.fsdp_shard_size != 0)
-    read.refuse("{} does not divide {} data-parallel ranks; try {}",
-                read.said("fsdp_shard_size", p.fsdp_shard_size), p.dp,
-                divisors_text(p.dp, p.fsdp_shard_size));
+  // Ranks that share a sequence hold parts of the same copy.
+  const int64_t ranks = p.dp * p.cp;
+  if (ranks % p.fsdp_shard_size != 0)
+    read.refuse("{} does not divide {} data-parallel {}ranks; try {}",
+                read.said("fsdp_shard_size", p.fsdp_shard_size), ranks,
+                p.cp > 1 ? "and context-parallel " : "", divisors_text(ranks, p.fsdp_shard_size));
 }
 
 void check_network(SettingReader& read, const Job& job) {
