@@ -111,7 +111,8 @@ Price price_unfused(const Device& device, const GemmParameters& gemm, const Oper
   // The shape gives the rate, the operator the work: a step of a context-parallel ring is part of a
   // square.
   if (flops > 0) compute_s *= op.flops / flops;
-  return roofline(compute_s, op.bytes / (gemm.memory_efficiency * device.memory_bytes_per_s),
+  return roofline(device, compute_s,
+                  op.bytes / (gemm.memory_efficiency * device.memory_bytes_per_s),
                   (gemm.fixed_s + device.kernel_latency_s) * op.kernels);
 }
 
@@ -146,7 +147,7 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   const AttentionShape& shape = op.attention;
   const double memory_s = op.bytes / (memory.efficiency * device.memory_bytes_per_s);
   if (decodes(shape))
-    return roofline(0, memory_s, memory.ramp_s + device.kernel_latency_s * op.kernels);
+    return roofline(device, 0, memory_s, memory.ramp_s + device.kernel_latency_s * op.kernels);
   if (!shape.fused) return price_unfused(device, gemm, op);
   const double tiles = work_tiles(shape);
   const double ramp = shape.backward ? attention.backward_tile_ramp : attention.tile_ramp;
@@ -158,7 +159,8 @@ Price price_attention(const Device& device, const AttentionParameters& attention
                       head_factor(attention, shape) * (keys / (keys + attention.length_ramp)) *
                       (tiles / (tiles + ramp * device.sms));
   const double compute_s = op.flops > 0 ? op.flops / rate : 0;  // no keys, no rate
-  return roofline(compute_s, memory_s, attention.fixed_s + device.kernel_latency_s * op.kernels);
+  return roofline(device, compute_s, memory_s,
+                  attention.fixed_s + device.kernel_latency_s * op.kernels);
 }
 
 }  // namespace ergometer::cost

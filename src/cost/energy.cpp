@@ -32,6 +32,7 @@
 
 #include "cost/cost.h"
 #include "cost/parameters.h"
+#include "spec/job/matrix_peak.h"
 
 namespace ergometer::cost {
 namespace {
@@ -123,6 +124,7 @@ Result<EnergyModel> EnergyModel::make(const spec::Job& job) {
   for (double* energy : {&work.tensor_fp32, &work.tensor_fp16, &work.tensor_fp8, &work.tensor_fp4,
                          &work.vector, &work.cache, &work.memory})
     *energy *= activity;
+  if (spec::multiplies_fp32_as_vectors(gpu, job.training)) work.tensor_fp32 = work.vector;
   return EnergyModel({.work = work,
                       .tile_m = gpu.parameters.at("gemm.tile_m"),
                       .tile_n = gpu.parameters.at("gemm.tile_n")});

@@ -103,14 +103,15 @@ double tile_share(const GemmParameters& gemm, const Operator& op, double sms) {
   return best;
 }
 
-Price roofline(double compute_s, double memory_s, double fixed_s) {
-  const double work_s = std::max(compute_s, memory_s);
+Price roofline(const Device& device, double compute_s, double memory_s, double fixed_s) {
+  const double slowed_s = compute_s * device.slowdown;
+  const bool computes = slowed_s >= memory_s;
   Price price;
-  price.fixed_s = compute_s >= memory_s ? fixed_s : fixed_s + memory_s;
-  price.clocked_s = compute_s >= memory_s ? compute_s : 0;
-  price.limit = work_s < fixed_s        ? Limit::kLatency
-                : compute_s >= memory_s ? Limit::kCompute
-                                        : Limit::kMemory;
+  price.fixed_s = computes ? fixed_s : fixed_s + memory_s;
+  price.clocked_s = computes ? compute_s : 0;
+  price.limit = std::max(slowed_s, memory_s) < fixed_s ? Limit::kLatency
+                : computes                             ? Limit::kCompute
+                                                       : Limit::kMemory;
   return price;
 }
 
@@ -135,7 +136,7 @@ double gemm_compute_s(const Device& device, const GemmParameters& gemm, const Op
 
 Price price_gemm(const Device& device, const GemmParameters& gemm, const Operator& op) {
   const double memory_s = operand_bytes(op) / (gemm.memory_efficiency * device.memory_bytes_per_s);
-  return roofline(gemm_compute_s(device, gemm, op, device.sms), memory_s,
+  return roofline(device, gemm_compute_s(device, gemm, op, device.sms), memory_s,
                   gemm.fixed_s + device.kernel_latency_s * op.kernels);
 }
 

@@ -84,6 +84,21 @@ TEST(Gemm, BytesDecideWhenMemoryIsSlower) {
   EXPECT_EQ(price.limit, Limit::kMemory);
 }
 
+// 1 ms of compute at the reference clock and 3 ms of memory: at a quarter of the clock the compute
+// takes 4 ms, which is then what one waits for.
+TEST(Gemm, ASlowClockMakesComputeDecide) {
+  Device device = round_device();
+  const Price nominal = roofline(device, 1e-3, 3e-3, 0);
+  EXPECT_EQ(nominal.limit, Limit::kMemory);
+  EXPECT_EQ(nominal.clocked_s, 0);
+  EXPECT_EQ(nominal.fixed_s, 3e-3);
+  device.slowdown = 4;
+  const Price slow = roofline(device, 1e-3, 3e-3, 0);
+  EXPECT_EQ(slow.limit, Limit::kCompute);
+  EXPECT_EQ(slow.clocked_s, 1e-3);
+  EXPECT_EQ(slow.fixed_s, 0);
+}
+
 TEST(Gemm, ATinyProductIsAllLatency) {
   Device device = round_device();
   device.kernel_latency_s = 2e-6;

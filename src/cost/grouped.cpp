@@ -31,7 +31,7 @@ using workload::GemmLayout;
 Price price_grouped(const Device& device, const GroupedParameters& grouped,
                     const GemmParameters& gemm, const workload::Operator& op) {
   const double fixed_s = device.kernel_latency_s * op.kernels;
-  if (op.m <= 0 || op.n <= 0 || op.k <= 0 || op.groups <= 0) return roofline(0, 0, fixed_s);
+  if (op.m <= 0 || op.n <= 0 || op.k <= 0 || op.groups <= 0) return roofline(device, 0, 0, fixed_s);
   const bool weights = op.layout == GemmLayout::kNt;
   const auto rows = static_cast<double>(weights ? op.k : op.m),
              depth = static_cast<double>(weights ? op.n : op.k);
@@ -42,7 +42,7 @@ Price price_grouped(const Device& device, const GroupedParameters& grouped,
                       (rows / (rows + grouped.m_ramp)) * (depth / (depth + grouped.k_ramp));
   const double products = static_cast<double>(op.groups) * static_cast<double>(op.m) *
                           static_cast<double>(op.n) * static_cast<double>(op.k);
-  return roofline(2 * products / rate,
+  return roofline(device, 2 * products / rate,
                   op.bytes / (gemm.memory_efficiency * device.memory_bytes_per_s), fixed_s);
 }
 

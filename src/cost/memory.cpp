@@ -50,7 +50,7 @@ Price price_memory(const Device& device, const MemoryParameters& memory,
   const double issued = issued_share(memory, op) * op.bytes;
   const double streamed_s = (op.bytes - issued) / (share * device.memory_bytes_per_s);
   const double issued_s = issued > 0 ? issued / (memory.issue_bytes_per_s * device.sms) : 0;
-  return roofline(compute_s, streamed_s + issued_s,
+  return roofline(device, compute_s, streamed_s + issued_s,
                   op.kernels * (memory.ramp_s + device.kernel_latency_s));
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
 #include "workload/block/graphs.h"
 
@@ -145,7 +146,7 @@ HostCosts read_host(Reader& r, const spec::Job& job, double straggling) {
 }
 
 /// Peaks at the reference clock. Without a matrix mode for FP32 the vector units do such products.
-Device read_device(const spec::Gpu& gpu, Reader& r) {
+Device read_device(const spec::Gpu& gpu, const spec::Training& training, Reader& r) {
   Device device;
   device.sms = static_cast<double>(gpu.sms);
   device.memory_bytes_per_s = gpu.memory_bytes_per_s;
@@ -160,7 +161,7 @@ Device read_device(const spec::Gpu& gpu, Reader& r) {
   set(Precision::kFp8, r.or_else("peak_fp8", fp16));
   set(Precision::kNvfp4, r.or_else("peak_fp4", r.or_else("peak_fp8", fp16)));
   const double vector = r.or_else("peak_vector", 0);
-  set(Precision::kFp32, r.or_else("peak_fp32", vector > 0 ? vector : r.need("peak_fp32")));
+  set(Precision::kFp32, r.need(spec::matrix_peak(gpu, training, Precision::kFp32)));
   device.vector_flops_per_s = vector > 0 ? vector * slowed : device.rate(Precision::kFp32);
   return device;
 }
@@ -280,7 +281,10 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   CostModel::Parameters p;
   p.parallelism = job.parallelism;
   Reader kernels(gpu.parameters, "GPU " + gpu.name);
-  p.device = read_device(gpu, kernels);
+  p.device = read_device(gpu, job.training, kernels);
+  const spec::Conditions& c = job.conditions;
+  const double settled_hz = c.settled_clock_hz > 0 ? c.settled_clock_hz : c.lock_clock_hz;
+  if (settled_hz > 0) p.device.slowdown = std::max(1.0, gpu.sustained_clock_hz / settled_hz);
   const spec::Fp8Recipe recipe = job.training.fp8_recipe;
   const bool blocks = job.training.precision == Precision::kFp8 &&
                       (recipe == spec::Fp8Recipe::kBlockwise || recipe == spec::Fp8Recipe::kMxfp8);

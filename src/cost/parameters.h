@@ -17,6 +17,7 @@ struct Device {
   std::array<double, 5> flops_per_s{};  ///< by spec::Precision, dense matrix peak
   double vector_flops_per_s = 0;        ///< FP32 outside the matrix units
   double kernel_latency_s = 0;          ///< between dependent kernels of one stream
+  double slowdown = 1;  ///< reference clock over the clock that rooflines are settled at
   double rate(spec::Precision precision) const {
     return flops_per_s[static_cast<size_t>(precision)];
   }
@@ -159,9 +160,9 @@ double work_tiles(const workload::AttentionShape& shape);
 double visited_keys(const workload::Operator& op);
 double head_factor(const AttentionParameters& attention, const workload::AttentionShape& shape);
 
-/// Compute that scales with the clock against memory that does not: the larger decides. `fixed_s`
-/// comes on top.
-Price roofline(double compute_s, double memory_s, double fixed_s);
+/// Compute that scales with the clock against memory that does not: the larger at the clock that
+/// the device settles it at decides. `compute_s` is at the reference clock, `fixed_s` comes on top.
+Price roofline(const Device& device, double compute_s, double memory_s, double fixed_s);
 
 /// Seconds of the matrix units for `batch` products [m,k] x [k,n] on `sms` of the device's SMs, at
 /// the reference clock; no memory, no fixed time. The GEMM model's core, also used under overlap.

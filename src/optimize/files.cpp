@@ -101,11 +101,11 @@ void say_gpus(const Optimized& result, Settings& settings) {
       high = std::max(high, gpu.*member);
       ++count;
     }
-    if (count > 0)
-      settings.lines.push_back(
-          low == high
-              ? fmt::format("{} of {} GPUs: {:.0f} {}", what, count, low, unit)
-              : fmt::format("{} of {} GPUs: {:.0f} to {:.0f} {}", what, count, low, high, unit));
+    if (count == 0) return;
+    const std::string range =
+        low == high ? fmt::format("{:.0f}", low) : fmt::format("{:.0f} to {:.0f}", low, high);
+    settings.lines.push_back(
+        fmt::format("{} of {} GPU{}: {} {}", what, count, count == 1 ? "" : "s", range, unit));
   };
   say("power cap", "W", &GpuSetting::cap_w);
   say("locked clock", "MHz", &GpuSetting::lock_mhz);

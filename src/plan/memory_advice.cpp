@@ -97,10 +97,15 @@ void try_for_states(const spec::Job& job, Tries& tries) {
   const bool replicated = p.dp * p.cp > 1;
   if (job.trains() && replicated && p.zero_stage == 0 && !p.fsdp)
     tries.add("--zero 1", [](spec::Job& changed) { changed.parallelism.zero_stage = 1; });
+  // Megatron-LM keeps no weights in 4 bits.
+  const bool may_quantize = job.training.lora_rank > 0 && !job.recipe.name.starts_with("megatron");
+  if (may_quantize && job.training.quantize == spec::FrozenWeights::k16Bit)
+    tries.add("--quantize nf4",
+              [](spec::Job& changed) { changed.training.quantize = spec::FrozenWeights::kNf4; });
   try_more_ep(job, tries);
   try_more_tp(job, tries);
   try_more_pp(job, tries);
-  if (job.trains() && replicated && p.pp == 1 && !p.fsdp && p.zero_stage >= 1 && p.zero_stage < 3)
+  if (job.trains() && replicated && p.pp == 1 && !p.fsdp && p.zero_stage < 3)
     tries.add("--fsdp", [](spec::Job& changed) {
       changed.parallelism.fsdp = true;
       changed.parallelism.zero_stage = 3;
@@ -144,13 +149,23 @@ void try_for_activations(const spec::Job& job, Tries& tries) {
               [](spec::Job& changed) { changed.parallelism.cp *= 2; });
 }
 
-std::string join(const std::vector<std::string>& tries) {
+std::string join(const std::vector<std::string>& tries, std::string_view last) {
   std::string text;
   for (size_t i = 0; i < tries.size(); ++i) {
-    if (i > 0) text += i + 1 == tries.size() ? " or " : ", ";
+    if (i > 0) text += i + 1 == tries.size() ? fmt::format(" {} ", last) : ", ";
     text += tries[i];
   }
   return text;
+}
+
+/// When the states alone are too large, nothing that shrinks activations helps.
+std::vector<Try> tries_for(const spec::Job& job, const MemoryReport& report) {
+  const StageMemory& worst = report.worst();
+  Tries tries(job);
+  if (worst.weights + worst.gradients + worst.optimizer < report.capacity)
+    try_for_activations(job, tries);
+  try_for_states(job, tries);
+  return tries.all();
 }
 
 /// What the job needs with a change.
@@ -159,28 +174,52 @@ MemoryReport memory_with(const Try& one) {
   return memory(one.job, workload, divide(one.job, workload));
 }
 
-/// "try --tp 2 or --pp 4": of the changes those that make it fit alone; where none does, the one
-/// that comes nearest, and that it takes more.
-std::string what_to_try(const std::vector<Try>& tries) {
-  if (tries.empty()) return "try more GPUs";
+double filled(const MemoryReport& report) { return report.worst().needed() / report.capacity; }
+
+/// What one change after the other comes to.
+struct Tried {
+  std::vector<std::string> enough;  ///< those that make it fit alone
+  const Try* nearest = nullptr;     ///< that leaves the GPU least filled; null: none empties it
+  MemoryReport then;                ///< with that one
+};
+
+Tried tried(const std::vector<Try>& tries, const MemoryReport& before) {
   constexpr size_t kMost = 4;
-  std::vector<std::string> enough;
-  const Try* nearest = nullptr;
-  double least = 0, of = 0;
+  Tried result;
+  result.then = before;
   for (const Try& one : tries) {
-    if (enough.size() == kMost) break;
-    const MemoryReport report = memory_with(one);
-    const double needed = report.worst().needed();
-    if (report.fits) enough.push_back(one.words);
-    if (nearest != nullptr && needed / report.capacity >= least / of) continue;
-    nearest = &one;
-    least = needed;
-    of = report.capacity;
+    if (result.enough.size() == kMost) break;
+    MemoryReport report = memory_with(one);
+    if (report.fits) result.enough.push_back(one.words);
+    if (filled(report) >= filled(result.then)) continue;
+    result.nearest = &one;
+    result.then = std::move(report);
   }
-  if (!enough.empty()) return "try " + join(enough);
-  return fmt::format(
-      "no single change is enough: {} comes to {:.1f} GiB; try it with others, or more GPUs",
-      nearest->words, least / kGib);
+  return result;
+}
+
+/// "try --tp 2 or --pp 4": of the changes those that make it fit alone. Where none does, the one
+/// that comes nearest and further ones on top of it, "try --quantize nf4 with --recompute full".
+std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
+  constexpr size_t kMost = 4;
+  std::vector<Try> tries = tries_for(job, report);
+  Tried last = tried(tries, report);
+  if (!last.enough.empty()) return "try " + join(last.enough, "or");
+  std::vector<std::string> together;
+  for (size_t round = 0; last.nearest != nullptr && round < kMost; ++round) {
+    const std::string& words = last.nearest->words;
+    // More of an option takes the place of less of it.
+    std::erase_if(together, [&](const std::string& earlier) {
+      return words.substr(0, words.find(' ')) == earlier.substr(0, earlier.find(' '));
+    });
+    together.push_back(words);
+    if (last.then.fits) return "no single change is enough; try " + join(together, "with");
+    tries = tries_for(spec::Job(last.nearest->job), last.then);
+    last = tried(tries, MemoryReport(last.then));
+  }
+  if (together.empty()) return "try more GPUs to divide it over";
+  return fmt::format("{} still needs {:.1f} GiB; it takes more GPUs to divide it over",
+                     join(together, "with"), last.then.worst().needed() / kGib);
 }
 
 }  // namespace
@@ -189,12 +228,6 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   if (report.fits) return {};
   const StageMemory& worst = report.worst();
   const Part largest = largest_part(worst);
-  const double states = worst.weights + worst.gradients + worst.optimizer;
-  // When the states alone are too large, nothing that shrinks activations helps.
-  const bool states_fit = states < report.capacity;
-  Tries tries(job);
-  if (states_fit) try_for_activations(job, tries);
-  try_for_states(job, tries);
   const std::string holes =
       worst.total() > report.capacity
           ? ""
@@ -204,7 +237,7 @@ std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
       "GiB); {}",
       worst.total() / kGib, holes, report.capacity / kGib, worst.stage,
       worst.gpu.empty() ? "" : fmt::format(" ({})", worst.gpu), largest.name, largest.bytes / kGib,
-      what_to_try(tries.all()));
+      what_to_try(job, report));
 }
 
 }  // namespace ergometer::plan

@@ -477,12 +477,13 @@ TEST(Memory, AdviceNamesStagePartAndOnlyWhatApplies) {
   EXPECT_NE(advice.find(" of 1.9 GiB on stage 0; the largest part is activations ("),
             std::string::npos)
       << advice;
-  EXPECT_NE(advice.find("no single change is enough: --recompute full comes to"), std::string::npos)
+  EXPECT_NE(advice.find("(42.8 GiB); --recompute full, --tp 2 with --micro-batch-size 1 still "),
+            std::string::npos)
       << advice;
   job.training.recompute = spec::Recompute::kFull;
   job.training.micro_batch = 1;
   const std::string less = memory_advice(job, test::memory_of(job));
-  EXPECT_NE(less.find("--tp 2 comes to"), std::string::npos) << less;
+  EXPECT_NE(less.find("--tp 2"), std::string::npos) << less;
   EXPECT_EQ(less.find("--recompute"), std::string::npos) << less;
   EXPECT_EQ(less.find("--micro-batch-size"), std::string::npos) << less;
 }
@@ -492,8 +493,27 @@ TEST(Memory, AdviceForStatesThatCannotFit) {
   job.parallelism.zero_stage = 0;
   job.cluster.node.gpu.memory_bytes = 4e6;
   const std::string advice = memory_advice(job, test::memory_of(job));
-  EXPECT_NE(advice.find("no single change is enough"), std::string::npos) << advice;
-  EXPECT_EQ(advice.find("--recompute"), std::string::npos) << advice;
+  EXPECT_NE(advice.find(" still needs "), std::string::npos) << advice;
+  EXPECT_NE(advice.find("it takes more GPUs to divide it over"), std::string::npos) << advice;
+  EXPECT_LT(advice.find("--fsdp"), advice.find("--recompute")) << advice;
+}
+
+// Neither is enough alone: the job with both is what is advised.
+TEST(Memory, AdviceOfSeveralChangesMakesItFit) {
+  spec::Job job = runnable({.dp = 8});
+  job.parallelism.zero_stage = 0;
+  job.training.seq_length = 4096;
+  spec::Job advised = job;
+  advised.parallelism.fsdp = true;
+  advised.parallelism.zero_stage = 3;
+  const double states = test::memory_of(advised).worst().needed();
+  advised.training.recompute = spec::Recompute::kFull;
+  const double both = test::memory_of(advised).worst().needed();
+  job.cluster.node.gpu.memory_bytes = (states + both) / 2;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find("no single change is enough; try "), std::string::npos) << advice;
+  EXPECT_NE(advice.find("--recompute full"), std::string::npos) << advice;
+  EXPECT_NE(advice.find(" with "), std::string::npos) << advice;
 }
 
 // A GPU between what the job needs with and without sharded optimizer states.

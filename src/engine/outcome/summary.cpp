@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/outcome/memory_fit.h"
+#include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
 #include "workload/flops.h"
 #include "workload/sequence_loads.h"
@@ -58,18 +59,8 @@ std::string ranges_text(const std::vector<int64_t>& numbers) {
 
 /// Dense FLOP/s of one GPU in the job's precision.
 double peak_of(const spec::Job& job, const spec::Gpu& gpu) {
-  const auto peak_or = [&](const char* name, double other) {
-    return gpu.parameters.value_or(name, other);
-  };
-  const double half = peak_or("peak_bf16", peak_or("peak_fp16", gpu.peak_bf16_flops_per_s));
-  switch (job.training.precision) {
-    case spec::Precision::kFp32: return peak_or("peak_fp32", half);
-    case spec::Precision::kFp16: return peak_or("peak_fp16", half);
-    case spec::Precision::kBf16: return half;
-    case spec::Precision::kFp8: return peak_or("peak_fp8", half);
-    case spec::Precision::kNvfp4: return peak_or("peak_fp4", half);
-  }
-  return half;
+  return gpu.parameters.value_or(spec::matrix_peak(gpu, job.training, job.training.precision),
+                                 gpu.peak_bf16_flops_per_s);
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ class TrainerReader {
 
   void read_precision() {
     const auto bf16 = read_.said_flag("bf16"), fp16 = read_.said_flag("fp16");
-    const bool tf32 = read_.flag("tf32", false);
+    const auto tf32 = read_.said_flag("tf32");
     const std::string_view key = present({"torch_dtype", "dtype"});
     const std::string type = key.empty() ? "" : base::lower(read_.text(key));
     const bool open = (values_.find("bf16") != values_.end() && !bf16) ||
@@ -136,8 +136,7 @@ class TrainerReader {
     const bool new_trl = kind_ == TrainerKind::kTrl && !bf16;
     read_.set_default("precision", new_trl ? "bf16" : "fp32",
                       new_trl ? "TRL's default" : "without bf16 or fp16");
-    if (tf32)
-      read_.not_modelled("tf32", "time and power: products of FP32 in TF32; predicted in FP32");
+    if (tf32) read_.set("tf32", *tf32 ? "true" : "false", "tf32");
   }
 
   /// A model that is loaded in 16 bit is trained so: autocast keeps no other copy. DeepSpeed does,

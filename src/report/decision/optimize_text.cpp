@@ -53,7 +53,8 @@ std::string verdict(const Optimized& result, const optimize::Options& options) {
 
 std::string line(std::string_view name, const std::string& before, const std::string& after,
                  const std::string& change) {
-  return fmt::format("  {:<14}{:>12}{:>12}{:>12}\n", name, before, after, change);
+  return fmt::format("  {:<14}{:>12}{:>12}", name, before, after) +
+         (change.empty() ? "\n" : fmt::format("{:>12}\n", change));
 }
 
 std::string change_pct(double before, double after) {
@@ -137,8 +138,8 @@ std::string balanced_gpus(const Optimized& result, const TextStyle& style) {
                         base::format_seconds(gpu.lead_before_s), base::format_seconds(gpu.lead_s),
                         power(gpu.cap_before_w), power(gpu.cap_w));
   text +=
-      "  lead: how long it waits in a step for the slowest GPU that does the same work, with\n"
-      "  the job's own silicon (--seed)\n";
+      "  lead: how long it waits in a step for the slowest GPU that does the same\n"
+      "  work, with the job's own silicon (--seed)\n";
   if (!result.keeps)
     text += "  --out FOLDER writes set_gpus.sh (nvidia-smi -pl by GPU) and restore_gpus.sh\n";
   return text;
@@ -169,19 +170,19 @@ std::string frontier(const Optimized& result, const TextStyle& style) {
            fmt::format("  no frontier: {}\n", result.no_frontier);
   if (result.frontier.empty()) return "";
   std::string text = heading(style, "Time and energy of the pipeline");
-  text += fmt::format("  {:>10}{:>10}{:>12}{:>10}  {}\n", "passes", "GPUs", "played: step", "GPUs",
+  text += fmt::format("  {:>10}{:>10}{:>14}{:>10}  {}\n", "passes", "GPUs", "played: step", "GPUs",
                       "clocks of the stages, MHz");
   for (const optimize::FrontierRow& row : result.frontier) {
     std::vector<std::string> clocks;
     for (const double hz : row.clocks.lock_hz) clocks.push_back(fmt::format("{:.0f}", hz / 1e6));
     text += fmt::format(
-        "  {:>10}{:>10}{:>12}{:>10}  {}\n", base::format_seconds(row.clocks.point.time_s),
+        "  {:>10}{:>10}{:>14}{:>10}  {}\n", base::format_seconds(row.clocks.point.time_s),
         in_joules(row.clocks.point.energy_j), base::format_seconds(row.played_step_s),
         in_joules(row.played_gpu_energy_j), fmt::join(clocks, " "));
   }
   return text +
-         "  The first two columns: every pass at a clock of its own, the least energy for\n"
-         "  that time. The next two: one locked clock a stage, with heat and silicon.\n";
+         "  The first two columns: every pass at a clock of its own, the least energy\n"
+         "  for that time. The next two: one locked clock a stage, with heat and silicon.\n";
 }
 
 }  // namespace

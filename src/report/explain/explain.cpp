@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "run/summary_fields.h"
+#include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
 #include "spec/settings/settings.h"
 #include "workload/flops.h"
@@ -134,26 +135,14 @@ Explanation tflops(const Context& c, bool hardware) {
   return rate;
 }
 
-/// The catalog's name of the peak that MFU is measured against, as the engine chooses it.
-const char* peak_name(const spec::Job& job) {
-  const base::ParameterSet& gpu = job.cluster.node.gpu.parameters;
-  const char* half = gpu.has("peak_bf16") ? "peak_bf16" : "peak_fp16";
-  switch (job.training.precision) {
-    case spec::Precision::kFp32: return gpu.has("peak_fp32") ? "peak_fp32" : half;
-    case spec::Precision::kFp16: return gpu.has("peak_fp16") ? "peak_fp16" : half;
-    case spec::Precision::kBf16: return half;
-    case spec::Precision::kFp8: return gpu.has("peak_fp8") ? "peak_fp8" : half;
-    case spec::Precision::kNvfp4: return gpu.has("peak_fp4") ? "peak_fp4" : half;
-  }
-  return half;
-}
-
 Explanation utilization(const Context& c, bool hardware) {
   const run::Performance& p = c.run.performance;
   Explanation share =
       node(hardware ? "hfu" : "mfu", hardware ? p.hfu : p.mfu, "",
            hardware ? "hardware_tflops_per_gpu / peak" : "model_tflops_per_gpu / peak");
-  share.inputs = {tflops(c, hardware), catalog_node(c.job, peak_name(c.job))};
+  share.inputs = {tflops(c, hardware),
+                  catalog_node(c.job, spec::matrix_peak(c.job.cluster.node.gpu, c.job.training,
+                                                        c.job.training.precision))};
   share.inputs.back().name = "peak";
   share.inputs.back().text += ", dense, at boost clock";
   return share;

@@ -41,6 +41,6 @@ Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job);
 /// One setting with its value, as an input of a formula; `name` as in spec's setting table.
 Explanation explain_setting(const spec::Job& job, std::string_view name);
 /// A number of the GPU's catalog entry, with its source and grade.
-Explanation catalog_node(const spec::Job& job, const char* name);
+Explanation catalog_node(const spec::Job& job, std::string_view name);
 
 }  // namespace ergometer::report

@@ -183,13 +183,13 @@ Explanation fit_probability(const run::Run& run, const spec::Job& job) {
 
 }  // namespace
 
-Explanation catalog_node(const spec::Job& job, const char* name) {
+Explanation catalog_node(const spec::Job& job, std::string_view name) {
   const spec::Gpu& gpu = job.cluster.node.gpu;
   const base::Parameter* parameter = gpu.parameters.find(name);
-  if (parameter == nullptr) return {name, "not given", {}, {}, gpu.name, {}};
+  if (parameter == nullptr) return {std::string(name), "not given", {}, {}, gpu.name, {}};
   const std::string source = fmt::format("{}: {}", gpu.name, credit(*parameter));
-  if (parameter->unit == "B") return memory_node(name, parameter->value, {}, source);
-  return number_node(name, parameter->value, parameter->unit, {}, source);
+  if (parameter->unit == "B") return memory_node(std::string(name), parameter->value, {}, source);
+  return number_node(std::string(name), parameter->value, parameter->unit, {}, source);
 }
 
 Explanation explain_memory(const run::Run& run, const spec::Job& job, std::string_view field) {

@@ -8,6 +8,7 @@
 #include "cost/parameters.h"
 #include "report/explain/collective_formulas.h"
 #include "report/format.h"
+#include "spec/job/matrix_peak.h"
 
 // The formulas of src/cost, one by one, each specialised to the operator at hand: what does not
 // enter is not shown. explain_price_test.cpp works them out again from what is printed.
@@ -165,12 +166,7 @@ class PriceNode {
 
   /// The data sheet's peak that stands for a precision, by its name in the catalog.
   std::string_view peak(Precision precision) const {
-    const auto has = [&](std::string_view name) { return gpu_.parameters.has(name); };
-    if (precision == Precision::kFp32) return has("peak_fp32") ? "peak_fp32" : "peak_vector";
-    if (precision == Precision::kFp8 && has("peak_fp8")) return "peak_fp8";
-    if (precision == Precision::kNvfp4 && has("peak_fp4")) return "peak_fp4";
-    if (precision == Precision::kBf16 && has("peak_bf16")) return "peak_bf16";
-    return "peak_fp16";
+    return spec::matrix_peak(gpu_, job_.training, precision);
   }
   static std::string_view efficiency(Precision precision) {
     if (precision == Precision::kNvfp4) return "gemm.fp4_efficiency";

@@ -196,6 +196,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   write_sequences(json, t);
   if (job.model.vision != nullptr) write_images(json, t);
   json.member("generate_tokens", t.generate_tokens).member("precision", to_word(t.precision));
+  if (t.precision == spec::Precision::kFp32 || !t.tf32) json.member("tf32", t.tf32);
   if (t.precision == spec::Precision::kFp8) json.member("fp8_recipe", to_word(t.fp8_recipe));
   if (t.precision == spec::Precision::kFp8 || t.precision == spec::Precision::kNvfp4)
     json.member("fp8_parameters", t.fp8_parameters);

@@ -267,7 +267,7 @@ std::string memory_bar(const run::Memory& m, const TextStyle& style) {
 
 /// "fits with 6.2 GiB to spare (97 %)"; what is spare is left when the allocator has its reserve.
 std::string fit_line(const run::Memory& m, const TextStyle& style) {
-  constexpr double kGib = 1073741824.0;
+  constexpr double kGib = 1073741824.0, kWhole = 99.95;  // from here on without a decimal
   const double needed = (m.peak_bytes + m.reserved_bytes) / kGib, all = m.capacity_bytes / kGib;
   const std::string sure = format_probability(m.fit_probability);
   const std::string reserve =
@@ -275,8 +275,8 @@ std::string fit_line(const run::Memory& m, const TextStyle& style) {
   switch (run::fit_state(m.fit_probability)) {
     case run::FitState::kFits:
       return paint(style, sgr_of("good"),
-                   fmt::format("fits with {:.1f} GiB to spare, besides {} ({})", all - needed,
-                               reserve, sure));
+                   fmt::format("fits with {:.{}f} GiB to spare, besides {} ({})", all - needed,
+                               all - needed < kWhole ? 1 : 0, reserve, sure));
     case run::FitState::kAtRisk:
       return paint(style, kFair,
                    wrap(fmt::format("at risk: {:.1f} of {:.1f} GiB with {}, which is uncertain "

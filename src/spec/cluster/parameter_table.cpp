@@ -19,6 +19,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "clock of benchmarks too short for the power limit to bite; without it, the sustained one"},
     {kGpu, "peak_fp32", "FLOP/s", 1e11, 1e17, false,
      "dense matrix peak in TF32 or, without it, FP32"},
+    {kGpu, "peak_fp32_matrix", "FLOP/s", 1e11, 1e16, false,
+     "dense matrix peak in FP32 itself; without it such products run outside the matrix units"},
     {kGpu, "peak_fp16", "FLOP/s", 1e11, 1e17, true, "dense FP16 matrix peak"},
     {kGpu, "peak_bf16", "FLOP/s", 1e11, 1e17, false, "dense BF16 matrix peak"},
     {kGpu, "peak_fp8", "FLOP/s", 1e11, 1e17, false, "dense FP8 matrix peak"},

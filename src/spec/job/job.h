@@ -56,7 +56,8 @@ struct Parallelism {
   /// distributed optimizer); 2: gradients too; 3: parameters too (FSDP).
   int zero_stage = 1;
   bool fsdp = false;
-  int64_t fsdp_shard_size = 0;  ///< hybrid shard: ranks that share one copy; 0: all of dp
+  int64_t fsdp_shard_size =
+      0;  ///< hybrid shard: of dp x cp ranks, those that share one copy; 0: all
   /// Layers of the first and last stage, 0: even; whether embedding and loss count as a layer in
   /// the split.
   int64_t first_stage_layers = 0, last_stage_layers = 0;
@@ -181,6 +182,7 @@ struct Training {
   int64_t pack_tiles = 18;      ///< the tower's share of a packed micro batch
   Precision precision = Precision::kBf16;
   Fp8Recipe fp8_recipe = Fp8Recipe::kDelayed;
+  bool tf32 = true;             ///< products of FP32 in TF32, where a GPU has it
   bool fp8_parameters = false;  ///< parameters kept in FP8 or FP4; gathered: workload/shapes.h
   bool fp8_attention = false;   ///< the attention core multiplies in FP8 too
   bool gradients_fp32 = true;   ///< main gradients and their reduction in FP32, else in 16 bit
@@ -283,8 +285,11 @@ struct RunPhases {
 struct Conditions {
   /// Every GPU at the kind's reference clock; no power, no heat.
   bool constant_clocks = false;
-  double power_cap_w = 0;           ///< a GPU; 0: the GPU's default
-  double lock_clock_hz = 0;         ///< 0: none
+  double power_cap_w = 0;    ///< a GPU; 0: the GPU's default
+  double lock_clock_hz = 0;  ///< 0: none
+  /// Where kernels change from waiting for memory to waiting for compute; 0: at the locked clock,
+  /// else the GPU's sustained one. The engine sets it for GPUs that their governors slow down.
+  double settled_clock_hz = 0;
   Cooling cooling = Cooling::kAir;  ///< resolved: the node's unless the user says otherwise
   double inlet_c = 0;               ///< meaningful if has_inlet; else the cooling's own
   bool has_inlet = false;

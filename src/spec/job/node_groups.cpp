@@ -8,20 +8,18 @@
 #include <numeric>
 
 #include "base/collection.h"
+#include "spec/job/matrix_peak.h"
 
 namespace ergometer::spec {
 namespace {
 
-double matrix_rate(const Gpu& gpu, Precision precision) {
-  const auto value = [&](const char* name, double other) {
+double matrix_rate(const Gpu& gpu, const Training& training) {
+  const auto value = [&](std::string_view name, double other) {
     return gpu.parameters.value_or(name, other);
   };
-  const double fp16 = value("peak_fp16", gpu.peak_bf16_flops_per_s);
+  const Precision precision = training.precision;
   const bool narrow = precision == Precision::kFp8 || precision == Precision::kNvfp4;
-  const double peak = precision == Precision::kFp32   ? value("peak_fp32", fp16)
-                      : precision == Precision::kFp8  ? value("peak_fp8", fp16)
-                      : precision == Precision::kBf16 ? value("peak_bf16", fp16)
-                                                      : fp16;
+  const double peak = value(matrix_peak(gpu, training, precision), gpu.peak_bf16_flops_per_s);
   const double efficiency = value("gemm.efficiency", 1);
   const double clock = gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1;
   return peak * clock * (narrow ? value("gemm.fp8_efficiency", efficiency) : efficiency);
@@ -95,8 +93,7 @@ std::vector<double> stage_seconds_per_layer(const Job& job) {
   for (int64_t stage = 0; stage < job.parallelism.pp; ++stage) {
     double slowest = 0;
     for (const size_t group : groups_of_stage(job, stage)) {
-      const double rate =
-          matrix_rate(node_of_group(job.cluster, group).gpu, job.training.precision);
+      const double rate = matrix_rate(node_of_group(job.cluster, group).gpu, job.training);
       slowest = std::max(slowest, rate > 0 ? 1 / rate : 1.0);
     }
     seconds.push_back(slowest);
@@ -185,7 +182,7 @@ std::string divide_batches_by_speed(Job& job) {
                        job.training.global_batch, job.training.micro_batch);
   std::vector<double> seconds;
   for (const NodeGroup& group : job.cluster.groups) {
-    const double rate = matrix_rate(group.node.gpu, job.training.precision);
+    const double rate = matrix_rate(group.node.gpu, job.training);
     seconds.push_back(rate > 0 ? 1 / rate : 1.0);
   }
   const int64_t batches = job.training.global_batch / job.training.micro_batch;

@@ -212,6 +212,9 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"fp8", "", unkept(kSwitch), kPrecision, "as --precision fp8",
      megatron("fp8_hybrid=true|fp8_e4m3=true"), nemo()},
     {"fp4", "", unkept(kSwitch), kPrecision, "as --precision nvfp4"},
+    {"tf32", "", field<&Training::tf32>(), kPrecision,
+     "with --precision fp32: products in TF32 (torch.backends.cuda.matmul.allow_tf32)",
+     why("as NVIDIA's containers set it"), habit()},
     {"fp8_recipe", "", field<&Training::fp8_recipe>(), kPrecision, "how FP8 is scaled"},
     {"fp8_param_gather", "", field<&Training::fp8_parameters>(), kPrecision,
      "parameters are kept in FP8, or FP4 with --fp4; gathered in FP8 where one scale a tensor "

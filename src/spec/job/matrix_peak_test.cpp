@@ -1,0 +1,33 @@
+#include "spec/job/matrix_peak.h"
+
+#include <gtest/gtest.h>
+
+#include "spec/catalog/read.h"
+
+namespace ergometer::spec {
+namespace {
+
+std::string_view peak_for_fp32(const char* node, bool tf32) {
+  const auto cluster = read_cluster(node);
+  EXPECT_TRUE(cluster) << cluster.error().message;
+  Training training;
+  training.tf32 = tf32;
+  return matrix_peak(cluster->node.gpu, training, Precision::kFp32);
+}
+
+TEST(MatrixPeak, Fp32IsTf32OrWhatTheGpuHasForFp32Itself) {
+  EXPECT_EQ(peak_for_fp32("hgx-h100", true), "peak_fp32");
+  EXPECT_EQ(peak_for_fp32("hgx-h100", false), "peak_vector");
+  EXPECT_EQ(peak_for_fp32("mi250", true), "peak_fp32");
+  EXPECT_EQ(peak_for_fp32("mi250", false), "peak_fp32_matrix");
+}
+
+TEST(MatrixPeak, ANarrowFormatWithoutUnitsTakesTheNextWider) {
+  const auto cluster = read_cluster("hgx-a100-80gb");
+  ASSERT_TRUE(cluster) << cluster.error().message;
+  EXPECT_EQ(matrix_peak(cluster->node.gpu, {}, Precision::kBf16), "peak_bf16");
+  EXPECT_EQ(matrix_peak(cluster->node.gpu, {}, Precision::kFp8), "peak_fp16");
+}
+
+}  // namespace
+}  // namespace ergometer::spec
