@@ -174,9 +174,12 @@ Explanation fit_probability(const run::Run& run, const spec::Job& job) {
   sigma.inputs = {term_node("memory_base", u.memory_base, "any job"),
                   term_node("memory_activations", u.memory_activations,
                             "times the share of activations and reserve in all that is needed")};
-  if (!fit.software_seen)
+  if (fit.software != engine::SoftwareSeen::kYes)
     sigma.inputs.push_back(term_node("memory_software_unseen", u.memory_software_unseen,
-                                     "no run of this software was ever seen"));
+                                     fit.software == engine::SoftwareSeen::kNo
+                                         ? "no run of this software was ever seen"
+                                         : "no run of this software on more than one GPU was "
+                                           "ever seen"));
   node.inputs = {capacity(run, job), peak(run, job), reserved(run, job), std::move(sigma)};
   return node;
 }
