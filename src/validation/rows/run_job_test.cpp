@@ -240,6 +240,7 @@ TEST(RunJob, ZeroInsideSomeGpusIsOverAll) {
                                  "ZeRO-1 inside 8 GPUs"));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->job.parallelism.zero_stage, 1);
+  EXPECT_EQ(made->job.recipe.name, "internevo");
 }
 
 /// A head of 128,000 x 3072 in layers of 12 h + 2 s = 40,960 a token: 3.1, beside one layer 4.1,
