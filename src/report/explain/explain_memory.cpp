@@ -81,7 +81,8 @@ std::string_view rule(std::string_view group) {
     return "4 B a trained parameter, 2 B with --grad-reduce-in-bf16; divided over data parallelism "
            "from ZeRO 2";
   if (group == "optimizer")
-    return "12 B a trained parameter: FP32 master copy and two moments, less where they are kept in "
+    return "12 B a trained parameter: FP32 master copy and two moments, less where they are kept "
+           "in "
            "fewer bits; divided over data parallelism from ZeRO 1";
   if (group == "activations")
     return "what every micro batch in flight keeps for its backward, and the working set of the "
