@@ -538,6 +538,7 @@ nanotron's rows the state of the network (in order, degraded or stalled), of Big
 name, and of Megatron-LM's functional tests, whose attention is taken as fused or not by the memory that each kind of test
 used. That those on one node of GB200 wait for their data, 0.2 s a micro batch, was seen in their times. What such words put
 into a step's time is taken back where the source is left out; the attention of the functional tests is not.
+InternEvo's rows are in no fit, but its recipe, recalled from its public configurations, was written with them in view.
 
 """
 

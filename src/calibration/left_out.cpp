@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/parallel.h"
+#include "engine/outcome/evidence_tables.h"
 #include "engine/prepared.h"
 
 namespace ergometer::calibration {
@@ -49,7 +50,8 @@ std::vector<std::optional<LeftOutRow>> predict_without(const std::vector<Sample>
   const ParameterList ignorant = without_source(list, source);
   std::vector<double> values(x.begin(), x.end());
   values.resize(ignorant.parameters.size(), 0);
-  const std::vector<engine::Evidence> evidence = evidence_without(samples, source);
+  std::vector<engine::Evidence> evidence = evidence_without(samples, source);
+  evidence.insert(evidence.end(), engine::own_evidence().begin(), engine::own_evidence().end());
   std::vector<std::optional<LeftOutRow>> rows(samples.size());
   if (watcher.begin) watcher.begin("leave out " + source, samples.size());
   base::parallel_for(samples.size(), threads, [&](size_t i) {

@@ -50,6 +50,20 @@ TEST(MegatronArguments, GraphsByTheirImplementation) {
   EXPECT_EQ(graphs(""), "-");
 }
 
+TEST(MegatronArguments, StatesOfThePrecisionAwareOptimizer) {
+  const TestFile file("narrow.sh",
+                      "torchrun pretrain_gpt.py --bf16 --use-distributed-optimizer "
+                      "--micro-batch-size 1 --use-precision-aware-optimizer --exp-avg-dtype bf16");
+  std::vector<std::string> ignored;
+  const auto settings = parse_megatron_arguments(file.text, file.path, ignored);
+  ASSERT_TRUE(settings) << settings.error().message;
+  ASSERT_NE(settings->find("use_precision_aware_optimizer"), nullptr);
+  EXPECT_EQ(settings->find("use_precision_aware_optimizer")->text, "true");
+  ASSERT_NE(settings->find("optimizer_moments"), nullptr);
+  EXPECT_EQ(settings->find("optimizer_moments")->text, "bf16");
+  EXPECT_TRUE(ignored.empty());
+}
+
 TEST(MegatronArguments, ALaunchScript) {
   const TestFile file("launch.sh", kScript);
   std::vector<std::string> ignored;

@@ -329,6 +329,14 @@ TEST(TrainerPython, ConfigurationsThatAreGivenToNothing) {
   EXPECT_EQ(said(*on, "quantize"), "nf4");
 }
 
+TEST(TrainerPython, WeightsInEightBitsUnderAdapters) {
+  const std::string load = "m = X.from_pretrained('gpt2', load_in_8bit=True)\n";
+  const auto adapted = parse_trainer_python(load + "LoraConfig(r=8)\n" + kMade, "t.py");
+  ASSERT_TRUE(adapted) << adapted.error().message;
+  EXPECT_EQ(said(*adapted, "quantize"), "int8");
+  EXPECT_FALSE(parse_trainer_python(load + kMade, "t.py"));
+}
+
 TEST(TrainerPython, CheckpointsWhatTheModelIsTold) {
   const auto on = parse_trainer_python("model.gradient_checkpointing_enable()\n" + kMade, "t.py");
   ASSERT_TRUE(on);

@@ -43,6 +43,7 @@ void add_pipeline(const Job& job, Arguments& to) {
   to.add_if(p.vpp > 1 && !job.training.overlap_p2p, "no-overlap-p2p-communication");
   if (p.divides_vocabulary())
     to.notes.push_back("Megatron-LM does not divide the vocabulary over the stages");
+  to.add_if(job.training.master_remainders, "use-precision-aware-optimizer");
   if (!job.training.master_weights || job.training.moments != spec::Moments::kFp32)
     to.notes.push_back("the optimizer's parameters and moments are written as FP32");
   if (p.schedule == spec::Schedule::kGpipe || p.schedule == spec::Schedule::kZbH1)

@@ -312,9 +312,23 @@ TEST(Memory, FrozenWeightsWaitInFourBits) {
   EXPECT_EQ(wide.weights - narrow.weights, linear * (2 - 0.5625));
   EXPECT_EQ(part(narrow, "unsharded_layers") - part(wide, "unsharded_layers"), 2 * 64 * 512);
   EXPECT_EQ(narrow.activations - wide.activations, 128 * 8 * (2 * 64 + 2 * 64 + 2 * 256.0));
+  job.training.quantize = spec::FrozenWeights::kInt8;
+  EXPECT_EQ(wide.weights - test::memory_of(job).worst().weights, linear * (2 - 1));
   job.training.quantize = spec::FrozenWeights::kNf4Double;
   EXPECT_EQ(wide.weights - test::memory_of(job).worst().weights,
             linear * (2 - 0.5 - 1 / 64.0 - 4 / 16384.0));
+}
+
+// Of 12 bytes a parameter two less for the halves of masters, two less for each moment in 16 bit.
+TEST(Memory, OptimizerKeepsWhatParametersLack) {
+  spec::Job job = job_with({});
+  const double whole = test::memory_of(job).worst().optimizer;
+  job.training.master_remainders = true;
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, whole * 10 / 12);
+  job.training.moments = spec::Moments::kBf16;
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, whole * 6 / 12);
+  job.training.moments = spec::Moments::kFp8;
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, whole * 4 / 12);
 }
 
 // Frozen parameters are sharded and gathered as they are; the adapters' shards are in FP32.

@@ -41,14 +41,15 @@ Result<std::string> typed_command(const MeasuredRun& row) {
     step(draft);
     if (draft.error()) return tl::unexpected(*draft.error());
   }
-  const auto node = node_of_gpu(row.cell("gpu"));
-  if (!node)
+  const auto cluster = node_and_network(row);
+  if (!cluster)
     return input_error("gpu: found \"{}\"; no node of the catalog has it", row.cell("gpu"));
   derive_batch(draft);
   if (draft.number("pipeline_model_parallel_size", 1) == 1)
     draft.drop("virtual_pipeline_model_parallel_size");
-  std::string text = fmt::format("ergometer simulate {} --cluster {}",
-                                 base::shell_quoted(draft.text("model")), *node);
+  std::string text =
+      fmt::format("ergometer simulate {} --cluster {}", base::shell_quoted(draft.text("model")),
+                  base::shell_quoted(*cluster));
   for (const auto& [setting, value] : draft.settings().all()) {
     // Adapters are the row's task; their rank is the one usual with the task.
     const bool said = !value.origin.key.empty() || setting == "lora";

@@ -120,9 +120,18 @@ Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& f
   return u;
 }
 
-const std::vector<Evidence>& catalog_evidence() {
-  static const std::vector<Evidence> table = catalog_table("evidence", parse_evidence);
+const std::vector<Evidence>& own_evidence() {
+  static const std::vector<Evidence> table = catalog_table("own_evidence", parse_evidence);
   return table;
+}
+
+const std::vector<Evidence>& catalog_evidence() {
+  static const std::vector<Evidence> all = [] {
+    std::vector<Evidence> table = catalog_table("evidence", parse_evidence);
+    table.insert(table.end(), own_evidence().begin(), own_evidence().end());
+    return table;
+  }();
+  return all;
 }
 
 const Uncertainty& catalog_uncertainty() {

@@ -18,15 +18,17 @@ namespace {
 struct Known {
   int64_t gpu_groups = 0;
   int64_t largest = 0;  ///< GPUs, of runs on this GPU; on any GPU when there are none
-  bool nodes = false, precision = false, software = false, kind = false;
+  bool nodes = false, precision = false, kind = false;
+  SoftwareSeen software = SoftwareSeen::kNo;
 };
 
-Known known_about(const EvidenceKey& key, const std::vector<Evidence>& evidence) {
+Known known_about(const spec::Job& job, const EvidenceKey& key,
+                  const std::vector<Evidence>& evidence) {
   Known known;
+  known.software = software_seen(job, evidence);
   int64_t largest_anywhere = 0;
   for (const Evidence& e : evidence) {
     largest_anywhere = std::max(largest_anywhere, e.most_gpus);
-    known.software = known.software || e.key.software == key.software;
     known.kind = known.kind || e.key.kind == key.kind;
     if (e.key.architecture == key.architecture && e.key.precision == key.precision)
       known.precision = true;
@@ -107,8 +109,11 @@ void add_software(Terms& terms, const spec::Job& job, const Known& known, const 
     terms.add(
         u.software_unnamed,
         fmt::format("software not named ({} assumed; --software names yours)", job.recipe.title));
-  else if (!known.software)
-    terms.add(u.software_unseen, fmt::format("no run of {} was ever seen", job.software.name));
+  else if (known.software != SoftwareSeen::kYes)
+    terms.add(
+        u.software_unseen,
+        fmt::format("no run of {}{} was ever seen", job.software.name,
+                    known.software == SoftwareSeen::kOnOneGpu ? " on more than one GPU" : ""));
 }
 
 double communication_share(const run::Performance& p) {
@@ -194,11 +199,21 @@ EvidenceKey evidence_key(const spec::Job& job) {
   return key;
 }
 
+SoftwareSeen software_seen(const spec::Job& job, const std::vector<Evidence>& evidence) {
+  SoftwareSeen seen = SoftwareSeen::kNo;
+  for (const Evidence& e : evidence) {
+    if (e.key.software != job.software.name) continue;
+    if (e.most_gpus > 1 || job.gpus <= 1) return SoftwareSeen::kYes;
+    seen = SoftwareSeen::kOnOneGpu;
+  }
+  return seen;
+}
+
 Interval step_time_interval(const spec::Job& job, const run::Performance& performance,
                             double host_share, const std::vector<Evidence>& evidence,
                             const Uncertainty& u) {
   const EvidenceKey key = evidence_key(job);
-  const Known known = known_about(key, evidence);
+  const Known known = known_about(job, key, evidence);
   const bool measured = job.cluster.measured.has_value();
   Terms terms = measured ? measured_terms(job, key, u) : catalog_terms(job, key, known, u);
   // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.

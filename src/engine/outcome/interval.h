@@ -37,6 +37,11 @@ struct Evidence {
   int64_t groups = 0, rows = 0, most_gpus = 0;
 };
 
+/// Whether runs of the job's software were seen, and on more than one GPU where the job has more:
+/// what a run on one GPU tells of its kernels and launches it does not tell of its collectives.
+enum class SoftwareSeen : uint8_t { kNo, kOnOneGpu, kYes };
+SoftwareSeen software_seen(const spec::Job& job, const std::vector<Evidence>& evidence);
+
 /// `catalog/tables/evidence.csv`, with the columns gpu, architecture, software, precision, kind,
 /// nodes ("one" or "several"), groups, rows, most_gpus.
 Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file);
@@ -49,7 +54,7 @@ struct Uncertainty {
   double gpu_few = 0;           ///< one group on this GPU; n groups: over the square root of n
   double nodes_unseen = 0;      ///< several nodes, and no run of several nodes on this GPU
   double precision_unseen = 0;  ///< no run of this precision on the GPU's architecture
-  double software_unseen = 0;   ///< no run of this software profile
+  double software_unseen = 0;   ///< no run of this software profile (`software_seen`)
   double software_unnamed = 0;  ///< nobody named the software: installations differ
   double kind_unseen = 0;       ///< no run of this kind of job
   double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU

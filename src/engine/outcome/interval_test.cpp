@@ -84,6 +84,38 @@ TEST(Interval, IsNarrowWhereEverythingWasSeen) {
   EXPECT_TRUE(i.reasons.empty());
 }
 
+// On one GPU nothing is seen of collectives: another eight GPUs are as unsure as without it,
+// sigma = hypot(0.05, 0.08), one GPU is not.
+TEST(Interval, CountsSoftwareSeenOnOneGpuForOneGpu) {
+  spec::Job job = one_node();
+  std::vector<Evidence> evidence = seen(job);
+  evidence[0].key.software = "another";
+  evidence.push_back(seen(job)[0]);
+  evidence[1].most_gpus = 1;
+  Uncertainty terms = kTerms;
+  terms.software_unseen = 0.08;
+  Interval i = step_time_interval(job, ten_seconds(), 0, evidence, terms);
+  EXPECT_NEAR(i.sigma, std::hypot(0.05, 0.08), 1e-12);
+  ASSERT_EQ(i.reasons.size(), 1u);
+  EXPECT_EQ(i.reasons[0], "no run of megatron-core-25 on more than one GPU was ever seen");
+  job.gpus = 1;
+  i = step_time_interval(job, ten_seconds(), 0, evidence, terms);
+  EXPECT_NEAR(i.sigma, 0.05, 1e-12);
+  EXPECT_EQ(software_seen(job, evidence), SoftwareSeen::kYes);
+  job.software.name = "a third";
+  EXPECT_EQ(software_seen(job, evidence), SoftwareSeen::kNo);
+}
+
+// tests/data/trainer: Hugging Face's Trainer on single H100 and H200.
+TEST(Evidence, CountsOurOwnRuns) {
+  spec::Job job = one_node();
+  job.gpus = 1;
+  job.software.name = "transformers-2026";
+  EXPECT_EQ(software_seen(job, catalog_evidence()), SoftwareSeen::kYes);
+  job.gpus = 8;
+  EXPECT_EQ(software_seen(job, catalog_evidence()), SoftwareSeen::kOnOneGpu);
+}
+
 // The GPU was never seen, nor, therefore, its architecture in this precision:
 // sigma^2 = 0.05^2 + 0.12^2 + 0.08^2 = 0.0233.
 TEST(Interval, WidensForAnUnseenGpuAndSaysSo) {

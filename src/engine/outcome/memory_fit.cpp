@@ -18,10 +18,9 @@ MemoryFit memory_fit(const spec::Job& job, const run::Memory& memory,
   MemoryFit fit;
   const double needed = memory.peak_bytes + memory.reserved_bytes;
   if (needed <= 0) return fit;
-  fit.software_seen = std::ranges::any_of(
-      evidence, [&](const Evidence& e) { return e.key.software == job.software.name; });
+  fit.software = software_seen(job, evidence);
   const double active = (memory.activations_bytes + memory.reserved_bytes) / needed;
-  const double unseen = fit.software_seen ? 0 : u.memory_software_unseen;
+  const double unseen = fit.software == SoftwareSeen::kYes ? 0 : u.memory_software_unseen;
   fit.sigma = std::hypot(u.memory_base, u.memory_activations * active, unseen);
   if (memory.capacity_bytes <= 0) {
     fit.probability = 0;

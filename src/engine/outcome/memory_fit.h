@@ -19,7 +19,7 @@ namespace ergometer::engine {
 /// ln(C / N) = 0.0941, P = Phi(1.044) = 0.852.
 struct MemoryFit {
   double probability = 1, sigma = 0;
-  bool software_seen = true;
+  SoftwareSeen software = SoftwareSeen::kYes;
 };
 MemoryFit memory_fit(const spec::Job& job, const run::Memory& memory,
                      const std::vector<Evidence>& evidence, const Uncertainty& uncertainty);

@@ -22,6 +22,7 @@ spec::Job seen_job() {
 std::vector<Evidence> evidence() {
   Evidence e;
   e.key.software = "megatron-core-25";
+  e.most_gpus = 8;
   return {e};
 }
 
@@ -40,13 +41,13 @@ TEST(MemoryFit, IsTheShareOfANormalDistribution) {
   const MemoryFit fit = memory_fit(seen_job(), example(), evidence(), kMemoryTerms);
   EXPECT_NEAR(fit.sigma, 0.090139, 1e-6);
   EXPECT_NEAR(fit.probability, 0.8517, 1e-4);
-  EXPECT_TRUE(fit.software_seen);
+  EXPECT_EQ(fit.software, SoftwareSeen::kYes);
 }
 
 // sigma = hypot(0.05, 0.075, 0.08) = 0.12052; 0.0940 / 0.12052 = 0.780: 78.2 %.
 TEST(MemoryFit, IsLessSureOfSoftwareNeverSeen) {
   const MemoryFit fit = memory_fit(seen_job(), example(), {}, kMemoryTerms);
-  EXPECT_FALSE(fit.software_seen);
+  EXPECT_EQ(fit.software, SoftwareSeen::kNo);
   EXPECT_NEAR(fit.sigma, 0.120520, 1e-6);
   EXPECT_NEAR(fit.probability, 0.7824, 1e-3);
 }

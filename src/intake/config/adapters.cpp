@@ -4,13 +4,10 @@
 
 namespace ergometer::intake {
 std::string_view quantized_word(std::string_view kind, bool double_quantized) {
+  if (base::contains(kind, "int8") || base::contains(kind, "8bit")) return "int8";
   const bool four = base::contains(kind, "nf4") || base::contains(kind, "fp4");
   if (!four) return "";
   return double_quantized || kind.ends_with("-dq") ? "nf4-dq" : "nf4";
-}
-
-void note_8_bit_weights(FlatReader& read, std::string_view key) {
-  read.not_modelled(key, "memory and time: the model's own weights are in 8 bits; predicted in 16");
 }
 
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets) {

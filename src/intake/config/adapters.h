@@ -16,12 +16,9 @@ Result<Reading> parse_peft(const std::string& text, const std::string& file);
 /// PEFT's default for most models: queries and values.
 constexpr const char* kPeftTargets = "q,v";
 
-/// The setting's word for a kind of 4-bit weights in bitsandbytes' or LitGPT's words: "bnb.nf4",
-/// "bnb.nf4-dq", "fp4" (which takes as many bits). Empty: no such kind.
+/// The setting's word for a kind of 4- or 8-bit weights in bitsandbytes' or LitGPT's words:
+/// "bnb.nf4", "bnb.nf4-dq", "fp4" (which takes as many bits), "bnb.int8". Empty: no such kind.
 std::string_view quantized_word(std::string_view kind, bool double_quantized);
-
-/// Says what 8-bit weights under adapters would change.
-void note_8_bit_weights(FlatReader& read, std::string_view key);
 
 /// `lora` and `lora_targets` from two keys of a file. Without targets PEFT adapts queries and
 /// values.

@@ -120,9 +120,12 @@ class FineTuningReader {
     const std::string kind = base::lower(read_.text(key));
     if (kind.empty() || kind == "none" || kind == "null" || kind == "false") return;
     const std::string_view word = quantized_word(kind == "4bit" ? "nf4" : kind, false);
-    if (word.empty()) return note_8_bit_weights(read_, key);
+    if (word.empty())
+      return read_.not_modelled(key,
+                                "memory and time: how the model's own weights are kept; "
+                                "predicted in 16 bits");
     if (read_.said().find("lora") == nullptr)
-      return read_.refuse(key, "none without adapters: weights in 4 bits are not trained");
+      return read_.refuse(key, "none without adapters: quantized weights are not trained");
     read_.set("quantize", std::string(word), key);
   }
   void unpacked(std::string_view key) {
@@ -256,6 +259,8 @@ class FineTuningReader {
         read_.set("quantize",
                   read_.flag("quantization.bnb_4bit_use_double_quant", true) ? "nf4-dq" : "nf4",
                   "quantization.load_in_4bit");
+      if (read_.flag("quantization.load_in_8bit", false))
+        read_.set("quantize", "int8", "quantization.load_in_8bit");
     }
     if (read_.text("model.torch_dtype", "bf16") != "float32") all_in_16_bit("model.torch_dtype");
     framework("automodel");

@@ -289,12 +289,10 @@ class TrainerReader {
       const std::string value = read_.text(key);
       if (is_off(value)) continue;
       const bool four = key == std::string_view("load_in_4bit") || value == "4";
-      if (four && adapts)
-        read_.set("quantize", nested ? "nf4-dq" : "nf4", key);
-      else if (four)
-        read_.refuse(key, "false without adapters: weights in 4 bits are not trained");
+      if (!adapts)
+        read_.refuse(key, "false without adapters: quantized weights are not trained");
       else
-        note_8_bit_weights(read_, key);
+        read_.set("quantize", !four ? "int8" : nested ? "nf4-dq" : "nf4", key);
     }
   }
 

@@ -81,8 +81,9 @@ std::string_view rule(std::string_view group) {
     return "4 B a trained parameter, 2 B with --grad-reduce-in-bf16; divided over data parallelism "
            "from ZeRO 2";
   if (group == "optimizer")
-    return "12 B a trained parameter: FP32 master copy and two moments; divided over data "
-           "parallelism from ZeRO 1";
+    return "12 B a trained parameter: FP32 master copy and two moments, less where they are kept "
+           "in "
+           "fewer bits; divided over data parallelism from ZeRO 1";
   if (group == "activations")
     return "what every micro batch in flight keeps for its backward, and the working set of the "
            "block that runs";
@@ -174,9 +175,12 @@ Explanation fit_probability(const run::Run& run, const spec::Job& job) {
   sigma.inputs = {term_node("memory_base", u.memory_base, "any job"),
                   term_node("memory_activations", u.memory_activations,
                             "times the share of activations and reserve in all that is needed")};
-  if (!fit.software_seen)
+  if (fit.software != engine::SoftwareSeen::kYes)
     sigma.inputs.push_back(term_node("memory_software_unseen", u.memory_software_unseen,
-                                     "no run of this software was ever seen"));
+                                     fit.software == engine::SoftwareSeen::kNo
+                                         ? "no run of this software was ever seen"
+                                         : "no run of this software on more than one GPU was "
+                                           "ever seen"));
   node.inputs = {capacity(run, job), peak(run, job), reserved(run, job), std::move(sigma)};
   return node;
 }

@@ -221,6 +221,8 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (t.quantize != spec::FrozenWeights::k16Bit) json.member("quantize", to_word(t.quantize));
   if (!t.master_weights) json.member("master_weights", false);
   if (t.moments != spec::Moments::kFp32) json.member("optimizer_moments", to_word(t.moments));
+  if (t.master_remainders) json.member("use_precision_aware_optimizer", true);
+  if (t.packed_mean_length > 0) json.member("packed_mean_length", t.packed_mean_length);
   json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
   json.member("flops", spec::setting_value("flops", job)).member("cuda_graphs", t.cuda_graphs);
   write_texts(json, "cuda_graph_scope", t.cuda_graph_scope);

@@ -141,6 +141,7 @@ JobView view_job(const std::string& job_json) {
   view.lora_rank = integer(training, "lora_rank");
   view.quantize = text(training, "quantize");
   view.optimizer_moments = text(training, "optimizer_moments");
+  view.packed_mean_length = integer(training, "packed_mean_length");
   view.masterless = member(training, "master_weights").is_boolean();
   view.images = integer(training, "images_per_sample");
   view.tiles_per_image = integer(training, "tiles_per_image");

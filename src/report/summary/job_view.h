@@ -22,7 +22,8 @@ struct JobView {
   bool sequence_parallel = false, fsdp = false;
   bool least_batch = false, masterless = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
-          images = 0, tiles_per_image = 0, tokens_per_image = 0, generate_tokens = 0;
+          images = 0, tiles_per_image = 0, tokens_per_image = 0, generate_tokens = 0,
+          packed_mean_length = 0;
   /// What the user said about power, clocks, cooling and faults, a few words each.
   std::vector<std::string> conditions;
   std::vector<std::string> frozen;  ///< parts of a model with a vision tower

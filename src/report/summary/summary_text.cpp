@@ -78,6 +78,8 @@ std::string training_line(const JobView& job) {
   words.push_back(fmt::format("micro batch {}", job.micro_batch));
   words.push_back(fmt::format("global batch {}", job.global_batch));
   words.push_back(fmt::format("sequence {}", job.seq_length));
+  if (job.packed_mean_length > 0)
+    words.back() += fmt::format(" of documents of {}", job.packed_mean_length);
   if (job.generate_tokens > 0) words.push_back(fmt::format("generate {}", job.generate_tokens));
   words.push_back(job.precision + (job.masterless ? " throughout" : ""));
   if (!job.optimizer_moments.empty() && !(job.masterless && job.optimizer_moments == "bf16"))

@@ -152,11 +152,13 @@ enum class SequenceBatching { kPacked, kPadded, kPaddedToSeq, kVariable };
 /// Which of a step's samples lie together: as drawn, or those that cost alike.
 enum class SequenceOrder { kRandom, kLengthBalanced };
 
-/// How LoRA keeps the weights that it does not train: in the 16 bits they multiply in, or in four
-/// (NormalFloat4, whose scales may be quantized once more), unpacked before every product.
-enum class FrozenWeights { k16Bit, kNf4, kNf4Double };
-/// What Adam's two moments are kept in; 8 bit: with an FP32 scale for every 256.
-enum class Moments { kFp32, kBf16, k8Bit };
+/// How LoRA keeps the weights that it does not train: in the 16 bits they multiply in, in four
+/// (NormalFloat4, whose scales may be quantized once more) or in eight (LLM.int8), unpacked before
+/// every product.
+enum class FrozenWeights { k16Bit, kNf4, kNf4Double, kInt8 };
+/// What Adam's two moments are kept in; 8 bit: with an FP32 scale for every 256; FP8: with one a
+/// tensor.
+enum class Moments { kFp32, kBf16, k8Bit, kFp16, kFp8 };
 /// How samples of text and images become micro batches: so many of them padded to the longest, by
 /// tokens alone until a sequence is full, or until a sequence or a tower's tiles are.
 enum class SamplePacking { kNone, kLength, kBoth };
@@ -227,6 +229,7 @@ struct Training {
   FrozenWeights quantize = FrozenWeights::k16Bit;
   bool master_weights = true;  ///< trained parameters in FP32 beside, or as FSDP, instead of 16 bit
   Moments moments = Moments::kFp32;
+  bool master_remainders = false;  ///< of FP32 masters only the 16 bits that bf16 parameters lack
   /// PyTorch without sharding (DistributedDataParallel, or one GPU): trained weights are in FP32,
   /// the optimizer's masters and what every use casts to 16 bit. Follows from the rest.
   bool autocast = false;

@@ -39,8 +39,8 @@ constexpr std::string_view words_of(Fp8Recipe) {
 }
 constexpr std::string_view words_of(SamplePacking) { return "none|length|both"; }
 constexpr std::string_view words_of(Mode) { return "pretrain|lora|prefill|decode"; }
-constexpr std::string_view words_of(FrozenWeights) { return "16-bit|nf4|nf4-dq"; }
-constexpr std::string_view words_of(Moments) { return "fp32|bf16|8-bit"; }
+constexpr std::string_view words_of(FrozenWeights) { return "16-bit|nf4|nf4-dq|int8"; }
+constexpr std::string_view words_of(Moments) { return "fp32|bf16|8-bit|fp16|fp8"; }
 constexpr std::string_view words_of(AttentionBackend) { return "fused|unfused|fa1|fa2|fa3|cudnn"; }
 constexpr std::string_view words_of(ExpertPlacement) { return "in-order|by-load"; }
 constexpr std::string_view words_of(SequenceBatching) {

@@ -63,6 +63,10 @@ void read_optimizer(SettingReader& read, Training& t) {
                           t.master_weights ? "in FP32" : "as wide as the parameters");
   if (!t.master_weights && t.precision == Precision::kFp32)
     read.refuse("{}: parameters in FP32 have no other copy", read.said("master_weights"));
+  // Other optimizers and formats keep what they always do, asked or not.
+  t.master_remainders = t.master_remainders && t.master_weights &&
+                        t.framework == Framework::kMegatron && t.precision != Precision::kFp16 &&
+                        t.precision != Precision::kFp32;
   const bool asked = !t.master_weights || t.moments != Moments::kFp32;
   if (asked && t.framework == Framework::kNanotron)
     read.refuse("{}: nanotron keeps both in FP32",

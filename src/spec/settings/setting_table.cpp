@@ -231,8 +231,12 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "the optimizer keeps trained parameters in FP32; without, all is in 16 bit (pure BF16)",
      why("in FP32"), sought("pure_bf16|bf16_true|main_params_dtype")},
     {"optimizer_moments", "", field<&Training::moments>(), kPrecision,
-     "what Adam's two moments are kept in",
+     "what Adam's two moments are kept in", megatron("exp_avg_dtype"), core("exp_avg_dtype"),
      sought("optim_bits|exp_avg_dtype|optimizer_dtype|adam8bit")},
+    {"use_precision_aware_optimizer", "", field<&Training::master_remainders>(), kPrecision,
+     "of the FP32 master copy only the 16 bits are kept that bf16 parameters lack (Megatron-Core, "
+     "optimizer sharded)",
+     why("a whole copy"), core()},
     {"moe_token_dispatcher_type", "", told(kChoice, dispatcher_text, kDispatcherWords), kExperts,
      "how tokens reach their experts", habit(), core(), nemo()},
     {"moe_flex_dispatcher_backend", "", told(kChoice, flex_backend_text, kFlexBackendWords),
@@ -290,10 +294,10 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"lora_targets", "", adapted_layers(), kTask,
      "matrices that have adapters; by default qkv,proj,fc1,fc2", why("not given")},
     {"quantize", "", field<&Training::quantize>(), kTask,
-     "LoRA's frozen weights in 4 bit (QLoRA), unpacked before every product; nf4-dq: their scales "
-     "in 8 bit",
+     "LoRA's frozen weights in 4 bit (QLoRA) or 8 (int8), unpacked before every product; nf4-dq: "
+     "their scales in 8 bit",
      why("as they multiply"),
-     sought("quantization|qlora|load_in_4bit|bnb_4bit_quant_type|quantization_bit")},
+     sought("quantization|qlora|load_in_4bit|load_in_8bit|bnb_4bit_quant_type|quantization_bit")},
     {"generate_tokens", "", field<&Training::generate_tokens>(1, kMostTokens), kTask,
      "decode: tokens generated after the prompt"},
 

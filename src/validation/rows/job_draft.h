@@ -53,6 +53,10 @@ class JobDraft {
   std::optional<base::Error> error_;
 };
 
+/// The catalog's node with the row's GPU, with the network between nodes where the row tells it:
+/// what `--cluster` takes. Nothing where no node has such GPUs.
+std::optional<std::string> node_and_network(const MeasuredRun& row);
+
 /// The steps of `make_job`, in this order.
 void take_model(JobDraft& draft);
 void take_cluster(JobDraft& draft);

@@ -80,6 +80,7 @@ std::string software_of(const JobDraft& draft) {
   if (nvidia || has("nemo") || has("bridge")) return nemo_release(draft);
   if (has("megatron") || has("flagscale")) return "megatron-lm";
   if (has("litgpt")) return "litgpt";
+  if (has("internevo")) return "internevo";
   if (has("transformers") || has("huggingface")) return "transformers";
   return has("fsdp") ? fmt::format("pytorch-fsdp {}", draft.cell("year")) : "";
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "validation/rows/job_draft.h"
 #include "validation/rows/measurement.h"
 #include "validation/rows/test_row.h"
 
@@ -48,17 +49,34 @@ TEST(RunJob, NvidiaRowTakesItsRecipe) {
 
 TEST(RunJob, VtrainRowOfSizes) {
   const auto made = make_job(
-      row("source,framework,model,layers,hidden,heads,seq,gpu,gpus,tp,pp,dp,mbs,gbs,recompute",
+      row("source,framework,model,layers,hidden,heads,seq,gpu,gpus,gpus_per_node,tp,pp,dp,mbs,gbs,"
+          "recompute,overlap_notes",
           "\"vTrain (MICRO24) measured ground truth, multi-node\",Megatron-DeepSpeed style (paper),"
-          "GPT h6144 L40,40,6144,48,2048,A100,64,4,2,8,2,1024,full checkpointing on"));
+          "GPT h6144 L40,40,6144,48,2048,A100,64,8,4,2,8,2,1024,full checkpointing on,"
+          "1F1B; inter-node 800 Gb/s (validation config)"));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->job.model.ffn, 24576);
   EXPECT_FALSE(made->job.parallelism.sequence_parallel);
   EXPECT_EQ(made->job.parallelism.zero_stage, 0);
   EXPECT_EQ(made->job.training.recompute, spec::Recompute::kFull);
   EXPECT_EQ(made->job.training.precision, spec::Precision::kFp16);
-  EXPECT_EQ(value_of(*made, "cluster"), "vtrain-a100");
+  EXPECT_EQ(value_of(*made, "cluster"), "{extends: dgx-a100, node_bandwidth: 800 Gb/s}");
   EXPECT_EQ(made->job.software.name, "megatron-lm-2021");
+}
+
+TEST(RunJob, NetworkBetweenNodesIsWhatTheRowSays) {
+  const auto cluster_of = [](const std::string& gpus, const std::string& notes) {
+    return node_and_network(
+               row("model,gpu,gpus,gpus_per_node,notes", "GPT,A100," + gpus + ",8," + notes))
+        .value_or("");
+  };
+  EXPECT_EQ(cluster_of("16", "packing off; 4 x 100 Gb/s RoCE per node"),
+            "{extends: dgx-a100, node_bandwidth: 400 Gb/s}");
+  EXPECT_EQ(cluster_of("16", "MP mode PURE; node-node interconnect 1600 Gbps RoCE"),
+            "{extends: dgx-a100, node_bandwidth: 1600 Gb/s}");
+  EXPECT_EQ(cluster_of("8", "4 x 100 Gb/s RoCE per node"), "dgx-a100");
+  EXPECT_EQ(cluster_of("16", "network: Storage: 2x ConnectX-7 400Gb/s"), "dgx-a100");
+  EXPECT_EQ(cluster_of("16", "inter-node 5 x Gb/s"), "dgx-a100");
 }
 
 TEST(RunJob, VtrainPadsOnlyASplitVocabulary) {
@@ -222,6 +240,7 @@ TEST(RunJob, ZeroInsideSomeGpusIsOverAll) {
                                  "ZeRO-1 inside 8 GPUs"));
   ASSERT_TRUE(made) << made.error().message;
   EXPECT_EQ(made->job.parallelism.zero_stage, 1);
+  EXPECT_EQ(made->job.recipe.name, "internevo");
 }
 
 /// A head of 128,000 x 3072 in layers of 12 h + 2 s = 40,960 a token: 3.1, beside one layer 4.1,

@@ -70,11 +70,20 @@ void add_gemm(BlockWriter& writer, const Linear& linear, Operator op) {
   writer.add(std::move(op), Stream::kCompute, times);
 }
 
-/// bitsandbytes unpacks a matrix into a 16-bit one before every product with it.
+/// bitsandbytes unpacks a matrix into a 16-bit one before every product with it: of eight bits by a
+/// cast and a product with the rows' scales (autograd/_functions.py, MatMul8bitLt's backward).
+/// Forward multiplies in eight bits with outliers apart, which takes about as long as 16 bits
+/// (2208.07339, Table 2, for large matrices; assumed).
 void unpack_weights(BlockWriter& writer, const Linear& linear, Pass pass) {
   if (!linear.quantized) return;
-  const double bytes =
-      frozen_weight_bytes(writer.job().training.quantize) + writer.shapes().element;
+  const double element = writer.shapes().element;
+  if (writer.job().training.quantize == spec::FrozenWeights::kInt8) {
+    writer.memory({linear.module, linear.name + "_dequantize",
+                   weights(linear) * (1 + element + 2 * element), 2, 0, true},
+                  pass);
+    return;
+  }
+  const double bytes = frozen_weight_bytes(writer.job().training.quantize) + element;
   writer.memory({linear.module, linear.name + "_unpack", weights(linear) * bytes, 1, 0, true},
                 pass);
 }

@@ -20,7 +20,7 @@ struct Linear {
   int64_t groups = 1;    ///< experts on this rank
   bool grouped = false;  ///< one grouped GEMM for all experts, else one GEMM each
   bool fp8 = false;
-  bool quantized = false;            ///< its weights wait in 4 bit and are unpacked first
+  bool quantized = false;            ///< its weights wait in 4 or 8 bit, to be unpacked
   bool fused_cast = false;           ///< the kernel before writes FP8
   bool fused_gradient_cast = false;  ///< the kernel before writes the output's gradient in FP8
   bool overlap = false;              ///< collectives run pipelined with the GEMMs (TE userbuffers)

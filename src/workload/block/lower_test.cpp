@@ -273,6 +273,19 @@ TEST(Lora, WeightsOfFourBitsAreUnpackedBeforeEveryProduct) {
   }
 }
 
+// Half of 512 x 256: a cast reads a byte and writes two, a product with scales reads and writes
+// two.
+TEST(Lora, WeightsOfEightBitsAreCastAndScaledBeforeEveryProduct) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 2);
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 16;
+  job.training.quantize = spec::FrozenWeights::kInt8;
+  const Workload workload = lower(job);
+  const Operator& op = find_op(workload, layer_block(workload, 0).backward, "fc2_dequantize");
+  EXPECT_EQ(op.bytes, (1 + 2 + 2 + 2) * 256 * 256);
+  EXPECT_EQ(op.kernels, 2);
+}
+
 TEST(Lora, FreezesTheBaseAndTrainsAdapters) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 2);
   job.training.mode = spec::Mode::kLora;
@@ -395,6 +408,13 @@ TEST(Optimizer, ReadsAndWritesThirtyBytesAParameter) {
   EXPECT_EQ(optimizer_step(job, share).bytes, 30 * 4e6);
   job.training.gradients_fp32 = false;  // read 2, write and read an FP32 copy
   EXPECT_EQ(optimizer_step(job, share).bytes, 36 * 4e6);
+}
+
+// Two moments 16, the gradient 4, both halves of the parameter 8.
+TEST(Optimizer, PutsMastersTogetherFromHalves) {
+  spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
+  job.training.master_remainders = true;
+  EXPECT_EQ(optimizer_step(job, {4e6, 0, 4e6, 0}).bytes, 28 * 1e6);
 }
 
 TEST(Optimizer, ShardsInFp32AreTheMaster) {

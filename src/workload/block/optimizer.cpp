@@ -85,6 +85,7 @@ bool writes_narrow_parameters(const spec::Job& job) {
 double parameter_traffic(const spec::Job& job) {
   if (!job.training.master_weights) return 2 + 2;
   const double narrow = sends_fp8_parameters(job.training) ? 1 : 2;
+  if (job.training.master_remainders) return 2 * 2 + 2 * 2;  // both halves, read and written
   return 4 + 4 + (writes_narrow_parameters(job) ? narrow : 0);
 }
 
