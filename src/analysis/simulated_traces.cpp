@@ -47,11 +47,11 @@ Members members_of(const run::Kernel& kernel, const RankLayout& layout) {
   if (op.starts_with("tp_") || op.starts_with("loss_") || op.starts_with("norm_grad_"))
     return members("tp", rank / tp, tp);
   if (op.starts_with("cp_")) return members("cp", rank / (tp * cp) * tp + rank % tp, cp);
-  if (op.starts_with("ep_"))
-    return members("ep", rank / std::max<int64_t>(layout.ep, 1), layout.ep);
-  if (op.starts_with("etp_")) return members("etp", rank / tp, -1);
+  const int64_t etp = layout.expert_tp(), experts = layout.expert_ranks();
+  if (op.starts_with("ep_")) return members("ep", rank / experts * etp + rank % etp, layout.ep);
+  if (op.starts_with("etp_")) return members("etp", rank / etp, etp);
   if (base::contains(op, "expert"))
-    return members("edp", in_stage + stage * layout.stage_ranks(), -1);
+    return members("edp", stage * experts + in_stage % experts, layout.stage_ranks() / experts);
   if (op.starts_with("grad_norm")) return members("world", 0, layout.stage_ranks() * layout.pp);
   // Gradients and weights are shared by data and context parallel ranks.
   return members("dp", stage * tp + rank % tp, cp * layout.dp);

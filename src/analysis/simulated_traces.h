@@ -11,7 +11,11 @@ namespace ergometer::analysis {
 /// data, stages last, as Megatron-LM does.
 struct RankLayout {
   int64_t tp = 1, cp = 1, dp = 1, pp = 1, ep = 1;
+  int64_t etp = 0;  ///< of experts; 0: as tp
   int64_t stage_ranks() const { return tp * cp * dp; }
+  int64_t expert_tp() const { return etp > 0 ? etp : tp; }
+  /// Ranks that hold one copy of a layer's experts, numbered expert tensor parallel fastest.
+  int64_t expert_ranks() const { return expert_tp() * (ep > 1 ? ep : 1); }
 };
 
 /// The kernels of a simulated Run as traces of its sampled ranks, so that the same analysis tells

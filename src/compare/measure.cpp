@@ -205,7 +205,7 @@ Result<Told> tell(const spec::Job& job) {
   options.sampled_ranks = told_ranks(job);
   Told told;
   ERGOMETER_ASSIGN(told.run, engine::simulate(job, options));
-  told.traces = analysis::simulated_traces(told.run, {p.tp, p.cp, p.dp, p.pp, p.ep});
+  told.traces = analysis::simulated_traces(told.run, {p.tp, p.cp, p.dp, p.pp, p.ep, p.etp});
   return told;
 }
 

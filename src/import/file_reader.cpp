@@ -49,7 +49,7 @@ std::string reason_for(const Format* format, std::string_view text) {
     return fmt::format("is not a trace: it begins with '{}'", shown);
   return fmt::format(
       "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, DeepSpeed, "
-      "Trainer or MLPerf: it begins with '{}'",
+      "Trainer, MaxText, LitGPT, Composer, OLMo or MLPerf: it begins with '{}'",
       shown);
 }
 

@@ -142,9 +142,10 @@ TEST_F(FormatFiles, TracesAndTelemetryInOneArchive) {
     ASSERT_EQ(recorded->telemetry.log.devices.size(), 1U);
     ASSERT_EQ(recorded->traces.dropped.size(), 1U);
     EXPECT_EQ(recorded->traces.dropped[0].file, path + "/README");
-    EXPECT_EQ(recorded->traces.dropped[0].reason,
-              "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, "
-              "DeepSpeed, Trainer or MLPerf: it begins with 'notes'");
+    EXPECT_EQ(
+        recorded->traces.dropped[0].reason,
+        "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, "
+        "DeepSpeed, Trainer, MaxText, LitGPT, Composer, OLMo or MLPerf: it begins with 'notes'");
   }
 }
 
@@ -176,7 +177,8 @@ TEST_F(FormatFiles, APathThatHoldsNothingIsAnError) {
   EXPECT_EQ(both.error().message,
             notes +
                 ": is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, "
-                "nanotron, DeepSpeed, Trainer or MLPerf: it begins with 'notes'");
+                "nanotron, DeepSpeed, Trainer, MaxText, LitGPT, Composer, OLMo or MLPerf: it "
+                "begins with 'notes'");
   const auto telemetry = read_telemetry({readings, notes}, {});
   ASSERT_TRUE(telemetry) << telemetry.error().message;
   EXPECT_EQ(telemetry->log.devices.size(), 1U);

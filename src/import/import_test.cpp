@@ -121,9 +121,10 @@ TEST_F(Import, ReadsTheSameOnAnyNumberOfThreads) {
     EXPECT_EQ(one->traces.ranks[i].events.size(), i + 1);
   }
   ASSERT_EQ(one->traces.dropped.size(), 1u);
-  EXPECT_EQ(one->traces.dropped[0].reason,
-            "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, "
-            "DeepSpeed, Trainer or MLPerf: it begins with 'notes'");
+  EXPECT_EQ(
+      one->traces.dropped[0].reason,
+      "is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, nanotron, "
+      "DeepSpeed, Trainer, MaxText, LitGPT, Composer, OLMo or MLPerf: it begins with 'notes'");
 }
 
 TEST_F(Import, KeepsWhatRanksLeftOutInOnePlace) {
@@ -182,7 +183,8 @@ TEST_F(Import, SaysWhatCannotBeRead) {
   EXPECT_EQ(error_of(csv),
             csv +
                 ": is no trace, no telemetry and no log of Megatron-LM, NeMo, torchtitan, "
-                "nanotron, DeepSpeed, Trainer or MLPerf: it begins with 'a,b.1,2.'");
+                "nanotron, DeepSpeed, Trainer, MaxText, LitGPT, Composer, OLMo or MLPerf: it "
+                "begins with 'a,b.1,2.'");
   EXPECT_EQ(error_of(damaged), damaged + ": the gzip data is damaged: incorrect data check");
   EXPECT_EQ(error_of(folder() + "/none"), folder() + "/none: no such file");
 }

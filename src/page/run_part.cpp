@@ -1,6 +1,7 @@
 #include "page/run_part.h"
 
 #include "page/timeline_part.h"
+#include "run/fit_words.h"
 
 namespace ergometer::page {
 namespace {
@@ -20,6 +21,8 @@ void write_assumptions(JsonWriter& json, const std::vector<run::Assumption>& ass
 void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>& ranks) {
   json.begin_object().member("name", view.named->name);
   write_summary_part(json, view);
+  if (const run::Memory& memory = view.run().memory; memory.capacity_bytes > 0)
+    json.member("fit", run::fit_words(run::fit_state(memory.fit_probability)));
   write_findings_part(json, view);
   write_assumptions(json, view.run().assumptions);
   write_ranks_part(json, view);

@@ -6,6 +6,7 @@
 
 #include "page/columns.h"
 #include "report/decision/comparison_json.h"
+#include "run/fit_words.h"
 
 namespace ergometer::page {
 namespace {
@@ -13,13 +14,26 @@ namespace {
 using base::JsonWriter;
 
 /// What the page shows of a neighbour, by its name in the summary.
-constexpr std::array kShown = std::to_array<std::string_view>(
-    {"performance.step_time_s", "performance.step_time_s_low", "performance.step_time_s_high",
-     "performance.tokens_per_s", "performance.mfu", "memory.peak_bytes", "memory.reserved_bytes",
-     "memory.capacity_bytes", "power.energy_j_per_step", "power.energy_j_per_step_low",
-     "power.energy_j_per_step_high", "power.mean_w_per_gpu", "power.mean_w_per_gpu_low",
-     "power.mean_w_per_gpu_high", "thermal.max_gpu_c", "thermal.max_gpu_c_low",
-     "thermal.max_gpu_c_high", "thermal.mean_clock_mhz", "thermal.throttled_time_fraction"});
+constexpr std::array kShown = std::to_array<std::string_view>({"performance.step_time_s",
+                                                               "performance.step_time_s_low",
+                                                               "performance.step_time_s_high",
+                                                               "performance.tokens_per_s",
+                                                               "performance.mfu",
+                                                               "memory.peak_bytes",
+                                                               "memory.reserved_bytes",
+                                                               "memory.capacity_bytes",
+                                                               "memory.fit_probability",
+                                                               "power.energy_j_per_step",
+                                                               "power.energy_j_per_step_low",
+                                                               "power.energy_j_per_step_high",
+                                                               "power.mean_w_per_gpu",
+                                                               "power.mean_w_per_gpu_low",
+                                                               "power.mean_w_per_gpu_high",
+                                                               "thermal.max_gpu_c",
+                                                               "thermal.max_gpu_c_low",
+                                                               "thermal.max_gpu_c_high",
+                                                               "thermal.mean_clock_mhz",
+                                                               "thermal.throttled_time_fraction"});
 
 std::string_view unit_of(const spec::SettingInfo& setting) {
   return setting.kind == spec::SettingKind::kMeasure ? setting.unit : "";
@@ -80,8 +94,9 @@ void write_what_if(JsonWriter& json, const study::WhatIf& what_if) {
   json.member("job", what_if.job);
   column(json, "replicas", what_if.replicas);
   std::vector<std::string> advice;
-  json.array("fits", base::kOneLine, what_if.points, [&](const run::StudyPoint& point) {
-    json.value(point.status == run::PointStatus::kOk);
+  json.array("fit", base::kOneLine, what_if.points, [&](const run::StudyPoint& point) {
+    const double probability = point.values.at("memory.fit_probability");
+    json.value(run::fit_words(run::fit_state(probability)));
     advice.push_back(point.reason);
   });
   column(json, "advice", advice);

@@ -12,8 +12,8 @@ namespace {
         [](Run& run, double value) { run.path = value; }      \
   }
 
-// One end of an interval, under the name of what it belongs to.
-#define ERGOMETER_END(name, path)                             \
+// What the Run keeps elsewhere: an end of an interval, or a number that stands in two groups.
+#define ERGOMETER_NAMED(name, path)                           \
   SummaryField {                                              \
     #name, [](const Run& run) -> double { return run.path; }, \
         [](Run& run, double value) { run.path = value; }      \
@@ -53,34 +53,34 @@ constexpr std::array kFields = std::to_array<SummaryField>({
      [](const Run& run) -> double { return static_cast<double>(run.memory.worst_stage); },
      [](Run& run, double value) { run.memory.worst_stage = static_cast<int64_t>(value); }},
     ERGOMETER_FIELD(power.mean_w_per_gpu),
-    ERGOMETER_END(power.mean_w_per_gpu_low, power.mean_interval_w.low),
-    ERGOMETER_END(power.mean_w_per_gpu_high, power.mean_interval_w.high),
+    ERGOMETER_NAMED(power.mean_w_per_gpu_low, power.mean_interval_w.low),
+    ERGOMETER_NAMED(power.mean_w_per_gpu_high, power.mean_interval_w.high),
     ERGOMETER_FIELD(power.p95_w_per_gpu),
     ERGOMETER_FIELD(power.peak_w_per_gpu),
-    ERGOMETER_END(power.peak_w_per_gpu_low, power.peak_interval_w.low),
-    ERGOMETER_END(power.peak_w_per_gpu_high, power.peak_interval_w.high),
+    ERGOMETER_NAMED(power.peak_w_per_gpu_low, power.peak_interval_w.low),
+    ERGOMETER_NAMED(power.peak_w_per_gpu_high, power.peak_interval_w.high),
     ERGOMETER_FIELD(power.cluster_mean_w),
-    ERGOMETER_END(power.cluster_mean_w_low, power.cluster_mean_interval_w.low),
-    ERGOMETER_END(power.cluster_mean_w_high, power.cluster_mean_interval_w.high),
+    ERGOMETER_NAMED(power.cluster_mean_w_low, power.cluster_mean_interval_w.low),
+    ERGOMETER_NAMED(power.cluster_mean_w_high, power.cluster_mean_interval_w.high),
     ERGOMETER_FIELD(power.cluster_peak_w),
-    ERGOMETER_END(power.cluster_peak_w_low, power.cluster_peak_interval_w.low),
-    ERGOMETER_END(power.cluster_peak_w_high, power.cluster_peak_interval_w.high),
+    ERGOMETER_NAMED(power.cluster_peak_w_low, power.cluster_peak_interval_w.low),
+    ERGOMETER_NAMED(power.cluster_peak_w_high, power.cluster_peak_interval_w.high),
     ERGOMETER_FIELD(power.facility_mean_w),
     ERGOMETER_FIELD(power.duration_s),
     ERGOMETER_FIELD(power.steps),
     ERGOMETER_FIELD(power.energy_j_per_step),
-    ERGOMETER_END(power.energy_j_per_step_low, power.energy_interval_j.low),
-    ERGOMETER_END(power.energy_j_per_step_high, power.energy_interval_j.high),
+    ERGOMETER_NAMED(power.energy_j_per_step_low, power.energy_interval_j.low),
+    ERGOMETER_NAMED(power.energy_j_per_step_high, power.energy_interval_j.high),
     ERGOMETER_FIELD(power.gpu_energy_j_per_step),
-    ERGOMETER_END(power.gpu_energy_j_per_step_low, power.gpu_energy_interval_j.low),
-    ERGOMETER_END(power.gpu_energy_j_per_step_high, power.gpu_energy_interval_j.high),
+    ERGOMETER_NAMED(power.gpu_energy_j_per_step_low, power.gpu_energy_interval_j.low),
+    ERGOMETER_NAMED(power.gpu_energy_j_per_step_high, power.gpu_energy_interval_j.high),
     ERGOMETER_FIELD(power.tokens_per_j),
     ERGOMETER_FIELD(thermal.mean_gpu_c),
-    ERGOMETER_END(thermal.mean_gpu_c_low, thermal.mean_interval_c.low),
-    ERGOMETER_END(thermal.mean_gpu_c_high, thermal.mean_interval_c.high),
+    ERGOMETER_NAMED(thermal.mean_gpu_c_low, thermal.mean_interval_c.low),
+    ERGOMETER_NAMED(thermal.mean_gpu_c_high, thermal.mean_interval_c.high),
     ERGOMETER_FIELD(thermal.max_gpu_c),
-    ERGOMETER_END(thermal.max_gpu_c_low, thermal.max_interval_c.low),
-    ERGOMETER_END(thermal.max_gpu_c_high, thermal.max_interval_c.high),
+    ERGOMETER_NAMED(thermal.max_gpu_c_low, thermal.max_interval_c.low),
+    ERGOMETER_NAMED(thermal.max_gpu_c_high, thermal.max_interval_c.high),
     ERGOMETER_FIELD(thermal.spread_c),
     ERGOMETER_FIELD(thermal.mean_memory_c),
     ERGOMETER_FIELD(thermal.max_memory_c),
@@ -88,11 +88,13 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(thermal.throttling_cost_s),
     ERGOMETER_FIELD(thermal.straggler_cost_s),
     ERGOMETER_FIELD(thermal.mean_clock_mhz),
-    ERGOMETER_END(thermal.mean_clock_mhz_low, thermal.clock_interval_mhz.low),
-    ERGOMETER_END(thermal.mean_clock_mhz_high, thermal.clock_interval_mhz.high),
+    ERGOMETER_NAMED(thermal.mean_clock_mhz_low, thermal.clock_interval_mhz.low),
+    ERGOMETER_NAMED(thermal.mean_clock_mhz_high, thermal.clock_interval_mhz.high),
     ERGOMETER_FIELD(thermal.lowest_clock_mhz),
     ERGOMETER_FIELD(thermal.inlet_c),
     ERGOMETER_FIELD(thermal.fan_fraction),
+    ERGOMETER_NAMED(cluster_power.mean_w, power.cluster_mean_w),
+    ERGOMETER_NAMED(cluster_power.peak_w, power.cluster_peak_w),
     ERGOMETER_FIELD(cluster_power.interval_s),
     ERGOMETER_FIELD(cluster_power.lowest_w),
     ERGOMETER_FIELD(cluster_power.p95_w),
@@ -101,7 +103,7 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(cluster_power.smoothing_burnt_w),
 });
 
-#undef ERGOMETER_END
+#undef ERGOMETER_NAMED
 #undef ERGOMETER_FIELD
 
 }  // namespace

@@ -211,6 +211,12 @@ HistoryRow JobState::total(int64_t now_ns) const {
   return row;
 }
 
+bool JobState::live(int64_t now_ns) const {
+  return std::ranges::any_of(nodes_, [&](const NodeState& node) {
+    return node.presence(now_ns) == NodeState::Presence::kLive;
+  });
+}
+
 int64_t JobState::gpus() const {
   return std::ranges::count_if(
       devices_, [](const DeviceState& device) { return device.kind == DeviceKind::kGpu; });

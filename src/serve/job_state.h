@@ -72,6 +72,7 @@ class JobState {
   const std::vector<NodeState>& nodes() const { return nodes_; }
   const std::vector<DeviceState>& devices() const { return devices_; }
   int64_t heard_ns() const { return heard_ns_; }
+  bool live(int64_t now_ns) const;  ///< some node is
   int64_t gpus() const;
 
  private:

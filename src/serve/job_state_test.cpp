@@ -65,6 +65,20 @@ TEST_F(JobStateTest, SilentNodesComeBack) {
   EXPECT_TRUE(where("silent", 12 * kSecond).empty());  // it ended, and a is heard until then
 }
 
+TEST_F(JobStateTest, AJobIsLiveWhileANodeIs) {
+  EXPECT_FALSE(state_.live(kSecond));
+  hear(test_push("a", 1), kSecond);
+  hear(test_push("b", 1), kSecond);
+  EXPECT_TRUE(state_.live(6 * kSecond));
+  EXPECT_FALSE(state_.live(7 * kSecond));  // silent
+  Push last = test_push("a", 2);
+  last.batches[0].end = true;
+  hear(last, 8 * kSecond);
+  EXPECT_FALSE(state_.live(8 * kSecond));  // though just heard
+  hear(test_push("b", 2), 8 * kSecond);
+  EXPECT_TRUE(state_.live(8 * kSecond));
+}
+
 /// One recorder that plays back two nodes: both are heard, and counted as nodes.
 TEST_F(JobStateTest, NodesThatAnotherRecorderTellsOf) {
   Push push = test_push("a", 1, 2);

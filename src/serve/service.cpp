@@ -127,10 +127,9 @@ struct OpenJob {
     history.push_back(row);
     run.add(row);
   }
-  bool live(int64_t now_ns) const { return now_ns - state.heard_ns() <= JobState::kSilentAfterNs; }
   JobLine line(int64_t now_ns) const {
     return {name, static_cast<int64_t>(state.nodes().size()), state.gpus(), state.heard_ns(),
-            live(now_ns)};
+            state.live(now_ns)};
   }
 };
 
@@ -254,7 +253,7 @@ size_t Service::State::devices() const {
 bool Service::State::make_room() {
   auto idlest = jobs.end();
   for (auto at = jobs.begin(); at != jobs.end(); ++at)
-    if (!at->second->live(time_ns()) && at->second->waiting.empty() &&
+    if (!at->second->state.live(time_ns()) && at->second->waiting.empty() &&
         (idlest == jobs.end() || at->second->state.heard_ns() < idlest->second->state.heard_ns()))
       idlest = at;
   if (idlest == jobs.end()) return false;

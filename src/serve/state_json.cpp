@@ -246,7 +246,7 @@ class Writer {
           "{{\"rule\":{},\"state\":\"{}\",\"severity\":{},\"subject\":{},\"text\":{},"
           "\"since_ms\":{},\"resolved_ms\":{}}}",
           json_quote(alert.rule), alert.state(), json_quote(alert.severity),
-          json_quote(alert.subject), json_quote(alert.text), milliseconds(alert.pending_ns),
+          json_quote(alert.subject), json_quote(alert.told()), milliseconds(alert.pending_ns),
           alert.resolved_ns > 0 ? fmt::format("{}", milliseconds(alert.resolved_ns)) : "null"));
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "base/wrap.h"
+#include "run/fit_words.h"
 #include "run/labels.h"
 #include "validation/score_output.h"
 
@@ -17,21 +18,12 @@ std::string format_value(const std::string& quantity, std::optional<double> valu
   return base::format_seconds(*value);
 }
 
-std::string_view state_name(run::FitState state) {
-  switch (state) {
-    case run::FitState::kFits: return "fits";
-    case run::FitState::kAtRisk: return "at risk";
-    case run::FitState::kDoesNotFit: break;
-  }
-  return "does not fit";
-}
-
 std::string row_line(const ScoredRow& row, size_t width, size_t columns) {
   std::string line = fmt::format("{:<{}}  {:<15}  ", row.id, width, run::label_of(row.quantity));
   if (!row.skipped_reason.empty())
     return base::hanging(line, "skipped: " + row.skipped_reason, columns);
   if (!row.error_pct) {
-    const std::string_view called = state_name(run::fit_state(*row.predicted));
+    const std::string_view called = run::fit_words(run::fit_state(*row.predicted));
     return line + fmt::format("{:>9}  {:>7.0f} %  {}\n", *row.measured > 0 ? "fits" : "OOM",
                               100 * *row.predicted, called);
   }

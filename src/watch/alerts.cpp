@@ -212,7 +212,7 @@ std::string alert_json(const Alert& alert, const std::string& job, int64_t time_
   base::JsonWriter json;
   json.begin_object(base::kOneLine).member("alert", alert.rule).member("state", alert.state());
   json.member("severity", alert.severity).member("job", job).member("subject", alert.subject);
-  json.member("text", alert.text).member("value", alert.value);
+  json.member("text", alert.told()).member("value", alert.value);
   json.member("since_ms", alert.pending_ns / kMs).member("time_ms", time_ns / kMs).end_object();
   return json.take();
 }

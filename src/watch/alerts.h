@@ -22,6 +22,8 @@ struct Alert {
   const char* state() const {
     return resolved_ns > 0 ? "resolved" : firing_ns > 0 ? "firing" : "pending";
   }
+  /// Its text, which says what is so; of what is resolved, that it no longer is.
+  std::string told() const { return resolved_ns > 0 ? "no longer: " + text : text; }
 };
 
 /// One metric of one subject over the last window, in ten parts.

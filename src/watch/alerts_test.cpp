@@ -23,7 +23,8 @@ class AlertsTest : public testing::Test {
   void play(int64_t until_s) {
     for (; now_s_ < until_s; ++now_s_) {
       JobNow now = job_.at(now_s_, std::exchange(steps_, {}));
-      for (const std::string& kind : findings_) now.findings.push_back({kind, "bad", "a text", {"node1"}});
+      for (const std::string& kind : findings_)
+        now.findings.push_back({kind, "bad", "a text", {"node1"}});
       for (const Alerts::Change& change : alerts_.look(now))
         told_.push_back(std::to_string(now_s_) + " " + change.alert.rule + " " +
                         change.alert.state() + " " + change.alert.subject);
@@ -216,6 +217,15 @@ TEST(AlertJson, IsOneLine) {
       "{\"alert\": \"hot\", \"state\": \"firing\", \"severity\": \"critical\", \"job\": \"job\", "
       "\"subject\": \"node1 gpu 1\", \"text\": \"is \\\"90\\\" C\\n\", \"value\": 90, "
       "\"since_ms\": 1, \"time_ms\": 3}\n");
+}
+
+TEST(AlertJson, WhatIsResolvedNoLongerIs) {
+  Alert alert{"hot", "critical", "node1",   "gpu_temperature is 91 C, above 88",
+              91,    1'000'000,  2'000'000, 0};
+  EXPECT_EQ(alert.told(), "gpu_temperature is 91 C, above 88");
+  alert.resolved_ns = 3'000'000;
+  EXPECT_EQ(alert.told(), "no longer: gpu_temperature is 91 C, above 88");
+  EXPECT_NE(alert_json(alert, "job", 3'000'000).find("\"no longer: gpu_"), std::string::npos);
 }
 
 }  // namespace

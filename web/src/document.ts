@@ -18,11 +18,15 @@ export interface ReportDocument {
   differences?: { name: string; values: string[] }[];
 }
 
+export type Fit = "fits" | "at risk" | "does not fit";
+
 export interface RunDocument {
   /** What the user calls it: the file's name without folder and ending. */
   name: string;
   /** The contract's summary, as `simulate --json` or `analyze --json` prints it, `ranks` left out. */
   summary: Summary;
+  /** Of a prediction: what its odds of fitting in memory, `memory.fit_probability`, are called. */
+  fit?: Fit;
   findings: Finding[];
   assumptions: Assumption[];
   ranks?: RankColumns;
@@ -299,7 +303,8 @@ export interface WhatIfDocument {
   job: number;
   /** Data parallelism: what is left of the GPUs. */
   replicas: number[];
-  fits: boolean[];
+  /** What its odds of fitting in memory, `numbers["memory.fit_probability"]`, are called. */
+  fit: Fit[];
   /** What to do about memory; empty: nothing. */
   advice: string[];
   /** By its name in `simulate --json`, "performance.step_time_s"; of what is not known of the job there is no column. */

@@ -7,7 +7,8 @@ import { drawAll, fixture, open, openBrowser, pageWith, root, timed } from './pa
 import { largeReport } from './large.mjs';
 
 const axe = readFileSync(join(root, 'node_modules', 'axe-core', 'axe.min.js'), 'utf8');
-const views = { job: ['job', ''], pair: ['pair', ''], study: ['study', ''], point: ['study', '#point=h200%2Fh200-tp4-pp4-mbs1'] };
+const views = { job: ['job', ''], pair: ['pair', ''], study: ['study', ''], point: ['study', '#point=h200%2Fh200-tp4-pp4-mbs1'],
+  campaign: ['campaign', ''], 'size of a campaign': ['campaign', '#point=64%20GPUs'] };
 let browser;
 before(async () => { browser = await openBrowser(); });
 after(() => browser.close());

@@ -42,6 +42,26 @@ function recording() {
   return report;
 }
 
+test('noise does not fill a picture: shares stay below 100 %, ticks differ, bytes are round', async () => {
+  const report = recording();
+  const { series } = report.runs[0];
+  const steady = (name, title, unit, value, noise) => ({ name, title, unit, gpus: [{ label: 'node17', values: series.time_s.map((_, i) => value - noise * (i % 2)) }] });
+  series.metrics = [steady('cpu', 'Processors busy', '%', 100, 0.02), steady('load', 'Load', '', 13.5, 0.01), steady('sent', 'Network, sent', 'GB/s', 0, 0), steady('memory', 'Memory of the node', 'bytes', 5 * 2 ** 30, 2 ** 30)];
+  const page = await open(browser, pageWith(report, 'steady'));
+  await drawAll(page);
+  const ticks = async (title) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.locator('#at-power figure').filter({ hasText: title }).getByRole('button', { name: 'SVG' }).click()]);
+    const texts = [...readFileSync(await file.path(), 'utf8').matchAll(/text-anchor="end"[^>]*>([^<]*)</g)].map((found) => found[1]);
+    assert.equal(new Set(texts).size, texts.length, `${title}: ${texts}`);
+    return texts;
+  };
+  assert.equal((await ticks('Processors busy')).at(-1), '100 %');
+  for (const text of await ticks('Load')) assert.ok(Math.abs(Number(text) - 13.5) < 1, text);
+  for (const text of await ticks('Network, sent')) assert.match(text, /^\d+ [kM]?B\/s$/);
+  for (const text of await ticks('Memory of the node')) assert.match(text, /^\d(\.\d)? GiB$/);
+  await page.context().close();
+});
+
 test('a recording says who and where, every part of the analysis, the straggler, and what is missing', async () => {
   const page = await open(browser, pageWith(recording(), 'recording'));
   const text = async (id) => page.locator(`#at-${id}`).textContent();

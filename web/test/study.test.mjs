@@ -39,6 +39,41 @@ test('several jobs: numbers stand in one order, causes add up, each job opens', 
   assert.deepEqual(page.problems, []);
 });
 
+/** Texts of a picture that overprint each other. */
+const overprinted = (picture) => picture.locator('svg text').evaluateAll((all) => {
+  const boxes = all.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  return boxes.flatMap(([a, x], i) => boxes.slice(i + 1).filter(([, y]) => x.left < y.right && y.left < x.right && x.top < y.bottom && y.top < x.bottom).map(([b]) => `${a} on ${b}`));
+});
+
+test('causes of a small difference: the axis starts late and says so beside its ticks, not on them', async () => {
+  const report = fixture('pair');
+  report.comparison = { ...report.comparison, quantities: [{ name: 'step_time_s', unit: 's', a: 34.34, b: 45.2 }], residual: {},
+    causes: [{ id: 'tp', title: 'tensor parallelism', detail: '4 -> 8', amount: { step_time_s: 10.86 } }] };
+  for (const width of [1440, 1024, 400]) {
+    const page = await open(browser, pageWith(report, 'late-axis'), { width });
+    const waterfall = page.locator('#at-causes figure.picture');
+    assert.match(await waterfall.locator('svg').textContent(), /axis starts at 23\.5 s/);
+    assert.deepEqual(await overprinted(waterfall), []);
+    await page.context().close();
+  }
+});
+
+test('a campaign: the answer first, what is known of every number of GPUs in the table and behind it', async () => {
+  const report = fixture('campaign');
+  const page = await open(browser, pageWith(report, 'campaign'));
+  assert.match(await page.locator('#at-overview .question').textContent(), /On 64 GPUs of hgx-h100: [\d.]+ days \([\d.]+ to [\d.]+, 90 %\), [\d.]+ MWh at the meter, [\d.]+ % of the time/);
+  await drawAll(page);
+  const figures = await page.locator('#at-figures h3').allTextContents();
+  assert.deepEqual(figures, ['Where the days go', 'Goodput', 'When it is ready', 'What the next 1,000 GPUs bring']);
+  const heads = await page.locator('#at-points thead th').allTextContents();
+  for (const wanted of ['wall time', 'energy', 'goodput', 'GPU-hours']) assert.ok(heads.some((head) => head.startsWith(wanted)), `${wanted} in ${heads}`);
+  assert.ok(!(await page.locator('#at-overview .note').last().textContent()).includes(' 0 '), 'what did not happen is not counted');
+  await page.locator('#at-points tbody a').first().click();
+  await heading(page, '64 GPUs');
+  assert.match(await page.locator('main').textContent(), new RegExp(report.study.points[0].settings['wall time'].slice(0, 9)));
+  assert.deepEqual(page.problems, []);
+});
+
 test('a recording: kernels where no passes are known, links without a line rate, when it began, what else was noted', async () => {
   const report = fixture('job');
   const [run] = report.runs;
@@ -92,7 +127,7 @@ test('a comparison says how much before why, with intervals where both have them
   const overlap = a.performance.step_time_s_low <= b.performance.step_time_s_high && b.performance.step_time_s_low <= a.performance.step_time_s_high;
   assert.ok(text.includes(overlap ? 'the intervals overlap' : 'the intervals are apart'));
   assert.equal(await tile.getAttribute('data-b'), String(b.performance.step_time_s));
-  assert.doesNotMatch(await page.locator('#at-jobs .tile[data-metric="energy_j_per_step"]').textContent(), /90 %/, 'no interval is known of it');
+  assert.doesNotMatch(await page.locator('#at-jobs .tile[data-metric="peak_bytes"]').textContent(), /90 %/, 'no interval is known of it');
   const settings = page.locator('#at-settings');
   assert.deepEqual(await settings.locator('> .block > .table tbody td:first-child').allTextContents(), ['cluster.name', 'parallelism.tp']);
   assert.equal(await settings.getByText('parallelism.dp').isVisible(), false);

@@ -32,9 +32,10 @@ async function holds(job, on = page) {
     const [path] = Object.keys(whatIf.numbers).filter((one) => one.endsWith(`.${name}`));
     assert.equal(value, whatIf.numbers[path][job], path);
   }
-  assert.equal(await on.locator('#at-what-if .verdict.bad').count(), whatIf.fits[job] ? 0 : 1);
+  assert.equal(await on.locator('#at-what-if .verdict.bad').count(), whatIf.fit[job] === 'does not fit' ? 1 : 0);
+  assert.equal(await on.locator('#at-what-if .verdict.fair').count(), whatIf.fit[job] === 'at risk' ? 1 : 0);
   const comparison = whatIf.comparisons[job];
-  const said = await on.locator('#at-what-if .verdict:not(.bad)').allTextContents();
+  const said = await on.locator('#at-what-if .verdict:not(.bad, .fair)').allTextContents();
   assert.equal(said.length, comparison ? 1 : 0);
   if (comparison) assert.ok(said[0].startsWith(comparison.verdict), said[0]);
 }
@@ -43,6 +44,24 @@ test('at first the sliders stand at the job', async () => {
   assert.deepEqual(await positions(), own);
   await holds(whatIf.job);
   assert.match(await page.locator('#at-what-if .told').textContent(), /^The job as it is, \d+ replicas?: /);
+});
+
+test('memory is told in the three words of the terminal, with its odds, here and of the job itself', async () => {
+  for (const [word, said] of [['at risk', /^Memory: at risk \(it fits with \d+\.\d % probability\): .* (short|to spare),/], ['does not fit', /^Memory: does not fit \(it fits with/]]) {
+    const job = whatIf.fit.indexOf(word);
+    assert.ok(job >= 0, `a job that ${word}`);
+    const shown = await open(browser, `${address}#${base}&${whatIf.ladders.map((ladder, i) => `${ladder.word}=${ladder.values[whatIf.at[job][i]]}`).join('&')}`);
+    assert.match(await shown.locator('#at-what-if .verdict').first().textContent(), said);
+    await holds(job, shown);
+    await shown.context().close();
+  }
+  const risky = structuredClone(report);
+  risky.runs[0].fit = 'at risk';
+  risky.runs[0].summary.memory = { ...risky.runs[0].summary.memory, fits: false, fit_probability: 0.48 };
+  const shown = await open(browser, pageWith(risky, 'at-risk'));
+  assert.match(await shown.locator('#at-overview').textContent(), /Memory at risk: the fullest GPU's memory is enough with 48\.0 % probability\./);
+  assert.doesNotMatch(await shown.locator('#at-overview').textContent(), /Does not fit/);
+  await shown.context().close();
 });
 
 test('a slider has a label and says its value, keys move it', async () => {
@@ -81,8 +100,8 @@ test('goals lead to the best job that fits', async () => {
   for (const [name, path] of [['Fastest', 'performance.step_time_s'], ['Least energy', 'power.energy_j_per_step'], ['Coolest', 'thermal.max_gpu_c']]) {
     await page.locator('#at-what-if').getByRole('button', { name }).click();
     const job = jobAt(await positions());
-    const best = Math.min(...whatIf.numbers[path].filter((_, i) => whatIf.fits[i]));
-    assert.ok(whatIf.fits[job]);
+    const best = Math.min(...whatIf.numbers[path].filter((_, i) => whatIf.fit[i] === 'fits'));
+    assert.equal(whatIf.fit[job], 'fits');
     assert.equal(whatIf.numbers[path][job], best, name);
     await holds(job);
   }
@@ -107,7 +126,7 @@ test('causes are those of the comparison, and the quantity that is explained sta
 test('the table holds all jobs; a row leads to its position, the address keeps it', async () => {
   const rows = page.locator('#at-what-if .neighbours tbody tr');
   assert.equal(await rows.count(), whatIf.at.length);
-  assert.equal(await page.locator('#at-what-if .neighbours td.bad').count(), whatIf.fits.filter((fits) => !fits).length);
+  assert.equal(await page.locator('#at-what-if .neighbours td.bad').count(), whatIf.fit.filter((fit) => fit === 'does not fit').length);
   await rows.first().locator('a').click();
   const fastest = whatIf.numbers['performance.step_time_s'].indexOf(Math.min(...whatIf.numbers['performance.step_time_s']));
   assert.deepEqual(await positions(), whatIf.at[fastest]);

@@ -161,6 +161,27 @@ TEST(SimulatedTraces, HaveGroupsStepsAndTasks) {
   EXPECT_EQ(backward->duration_ns, 15);
 }
 
+/// 16 ranks a stage, TP 2; experts' ranks lie ETP 2 fastest, then EP 4, so that two of them hold
+/// each share.
+TEST(SimulatedTraces, HaveGroupsOfExperts) {
+  run::Run run;
+  run.kernels = {kernel(29, 1, "n [ep_all_to_all]", "collective", 0, 1, 0),
+                 kernel(29, 1, "n [etp_all_gather]", "collective", 1, 1, 0),
+                 kernel(29, 1, "n [expert_grad_reduce_scatter]", "collective", 2, 1, 0)};
+  const auto groups_of = [&](const RankLayout& layout) {
+    std::vector<std::string> groups;
+    const auto traces = simulated_traces(run, layout);
+    for (const run::Collective& it : traces.at(0).collectives)
+      groups.push_back(it.group + " of " + std::to_string(it.group_size));
+    return groups;
+  };
+  // Rank 29 is 13 of stage 1: place 5 of the second copy, which has ETP 2 x EP 4 of them.
+  EXPECT_EQ(groups_of({.tp = 2, .dp = 8, .pp = 2, .ep = 4}),
+            (std::vector<std::string>{"ep 7 of 4", "etp 14 of 2", "edp 13 of 2"}));
+  EXPECT_EQ(groups_of({.tp = 2, .dp = 8, .pp = 2, .ep = 4, .etp = 1}),
+            (std::vector<std::string>{"ep 7 of 4", "etp 29 of 1", "edp 5 of 4"}));
+}
+
 TEST(SimulatedTraces, ZeroBubbleHasWeightsOfTheirOwn) {
   run::Run run;
   run.kernels = {kernel(0, 0, "g [fc1]", "gemm", 0, 5, 0, 0),

@@ -42,7 +42,7 @@ Result<Predicted> predict(const spec::Job& job, bool rests) {
   for (int64_t stage = 0; stage < p.pp; ++stage)
     options.sampled_ranks.push_back(stage * job.stage_ranks());
   ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
-  const auto traces = analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep});
+  const auto traces = analysis::simulated_traces(run, {p.tp, p.cp, p.dp, p.pp, p.ep, p.etp});
   ERGOMETER_ASSIGN(const compare::Measured measured, compare::measure(traces, {}, job.model.name));
   Predicted predicted{values_of(measured), durations_of(traces)};
   Values& values = predicted.values;

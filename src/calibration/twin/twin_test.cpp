@@ -59,7 +59,7 @@ std::vector<run::RankTrace> traces_of(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const auto run = engine::simulate(job, {.sampled_ranks = {0}, .intervals = false});
   EXPECT_TRUE(run.has_value());
-  return analysis::simulated_traces(*run, {p.tp, p.cp, p.dp, p.pp, p.ep});
+  return analysis::simulated_traces(*run, {p.tp, p.cp, p.dp, p.pp, p.ep, p.etp});
 }
 
 /// What would be recorded of the job, with the noise that recordings are taken to have.

@@ -15,7 +15,7 @@ constexpr size_t kColumns = 79;
 std::string told(const watch::Alert& alert) {
   const std::string subject = alert.subject.empty() ? "" : alert.subject + ": ";
   return fmt::format("alert {} {}: {}{}", alert.rule,
-                     alert.resolved_ns > 0 ? "is resolved" : "fires", subject, alert.text);
+                     alert.resolved_ns > 0 ? "is resolved" : "fires", subject, alert.told());
 }
 
 }  // namespace

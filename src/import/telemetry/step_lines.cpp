@@ -27,6 +27,13 @@
 //     'train_steps_per_second': 0.237, ...}" at the end: the mean of all steps. In its time lie
 //     evaluations ("{'eval_loss': ..., 'eval_runtime': 27.0, ...}"), in its steps those before a
 //     checkpoint ("Continuing training from global step 200"). Other lines say no step and no time
+//   MaxText     "completed step: 5, seconds: 2.345, TFLOP/s/device: 182.3, Tokens/s/device: 5209.9,
+//     total_weights: 65536, loss: 8.1"
+//   LitGPT      "Epoch 1 | iter 4 step 4 | loss train: 10.1, val: n/a | iter time: 345.67 ms (step)
+//     remaining time: ...": a step's time only where each iteration is one
+//   Composer    "[batch=20/4800]:", below it " Train throughput/batches_per_sec: 0.2512": the mean
+//     over its speed monitor's window, as that of
+//   OLMo        "[step=20/1000]", below it "    throughput/device/batches_per_second=0.2512"
 
 namespace ergometer::importer {
 namespace {
@@ -35,7 +42,8 @@ constexpr double kLongestStep = 1e6, kMostSteps = 1e12;
 constexpr double kMillisecond = 1e-3, kNanosecondsPerSecond = 1e9;
 constexpr std::string_view kElapsedMs = kStepMarks[0], kTimingS = kStepMarks[1],
                            kNanotronMs = kStepMarks[2], kDeepSpeedRate = kStepMarks[3],
-                           kTrainerRuntime = kStepMarks[5], kElapsedS = kStepMarks[6];
+                           kTrainerRuntime = kStepMarks[5], kElapsedS = kStepMarks[6],
+                           kMaxText = kStepMarks[7], kLitGptMs = kStepMarks[8];
 
 /// The number behind a mark and what joins them: " iteration  5/", "ms): 4213.7", "s=4.210".
 std::optional<double> value_behind(std::string_view line, std::string_view mark) {
@@ -115,6 +123,24 @@ std::optional<StepLine> of_trainer(std::string_view line) {
   return StepLine{static_cast<int64_t>(steps), *runtime / steps, 0, 0, false, true};
 }
 
+std::optional<StepLine> of_maxtext(std::string_view line) {
+  const auto number = value_behind(line, kMaxText);
+  const auto seconds = value_behind(line, ", seconds:");
+  if (!number || !seconds || *seconds <= 0 || *seconds > kLongestStep) return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), seconds, stamp_in(line).value_or(0),
+                  value_behind(line, "Tokens/s/device:").value_or(0)};
+}
+
+/// Of an iteration that is only a part of a step, how long the others took is not said.
+std::optional<StepLine> of_litgpt(std::string_view line) {
+  auto seconds = value_behind(line, kLitGptMs);
+  const auto iteration = value_behind(line, "| iter "), number = value_behind(line, " step ");
+  if (!seconds || !number || iteration != number) return std::nullopt;
+  *seconds *= kMillisecond;
+  if (*seconds <= 0 || *seconds > kLongestStep) return std::nullopt;
+  return StepLine{static_cast<int64_t>(*number), seconds, 0, 0};
+}
+
 /// Without the escapes that colour it: ESC [ ... m.
 std::string uncoloured(std::string_view line) {
   std::string text;
@@ -152,7 +178,8 @@ std::optional<StepLine> with_stamp(std::string_view line) {
 }  // namespace
 
 std::optional<StepLine> step_line(std::string_view line) {
-  for (const auto read : {with_duration, of_nanotron, of_deepspeed, of_trainer, with_stamp})
+  for (const auto read :
+       {with_duration, of_nanotron, of_deepspeed, of_trainer, of_maxtext, of_litgpt, with_stamp})
     if (const auto step = read(line)) return step;
   return std::nullopt;
 }
@@ -163,6 +190,20 @@ void StepReader::look_at_trainer(std::string_view line) {
   evaluations_s_ += value_behind(line, "'eval_runtime':").value_or(0);
   if (const auto step = value_behind(line, "Continuing training from global step"))
     skipped_steps_ = *step;
+}
+
+/// Composer's and OLMo's: which step it is stands above.
+std::optional<StepLine> StepReader::of_speed_monitor(std::string_view line) {
+  for (const std::string_view head : {"[batch=", "[step="})
+    if (const auto number = value_behind(line, head)) headed_ = static_cast<int64_t>(*number);
+  if (!headed_) return std::nullopt;
+  for (const std::string_view mark : {kStepMarks[9], kStepMarks[10]}) {
+    const auto rate = value_behind(line, mark);
+    if (!rate || !(*rate * kLongestStep >= 1)) continue;
+    windows_ = true;
+    return StepLine{*headed_, 1 / *rate, 0, 0};
+  }
+  return std::nullopt;
 }
 
 /// False where nothing is left.
@@ -179,6 +220,7 @@ bool StepReader::without_evaluations(StepLine& line) {
 std::optional<run::TrainingStep> StepReader::take(std::string_view text) {
   look_at_trainer(text);
   auto line = step_line(text);
+  if (const auto monitored = of_speed_monitor(text); !line) line = monitored;
   if (!line || (line->whole_run && !without_evaluations(*line))) return std::nullopt;
   return take(*line);
 }
@@ -193,6 +235,9 @@ std::vector<std::string> StepReader::notes(std::string_view file) const {
         fmt::format("{}: one step time, the mean of {} steps: train_runtime less {:.4g} "
                     "s of evaluation",
                     file, mean_of_, left_out_s_));
+  if (windows_)
+    notes.push_back(fmt::format(
+        "{}: a step's time is the mean over the window of the program's speed monitor", file));
   return notes;
 }
 

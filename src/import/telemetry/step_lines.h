@@ -12,13 +12,18 @@
 namespace ergometer::importer {
 
 /// One of these stands in every line that tells of a step.
-inline constexpr std::array<std::string_view, 7> kStepMarks = {"elapsed time per iteration (ms)",
-                                                               "train_step_timing in s",
-                                                               "time_per_iteration_ms:",
-                                                               "SamplesPerSec=",
-                                                               "tps:",
-                                                               "'train_runtime':",
-                                                               "elapsed time per iteration (s)"};
+inline constexpr std::array<std::string_view, 11> kStepMarks = {
+    "elapsed time per iteration (ms)",
+    "train_step_timing in s",
+    "time_per_iteration_ms:",
+    "SamplesPerSec=",
+    "tps:",
+    "'train_runtime':",
+    "elapsed time per iteration (s)",
+    "completed step:",
+    "| iter time:",
+    "throughput/batches_per_sec:",
+    "throughput/device/batches_per_second="};
 
 /// What a line of a training program's output says of a step; step_lines.cpp lists the forms.
 struct StepLine {
@@ -48,6 +53,7 @@ class StepReader {
 
  private:
   void look_at_trainer(std::string_view line);
+  std::optional<StepLine> of_speed_monitor(std::string_view line);
   bool without_evaluations(StepLine& line);
 
   std::optional<StepLine> last_;
@@ -56,6 +62,8 @@ class StepReader {
   double evaluations_s_ = 0, skipped_steps_ = 0;  ///< of Trainer, since it began to train
   double left_out_s_ = 0;                         ///< of evaluations, from Trainer's mean
   int64_t mean_of_ = 0;                           ///< steps of Trainer's mean
+  std::optional<int64_t> headed_;                 ///< the step whose metrics follow, a line each
+  bool windows_ = false;                          ///< a step's time was a mean over the last ones
 };
 
 }  // namespace ergometer::importer

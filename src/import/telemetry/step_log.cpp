@@ -26,8 +26,9 @@ bool is_step_log(std::string_view text) {
     any = any || text.find(mark) != std::string_view::npos;
   if (!any) return false;
   bool found = false;
+  StepReader reader;
   for_each_line(text, [&](std::string_view line) {
-    found = step_line(line).has_value();
+    found = step_line(line).has_value() || reader.take(line).has_value();
     return !found;
   });
   return found;

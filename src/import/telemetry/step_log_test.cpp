@@ -110,12 +110,70 @@ TEST(StepLog, DeepSpeed) {
             (Steps{{9, 4.2137}, {10, 4.1137}}));
 }
 
+TEST(StepLog, MaxText) {
+  const char* text =
+      "Started an asynchronous checkpoint save for step 0\n"
+      "completed step: 0, seconds: 41.302, TFLOP/s/device: 9.871, Tokens/s/device: 198.343, "
+      "total_weights: 65536, loss: 12.187\n"
+      "completed step: 1, seconds: 2.345, TFLOP/s/device: 173.842, Tokens/s/device: 3493.390, "
+      "total_weights: 65536, loss: 11.903\n";
+  EXPECT_EQ(steps_of(text), (Steps{{0, 41.302}, {1, 2.345}}));
+  EXPECT_EQ(parse_telemetry(text, "x.log", {})->training.at(0).steps.at(1).tokens_per_s_per_gpu,
+            3493.39);
+}
+
+/// Of iterations that are parts of a step how long the step took is not said.
+TEST(StepLog, LitGpt) {
+  const std::string first =
+      "Epoch 1 | iter 4 step 4 | loss train: 10.897, val: n/a | iter time: 250.00 ms (step) "
+      "remaining time: 0:51:11\n";
+  EXPECT_EQ(steps_of(first +
+                     "Epoch 1 | iter 5 step 5 | loss train: 10.411, val: 9.871 | iter time: 500.00 "
+                     "ms (step) remaining time: 0:51:01\n"),
+            (Steps{{4, 0.25}, {5, 0.5}}));
+  EXPECT_FALSE(parse_telemetry(
+      "Epoch 1 | iter 8 step 2 | loss train: 10.897, val: n/a | iter time: 345.67 ms (step)\n",
+      "x.log", {}));
+}
+
+/// 1 / 0.25 s a batch; the device's rate is that of all divided by the devices.
+TEST(StepLog, Composer) {
+  const char* text =
+      "[batch=1/4800]:\n"
+      "\t Train time/batch: 0\n"
+      "\t Train loss/train/total: 11.9012\n"
+      "[batch=20/4800]:\n"
+      "\t Train time/batch: 19\n"
+      "\t Train loss/train/total: 9.8012\n"
+      "\t Train throughput/batches_per_sec: 0.2500\n"
+      "\t Train throughput/samples_per_sec: 64.0000\n"
+      "\t Train throughput/device/batches_per_sec: 0.0312\n"
+      "[epoch=1][batch=21/4800]:\n"
+      "\t Train throughput/batches_per_sec: 0.2000\n";
+  EXPECT_EQ(steps_of(text), (Steps{{20, 4.0}, {21, 5.0}}));
+  EXPECT_EQ(parse_telemetry(text, "x.log", {})->notes,
+            std::vector<std::string>{"x.log: a step's time is the mean over the window of the "
+                                     "program's speed monitor"});
+}
+
+TEST(StepLog, OLMo) {
+  const char* text =
+      "2024-05-01 12:00:00.123\tnode-0:0\tolmo.train:816\tINFO\t[step=20/1000,epoch=0]\n"
+      "    train/CrossEntropyLoss=8.871\n"
+      "    throughput/total_tokens=83,886,080\n"
+      "    throughput/device/tokens_per_second=9,412\n"
+      "    throughput/device/batches_per_second=0.2500\n";
+  EXPECT_EQ(steps_of(text), (Steps{{20, 4.0}}));
+}
+
 TEST(StepLog, OtherTextIsNoStepLog) {
   // The first one's rate is part of an escape that colours.
   for (const char* text :
        {"[titan] 2025-02-25 02:12:33,161 - step: 5 loss: 8.1 \x1b[tps:m\n",
         "elapsed time per iteration (ms): 4213.7\n",
-        "iteration 5/20 | elapsed time per iteration (ms): nan |\n", "step: 1 loss: 2 tps: 3\n"})
+        "iteration 5/20 | elapsed time per iteration (ms): nan |\n", "step: 1 loss: 2 tps: 3\n",
+        "    throughput/device/batches_per_second=0.25\n",
+        "[batch=2/9]:\n Train throughput/batches_per_sec: 0.0000\n"})
     EXPECT_FALSE(parse_telemetry(text, "x.log", {})) << text;
 }
 

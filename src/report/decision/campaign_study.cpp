@@ -29,6 +29,17 @@ std::string days_word(const campaign::Estimate& days) {
   return fmt::format("{:.1f} days ({:.1f} to {:.1f}, 90 %)", days.median, days.low, days.high);
 }
 
+std::string energy_word(const Campaign& campaign) {
+  return base::format_si(campaign.energy_mwh.median * 1e6, "Wh") + " at the meter";
+}
+
+/// "33.3 days (25.9 to 43.4, 90 %), 38.0 MWh at the meter, 99.7 % of the time training that counts"
+std::string answer_word(const Campaign& campaign) {
+  return fmt::format("{}, {}{} of the time training that counts", days_word(campaign.days),
+                     campaign.training.has_power ? energy_word(campaign) + ", " : "",
+                     base::format_percent(campaign.goodput.median));
+}
+
 run::FigureAxis gpus_axis(const std::vector<const Campaign*>& jobs) {
   run::FigureAxis axis{.title = "GPUs", .unit = {}, .categories = {}};
   for (const Campaign* it : jobs) axis.categories.push_back(base::format_count(it->gpus()));
@@ -138,15 +149,13 @@ run::StudyPoint point_of(const Campaign& campaign, const campaign::Ask& ask, boo
       {"goodput", fmt::format("{:.1f} % ({:.1f} % to {:.1f} %)", 100 * campaign.goodput.median,
                               100 * campaign.goodput.low, 100 * campaign.goodput.high)},
       {"failures", fmt::format("{:.0f}", campaign.failures.median)},
-      {"GPU hours", base::format_si(campaign.gpu_hours.median, "h")}};
+      {"GPU-hours", base::format_si(campaign.gpu_hours.median)}};
   if (ask.start)
     point.settings["ready on"] =
         fmt::format("{} ({} to {})", campaign::date_after(*ask.start, campaign.days.median),
                     campaign::date_after(*ask.start, campaign.days.low),
                     campaign::date_after(*ask.start, campaign.days.high));
-  if (campaign.training.has_power)
-    point.settings["energy"] = fmt::format("{:.0f} MWh at the meter", campaign.energy_mwh.median);
-  point.notes = {days_word(campaign.days)};
+  if (campaign.training.has_power) point.settings["energy"] = energy_word(campaign);
   if (!meets && (ask.deadline_s > 0 || ask.budget > 0))
     point.notes.emplace_back("misses what is asked in more than one of ten draws");
   return point;
@@ -163,8 +172,8 @@ run::Study campaign_study(const Sizes& sizes, const campaign::Ask& ask) {
                             base::format_si(chosen.tokens(), ""));
   study.question = fmt::format(
       "How long does the whole run take, and what do more GPUs bring? On "
-      "{}: {}.",
-      gpus_word(chosen), days_word(chosen.days));
+      "{} of {}: {}.",
+      gpus_word(chosen), chosen.training.job.cluster.name, answer_word(chosen));
   run::StudyAxis axis{"GPUs", {}};
   for (size_t i = 0; i < sizes.campaigns.size(); ++i) {
     const Campaign& it = sizes.campaigns[i];

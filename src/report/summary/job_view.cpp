@@ -120,6 +120,7 @@ JobView view_job(const std::string& job_json) {
   view.vpp = integer(layout, "vpp");
   view.dp = integer(layout, "dp");
   view.ep = integer(layout, "ep");
+  view.etp = integer(layout, "etp");
   view.zero = integer(layout, "zero");
   if (const Json& map = member(layout, "rank_map"); map.is_array())
     for (const Json& gpu : map)

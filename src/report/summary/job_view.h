@@ -17,7 +17,7 @@ struct JobView {
   double parameters = 0, active_parameters = 0;
   double images_left_out = 0;  ///< share of those that samples have
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0;
-  int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, zero = 0;
+  int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, etp = 0, zero = 0;
   int64_t fsdp_shard_size = 0;  ///< 0: a copy is sharded over all
   bool sequence_parallel = false, fsdp = false;
   bool least_batch = false, masterless = false;

@@ -51,7 +51,6 @@ void write_thermal(JsonWriter& json, const run::Run& run) {
 void write_cluster(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   const run::ClusterPower& cluster = run.cluster_power;
   json.key("cluster_power").begin_object();
-  json.member("mean_w", run.power.cluster_mean_w).member("peak_w", run.power.cluster_peak_w);
   write_fields(json, run, "cluster_power.");
   write_records(json, "ramps", cluster.ramps, run::kRampColumns);
   write_records(json, "bands", cluster.bands, run::kBandColumns);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "analysis/simulated_traces.h"
 #include "analysis/work/collective_kind.h"
@@ -43,8 +45,9 @@ std::pair<int64_t, int64_t> elements_of(const run::Collective& collective, Colle
   return {whole, whole};
 }
 
-/// Who takes part, where the layout alone says it: experts' groups are left out.
-std::vector<int64_t> ranks_of(const run::Collective& collective, int64_t rank, const JobView& job) {
+/// Who takes part, where the layout alone says it.
+std::vector<int64_t> ranks_of(const run::Collective& collective, int64_t rank,
+                              const analysis::RankLayout& job) {
   const auto spaced = [](int64_t first, int64_t step, int64_t count) {
     std::vector<int64_t> ranks;
     for (int64_t i = 0; i < count; ++i) ranks.push_back(first + i * step);
@@ -57,21 +60,43 @@ std::vector<int64_t> ranks_of(const run::Collective& collective, int64_t rank, c
     return spaced(rank / (job.tp * job.cp) * job.tp * job.cp + in_tensor, job.tp, job.cp);
   if (what == "dp") return spaced(stage * job.stage_ranks() + in_tensor, job.tp, job.cp * job.dp);
   if (what == "world") return spaced(0, 1, job.stage_ranks() * job.pp);
+  const int64_t etp = job.expert_tp(), experts = job.expert_ranks();
+  if (what == "etp") return spaced(rank / etp * etp, 1, etp);
+  if (what == "ep") return spaced(rank / experts * experts + rank % etp, etp, job.ep);
+  if (what == "edp")
+    return spaced(stage * job.stage_ranks() + rank % job.stage_ranks() % experts, experts,
+                  job.stage_ranks() / experts);
   return {};
+}
+
+/// When a rank's host was late: starts of kernels before which neither a kernel ran nor one waited
+/// for other ranks. What is left of a rank's time is the host's.
+std::set<int64_t> late_launches(std::vector<run::Kernel> kernels) {
+  std::ranges::sort(kernels, {}, &run::Kernel::start_ns);
+  std::set<int64_t> late;
+  int64_t busy_until = 0;
+  for (const run::Kernel& kernel : kernels) {
+    if (kernel.start_ns > busy_until) late.insert(kernel.start_ns);
+    busy_until = std::max(busy_until, kernel.start_ns + kernel.duration_ns);
+  }
+  return late;
 }
 
 class KinetoFile {
  public:
-  KinetoFile(TraceFile& file, const JobView& job) : file_(file), job_(job) {}
+  KinetoFile(TraceFile& file, const std::string& gpu, const analysis::RankLayout& layout,
+             std::set<int64_t> late)
+      : file_(file), gpu_(gpu), layout_(layout), late_(std::move(late)) {}
 
   void add(const run::RankTrace& trace, double step_s) {
     file_.write(fmt::format(
         "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"traceName\":\"a prediction of "
-        "Ergometer; when the host launches is not predicted\",\n\"deviceProperties\":[{{\"id\":0,"
+        "Ergometer; launches lie as early as can be where the GPU does not wait for "
+        "them\",\n\"deviceProperties\":[{{\"id\":0,"
         "\"name\":{}}}],\n\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\":{},\"world_size\":{}}"
         "},"
         "\n\"baseTimeNanoseconds\":0,\n\"traceEvents\":[\n",
-        json_quote(job_.gpu), trace.rank, trace.world_size));
+        json_quote(gpu_), trace.rank, trace.world_size));
     const auto step_ns = static_cast<int64_t>(std::llround(step_s * 1e9));
     complete("user_annotation", "ProfilerStep#0", kProcess, kThread, 0, step_ns, "");
     complete("gpu_user_annotation", "ProfilerStep#0", 0, 0, 0, step_ns, "");
@@ -100,7 +125,9 @@ class KinetoFile {
   void add_event(const run::RankTrace& trace, const run::GpuEvent& event, size_t index) {
     constexpr int64_t kApartNs = 2, kLongNs = 1;
     const auto id = static_cast<int64_t>(index) + 1;
-    const int64_t call_ns = std::min(static_cast<int64_t>(index) * kApartNs, event.start_ns);
+    called_ns_ = late_.contains(event.start_ns) ? event.start_ns
+                                                : std::min(called_ns_ + kApartNs, event.start_ns);
+    const int64_t call_ns = called_ns_;
     const std::string join = fmt::format(R"("External id":{0},"correlation":{0})", id);
     const bool talks = event.collective != run::GpuEvent::kNone;
     const std::string known = talks ? collective(trace, trace.collectives[event.collective]) : "";
@@ -138,14 +165,17 @@ class KinetoFile {
     if (it.group_size > 0) text += fmt::format(R"(,"Group size":{})", it.group_size);
     text += fmt::format(R"(,"Process Group Name":{},"Process Group Description":{})",
                         json_quote(it.group), json_quote(it.description));
-    const std::vector<int64_t> ranks = ranks_of(it, trace.rank, job_);
+    const std::vector<int64_t> ranks = ranks_of(it, trace.rank, layout_);
     if (!ranks.empty())
       text += fmt::format(R"(,"Process Group Ranks":"[{}]")", fmt::join(ranks, ", "));
     return text;
   }
 
   TraceFile& file_;
-  const JobView& job_;
+  const std::string& gpu_;
+  const analysis::RankLayout& layout_;
+  std::set<int64_t> late_;
+  int64_t called_ns_ = 0;  ///< when the host launched the last kernel
   bool first_ = true;
 };
 
@@ -156,14 +186,15 @@ std::string path_of(const std::string& path, int64_t rank) {
 
 Result<void> write_rank(const run::Run& run, std::vector<run::Kernel> kernels, const JobView& job,
                         const std::string& path) {
+  const analysis::RankLayout layout{job.tp, job.cp, job.dp, job.pp, job.ep, job.etp};
+  const std::set<int64_t> late = late_launches(kernels);
   run::Run one;
   one.performance = run.performance;
   one.kernels = std::move(kernels);
-  const std::vector<run::RankTrace> traces =
-      analysis::simulated_traces(one, {job.tp, job.cp, job.dp, job.pp, job.ep});
+  const std::vector<run::RankTrace> traces = analysis::simulated_traces(one, layout);
   ERGOMETER_ASSIGN(TraceFile file, TraceFile::open(path));
   for (const run::RankTrace& trace : traces)
-    KinetoFile(file, job).add(trace, run.performance.step_time_s);
+    KinetoFile(file, job.gpu, layout, late).add(trace, run.performance.step_time_s);
   return file.commit();
 }
 

@@ -5,9 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "report/summary/example_run.h"
+#include "report/timeline/kineto_trace.h"
 
 namespace ergometer::report {
 namespace {
@@ -92,6 +95,37 @@ TEST(Trace, TheInterleavedRingWrapsToTheNextChunk) {
   const Json trace = Json::parse(trace_text(run));
   ASSERT_EQ(events(trace, "s").size(), 1u);
   EXPECT_EQ(events(trace, "s")[0].at("pid"), 2);
+}
+
+/// A kernel runs from 1 to 2 us and one after a wait for others at 3 us; before 0 to 1 us and 4 to
+/// 6 us nothing ran and nobody waited: there the host was late.
+TEST(KinetoTrace, LaunchesAreLateWhereTheHostIs) {
+  run::Run run = example_run();
+  const auto kernel = [](const char* category, int64_t from_ns, int64_t to_ns) {
+    run::Kernel one;
+    one.name = std::string(category) + " [op]";
+    one.category = category;
+    one.start_ns = from_ns;
+    one.duration_ns = to_ns - from_ns;
+    return one;
+  };
+  const std::vector<run::Kernel> kernels = {kernel("gemm", 1000, 2000), kernel("wait", 2000, 3000),
+                                            kernel("gemm", 3000, 4000), kernel("gemm", 6000, 7000),
+                                            kernel("gemm", 7000, 8000)};
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("ergometer-" + std::to_string(getpid()) + ".kineto.json");
+  const auto source = [&](const std::function<void(const run::Kernel&)>& take) {
+    for (const run::Kernel& one : kernels) take(one);
+  };
+  ASSERT_TRUE(write_kineto(run, source, path.string()));
+  std::ifstream file(path);
+  const Json trace = Json::parse(file);
+  std::filesystem::remove(path);
+  std::map<int64_t, double> called;
+  for (const Json& event : trace.at("traceEvents"))
+    if (event.value("cat", "") == "cuda_runtime")
+      called[event.at("args").at("correlation").get<int64_t>()] = event.at("ts").get<double>();
+  EXPECT_EQ(called, (std::map<int64_t, double>{{1, 1.0}, {2, 1.002}, {3, 6.0}, {4, 6.002}}));
 }
 
 TEST(Trace, AnEmptyRunIsAValidTrace) {

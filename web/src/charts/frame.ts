@@ -30,7 +30,7 @@ export function tickTexts(ticks: number[], unit: string): string[] {
   return ticks.map((tick) => quantity(tick, namedOnce(unit) ? "" : unit).replace(/\.0 (%|°C|K)$/, " $1"));
 }
 
-const kAtTicks = new Set(["", "1", "%", "bytes", "C", "°C", "K", "s", "W", "J", "B", "GB", "MJ"]);
+const kAtTicks = new Set(["", "1", "%", "bytes", "C", "°C", "K", "s", "W", "J", "B", "GB", "GB/s", "MJ"]);
 /** Units that are no short sign with a prefix stand once, in the axis' title. */
 export const namedOnce = (unit: string): boolean => !kAtTicks.has(unit);
 const titleWith = (title: string, unit: string): string => (namedOnce(unit) && !title.includes(unit) ? `${title} (${unit})` : title);

@@ -14,6 +14,8 @@ export interface PointLinks {
   title: (point: number) => string;
 }
 
+/** Lines of more values have no sign at each. */
+const kMostSigns = 60;
 const kDashes = ["", "6 3", "2 3", "8 3 2 3"];
 
 /** A small sign, another for each series: a picture must not rest on colour alone. */
@@ -53,8 +55,8 @@ function drawSeries(figure: Figure, series: FigureSeries, style: SeriesStyle, at
     const d = places.map((place, i) => (place === null ? "" : `${i > 0 && places[i - 1] !== null ? "L" : "M"}${place}`)).join("");
     group.append(s("path", { d, fill: "none", "stroke-width": 2, "stroke-dasharray": kDashes[style.variant > 0 ? 1 : Math.floor(style.shape / 8) % 4] || undefined }));
   }
-  // A line of very many values is a curve: signs and links would hide it.
-  if (figure.kind === "line" && (!signs || series.x.length > 200)) return group;
+  // A line of many values is a curve: signs and links would hide it.
+  if (figure.kind === "line" && (!signs || series.x.length > kMostSigns)) return group;
   series.y.forEach((value, i) => {
     if (value === null) return;
     const mark = sign(style.shape, atX(series.x[i]!), atY(value), series.x.length > 400 ? 2.5 : 4);

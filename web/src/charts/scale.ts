@@ -38,11 +38,14 @@ function multiples(low: number, high: number, by: number): number[] {
 /** Apart by no more than rounding: an axis between them would have no ticks to tell. */
 const same = (low: number, high: number): boolean => !(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)));
 
+/** What reaches beyond a tick by less than this share of a step, less than a pixel, needs no further tick. */
+const kBeyond = 0.02;
+
 /** Widened to round values at both ends. */
 export function linear(low: number, high: number, from: number, to: number, count: number, unit = "", exact = false): Scale {
   if (same(low, high)) [low, high] = low === 0 ? [0, 1] : [low - Math.abs(low) * 0.1, low + Math.abs(low) * 0.1];
   const by = step(high - low, count, unit);
-  const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + 1e-6) * by, Math.ceil(high / by - 1e-6) * by];
+  const domain: [number, number] = exact ? [low, high] : [Math.floor(low / by + kBeyond) * by, Math.ceil(high / by - kBeyond) * by];
   return { at: (value) => from + ((value - domain[0]) / (domain[1] - domain[0])) * (to - from), ticks: multiples(domain[0], domain[1], by), domain };
 }
 

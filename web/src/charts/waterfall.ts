@@ -28,9 +28,12 @@ export function waterfall(from: [string, number], to: [string, number], steps: W
   // Changes are small beside the whole: the axis starts where they can be seen, and says so.
   const start = low > 3 * (high - low) ? low - (high - low) : 0;
   const scale = linear(start, high, left, width - 84, narrow ? 3 : 6, unit, start > 0);
+  const origin = start > 0 ? `axis starts at ${quantity(start, unit)}` : "";
+  const free = width - (origin ? textWidth(origin, 11) + 8 : 0);
   tickTexts(scale.ticks, unit).forEach((text, i) => {
     const x = scale.at(scale.ticks[i]!);
-    svg.append(s("line", { x1: x, x2: x, y1: 0, y2: height - 20, style: `stroke:${css("grid")}` }), label(text, x, height - 9, { anchor: i === 0 ? "start" : "middle", size: 11 }));
+    svg.append(s("line", { x1: x, x2: x, y1: 0, y2: height - 20, style: `stroke:${css("grid")}` }));
+    if (x + textWidth(text, 11) / (i === 0 ? 1 : 2) <= free) svg.append(label(text, x, height - 9, { anchor: i === 0 ? "start" : "middle", size: 11 }));
   });
   const bar = (row: number, title: string, a: number, b: number, paint: string, text: string): SVGElement => {
     const [x1, x2] = [scale.at(Math.min(a, b)), scale.at(Math.max(a, b))];
@@ -49,6 +52,6 @@ export function waterfall(from: [string, number], to: [string, number], steps: W
     svg.append(s("line", { x1: scale.at(reached[i]!), x2: scale.at(reached[i]!), y1: y - 7, y2: y + 5, style: `stroke:${css("muted")}` }));
   });
   bar(rows - 1, to[0], scale.domain[0], to[1], css("idle"), quantity(to[1], unit));
-  if (start > 0) svg.append(label(`axis starts at ${quantity(scale.domain[0], unit)}`, width, height - 9, { anchor: "end", size: 11 }));
+  if (origin) svg.append(label(origin, width, height - 9, { anchor: "end", size: 11 }));
   return svg;
 }

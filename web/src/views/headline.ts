@@ -1,4 +1,4 @@
-import type { Summary } from "../document";
+import type { Fit, Summary } from "../document";
 import { h } from "../base/dom";
 import { plural, quantity, range, words } from "../base/format";
 import { intervalOf, metricOf, numberIn, valueOf } from "./metrics";
@@ -53,16 +53,16 @@ function tile(summary: Summary, name: string): HTMLElement | null {
 }
 
 /** The numbers that everybody asks for first, and what holds the job back. */
-export function headline(summary: Summary): HTMLElement {
+export function headline(summary: Summary, fit: Fit = summary.memory?.fits === false ? "does not fit" : "fits"): HTMLElement {
   const first = kHeadline.map((name) => tile(summary, name)).filter(Boolean);
   // Of telemetry alone little of the above is known: then what else it tells.
   const tiles = first.length >= 4 ? first : [...first, ...kElse.map((name) => tile(summary, name)).filter(Boolean)];
   const notes = Array.isArray(summary.notes) ? (summary.notes as string[]) : [];
   const reasons = (summary.performance?.interval_reasons as string[] | undefined) ?? [];
   const limit = (summary.thermal as Record<string, unknown> | undefined)?.limit;
-  const fits = summary.memory?.fits;
   return h("div", { class: "headline" },
-    fits === false ? h("p", { class: "verdict bad" }, h("b", {}, "Does not fit: "), "the fullest GPU needs more memory than it has.") : null,
+    fit === "does not fit" ? h("p", { class: "verdict bad" }, h("b", {}, "Does not fit: "), "the fullest GPU needs more memory than it has.") : null,
+    fit === "at risk" ? h("p", { class: "verdict fair" }, h("b", {}, "Memory at risk: "), `the fullest GPU's memory is enough with ${quantity(numberIn(summary, "memory", "fit_probability"), "1")} probability.`) : null,
     summary.limiter ? h("p", { class: "verdict" }, h("b", {}, "Limited by "), summary.limiter) : null,
     typeof limit === "string" ? h("p", { class: "verdict" }, h("b", {}, "Clocks: "), limit) : null,
     tiles.length > 0 ? h("dl", { class: tiles.length < 4 ? "tiles few" : "tiles" }, ...tiles) : null,

@@ -73,7 +73,7 @@ export function jobSections(run: RunDocument, alone = false, whatIf?: WhatIfDocu
   const { recorded } = run;
   const { trace } = recorded ?? {};
   const sections = [
-    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), recorded ? whoView(run) : null, headline(summary)), title || run.name),
+    ...section("overview", "Overview", h("div", {}, h("p", { class: "job-line" }, [title ? run.name : "", jobLine(summary), kind].filter(Boolean).join(" · ")), recorded ? whoView(run) : null, headline(summary, run.fit)), title || run.name),
     ...section("prediction", "Prediction", recorded ? againstPredictionView(recorded) : null, "Held to its prediction"),
     ...section("findings", "Findings", findingsView(run.findings, numberIn(summary, "performance", "step_time_s")), "What costs most"),
     ...section("what-if", "What if", whatIf ? whatIfView(whatIf, run.name, moment) : null, "What if: the jobs around this one"),

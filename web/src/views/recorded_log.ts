@@ -29,6 +29,9 @@ function counted(names: string[]): string {
 /** Facts that have a line of their own below, or are told elsewhere on the page. */
 const kTold = new Set(["command", "host", "settings", "prediction"]);
 
+/** What the recorder calls them, in words. */
+const kFactWords: Record<string, string> = { hz: "readings a second", missed_ticks: "readings missed", ergometer_version: "Ergometer" };
+
 /** A source that could not be read is a fact, with the reason for its value. */
 const kMissing = "missing.";
 const dateOf = (ns: number): string => (Number.isFinite(ns) && ns > 0 ? new Date(ns / 1e6).toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC") : "");
@@ -46,7 +49,7 @@ export function whoView(run: RunDocument): HTMLElement | null {
   const lines: [string, string][] = [
     ["command", textOf(facts.command)], ["host", hosts.length > 8 ? `${hosts.slice(0, 8).join(", ")} and ${hosts.length - 8} more` : hosts.join(", ")], ["GPUs", counted(named)],
     ["ranks with a trace", trace ? trace.ranks.length.toLocaleString("en") : ""], ["recorded for", length === undefined ? "" : quantity(length, "s")],
-    ...Object.entries(facts).filter(([name]) => !kTold.has(name) && !name.startsWith(kMissing)).map(([name, value]): [string, string] => [words(name.replace(/_ns$/, "").replace(/^tag\./, "")), name.endsWith("_ns") ? dateOf(Number(value)) : String(value)]),
+    ...Object.entries(facts).filter(([name]) => !kTold.has(name) && !name.startsWith(kMissing)).map(([name, value]): [string, string] => [kFactWords[name] ?? words(name.replace(/_ns$/, "").replace(/^tag\./, "")), name.endsWith("_ns") ? dateOf(Number(value)) : String(value)]),
   ];
   const known = lines.filter(([, value]) => value !== "");
   const [first, rest] = [known.slice(0, 8), known.slice(8)];
@@ -59,11 +62,15 @@ export function whoView(run: RunDocument): HTMLElement | null {
 const kReadings: [string, string, string][] = [
   ["mean_w", "mean power", "W"], ["peak_w", "peak power", "W"], ["energy_j", "energy", "J"], ["gpu_c", "GPU temperature", "°C"], ["memory_c", "memory temperature", "°C"], ["cpu_c", "CPU temperature", "°C"],
   ["sm_clock_mhz", "clock", "MHz"], ["memory_clock_mhz", "memory clock", "MHz"], ["utilization_pct", "busy", "%"], ["memory_utilization_pct", "memory busy", "%"], ["cpu_utilization_pct", "processors busy", "%"],
+  ["net_sent", "sent", "B"], ["net_received", "received", "B"],
   ["memory_used_b", "memory used", "bytes"], ["fan_pct", "fan", "%"], ["power_limit_w", "power limit", "W"], ["idle_fraction", "idle", "1"], ["throttled_time_fraction", "throttled", "1"], ["readings", "readings", ""],
 ];
 
-function deviceTable(title: string, devices: RecordedDevice[]): HTMLElement | null {
-  if (devices.length === 0) return null;
+const trafficOf = (device: RecordedDevice): { counter: string; bytes: number }[] => (device.traffic as { counter: string; bytes: number }[] | undefined) ?? [];
+
+function deviceTable(title: string, read: RecordedDevice[]): HTMLElement | null {
+  if (read.length === 0) return null;
+  const devices = read.map((device): RecordedDevice => ({ ...device, ...Object.fromEntries(trafficOf(device).map(({ counter, bytes }) => [counter, bytes])) }));
   const known = kReadings.filter(([name]) => devices.some((device) => device[name] !== undefined));
   const spread = (value: unknown): value is { mean: number; lowest: number; highest: number } => typeof value === "object" && value !== null;
   const columns: Column[] = [{ title: "device" }, { title: "host", facet: true }, ...known.flatMap(([name, heading, unit]): Column[] =>

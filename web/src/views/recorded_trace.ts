@@ -9,10 +9,11 @@ import { table, type Cell } from "../parts/table";
 
 const seconds = (ns: number): number => ns * 1e-9;
 
-/** "sm90_xmma_gemm", "elementwise_kernel<128, 4, ...": a kernel's name without what nobody reads of it; the whole one is in the file. */
+/** "sm90_xmma_gemm", "elementwise_kernel<128, 4, gpu_kernel_impl_nocast<CUDAFunctor_add<BFloat16> >": a kernel's name without its namespaces,
+    behind which stands what tells it from others of its template; the whole one is in the file. */
 function shortName(name: string): string {
-  const plain = name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "");
-  return plain.length > 72 ? `${plain.slice(0, 70)}…` : plain;
+  const plain = name.replace(/^void /, "").replaceAll("(anonymous namespace)::", "").replaceAll(/\b\w+::/g, "");
+  return plain.length > 112 ? `${plain.slice(0, 110)}…` : plain;
 }
 
 const kTypes: Record<string, string> = { "c10::BFloat16": "bf16", "c10::Half": "fp16", float: "fp32", double: "fp64", "c10::Float8_e4m3fn": "fp8", "c10::Float8_e5m2": "fp8" };

@@ -36,8 +36,11 @@ export interface Drawn {
 
 /** Up to so many GPUs each has a line of its own. */
 const kOwnLines = 8;
-/** Of less than that nobody learns: noise would fill the picture. */
-const kLeastRange: Record<string, number> = { W: 50, "°C": 10, C: 10, MHz: 100 };
+/** Of less than that, and of less than this share of the highest value, nobody learns: noise would fill the picture. */
+const kLeastRange: Record<string, number> = { W: 50, "°C": 10, C: 10, MHz: 100, "%": 20, "GB/s": 1e-3 };
+const kLeastShare = 0.05;
+/** No value of these lies above. */
+const kMost: Record<string, number> = { "%": 100 };
 /** A limit further above the values than this many times their range is told, not drawn. */
 const kInReach = 3;
 
@@ -111,11 +114,12 @@ export function limitsOf(metric: SeriesMetric, limits: Series["limits"]): Limit[
 /** Widened to a range that noise does not fill, and to the limits within reach. */
 function rangeOf(metric: SeriesMetric, values: (number | null)[], limits: Limit[]): [number, number] {
   let [low, high] = extent(values);
-  const least = kLeastRange[metric.unit] ?? 0;
+  const least = Math.max(kLeastRange[metric.unit] ?? 0, kLeastShare * Math.max(Math.abs(low), Math.abs(high)));
   if (high - low < least) {
-    const middle = (low + high) / 2;
-    const floor = low >= 0 ? 0 : -Infinity;
-    [low, high] = [Math.max(floor, middle - least / 2), Math.max(floor, middle - least / 2) + least];
+    const most = kMost[metric.unit] ?? Infinity;
+    const top = high <= most ? Math.min(most, (low + high + least) / 2) : (low + high + least) / 2;
+    const from = low >= 0 ? Math.max(0, top - least) : top - least;
+    [low, high] = [from, from + least];
   }
   for (const { value } of limits) if (value > high && value - high <= kInReach * (high - low)) high = Math.max(high, value);
   return [low, high];

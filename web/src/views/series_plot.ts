@@ -2,6 +2,7 @@ import uPlot from "uplot";
 import type { Figure, SeriesMetric } from "../document";
 import { colour } from "../base/theme";
 import { tickTexts } from "../charts/frame";
+import { ticksIn } from "../charts/scale";
 import { kFont, textWidth } from "../parts/surface";
 import type { Drawn } from "./series_groups";
 
@@ -36,6 +37,9 @@ function limitLines(drawn: Drawn): (u: uPlot) => void {
   };
 }
 
+/** About so many values at the vertical axis. */
+const kTicks = 6;
+
 /** Room above and below, but none below zero for what has no negative values. */
 const padded = ([low, high]: [number, number]): [number, number] => {
   const room = (high - low || 1) * 0.06;
@@ -65,7 +69,7 @@ export function optionsOf(metric: SeriesMetric, drawn: Drawn, width: number, syn
     focus: { alpha: drawn.singles.length > 8 ? 0.25 : 1 },
     scales: { x: { time: false }, y: { range: () => padded(drawn.range) } },
     axes: [{ ...axis, size: 32, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), "s") },
-      { ...axis, size: (_, texts) => Math.ceil(Math.max(40, ...(texts ?? []).map((text) => textWidth(text, 11)))) + 20, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), metric.unit) }],
+      { ...axis, splits: (_, __, low, high) => ticksIn(low, high, kTicks, metric.unit), size: (_, texts) => Math.ceil(Math.max(40, ...(texts ?? []).map((text) => textWidth(text, 11)))) + 20, values: (_, ticks) => tickTexts(ticks.map((tick) => snapped(tick, ticks)), metric.unit) }],
     series: [{}, ...series, ...drawn.singles.map((single) => line(single.title, colour(single.token), drawn.groups.length > 0 ? 1.5 : 1.25))],
     bands: drawn.groups.map((group, i) => ({ series: [3 * i + 2, 3 * i + 1] as [number, number], fill: `${colour(group.token)}38` })),
     hooks: { setCursor: [hooks.read], setSeries: [hooks.read], setScale: [(u, key) => { if (key === "x") hooks.zoomed(u); }], draw: [limitLines(drawn), hooks.drawn] },

@@ -19,11 +19,13 @@ function pointsTable(study: StudyDocument): HTMLElement {
   const families = new Set(study.points.map((point) => point.family ?? "")).size > 1;
   const noted = study.points.some((point) => point.reason || point.notes?.length);
   const axes = axesOf(study);
+  // Of what is no single job's the settings are all that is known.
+  const facts = study.points.some((point) => point.summary) ? [] : [...new Set(study.points.flatMap((point) => Object.keys(point.settings)))];
   const columns: Column[] = [{ title: "point" }, ...(families ? [{ title: "family", facet: true }] : []), ...axes.map((axis) => ({ title: axis.name, facet: axis.values.length <= 24 })),
-    { title: "status", facet: true }, ...metrics.map((metric) => ({ title: metric.title, unit: metric.unit })), ...(noted ? [{ title: "notes", wide: true }] : [])];
+    ...facts.map((title) => ({ title })), { title: "status", facet: true }, ...metrics.map((metric) => ({ title: metric.title, unit: metric.unit })), ...(noted ? [{ title: "notes", wide: true }] : [])];
   const index = new Map<Cell[], number>();
   const rows = study.points.map((point, i): Cell[] => {
-    const row: Cell[] = [point.id, ...(families ? [point.family ?? ""] : []), ...axes.map((axis) => axis.of(point)), kStatus[point.status],
+    const row: Cell[] = [point.id, ...(families ? [point.family ?? ""] : []), ...axes.map((axis) => axis.of(point)), ...facts.map((name) => point.settings[name] ?? ""), kStatus[point.status],
       ...metrics.map((metric) => (point.status === "ok" ? (valueOf(point.summary, metric) ?? null) : null)), ...(noted ? [[point.reason ?? "", ...(point.notes ?? [])].filter(Boolean).join("; ")] : [])];
     index.set(row, i);
     return row;
@@ -38,8 +40,10 @@ export function studySections(study: StudyDocument): Section[] {
   const answer = answerView(study, groups);
   const counted = (status: StudyPoint["status"]): number => study.points.filter((point) => point.status === status).length;
   const frontier = frontierView(study, groups);
+  const ends: [StudyPoint["status"], string][] = [["ok", "ran"], ["does-not-fit", "do not fit in memory"], ["refused", "cannot run"]];
+  const ended = ends.filter(([status]) => status === "ok" || counted(status) > 0).map(([status, words]) => `${counted(status)} ${words}`).join(", ");
   const overview = h("div", {}, h("p", { class: "question" }, study.question), answer,
-    h("p", { class: "note" }, `${plural(study.points.length, "point")}: ${counted("ok")} ran, ${counted("does-not-fit")} do not fit in memory, ${counted("refused")} cannot run. Axes: ${axesOf(study).map((axis) => `${axis.name} (${axis.values.length})`).join(", ")}. Every mark, bar and row leads to its job.`));
+    h("p", { class: "note" }, `${plural(study.points.length, "point")}: ${ended}. Axes: ${axesOf(study).map((axis) => `${axis.name} (${axis.values.length})`).join(", ")}. Every mark, bar and row leads to its job.`));
   return [
     { id: "overview", title: answer ? "The answer" : "Overview", heading: study.title, content: overview },
     ...(study.findings.length > 0 ? [{ id: "findings", title: "Findings", heading: "What others saw, what we predict", content: studyFindings(study) }] : []),
@@ -64,11 +68,12 @@ export function pointSections(study: StudyDocument, key: string): Section[] | un
   const told = h("div", {}, bar, point.status === "ok" ? null : h("p", { class: "verdict bad" }, h("b", {}, `${kStatus[point.status]}: `), point.reason ?? ""),
     lines.length > 0 && point.status === "ok" ? h("ul", { class: "notes" }, ...lines.map((line) => h("li", {}, line))) : null);
   const name = pointName(study, point);
-  const heading = name.includes(point.id) ? name : `${name} (${point.id})`;
+  const heading = name.includes(point.id) ? name : point.id.includes(name) ? point.id : `${name} (${point.id})`;
   const settings = Object.entries(point.settings).map(([setting, value]) => ({ group: "study", name: setting, value, source: study.name }));
   if (!point.summary) {
     const rows = settings.map((one): Cell[] => [one.name, one.value]);
-    return [{ id: "overview", title: "Overview", heading, content: h("div", {}, told, table("Settings", { columns: [{ title: "setting" }, { title: "value" }], rows }, { rows: "settings" })) }];
+    const what = point.status === "ok" ? "number" : "setting";
+    return [{ id: "overview", title: "Overview", heading, content: h("div", {}, told, table(what, { columns: [{ title: what }, { title: "value" }], rows }, { rows: `${what}s` })) }];
   }
   const sections = jobSections({ name: heading, summary: point.summary, findings: [], assumptions: settings });
   sections[0]!.content.prepend(told);

@@ -62,26 +62,29 @@ function told(whatIf: WhatIfDocument, job: number, own: Summary, summary: Summar
 }
 
 function memoryLine(whatIf: WhatIfDocument, job: number, summary: Summary): HTMLElement | null {
-  if (whatIf.fits[job]) return null;
+  const fit = whatIf.fit[job]!;
+  if (fit === "fits") return null;
   const free = freeBytes(summary) ?? 0;
+  const odds = quantity(numberIn(summary, "memory", "fit_probability"), "1");
+  const what = free < 0 ? `${quantity(-free, "bytes")} short` : `${quantity(free, "bytes")} to spare`;
   const advice = (whatIf.advice[job] ?? "").replace(/^does not fit: /, "It ");
-  return h("p", { class: "verdict bad" }, h("b", {}, `Out of memory by ${quantity(-free, "bytes")}`), `, holes between tensors included; times are those of a GPU that had enough. ${advice}`.trim());
+  return h("p", { class: `verdict ${fit === "at risk" ? "fair" : "bad"}` }, h("b", {}, `Memory: ${fit}`), ` (it fits with ${odds} probability): ${what}, holes between tensors included.${free < 0 ? " Times are those of a GPU that had enough." : ""} ${advice}`.trimEnd());
 }
 
 /** Every job that was played, for who reads rather than moves, and for paper. */
 function tableOf(whatIf: WhatIfDocument, base: string): HTMLElement {
   const { ladders, at } = whatIf;
   const columns = [...ladders.map((ladder) => (isNumeric(ladder) ? { title: ladderTitle(ladder), unit: ladder.unit ?? "" } : { title: ladderTitle(ladder), facet: true })),
-    { title: "replicas", unit: "" }, { title: "step time", unit: "s" }, { title: "energy per step", unit: "J" }, { title: "hottest GPU", unit: "°C" }, { title: "free memory", unit: "bytes" }, { title: "fits", facet: true }];
+    { title: "replicas", unit: "" }, { title: "step time", unit: "s" }, { title: "energy per step", unit: "J" }, { title: "hottest GPU", unit: "°C" }, { title: "free memory", unit: "bytes" }, { title: "memory", facet: true }];
   const rows = at.map((positions, job): Cell[] => {
     const summary = summaryOf(whatIf, job);
     return [...ladders.map((ladder, i): Cell => (isNumeric(ladder) ? Number(ladder.values[positions[i]!]) : ladder.values[positions[i]!]!)), whatIf.replicas[job]!,
       ...(["performance.step_time_s", "power.energy_j_per_step", "thermal.max_gpu_c"].map((path): Cell => whatIf.numbers[path]?.[job] ?? null)),
-      freeBytes(summary) ?? null, whatIf.fits[job] ? "yes" : "out of memory"];
+      freeBytes(summary) ?? null, whatIf.fit[job]!];
   });
   const href = (row: Cell[]): string => `#${base}&at=what-if&${ladders.map((ladder, i) => `${ladder.word}=${encodeURIComponent(String(row[i]))}`).join("&")}`;
   return h("div", { class: "neighbours" }, h("h3", {}, "All of them"), table("Jobs around this one", { columns, rows },
-    { rows: "jobs", href, limit: 100, sorted: { column: ladders.length + 1, descending: false }, mark: (value) => (value === "out of memory" ? "bad" : undefined) }));
+    { rows: "jobs", href, limit: 100, sorted: { column: ladders.length + 1, descending: false }, mark: (value) => (value === "does not fit" ? "bad" : value === "at risk" ? "fair" : undefined) }));
 }
 
 /** Sliders over the played neighbours of a job, what becomes of it there, and why. */

@@ -40,10 +40,10 @@ export function nearest(whatIf: WhatIfDocument, wanted: number[], moved = -1): n
   return best;
 }
 
-/** Of those that fit, the one with the least of a number. */
+/** Of those that surely fit, the one with the least of a number. */
 export function least(whatIf: WhatIfDocument, path: string): number | undefined {
   const column = whatIf.numbers[path];
   if (!column) return undefined;
-  const known = column.flatMap((value, job) => (value !== null && whatIf.fits[job] ? [job] : []));
+  const known = column.flatMap((value, job) => (value !== null && whatIf.fit[job] === "fits" ? [job] : []));
   return known.length > 0 ? known.reduce((a, b) => (column[b]! < column[a]! ? b : a)) : undefined;
 }
