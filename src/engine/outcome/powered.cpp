@@ -270,9 +270,7 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
   const double duration_s = job.conditions.duration_s;
   TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
                           duration_s > 0 ? duration_s : scene.activity.step_s());
-  const auto lead_in = [&](const Tick& tick) {
-    telemetry.lead_in(tick);
-  };
+  const auto lead_in = [&](const Tick& tick) { telemetry.lead_in(tick); };
   const auto watch = [&](const Tick& tick) {
     record.add(tick, heat);
     telemetry.add(tick, heat);
