@@ -71,8 +71,9 @@ Outcome outcome_of(const run::Run& run, const spec::Job& job) {
   return outcome;
 }
 
-Result<run::Run> run_of(const spec::Job& job, const CounterfactualOptions& options) {
-  return options.simulate ? options.simulate(job) : engine::simulate(job, {.intervals = false});
+Result<run::Run> run_of(const spec::Job& job, const CounterfactualOptions& options,
+                        bool intervals) {
+  return options.simulate ? options.simulate(job) : engine::simulate(job, {.intervals = intervals});
 }
 
 /// Everything that is said of one coalition, simulated once.
@@ -124,7 +125,7 @@ class Simulations {
  private:
   Result<Outcome> simulate(Coalition coalition) const {
     ERGOMETER_ASSIGN(const spec::Job job, pair_.job(coalition));
-    ERGOMETER_ASSIGN(const run::Run run, run_of(job, options_));
+    ERGOMETER_ASSIGN(const run::Run run, run_of(job, options_, false));
     if (needs_power_ && !run.has_power)
       return input_error("nothing is known of the power of such a machine");
     return outcome_of(run, job);
@@ -291,8 +292,8 @@ void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {
 
 Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options) {
   Simulations simulations(pair, options);
-  ERGOMETER_ASSIGN(const run::Run run_a, run_of(pair.a(), options));
-  ERGOMETER_ASSIGN(const run::Run run_b, run_of(pair.b(), options));
+  ERGOMETER_ASSIGN(const run::Run run_a, run_of(pair.a(), options, true));
+  ERGOMETER_ASSIGN(const run::Run run_b, run_of(pair.b(), options, true));
   const bool power = run_a.has_power && run_b.has_power;
   simulations.power_is_known(power);
   const Coalition none = 0, all = everything(pair);

@@ -23,6 +23,7 @@
 namespace ergometer::engine {
 namespace {
 
+/// Of it all but how sure the step is.
 void take(Powered powered, Simulation& result) {
   result.timeline = std::move(powered.timeline);
   result.played_at = std::move(powered.played_at);
@@ -116,6 +117,7 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
                           .clocks_hz = options.clocks_hz.empty() ? one_clock : options.clocks_hz,
                           .sampled_ranks = sampled,
                           .stretch = planned.stretch};
+  run::Interval step_spread = {.low = 1, .high = 1};
   const bool with_power =
       options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
   if (with_power) {
@@ -130,6 +132,7 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
                     .bands = options.bands,
                     .telling = options.bands && options.telling,
                     .energy_of = options.energy_parts ? &planned.workload : nullptr}));
+    step_spread = powered.step_spread;
     take(std::move(powered), result);
     if (!result.timeline.steady) return {};
     if (job.conditions.run.given()) {
@@ -142,6 +145,7 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
 
   result.run.performance = performance(job, result.timeline);
   add_interval(result.run.performance, job, result.timeline);
+  widen(step_spread, result.run.performance);
   result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
   result.run.gpu_kinds = gpu_kinds(job, result.timeline);

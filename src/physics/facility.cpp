@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "physics/ramps.h"
-#include "physics/series_mean.h"
 #include "physics/spectrum.h"
 
 namespace ergometer::physics {
+
 double percentile_95(std::vector<double> watts) {
   const size_t rank = (95 * watts.size() + 99) / 100;
   const auto at = watts.begin() + static_cast<std::ptrdiff_t>(rank - 1);
@@ -17,11 +17,6 @@ double percentile_95(std::vector<double> watts) {
 SeriesSummary summarise(const PowerSeries& series, bool periodic) {
   SeriesSummary result;
   if (series.watts.empty()) return result;
-  const auto [lowest, highest] = std::ranges::minmax_element(series.watts);
-  result.mean_w = mean_w(series.watts);
-  result.peak_w = *highest;
-  result.lowest_w = *lowest;
-  result.p95_w = percentile_95(series.watts);
   result.ramps = ramps(series, periodic);
   Spectrum found = spectrum(series, periodic);
   result.bands = std::move(found.bands);

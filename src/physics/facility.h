@@ -23,7 +23,6 @@ struct Band {
 };
 
 struct SeriesSummary {
-  double mean_w = 0, peak_w = 0, lowest_w = 0, p95_w = 0;
   std::vector<Ramp> ramps;  ///< over 0.1, 1, 10, 60 s, those that the series can tell
   std::vector<Band> bands;  ///< octaves; their squares add up to the variance
   double dominant_hz = 0, dominant_rms_w = 0;  ///< the strongest line, 0: none

@@ -241,6 +241,22 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
   add_interval(performance, job, timeline, catalog_evidence());
 }
 
+void widen(const run::Interval& spread, run::Performance& performance) {
+  if (spread.low == 1 && spread.high == 1) return;
+  run::Performance& p = performance;
+  const auto end = [&](double far_s, double factor) {
+    return std::exp(std::hypot(std::log(far_s / p.step_time_s), std::log(factor)));
+  };
+  p.step_time_s_low = p.step_time_s / end(p.step_time_s_low, spread.low);
+  p.step_time_s_high = p.step_time_s * end(p.step_time_s_high, spread.high);
+  constexpr double kWorthNaming = 0.01;
+  if (spread.high - spread.low > kWorthNaming)
+    p.interval_reasons.push_back(
+        fmt::format("how far its limits hold clocks depends on what it draws: {:+.0f} to {:+.0f} % "
+                    "of the step",
+                    100 * (spread.low - 1), 100 * (spread.high - 1)));
+}
+
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
                   const std::vector<Evidence>& evidence) {
   Interval interval =

@@ -96,6 +96,10 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
                             const Uncertainty& uncertainty);
 /// The same with the catalog's tables, written into the performance it is about.
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline);
+/// Widens it by what else moves the step, independent of all that is in it: `spread` is the 90 %
+/// interval of the step over the one predicted. In logarithms, each end goes as far out as the root
+/// of the sum of both squares.
+void widen(const run::Interval& spread, run::Performance& performance);
 /// The same where these runs were seen instead of the catalog's.
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
                   const std::vector<Evidence>& evidence);

@@ -116,6 +116,27 @@ TEST(Evidence, CountsOurOwnRuns) {
   EXPECT_EQ(software_seen(job, catalog_evidence()), SoftwareSeen::kOnOneGpu);
 }
 
+// ln(12.5 / 10) = 0.22314, with ln 1.2 = 0.18232 beside it 0.28815: 10 exp 0.28815 = 13.3396; with
+// ln 0.9 = -0.10536, 0.24677: 10 / exp 0.24677 = 7.8133.
+TEST(Interval, WidensByWhatElseMovesTheStep) {
+  run::Performance p = ten_seconds();
+  p.step_time_s_low = 8;
+  p.step_time_s_high = 12.5;
+  widen({.low = 0.9, .high = 1.2}, p);
+  EXPECT_NEAR(p.step_time_s_low, 7.8133, 1e-3);
+  EXPECT_NEAR(p.step_time_s_high, 13.3396, 1e-3);
+  ASSERT_EQ(p.interval_reasons.size(), 1u);
+  EXPECT_EQ(p.interval_reasons[0],
+            "how far its limits hold clocks depends on what it draws: -10 to +20 % of the step");
+  // To one side alone, and nothing at all.
+  p.step_time_s_low = 8;
+  p.step_time_s_high = 12.5;
+  widen({.low = 1, .high = 1}, p);
+  EXPECT_NEAR(p.step_time_s_low, 8, 1e-12);
+  EXPECT_NEAR(p.step_time_s_high, 12.5, 1e-12);
+  EXPECT_EQ(p.interval_reasons.size(), 1u);
+}
+
 // The GPU was never seen, nor, therefore, its architecture in this precision:
 // sigma^2 = 0.05^2 + 0.12^2 + 0.08^2 = 0.0233.
 TEST(Interval, WidensForAnUnseenGpuAndSaysSo) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -227,6 +228,7 @@ class Drawn {
     max_c_.push_back(hottest_c);
     clock_hz_.push_back(sum_hz / ranks);
   }
+  void add_step(double over_nominal) { step_.push_back(over_nominal); }
   PowerIntervals intervals() const {
     return {.mean_w = percentiles(mean_w_),
             .peak_w = percentiles(peak_w_),
@@ -236,40 +238,77 @@ class Drawn {
             .gpu_energy_j = percentiles(gpu_energy_j_),
             .mean_c = percentiles(mean_c_),
             .max_c = percentiles(max_c_),
-            .clock_hz = percentiles(clock_hz_)};
+            .clock_hz = percentiles(clock_hz_),
+            .step = step_.empty() ? Percentiles{1, 1, 1} : percentiles(step_)};
   }
 
  private:
   std::vector<double> mean_w_, peak_w_, cluster_mean_w_, cluster_peak_w_, energy_j_, gpu_energy_j_,
-      mean_c_, max_c_, clock_hz_;
+      mean_c_, max_c_, clock_hz_, step_;
 };
 
-}  // namespace
+/// A job's GPUs with the numbers of a draw.
+class Varied {
+ public:
+  Varied(const AtWork& work, uint64_t seed)
+      : seeded_(work.job),
+        fleet_(work.fleet),
+        activity_(coarser(work.activity, coarsening(work.activity.slices, kMostSlices))) {
+    seeded_.conditions.seed = seed;
+    for (size_t kind = 0; kind < fleet_.kinds.size(); ++kind)
+      alike_.push_back(spec::on_group(seeded_, kind));
+  }
 
-PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
-                               const StepActivity& activity, double reference_hz,
-                               double step_sigma) {
-  Drawn result;
-  std::vector<spec::Job> jobs;  // as if all nodes were of a kind
-  for (size_t kind = 0; kind < fleet.kinds.size(); ++kind)
-    jobs.push_back(spec::on_group(job, kind));
-  const StepActivity coarse = coarser(activity, coarsening(activity.slices, kMostSlices));
-  for (int number = 0; number < kDraws; ++number) {
-    const Draw draw(job, number);
-    StepActivity drawn = coarse;
-    Fleet varied = fleet;
-    for (size_t kind = 0; kind < jobs.size(); ++kind)
-      vary(Draw(jobs[kind], number), kind, job.training.precision, varied, drawn);
+  /// Lets clocks and heat settle, and hands the fleet, its step and its heat to `take`.
+  template <class Take>
+  void settle(int number, double reference_hz, double step_sigma, const Take& take) const {
+    const Draw draw(seeded_, number);
+    StepActivity drawn = activity_;
+    Fleet varied = fleet_;
+    for (size_t kind = 0; kind < alike_.size(); ++kind)
+      vary(Draw(alike_[kind], number), kind, seeded_.training.precision, varied, drawn);
     stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
     const GovernedStep governed(varied, drawn);
-    FleetHeat heat(varied, job.cluster);
+    FleetHeat heat(varied, seeded_.cluster);
     FleetStep step;
     for (int round = 0; round < kMostDrawRounds; ++round) {
       governed.at_pace(reference_hz, heat.surroundings(), step);
       heat.settle(step);
       if (heat.moved_k() < kSettledDrawK) break;
     }
-    result.add(varied, step, heat);
+    take(varied, step, heat);
+  }
+  /// How long a step is if it is as long as predicted at the reference clock.
+  double step_s(int number, double reference_hz) const {
+    double step_s = 0;
+    settle(number, reference_hz, 0,
+           [&](const Fleet&, const FleetStep& step, const FleetHeat&) { step_s = step.step_s; });
+    return step_s;
+  }
+
+ private:
+  spec::Job seeded_;
+  std::vector<spec::Job> alike_;  ///< as if all nodes were of a kind
+  const Fleet& fleet_;
+  StepActivity activity_;
+};
+
+}  // namespace
+
+PowerIntervals power_intervals(const AtWork& work, const AtWork* nominal, double reference_hz,
+                               double step_sigma) {
+  const uint64_t seed = work.job.conditions.seed;
+  const Varied own(work, seed);
+  std::optional<Varied> beside;
+  if (nominal != nullptr) beside.emplace(*nominal, seed);
+  Drawn result;
+  for (int number = 0; number < kDraws; ++number) {
+    own.settle(number, reference_hz, step_sigma,
+               [&](const Fleet& fleet, const FleetStep& step, const FleetHeat& heat) {
+                 result.add(fleet, step, heat);
+               });
+    if (beside)
+      result.add_step(own.step_s(number, reference_hz) / beside->step_s(number, reference_hz));
   }
   return result.intervals();
 }

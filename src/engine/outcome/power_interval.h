@@ -32,6 +32,14 @@ struct PowerIntervals {
   Percentiles energy_j, gpu_energy_j;          ///< a step: of all nodes, of all GPUs
   Percentiles mean_c, max_c;                   ///< of the dies, of the hottest
   Percentiles clock_hz;                        ///< mean over GPUs and time
+  Percentiles step;  ///< length of a step, over what it is where limits and room are nominal
+};
+
+/// GPUs at their work.
+struct AtWork {
+  const spec::Job& job;
+  const Fleet& fleet;
+  const StepActivity& activity;
 };
 
 /// Draws every parameter of power, cooling and the node from a normal distribution around its
@@ -40,11 +48,11 @@ struct PowerIntervals {
 /// for each of 64 draws, and takes the 5th and 95th percentile. Numbers that a recording of the
 /// cluster told of (`Cluster::measured`) are drawn from its covariance instead, and all work by
 /// `form`. Draws depend on the job's seed
-/// alone. Differences between single GPUs are left out: `fleet` is of nominal silicon.
-/// `reference_hz`: the clock at which the activity's length holds; `step_sigma`: deviation of the
-/// step time's logarithm.
-PowerIntervals power_intervals(const spec::Job& job, const Fleet& fleet,
-                               const StepActivity& activity, double reference_hz,
+/// alone. Differences between single GPUs are left out: the fleets are of nominal
+/// silicon. `nominal`: the job at nominal conditions, where prices hold whatever it draws; null: it
+/// is. `reference_hz`: the clock at which the activity's length holds; `step_sigma`: deviation of
+/// the step time's logarithm.
+PowerIntervals power_intervals(const AtWork& work, const AtWork* nominal, double reference_hz,
                                double step_sigma);
 
 }  // namespace ergometer::engine

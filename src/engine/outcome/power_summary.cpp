@@ -115,24 +115,6 @@ std::vector<run::PowerPart> node_parts(const PowerContext& context,
   return parts;
 }
 
-/// Means over as long as a GPU's peak lasts, one that begins with every sample; a step shorter than
-/// that repeats.
-std::vector<double> sustained_w(const physics::PowerSeries& series, bool repeats) {
-  const size_t count = series.watts.size();
-  const auto wanted =
-      static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / series.interval_s - 1e-9)));
-  const size_t length = std::min(count, wanted);
-  std::vector<double> means_w;
-  double window_w = 0;
-  const size_t end = repeats ? count + length - 1 : count;
-  for (size_t i = 0; i < end; ++i) {
-    window_w += series.watts[i % count];
-    if (i >= length) window_w -= series.watts[i - length];
-    if (i + 1 >= length) means_w.push_back(window_w / static_cast<double>(length));
-  }
-  return means_w;
-}
-
 void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                         run::ClusterPower& result, double& peak_w) {
   const bool steady = context.job.conditions.is_steady();
@@ -140,7 +122,7 @@ void fill_cluster_power(const PowerContext& context, const std::vector<GpuRecord
   const physics::SeriesSummary summary = physics::summarise(series, steady);
   result.interval_s = series.interval_s;
   result.watts = series.watts;
-  const std::vector<double> means_w = sustained_w(series, steady);
+  const std::vector<double> means_w = physics::sliding_means(series, kPeakS, steady);
   result.lowest_w = *std::ranges::min_element(means_w);
   result.p95_w = physics::percentile_95(means_w);
   peak_w = *std::ranges::max_element(means_w);

@@ -170,17 +170,28 @@ void cap_alike(const Fleet& told, Fleet& fleet) {
   }
 }
 
+/// Whether the job's power cap is the limit that all its GPUs have anyway.
+bool is_default_cap(const spec::Job& job) {
+  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
+    const spec::Gpu& gpu = spec::node_of_group(job.cluster, group).gpu;
+    if (gpu.parameters.value_or("tdp", 0) != job.conditions.power_cap_w) return false;
+  }
+  return true;
+}
+
 void take_paces(const Fleet& from, Fleet& to) {
   for (size_t kind = 0; kind < to.kinds.size(); ++kind) to.kinds[kind].pace = from.kinds[kind].pace;
 }
 
-void add_intervals(const spec::Job& job, const Fleet& fleet, const StepActivity& activity,
-                   Powered& result) {
+/// `nominal`: the job at nominal conditions; null: it is.
+void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
+  const auto& [job, fleet, activity] = work;
   run::Performance predicted = performance(job, result.timeline);
   add_interval(predicted, job, result.timeline);
   const double sigma =
       base::logarithm(predicted.step_time_s_high / predicted.step_time_s) / kNormal90;
-  const PowerIntervals found = power_intervals(job, fleet, activity, result.reference_hz, sigma);
+  const PowerIntervals found = power_intervals(work, nominal, result.reference_hz, sigma);
+  result.step_spread = found.step.factors_on(1);
   run::Power& power = result.power;
   power.mean_interval_w = found.mean_w.power_around(power.mean_w_per_gpu);
   power.peak_interval_w = found.peak_w.factors_on(power.peak_w_per_gpu);
@@ -228,6 +239,7 @@ bool has_power_data(const spec::Job& job) {
 
 bool is_nominal(const spec::Job& job) {
   spec::Conditions given = job.conditions;
+  if (is_default_cap(job)) given.power_cap_w = 0;
   // How one looks at a job moves no clock.
   given.constant_clocks = false;
   given.sensor = {};
@@ -258,10 +270,7 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
   const double duration_s = job.conditions.duration_s;
   TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
                           duration_s > 0 ? duration_s : scene.activity.step_s());
-  const auto lead_in = [&](const Tick& tick) {
-    record.remember(tick);
-    telemetry.lead_in(tick);
-  };
+  const auto lead_in = [&](const Tick& tick) { telemetry.lead_in(tick); };
   const auto watch = [&](const Tick& tick) {
     record.add(tick, heat);
     telemetry.add(tick, heat);
@@ -284,6 +293,7 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
           "power and heat: clocks and temperatures of this job find no rest, so that there is no "
           "steady state; --duration 20min plays what happens");
     loop.show(lead_in, watch);
+    record.close_circle();
   }
   Powered result;
   result.reference_hz = loop.reference_hz();
@@ -313,7 +323,9 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
     ERGOMETER_ASSIGN(Fleet fleet_alike, make_fleet(alike));
     cap_alike(fleet, fleet_alike);
     take_paces(fleet, fleet_alike);
-    add_intervals(job, fleet_alike, scene.activity.coarse, result);
+    const AtWork as_nominal{nominal_job, nominal->fleet, nominal->activity.coarse};
+    add_intervals({job, fleet_alike, scene.activity.coarse}, differs ? &as_nominal : nullptr,
+                  result);
   }
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));
   result.telemetry = telemetry.rows();

@@ -29,6 +29,9 @@ struct Powered {
   Timeline timeline;
   PlayedAt played_at;
   double reference_hz = 0;
+  /// How far the step may lie from the one found, over it, because clocks follow from power that is
+  /// not known exactly: 90 %.
+  run::Interval step_spread = {.low = 1, .high = 1};
   run::Power power;
   run::ClusterPower cluster_power;
   run::Thermal thermal;

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 
+#include "base/random.h"
 #include "engine/outcome/power_interval.h"
 #include "engine/outcome/powered.h"
 #include "engine/simulate.h"
@@ -112,8 +115,9 @@ TEST(PowerLoop, NominalConditionsTakeTheTimeThatPricesSay) {
 
 TEST(PowerLoop, IsNominalWhereNothingMovesClocks) {
   EXPECT_TRUE(is_nominal(job_with()));
-  for (const Values& looks : {Values{{"sensor", "none"}}, Values{{"pue", "1.3"}},
-                              Values{{"run_phases", "steps=100"}}, Values{{"cooling", "air"}}})
+  for (const Values& looks :
+       {Values{{"sensor", "none"}}, Values{{"pue", "1.3"}}, Values{{"run_phases", "steps=100"}},
+        Values{{"cooling", "air"}}, Values{{"power_cap", "700"}}})
     EXPECT_TRUE(is_nominal(job_with(looks))) << looks.front().first;
   for (const Values& moves :
        {Values{{"power_cap", "600"}}, Values{{"lock_clock", "1305"}}, Values{{"inlet_c", "30"}},
@@ -180,6 +184,70 @@ TEST(PowerIntervals, AreAsFarFromThePredictionAsTheirEndsFromTheMedian) {
   EXPECT_DOUBLE_EQ(drawn.power_around(110).high, 132);
   EXPECT_DOUBLE_EQ(drawn.shifts_of(60).low, 50);
   EXPECT_DOUBLE_EQ(drawn.shifts_of(60).high, 80);
+}
+
+/// The job with numbers of power that might as well be right: each off as its grade says, all work
+/// by 7 %.
+spec::Job otherwise(spec::Job job, uint64_t number) {
+  const base::Random random(5, number, "otherwise");
+  base::ParameterSet& parameters = job.cluster.node.gpu.parameters;
+  const double work = std::exp(0.07 * random.normal(0));
+  uint64_t next = 1;
+  for (const char* name :
+       {"power.tensor_fp16", "power.vector", "power.cache", "power.memory", "power.link",
+        "power.constant", "power.leakage", "power.active", "power.voltage_min"}) {
+    base::Parameter one = *parameters.find(name);
+    const double sigma = one.grade == base::Grade::kDatasheet  ? 0.02
+                         : one.grade == base::Grade::kMeasured ? 0.05
+                         : one.grade == base::Grade::kFitted   ? 0.07
+                                                               : 0.2;
+    one.value *= std::exp(sigma * random.normal(next)) * (next <= 3 ? work : 1);
+    ++next;
+    if (one.unit.empty()) one.value = std::min(1.0, one.value);
+    parameters.set(name, one);
+  }
+  return job;
+}
+
+// How sure a capped step is comes from steps at a glance; whole plays with such numbers, each at
+// nominal conditions and under the cap, spread as much. A job held to its cap by all of them has a
+// step that follows from them; without a cap it takes what its prices say.
+TEST(PowerIntervals, ACappedStepSpreadsAsPlaysWithOtherNumbersDo) {
+  constexpr int kPlays = 40;
+  for (const char* cap : {"300", "400", "600"}) {
+    const Loop loop(Values{{"power_cap", cap}});
+    const auto powered = power_and_heat(loop.input, {});
+    ASSERT_TRUE(powered);
+    const run::Interval spread = powered->step_spread;
+    std::vector<double> steps;
+    for (int number = 0; number < kPlays; ++number) {
+      const auto run =
+          simulate(otherwise(loop.job, static_cast<uint64_t>(number)), {.intervals = false});
+      ASSERT_TRUE(run);
+      steps.push_back(run->performance.step_time_s / powered->timeline.step_s);
+    }
+    std::ranges::sort(steps);
+    std::printf("cap %s W: %.3f to %.3f, played %.3f to %.3f\n", cap, spread.low, spread.high,
+                steps[2], steps[kPlays - 3]);
+    EXPECT_GT(spread.high - spread.low, 0.5 * (steps[kPlays - 3] - steps[2]));
+    EXPECT_LT(spread.high - spread.low, 2 * (steps[kPlays - 3] - steps[2]));
+    const auto inside = std::ranges::count_if(
+        steps, [&](double step) { return step >= spread.low && step <= spread.high; });
+    EXPECT_GE(inside, kPlays * 3 / 4);
+  }
+  const Loop free{Values{}};
+  const auto nominal = power_and_heat(free.input, {});
+  ASSERT_TRUE(nominal);
+  EXPECT_EQ(nominal->step_spread.low, 1);
+  EXPECT_EQ(nominal->step_spread.high, 1);
+}
+
+// The boards' own limit, given as a cap, is no cap.
+TEST(PowerLoop, TheDefaultLimitIsNoCap) {
+  const run::Run given = run_of({{"power_cap", "700"}}), without = run_of();
+  EXPECT_EQ(given.performance.step_time_s, without.performance.step_time_s);
+  EXPECT_EQ(given.power.energy_j_per_step, without.power.energy_j_per_step);
+  EXPECT_EQ(given.power.cluster_peak_w, without.power.cluster_peak_w);
 }
 
 TEST(PowerLoop, ALowerCapMeansLessPowerAndMoreTime) {

@@ -178,7 +178,8 @@ void PowerPlay::mark() {
 }
 
 void PowerPlay::restart() {
-  now_s_ = steps_ = 0;
+  now_s_ = steps_ = into_slice_ = 0;
+  slice_ = 0;
   mark();
 }
 

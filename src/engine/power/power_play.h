@@ -37,7 +37,8 @@ class PowerPlay {
   double now_s() const { return now_s_; }
   /// Steps played, with the part of the one begun.
   double steps() const { return steps_; }
-  /// From here on time and steps are counted from 0 again; a mark as well.
+  /// From here on time and steps are counted from 0 again, and a step begins, so that ticks of a
+  /// step lie in it alike whatever was before; a mark as well.
   void restart();
   /// From here on clocks and steps are averaged anew.
   void mark();

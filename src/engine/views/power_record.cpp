@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/collection.h"
 
@@ -28,7 +29,9 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
     row_sums_[row].link_w += tick.loads[row].link_w;
   }
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) add_gpu(tick, heat, gpu);
-  add_peaks(tick);
+  if (!peak_) peak_.emplace(kPeakS, tick_s_);
+  if (first_w_.size() + 1 < peak_->samples()) first_w_.push_back(tick.watts);
+  add_peaks(tick.watts);
   duration_s_ += tick_s_;
   cluster_j_ += tick_s_ * tick.cluster_w;
   cluster_w_.push_back(tick.cluster_w);
@@ -63,26 +66,30 @@ void PowerRecord::add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu) {
   sum.max_memory_c = std::max(sum.max_memory_c, memory_c);
 }
 
-void PowerRecord::remember(const Tick& tick) {
-  last_w_.resize(static_cast<size_t>(std::max(1.0, std::ceil(kPeakS / tick.length_s - 1e-9))));
-  last_w_[ring_at_] = tick.watts;
-  ring_at_ = (ring_at_ + 1) % last_w_.size();
-  ring_filled_ = std::min(ring_filled_ + 1, last_w_.size());
+void PowerRecord::close_circle() {
+  for (std::vector<double>& watts : first_w_) add_peaks(std::move(watts));
+  first_w_.clear();
 }
 
-/// Means over the ticks of a peak, once there are as many.
-void PowerRecord::add_peaks(const Tick& tick) {
-  remember(tick);
-  if (ring_filled_ < last_w_.size()) return;
-  const auto ticks = static_cast<double>(last_w_.size());
+/// Of the next tick: means over the windows that it fills, once ticks do.
+void PowerRecord::add_peaks(std::vector<double> watts) {
+  last_w_.resize(peak_->samples());
+  last_w_[ticks_++ % last_w_.size()] = std::move(watts);
+  if (ticks_ < last_w_.size()) return;
+  std::vector<const double*> oldest_first;
+  for (size_t i = 0; i < last_w_.size(); ++i)
+    oldest_first.push_back(last_w_[(ticks_ + i) % last_w_.size()].data());
   for (size_t gpu = 0; gpu < sums_.size(); ++gpu) {
     if (fleet_.role[gpu] < 0) continue;
-    const double watts =
-        base::sum(last_w_, [&](const std::vector<double>& of_all) { return of_all[gpu] / ticks; });
-    sums_[gpu].peak_w = std::max(sums_[gpu].peak_w, watts);
-    const auto bin = static_cast<size_t>(std::max(0.0, watts) / kBinW);
-    if (bin >= histogram_.size()) histogram_.resize(bin + 1);
-    histogram_[bin] += fleet_.weight_of(gpu) * tick.length_s;
+    const physics::SlidingWindow::Means means =
+        peak_->means([&](size_t i) { return oldest_first[i][gpu]; });
+    const double seconds = fleet_.weight_of(gpu) * tick_s_ / 2;
+    for (const double mean_w : {means.beginning_w, means.ending_w}) {
+      sums_[gpu].peak_w = std::max(sums_[gpu].peak_w, mean_w);
+      const auto bin = static_cast<size_t>(std::max(0.0, mean_w) / kBinW);
+      if (bin >= histogram_.size()) histogram_.resize(bin + 1);
+      histogram_[bin] += seconds;
+    }
   }
 }
 

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/power/power_play.h"
 #include "physics/facility.h"
+#include "physics/sliding_mean.h"
 
 namespace ergometer::engine {
 
@@ -15,7 +17,7 @@ inline constexpr std::array<uint32_t, 5> kCountedReasons = {
     physics::kHwThermalSlowdown, physics::kHwPowerBrake};
 
 /// Power is called a peak when it lasts as long as a sensor averages over: 25 ms on A100 and H100
-/// (arXiv 2312.02741).
+/// (arXiv 2312.02741). It is the highest mean over any window so long, wherever it begins.
 inline constexpr double kPeakS = 0.025;
 
 /// One GPU over everything that was shown; means over time, largest values.
@@ -32,9 +34,9 @@ class PowerRecord {
  public:
   explicit PowerRecord(const Fleet& fleet);
 
-  /// Where peaks look back to, and nothing else: for what was before.
-  void remember(const Tick& tick);
   void add(const Tick& tick, const FleetHeat& heat);
+  /// All was added, and it repeats: peaks lie across its end as well.
+  void close_circle();
 
   std::vector<GpuRecord> gpus() const;
   double duration_s() const { return duration_s_; }
@@ -53,13 +55,16 @@ class PowerRecord {
 
  private:
   void add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu);
-  void add_peaks(const Tick& tick);
+  void add_peaks(std::vector<double> watts);
 
   const Fleet& fleet_;
   std::vector<GpuRecord> sums_;
-  std::vector<physics::Load> row_sums_;      ///< what is the same for all GPUs of a role
-  std::vector<std::vector<double>> last_w_;  ///< of the ticks of a peak, a ring; of all GPUs
-  size_t ring_at_ = 0, ring_filled_ = 0;
+  std::vector<physics::Load> row_sums_;         ///< what is the same for all GPUs of a role
+  std::optional<physics::SlidingWindow> peak_;  ///< over ticks
+  std::vector<std::vector<double>> last_w_;  ///< of the ticks that it touches, a ring; of all GPUs
+  std::vector<std::vector<double>>
+      first_w_;                    ///< the same of the first ticks, all but one of as many
+  size_t ticks_ = 0;               ///< in the ring, now or before
   std::vector<double> histogram_;  ///< GPU seconds by hundredth of a watt
   std::vector<double> cluster_w_;
   std::vector<double> kind_j_;  ///< at the plug, by kind

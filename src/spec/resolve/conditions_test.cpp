@@ -120,9 +120,12 @@ TEST(Conditions, LimitsAreTheGpus) {
   EXPECT_EQ(conditions_error({{"power-cap", "150"}}),
             "--power-cap 150: X1 allows from 200 to 700 W");
   EXPECT_EQ(conditions_error({{"power-cap", "9 kW"}}),
-            "--power-cap: found \"9 kW\"; allowed: from 10 to 5000 W");
+            "--power-cap: found \"9 kW\"; allowed: from 0 to 5000 W");
   EXPECT_EQ(conditions_error({{"power-cap", "400 MHz"}}),
-            "--power-cap: found \"400 MHz\"; allowed: from 10 to 5000 W");
+            "--power-cap: found \"400 MHz\"; allowed: from 0 to 5000 W");
+  for (const char* cap : {"0", "1", "199"})
+    EXPECT_EQ(conditions_error({{"power-cap", cap}}),
+              "--power-cap " + std::string(cap) + ": X1 allows from 200 to 700 W");
   EXPECT_EQ(conditions_error({{"lock-clock", "2 GHz"}}),
             "--lock-clock 2 GHz: X1 allows from 345 to 1980 MHz");
   EXPECT_EQ(conditions_error({{"inlet-c", "warm"}}),

@@ -301,7 +301,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"generate_tokens", "", field<&Training::generate_tokens>(1, kMostTokens), kTask,
      "decode: tokens generated after the prompt"},
 
-    {"power_cap", "", measure<&Conditions::power_cap_w>(10, 5000, "W"), kLimits,
+    {"power_cap", "", measure<&Conditions::power_cap_w>(0, 5000, "W"), kLimits,
      "power limit of every GPU, instead of the default one", why("the GPU's own"),
      sought("power_limit|tdp")},
     {"lock_clock", "", measure<&Conditions::lock_clock_hz>(1e7, 1e10, "MHz"), kLimits,
