@@ -170,8 +170,13 @@ class NeoxReader {
     if (!rounds && whole != micro)
       read_.set("gradient_accumulation_steps", "1", "gradient_accumulation_steps");
     const auto nodes = read_.integer("num_nodes", -1), each = read_.integer("num_gpus", 1);
-    if (nodes && each && *nodes > 0)
-      read_.set("gpus", std::to_string(*each * std::min(*nodes, spec::kMostRanks)), "num_gpus");
+    if (!each) return;
+    // On all hosts of a hostfile, which is not read, or on this one.
+    const bool says = nodes && *nodes > 0;
+    read_.set("gpus", std::to_string(*each * (says ? std::min(*nodes, spec::kMostRanks) : 1)),
+              "num_gpus");
+    if (!says)
+      read_.note("num_gpus without num_nodes is taken to be of one node; --gpus says more");
   }
 
   void read_precision() {
