@@ -72,9 +72,9 @@ class NeoxReader {
     const bool gated = activation == "swiglu" || activation == "geglu" || mlp == "llama";
     const bool untied = read_.flag("no_weight_tying", false);
     const int64_t groups = read_.integer("num_kv_heads", 1).value_or(heads);
-    if (read_.integer("moe_num_experts", 1).value_or(1) > 1 ||
-        read_.integer("num_experts", 1).value_or(1) > 1)
-      return read_.refuse("num_experts", "1: GPT-NeoX's experts are not read");
+    for (const char* experts : {"moe_num_experts", "num_experts"})
+      if (read_.integer(experts, 1).value_or(1) > 1)
+        return read_.refuse(experts, "1: GPT-NeoX's experts are not read");
     // Its own default of the inner width is four times the hidden one; of a gated one two thirds
     // of it, rounded up to a multiple of 256.
     int64_t inner = 4 * hidden;
