@@ -27,7 +27,6 @@ struct Starter {
   std::string_view name, argument;
   size_t place;  ///< of the argument where it has no name
 };
-constexpr size_t kNamedAlone = 1000;
 constexpr std::array kStarters = std::to_array<Starter>({{"notebook_launcher", "num_processes", 2},
                                                          {"spawn", "nprocs", 2},
                                                          {"ScalingConfig", "num_workers", 0}});
