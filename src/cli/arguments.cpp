@@ -140,11 +140,13 @@ Result<void> check_value(const Command& command, const std::vector<Flag>& flags,
                          const std::string& written, const std::string& value,
                          const std::vector<std::string>& words) {
   const bool joined = base::contains(words, written + '=' + value);
-  if (joined || !value.starts_with("--")) return {};
+  // What has several words is a text.
+  if (joined || !value.starts_with("--") || value.find(' ') != value.npos) return {};
   for (const Flag& flag : flags) {
     for (const std::string& spelling : spellings(flag)) {
       if (with_dashes(value).substr(0, value.find('=')) == spelling)
-        return input_error("{}: {} needs a value", command.name, written);
+        return input_error("{}: {} needs a value ({}={} gives it that one)", command.name, written,
+                           written, value);
     }
   }
   return {};

@@ -76,9 +76,11 @@ TEST(Arguments, WhatHasNoPlaceIsRefused) {
   EXPECT_NE(error("completion", {"a", "b"}).find("unexpected argument 'b'"), std::string::npos);
   EXPECT_NE(error("completion", {}).find("bash, zsh or fish is missing"), std::string::npos);
   EXPECT_EQ(error("simulate", {"m", "--tp"}), "simulate: --tp needs a value");
-  EXPECT_EQ(error("simulate", {"m", "--tp", "--pp", "4"}), "simulate: --tp needs a value");
+  EXPECT_EQ(error("simulate", {"m", "--tp", "--pp", "4"}),
+            "simulate: --tp needs a value (--tp=--pp gives it that one)");
   EXPECT_EQ(error("simulate", {"m", "--script-args", "--gbs=4"}),
-            "simulate: --script-args needs a value");
+            "simulate: --script-args needs a value (--script-args=--gbs=4 gives it that one)");
+  EXPECT_EQ(error("simulate", {"m", "--script-args", "--gbs=4 --tp 2"}), "");
   EXPECT_EQ(error("simulate", {"m", "--script-args=--gbs=4"}), "");
   EXPECT_NE(error("simulate", {"m", "--engine", "swep"}).find("did you mean sweep?"),
             std::string::npos);

@@ -175,6 +175,9 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
     reading.settings.erase("gpus");
     reading.defaults.erase("gpus");
   }
+  reading.node_gpus = launch.node_gpus;
+  reading.node_gpus_from =
+      fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.gpus_from);
   if (!launch.gpus_from.empty() && reading.settings.find("gpus") == nullptr)
     reading.open["gpus"] = fmt::format("{}: how many GPUs are used: {}; give --gpus",
                                        run.session.where(launch.gpus_line), launch.gpus_from);
@@ -217,8 +220,13 @@ void note_unset(const ShellRun& run, Reading& reading) {
   for (const std::string& name : run.session.unset)
     if (++count <= kMostNames) names += (names.empty() ? "" : ", ") + name;
   if (count > kMostNames) names += fmt::format(" and {} more", count - kMostNames);
-  reading.notes.push_back(
-      fmt::format("not set by the script, taken as empty: {} (--env NAME=VALUE sets one)", names));
+  // "$1" before all names.
+  const bool words = run.session.unset.begin()->starts_with('$'),
+             variables = !run.session.unset.rbegin()->starts_with('$');
+  reading.notes.push_back(fmt::format("not set by the script, taken as empty: {} ({}{}{})", names,
+                                      words ? "--script-args gives its arguments" : "",
+                                      words && variables ? ", " : "",
+                                      variables ? "--env NAME=VALUE sets one" : ""));
 }
 
 /// As bash does it: what a script sets counts over the environment that it is started in.

@@ -101,6 +101,7 @@ class ArgumentReader {
     if (!model_.empty() || !tokenizer_.empty()) ERGOMETER_TRY(finish_model());
     ERGOMETER_TRY(finish_sharding());
     ERGOMETER_TRY(finish_recomputation());
+    note_stops();
     // Attention of Megatron-LM's own layers is fused by --use-flash-attn alone.
     if (own_kernels_ && settings_.find("attention_backend") == nullptr)
       settings_.set("attention_backend", "unfused", origin(*own_kernels_));
@@ -120,6 +121,8 @@ class ArgumentReader {
   /// Releases before there was one said "full" by a method, and before that by a switch, whose
   /// number of layers is how far apart checkpoints are.
   Result<void> finish_recomputation() {
+    // validate_args() of its arguments.py: over --recompute-granularity.
+    if (selective_) settings_.set("recompute_granularity", "selective", Origin(*selective_));
     const Settings::Value* granularity = settings_.find("recompute_granularity");
     const Settings::Value* method = settings_.find("recompute_method");
     if (granularity == nullptr && method != nullptr &&
@@ -130,15 +133,35 @@ class ArgumentReader {
         settings_.erase(name);
     } else if (granularity->text == "full" && method == nullptr) {
       const Settings::Value* layers = settings_.find("recompute_num_layers");
-      if (layers == nullptr) return {};
-      if (granularity->origin.key != "--checkpoint-activations")
+      if (granularity->origin.key != "--checkpoint-activations") {
+        const Settings::Value& said = layers == nullptr ? *granularity : *layers;
         return input_error(
-            "{}: {} {} without --recompute-method, which Megatron-LM asks for: block computes that "
-            "many layers of a stage again, uniform all, with a checkpoint every so many",
-            layers->origin.text, layers->origin.key, layers->text);
+            "{}: {} {} without --recompute-method, which Megatron-LM asks for: block computes "
+            "--recompute-num-layers of a stage again, uniform all, with a checkpoint every so many",
+            said.origin.text, said.origin.key, said.text);
+      }
+      if (layers == nullptr) return {};
       settings_.set("recompute_method", "uniform", Origin(granularity->origin));
     }
     return {};
+  }
+
+  /// What Megatron-LM refuses to start, and older releases and forks do not.
+  void note_stops() {
+    if (!model_.contains("num_experts") || of_deepspeed_ || deepspeed_) return;
+    const auto says = [&](std::string_view name) {
+      const Settings::Value* value = settings_.find(name);
+      return value != nullptr && value->text != "1" && value->text != "false";
+    };
+    const auto note = [&](std::string_view name, std::string_view why) {
+      const Origin& said = settings_.find(name)->origin;
+      notes_.push_back(fmt::format("{}: Megatron-LM stops at {}: {}", said.text, said.key, why));
+    };
+    if (says("tensor_model_parallel_size") && !says("sequence_parallel"))
+      note("tensor_model_parallel_size",
+           "experts beside tensor parallelism ask for --sequence-parallel");
+    if (says("expert_model_parallel_size") && says("fp16"))
+      note("fp16", "expert parallelism does not train in FP16");
   }
 
   /// DeepSpeed's engine keeps and reduces gradients as its own file says, whatever Megatron-LM's
@@ -211,6 +234,7 @@ class ArgumentReader {
   Result<bool> read_known(const Argument& argument) {
     deepspeed_ = deepspeed_ || argument.name == "deepspeed";
     of_deepspeed_ = of_deepspeed_ || is_of_deepspeed(argument.name);
+    if (argument.name == "recompute_activations") selective_ = origin(argument);
     if (const MegatronMeaning* meaning = find_megatron_meaning(argument.name)) {
       settings_.set(meaning->setting, meaning->value, origin(argument));
       return true;
@@ -506,6 +530,7 @@ class ArgumentReader {
   std::string tokenizer_, padded_vocabulary_;
   std::optional<Argument> strategy_;  ///< of Megatron's FSDP
   std::optional<Argument> spreads_experts_;
+  std::optional<Origin> selective_;  ///< --recompute-activations
   std::optional<Argument> vocabulary_file_;
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;

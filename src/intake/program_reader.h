@@ -121,6 +121,8 @@ class ProgramReader {
   Result<Reading> swift() const;
   /// Its `megatron sft`, which is Megatron-LM with true and false.
   Result<Reading> megatron_swift() const;
+  /// How many GPUs it takes where no launcher says it.
+  void count_alone(const OwnProcesses& own, bool of_trainer, Reading& reading) const;
   /// --zero-stage 0 beside bf16's own optimizer, which shards states all the same.
   void note_own_words(const TrainerProgram& program, Reading& reading) const;
   void choose_attention(spec::Settings& settings) const;

@@ -167,9 +167,12 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
                    arguments_of(launch_.arguments, run_, kTrainerArguments));
   ERGOMETER_ASSIGN(Reading files, accelerate());
   const bool file_only = file.has_value();
+  // The word that named the file.
+  if (file_only && program) program->values.erase("config");
   if (file) add_reading(files, *std::move(file));
   if (form == FileForm::kAxolotl) return files;
   std::vector<TrainerArgument> list;
+  spec::Settings written;  // by the script, of DeepSpeed
   // A manifest's words have no lines: they are a command line's.
   const auto line_in = [&](std::string_view name) {
     const int line = line_of(name) % kLinesOfFile;
@@ -191,6 +194,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
       ERGOMETER_ASSIGN(const std::string text,
                        text_of(argument.value, line_of("deepspeed"), "--deepspeed"));
       ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, argument.value));
+      written = deepspeed.settings;
       add_reading(files, std::move(deepspeed));
       continue;
     }
@@ -215,11 +219,25 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
     list.push_back({argument.name, value, line_in(argument.name)});
   }
-  if (list.empty() && !program) return files;
+  // Unsloth's own program adapts all linear layers, and quantizes scales as well.
+  const bool unsloth = base::contains(launch_.name, "unsloth");
+  if (unsloth && !program)
+    for (const auto& [name, value] :
+         {std::pair("lora_target_modules", "all-linear"), {"bnb_4bit_use_double_quant", "true"}})
+      list.push_back({name, value, 0});
+  const auto counted = [&](Reading reading) {
+    const auto* software = reading.settings.find("software");
+    OwnProcesses own = program ? program->processes : OwnProcesses();
+    if (unsloth) own.one = "Unsloth", own.from = {run_.session.where(launch_.line), "Unsloth"};
+    count_alone(own, software == nullptr || software->text != "deepspeed", reading);
+    return reading;
+  };
+  if (list.empty() && !program) return counted(std::move(files));
   const TrainerKind kind = program ? program->kind : trainer_kind();
   ERGOMETER_ASSIGN(Reading reading,
                    read_trainer_arguments(list, run_.session.name, kind,
                                           program ? program->values : spec::FlatYaml()));
+  ERGOMETER_TRY(check_batches_agree(reading.settings, written));
   if (program) {
     note_own_words(*program, reading);
     reading.leftovers.insert(reading.leftovers.end(), program->leftovers.begin(),
@@ -232,7 +250,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     std::erase_if(files.notes, [](const std::string& note) {
       return note.starts_with("how long sequences are");
     });
-  return files;
+  return counted(std::move(files));
 }
 
 TrainerKind ProgramReader::trainer_kind() const {

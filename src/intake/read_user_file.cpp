@@ -38,7 +38,7 @@ constexpr std::string_view kReadable =
     "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
     "Megatron-LM, nanotron, GPT-NeoX, torchtune, LLM Foundry, LitGPT and NeMo AutoModel, "
     "Kubernetes manifests, tasks of "
-    "SkyPilot and runs of mcli, "
+    "SkyPilot, runs of mcli, command jobs of Azure ML, "
     "launch scripts and lists of Megatron-LM's arguments";
 
 /// What is asked of a file's keys.
@@ -274,7 +274,10 @@ FileForm form_of(const std::string& text, const std::string& file) {
 namespace {
 
 std::string what_foreign(const std::string& text, const std::string& file) {
-  const auto values = flatten_json(text, file);
+  // As `form_of` reads it: of JSON's comments a YAML file has none, and its addresses have slashes.
+  const auto values = text[text.find_first_not_of(" \t\r\n")] == '{'
+                          ? flatten_json(text, file)
+                          : spec::flatten_yaml(text, file);
   if (is_makefile(file))
     return "a Makefile, which is not read; `make -n TARGET` prints the command, which as a script "
            "can be read";
@@ -358,6 +361,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
   if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
       text.find_first_of('[') < text.find_first_of('{'))
     return read_config(text, file);
+  if (file.ends_with(".py")) ERGOMETER_TRY(check_learns_from_texts(text, file));
   if (file.ends_with(".py"))
     return input_error(
         "{}: is a Python program without TrainingArguments or adapters, which is not read; {}",

@@ -58,12 +58,33 @@ class RunFile {
     return {gpus, where(key), key};
   }
 
+  /// Azure ML starts the command as often as it says, with PyTorch's variables set.
+  Asked asked_of_azure(StartedProgram& program) const {
+    const int64_t nodes = std::max<int64_t>(1, launcher_number(text("resources.instance_count"))),
+                  each = launcher_number(text(kOfInstance));
+    take_environment("environment_variables.", program);
+    program.environment["AZUREML_NODE_COUNT"] = std::to_string(nodes);
+    program.unknown.insert({"NODE_RANK", "MASTER_ADDR", "MASTER_PORT"});
+    if (each == 0) return {};
+    const int64_t gpus = std::min(nodes * each, spec::kMostRanks);
+    // torchrun on every node is one process of Azure's.
+    if (each > 1) program.environment["WORLD_SIZE"] = std::to_string(gpus);
+    return {each > 1 ? gpus : 0, where(kOfInstance), "instance_count x process_count_per_instance"};
+  }
+
   std::string text(std::string_view key) const {
     const auto it = values_.find(key);
     return it == values_.end() ? "" : it->second.text;
   }
 
+  /// Whether it is a command job of Azure ML.
+  bool is_of_azure() const {
+    return values_.contains(kOfInstance) || values_.contains("resources.instance_count");
+  }
+
  private:
+  static constexpr const char* kOfInstance = "distribution.process_count_per_instance";
+
   std::string where(std::string_view key) const {
     const auto it = values_.find(key);
     return fmt::format("{}:{}", file_, it == values_.end() ? 1 : it->second.line);
@@ -131,16 +152,20 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
                                const ScriptContext& context) {
   ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
   const RunFile run(values, file, context);
-  const bool of_sky = values.contains("run");
+  const bool of_sky = values.contains("run"), of_azure = !of_sky && run.is_of_azure();
   StartedProgram program;
-  const Asked asked = of_sky ? run.asked_of_sky(program) : run.asked_of_mcli(program);
+  const Asked asked = of_sky     ? run.asked_of_sky(program)
+                      : of_azure ? run.asked_of_azure(program)
+                                 : run.asked_of_mcli(program);
   program.words = {"bash", "-c", run.text(of_sky ? "run" : "command")};
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;
   ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file, context));
   ERGOMETER_TRY(take_gpus(asked, reading));
-  reading.form = of_sky ? "a task of SkyPilot" : "a run of mcli";
+  reading.form = of_sky     ? "a task of SkyPilot"
+                 : of_azure ? "a command job of Azure ML"
+                            : "a run of mcli";
   return reading;
 }
 

@@ -82,11 +82,7 @@ bool ProgramReader::learns_from_its_answers() const {
 Result<Reading> ProgramReader::read() {
   ERGOMETER_ASSIGN(std::optional<Reading> composed, foundry());
   if (composed) return *std::move(composed);
-  if (learns_from_its_answers())
-    return refuse(
-        "is a loop of generation and training (reinforcement learning), which is not "
-        "modelled; the training step of its actor alone can be predicted: give its model and batch "
-        "as options (`ergometer simulate --help`)");
+  if (learns_from_its_answers()) return refuse("is {}", kIsReinforcement);
   if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
   if (launch_.foreign == "NeMo 2") return nemo_recipe();
   if (!launch_.foreign.empty())
@@ -474,6 +470,7 @@ Result<Reading> ProgramReader::megatron() {
                    arguments_of(launch_.arguments, run_, kOfMegatron));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
   choose_attention(reading.settings);
+  count_alone({}, false, reading);
   for (const Argument& argument : arguments) {
     if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
     const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
@@ -498,6 +495,15 @@ Result<Reading> ProgramReader::megatron() {
   return reading;
 }
 
+void ProgramReader::count_alone(const OwnProcesses& own, bool of_trainer, Reading& reading) const {
+  if (!launch_.is_alone) return;
+  OwnProcesses all = own;
+  // What a program sets itself counts over what it is started with.
+  if (!all.visible) all.visible = launch_.visible;
+  count_own_gpus(all, {{run_.session.where(launch_.line), ""}, launch_.name, of_trainer, true},
+                 reading);
+}
+
 /// Transformer Engine's variables take backends away; what is left without both fused ones is the
 /// unfused. Megatron-LM's --attention-backend sets them itself.
 void ProgramReader::choose_attention(spec::Settings& settings) const {
@@ -520,7 +526,7 @@ bool ProgramReader::shards_without_zero(const spec::Settings::Value& value,
 bool trains(const Launch& launch) {
   int count = base::contains(launch.program, "torchtitan") || is_front_end(launch.program) ||
                       is_trl(launch.program) || is_swift(launch) || is_tune(launch) ||
-                      !launch.foreign.empty()
+                      is_primus(launch.program) || !launch.foreign.empty()
                   ? 2
                   : 0;
   for (const ShellText& word : launch.arguments) {

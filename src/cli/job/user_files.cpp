@@ -50,6 +50,10 @@ Result<void> UserFiles::take(Result<intake::Reading> reading, const std::string&
   defaults_.merge(reading->defaults);
   fallbacks_.merge(reading->fallbacks);
   for (const auto& [setting, why] : reading->open) open_[setting] = why;
+  if (reading->node_gpus > 0) {
+    node_gpus_ = reading->node_gpus;
+    node_gpus_from_ = reading->node_gpus_from;
+  }
   return {};
 }
 
@@ -84,7 +88,20 @@ Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const 
   spec::Settings all = settings_so_far(options);
   const auto left = open(all);
   if (!left.empty()) return input_error(left.begin()->second);
+  note_nodes(all);
   return all;
+}
+
+void UserFiles::note_nodes(const spec::Settings& settings) const {
+  const spec::Settings::Value* named = settings.find("cluster");
+  if (node_gpus_ == 0 || named == nullptr) return;
+  const auto cluster = spec::read_cluster(named->text);
+  if (!cluster || cluster->node.gpus == node_gpus_) return;
+  console_.note(
+      "warning: {} uses {} GPUs of each node, and a node of {} has {}, which are all used; a "
+      "cluster "
+      "whose nodes have {} says otherwise",
+      node_gpus_from_, node_gpus_, cluster->name, cluster->node.gpus, node_gpus_);
 }
 
 spec::Settings UserFiles::settings_so_far(const spec::Settings& options) const {

@@ -41,11 +41,15 @@ class UserFiles {
 
  private:
   Result<void> take(Result<intake::Reading> reading, const std::string& path);
+  /// A launcher that uses another number of GPUs of a node than the cluster's nodes have.
+  void note_nodes(const spec::Settings& settings) const;
 
   const Console& console_;
   intake::ScriptContext context_;
   spec::Settings said_, defaults_, fallbacks_;
   std::map<std::string, std::string, std::less<>> open_;
+  int64_t node_gpus_ = 0;
+  std::string node_gpus_from_;
 };
 
 /// Whether a command's word is a file with a job's settings rather than a model.

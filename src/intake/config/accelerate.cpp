@@ -22,7 +22,7 @@ class AccelerateReader {
     read_.find("use_cpu");
     read_precision();
     read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps");
-    read_parallelism();
+    read_parallelism_config(read_);
     ERGOMETER_TRY(read_kind());
     return read_.finish("a configuration of accelerate");
   }
@@ -36,31 +36,6 @@ class AccelerateReader {
       read_.set_default("precision", "fp32", "mixed_precision: no");
     else if (!word.empty())
       read_.refuse("mixed_precision", "no, fp16, bf16, fp8");
-  }
-
-  void read_parallelism() {
-    for (const std::string_view section :
-         {"parallelism_config.parallelism_config_", "parallelism_config."}) {
-      const auto key = [&](std::string_view name) {
-        return std::string(section) + std::string(name);
-      };
-      read_.copy_count(key("tp_size"), "tensor_model_parallel_size");
-      if (read_.integer(key("cp_size"), 1).value_or(1) > 1) {
-        const std::string method = read_.text(key("cp_comm_strategy"), "allgather");
-        if (method != "allgather" && method != "alltoall")
-          read_.refuse(key("cp_comm_strategy"), "allgather, alltoall");
-        read_.set("cp_comm_type", method == "allgather" ? "all_gather" : "p2p",
-                  key("cp_comm_strategy"));
-      }
-      read_.copy_count(key("cp_size"), "context_parallel_size");
-      const auto shards = read_.integer(key("dp_shard_size"), 1);
-      const auto replicas = read_.integer(key("dp_replicate_size"), 1);
-      if (shards && *shards > 1) {
-        read_sharding_strategy(read_, "full_shard", key("dp_shard_size"));
-        if (replicas && *replicas > 1)
-          read_hybrid_shards(read_, *shards, key("dp_shard_size"));
-      }
-    }
   }
 
   Result<void> read_kind() {
@@ -170,6 +145,30 @@ class AccelerateReader {
 };
 
 }  // namespace
+
+void read_parallelism_config(FlatReader& read) {
+  for (const std::string_view section :
+       {"parallelism_config.parallelism_config_", "parallelism_config."}) {
+    const auto key = [&](std::string_view name) {
+      return std::string(section) + std::string(name);
+    };
+    read.copy_count(key("tp_size"), "tensor_model_parallel_size");
+    if (read.integer(key("cp_size"), 1).value_or(1) > 1) {
+      const std::string method = read.text(key("cp_comm_strategy"), "allgather");
+      if (method != "allgather" && method != "alltoall")
+        read.refuse(key("cp_comm_strategy"), "allgather, alltoall");
+      read.set("cp_comm_type", method == "allgather" ? "all_gather" : "p2p",
+               key("cp_comm_strategy"));
+    }
+    read.copy_count(key("cp_size"), "context_parallel_size");
+    const auto shards = read.integer(key("dp_shard_size"), 1);
+    const auto replicas = read.integer(key("dp_replicate_size"), 1);
+    if (shards && *shards > 1) {
+      read_sharding_strategy(read, "full_shard", key("dp_shard_size"));
+      if (replicas && *replicas > 1) read_hybrid_shards(read, *shards, key("dp_shard_size"));
+    }
+  }
+}
 
 Result<Reading> read_accelerate(const spec::FlatYaml& values, const std::string& file) {
   return AccelerateReader(values, file).read();

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "intake/reader/flat_reader.h"
 #include "intake/reader/reading.h"
 #include "spec/yaml/yaml_flat.h"
 
@@ -13,5 +14,8 @@ namespace ergometer::intake {
 Result<Reading> parse_accelerate(const std::string& text, const std::string& file);
 /// The same of values that stand in a file, on the command line or in the environment.
 Result<Reading> read_accelerate(const spec::FlatYaml& values, const std::string& file);
+
+/// Its ParallelismConfig, of a file's section `parallelism_config` or of a Python program.
+void read_parallelism_config(FlatReader& read);
 
 }  // namespace ergometer::intake

@@ -77,6 +77,9 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
   if (adapter.empty()) trainer["use_peft"] = {"false", 0};
   if (!adapter.empty())
     trainer["use_peft"] = values.find("adapter")->second, trainer["use_peft"].text = "true";
+  // It quantizes the scales as well, and no key of its own says otherwise.
+  if (adapter == "qlora")
+    trainer.try_emplace("bnb_4bit_use_double_quant", spec::FlatValue{"true", 0});
   if (trainer.find("per_device_train_batch_size") == trainer.end())
     trainer["per_device_train_batch_size"] = {"1", 0};
   ERGOMETER_ASSIGN(Reading reading, read_trainer(trainer, file, TrainerKind::kPlain));

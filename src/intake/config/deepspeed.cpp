@@ -106,6 +106,7 @@ class DeepSpeedReader {
       if (on) read_.set("precision", section == std::string("fp16") ? "fp16" : "bf16", key);
     }
     if (read_.flag("amp.enabled", false)) read_.set("precision", "fp16", "amp.enabled");
+    read_autocast();
     if (!open && read_.reading().settings.find("precision") == nullptr)
       read_.set_default("precision", "fp32", "without bf16 or fp16");
     for (const char* key : {"communication_data_type", "data_types.grad_accum_dtype"}) {
@@ -116,8 +117,21 @@ class DeepSpeedReader {
     }
   }
 
+  /// PyTorch's own mixed precision: products in 16 bit of weights in 32.
+  void read_autocast() {
+    constexpr std::string_view kOn = "torch_autocast.enabled", kType = "torch_autocast.dtype";
+    const std::string type = base::lower(read_.text(kType, "bfloat16"));
+    if (!read_.flag(kOn, false)) return;
+    if (!type.ends_with("float16")) return read_.refuse(kType, "bfloat16, float16");
+    read_.set("precision", type.ends_with("bfloat16") ? "bf16" : "fp16", kType);
+    read_.not_modelled(kOn,
+                       "memory and time: weights stay in FP32 and are cast for every product; "
+                       "predicted in 16 bit with a copy in FP32");
+  }
+
   void read_parallelism() {
     read_.copy_count("tensor_parallel.autotp_size", "tensor_model_parallel_size");
+    read_.copy_count("tensor_parallel.tp.tp_size", "tensor_model_parallel_size");
     read_.copy_count("tensor_parallel.tp_size", "tensor_model_parallel_size");
     read_.copy_count("pipeline.stages", "pipeline_model_parallel_size");
     const auto interval = read_.integer("pipeline.activation_checkpoint_interval", 0);
@@ -165,6 +179,20 @@ void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& rea
   defaults.set("overlap_grad_reduce", stage == 3 ? "true" : "false", origin);
   defaults.set("overlap_param_gather", stage == 3 ? "true" : "false", origin);
   if (stage > 0) defaults.set("grad_reduce_in_bf16", "true", origin);
+}
+
+Result<void> check_batches_agree(const spec::Settings& trainer, const spec::Settings& deepspeed) {
+  for (const char* name : {"micro_batch_size", "gradient_accumulation_steps"}) {
+    const auto *said = trainer.find(name), *other = deepspeed.find(name);
+    if (said == nullptr || other == nullptr || said->text == other->text) continue;
+    if (other->origin.key.empty()) continue;
+    return input_error(
+        "{}: {}: found {}, but the Trainer's {} is {} ({}), and it stops where they differ; "
+        "allowed: the same, or \"auto\"",
+        other->origin.text, other->origin.key, other->text, said->origin.key, said->text,
+        said->origin.text);
+  }
+  return {};
 }
 
 std::string file_beside(const std::string& path, const std::string& from) {

@@ -22,6 +22,9 @@ void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& rea
 Result<Reading> read_deepspeed_beside(const std::string& path, const std::string& from,
                                       const std::string& where);
 
+/// The Trainer stops where DeepSpeed's file says another batch than its arguments.
+Result<void> check_batches_agree(const spec::Settings& trainer, const spec::Settings& deepspeed);
+
 /// The file that `path` in the file `from` means: beside it or where the command runs; empty if
 /// there is none.
 std::string file_beside(const std::string& path, const std::string& from);

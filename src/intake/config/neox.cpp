@@ -72,9 +72,9 @@ class NeoxReader {
     const bool gated = activation == "swiglu" || activation == "geglu" || mlp == "llama";
     const bool untied = read_.flag("no_weight_tying", false);
     const int64_t groups = read_.integer("num_kv_heads", 1).value_or(heads);
-    if (read_.integer("moe_num_experts", 1).value_or(1) > 1 ||
-        read_.integer("num_experts", 1).value_or(1) > 1)
-      return read_.refuse("num_experts", "1: GPT-NeoX's experts are not read");
+    for (const char* experts : {"moe_num_experts", "num_experts"})
+      if (read_.integer(experts, 1).value_or(1) > 1)
+        return read_.refuse(experts, "1: GPT-NeoX's experts are not read");
     // Its own default of the inner width is four times the hidden one; of a gated one two thirds
     // of it, rounded up to a multiple of 256.
     int64_t inner = 4 * hidden;
@@ -170,8 +170,13 @@ class NeoxReader {
     if (!rounds && whole != micro)
       read_.set("gradient_accumulation_steps", "1", "gradient_accumulation_steps");
     const auto nodes = read_.integer("num_nodes", -1), each = read_.integer("num_gpus", 1);
-    if (nodes && each && *nodes > 0)
-      read_.set("gpus", std::to_string(*each * std::min(*nodes, spec::kMostRanks)), "num_gpus");
+    if (!each) return;
+    // On all hosts of a hostfile, which is not read, or on this one.
+    const bool says = nodes && *nodes > 0;
+    read_.set("gpus", std::to_string(*each * (says ? std::min(*nodes, spec::kMostRanks) : 1)),
+              "num_gpus");
+    if (!says)
+      read_.note("num_gpus without num_nodes is taken to be of one node; --gpus says more");
   }
 
   void read_precision() {

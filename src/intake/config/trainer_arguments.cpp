@@ -9,6 +9,7 @@
 #include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/config/accelerate.h"
 #include "intake/config/adapters.h"
 #include "intake/config/deepspeed.h"
 #include "spec/catalog/read.h"
@@ -126,16 +127,22 @@ class TrainerReader {
                       (values_.find("fp16") != values_.end() && !fp16 && !bf16);
     if (bf16.value_or(false)) return read_.set("precision", "bf16", "bf16");
     if (fp16.value_or(false)) return read_.set("precision", "fp16", "fp16");
-    if (read_.flag("pure_bf16", false) || type.ends_with("bfloat16")) {
+    if (read_.flag("pure_bf16", false) || type.ends_with("float16") || type == "half") {
       const std::string_view because = key.empty() ? "pure_bf16" : key;
       // Without bf16 = true the only copy of the weights is in 16 bit.
-      read_.set("precision", "bf16", because);
+      const bool half = !type.empty() && !type.ends_with("bfloat16");
+      read_.set("precision", half ? "fp16" : "bf16", because);
       return read_.set("master_weights", "false", because);
     }
     if (open) return;
     const bool new_trl = kind_ == TrainerKind::kTrl && !bf16;
-    read_.set_default("precision", new_trl ? "bf16" : "fp32",
-                      new_trl ? "TRL's default" : "without bf16 or fp16");
+    // infer_optim_dtype() of its patcher; what is trained in full it makes FP32.
+    const bool of_model =
+        kind_ == TrainerKind::kLlamaFactory && base::lower(read_.text("finetuning_type")) != "full";
+    read_.set_default("precision", new_trl || of_model ? "bf16" : "fp32",
+                      new_trl    ? "TRL's default"
+                      : of_model ? "in BF16, as LLaMA-Factory loads the frozen model"
+                                 : "without bf16 or fp16");
     if (tf32) read_.set("tf32", *tf32 ? "true" : "false", "tf32");
   }
 
@@ -177,6 +184,14 @@ class TrainerReader {
   }
 
   void read_parallelism() {
+    read_parallelism_config(read_);
+    // "auto" is what it says, not another file's value.
+    constexpr const char* kPlan = "tp_plan";
+    read_.find(kPlan);
+    if (const auto it = values_.find(kPlan);
+        it != values_.end() && !is_off(it->second.text) && !values_.contains("tp_size"))
+      read_.reading().open["tensor_model_parallel_size"] = fmt::format(
+          "{}: {} splits tensors over all ranks; give --tp N", read_.origin(kPlan).text, kPlan);
     for (const char* key : {"sequence_parallel_size", "context_parallel_size"})
       if (read_.copy_count(key, "context_parallel_size") &&
           key == std::string_view("sequence_parallel_size"))
@@ -196,9 +211,15 @@ class TrainerReader {
   }
 
   void read_kernels() {
-    for (const char* key : {"stage", "rlhf_type"})
-      if (is_preference_training(read_.text(key)))
-        read_.reading().leftovers.push_back(preference_training(key, read_.origin(key).text));
+    for (const char* key : {"stage", "rlhf_type"}) {
+      const std::string way = base::lower(read_.text(key));
+      if (way == "ppo" || way == "grpo")
+        read_.fail({base::ErrorKind::kInput, fmt::format("{}: {}: {} is {}", read_.origin(key).text,
+                                                         key, way, kIsReinforcement)});
+      if (is_preference_training(way))
+        read_.reading().leftovers.push_back(
+            preference_training(fmt::format("{} {}", key, way), read_.origin(key).text));
+    }
     // A word of the trainers of answers alone.
     if (constexpr const char* kPrompt = "max_prompt_length"; read_.has(kPrompt))
       read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));
@@ -245,7 +266,7 @@ class TrainerReader {
 
   void read_adapters() {
     read_adapters_of_chat();
-    const auto rank = present({"lora_r", "lora_rank"});
+    const auto rank = present({"lora_r", "lora_rank", "r"});
     const auto targets = present({"lora_target_modules", "lora_target"});
     const std::string tuning = base::lower(read_.text("finetuning_type"));
     const auto used = read_.said_flag("use_peft"), older = read_.said_flag("use_lora");
@@ -264,7 +285,9 @@ class TrainerReader {
         read_.reading().settings.set("lora_targets", "qkv,proj,fc1,fc2",
                                      {read_.file() + ", LLaMA-Factory's default", ""});
     }
-    if (adapts && !rank.empty())
+    const bool by_factory = kind_ == TrainerKind::kLlamaFactory && targets.empty();
+    if (adapts && by_factory) read_.copy_count(rank, "lora");
+    if (adapts && !rank.empty() && !by_factory)
       read_lora(read_, rank, targets.empty() ? "lora_target_modules" : targets);
     if (adapts && rank.empty() && !targets.empty()) {
       std::string unknown;
@@ -341,6 +364,7 @@ class TrainerReader {
       ERGOMETER_ASSIGN(Reading other, read_deepspeed_beside(deepspeed, read_.file(),
                                                             read_.origin("deepspeed").text));
       read_.note("its DeepSpeed configuration is {}", file_beside(deepspeed, read_.file()));
+      ERGOMETER_TRY(check_batches_agree(read_.said(), other.settings));
       add_reading(read_.reading(), std::move(other));
     }
     return read_inline_deepspeed();
@@ -357,6 +381,7 @@ class TrainerReader {
       }
     if (inner.empty()) return {};
     ERGOMETER_ASSIGN(Reading other, read_deepspeed(inner, read_.file()));
+    ERGOMETER_TRY(check_batches_agree(read_.said(), other.settings));
     add_reading(read_.reading(), std::move(other));
     return {};
   }
@@ -436,11 +461,13 @@ class TrainerReader {
   bool compiles_ = false;
 };
 
-/// LLaMA-Factory by words that it alone has; a template is a word of other programs as well.
+/// LLaMA-Factory and TRL by words that they alone have; a template is a word of other programs as
+/// well.
 TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
   const bool factory = values.contains("finetuning_type") || values.contains("cutoff_len") ||
                        (is_file && values.contains("template"));
-  return factory ? TrainerKind::kLlamaFactory : TrainerKind::kPlain;
+  const bool trl = is_file && (values.contains("packing") || values.contains("max_prompt_length"));
+  return factory ? TrainerKind::kLlamaFactory : trl ? TrainerKind::kTrl : TrainerKind::kPlain;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "intake/config/own_processes.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_values.h"
 #include "intake/reader/reading.h"
@@ -41,9 +42,17 @@ struct TrainerProgram {
   /// What the program changes once its words are read, so that they say nothing of it.
   std::set<std::string, std::less<>> changed;
   std::set<std::string, std::less<>> own;  ///< words that its own classes of arguments take
+  OwnProcesses processes;
   std::vector<std::string> notes;
   std::vector<Leftover> leftovers;
 };
+/// What is said of training on answers that the model itself generates.
+inline constexpr std::string_view kIsReinforcement =
+    "a loop of generation and training (reinforcement learning), which is not modelled; the "
+    "training step of its actor alone can be predicted: give its model and batch as options "
+    "(`ergometer simulate --help`)";
+/// Refused: a Python program with a trainer of TRL's that generates answers.
+Result<void> check_learns_from_texts(const std::string& text, const std::string& file);
 Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
                                        PythonStart start);
 /// What `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and `from_pretrained("...")`

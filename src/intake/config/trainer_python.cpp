@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/python_changes.h"
+#include "intake/reader/python_names.h"
 #include "intake/reader/python_text.h"
 #include "intake/reader/python_values.h"
 
@@ -18,7 +19,10 @@ namespace ergometer::intake {
 namespace {
 
 /// Arguments that a prediction needs: what is no literal here is refused.
-constexpr std::array<std::string_view, 23> kMatters = {"fsdp_config",
+constexpr std::array<std::string_view, 26> kMatters = {"fsdp_config",
+                                                       "parallelism_config",
+                                                       "tp_plan",
+                                                       "tp_size",
                                                        "torch_compile",
                                                        "model_max_length",
                                                        "block_size",
@@ -47,7 +51,7 @@ constexpr std::array<std::string_view, 23> kMatters = {"fsdp_config",
 constexpr size_t kMostCalls = 100, kMostArguments = kMostPythonArguments;
 
 /// A class or function whose arguments are read.
-enum class Callee { kArguments, kTrlArguments, kAdapters, kQuantizes, kLoads, kTrains };
+enum class Callee { kArguments, kTrlArguments, kAdapters, kQuantizes, kParallel, kLoads, kTrains };
 struct CalleeName {
   std::string_view name;
   Callee callee;
@@ -64,6 +68,7 @@ constexpr std::array kCallees = std::to_array<CalleeName>({
     {"LoraConfig", Callee::kAdapters},
     {"get_peft_model", Callee::kAdapters},
     {"BitsAndBytesConfig", Callee::kQuantizes},
+    {"ParallelismConfig", Callee::kParallel},
     {"from_pretrained", Callee::kLoads},
     {"Trainer", Callee::kTrains},
     {"SFTTrainer", Callee::kTrains},
@@ -99,12 +104,14 @@ class PythonReader {
     ERGOMETER_TRY(read_parsed_objects());
     ERGOMETER_TRY(read_checkpointing());
     ERGOMETER_TRY(read_preparation());
+    ERGOMETER_TRY(read_casts());
     if (program_.values.empty())
       return input_error(
           "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
           "written in it",
           file_);
     read_frozen();
+    program_.processes = own_processes(python_, statements_, text_, file_);
     note_taken();
     return std::move(program_);
   }
@@ -346,6 +353,58 @@ class PythonReader {
     return {};
   }
 
+  /// Names that models are given to, by from_pretrained(...) and its relatives.
+  std::set<std::string> models() const {
+    std::set<std::string> names = {"model"};
+    for (const char* call : {"from_pretrained", "from_config", "get_peft_model"})
+      for (const auto& [at, open] : calls_of(text_, call)) {
+        const size_t start = statements_.start(at),
+                     equals = assignment_in(statements_.statement(at));
+        if (is_definition(at) || equals >= at - start) continue;
+        for (std::string& name : python_targets(text_.substr(start, equals)))
+          names.insert(std::move(name));
+      }
+    return names;
+  }
+  /// Whether a method's call at a place is a model's: `model.half()`,
+  /// `X.from_pretrained(...).half()`.
+  bool is_of_model(size_t at, const std::set<std::string>& models) const {
+    std::string before =
+        trimmed(std::string_view(text_).substr(statements_.start(at), at - statements_.start(at)));
+    if (!before.ends_with('.')) return false;
+    if (base::contains(before, "Model") && base::contains(before, ".from_")) return true;
+    before.pop_back();
+    const size_t begin =
+        before.size() -
+        static_cast<size_t>(std::find_if_not(before.rbegin(), before.rend(), is_word) -
+                            before.rbegin());
+    return models.contains(before.substr(begin));
+  }
+  /// A model made narrow: model.half(), .bfloat16(), .to(torch.bfloat16), set_default_dtype(...).
+  Result<void> read_casts() {
+    const std::set<std::string> all = models();
+    for (const char* name : {"half", "bfloat16", "to", "set_default_dtype"})
+      for (const auto& [at, open] : calls_of(text_, name)) {
+        const bool global = name == std::string_view("set_default_dtype");
+        if (!global && !is_of_model(at, all)) continue;
+        std::string type = name == std::string_view("half") ? "float16" : name;
+        for (const PythonArgument& it : arguments_of_call(text_, open))
+          if (it.name.empty() || it.name == "dtype" || it.name == "d")
+            if (const auto said = python_.text(it.value, at);
+                said && base::contains(*said, "float"))
+              type = *said;
+        if (!type.ends_with("float16")) continue;
+        const auto reached = python_.reached(at, true);
+        if (reached && !*reached) continue;
+        const int line = line_at(text_, at);
+        if (!reached)
+          return in_branch(line, fmt::format("{}()", name),
+                           statements_.branch(at, behind_bracket(text_, open)));
+        program_.values["torch_dtype"] = {type, line};
+      }
+    return {};
+  }
+
   /// Which of a model's parts a loop leaves untrained is not followed, but that it does.
   void read_frozen() {
     for (const char* words :
@@ -401,12 +460,21 @@ class PythonReader {
       return named ? add("model_name_or_path", name->get<std::string>(), line) : Result<void>();
     }
     if (argument.name.empty()) return {};
+    // Unsloth's own configuration of bitsandbytes quantizes the scales as well.
+    if (loads && is({"load_in_4bit"}) && base::contains(statements_.statement(place_), "Fast"))
+      program_.values.try_emplace("bnb_4bit_use_double_quant", spec::FlatValue{"true", line});
     if (loads && is({"torch_dtype", "dtype"})) return add_type(argument);
-    if (loads && !is({"load_in_4bit", "load_in_8bit", "attn_implementation", "max_seq_length"}))
+    if (loads && !is({"load_in_4bit", "load_in_8bit", "attn_implementation", "max_seq_length",
+                      "tp_plan", "tp_size"}))
       return {};
     if (trains && !is({"max_seq_length", "packing"})) return {};
-    if (callee == Callee::kAdapters && !is({"r", "target_modules", "modules_to_save"})) return {};
+    if (callee == Callee::kAdapters &&
+        !is({"r", "target_modules", "modules_to_save", "layers_to_transform", "use_dora"}))
+      return {};
     if (callee == Callee::kAdapters) argument.name = "lora_" + argument.name;
+    // What it makes is read where it is made.
+    if (callee <= Callee::kTrlArguments && is({"parallelism_config"})) return {};
+    if (callee == Callee::kParallel) argument.name = "parallelism_config." + argument.name;
     if (argument.value.starts_with('{')) return add_dictionary(argument);
     return add_argument(argument);
   }
@@ -490,8 +558,18 @@ class PythonReader {
 
 }  // namespace
 
+Result<void> check_learns_from_texts(const std::string& text, const std::string& file) {
+  const std::string code = without_comments(text);
+  for (const char* trainer : {"GRPOTrainer", "PPOTrainer", "RLOOTrainer", "OnlineDPOTrainer"})
+    if (const auto calls = calls_of(code, trainer); !calls.empty())
+      return input_error("{}:{}: {}(...) is {}", file, line_at(code, calls.front().first), trainer,
+                         kIsReinforcement);
+  return {};
+}
+
 Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
                                        PythonStart start) {
+  ERGOMETER_TRY(check_learns_from_texts(text, file));
   return PythonReader(text, file, start).read();
 }
 
@@ -502,6 +580,7 @@ Result<Reading> parse_trainer_python(const std::string& text, const std::string&
   reading.leftovers.insert(reading.leftovers.end(), program.leftovers.begin(),
                            program.leftovers.end());
   reading.notes.insert(reading.notes.end(), program.notes.begin(), program.notes.end());
+  count_own_gpus(program.processes, {{file, ""}, "it", true, false}, reading);
   return reading;
 }
 

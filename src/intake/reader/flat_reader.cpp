@@ -155,7 +155,9 @@ void FlatReader::not_modelled(std::string_view key, std::string says) {
 }
 
 spec::Origin FlatReader::origin(std::string_view key) const {
-  const auto it = values_.find(key);
+  auto it = values_.find(key);
+  // Of a section its first value says where.
+  if (it == values_.end() && has_section(key)) it = values_.lower_bound(std::string(key) + '.');
   if (it != values_.end() && !it->second.from.empty()) return {it->second.from, std::string(key)};
   if (it == values_.end() || it->second.line == 0)
     return {file_ + ", by default", std::string(key)};
@@ -165,9 +167,12 @@ spec::Origin FlatReader::origin(std::string_view key) const {
 
 void FlatReader::refuse(std::string_view key, std::string_view allowed) {
   const auto it = values_.find(key);
-  const std::string found = it == values_.end() ? "" : it->second.text.substr(0, 60);
+  const std::string found = it != values_.end()
+                                ? fmt::format("\"{}\"", it->second.text.substr(0, 60))
+                            : has_section(key) ? "a section"
+                                               : "\"\"";
   fail({base::ErrorKind::kInput,
-        fmt::format("{}: {}: found \"{}\"; allowed: {}", origin(key).text, key, found, allowed)});
+        fmt::format("{}: {}: found {}; allowed: {}", origin(key).text, key, found, allowed)});
 }
 
 void FlatReader::fail(base::Error error) {

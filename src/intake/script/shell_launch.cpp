@@ -125,6 +125,9 @@ class LaunchReader {
                                                                {"nemo", "llm"},
                                                                {"automodel", "finetune"},
                                                                {"automodel", "pretrain"},
+                                                               {"primus-cli", "direct"},
+                                                               {"primus-cli", "slurm"},
+                                                               {"primus-cli", "container"},
                                                                {"litgpt", "pretrain"},
                                                                {"litgpt", "finetune"},
                                                                {"litgpt", "finetune_full"},
@@ -329,6 +332,8 @@ class LaunchReader {
     int64_t gpus = 0;
     if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
       gpus = of_swift();
+    } else if (is_primus(launch_.program)) {
+      gpus = of_primus();
     } else if (launcher_ == "torchrun") {
       // What its words leave open, variables may say.
       if (own_.nodes.empty()) own_.nodes = said("PET_NNODES");
@@ -336,9 +341,10 @@ class LaunchReader {
       const int64_t nodes = own_.nodes.empty() ? 1 : known(own_.nodes, "--nnodes");
       const bool all = own_.tasks_per_node == "gpu" || own_.tasks_per_node == "auto";
       const int64_t each = own_.tasks_per_node.empty() ? 1
+                           : all && on_node == 0       ? seen()
                            : all                       ? on_node
                                  : known(own_.tasks_per_node, "--nproc-per-node");
-      if (all && on_node == 0) why_ = "--nproc-per-node takes what a node has";
+      if (all && each == 0 && why_.empty()) why_ = "--nproc-per-node takes what a node has";
       gpus = nodes * each;
     } else if (launcher_ == "deepspeed") {
       gpus = of_deepspeed();
@@ -350,6 +356,8 @@ class LaunchReader {
       gpus = known(own_.tasks, "--num_processes");
       // Not known is not unsaid: a file of accelerate's does not count then.
       launch_.gpus_is_open = gpus == 0 && !own_.tasks.empty();
+      if (own_.tasks.empty() && own_.nodes.empty() && launch_.accelerate_config.empty())
+        gpus = seen();
     } else if (launcher_ == "jsrun" && !is_front_end(launch_.program)) {
       gpus = of_jsrun();
     } else if (launcher_ == "mpirun" && !is_front_end(launch_.program)) {
@@ -364,12 +372,71 @@ class LaunchReader {
       if (gpus == 0 && !slurm_.tasks_per_node.empty())
         gpus = slurm_nodes * known(slurm_.tasks_per_node, "--ntasks-per-node");
       if (gpus == 0) gpus = batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
+    } else if (launcher_.empty()) {
+      gpus = of_no_launcher(on_node);
     }
     if (gpus == 0 && why_.empty() && !launcher_.empty())
       why_ = fmt::format("{} is not told how many processes it starts", launcher_);
     launch_.gpus = gpus;
+    if (const int64_t each = of_each_node(on_node); each > 0 && gpus > each && gpus % each == 0)
+      launch_.node_gpus = each;
     launch_.gpus_from = gpus > 0 ? shown_ : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
+  }
+  /// Primus starts torchrun on the nodes of Slurm's words in front of its dashes.
+  int64_t of_primus() {
+    LauncherCounts counts;
+    for (size_t at = 0; at < launch_.arguments.size() && launch_.arguments[at].text != "--"; ++at)
+      read_slurm_option(launch_.arguments, at, counts);
+    constexpr const char* kDefault = "8";
+    const std::string nodes = counts.nodes.empty() ? said("NNODES") : counts.nodes;
+    own_.nodes = nodes.empty() ? "1" : nodes;
+    own_.tasks_per_node = said("GPUS_PER_NODE").empty() ? kDefault : said("GPUS_PER_NODE");
+    shown_ =
+        fmt::format("primus-cli with NNODES={} GPUS_PER_NODE={}", own_.nodes, own_.tasks_per_node);
+    return known(own_.nodes, "NNODES") * known(own_.tasks_per_node, "GPUS_PER_NODE");
+  }
+  /// Processes, one a GPU, that each node gets; 0: not said.
+  int64_t of_each_node(int64_t on_node) const {
+    const bool by_slurm = launcher_ == "srun";
+    const int64_t machines = launcher_number(own_.nodes), tasks = launcher_number(own_.tasks);
+    if (launcher_ == "accelerate" && machines > 0) return tasks / machines;
+    for (const std::string& said : {own_.tasks_per_node, own_.gpus_per_node, mpi_.tasks_per_node,
+                                    by_slurm ? slurm_.tasks_per_node : std::string()})
+      if (const int64_t number = launcher_number(said); number > 0) return number;
+    if (launcher_ == "jsrun") return 0;
+    const int64_t of_batch = run_.session.batch.tasks_per_node;
+    return by_slurm && of_batch > 0 ? of_batch : on_node;
+  }
+  /// Something else starts a process for every GPU where a variable says how many there are; else
+  /// it is one process, which sees the GPUs of its node.
+  int64_t of_no_launcher(int64_t on_node) {
+    if (const std::string ranks = said("WORLD_SIZE"); !ranks.empty()) {
+      shown_ = "WORLD_SIZE=" + ranks;
+      return known(ranks, "WORLD_SIZE");
+    }
+    const std::string_view first = file_name(words_.front().text);
+    if (first != launch_.name && !first.starts_with("python") && !is_wrapper(first)) {
+      why_ = fmt::format("{} is no launcher that is known here", first);
+      return 0;
+    }
+    launch_.is_alone = true;
+    launch_.visible = visible_gpus(launch_.environment);
+    if (!launch_.visible && on_node > 0)
+      launch_.visible = VisibleGpus{on_node, "the GPUs of the batch's node"};
+    return 0;
+  }
+  /// The number of GPUs that variables let the program see; 0: they do not say, or not known.
+  int64_t seen() {
+    const auto visible = visible_gpus(launch_.environment);
+    if (!visible) return 0;
+    if (visible->count == 0) {
+      why_ = fmt::format("{} depends on {}", visible->said.substr(0, visible->said.find('=')),
+                         run_.session.unknowns.entry(visible->said).reason);
+      return 0;
+    }
+    shown_ += fmt::format("{}{}", shown_.empty() ? "" : " with ", visible->said);
+    return visible->count;
   }
   /// A variable of the program; empty: not set.
   std::string said(std::string_view name) const {
@@ -416,40 +483,37 @@ class LaunchReader {
     const std::string nodes = told ? said("NNODES") : "", each = told ? said("NPROC_PER_NODE") : "";
     const int64_t count = nodes.empty() ? told || launcher_.empty() ? 1 : nodes_of_launcher()
                                         : known(nodes, "NNODES");
-    const std::string seen = each.empty() ? said("CUDA_VISIBLE_DEVICES") : "";
-    const int64_t gpus = !each.empty()  ? known(each, "NPROC_PER_NODE")
-                         : seen.empty() ? on_node
-                                        : gpus_of_list(seen);
+    const bool lists = each.empty() && visible_gpus(launch_.environment).has_value();
+    const std::string by = std::exchange(shown_, "");
+    const int64_t seen_ones = lists ? seen() : 0;
+    const std::string list = std::exchange(shown_, by);
+    const int64_t gpus = !each.empty() ? known(each, "NPROC_PER_NODE")
+                         : lists       ? seen_ones
+                                       : on_node;
     if (why_.empty() && gpus == 0)
       why_ = fmt::format("it takes all that its nodes have{}",
                          nodes.empty() ? "" : fmt::format(", and NNODES is {}", nodes));
     for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
       if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
-    if (!seen.empty() && on_node == 0)
-      shown_ += fmt::format("{}CUDA_VISIBLE_DEVICES={}", shown_.empty() ? "" : " ", seen);
+    if (lists && gpus != on_node)
+      shown_ += fmt::format("{}{}", shown_.empty() ? "" : " ", list);
     else if (each.empty())
       shown_ += fmt::format("{}GPUs of a node", shown_.empty() ? "" : ", ");
     return count * gpus;
-  }
-  /// The GPUs of "0,1,2,3", as CUDA_VISIBLE_DEVICES has them.
-  int64_t gpus_of_list(const std::string& list) {
-    if (ShellUnknowns::in(list)) return known(list, "CUDA_VISIBLE_DEVICES");
-    return std::ranges::count(list, ',') + 1;
   }
   /// ms-swift starts torchrun where it is told of processes; alone, one process spreads the layers
   /// over all GPUs that it sees.
   int64_t of_swift() {
     const std::string nodes = said("NNODES"), each = said("NPROC_PER_NODE");
-    const std::string seen = said("CUDA_VISIBLE_DEVICES");
-    const bool one = each.empty() && nodes.empty() && launcher_number(seen + "1") > 0 &&
-                     !base::contains(seen, ",");
+    const auto visible = visible_gpus(launch_.environment);
+    const bool one = each.empty() && nodes.empty() && visible && visible->count == 1;
     if (each.empty() && !one) {
       why_ = "without NPROC_PER_NODE it takes the GPUs that it sees, as one process";
       return 0;
     }
     for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
       if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
-    if (one) shown_ = "CUDA_VISIBLE_DEVICES=" + seen;
+    if (one) shown_ = visible->said;
     const int64_t count = nodes.empty() ? 1 : known(nodes, "NNODES");
     return count * (one ? 1 : known(each, "NPROC_PER_NODE"));
   }
@@ -474,6 +538,10 @@ class LaunchReader {
     if (!own_.nodes.empty()) hosts.nodes = known(own_.nodes, "--num_nodes");
     if (!own_.gpus_per_node.empty()) hosts.gpus = known(own_.gpus_per_node, "--num_gpus");
     if (!why_.empty()) return 0;
+    // As an --include of this host.
+    if (hosts.nodes == 0 && hosts.gpus == 0 && hosts.hostfile.empty() && include_.empty() &&
+        exclude_.empty() && visible_gpus(launch_.environment))
+      return seen();
     const auto gpus = deepspeed_gpus(hosts);
     if (!gpus) why_ = gpus.error().message;
     return gpus.value_or(0);
@@ -520,6 +588,8 @@ bool is_swift(const Launch& launch) {
   return base::contains(launch.program, "swift/cli/") && name.ends_with(".py") &&
          trains(name.substr(0, name.size() - 3));
 }
+
+bool is_primus(std::string_view program) { return file_name(program) == "primus-cli"; }
 
 bool is_tune(const Launch& launch) {
   return file_name(launch.program) == "tune" && !launch.arguments.empty() &&

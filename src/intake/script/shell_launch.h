@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "intake/config/own_processes.h"
 #include "intake/script/shell_run.h"
 
 namespace ergometer::intake {
@@ -27,9 +28,12 @@ struct Launch {
   int64_t gpus = 0;                  ///< 0: the launchers do not say
   std::string gpus_from;             ///< "torchrun --nnodes 4 --nproc_per_node 8", or why not known
   int gpus_line = 0;
-  bool gpus_is_open = false;      ///< a launcher says how many, in words that are not known
-  std::string_view foreign;       ///< the name of a framework that is not read; empty: none
-  std::string accelerate_config;  ///< --config_file of `accelerate launch`
+  int64_t node_gpus = 0;  ///< of each of several nodes; 0: not said
+  bool is_alone = false;  ///< no launcher starts it: one process, unless it starts more itself
+  std::optional<VisibleGpus> visible;  ///< of a program that is alone
+  bool gpus_is_open = false;           ///< a launcher says how many, in words that are not known
+  std::string_view foreign;            ///< the name of a framework that is not read; empty: none
+  std::string accelerate_config;       ///< --config_file of `accelerate launch`
   /// Its other words: name without dashes in front, value; a switch has none.
   std::vector<std::pair<std::string, ShellText>> accelerate_words;
   std::map<std::string, std::string, std::less<>> environment;  ///< of the program
@@ -47,6 +51,8 @@ bool is_trl(std::string_view program);
 bool is_script_of_trl(std::string_view program);
 /// ms-swift's `swift sft` and `megatron sft`, or the modules behind them.
 bool is_swift(const Launch& launch);
+/// AMD's Primus by its own command, which starts torchrun itself.
+bool is_primus(std::string_view program);
 /// torchtune's `tune run`, which starts torchrun itself.
 bool is_tune(const Launch& launch);
 /// srun, torchrun, trl, ...: programs that start others.

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/programs/launcher_options.h"
 #include "intake/programs/shell_hosts.h"
 #include "intake/programs/shell_utilities.h"
 #include "spec/catalog/read.h"
@@ -190,8 +191,9 @@ void ScriptRunner::record(const Words& words) {
 }
 
 Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, Streams streams) {
-  // A job that queues its own successor is one job.
-  const bool again = !inner.is_text && inner.text == session_.name;
+  // A job that queues its own successor is one job; a script may queue itself as one first.
+  const bool queues = file_name(words.front().text) == "sbatch" && !session_.is_batch;
+  const bool again = !inner.is_text && inner.text == session_.name && !queues;
   const std::optional<std::string> text = again                ? std::nullopt
                                           : inner.is_text      ? text_of_inner(inner)
                                           : inner.text.empty() ? std::optional(*streams.input)

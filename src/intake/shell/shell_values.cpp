@@ -42,6 +42,12 @@ bool is_of_machine(std::string_view name) {
   return base::contains(kNames, name);
 }
 
+/// Slurm's variables that all processes of a job have alike.
+bool is_of_job(std::string_view name) {
+  return name.starts_with("SLURM_JOB") || name.starts_with("SLURM_SUBMIT") ||
+         name.starts_with("SLURM_ARRAY");
+}
+
 }  // namespace
 
 std::string ShellExpander::Value::text() const {
@@ -150,20 +156,23 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
   };
   // `job.$$.sh` is the same file wherever a script names it.
   const auto unknown_of_run = [&](std::string reason) {
-    const auto [mark, is_new] = session_.of_run.try_emplace(std::string(name));
+    const std::string of = name == "PWD" ? fmt::format("PWD {}", state_.folder) : std::string(name);
+    const auto [mark, is_new] = session_.of_run.try_emplace(of);
     if (is_new) mark->second = session_.unknowns.mark(std::move(reason));
     return Value{true, {{mark->second, session_.line}}, false, false};
   };
   constexpr std::array kStays = std::to_array<std::string_view>(
-      {"$", "PPID", "UID", "EUID", "USER", "LOGNAME", "HOME", "TMPDIR", "SLURM_JOB_ID"});
+      {"$", "PPID", "UID", "EUID", "USER", "LOGNAME", "HOME", "TMPDIR", "PWD"});
   if (name == "PIPESTATUS") return unknown("$PIPESTATUS, what the programs of a pipeline return");
   if (is_of_machine(name)) {
     std::string why = fmt::format("${}, which differs by machine", name);
     return base::contains(kStays, name) ? unknown_of_run(std::move(why)) : unknown(std::move(why));
   }
   const bool of_slurm = name.starts_with("SLURM_") || name.starts_with("SLURMD_");
-  if (of_slurm && session_.is_batch)
-    return unknown(fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name));
+  if (of_slurm && session_.is_batch) {
+    std::string why = fmt::format("${}, which Slurm sets (give --env {}=VALUE)", name, name);
+    return is_of_job(name) ? unknown_of_run(std::move(why)) : unknown(std::move(why));
+  }
   if (!state_.missing_source.empty())
     return Value{true,
                  {{session_.unknowns.mark_words(fmt::format(

@@ -44,14 +44,43 @@ class Flattener {
         return input_error("{}:{}: {}: stands here a second time", file_, line_of(pair.first),
                            path);
       seen.push_back(key);
+      if (key == kMerge && !pair.second.IsScalar()) continue;
       ERGOMETER_TRY(add(pair.second, path, line_of(pair.first), depth));
     }
-    return {};
+    return add_merged(map, prefix, seen, depth);
   }
 
   FlatYaml values;
 
  private:
+  static constexpr std::string_view kMerge = "<<";
+
+  /// `<<: *base`, or a list of such maps: what the map itself does not say, the first that says it.
+  Result<void> add_merged(const YAML::Node& map, const std::string& prefix,
+                          std::vector<std::string>& seen, int depth) {
+    if (!base::contains(seen, kMerge)) return {};
+    const YAML::Node merged = map[std::string(kMerge)];
+    if (!merged.IsDefined()) return {};
+    std::vector<YAML::Node> maps;
+    if (merged.IsMap()) maps.push_back(merged);
+    if (merged.IsSequence())
+      for (const auto& one : merged) maps.push_back(one);
+    for (const YAML::Node& one : maps) {
+      if (!one.IsMap()) continue;
+      std::vector<std::string> own = seen;
+      for (const auto& pair : one) {
+        if (!pair.first.IsScalar()) continue;
+        const std::string key = pair.first.Scalar();
+        own.push_back(key);
+        if (key != kMerge && !base::contains(seen, key))
+          ERGOMETER_TRY(add(pair.second, prefix + key, line_of(pair.first), depth));
+      }
+      if (depth < kDeepestYaml) ERGOMETER_TRY(add_merged(one, prefix, own, depth + 1));
+      seen = std::move(own);
+    }
+    return {};
+  }
+
   Result<void> add(const YAML::Node& node, const std::string& path, int line, int depth) {
     if (depth > kDeepestYaml || values.size() > kMostYamlValues)
       return input_error("{}:{}: {}: too deep or too many values", file_, line, path);

@@ -1,0 +1,7 @@
+import torch
+from transformers import Trainer, TrainingArguments, AutoModelForCausalLM
+
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-3B")
+args = TrainingArguments(output_dir="o", per_device_train_batch_size=4, bf16=True)
+Trainer(model=model, args=args).train()
+TorchTrainer(train, scaling_config=ScalingConfig(num_workers=16, use_gpu=True)).fit()

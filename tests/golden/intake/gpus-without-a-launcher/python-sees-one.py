@@ -1,0 +1,8 @@
+import torch
+from transformers import Trainer, TrainingArguments, AutoModelForCausalLM
+import os
+os.environ["CUDA_VISIBLE_DEVICES"] = "0"
+model = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-3B")
+args = TrainingArguments(output_dir="o", per_device_train_batch_size=4, bf16=True)
+Trainer(model=model, args=args).train()
+

@@ -1,0 +1,2 @@
+export WORLD_SIZE=16
+python pretrain_gpt.py --num-layers 8 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 --micro-batch-size 1 --bf16 --vocab-size 32000

@@ -1,0 +1,2 @@
+export CUDA_VISIBLE_DEVICES=$(pick)
+python train.py

@@ -1,0 +1,1 @@
+deepspeed --num_gpus 8 train.py --model_name_or_path EleutherAI/pythia-6.9b --deepspeed ds.json --bf16 --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --model_max_length 2048 --gradient_checkpointing True --output_dir o
