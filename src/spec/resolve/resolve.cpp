@@ -9,6 +9,7 @@
 #include "spec/job/node_groups.h"
 #include "spec/recipe/recipe.h"
 #include "spec/resolve/stage_division.h"
+#include "spec/settings/in_full.h"
 #include "spec/settings/resolve_parts.h"
 
 namespace ergometer::spec {
@@ -125,6 +126,17 @@ Result<Job> resolve(const Settings& settings, const JobParts& parts) {
 Result<Job> resolve(const Settings& settings) {
   ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
   return fill(settings, std::move(parts), true);
+}
+
+Result<Settings> in_full(const Settings& settings) {
+  ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
+  ERGOMETER_ASSIGN(const SoftwareDefaults defaults, software_defaults(settings, parts));
+  ERGOMETER_ASSIGN(const Job job, fill(settings, std::move(parts), true));
+  Settings full = defaults.settings;
+  full.erase("framework");
+  full.merge(settings);
+  full.set("seq_length", std::to_string(job.training.seq_length), {"the job", ""});
+  return full;
 }
 
 Result<Job> read_job(const Settings& settings) {
