@@ -12,6 +12,7 @@
 #include "plan/stages.h"
 #include "search/kept.h"
 #include "search/play.h"
+#include "search/simplest.h"
 #include "search/space/axes.h"
 #include "search/unlike/placements.h"
 #include "search/unlike/stage_layers.h"
@@ -290,7 +291,9 @@ Result<SearchResult> search_unlike(const Space& space, const SearchOptions& opti
   SearchOptions plain = options;
   // Layers, placement and batches by speed are no features that one would do without.
   plain.simplest = false;
-  return UnlikeSearch(space, plain).run();
+  ERGOMETER_ASSIGN(SearchResult result, UnlikeSearch(space, plain).run());
+  if (options.simplest) put_sure_first(options.objective, result.best);
+  return result;
 }
 
 }  // namespace ergometer::search

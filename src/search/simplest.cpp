@@ -161,6 +161,14 @@ int64_t put_simplest_first(const Space& space, Objective objective, std::vector<
   return tied;
 }
 
+void put_sure_first(Objective objective, std::vector<Played>& played) {
+  if (played.empty() || objective == Objective::kMemory || !is_at_risk(played.front())) return;
+  const auto surer = best_sure(objective, played);
+  if (!surer) return;
+  const auto at = played.begin() + static_cast<std::ptrdiff_t>(*surer);
+  std::rotate(played.begin(), at, at + 1);
+}
+
 std::vector<Found> surer_ones(const Space& space, const SearchOptions& options, const Found& best) {
   constexpr size_t kMost = 16;
   std::vector<Found> near;

@@ -35,6 +35,10 @@ inline constexpr double kWorthSurety = 0.05;
 /// Whether a run may not fit (`run::fit_state`).
 bool is_at_risk(const Played& played);
 
+/// `played`: best first. Where that is at risk, the best that surely fits becomes the first, if its
+/// value is at most `kWorthSurety` above the best one's.
+void put_sure_first(Objective objective, std::vector<Played>& played);
+
 /// Candidates of the best one's layout that need less memory, whose estimates are near enough for
 /// `kWorthSurety`: those that no other beats in the objective and in memory, the best first.
 std::vector<Found> surer_ones(const Space& space, const SearchOptions& options, const Found& best);

@@ -68,6 +68,10 @@ TEST(Simplest, OneThatSurelyFitsIsFirstUnlessItCostsTooMuch) {
   };
   EXPECT_EQ(first_probability(0.049), 0.97);
   EXPECT_EQ(first_probability(0.051), 0.51);
+  sure.run.performance = performance(9.1, 1);
+  std::vector<Played> unlike = {risky, sure};
+  put_sure_first(Objective::kTime, unlike);
+  EXPECT_EQ(unlike.front().run.memory.fit_probability, 0.97);
   risky.run.memory.fit_probability = 0.91;  // no risk worth anything
   EXPECT_EQ(first_probability(0.049), 0.91);
 }

@@ -140,8 +140,9 @@ Result<int> show_shard(const Where& where, const Estimates& estimates, bool as_j
 Result<void> save_first(const SearchPlan& plan, const search::Space& space,
                         const search::SearchResult& result, const Console& console) {
   if (plan.save.empty() || result.best.empty()) return {};
-  ERGOMETER_ASSIGN(const spec::Settings settings,
-                   spec::in_full(space.settings(result.best.front().found.candidate)));
+  ERGOMETER_ASSIGN(
+      const spec::Settings settings,
+      spec::in_full(space.settings(result.best.front().found.candidate), result.best.front().job));
   ERGOMETER_TRY(base::write_file_atomically(plan.save, optimize::job_file(settings)));
   console.note("the first written to {}", plan.save);
   return {};

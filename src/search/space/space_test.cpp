@@ -9,6 +9,7 @@
 #include "search/space/stage_split.h"
 #include "search/space/test_space.h"
 #include "spec/settings/in_full.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::search {
 namespace {
@@ -110,13 +111,23 @@ TEST(Space, SettingsInFullAreTheSameJob) {
     for (int i = 0; i < 5; ++i) {
       const auto candidate = random_candidate(*space, layouts, legal, draws);
       if (!candidate) continue;
-      const auto full = spec::in_full(space->settings(*candidate));
+      const auto full = spec::in_full(space->settings(*candidate), space->job(*candidate));
       ASSERT_TRUE(full) << full.error().message;
       EXPECT_NE(full->find("seq_length"), nullptr);
       const spec::Job job = space->job(*candidate);
       const auto saved = spec::resolve(*full);
       ASSERT_TRUE(saved) << saved.error().message;
       ++compared;
+      std::string text;
+      for (const auto& [name, value] : full->all()) text += name + "=" + value.text + " ";
+      SCOPED_TRACE(text);
+      EXPECT_EQ(plan::layers_per_chunk(*saved), plan::layers_per_chunk(job));
+      for (const spec::SettingInfo& setting : spec::setting_table()) {
+        if (setting.name == "stage_layers") continue;
+        EXPECT_EQ(spec::setting_value(setting.name, *saved), spec::setting_value(setting.name, job))
+            << setting.name;
+      }
+      EXPECT_EQ(saved->software.name, job.software.name);
       EXPECT_EQ(saved->recipe.name, job.recipe.name);
       EXPECT_EQ(saved->recipe.source, job.recipe.source);
       const auto played = engine::estimate(job), read = engine::estimate(*saved);

@@ -5,10 +5,11 @@
 
 namespace ergometer::spec {
 
-/// The same job said in full: with what its software sets where nobody says anything, and with the
-/// length of its sequences, so that under another software it stays the job that it was. Who is
-/// the software is added only where it was said: naming one that was inferred would make the
-/// prediction surer than it is. What follows from the software alone (`framework`) is left out.
-Result<Settings> in_full(const Settings& settings);
+/// `job`, which was made from `settings`, said in full: with what its software sets where nobody says
+/// anything, with the length of its sequences, and with whatever else `resolve` would decide
+/// otherwise, so that it stays the job that it is. Who is the software is added only where it was
+/// said: naming one that was inferred would make the prediction surer than it is. What follows from
+/// the software alone (`framework`) is left out.
+Result<Settings> in_full(const Settings& settings, const Job& job);
 
 }  // namespace ergometer::spec
