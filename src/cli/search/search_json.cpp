@@ -21,25 +21,17 @@ void write_estimate(base::JsonWriter& json, const search::Estimate& estimate) {
   json.member("max_gpu_c", estimate.max_gpu_c);
 }
 
-/// What a framework runs otherwise than it is predicted; nothing where it runs the same.
-void write_notes(base::JsonWriter& json, std::string_view name,
-                 const std::vector<std::string>& notes) {
-  if (notes.empty()) return;
-  json.key(name).begin_array();
-  for (const std::string& note : notes) json.value(note);
-  json.end_array();
-}
-
-/// What runs it, as each framework is told; why not where it cannot be told.
+/// What runs it, as each framework is told, and what of it the framework runs otherwise than it is
+/// predicted; why not where it cannot be told.
 void write_settings(base::JsonWriter& json, const spec::Job& job) {
   json.member("megatron_arguments", launch::megatron_text(launch::megatron_layout(job)));
   std::vector<std::string> nemo_notes, toml_notes;
   const auto nemo = launch::nemo_yaml(job, kTrialSteps, nemo_notes);
   json.member(nemo ? "nemo_yaml" : "nemo_refused", nemo ? *nemo : nemo.error().message);
-  if (nemo) write_notes(json, "nemo_notes", nemo_notes);
+  if (nemo && !nemo_notes.empty()) json.list("nemo_notes", nemo_notes);
   const auto toml = launch::torchtitan_toml(job, kTrialSteps, toml_notes);
   json.member(toml ? "torchtitan_toml" : "torchtitan_refused", toml ? *toml : toml.error().message);
-  if (toml) write_notes(json, "torchtitan_notes", toml_notes);
+  if (toml && !toml_notes.empty()) json.list("torchtitan_notes", toml_notes);
 }
 
 void write_best(base::JsonWriter& json, const Played& played, size_t rank) {
