@@ -10,7 +10,7 @@ namespace {
 const char* recipe_of(Framework framework) {
   switch (framework) {
     case Framework::kMegatron: return "megatron-lm";
-    case Framework::kNemo: return "nemo";
+    case Framework::kNemo: return "nemo-1";  // whose YAML is written
     case Framework::kTorchtitan: return "torchtitan";
   }
   return "";

@@ -7,6 +7,8 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "engine/simulate.h"
+#include "launch/as_written.h"
+#include "launch/launchable.h"
 #include "launch/training.h"
 #include "report/summary/job_json.h"
 #include "spec/files/settings_record.h"
@@ -33,7 +35,16 @@ Result<void> check_unlike_nodes(const spec::Job& job, Scheduler scheduler) {
       job.cluster.name, to_word(scheduler));
 }
 
-Result<PlannedJob> plan_job(NamedJob named, Scheduler scheduler) {
+/// What the framework runs otherwise than the job says becomes what the job says.
+Result<void> settle_as_written(Framework framework, PlannedJob& planned) {
+  ERGOMETER_TRY(check_launchable(planned.job));
+  ERGOMETER_ASSIGN(planned.settings,
+                   as_written(framework, planned.settings, planned.job, planned.notes));
+  ERGOMETER_ASSIGN(planned.job, spec::resolve(planned.settings));
+  return {};
+}
+
+Result<PlannedJob> plan_job(NamedJob named, const PlanOptions& options) {
   PlannedJob planned;
   planned.id = std::move(named.id);
   const auto with_name = [&](base::Error error) {
@@ -46,8 +57,10 @@ Result<PlannedJob> plan_job(NamedJob named, Scheduler scheduler) {
   auto job = spec::resolve(planned.settings);
   if (!job) return with_name(std::move(job).error());
   planned.job = *std::move(job);
-  ERGOMETER_TRY(check_unlike_nodes(planned.job, scheduler));
+  ERGOMETER_TRY(check_unlike_nodes(planned.job, options.site.scheduler));
   ERGOMETER_TRY(fills_its_nodes(planned));
+  auto settled = settle_as_written(options.framework, planned);
+  if (!settled) return with_name(std::move(settled).error());
   auto run = engine::simulate(planned.job, {});
   if (!run) return with_name(std::move(run).error());
   planned.predicted = *std::move(run);
@@ -84,7 +97,7 @@ Result<void> add_run(Plan& plan, size_t job, int64_t repeat) {
     return tl::unexpected(
         base::Error{files.error().kind, fmt::format("{}: {}", planned.id, files.error().message)});
   run.files = *std::move(files);
-  planned.notes = std::move(notes);
+  if (repeat == 1) planned.notes.insert(planned.notes.end(), notes.begin(), notes.end());
   plan.runs.push_back(std::move(run));
   return {};
 }
@@ -98,9 +111,8 @@ Result<Plan> make_plan(std::vector<NamedJob> jobs, const PlanOptions& options) {
   for (NamedJob& job : jobs)
     settle_software(options.framework, fmt::format("--for {}", to_word(options.framework)),
                     job.settings);
-  base::parallel_for(jobs.size(), options.threads, [&](size_t i) {
-    planned[i] = plan_job(std::move(jobs[i]), options.site.scheduler);
-  });
+  base::parallel_for(jobs.size(), options.threads,
+                     [&](size_t i) { planned[i] = plan_job(std::move(jobs[i]), options); });
   Plan plan;
   plan.options = options;
   for (auto& job : planned) {

@@ -103,7 +103,8 @@ TEST(Plan, TakesNoJobThatMegatronRefuses) {
 }
 
 TEST(Plan, TorchtitanNeedsFsdp) {
-  EXPECT_NE(error_of({{"tp", "2"}, {"zero", "1"}}, Framework::kTorchtitan).find("take --fsdp"), std::string::npos);
+  EXPECT_NE(error_of({{"tp", "2"}, {"zero", "1"}}, Framework::kTorchtitan).find("take --fsdp"),
+            std::string::npos);
   EXPECT_EQ(error_of({{"tp", "2"}, {"fsdp", "true"}}, Framework::kTorchtitan), "");
 }
 

@@ -7,6 +7,7 @@
 #include "engine/prepared.h"
 #include "intake/config/torchtitan.h"
 #include "intake/launch_script.h"
+#include "launch/as_written.h"
 #include "launch/launchable.h"
 #include "launch/megatron.h"
 #include "launch/nemo.h"
@@ -135,6 +136,66 @@ TEST(ReadBack, NemosConfigurationIsTheSameJob) {
 
 TEST(ReadBack, TorchtitansTomlIsTheSameJob) {
   read_back_random_jobs(Framework::kTorchtitan, "torchtitan", 43);
+}
+
+/// Whatever is asked for: what is predicted is what is written, also where the framework runs
+/// something else than that.
+void predict_what_is_written(Framework framework, const char* software, uint64_t seed) {
+  constexpr std::array kModules = {"core_attn", "layernorm", "core_attn,layernorm"};
+  const int64_t wanted = base::random_cases(40);
+  search::Draws draws(seed);
+  int changed = 0;
+  for (int64_t jobs = 0, tries = 0; jobs < wanted && tries < 100 * wanted; ++tries) {
+    spec::Settings said = search::random_settings(draws);
+    const auto set = [&](const char* name, const char* text) {
+      said.set(name, text, {"random", ""});
+    };
+    set("software", software);
+    set("gpus", "16");
+    set("tensor_model_parallel_size", draws.pick(std::array{"1", "2", "4"}));
+    if (draws.pick(std::array{true, false})) set("pipeline_model_parallel_size", "2");
+    if (draws.pick(std::array{true, false})) set("fsdp", "true");
+    switch (draws.pick(std::array{0, 1, 2, 3})) {
+      case 0: break;
+      case 1: set("recompute_granularity", "full"); break;
+      case 2:
+        set("recompute_granularity", "full");
+        set("recompute_method", "block");
+        set("recompute_num_layers", "3");
+        break;
+      default:
+        set("recompute_granularity", "selective");
+        set("recompute_modules", draws.pick(kModules));
+    }
+    if (draws.pick(std::array{true, false})) set("overlap_p2p", "true");
+    const auto job = spec::resolve(said);
+    if (!job || !check_launchable(*job) || !check_model(framework, job->model)) continue;
+    std::vector<std::string> notes;
+    const auto written = as_written(framework, said, *job, notes);
+    if (!written) continue;
+    std::string text;
+    for (const auto& [name, value] : said.all()) text += name + "=" + value.text + " ";
+    SCOPED_TRACE(text);
+    const auto predicted = spec::resolve(*written);
+    ASSERT_TRUE(predicted) << predicted.error().message;
+    ++jobs;
+    changed += notes.empty() ? 0 : 1;
+    std::vector<std::string> none;
+    const auto again = as_written(framework, *written, *predicted, none);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_TRUE(none.empty()) << none.front();
+  }
+  EXPECT_GT(changed, 0);
+}
+
+TEST(ReadBack, MegatronRunsWhatIsPredicted) {
+  predict_what_is_written(Framework::kMegatron, "megatron-lm", 51);
+}
+
+TEST(ReadBack, NemoRunsWhatIsPredicted) { predict_what_is_written(Framework::kNemo, "nemo-1", 52); }
+
+TEST(ReadBack, TorchtitanRunsWhatIsPredicted) {
+  predict_what_is_written(Framework::kTorchtitan, "torchtitan", 53);
 }
 
 // Those that no search tries.

@@ -32,6 +32,7 @@ set -euo pipefail
 folder=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=/dev/null
 source "$folder/settings.sh"
+: "${FRAMEWORK:?is to be set in settings.sh}"
 @START@run=$folder/runs/$number
 out=$run/attempts/$attempt
 mkdir -p -- "$out"

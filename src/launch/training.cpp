@@ -29,8 +29,7 @@ std::string head_text(std::string_view what) {
       "# Started by node.sh, within `ergometer record`, which has read settings.sh.\n"
       "set -euo pipefail\n"
       "# shellcheck source=/dev/null\n"
-      "source \"$RUN/../../settings.sh\"\n"
-      ": \"${{FRAMEWORK:?is to be set in settings.sh}}\"\n\n",
+      "source \"$RUN/../../settings.sh\"\n\n",
       what);
 }
 

@@ -1,6 +1,7 @@
 #include "search/play.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "base/parallel.h"
@@ -13,7 +14,7 @@
 namespace ergometer::search {
 namespace {
 
-constexpr size_t kWatts = 1;  ///< of `Limits::most`
+constexpr size_t kSeconds = 0;  ///< of `Limits::most`
 
 class Player {
  public:
@@ -27,11 +28,14 @@ class Player {
  private:
   std::vector<Played> play_all(std::span<const Found> found, bool with_physics) const;
   double value(const Played& played) const;
+  bool needs_physics() const;
   bool within_limits(const Played& played) const;
+  std::optional<Played> under_cap(const Played& free, double cap_w) const;
   std::optional<Played> capped(const Played& free, const std::vector<Played>& best) const;
   bool keeps_all_but(size_t limit, const Played& played) const;
   void sort(std::vector<Played>& played) const;
   int64_t keep_top(std::vector<Played>& best) const;
+  bool add_surer(std::vector<Played>& best) const;
 
   const Space& space_;
   const SearchOptions& options_;
@@ -66,6 +70,14 @@ double Player::value(const Played& played) const {
   return played_value(options_.objective, played);
 }
 
+/// Times of single candidates need it.
+bool Player::needs_physics() const {
+  return options_.needs_power() || options_.limits.any() ||
+         !std::ranges::all_of(space_.bases(), [](const Space::Base& base) {
+           return engine::is_nominal(base.megatron);
+         });
+}
+
 bool Player::within_limits(const Played& played) const {
   const auto [step_s, gpu_w, gpu_c] = Limits::of(played.run);
   return options_.limits.allow(step_s, gpu_w, gpu_c);
@@ -87,9 +99,30 @@ void Player::sort(std::vector<Played>& played) const {
   });
 }
 
+/// Beside a first that may not fit: what of its layout surely does. Whether there is any.
+bool Player::add_surer(std::vector<Played>& best) const {
+  if (best.empty() || !is_at_risk(best.front()) || options_.objective == Objective::kMemory)
+    return false;
+  const auto fastest =
+      std::ranges::min_element(best, {}, [&](const Played& it) { return value(it); });
+  std::vector<Found> surer = surer_ones(space_, options_, fastest->found);
+  std::erase_if(surer, [&](const Found& it) {
+    return std::ranges::any_of(best,
+                               [&](const Played& had) { return had.found.number == it.number; });
+  });
+  const size_t before = best.size();
+  for (Played& played : play_all(surer, needs_physics()))
+    if (!is_at_risk(played) && within_limits(played)) best.push_back(std::move(played));
+  return best.size() > before;
+}
+
 int64_t Player::keep_top(std::vector<Played>& best) const {
   sort(best);
-  const int64_t tied = options_.simplest ? put_simplest_first(space_, options_.objective, best) : 0;
+  int64_t tied = options_.simplest ? put_simplest_first(space_, options_.objective, best) : 0;
+  if (options_.simplest && add_surer(best)) {
+    sort(best);
+    tied = put_simplest_first(space_, options_.objective, best);
+  }
   if (best.size() > options_.top) best.resize(options_.top);
   return tied;
 }
@@ -101,10 +134,7 @@ int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) c
     for (const Found& simpler : simpler_ones(space_, options_, found.front()))
       if (std::ranges::none_of(found, [&](const Found& it) { return it.number == simpler.number; }))
         found.push_back(simpler);
-  const bool physics =
-      options_.needs_power() || !std::ranges::all_of(space_.bases(), [](const Space::Base& base) {
-        return engine::is_nominal(base.megatron);
-      });
+  const bool physics = needs_physics();
   best = play_all(found, physics);
   const int64_t tied = keep_top(best);
   if (physics || best.empty()) return tied;
@@ -146,19 +176,40 @@ int64_t Player::play_limited(const std::vector<Found>& found, std::vector<Played
   return keep_top(best);
 }
 
-std::optional<Played> Player::capped(const Played& free, const std::vector<Played>& best) const {
-  const double cap_w = options_.limits.most[kWatts];
+/// A layout under a power cap, on the engine.
+std::optional<Played> Player::under_cap(const Played& free, double cap_w) const {
   Played held{free.found, free.job, {}};
-  double& own_w = held.job.conditions.power_cap_w;
-  const auto gpu = physics::gpu_power(held.job.cluster.node.gpu);
-  if (!gpu || cap_w < gpu->lowest_cap_w || (own_w > 0 && own_w <= cap_w)) return {};
-  own_w = cap_w;
+  held.job.conditions.power_cap_w = cap_w;
   auto run = engine::simulate(held.job, {});
   if (!run) return {};
   held.run = std::move(*run);
-  const bool better = best.empty() || value(held) < value(best.front());
-  if (!better || !within_limits(held)) return {};
   return held;
+}
+
+/// Under the highest cap that keeps all limits, by halving: a lower cap draws less and is cooler.
+std::optional<Played> Player::capped(const Played& free, const std::vector<Played>& best) const {
+  constexpr double kStepW = 10;
+  const auto gpu = physics::gpu_power(free.job.cluster.node.gpu);
+  if (!gpu) return {};
+  const double own_w = free.job.conditions.power_cap_w;
+  const double full_w = own_w > 0 ? own_w : gpu->cap_w;
+  // In steps; the limits are not kept at `high`, and are at `low`.
+  auto low = static_cast<int64_t>(std::ceil(gpu->lowest_cap_w / kStepW));
+  auto high = static_cast<int64_t>(std::ceil(full_w / kStepW));
+  std::optional<Played> found;
+  const auto keeps = [&](int64_t steps) {
+    auto held = under_cap(free, kStepW * static_cast<double>(steps));
+    const bool kept = held && within_limits(*held);
+    if (kept) found = std::move(held);
+    return kept;
+  };
+  if (low >= high || !keeps(low)) return {};
+  while (high - low > 1) {
+    const int64_t middle = (low + high) / 2;
+    (keeps(middle) ? low : high) = middle;
+  }
+  const bool better = best.empty() || value(*found) < value(best.front());
+  return better ? found : std::nullopt;
 }
 
 std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Played>& best) const {
@@ -172,7 +223,7 @@ std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Play
       if (!played.empty() && keeps_all_but(i, played.front()) &&
           (best.empty() || value(played.front()) < value(best.front())))
         answer.without = std::move(played.front());
-      if (i == kWatts && answer.without) answer.capped = capped(*answer.without, best);
+      if (i != kSeconds && answer.without) answer.capped = capped(*answer.without, best);
     }
     answers.push_back(std::move(answer));
   }

@@ -75,8 +75,8 @@ double played_value(Objective objective, const Played& played);
 struct LimitAnswer {
   size_t limit = 0;               ///< index into `Limits::most`
   std::optional<Played> without;  ///< the better one; none: this limit does not bind by itself
-  /// Of watts: that one under a power cap as high as the limit, where it keeps to all limits and is
-  /// better than what the search found within them.
+  /// Of watts and degrees: that one under the highest power cap, in steps of 10 W, with which it
+  /// keeps to all limits, where it is better than what the search found within them.
   std::optional<Played> capped;
 };
 

@@ -12,6 +12,7 @@
 #include "plan/stages.h"
 #include "search/kept.h"
 #include "search/play.h"
+#include "search/simplest.h"
 #include "search/space/axes.h"
 #include "search/unlike/placements.h"
 #include "search/unlike/stage_layers.h"
@@ -58,6 +59,19 @@ class UnlikeSearch {
   std::string unpriced_;
 };
 
+/// Whether replicas have unlike numbers of micro batches: as many for all is what no one need ask
+/// for. A group without replicas of its own has none.
+bool has_unlike_batches(const spec::Job& job) {
+  int64_t most = 0;
+  bool unlike = false;
+  for (const int64_t batches : job.parallelism.group_micro_batches) {
+    if (batches == 0) continue;
+    unlike |= most > 0 && batches != most;
+    most = std::max(most, batches);
+  }
+  return unlike;
+}
+
 std::vector<Layout> UnlikeSearch::layouts(bool context) const {
   std::vector<Layout> all;
   LegalityCheck legal(space_);
@@ -89,9 +103,8 @@ std::vector<Candidate> UnlikeSearch::placed(const Layout& layout, LegalityCheck&
     candidate.unlike.rank_map = std::move(map);
     if (!may_be(candidate)) continue;
     candidate.unlike.batches_by_speed = true;
-    const spec::Job job = space_.job(candidate);
     candidate.unlike.batches_by_speed =
-        !job.parallelism.group_micro_batches.empty() && may_be(candidate);
+        has_unlike_batches(space_.job(candidate)) && may_be(candidate);
     all.push_back(std::move(candidate));
   }
   return all;
@@ -278,7 +291,9 @@ Result<SearchResult> search_unlike(const Space& space, const SearchOptions& opti
   SearchOptions plain = options;
   // Layers, placement and batches by speed are no features that one would do without.
   plain.simplest = false;
-  return UnlikeSearch(space, plain).run();
+  ERGOMETER_ASSIGN(SearchResult result, UnlikeSearch(space, plain).run());
+  if (options.simplest) put_sure_first(options.objective, result.best);
+  return result;
 }
 
 }  // namespace ergometer::search

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <tuple>
 
 #include "search/kept.h"
@@ -37,7 +38,7 @@ void merge_alike(const Space& space, Objective objective, std::vector<Played>& p
       merged.push_back(std::move(next));
       continue;
     }
-    const int64_t alike = merged.back().alike + 1;
+    const int64_t alike = merged.back().alike + 1 + next.alike;
     const bool simpler =
         features(space, next.found.candidate) < features(space, merged.back().found.candidate);
     if (simpler) merged.back() = std::move(next);
@@ -50,6 +51,62 @@ bool is_tied(Objective objective, const Played& best, const Played& other) {
   if (best.found.gpus == other.found.gpus && is_of_time(objective))
     return cannot_tell(best.run.performance, other.run.performance);
   return near(played_value(objective, other), played_value(objective, best), kAlwaysAlike);
+}
+
+struct Chosen {
+  size_t index = 0;
+  int64_t tied = 0;
+};
+
+/// Of those that cannot be told from the one at `best`, and are not before it, the one to be first.
+Chosen choose_beside(const Space& space, Objective objective, const std::vector<Played>& played,
+                     size_t best) {
+  // Smaller is simpler; of equals the better, which stands before.
+  const auto key = [&](const Played& it) {
+    return std::tuple(is_at_risk(it), features(space, it.found.candidate));
+  };
+  Chosen chosen{best, 0};
+  for (size_t i = best; i < played.size(); ++i) {
+    if (!is_tied(objective, played[best], played[i])) continue;
+    ++chosen.tied;
+    if (key(played[i]) < key(played[chosen.index])) chosen.index = i;
+  }
+  return chosen;
+}
+
+/// The best that surely fits, if being sure is worth what it costs.
+std::optional<size_t> best_sure(Objective objective, const std::vector<Played>& played) {
+  const double most = played_value(objective, played.front());
+  for (size_t i = 0; i < played.size(); ++i)
+    if (!is_at_risk(played[i]) &&
+        played_value(objective, played[i]) - most <= kWorthSurety * std::abs(most))
+      return i;
+  return {};
+}
+
+/// Every candidate of a layout that is estimated to fit, and what estimates it.
+template <class Visit>
+void for_each_of_layout(const Space& space, const Found& of, const Visit& visit) {
+  const Layout& layout = of.candidate.layout;
+  LegalityCheck legal(space);
+  Estimator estimator(space);
+  if (!estimator.set_layout(layout)) return;
+  const Options choices = space.options(layout, legal);
+  int64_t number = of.number / kOptionsOfALayout * kOptionsOfALayout;
+  for (const Overlap& overlap : choices.overlaps)
+    for (const Recomputation& recomputation : choices.recomputations) {
+      const PassVariant variant{overlap, recomputation};
+      bool passes = false;
+      for (const DataOption& data : choices.data) {
+        const Found found{{layout, recomputation, overlap, data}, {}, of.gpus, number++};
+        if (!estimator.fits(overlap, recomputation, data)) continue;
+        visit(found, [&] {
+          if (!passes) estimator.set_passes(std::span(&variant, 1));
+          passes = true;
+          return estimator.estimate(0, data);
+        });
+      }
+    }
 }
 
 }  // namespace
@@ -86,53 +143,69 @@ bool cannot_tell(const run::Performance& a, const run::Performance& b) {
          std::clamp(half * std::sqrt(squares), kAlwaysAlike * step_s, kNeverAlike * step_s);
 }
 
+bool is_at_risk(const Played& played) {
+  return run::fit_state(played.run.memory.fit_probability) != run::FitState::kFits;
+}
+
 int64_t put_simplest_first(const Space& space, Objective objective, std::vector<Played>& played) {
   if (played.empty()) return 0;
   merge_alike(space, objective, played);
   if (objective == Objective::kMemory) return 1;
-  // Smaller is simpler; of equals the better, which stands before.
-  const auto key = [&](const Played& it) {
-    const bool risk = run::fit_state(it.run.memory.fit_probability) != run::FitState::kFits;
-    return std::tuple(risk, features(space, it.found.candidate));
-  };
-  int64_t tied = 0;
-  size_t first = 0;
-  for (size_t i = 0; i < played.size(); ++i) {
-    if (!is_tied(objective, played.front(), played[i])) continue;
-    ++tied;
-    if (key(played[i]) < key(played[first])) first = i;
-  }
-  const auto at = played.begin() + static_cast<std::ptrdiff_t>(first);
+  Chosen chosen = choose_beside(space, objective, played, 0);
+  const int64_t tied = chosen.tied;
+  if (is_at_risk(played[chosen.index]))
+    if (const auto surer = best_sure(objective, played))
+      chosen = choose_beside(space, objective, played, *surer);
+  const auto at = played.begin() + static_cast<std::ptrdiff_t>(chosen.index);
   std::rotate(played.begin(), at, at + 1);
   return tied;
+}
+
+void put_sure_first(Objective objective, std::vector<Played>& played) {
+  if (played.empty() || objective == Objective::kMemory || !is_at_risk(played.front())) return;
+  const auto surer = best_sure(objective, played);
+  if (!surer) return;
+  const auto at = played.begin() + static_cast<std::ptrdiff_t>(*surer);
+  std::rotate(played.begin(), at, at + 1);
+}
+
+std::vector<Found> surer_ones(const Space& space, const SearchOptions& options, const Found& best) {
+  constexpr size_t kMost = 16;
+  std::vector<Found> near;
+  for_each_of_layout(space, best, [&](const Found& found, const auto& estimate) {
+    Found next = found;
+    next.estimate = estimate();
+    if (value_of(options.objective, next) <=
+        value_of(options.objective, best) * (1 + kWorthSurety + kMargin))
+      near.push_back(next);
+  });
+  std::ranges::stable_sort(near, {},
+                           [&](const Found& found) { return value_of(options.objective, found); });
+  std::vector<Found> surer;
+  double least = best.estimate.memory_bytes;
+  for (const Found& found : near) {
+    if (found.estimate.memory_bytes >= least) continue;
+    least = found.estimate.memory_bytes;
+    surer.push_back(found);
+  }
+  if (surer.size() <= kMost) return surer;
+  std::vector<Found> some;
+  for (size_t i = 0; i < kMost; ++i) some.push_back(surer[i * (surer.size() - 1) / (kMost - 1)]);
+  return some;
 }
 
 std::vector<Found> simpler_ones(const Space& space, const SearchOptions& options,
                                 const Found& best) {
   constexpr size_t kMost = 16;
-  const Layout& layout = best.candidate.layout;
-  LegalityCheck legal(space);
-  Estimator estimator(space);
-  if (!estimator.set_layout(layout)) return {};
-  const Options choices = space.options(layout, legal);
   const int64_t most = features(space, best.candidate);
   const double worst = value_of(options.objective, best) * (1 + kNeverAlike);
-  int64_t number = best.number / kOptionsOfALayout * kOptionsOfALayout;
   std::vector<Found> simpler;
-  for (const Overlap& overlap : choices.overlaps)
-    for (const Recomputation& recomputation : choices.recomputations) {
-      const PassVariant variant{overlap, recomputation};
-      bool passes = false;
-      for (const DataOption& data : choices.data) {
-        Found found{{layout, recomputation, overlap, data}, {}, best.gpus, number++};
-        if (features(space, found.candidate) >= most) continue;
-        if (!estimator.fits(overlap, recomputation, data)) continue;
-        if (!passes) estimator.set_passes(std::span(&variant, 1));
-        passes = true;
-        found.estimate = estimator.estimate(0, data);
-        if (value_of(options.objective, found) <= worst) simpler.push_back(found);
-      }
-    }
+  for_each_of_layout(space, best, [&](const Found& found, const auto& estimate) {
+    if (features(space, found.candidate) >= most) return;
+    Found next = found;
+    next.estimate = estimate();
+    if (value_of(options.objective, next) <= worst) simpler.push_back(next);
+  });
   std::ranges::stable_sort(simpler, [&](const Found& a, const Found& b) {
     return features(space, a.candidate) < features(space, b.candidate);
   });

@@ -51,6 +51,31 @@ TEST(Simplest, TheFirstIsNoneTheLessAmongTheBest) {
   EXPECT_EQ(again->best.front().found.number, simple.found.number);
 }
 
+TEST(Simplest, OneThatSurelyFitsIsFirstUnlessItCostsTooMuch) {
+  const Space space = space_of_two_gpus();
+  Played risky;
+  risky.found.candidate.layout = all_layouts(space).front();
+  risky.found.gpus = 2;
+  risky.run.performance = performance(9, 1);
+  risky.run.memory.fit_probability = 0.51;
+  Played sure = risky;
+  sure.run.memory.fit_probability = 0.97;
+  const auto first_probability = [&](double more) {
+    sure.run.performance = performance(9 * (1 + more), 1 + more);
+    std::vector<Played> all = {risky, sure};
+    put_simplest_first(space, Objective::kTime, all);
+    return all.front().run.memory.fit_probability;
+  };
+  EXPECT_EQ(first_probability(0.049), 0.97);
+  EXPECT_EQ(first_probability(0.051), 0.51);
+  sure.run.performance = performance(9.1, 1);
+  std::vector<Played> unlike = {risky, sure};
+  put_sure_first(Objective::kTime, unlike);
+  EXPECT_EQ(unlike.front().run.memory.fit_probability, 0.97);
+  risky.run.memory.fit_probability = 0.91;  // no risk worth anything
+  EXPECT_EQ(first_probability(0.049), 0.91);
+}
+
 TEST(Simplest, EqualOnesAreOneLine) {
   const Space space = space_of_two_gpus();
   LegalityCheck legal(space);

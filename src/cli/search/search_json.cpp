@@ -21,14 +21,17 @@ void write_estimate(base::JsonWriter& json, const search::Estimate& estimate) {
   json.member("max_gpu_c", estimate.max_gpu_c);
 }
 
-/// What runs it, as each framework is told; why not where it cannot be told.
+/// What runs it, as each framework is told, and what of it the framework runs otherwise than it is
+/// predicted; why not where it cannot be told.
 void write_settings(base::JsonWriter& json, const spec::Job& job) {
   json.member("megatron_arguments", launch::megatron_text(launch::megatron_layout(job)));
-  std::vector<std::string> notes;
-  const auto nemo = launch::nemo_yaml(job, kTrialSteps, notes);
+  std::vector<std::string> nemo_notes, toml_notes;
+  const auto nemo = launch::nemo_yaml(job, kTrialSteps, nemo_notes);
   json.member(nemo ? "nemo_yaml" : "nemo_refused", nemo ? *nemo : nemo.error().message);
-  const auto toml = launch::torchtitan_toml(job, kTrialSteps, notes);
+  if (nemo && !nemo_notes.empty()) json.list("nemo_notes", nemo_notes);
+  const auto toml = launch::torchtitan_toml(job, kTrialSteps, toml_notes);
   json.member(toml ? "torchtitan_toml" : "torchtitan_refused", toml ? *toml : toml.error().message);
+  if (toml && !toml_notes.empty()) json.list("torchtitan_notes", toml_notes);
 }
 
 void write_best(base::JsonWriter& json, const Played& played, size_t rank) {
@@ -52,6 +55,7 @@ void write_played(base::JsonWriter& json, const Played& played) {
   json.begin_object().member("step_time_s", played.run.performance.step_time_s);
   json.member("memory_bytes", played.run.memory.peak_bytes);
   json.member("fits", played.run.memory.fits);
+  json.member("fit_probability", played.run.memory.fit_probability);
   if (played.run.has_power) {
     json.member("energy_j_per_step", played.run.power.energy_j_per_step);
     json.member("mean_w_per_gpu", played.run.power.mean_w_per_gpu);
@@ -72,6 +76,7 @@ void write_limits(base::JsonWriter& json, const SearchAnswer& answer) {
       write_played(json, *limit.without);
     }
     if (limit.capped) {
+      json.member("power_cap_w", limit.capped->job.conditions.power_cap_w);
       json.key("capped");
       write_played(json, *limit.capped);
     }
@@ -114,6 +119,7 @@ void write_numbers(base::JsonWriter& json, const run::Run& run) {
   json.member("mfu", run.performance.mfu);
   json.member("tokens_per_s", run.performance.tokens_per_s);
   json.member("memory_bytes", run.memory.peak_bytes);
+  json.member("fit_probability", run.memory.fit_probability);
   if (!run.has_power) return;
   json.member("energy_j_per_step", run.power.energy_j_per_step);
   json.member("mean_w_per_gpu", run.power.mean_w_per_gpu);

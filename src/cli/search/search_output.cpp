@@ -14,6 +14,11 @@
 #include "launch/megatron.h"
 #include "launch/nemo.h"
 #include "launch/torchtitan.h"
+#include "report/format.h"
+#include "report/summary/job_json.h"
+#include "report/summary/job_view.h"
+#include "search/simplest.h"
+#include "spec/job/job_words.h"
 
 namespace ergometer::cli {
 namespace {
@@ -47,7 +52,7 @@ std::string best_table(const SearchAnswer& answer, const TextStyle& style) {
   const bool power =
       std::ranges::any_of(result.best, [](const Played& played) { return played.run.has_power; });
   std::vector<Row> rows = {{{"rank", "layout", "recompute", "sharding", "overlap", "step",
-                             "90 % interval", "MFU", "memory"}}};
+                             "90 % interval", "MFU", "memory", "fits"}}};
   append(named_titles(named), rows[0]);
   if (power) append({"GPU power", "energy"}, rows[0]);
   for (size_t i = 0; i < result.best.size(); ++i) {
@@ -58,7 +63,8 @@ std::string best_table(const SearchAnswer& answer, const TextStyle& style) {
              fmt::format("{} to {}", base::format_seconds(p.step_time_s_low),
                          base::format_seconds(p.step_time_s_high)),
              fmt::format("{:.1f} %", 100 * p.mfu),
-             base::format_binary_bytes(it.run.memory.peak_bytes)}};
+             base::format_binary_bytes(it.run.memory.peak_bytes),
+             report::format_probability(it.run.memory.fit_probability)}};
     append(named_cells(named, it.job), row);
     if (power && it.run.has_power)
       append({fmt::format("{:.0f} W", it.run.power.mean_w_per_gpu),
@@ -187,10 +193,10 @@ std::string limit_lines(const SearchAnswer& answer, size_t width) {
                          base::format_seconds(better.run.performance.step_time_s), change,
                          search::Limits::of(better.run)[limit.limit], unit);
       if (limit.capped)
-        told += fmt::format("; with --power-cap {0:g} instead it takes {2}, at {1:.4g} W",
-                            answer.options.limits.most[limit.limit],
-                            search::Limits::of(limit.capped->run)[limit.limit],
-                            base::format_seconds(limit.capped->run.performance.step_time_s));
+        told += fmt::format("; with --power-cap {:g} instead it takes {}, at {:.4g} {}",
+                            limit.capped->job.conditions.power_cap_w,
+                            base::format_seconds(limit.capped->run.performance.step_time_s),
+                            search::Limits::of(limit.capped->run)[limit.limit], unit);
     } else if (result.best.empty()) {
       told = "not the only one that rules everything out";
     } else {
@@ -311,16 +317,38 @@ std::string none_lines(const SearchAnswer& answer, size_t width) {
   return text + ruled_out_lines(none, width);
 }
 
-/// Why the first is not the best one by a little.
+/// Why the first is not the best one by a little, and whether it has memory to spare.
 std::string simplest_text(const SearchAnswer& answer, size_t width) {
+  constexpr std::string_view kUnder = "           ";
   const SearchResult& result = answer.result;
-  if (result.tied < 2) return {};
-  return hanging(
-      "           ",
-      fmt::format("simplest of {} that the prediction cannot tell apart: fewest switches "
-                  "on, memory to spare",
-                  base::format_count(result.tied)),
-      width);
+  const Played& first = result.best.front();
+  const bool risk = search::is_at_risk(first);
+  std::string text;
+  if (result.tied > 1)
+    text += hanging(kUnder,
+                    fmt::format("simplest of {} that the prediction cannot tell apart: fewest "
+                                "switches on{}",
+                                base::format_count(result.tied), risk ? "" : ", memory to spare"),
+                    width);
+  if (risk)
+    return text + hanging(kUnder,
+                          fmt::format("at risk: it fits with {}, and none was found that surely "
+                                      "fits and takes at most {:.0f} % more{}",
+                                      report::format_probability(first.run.memory.fit_probability),
+                                      100 * search::kWorthSurety,
+                                      objective_word(answer.options.objective)),
+                          width);
+  const auto faster = std::ranges::find_if(result.best, [&](const Played& it) {
+    return search::is_at_risk(it) && search::played_value(answer.options.objective, it) <
+                                         search::played_value(answer.options.objective, first);
+  });
+  if (faster == result.best.end()) return text;
+  return text +
+         hanging(kUnder,
+                 fmt::format("surely fits; number {} ({}) fits with {} alone",
+                             faster - result.best.begin() + 1, change_word(answer, first, *faster),
+                             report::format_probability(faster->run.memory.fit_probability)),
+                 width);
 }
 
 /// Rows that stand for others.
@@ -330,6 +358,32 @@ std::string alike_text(const SearchAnswer& answer) {
     if (const int64_t alike = answer.result.best[i].alike; alike > 0)
       text += fmt::format("{}{} for {} more", text.empty() ? "" : ", ", i + 1, alike);
   return text.empty() ? text : "Equal in time and memory, shown once  " + text + '\n';
+}
+
+/// "1, 3: recipe nemo (...)": whose defaults hold; of which ranks, where not of all.
+std::string recipe_lines(const SearchAnswer& answer, size_t width) {
+  std::vector<std::pair<std::string, std::string>> ranks_of;
+  for (size_t i = 0; i < answer.result.best.size(); ++i) {
+    const std::string words =
+        report::recipe_words(report::view_job(report::job_json(answer.result.best[i].job)));
+    auto known = std::ranges::find(ranks_of, words, &std::pair<std::string, std::string>::first);
+    if (known == ranks_of.end()) known = ranks_of.insert(ranks_of.end(), {words, ""});
+    known->second += fmt::format("{}{}", known->second.empty() ? "" : ", ", i + 1);
+  }
+  std::string text;
+  for (const auto& [words, ranks] : ranks_of)
+    text += hanging("", ranks_of.size() == 1 ? words : fmt::format("{}: {}", ranks, words), width);
+  return text;
+}
+
+/// What all rows have in common, in the words of a summary.
+std::string common_lines(const SearchAnswer& answer, size_t width) {
+  const spec::Job& job = answer.result.best.front().job;
+  std::string text = fmt::format("global batch {}, sequence {}", job.training.global_batch,
+                                 job.training.seq_length);
+  if (!named_in(answer).precision)
+    text += fmt::format(", {}", spec::to_word(job.training.precision));
+  return text + '\n' + recipe_lines(answer, width);
 }
 
 std::string count_line(const SearchAnswer& answer) {
@@ -370,7 +424,7 @@ std::string search_text(const SearchAnswer& answer, const TextStyle& style) {
             : result.feasible == 0   ? "Nothing fits.\n"
                                      : "Nothing that fits is within the limits.\n") +
            limit_lines(answer, width) + none_lines(answer, width);
-  text += '\n' + best_table(answer, style);
+  text += '\n' + common_lines(answer, width) + '\n' + best_table(answer, style);
   text += '\n' + hanging("The first  ", result.best.front().run.limiter, width);
   text += simplest_text(answer, width) + alike_text(answer) + own_text(answer, width);
   const auto title = [&](std::string_view words) { return '\n' + report::heading(style, words); };

@@ -24,6 +24,7 @@
 #include "search/estimates.h"
 #include "search/search_file.h"
 #include "search/what_if.h"
+#include "spec/settings/in_full.h"
 
 namespace ergometer::cli {
 namespace {
@@ -139,7 +140,9 @@ Result<int> show_shard(const Where& where, const Estimates& estimates, bool as_j
 Result<void> save_first(const SearchPlan& plan, const search::Space& space,
                         const search::SearchResult& result, const Console& console) {
   if (plan.save.empty() || result.best.empty()) return {};
-  const spec::Settings settings = space.settings(result.best.front().found.candidate);
+  ERGOMETER_ASSIGN(
+      const spec::Settings settings,
+      spec::in_full(space.settings(result.best.front().found.candidate), result.best.front().job));
   ERGOMETER_TRY(base::write_file_atomically(plan.save, optimize::job_file(settings)));
   console.note("the first written to {}", plan.save);
   return {};

@@ -156,4 +156,11 @@ JobView view_job(const std::string& job_json) {
   return view;
 }
 
+std::string recipe_words(const JobView& job) {
+  const std::string name = fmt::format("recipe {} ({})", job.recipe, job.recipe_title);
+  if (job.recipe_source == "inferred")
+    return fmt::format("{}: no software was named; --software NAME does", name);
+  return job.recipe_source == "file" ? fmt::format("{}, as the file's framework", name) : name;
+}
+
 }  // namespace ergometer::report

@@ -41,4 +41,8 @@ struct JobView {
 
 JobView view_job(const std::string& job_json);
 
+/// Whose defaults hold where nothing was said, and how to change that: "recipe nemo 25.09 (NVIDIA's
+/// NeMo ...), as the file's framework".
+std::string recipe_words(const JobView& job);
+
 }  // namespace ergometer::report

@@ -123,14 +123,6 @@ std::string batch_line(const run::Run& run, const JobView& job) {
       job.dp > 1 ? "reducing gradients and the optimizer weigh" : "the optimizer weighs");
 }
 
-/// Whose defaults hold where nothing was said, and how to change that.
-std::string recipe_line(const JobView& job) {
-  const std::string name = fmt::format("recipe {} ({})", job.recipe, job.recipe_title);
-  if (job.recipe_source == "inferred")
-    return fmt::format("{}: no software was named; --software NAME does", name);
-  return job.recipe_source == "file" ? fmt::format("{}, as the file's framework", name) : name;
-}
-
 std::string header(const run::Run& run, const JobView& job, const TextStyle& style) {
   std::string out;
   if (!job.model.empty()) {
@@ -140,7 +132,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     if (job.tokens_per_image > 0) out += paint(style, kDim, wrap(images_line(job), 80, 0)) + '\n';
     if (job.least_batch && (job.mode == "pretrain" || job.mode == "lora"))
       out += paint(style, kDim, wrap(batch_line(run, job), 80, 0)) + '\n';
-    if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_line(job), 80, 0)) + '\n';
+    if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_words(job), 80, 0)) + '\n';
     if (!job.conditions.empty())
       out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
              '\n';

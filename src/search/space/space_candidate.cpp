@@ -18,11 +18,18 @@ std::string_view on_off(bool on) { return on ? "true" : "false"; }
 
 /// How layers are divided, where the settings leave it to the search.
 void set_split(const Space& space, const Candidate& candidate, spec::Settings& settings) {
-  if (candidate.layout.split == Split::kGiven && candidate.unlike.stage_layers.empty()) return;
-  const spec::Parallelism p = space.job(candidate).parallelism;
   const auto set = [&](std::string_view name, std::string text) {
     settings.set(name, std::move(text), {"the search", ""});
   };
+  const spec::Job job = space.job(candidate);
+  const spec::Parallelism& p = job.parallelism;
+  if (candidate.layout.split == Split::kGiven && candidate.unlike.stage_layers.empty()) {
+    // Of others than Megatron-LM an even division is one to be asked for.
+    const bool even_by_itself = job.training.framework == spec::Framework::kMegatron;
+    if (p.pp > 1 && !space.splits_are_given() && !even_by_itself)
+      set("stage_layers", fmt::format("{}", fmt::join(plan::layers_per_chunk(job), ",")));
+    return;
+  }
   if (!p.stage_layers.empty())
     set("stage_layers", fmt::format("{}", fmt::join(p.stage_layers, ",")));
   if (p.first_stage_layers > 0)

@@ -8,6 +8,8 @@
 #include "search/space/random_candidates.h"
 #include "search/space/stage_split.h"
 #include "search/space/test_space.h"
+#include "spec/settings/in_full.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::search {
 namespace {
@@ -89,6 +91,54 @@ TEST(Space, LegalIsWhatResolveAccepts) {
     EXPECT_GT(accepted, 5);
     EXPECT_LT(accepted, kTries);
   }
+}
+
+// What a search saves: under every framework, and under none, the job that was played.
+TEST(Space, SettingsInFullAreTheSameJob) {
+  constexpr std::array kSoftware = {"", "megatron-lm", "nemo", "nemo-1", "torchtitan", "deepspeed"};
+  Draws draws(7);
+  int compared = 0;
+  for (int round = 0; round < base::random_cases(24); ++round) {
+    spec::Settings settings = random_settings(draws);
+    settings.set("gpus", "16", {});
+    const std::string software = draws.pick(kSoftware);
+    if (!software.empty()) settings.set("software", software, {"random", ""});
+    if (round % 2 == 0) settings.erase("seq_length");
+    const auto space = Space::make(settings, {});
+    if (!space) continue;
+    const std::vector<Layout> layouts = all_layouts(*space);
+    LegalityCheck legal(*space);
+    for (int i = 0; i < 5; ++i) {
+      const auto candidate = random_candidate(*space, layouts, legal, draws);
+      if (!candidate) continue;
+      const auto full = spec::in_full(space->settings(*candidate), space->job(*candidate));
+      ASSERT_TRUE(full) << full.error().message;
+      EXPECT_NE(full->find("seq_length"), nullptr);
+      const spec::Job job = space->job(*candidate);
+      const auto saved = spec::resolve(*full);
+      ASSERT_TRUE(saved) << saved.error().message;
+      ++compared;
+      std::string text;
+      for (const auto& [name, value] : full->all()) text += name + "=" + value.text + " ";
+      SCOPED_TRACE(text);
+      EXPECT_EQ(plan::layers_per_chunk(*saved), plan::layers_per_chunk(job));
+      for (const spec::SettingInfo& setting : spec::setting_table()) {
+        if (setting.name == "stage_layers") continue;
+        EXPECT_EQ(spec::setting_value(setting.name, *saved), spec::setting_value(setting.name, job))
+            << setting.name;
+      }
+      EXPECT_EQ(saved->software.name, job.software.name);
+      EXPECT_EQ(saved->recipe.name, job.recipe.name);
+      EXPECT_EQ(saved->recipe.source, job.recipe.source);
+      const auto played = engine::estimate(job), read = engine::estimate(*saved);
+      ASSERT_EQ(played.has_value(), read.has_value());
+      if (!played) continue;
+      EXPECT_EQ(played->performance.step_time_s, read->performance.step_time_s);
+      EXPECT_EQ(played->performance.step_time_s_high, read->performance.step_time_s_high);
+      EXPECT_EQ(played->memory.peak_bytes, read->memory.peak_bytes);
+    }
+  }
+  EXPECT_GT(compared, 20);
 }
 
 TEST(Space, JobIsWhatItsSettingsResolveTo) {

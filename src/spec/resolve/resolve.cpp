@@ -9,7 +9,9 @@
 #include "spec/job/node_groups.h"
 #include "spec/recipe/recipe.h"
 #include "spec/resolve/stage_division.h"
+#include "spec/settings/in_full.h"
 #include "spec/settings/resolve_parts.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::spec {
 namespace {
@@ -125,6 +127,28 @@ Result<Job> resolve(const Settings& settings, const JobParts& parts) {
 Result<Job> resolve(const Settings& settings) {
   ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
   return fill(settings, std::move(parts), true);
+}
+
+Result<Settings> in_full(const Settings& settings, const Job& job) {
+  ERGOMETER_ASSIGN(const JobParts parts, read_job_parts(settings));
+  ERGOMETER_ASSIGN(const SoftwareDefaults defaults, software_defaults(settings, parts));
+  Settings full = defaults.settings;
+  full.erase("framework");
+  full.merge(settings);
+  full.set("seq_length", std::to_string(job.training.seq_length), {"the job", ""});
+  ERGOMETER_ASSIGN(Job read, fill(full, parts, true));
+  for (const SettingInfo& setting : setting_table()) {
+    const std::string value = setting_value(setting.name, job);
+    if (value.empty() || value == setting_value(setting.name, read)) continue;
+    Settings said = full;
+    said.set(setting.name, value, {"the job", ""});
+    // What follows from others is not to be said by itself.
+    auto next = fill(said, parts, true);
+    if (!next) continue;
+    full = std::move(said);
+    read = *std::move(next);
+  }
+  return full;
 }
 
 Result<Job> read_job(const Settings& settings) {
