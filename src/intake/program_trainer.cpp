@@ -245,11 +245,6 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     reading.notes.insert(reading.notes.end(), program->notes.begin(), program->notes.end());
   }
   add_reading(files, std::move(reading));
-  // What the arguments leave open, the program's file may say.
-  if (file_only && files.settings.find("seq_length") != nullptr)
-    std::erase_if(files.notes, [](const std::string& note) {
-      return note.starts_with("how long sequences are");
-    });
   return counted(std::move(files));
 }
 

@@ -50,6 +50,8 @@ Result<void> UserFiles::take(Result<intake::Reading> reading, const std::string&
   defaults_.merge(reading->defaults);
   fallbacks_.merge(reading->fallbacks);
   for (const auto& [setting, why] : reading->open) open_[setting] = why;
+  for (const auto& [setting, note] : reading->unsaid)
+    unsaid_[setting] = fmt::format("{}: {}", path, note);
   if (reading->node_gpus > 0) {
     node_gpus_ = reading->node_gpus;
     node_gpus_from_ = reading->node_gpus_from;
@@ -88,8 +90,14 @@ Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const 
   spec::Settings all = settings_so_far(options);
   const auto left = open(all);
   if (!left.empty()) return input_error(left.begin()->second);
+  note_unsaid(all);
   note_nodes(all);
   return all;
+}
+
+void UserFiles::note_unsaid(const spec::Settings& settings) const {
+  for (const auto& [setting, note] : unsaid_)
+    if (settings.find(setting) == nullptr) console_.note("{}", note);
 }
 
 void UserFiles::note_nodes(const spec::Settings& settings) const {

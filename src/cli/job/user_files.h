@@ -36,6 +36,8 @@ class UserFiles {
   Result<spec::Settings> settings(const spec::Settings& options) const;
   /// The same where more may be said later.
   spec::Settings settings_so_far(const spec::Settings& options) const;
+  /// Tells what the files leave unsaid and `settings` do not have.
+  void note_unsaid(const spec::Settings& settings) const;
   /// What is open in `settings`, with why.
   std::map<std::string, std::string> open(const spec::Settings& settings) const;
 
@@ -47,7 +49,7 @@ class UserFiles {
   const Console& console_;
   intake::ScriptContext context_;
   spec::Settings said_, defaults_, fallbacks_;
-  std::map<std::string, std::string, std::less<>> open_;
+  std::map<std::string, std::string, std::less<>> open_, unsaid_;
   int64_t node_gpus_ = 0;
   std::string node_gpus_from_;
 };

@@ -108,7 +108,10 @@ Result<spec::Settings> read_with(const std::string& text) {
     const size_t equals = piece.find('=');
     const spec::SettingInfo* info =
         equals == std::string::npos ? nullptr : spec::find_setting(piece.substr(0, equals));
-    if (info == nullptr && name.empty()) return unknown_setting(piece);
+    // "run_phases=steps=100,eval-every=10": of a value that has such pieces.
+    const bool goes_on = !name.empty() && (equals == std::string::npos ||
+                                           base::contains(settings.find(name)->text, "="));
+    if (info == nullptr && !goes_on) return unknown_setting(piece);
     if (info != nullptr) name = info->name;
     const std::string value =
         info != nullptr ? piece.substr(equals + 1) : settings.find(name)->text + ',' + piece;
@@ -134,6 +137,9 @@ Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& co
     sides.push_back(std::move(side));
   }
   if (arguments.has("with")) {
+    if (sides.size() > 1)
+      return input_error("--with makes B of A, and B is {} already; leave one of them out",
+                         sides[1].name);
     ERGOMETER_ASSIGN(Side side, changed(sides.front(), arguments.value("with")));
     sides.push_back(std::move(side));
   }

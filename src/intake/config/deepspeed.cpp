@@ -210,6 +210,7 @@ void add_reading(Reading& to, Reading other) {
   to.fallbacks.merge(other.fallbacks);
   to.leftovers.insert(to.leftovers.end(), other.leftovers.begin(), other.leftovers.end());
   to.open.merge(other.open);
+  to.unsaid.merge(other.unsaid);
   to.notes.insert(to.notes.end(), other.notes.begin(), other.notes.end());
 }
 

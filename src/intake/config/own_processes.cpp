@@ -208,11 +208,12 @@ void count_own_gpus(const OwnProcesses& own, const OneProcess& process, Reading&
         own.from.text, own.spreads);
     return;
   }
-  if (!process.is_sure && !own.visible)
-    return reading.notes.push_back(
+  if (!process.is_sure && !own.visible) {
+    reading.unsaid["gpus"] =
         "how many GPUs it is started on is not said: one node's, unless --gpus or a launcher's "
-        "file "
-        "says");
+        "file says";
+    return;
+  }
   if (process.of_trainer) return spread_over_visible(own, process, reading);
   take_one({process.from.text, "no launcher"});
 }

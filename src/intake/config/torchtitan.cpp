@@ -226,7 +226,8 @@ class TitanReader {
     const int64_t sum = std::accumulate(list.begin(), list.end(), int64_t{0});
     if (layers && sum != *layers)
       return read_.refuse(key, "the model's {} layers, not {}", *layers, sum);
-    set_stage_layers(list, key);
+    // Equal ones, too: torchtitan's own division would be another.
+    read_.set("stage_layers", fmt::format("{}", fmt::join(list, ",")), key);
   }
 
   int64_t less_layers(std::string_view end) {

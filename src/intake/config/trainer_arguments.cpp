@@ -104,7 +104,7 @@ class TrainerReader {
     else if (kind_ == TrainerKind::kLlamaFactory)
       read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
     if (length.empty() && kind_ == TrainerKind::kPlain)
-      read_.note("how long sequences are is not said; --seq says it");
+      read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
     const bool neat = read_.flag("neat_packing", false),
                packs = read_.flag("packing", false) || neat;
     if (neat)

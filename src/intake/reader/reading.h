@@ -39,6 +39,9 @@ struct Reading {
   /// Settings that the file has without saying what they are, with why ("train.sh:4: how many GPUs
   /// are used: ..."): they are to be given beside it.
   std::map<std::string, std::string, std::less<>> open;
+  /// Settings of which the file says nothing, with what that means: told where nobody else says
+  /// them.
+  std::map<std::string, std::string, std::less<>> unsaid;
   int64_t node_gpus = 0;       ///< of each of several nodes, as its launcher says; 0: it does not
   std::string node_gpus_from;  ///< "train.sh:4: torchrun --nnodes 2 --nproc_per_node 4"
   std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each
