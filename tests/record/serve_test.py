@@ -409,7 +409,7 @@ class Serve(unittest.TestCase):
                 recorder = Recorder(host)
                 recorder.reasons = 0x40
                 push(address, recorder.head + recorder.batch())
-            until("findings", lambda: state(address)["job"]["findings"])
+            until("findings of both nodes", lambda: any(f["text"].startswith("16 GPUs") for f in state(address)["job"]["findings"]))
             shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
                                     "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
                                    capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
