@@ -44,8 +44,8 @@ MemoryReport memory(const spec::Job& job, const workload::Workload& workload,
 
 /// Empty where the job fits. "does not fit: needs 97.1 of 79.1 GiB on stage 3; the largest part is
 /// activations (41.2 GiB); try --recompute full or --tp 4": of the changes that a user may type
-/// those that make it fit by themselves; where none does, several together that do, or how near they
-/// come. Every one was tried.
+/// those that make it fit by themselves; where none does, several together that do, or how near
+/// they come. Every one was tried.
 std::string memory_advice(const spec::Job& job, const MemoryReport& report);
 
 /// What a checkpoint of the job holds, bytes, each value once: parameters that are trained and

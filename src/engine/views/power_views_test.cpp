@@ -190,6 +190,8 @@ void expect_energy_adds_up(const run::Run& run) {
   }
   EXPECT_LT(relative(gpu_w, power.mean_w_per_gpu), 1e-9);
   EXPECT_LT(relative(series_w, power.cluster_mean_w), 1e-9);
+  const double nodes = power.cluster_mean_w / node_w;
+  EXPECT_LT(relative(nodes, std::round(nodes)), 1e-9);
   EXPECT_LE(power.mean_w_per_gpu, power.p95_w_per_gpu * (1 + 1e-9));
   EXPECT_LE(power.p95_w_per_gpu, power.peak_w_per_gpu);
   EXPECT_LE(power.cluster_peak_w, highest_w * (1 + 1e-9));

@@ -1,6 +1,7 @@
 #include "intake/config/adapters.h"
 
 #include "base/text.h"
+#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 std::string_view quantized_word(std::string_view kind, bool double_quantized) {

@@ -88,8 +88,7 @@ class TorchtuneReader {
     const int64_t shards = read_.integer("data_parallel_shard_dim", -1).value_or(-1);
     if (shards == 0) return read_.refuse("data_parallel_shard_dim", "-1, or a number of ranks");
     read_.set("fsdp", "true", "data_parallel_shard_dim");
-    if (copies > 1 && shards > 1)
-      read_hybrid_shards(read_, shards, "data_parallel_shard_dim");
+    if (copies > 1 && shards > 1) read_hybrid_shards(read_, shards, "data_parallel_shard_dim");
     if (shards > 0)
       read_.set(
           "data_parallel_size",
