@@ -283,8 +283,10 @@ Result<CostModel::Parameters> read_parameters(const spec::Job& job) {
   Reader kernels(gpu.parameters, "GPU " + gpu.name);
   p.device = read_device(gpu, job.training, kernels);
   const spec::Conditions& c = job.conditions;
-  const double settled_hz = c.settled_clock_hz > 0 ? c.settled_clock_hz : c.lock_clock_hz;
-  if (settled_hz > 0) p.device.slowdown = std::max(1.0, gpu.sustained_clock_hz / settled_hz);
+  if (c.clock_slowdown > 0)
+    p.device.slowdown = c.clock_slowdown;
+  else if (c.lock_clock_hz > 0)
+    p.device.slowdown = std::max(1.0, gpu.sustained_clock_hz / c.lock_clock_hz);
   const spec::Fp8Recipe recipe = job.training.fp8_recipe;
   const bool blocks = job.training.precision == Precision::kFp8 &&
                       (recipe == spec::Fp8Recipe::kBlockwise || recipe == spec::Fp8Recipe::kMxfp8);

@@ -186,31 +186,28 @@ Result<Simulation> simulate_settled(const spec::Job& job, const SimulateOptions&
   return result;
 }
 
-/// The mean clock of the ranks that were played, where it is far below the reference; else 0. What
-/// turns GPUs off is told as it was played first.
-double slow_clock_hz(const Simulation& played) {
-  constexpr double kFarBelow = 0.9;
+/// The clock that prices hold at over the mean one that was played. What turns GPUs off is told as
+/// it was played first.
+double slowdown_of(const Simulation& played) {
   const std::vector<double>& clocks = played.played_at.clocks_hz;
-  if (!played.run.has_power || clocks.empty() || played.run.thermal.shutdown_gpus > 0) return 0;
+  if (!played.run.has_power || clocks.empty() || played.run.thermal.shutdown_gpus > 0) return 1;
   const double sum = std::accumulate(clocks.begin(), clocks.end(), 0.0);
-  const double mean = sum / static_cast<double>(clocks.size());
-  return mean < kFarBelow * played.costs.reference_clock_hz ? mean : 0;
+  return played.played_at.costs.reference_clock_hz * static_cast<double>(clocks.size()) / sum;
 }
 
 }  // namespace
 
 Result<Simulation> simulate_in_full(const spec::Job& given, const SimulateOptions& options) {
-  // What waits for memory at the reference clock may wait for compute at one that governors hold.
+  // What waits for memory at the clock that prices hold at may wait for compute at a slower one.
   constexpr int kRounds = 3;
-  constexpr double kSame = 0.02;
+  constexpr double kSlow = 1.05, kSame = 0.02;
   spec::Job job = given;
   ERGOMETER_TRY(tell_deviation(job));
   ERGOMETER_ASSIGN(Simulation result, simulate_settled(job, options));
-  double settled_hz = job.conditions.lock_clock_hz;
   for (int round = 1; round < kRounds; ++round) {
-    const double clock_hz = slow_clock_hz(result);
-    if (clock_hz == 0 || std::abs(clock_hz - settled_hz) <= kSame * clock_hz) break;
-    settled_hz = job.conditions.settled_clock_hz = clock_hz;
+    const double slowdown = slowdown_of(result), before = job.conditions.clock_slowdown;
+    if (slowdown < kSlow || std::abs(slowdown - before) <= kSame * slowdown) break;
+    job.conditions.clock_slowdown = slowdown;
     ERGOMETER_ASSIGN(result, simulate_settled(job, options));
   }
   return result;

@@ -107,8 +107,7 @@ void UserFiles::note_nodes(const spec::Settings& settings) const {
   if (!cluster || cluster->node.gpus == node_gpus_) return;
   console_.note(
       "warning: {} uses {} GPUs of each node, and a node of {} has {}, which are all used; a "
-      "cluster "
-      "whose nodes have {} says otherwise",
+      "cluster whose nodes have {} says otherwise",
       node_gpus_from_, node_gpus_, cluster->name, cluster->node.gpus, node_gpus_);
 }
 

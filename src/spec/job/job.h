@@ -290,9 +290,9 @@ struct Conditions {
   bool constant_clocks = false;
   double power_cap_w = 0;    ///< a GPU; 0: the GPU's default
   double lock_clock_hz = 0;  ///< 0: none
-  /// Where kernels change from waiting for memory to waiting for compute; 0: at the locked clock,
-  /// else the GPU's sustained one. The engine sets it for GPUs that their governors slow down.
-  double settled_clock_hz = 0;
+  /// How much slower than priced clocks are where kernels change from waiting for memory to waiting
+  /// for compute; 0: as the locked clock says. The engine sets it for GPUs that governors hold.
+  double clock_slowdown = 0;
   Cooling cooling = Cooling::kAir;  ///< resolved: the node's unless the user says otherwise
   double inlet_c = 0;               ///< meaningful if has_inlet; else the cooling's own
   bool has_inlet = false;
