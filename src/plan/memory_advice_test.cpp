@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "plan/memory.h"
+#include "plan/test_job.h"
+#include "spec/settings/schedule_file.h"
+
+namespace ergometer::plan {
+namespace {
+
+/// On a GPU of which is known that it multiplies BF16, as checks of a job want it.
+spec::Job runnable(const test::Shape& shape) {
+  spec::Job job = test::make_job(shape);
+  job.cluster.node.gpu.memory_bytes = 80e9;
+  base::Parameter peak;
+  peak.value = 1e15;
+  job.cluster.node.gpu.parameters.set("peak_bf16", peak);
+  return job;
+}
+
+TEST(MemoryAdvice, NamesStagePartAndOnlyWhatApplies) {
+  spec::Job job = runnable({.pp = 2, .dp = 2, .micro_batches = 4});
+  job.training.seq_length = 1 << 20;
+  job.cluster.node.gpu.memory_bytes = 2e9;
+  job.training.micro_batch = 2;
+  job.training.global_batch = 16;
+  const MemoryReport report = test::memory_of(job);
+  EXPECT_FALSE(report.fits);
+  EXPECT_EQ(report.worst_stage, 0);
+  const std::string advice = memory_advice(job, report);
+  EXPECT_NE(advice.find(" of 1.9 GiB on stage 0; the largest part is activations ("),
+            std::string::npos)
+      << advice;
+  EXPECT_NE(advice.find("(42.8 GiB); --recompute full, --tp 2 with --micro-batch-size 1 still "),
+            std::string::npos)
+      << advice;
+  job.training.recompute = spec::Recompute::kFull;
+  job.training.micro_batch = 1;
+  const std::string less = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(less.find("--tp 2"), std::string::npos) << less;
+  EXPECT_EQ(less.find("--recompute"), std::string::npos) << less;
+  EXPECT_EQ(less.find("--micro-batch-size"), std::string::npos) << less;
+}
+
+TEST(MemoryAdvice, IsForStatesThatCannotFit) {
+  spec::Job job = runnable({.dp = 8});
+  job.parallelism.zero_stage = 0;
+  job.cluster.node.gpu.memory_bytes = 4e6;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find(" still needs "), std::string::npos) << advice;
+  EXPECT_NE(advice.find("it takes more GPUs to divide it over"), std::string::npos) << advice;
+  EXPECT_LT(advice.find("--fsdp"), advice.find("--recompute")) << advice;
+}
+
+// It takes all three, which are advised together.
+TEST(MemoryAdvice, OfSeveralChangesMakesItFit) {
+  spec::Job job = runnable({.pp = 2, .dp = 2, .micro_batches = 4});
+  job.training.seq_length = 1 << 20;
+  job.cluster.node.gpu.memory_bytes = 3.6e9;
+  job.training.micro_batch = 2;
+  job.training.global_batch = 16;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find("no single change is enough; try --recompute full, --tp 2 with "
+                        "--micro-batch-size 1"),
+            std::string::npos)
+      << advice;
+}
+
+// A GPU between what the job needs with and without sharded optimizer states.
+TEST(MemoryAdvice, IsWhatMakesItFit) {
+  spec::Job job = runnable({.dp = 8});
+  job.parallelism.zero_stage = 1;
+  const double sharded = test::memory_of(job).worst().needed();
+  job.parallelism.zero_stage = 0;
+  job.cluster.node.gpu.memory_bytes = (sharded + test::memory_of(job).worst().needed()) / 2;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find("--zero 1"), std::string::npos) << advice;
+  EXPECT_EQ(advice.find("no single change"), std::string::npos) << advice;
+}
+
+// Changes under which the file's order of work is no order are not advised.
+TEST(MemoryAdvice, KeepsToAScheduleFile) {
+  spec::Job job = runnable({.pp = 2, .dp = 2, .micro_batches = 4});
+  job.parallelism.schedule = spec::Schedule::kFile;
+  job.parallelism.order =
+      spec::pipeline_order(runnable({.pp = 2, .micro_batches = 4}).parallelism, 4);
+  job.cluster.node.gpu.memory_bytes = 2e9;
+  job.training.seq_length = 1 << 20;
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_EQ(advice.find("--pp"), std::string::npos) << advice;
+}
+
+}  // namespace
+}  // namespace ergometer::plan
