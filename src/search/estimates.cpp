@@ -64,9 +64,10 @@ void Estimates::add(const Estimates& other) {
     unpriced = other.unpriced;
 }
 
-Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts) {
+Estimates join(const Space& space, const SearchOptions& options,
+               const std::vector<Estimates>& parts) {
   Estimates whole;
-  Kept kept(options);
+  Kept kept(space, options);
   for (const Estimates& part : parts) {
     whole.add(part);
     for (const Found& found : part.kept) kept.offer(found);
@@ -87,7 +88,7 @@ Result<Estimates> estimate(const Space& space, const SearchOptions& options,
   if (!has_all) layouts.clear();
   const Pieces pieces(layouts);
   Estimates whole;
-  Kept kept(options);
+  Kept kept(space, options);
   spread::Work work;
   work.kind = "search";
   work.identity = spreading.identity;
@@ -135,7 +136,7 @@ Result<SearchResult> answer(const Space& space, const SearchOptions& options,
   result.complete = whole.left == 0;
   result.nearest = whole.nearest;
   result.known = {whole.kept, whole.known};
-  Kept kept(options);
+  Kept kept(space, options);
   LegalityCheck legal(space);
   for (const Found& found : whole.kept) {
     if (!legal(found.candidate))

@@ -39,7 +39,8 @@ Result<Estimates> estimate(const Space& space, const SearchOptions& options,
                            const Spreading& spreading, spread::Crew& crew);
 
 /// The whole of parts of one search.
-Estimates join(const SearchOptions& options, const std::vector<Estimates>& parts);
+Estimates join(const Space& space, const SearchOptions& options,
+               const std::vector<Estimates>& parts);
 
 /// Plays the best ones. An error: nothing could be priced, or what was kept in a file is no
 /// candidate of this space.

@@ -51,7 +51,7 @@ TEST(Estimates, AreTheSameWhoeverMakesThem) {
     std::vector<Estimates> parts;
     for (const size_t number : {3, 1, 2})
       parts.push_back(estimate_shard(space, options, {number, 3}));
-    EXPECT_EQ(to_text(join(options, parts), true), whole);
+    EXPECT_EQ(to_text(join(space, options, parts), true), whole);
   }
 }
 
@@ -73,7 +73,7 @@ TEST(Estimates, TheNearestMissIsTheSameWhoeverFindsIt) {
                whole.nearest->capacity);
   std::vector<Estimates> parts;
   for (const size_t number : {2, 1}) parts.push_back(estimate_shard(space, options, {number, 2}));
-  EXPECT_EQ(to_text(join(options, parts), true), to_text(whole, true));
+  EXPECT_EQ(to_text(join(space, options, parts), true), to_text(whole, true));
 }
 
 TEST(Estimates, GoOnWhereTheyWereStopped) {

@@ -18,12 +18,13 @@ constexpr size_t kSeconds = 0;  ///< of `Limits::most`
 
 class Player {
  public:
-  Player(const Space& space, const SearchOptions& options) : space_(space), options_(options) {}
+  Player(const Space& space, const SearchOptions& options, const Kept& kept)
+      : space_(space), options_(options), kept_(kept) {}
 
   /// Both return how many cannot be told from the best one.
-  int64_t play_best(std::vector<Found> found, std::vector<Played>& best) const;
-  int64_t play_limited(const std::vector<Found>& found, std::vector<Played>& best) const;
-  std::vector<LimitAnswer> limits(const Kept& kept, const std::vector<Played>& best) const;
+  int64_t play_best(std::vector<Played>& best) const;
+  int64_t play_limited(std::vector<Played>& best) const;
+  std::vector<LimitAnswer> limits(const std::vector<Played>& best) const;
 
  private:
   std::vector<Played> play_all(std::span<const Found> found, bool with_physics) const;
@@ -39,6 +40,7 @@ class Player {
 
   const Space& space_;
   const SearchOptions& options_;
+  const Kept& kept_;
 };
 
 /// Those that the engine can play and that fit.
@@ -99,13 +101,10 @@ void Player::sort(std::vector<Played>& played) const {
   });
 }
 
-/// Beside a first that may not fit: what of its layout surely does. Whether there is any.
+/// Beside a first that may not fit: what surely does. Whether there is any.
 bool Player::add_surer(std::vector<Played>& best) const {
-  if (best.empty() || !is_at_risk(best.front()) || options_.objective == Objective::kMemory)
-    return false;
-  const auto fastest =
-      std::ranges::min_element(best, {}, [&](const Played& it) { return value(it); });
-  std::vector<Found> surer = surer_ones(space_, options_, fastest->found);
+  if (best.empty() || !is_at_risk(best.front())) return false;
+  std::vector<Found> surer = kept_.leaner();
   std::erase_if(surer, [&](const Found& it) {
     return std::ranges::any_of(best,
                                [&](const Played& had) { return had.found.number == it.number; });
@@ -129,7 +128,8 @@ int64_t Player::keep_top(std::vector<Played>& best) const {
 
 /// Without limits. Where power is not asked for, times of all candidates first, and physics for the
 /// best of them: at nominal conditions it moves all alike.
-int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) const {
+int64_t Player::play_best(std::vector<Played>& best) const {
+  std::vector<Found> found = kept_.to_play();
   if (options_.simplest && !found.empty())
     for (const Found& simpler : simpler_ones(space_, options_, found.front()))
       if (std::ranges::none_of(found, [&](const Found& it) { return it.number == simpler.number; }))
@@ -158,7 +158,8 @@ int64_t Player::play_best(std::vector<Found> found, std::vector<Played>& best) c
 
 /// In the order of their estimates, until enough of those played are within the limits and what is
 /// left is estimated to be worse.
-int64_t Player::play_limited(const std::vector<Found>& found, std::vector<Played>& best) const {
+int64_t Player::play_limited(std::vector<Played>& best) const {
+  const std::vector<Found> found = kept_.to_play();
   const size_t together = 2 * options_.top;
   for (size_t from = 0; from < found.size(); from += together) {
     if (best.size() >= options_.top) {
@@ -212,12 +213,12 @@ std::optional<Played> Player::capped(const Played& free, const std::vector<Playe
   return better ? found : std::nullopt;
 }
 
-std::vector<LimitAnswer> Player::limits(const Kept& kept, const std::vector<Played>& best) const {
+std::vector<LimitAnswer> Player::limits(const std::vector<Played>& best) const {
   std::vector<LimitAnswer> answers;
   for (size_t i = 0; i < kLimits; ++i) {
     if (options_.limits.most[i] <= 0) continue;
     LimitAnswer answer{i, {}, {}};
-    if (const Found* found = kept.without(i)) {
+    if (const Found* found = kept_.without(i)) {
       std::vector<Played> played = play_all(std::span(found, 1), true);
       // Better only because it does not keep to this limit, and keeps to the others.
       if (!played.empty() && keeps_all_but(i, played.front()) &&
@@ -242,13 +243,13 @@ double played_value(Objective objective, const Played& played) {
 
 void play(const Space& space, const SearchOptions& options, const Kept& kept,
           SearchResult& result) {
-  const Player player(space, options);
+  const Player player(space, options, kept);
   if (!options.limits.any()) {
-    result.tied = player.play_best(kept.to_play(), result.best);
+    result.tied = player.play_best(result.best);
     return;
   }
-  result.tied = player.play_limited(kept.to_play(), result.best);
-  result.limits = player.limits(kept, result.best);
+  result.tied = player.play_limited(result.best);
+  result.limits = player.limits(result.best);
 }
 
 }  // namespace ergometer::search

@@ -98,7 +98,7 @@ struct SearchResult {
   bool complete = true;
   std::optional<NearestMiss> nearest;  ///< where nothing fits
   Known known;
-  /// Of those played, which cannot be told from the best one, itself among them.
+  /// Of those played, which cannot be told from the first one, itself among them.
   int64_t tied = 0;
   std::vector<Played> best;  ///< by the engine's numbers, best first
   std::vector<Found> front;  ///< by the estimates

@@ -1,14 +1,15 @@
 #include "search/search.h"
-#include "base/random_cases.h"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
+#include "base/random_cases.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "plan/memory.h"
+#include "search/kept.h"
 #include "search/space/random_candidates.h"
 #include "search/space/test_space.h"
 
@@ -337,6 +338,41 @@ TEST(Search, ThreadsChangeNothing) {
     EXPECT_EQ(one->front[i].number, two->front[i].number);
     EXPECT_EQ(one->front[i].estimate.step_s, two->front[i].estimate.step_s);
   }
+}
+
+TEST(Kept, BesideTheBestStandsWhatNeedsLess) {
+  const Space space = test::space_of({{"model", "gpt3-175b"}, {"cluster", "hgx-h100"}});
+  const double card = space.bases().front().megatron.cluster.node.gpu.memory_bytes;
+  SearchOptions options;
+  options.top = 1;
+  Kept plain(space, options);
+  options.simplest = true;
+  Kept kept(space, options);
+  int64_t number = 0;
+  const auto offer = [&](double step_s, double share) {
+    Found found;
+    found.estimate.step_s = step_s;
+    found.estimate.memory_bytes = share * card;
+    found.number = number++;
+    kept.offer(found);
+    plain.offer(found);
+  };
+  offer(1.08, 0.6);
+  for (int i = 0; i < 40; ++i) offer(1.005, 0.99);
+  offer(1, 0.98);
+  offer(1.1, 0.5);  // more than 5 % and two estimates' errors above the best
+  offer(1.04, 0.8);
+  EXPECT_EQ(kept.to_play().front().estimate.step_s, 1);
+  std::vector<double> lean;
+  for (const Found& found : kept.leaner()) lean.push_back(found.estimate.step_s);
+  EXPECT_EQ(lean, (std::vector{1.04, 1.08}));
+  EXPECT_TRUE(plain.leaner().empty());
+  Found least;
+  least.estimate.step_s = 1.085;
+  EXPECT_FALSE(kept.hopeless(least));
+  EXPECT_TRUE(plain.hopeless(least));
+  least.estimate.step_s = 1.095;
+  EXPECT_TRUE(kept.hopeless(least));
 }
 
 TEST(Front, KeepsWhatNothingBeats) {

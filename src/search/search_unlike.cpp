@@ -35,7 +35,7 @@ struct Tried {
 class UnlikeSearch {
  public:
   UnlikeSearch(const Space& space, const SearchOptions& options)
-      : space_(space), options_(options), kept_(options) {}
+      : space_(space), options_(options), kept_(space, options) {}
 
   Result<SearchResult> run();
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <tuple>
 
-#include "search/kept.h"
 #include "search/worker.h"
 
 namespace ergometer::search {
@@ -152,13 +151,12 @@ int64_t put_simplest_first(const Space& space, Objective objective, std::vector<
   merge_alike(space, objective, played);
   if (objective == Objective::kMemory) return 1;
   Chosen chosen = choose_beside(space, objective, played, 0);
-  const int64_t tied = chosen.tied;
   if (is_at_risk(played[chosen.index]))
     if (const auto surer = best_sure(objective, played))
       chosen = choose_beside(space, objective, played, *surer);
   const auto at = played.begin() + static_cast<std::ptrdiff_t>(chosen.index);
   std::rotate(played.begin(), at, at + 1);
-  return tied;
+  return chosen.tied;
 }
 
 void put_sure_first(Objective objective, std::vector<Played>& played) {
@@ -167,31 +165,6 @@ void put_sure_first(Objective objective, std::vector<Played>& played) {
   if (!surer) return;
   const auto at = played.begin() + static_cast<std::ptrdiff_t>(*surer);
   std::rotate(played.begin(), at, at + 1);
-}
-
-std::vector<Found> surer_ones(const Space& space, const SearchOptions& options, const Found& best) {
-  constexpr size_t kMost = 16;
-  std::vector<Found> near;
-  for_each_of_layout(space, best, [&](const Found& found, const auto& estimate) {
-    Found next = found;
-    next.estimate = estimate();
-    if (value_of(options.objective, next) <=
-        value_of(options.objective, best) * (1 + kWorthSurety + kMargin))
-      near.push_back(next);
-  });
-  std::ranges::stable_sort(near, {},
-                           [&](const Found& found) { return value_of(options.objective, found); });
-  std::vector<Found> surer;
-  double least = best.estimate.memory_bytes;
-  for (const Found& found : near) {
-    if (found.estimate.memory_bytes >= least) continue;
-    least = found.estimate.memory_bytes;
-    surer.push_back(found);
-  }
-  if (surer.size() <= kMost) return surer;
-  std::vector<Found> some;
-  for (size_t i = 0; i < kMost; ++i) some.push_back(surer[i * (surer.size() - 1) / (kMost - 1)]);
-  return some;
 }
 
 std::vector<Found> simpler_ones(const Space& space, const SearchOptions& options,

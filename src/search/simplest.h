@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "search/search.h"
+#include "search/kept.h"
 
 namespace ergometer::search {
 
@@ -25,12 +25,9 @@ bool cannot_tell(const run::Performance& a, const run::Performance& b);
 /// and `Played::alike` counts the others. Then the first becomes, of those that cannot be told from
 /// the best one, the one that surely fits before one at risk, with fewest features, of these the
 /// best. Where that is at risk, the best that surely fits takes its place the same way, if its
-/// value is at most `kWorthSurety` above the best one's. Returns how many could not be told apart.
+/// value is at most `kWorthSurety` above the best one's. Returns how many cannot be told from what
+/// came first so.
 int64_t put_simplest_first(const Space& space, Objective objective, std::vector<Played>& played);
-
-/// What a layout may cost more than one that perhaps does not fit: less than any prediction's
-/// interval, and a job that does not fit is worth nothing.
-inline constexpr double kWorthSurety = 0.05;
 
 /// Whether a run may not fit (`run::fit_state`).
 bool is_at_risk(const Played& played);
@@ -38,10 +35,6 @@ bool is_at_risk(const Played& played);
 /// `played`: best first. Where that is at risk, the best that surely fits becomes the first, if its
 /// value is at most `kWorthSurety` above the best one's.
 void put_sure_first(Objective objective, std::vector<Played>& played);
-
-/// Candidates of the best one's layout that need less memory, whose estimates are near enough for
-/// `kWorthSurety`: those that no other beats in the objective and in memory, the best first.
-std::vector<Found> surer_ones(const Space& space, const SearchOptions& options, const Found& best);
 
 /// Candidates of the same layout with fewer features, whose estimates are near enough to be worth
 /// playing, the simplest first.

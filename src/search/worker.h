@@ -17,7 +17,7 @@ class Worker {
  public:
   /// `found_out`: by layout, of which every worker writes those that it visits.
   Worker(const Space& space, const SearchOptions& options, std::span<Known::OfLayout> found_out)
-      : kept(options),
+      : kept(space, options),
         space_(space),
         options_(options),
         found_out_(found_out),

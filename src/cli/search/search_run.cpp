@@ -296,7 +296,7 @@ Result<int> merge_searches(const std::vector<std::string>& paths, const Argument
     ERGOMETER_ASSIGN(Estimates part, read_estimates(space, layouts, files[i], paths[i]));
     parts.push_back(std::move(part));
   }
-  Estimates whole = search::join(plan.options, parts);
+  Estimates whole = search::join(space, plan.options, parts);
   const Where where{{}, arguments.value("out")};
   if (!where.out.empty()) {
     ERGOMETER_ASSIGN(const auto standing, finished_file(plan, where));
