@@ -88,6 +88,15 @@ CLI::Option* add_option(CLI::App& app, const Flag& flag) {
   return option;
 }
 
+/// Where a setting of a job stands for a command that takes its jobs from files.
+std::string_view home_of_settings(std::string_view command) {
+  if (command == "sweep") return "write it under base: in the study's file";
+  if (command == "loop") return "write it in the program's file";
+  if (command == "report")
+    return "give it to ergometer simulate, whose Run (--run FILE) report shows";
+  return "";
+}
+
 /// Why a command lacks an option that users expect, as the rest of a sentence; empty where nothing
 /// is known.
 std::string why_not(const Command& command, const std::string& word) {
@@ -95,6 +104,9 @@ std::string why_not(const Command& command, const std::string& word) {
   if (command.name == "search" && setting != nullptr)
     return fmt::format("; search takes it as --fix {}=VALUE",
                        setting->short_name.empty() ? setting->name : setting->short_name);
+  const std::string_view home = home_of_settings(command.name);
+  if (!home.empty() && setting != nullptr)
+    return fmt::format(": it is a setting of a job; {}", home);
   if (spec::setting_also_called(word) != nullptr || !word.starts_with("--") ||
       !intake::is_listed_option("megatron-lm", word))
     return "";

@@ -163,8 +163,12 @@ struct Found {
 Result<Found> find(const std::string& name, const KindWord* only) {
   std::vector<Found> found;
   std::vector<std::string_view> names, homes;
+  std::string elsewhere;
   for (const KindWord& kind : kKinds) {
-    if (only != nullptr && only->kind != kind.kind) continue;
+    if (only != nullptr && only->kind != kind.kind) {
+      if (spec::find_in_catalog(kind.kind, name) != nullptr) elsewhere = kind.singular;
+      continue;
+    }
     for (const std::string_view known : spec::catalog_names(kind.kind)) names.push_back(known);
     if (const CatalogEntry* entry = spec::find_in_catalog(kind.kind, name)) {
       found.push_back({&kind, entry});
@@ -175,6 +179,9 @@ Result<Found> find(const std::string& name, const KindWord* only) {
   if (found.size() > 1)
     return input_error("catalog: '{}' is a {}; say which: ergometer catalog show {} {}", name,
                        fmt::join(homes, " and a "), homes.front(), name);
+  if (!elsewhere.empty())
+    return input_error("catalog: there is no {} '{}', but a {}: ergometer catalog show {} {}",
+                       only->singular, name, elsewhere, elsewhere, name);
   return input_error("catalog: there is no {} '{}'{} (all names: ergometer catalog list)",
                      only != nullptr ? only->singular : "entry", name,
                      base::did_you_mean(name, names));

@@ -79,8 +79,8 @@ Result<Side> side_of(const std::string& word, const Arguments& arguments, const 
   std::error_code error;
   if (!std::filesystem::exists(word, error))
     return input_error(
-        "{}: there is no such file; compare takes Run files, job files (*.yaml) and recorded "
-        "traces",
+        "{}: there is no such file; compare takes Run files (as ergometer simulate ... --run FILE "
+        "writes them), job files (*.yaml) and recorded traces",
         word);
   if (!is_run) return Side{word, std::nullopt, 0};
   ERGOMETER_ASSIGN(const bool has_traces, run::has_traces(word));

@@ -64,6 +64,9 @@ std::string what_runs(const Campaign& campaign) {
            kWidth, 0) +
       fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,
                   p.dp, job.training.global_batch, job.training.seq_length) +
+      (job.training.least_batch
+           ? "no batch was given (--gbs): the least is taken, whose tokens take longest\n"
+           : "") +
       fmt::format("step {} ({} to {}, 90 %){}\n", base::format_seconds(step.step_time_s),
                   base::format_seconds(step.step_time_s_low),
                   base::format_seconds(step.step_time_s_high), under_limit(campaign.training));
