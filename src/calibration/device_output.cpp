@@ -127,21 +127,18 @@ void add_numbers(std::string& out, const std::vector<DeviceNumber>& numbers,
 
 void add_numbers(base::JsonWriter& json, const char* key,
                  const std::vector<DeviceNumber>& numbers) {
-  json.key(key).begin_array();
-  for (const DeviceNumber& number : numbers) {
-    json.begin_object(base::JsonWriter::Layout::kOneLine);
+  json.rows(key, numbers, [&](const DeviceNumber& number) {
     json.member("name", number.knob.name).member("unit", number.knob.unit);
     json.member("prior", number.prior / number.knob.scale);
     json.member("value", number.value / number.knob.scale);
     json.member("standard_error_log", number.standard_error);
     json.member("determined", !number.kept);
-    json.member("at_bound", number.at_bound).end_object();
-  }
-  json.end_array();
+    json.member("at_bound", number.at_bound);
+  });
 }
 
 void add_score(base::JsonWriter& json, const char* key, const DeviceScore& score) {
-  json.key(key).begin_object(base::JsonWriter::Layout::kOneLine);
+  json.key(key).begin_object(base::kOneLine);
   json.member("fitted", score.fitted).member("fitted_count", score.fitted_count);
   json.member("held", score.held).member("held_count", score.held_count).end_object();
 }
@@ -175,9 +172,7 @@ std::string to_json(const DeviceRecord& record, const DeviceFit& fit) {
   json.begin_object();
   json.member("schema", "ergometer.device/1").member("device", record.limits.name);
   json.member("samples", record.samples.size());
-  json.key("left_out").begin_array();
-  for (const std::string& note : record.notes) json.value(note);
-  json.end_array();
+  json.list("left_out", record.notes);
   add_numbers(json, "power", fit.power);
   add_numbers(json, "heat", fit.heat);
   add_score(json, "power_error", fit.power_error);

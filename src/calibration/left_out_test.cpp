@@ -2,26 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/prepared.h"
-#include "spec/resolve/resolve.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::calibration {
 namespace {
 
 Sample sample(const char* source, const char* group, const char* gpus) {
-  spec::Settings settings;
-  settings.set("model", "llama3-8b", {});
-  settings.set("cluster", "h100-superpod", {});
-  settings.set("gpus", gpus, {});
-  settings.set("micro_batch_size", "1", {});
-  settings.set("global_batch_size", "32", {});
-  settings.set("zero", "1", {});
-  auto resolved = spec::resolve(settings);
-  EXPECT_TRUE(resolved) << resolved.error().message;
   Sample result;
+  result.job = spec::test::job_of({{"model", "llama3-8b"},
+                                   {"cluster", "h100-superpod"},
+                                   {"gpus", gpus},
+                                   {"micro_batch_size", "1"},
+                                   {"global_batch_size", "32"},
+                                   {"zero", "1"}});
   result.source = source;
   result.group = group;
-  if (resolved) result.job = *std::move(resolved);
   return result;
 }
 

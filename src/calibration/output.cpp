@@ -85,14 +85,10 @@ void write_errors(base::JsonWriter& json, std::string_view name, const ErrorStat
 void write_parameter(base::JsonWriter& json, const FittedParameter& parameter,
                      const FittedValue& fitted) {
   json.begin_object().member("name", parameter.name);
-  json.key("targets").begin_array();
-  for (const Target& target : parameter.targets)
-    json.begin_object(base::JsonWriter::Layout::kOneLine)
-        .member("file", target.file)
-        .member("prior", target.prior)
-        .member("value", value_of(target, fitted))
-        .end_object();
-  json.end_array();
+  json.rows("targets", parameter.targets, [&](const Target& target) {
+    json.member("file", target.file).member("prior", target.prior);
+    json.member("value", value_of(target, fitted));
+  });
   json.member("log_change", fitted.x).member("standard_error", fitted.standard_error);
   json.member("prior_sigma", parameter.sigma).member("determined", fitted.determined);
   json.member("rows", fitted.rows).member("groups", fitted.groups).member("held", fitted.held);
@@ -186,14 +182,12 @@ std::string to_json(const ParameterList& list, const Calibration& calibration) {
   for (size_t j = 0; j < list.parameters.size(); ++j)
     write_parameter(json, list.parameters[j], calibration.values[j]);
   json.end_array();
-  json.key("left_out").begin_array();
-  for (const LeftOutSource& it : calibration.left_out) {
-    json.begin_object().member("source", it.source);
+  json.objects("left_out", calibration.left_out, [&](const LeftOutSource& it) {
+    json.member("source", it.source);
     write_errors(json, "with", it.with);
     write_errors(json, "without", it.without);
-    json.end_object();
-  }
-  json.end_array().end_object();
+  });
+  json.end_object();
   return json.take();
 }
 

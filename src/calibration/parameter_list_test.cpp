@@ -8,7 +8,7 @@
 #include "calibration/sample.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
-#include "spec/resolve/resolve.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::calibration {
 namespace {
@@ -18,16 +18,12 @@ constexpr std::string_view kHead = "noise: 0.06\nfreedom: 4\nrows_per_group: 60\
 std::string list_of(const std::string& items) { return std::string(kHead) + items; }
 
 spec::Job job(const char* cluster, const char* gpus) {
-  spec::Settings settings;
-  settings.set("model", "llama3-8b", {});
-  settings.set("cluster", cluster, {});
-  settings.set("gpus", gpus, {});
-  settings.set("tensor_model_parallel_size", "2", {});
-  settings.set("micro_batch_size", "1", {});
-  settings.set("global_batch_size", "32", {});
-  auto resolved = spec::resolve(settings);
-  EXPECT_TRUE(resolved) << resolved.error().message;
-  return resolved ? *std::move(resolved) : spec::Job{};
+  return spec::test::job_of({{"model", "llama3-8b"},
+                             {"cluster", cluster},
+                             {"gpus", gpus},
+                             {"tensor_model_parallel_size", "2"},
+                             {"micro_batch_size", "1"},
+                             {"global_batch_size", "32"}});
 }
 
 TEST(ParameterList, BoundsAreThoseOfEveryTarget) {

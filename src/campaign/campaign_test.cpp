@@ -2,28 +2,23 @@
 
 #include <gtest/gtest.h>
 
-#include <initializer_list>
-#include <utility>
-
 #include "campaign/sizes.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::campaign {
 namespace {
 
-spec::Settings small_job(std::initializer_list<std::pair<const char*, const char*>> more = {}) {
-  spec::Settings settings;
-  for (const auto& [name, value] : {std::pair{"model", "llama3-8b"},
-                                    {"cluster", "hgx-h100"},
-                                    {"gpus", "64"},
-                                    {"tensor_model_parallel_size", "4"},
-                                    {"global_batch_size", "256"},
-                                    {"micro_batch_size", "1"},
-                                    {"recompute_granularity", "full"},
-                                    {"seq_length", "8192"},
-                                    {"pue", "1.25"}})
-    settings.set(name, value, {});
-  for (const auto& [name, value] : more) settings.set(name, value, {});
-  return settings;
+spec::Settings small_job(const spec::test::Values& more = {}) {
+  return spec::test::settings_of({{"model", "llama3-8b"},
+                                  {"cluster", "hgx-h100"},
+                                  {"gpus", "64"},
+                                  {"tensor_model_parallel_size", "4"},
+                                  {"global_batch_size", "256"},
+                                  {"micro_batch_size", "1"},
+                                  {"recompute_granularity", "full"},
+                                  {"seq_length", "8192"},
+                                  {"pue", "1.25"}},
+                                 more);
 }
 
 Ask ask_of(double tokens) {

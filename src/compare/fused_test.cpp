@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "compare/test_jobs.h"
-#include "spec/resolve/resolve.h"
 
 namespace ergometer::compare {
 namespace {

@@ -4,7 +4,6 @@
 
 #include "base/collection.h"
 #include "compare/test_jobs.h"
-#include "spec/resolve/resolve.h"
 
 namespace ergometer::compare {
 namespace {

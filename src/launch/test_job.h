@@ -5,20 +5,14 @@
 #include <map>
 #include <string>
 
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::launch {
 
 /// A job on 8-GPU H100 nodes; settings by any of their names.
 inline spec::Job test_job(const std::map<std::string, std::string>& settings) {
-  spec::Settings written;
-  written.set("cluster", "hgx-h100", {"test", ""});
-  written.set("global_batch_size", "128", {"test", ""});
-  for (const auto& [name, value] : settings)
-    written.set(spec::find_setting(name)->name, value, {"test", ""});
-  auto job = spec::resolve(written);
-  EXPECT_TRUE(job) << (job ? "" : job.error().message);
-  return std::move(*job);
+  return spec::test::job_of(spec::test::settings_of(
+      {{"cluster", "hgx-h100"}, {"global_batch_size", "128"}}, {settings.begin(), settings.end()}));
 }
 
 /// One whose first layers' activations wait on the host, which no framework here can be told.

@@ -23,7 +23,7 @@ Values one_node(const Values& more) {
 Optimized balanced(const Values& values, Align align) {
   Options options;
   options.judges = 4;
-  auto result = balance(job_with(values), align, options);
+  auto result = balance(spec::test::job_of(values), align, options);
   EXPECT_TRUE(result) << result.error().message;
   return *std::move(result);
 }
@@ -99,7 +99,7 @@ TEST(Balance, ToTheFastestRaisesCapsAndIsTheQuickest) {
 TEST(Balance, KeepsUnderACapOfTheCluster) {
   Options options;
   options.judges = 4;
-  const spec::Job job = job_with(one_node({{"cluster_cap", "6kW"}}));
+  const spec::Job job = spec::test::job_of(one_node({{"cluster_cap", "6kW"}}));
   EXPECT_FALSE(balance(job, Align::kFastest, options));
   const auto result = balance(job, Align::kMedian, options);
   ASSERT_TRUE(result) << result.error().message;

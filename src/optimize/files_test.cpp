@@ -37,7 +37,7 @@ TEST(MegatronLayout, ReadsAsItWasWritten) {
 }
 
 TEST(Files, TheJobFileIsTheJobThatWasChosen) {
-  const spec::Settings given = settings_with(small_job());
+  const spec::Settings given = spec::test::settings_of(small_job());
   const Optimized result = changed(*spec::resolve(given));
   const auto read = spec::parse_job_file(job_file(job_settings(given, result)), "job.yaml");
   ASSERT_TRUE(read) << read.error().message;
@@ -48,7 +48,7 @@ TEST(Files, TheJobFileIsTheJobThatWasChosen) {
 }
 
 TEST(Files, SayWhatSlurmAndNvidiaSmiTake) {
-  const spec::Settings given = settings_with(small_job());
+  const spec::Settings given = spec::test::settings_of(small_job());
   const auto files = files_of(changed(*spec::resolve(given)), given, {"cool", "warm"});
   EXPECT_TRUE(text_of(files, "slurm_hosts.txt").starts_with("cool\ncool\n"));
   EXPECT_NE(

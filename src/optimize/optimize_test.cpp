@@ -24,8 +24,8 @@ Optimized optimized(const spec::Job& job, const Options& options) {
 }
 
 TEST(Play, SaysWhatSimulateSays) {
-  spec::Job job =
-      job_with(with(small_job(), {{"rank_map", "4-7,0-3,8-15"}, {"software", "megatron-lm"}}));
+  spec::Job job = spec::test::job_of(
+      with(small_job(), {{"rank_map", "4-7,0-3,8-15"}, {"software", "megatron-lm"}}));
   job.conditions.seed = 7;
   const auto run = engine::simulate(job, {});
   const std::vector<uint64_t> seeds = {3, 7};
@@ -55,7 +55,7 @@ TEST(Optimize, KeepsAJobThatNothingImproves) {
   Options options;
   options.knobs = {Knob::kCaps};
   options.judges = 4;
-  const Optimized result = optimized(job_with(small_job()), options);
+  const Optimized result = optimized(spec::test::job_of(small_job()), options);
   EXPECT_TRUE(result.keeps);
   EXPECT_EQ(result.chosen_outcome.step_s, result.unchanged_outcome.step_s);
 }
@@ -68,7 +68,7 @@ TEST(Optimize, GivesTheStageWithTheHeadLessLayers) {
   options.judges = 4;
   Values job = small_job();
   job.emplace_back("cuda_graphs", "true");  // else the host sets the pace
-  const Optimized result = optimized(job_with(job), options);
+  const Optimized result = optimized(spec::test::job_of(job), options);
   ASSERT_FALSE(result.keeps);
   EXPECT_LT(result.chosen.parallelism.stage_layers.back(), 4);
   EXPECT_GT(result.gain.low_pct, 0);
@@ -80,8 +80,9 @@ TEST(Optimize, MovesWorkAndWattsAwayFromAHotNode) {
   options.knobs = {Knob::kPlacement, Knob::kCaps};
   options.judges = 4;
   const Optimized result = optimized(
-      job_with(with(small_job(), {{"power_cap", "500"},
-                                  {"override", "node1.inlet=40C,node1.gpu6.resistance=3"}})),
+      spec::test::job_of(
+          with(small_job(),
+               {{"power_cap", "500"}, {"override", "node1.inlet=40C,node1.gpu6.resistance=3"}})),
       options);
   // Stage 3, with the head, runs there; any stage that has slack does better.
   ASSERT_FALSE(result.keeps);
@@ -95,7 +96,7 @@ TEST(Optimize, LockedClocksSaveEnergyWithinTheTimeGranted) {
   options.most_slowdown_pct = 5;
   options.knobs = {Knob::kClocks};
   options.judges = 4;
-  const Optimized result = optimized(job_with(small_job()), options);
+  const Optimized result = optimized(spec::test::job_of(small_job()), options);
   ASSERT_FALSE(result.frontier.empty());
   for (size_t i = 1; i < result.frontier.size(); ++i)
     EXPECT_GE(result.frontier[i].clocks.point.time_s, result.frontier[i - 1].clocks.point.time_s);
@@ -125,7 +126,7 @@ spec::Job random_job(uint64_t seed) {
   if (random.uniform(7) < 0.5)
     values.emplace_back("override", pick(8, {"node0.inlet=38C", "node1.gpu2.resistance=2",
                                              "node0.gpu5.leakage=3", "node1.blocked_inlet=40%"}));
-  return job_with(values);
+  return spec::test::job_of(values);
 }
 
 TEST(Optimize, NeverReturnsWhatItsOwnSimulationCallsWorse) {

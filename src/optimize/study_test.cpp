@@ -37,7 +37,7 @@ void expect_beaten(const Values& values, const std::string& split) {
   Options options;
   options.knobs = {Knob::kLayers};
   options.judges = 4;
-  const auto result = optimize(job_with(values), options);
+  const auto result = optimize(spec::test::job_of(values), options);
   ASSERT_TRUE(result) << result.error().message;
   const Row& theirs = row_named(*result, split);
   double best = 0;

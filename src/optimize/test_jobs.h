@@ -1,32 +1,10 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::optimize {
 
-using Values = std::vector<std::pair<std::string, std::string>>;
-
-inline spec::Settings settings_with(const Values& values) {
-  spec::Settings settings;
-  for (const auto& [name, value] : values) {
-    const spec::SettingInfo* info = spec::find_setting(name);
-    EXPECT_NE(info, nullptr) << name;
-    settings.set(info->name, value, {"test", ""});
-  }
-  return settings;
-}
-
-inline spec::Job job_with(const Values& values) {
-  auto job = spec::resolve(settings_with(values));
-  EXPECT_TRUE(job) << job.error().message;
-  return *job;
-}
+using spec::test::Values;
 
 /// Two nodes, four stages of a small model, few micro batches: a tenth of a second to play.
 inline Values small_job() {

@@ -4,31 +4,11 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "workload/chunk_layers.h"
 #include "workload/shapes.h"
 
 namespace ergometer::plan {
 namespace {
-
-/// Whole-stage layer counts under Megatron-Core's rules (get_num_layers_to_build): the first and
-/// last stage as asked, the rest shared evenly; or embedding and loss counted as a layer each
-/// before an even split.
-std::vector<int64_t> layers_per_stage(const spec::Job& job) {
-  const spec::Parallelism& parallel = job.parallelism;
-  int64_t to_share = job.model.pipeline_layers(), sharing = parallel.pp;
-  const bool first_set = parallel.first_stage_layers > 0, last_set = parallel.last_stage_layers > 0;
-  if (first_set || last_set) {
-    to_share -= parallel.first_stage_layers + parallel.last_stage_layers;
-    sharing -= (first_set ? 1 : 0) + (last_set ? 1 : 0);
-  } else {
-    to_share +=
-        (parallel.embedding_counts_as_layer ? 1 : 0) + (parallel.loss_counts_as_layer ? 1 : 0);
-  }
-  std::vector<int64_t> layers(static_cast<size_t>(parallel.pp),
-                              sharing > 0 ? to_share / sharing : 0);
-  if (first_set) layers.front() = parallel.first_stage_layers;
-  if (last_set) layers.back() = parallel.last_stage_layers;
-  return layers;
-}
 
 /// Layers of the chunk whose forward recomputation the backward repeats. The block method stops at
 /// decoder layers; the uniform method covers MTP modules too (Megatron-Core,
@@ -77,19 +57,7 @@ Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, size_
 
 }  // namespace
 
-std::vector<int64_t> layers_per_chunk(const spec::Job& job) {
-  const spec::Parallelism& parallel = job.parallelism;
-  if (!parallel.stage_layers.empty()) return parallel.stage_layers;
-  std::vector<int64_t> layers;
-  for (int64_t chunk = 0; chunk < parallel.vpp; ++chunk) {
-    for (const int64_t of_stage : layers_per_stage(job)) layers.push_back(of_stage / parallel.vpp);
-  }
-  // An embedding or loss that counts as a layer takes the place of one where it sits.
-  const bool uneven = parallel.first_stage_layers > 0 || parallel.last_stage_layers > 0;
-  if (!uneven && parallel.embedding_counts_as_layer) --layers.front();
-  if (!uneven && parallel.loss_counts_as_layer) --layers.back();
-  return layers;
-}
+std::vector<int64_t> layers_per_chunk(const spec::Job& job) { return workload::chunk_layers(job); }
 
 std::vector<Stage> divide(const spec::Job& job, const workload::Workload& workload) {
   const int64_t stages = job.parallelism.pp;

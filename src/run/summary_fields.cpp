@@ -19,6 +19,9 @@ namespace {
         [](Run& run, double value) { run.path = value; }      \
   }
 
+#define ERGOMETER_ENDS(name, path) \
+  ERGOMETER_NAMED(name##_low, path.low), ERGOMETER_NAMED(name##_high, path.high)
+
 constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(performance.step_time_s),
     ERGOMETER_FIELD(performance.step_time_s_low),
@@ -53,34 +56,26 @@ constexpr std::array kFields = std::to_array<SummaryField>({
      [](const Run& run) -> double { return static_cast<double>(run.memory.worst_stage); },
      [](Run& run, double value) { run.memory.worst_stage = static_cast<int64_t>(value); }},
     ERGOMETER_FIELD(power.mean_w_per_gpu),
-    ERGOMETER_NAMED(power.mean_w_per_gpu_low, power.mean_interval_w.low),
-    ERGOMETER_NAMED(power.mean_w_per_gpu_high, power.mean_interval_w.high),
+    ERGOMETER_ENDS(power.mean_w_per_gpu, power.mean_interval_w),
     ERGOMETER_FIELD(power.p95_w_per_gpu),
     ERGOMETER_FIELD(power.peak_w_per_gpu),
-    ERGOMETER_NAMED(power.peak_w_per_gpu_low, power.peak_interval_w.low),
-    ERGOMETER_NAMED(power.peak_w_per_gpu_high, power.peak_interval_w.high),
+    ERGOMETER_ENDS(power.peak_w_per_gpu, power.peak_interval_w),
     ERGOMETER_FIELD(power.cluster_mean_w),
-    ERGOMETER_NAMED(power.cluster_mean_w_low, power.cluster_mean_interval_w.low),
-    ERGOMETER_NAMED(power.cluster_mean_w_high, power.cluster_mean_interval_w.high),
+    ERGOMETER_ENDS(power.cluster_mean_w, power.cluster_mean_interval_w),
     ERGOMETER_FIELD(power.cluster_peak_w),
-    ERGOMETER_NAMED(power.cluster_peak_w_low, power.cluster_peak_interval_w.low),
-    ERGOMETER_NAMED(power.cluster_peak_w_high, power.cluster_peak_interval_w.high),
+    ERGOMETER_ENDS(power.cluster_peak_w, power.cluster_peak_interval_w),
     ERGOMETER_FIELD(power.facility_mean_w),
     ERGOMETER_FIELD(power.duration_s),
     ERGOMETER_FIELD(power.steps),
     ERGOMETER_FIELD(power.energy_j_per_step),
-    ERGOMETER_NAMED(power.energy_j_per_step_low, power.energy_interval_j.low),
-    ERGOMETER_NAMED(power.energy_j_per_step_high, power.energy_interval_j.high),
+    ERGOMETER_ENDS(power.energy_j_per_step, power.energy_interval_j),
     ERGOMETER_FIELD(power.gpu_energy_j_per_step),
-    ERGOMETER_NAMED(power.gpu_energy_j_per_step_low, power.gpu_energy_interval_j.low),
-    ERGOMETER_NAMED(power.gpu_energy_j_per_step_high, power.gpu_energy_interval_j.high),
+    ERGOMETER_ENDS(power.gpu_energy_j_per_step, power.gpu_energy_interval_j),
     ERGOMETER_FIELD(power.tokens_per_j),
     ERGOMETER_FIELD(thermal.mean_gpu_c),
-    ERGOMETER_NAMED(thermal.mean_gpu_c_low, thermal.mean_interval_c.low),
-    ERGOMETER_NAMED(thermal.mean_gpu_c_high, thermal.mean_interval_c.high),
+    ERGOMETER_ENDS(thermal.mean_gpu_c, thermal.mean_interval_c),
     ERGOMETER_FIELD(thermal.max_gpu_c),
-    ERGOMETER_NAMED(thermal.max_gpu_c_low, thermal.max_interval_c.low),
-    ERGOMETER_NAMED(thermal.max_gpu_c_high, thermal.max_interval_c.high),
+    ERGOMETER_ENDS(thermal.max_gpu_c, thermal.max_interval_c),
     ERGOMETER_FIELD(thermal.spread_c),
     ERGOMETER_FIELD(thermal.mean_memory_c),
     ERGOMETER_FIELD(thermal.max_memory_c),
@@ -88,8 +83,7 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(thermal.throttling_cost_s),
     ERGOMETER_FIELD(thermal.straggler_cost_s),
     ERGOMETER_FIELD(thermal.mean_clock_mhz),
-    ERGOMETER_NAMED(thermal.mean_clock_mhz_low, thermal.clock_interval_mhz.low),
-    ERGOMETER_NAMED(thermal.mean_clock_mhz_high, thermal.clock_interval_mhz.high),
+    ERGOMETER_ENDS(thermal.mean_clock_mhz, thermal.clock_interval_mhz),
     ERGOMETER_FIELD(thermal.lowest_clock_mhz),
     ERGOMETER_FIELD(thermal.inlet_c),
     ERGOMETER_FIELD(thermal.fan_fraction),
@@ -103,6 +97,7 @@ constexpr std::array kFields = std::to_array<SummaryField>({
     ERGOMETER_FIELD(cluster_power.smoothing_burnt_w),
 });
 
+#undef ERGOMETER_ENDS
 #undef ERGOMETER_NAMED
 #undef ERGOMETER_FIELD
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "workload/by_operator.h"
+#include "workload/chunk_layers.h"
 #include "workload/matrices.h"
 #include "workload/sequence_loads.h"
 #include "workload/shapes.h"
@@ -215,38 +216,6 @@ Int128 model_flops_per_sequence(const spec::Job& job) {
   return flops;
 }
 
-/// Whole-stage layer counts: first and last stage as asked and the rest even, or embedding and loss
-/// counted in.
-std::vector<int64_t> stage_sizes(const spec::Job& job) {
-  const spec::Parallelism& p = job.parallelism;
-  const bool first = p.first_stage_layers > 0, last = p.last_stage_layers > 0;
-  int64_t shared = job.model.pipeline_layers();
-  if (first || last) {
-    shared -= p.first_stage_layers + p.last_stage_layers;
-  } else {
-    shared += (p.embedding_counts_as_layer ? 1 : 0) + (p.loss_counts_as_layer ? 1 : 0);
-  }
-  const int64_t sharing = p.pp - (first ? 1 : 0) - (last ? 1 : 0);
-  std::vector<int64_t> sizes(static_cast<size_t>(p.pp), sharing > 0 ? shared / sharing : 0);
-  if (first) sizes.front() = p.first_stage_layers;
-  if (last) sizes.back() = p.last_stage_layers;
-  return sizes;
-}
-
-/// Layers of every (chunk, stage) in model order: the same rules as the plan's division of the
-/// model.
-std::vector<int64_t> chunk_sizes(const spec::Job& job) {
-  const spec::Parallelism& p = job.parallelism;
-  if (!p.stage_layers.empty()) return p.stage_layers;
-  std::vector<int64_t> sizes;
-  for (int64_t chunk = 0; chunk < p.vpp; ++chunk)
-    for (const int64_t of_stage : stage_sizes(job)) sizes.push_back(of_stage / p.vpp);
-  const bool uneven = p.first_stage_layers > 0 || p.last_stage_layers > 0;
-  if (!uneven && p.embedding_counts_as_layer) --sizes.front();
-  if (!uneven && p.loss_counts_as_layer) --sizes.back();
-  return sizes;
-}
-
 /// What a pass over a layer of the pipeline takes, the tower's first: of the tiles of a sequence,
 /// or of its tokens. A frozen tower has nothing to compute again.
 class LayerFlops {
@@ -286,7 +255,7 @@ Int128 full_recompute_flops(const spec::Job& job) {
   Int128 flops = 0;
   int64_t layer = 0;
   const LayerFlops layers(job);
-  const std::vector<int64_t> sizes = chunk_sizes(job);
+  const std::vector<int64_t> sizes = chunk_layers(job);
   for (size_t chunk = 0; chunk < sizes.size(); ++chunk) {
     const int64_t recomputed = training.recompute_stage_layers.empty()
                                    ? training.recompute_layers

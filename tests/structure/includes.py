@@ -9,6 +9,8 @@ import pathlib
 import re
 import sys
 
+import source_tree
+
 CHAIN = ["base", "spec", "intake", "workload", "plan", "physics", "cost", "engine", "spread", "search", "compare", "optimize", "campaign", "validation",
          "calibration", "report", "study", "launch", "page", "cli",
          "library"]
@@ -122,16 +124,5 @@ def violations(source):
     return found
 
 
-def main():
-    default = pathlib.Path(__file__).resolve().parents[2] / "src"
-    source = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    if not any(source.glob("*/*.h")):
-        print(f"{source}: holds no headers", file=sys.stderr)
-        return 2
-    found = violations(source)
-    print("\n".join(found) if found else "every include points left")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(source_tree.check(violations, "every include points left"))

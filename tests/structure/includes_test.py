@@ -1,30 +1,21 @@
 #!/usr/bin/env python3
 """Plants violations in a small source tree and sees that includes.py names each."""
-import pathlib
-import tempfile
 import unittest
 
 import includes
+import source_tree
 
 
-class Includes(unittest.TestCase):
+class Includes(source_tree.PlantedTree):
+    faults_of = staticmethod(includes.violations)
+
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.source = pathlib.Path(self.scratch.name) / "src"
+        super().setUp()
         self.write("base/text.h", "#pragma once\n#include <string>\n")
         self.write("spec/job.h", '#include "base/text.h"\n')
         self.write("run/run.h", '#include "base/text.h"\n')
         self.write("engine/sweep.h", '#include "spec/job.h"\n#include "run/run.h"\n')
         self.write("engine/CMakeLists.txt", "ergometer_folder(engine\n  SOURCES sweep.cpp  # cli\n  LINKS cost run)\n")
-
-    def write(self, name, text):
-        path = self.source / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def expect(self, *wanted):
-        self.assertEqual(includes.violations(self.source), list(wanted))
 
     def test_a_clean_tree_passes(self):
         self.expect()

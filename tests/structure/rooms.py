@@ -12,6 +12,8 @@ import pathlib
 import re
 import sys
 
+import source_tree
+
 MOST_THINGS = 25
 # Their own files name what lies in their rooms (a table of formats, of studies), and rooms ask the folder back.
 HUBS = {"import", "study"}
@@ -97,16 +99,5 @@ def faults(source):
     return [*too_full(source, files), *apart(source, files), *circles(source, files)]
 
 
-def main():
-    default = pathlib.Path(__file__).resolve().parents[2] / "src"
-    source = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
-    if not any(source.glob("*/*.h")):
-        print(f"{source}: holds no headers", file=sys.stderr)
-        return 2
-    found = faults(source)
-    print("\n".join(found) if found else "every room is one to find one's way in")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(source_tree.check(faults, "every room is one to find one's way in"))

@@ -1,29 +1,20 @@
 #!/usr/bin/env python3
 """Plants faults in a small source tree and sees that rooms.py names each."""
-import pathlib
-import tempfile
 import unittest
 
 import rooms
+import source_tree
 
 
-class Rooms(unittest.TestCase):
+class Rooms(source_tree.PlantedTree):
+    faults_of = staticmethod(rooms.faults)
+
     def setUp(self):
-        self.scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(self.scratch.cleanup)
-        self.source = pathlib.Path(self.scratch.name) / "src"
+        super().setUp()
         self.write("engine/time/sweep.h", "")
         self.write("engine/time/sweep.cpp", '#include "engine/time/sweep.h"\n')
         self.write("engine/power/power_loop.h", '#include "engine/time/sweep.h"\n')
         self.write("engine/simulate.h", '#include "engine/power/power_loop.h"\n')
-
-    def write(self, name, text):
-        path = self.source / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def expect(self, *wanted):
-        self.assertEqual(rooms.faults(self.source), list(wanted))
 
     def test_a_divided_tree_passes(self):
         self.expect()

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "analysis/trace/test_traces.h"
 
 namespace ergometer::calibration::twin {

@@ -141,23 +141,19 @@ std::string to_text(const Twin& twin) {
 std::string to_json(const Twin& twin) {
   base::JsonWriter json;
   json.begin_object().member("schema", "ergometer.twin/1");
-  json.key("quantities").begin_array();
-  for (const Row& row : twin.rows) {
-    json.begin_object(base::kOneLine).member("name", row.quantity.name);
+  json.rows("quantities", twin.rows, [&](const Row& row) {
+    json.member("name", row.quantity.name);
     json.member("unit", row.quantity.unit).member("recorded", row.recorded);
     json.member("predicted", row.before).member("with_twin", row.after);
-    json.member("noise", row.noise).end_object();
-  }
-  json.end_array().key("factors").begin_array();
-  for (const FactorValue& value : twin.factors) {
-    json.begin_object(base::kOneLine).member("name", value.factor->name);
+    json.member("noise", row.noise);
+  });
+  json.rows("factors", twin.factors, [&](const FactorValue& value) {
+    json.member("name", value.factor->name);
     json.member("factor", value.factor_of).member("standard_error_log", value.standard_error);
     json.member("told", value.not_told.empty()).member("why_not", value.not_told);
-    json.member("at_bound", value.at_bound).end_object();
-  }
-  json.end_array().member("form", twin.form).key("notes").begin_array();
-  for (const std::string& note : twin.notes) json.value(note);
-  json.end_array().end_object();
+    json.member("at_bound", value.at_bound);
+  });
+  json.member("form", twin.form).list("notes", twin.notes).end_object();
   return json.take();
 }
 

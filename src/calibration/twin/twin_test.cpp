@@ -14,19 +14,12 @@
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "spec/catalog/read.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::calibration::twin {
 namespace {
 
-spec::Job job_of(const std::vector<std::pair<std::string, std::string>>& values) {
-  spec::Settings settings;
-  for (const auto& [name, value] : values)
-    settings.set(std::string(spec::find_setting(name)->name), value, {"test", name});
-  auto job = spec::resolve(settings);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  return *std::move(job);
-}
+using spec::test::job_of;
 
 /// A dense model over the links of one node, on as many nodes as `gpus` asks for.
 spec::Job dense(const std::string& gpus, const std::string& gbs) {

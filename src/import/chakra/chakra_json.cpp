@@ -2,8 +2,6 @@
 
 #include "import/chakra/chakra.h"
 #include "import/chakra/node_builder.h"
-#include "import/text/decimal.h"
-#include "import/text/json_text.h"
 #include "import/text/walk_json.h"
 
 // Keys are written in several ways: "Id" and "id", "data_deps" and "dataDeps". They are compared in
@@ -44,17 +42,12 @@ class ChakraJsonReader {
   int64_t without_id_ = 0;
 };
 
-std::optional<int64_t> number_in(ondemand::value value) {
-  return whole_number(unquoted(value.raw_json_token()));
-}
-
 std::vector<uint64_t> ChakraJsonReader::ids(ondemand::value value) {
   std::vector<uint64_t> found;
-  ondemand::array list;
-  if (value.get_array().get(list) != simdjson::SUCCESS) return found;
-  for (auto entry : list)
-    if (const auto id = number_in(entry.value()); id && *id >= 0)
+  for_each_element(value, [&](ondemand::value entry) {
+    if (const auto id = whole_number(entry); id && *id >= 0)
       found.push_back(static_cast<uint64_t>(*id));
+  });
   return found;
 }
 
@@ -81,7 +74,7 @@ void ChakraJsonReader::read_attribute(std::string_view name, ondemand::value val
 
 void ChakraJsonReader::read_member(const std::string& key, ondemand::value value, ChakraNode& to) {
   if (key == "id") {
-    const auto id = number_in(value);
+    const auto id = whole_number(value);
     has_id_ = id && *id >= 0;
     if (has_id_) to.node.id = static_cast<uint64_t>(*id);
   } else if (key == "name") {
@@ -95,7 +88,7 @@ void ChakraJsonReader::read_member(const std::string& key, ondemand::value value
   } else if (key == "datadeps") {
     to.data = ids(value);
   } else if (key == "starttimemicros" || key == "durationmicros") {
-    const auto time = number_in(value);
+    const auto time = whole_number(value);
     if (time && *time >= 0)
       graph_.take_time(static_cast<uint64_t>(*time),
                        key[0] == 's' ? to.node.start_ns : to.node.duration_ns);
@@ -111,12 +104,9 @@ void ChakraJsonReader::read_member(const std::string& key, ondemand::value value
 void ChakraJsonReader::read_node(ondemand::value value) {
   ChakraNode node;
   has_id_ = false;
-  ondemand::object object;
-  if (value.get_object().get(object) == simdjson::SUCCESS)
-    for (auto member : object) {
-      const std::string_view key = member.unescaped_key();
-      read_member(plain_key(key), member.value(), node);
-    }
+  for_each_member(value, [&](std::string_view key, ondemand::value member) {
+    read_member(plain_key(key), member, node);
+  });
   if (has_id_)
     graph_.add(node);
   else
@@ -135,11 +125,8 @@ Result<run::WorkGraph> ChakraJsonReader::finish(const std::string& file) {
 }  // namespace
 
 Result<run::WorkGraph> read_chakra_json(ByteSource& source, const std::string& file) {
-  ChakraJsonReader reader;
-  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
-      source, file, [&](auto& document) { return reader.read(document); });
-  ERGOMETER_TRY(walked);
-  return reader.finish(file);
+  return read_json<ondemand::parser, simdjson::simdjson_error>(source, file, ChakraJsonReader(),
+                                                               file);
 }
 
 }  // namespace ergometer::importer

@@ -14,8 +14,6 @@
 #include "import/bytes/read_ahead.h"
 #include "import/bytes/unpack.h"
 #include "import/formats.h"
-#include "import/text/decimal.h"
-#include "import/text/json_text.h"
 #include "import/text/walk_json.h"
 
 namespace ergometer::importer {
@@ -367,11 +365,8 @@ run::OperationRole operation_role(std::string_view name) {
 
 Result<run::OperationTimeline> read_operations(ByteSource& source, const std::string& file,
                                                const run::OperationGroups& groups) {
-  OperationsReader reader(file, groups);
-  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
-      source, file, [&](auto& document) { return reader.read(document); });
-  ERGOMETER_TRY(walked);
-  return reader.finish();
+  return read_json<ondemand::parser, simdjson::simdjson_error>(source, file,
+                                                               OperationsReader(file, groups));
 }
 
 Result<std::optional<run::OperationTimeline>> open_operations(const std::string& path,

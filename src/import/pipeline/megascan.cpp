@@ -4,8 +4,6 @@
 #include <map>
 
 #include "import/pipeline/pipeline_files.h"
-#include "import/text/decimal.h"
-#include "import/text/json_text.h"
 #include "import/text/rank_name.h"
 #include "import/text/walk_json.h"
 
@@ -149,20 +147,17 @@ class MegascanReader {
 };
 
 int64_t argument_number(ondemand::value value) {
-  const int64_t number = whole_number(unquoted(value.raw_json_token())).value_or(-1);
+  const int64_t number = whole_number(value).value_or(-1);
   return number <= kMostRanks ? number : -1;
 }
 
 void MegascanReader::read_arguments(ondemand::value value, TimelineEvent& event) {
-  ondemand::object arguments;
-  if (value.get_object().get(arguments) != simdjson::SUCCESS) return;
-  for (auto argument : arguments) {
-    const std::string_view key = argument.unescaped_key();
-    if (key == "iteration") event.iteration = argument_number(argument.value());
-    if (key == "microbatch") event.micro_batch = argument_number(argument.value());
-    if (key == "model_chunk") event.chunk = argument_number(argument.value());
-    if (key == "pp_rank") event.stage = argument_number(argument.value());
-  }
+  for_each_member(value, [&](std::string_view key, ondemand::value argument) {
+    if (key == "iteration") event.iteration = argument_number(argument);
+    if (key == "microbatch") event.micro_batch = argument_number(argument);
+    if (key == "model_chunk") event.chunk = argument_number(argument);
+    if (key == "pp_rank") event.stage = argument_number(argument);
+  });
 }
 
 void MegascanReader::read_events(ondemand::array events) {
@@ -219,11 +214,8 @@ Result<std::vector<run::RankTrace>> MegascanReader::finish(const std::string& fi
 }  // namespace
 
 Result<std::vector<run::RankTrace>> read_megascan(ByteSource& source, const std::string& file) {
-  MegascanReader reader;
-  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
-      source, file, [&](auto& document) { return reader.read(document); });
-  ERGOMETER_TRY(walked);
-  return reader.finish(file);
+  return read_json<ondemand::parser, simdjson::simdjson_error>(source, file, MegascanReader(),
+                                                               file);
 }
 
 }  // namespace ergometer::importer

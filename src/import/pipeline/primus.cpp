@@ -7,8 +7,6 @@
 #include <tuple>
 
 #include "import/pipeline/pipeline_files.h"
-#include "import/text/decimal.h"
-#include "import/text/json_text.h"
 #include "import/text/rank_name.h"
 #include "import/text/walk_json.h"
 
@@ -183,11 +181,7 @@ void move_by(run::RankTrace& trace, const std::map<int64_t, int64_t>& offset_of)
 }  // namespace
 
 Result<run::RankTrace> read_primus(ByteSource& source, const std::string& file) {
-  PrimusReader reader(file);
-  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
-      source, file, [&](auto& document) { return reader.read(document); });
-  ERGOMETER_TRY(walked);
-  return reader.finish();
+  return read_json<ondemand::parser, simdjson::simdjson_error>(source, file, PrimusReader(file));
 }
 
 void join_step_clocks(std::vector<run::RankTrace>& ranks) {

@@ -8,8 +8,6 @@
 
 #include "base/collection.h"
 #include "import/pytorch_et/tensors.h"
-#include "import/text/decimal.h"
-#include "import/text/json_text.h"
 #include "import/text/name_index.h"
 #include "import/text/rank_name.h"
 #include "import/text/walk_json.h"
@@ -77,7 +75,7 @@ int64_t ExecutionTraceReader::number_at_end(std::string_view file) {
 }
 
 int64_t ExecutionTraceReader::number_of(ondemand::value value) {
-  return whole_number(unquoted(value.raw_json_token())).value_or(-1);
+  return whole_number(value).value_or(-1);
 }
 
 std::string ExecutionTraceReader::text_of(ondemand::value value) {
@@ -88,9 +86,8 @@ std::vector<TraceValue> ExecutionTraceReader::list_of(ondemand::value value, int
   constexpr int kMostDepth = 64;
   if (depth > kMostDepth) throw simdjson::simdjson_error(simdjson::DEPTH_ERROR);
   std::vector<TraceValue> values;
-  ondemand::array list;
-  if (value.get_array().get(list) == simdjson::SUCCESS)
-    for (auto entry : list) values.push_back(value_of(entry.value(), depth + 1));
+  for_each_element(value,
+                   [&](ondemand::value entry) { values.push_back(value_of(entry, depth + 1)); });
   return values;
 }
 
@@ -106,17 +103,12 @@ TraceValue ExecutionTraceReader::value_of(ondemand::value value, int depth) {
 }
 
 void ExecutionTraceReader::read_arguments(ondemand::value value, Arguments& to) {
-  ondemand::object members;
-  if (value.get_object().get(members) != simdjson::SUCCESS) {
-    to.values = list_of(value);
-    return;
-  }
-  for (auto member : members) {
-    const std::string_view key = member.unescaped_key();
-    if (key == "values") to.values = list_of(member.value());
-    if (key == "shapes") to.shapes = list_of(member.value());
-    if (key == "types") to.types = list_of(member.value());
-  }
+  const bool by_name = for_each_member(value, [&](std::string_view key, ondemand::value member) {
+    if (key == "values") to.values = list_of(member);
+    if (key == "shapes") to.shapes = list_of(member);
+    if (key == "types") to.types = list_of(member);
+  });
+  if (!by_name) to.values = list_of(value);
 }
 
 void ExecutionTraceReader::read_attribute(std::string_view name, ondemand::value value,
@@ -131,18 +123,13 @@ void ExecutionTraceReader::read_attribute(std::string_view name, ondemand::value
 
 /// [{"name": "rf_id", "type": "uint64", "value": 0}, ...]
 void ExecutionTraceReader::read_attributes(ondemand::value value, TraceNode& to) {
-  ondemand::array list;
-  if (value.get_array().get(list) != simdjson::SUCCESS) return;
-  for (auto entry : list) {
-    ondemand::object members;
-    if (entry.get_object().get(members) != simdjson::SUCCESS) continue;
+  for_each_element(value, [&](ondemand::value entry) {
     std::string name;
-    for (auto member : members) {
-      const std::string_view key = member.unescaped_key();
-      if (key == "name") name = text_of(member.value());
-      if (key == "value") read_attribute(name, member.value(), to);
-    }
-  }
+    for_each_member(entry, [&](std::string_view key, ondemand::value member) {
+      if (key == "name") name = text_of(member);
+      if (key == "value") read_attribute(name, member, to);
+    });
+  });
 }
 
 void ExecutionTraceReader::read_member(std::string_view key, ondemand::value value, TraceNode& to) {
@@ -168,12 +155,8 @@ void ExecutionTraceReader::read_member(std::string_view key, ondemand::value val
 
 void ExecutionTraceReader::read_node(ondemand::value value) {
   TraceNode node;
-  ondemand::object members;
-  if (value.get_object().get(members) == simdjson::SUCCESS)
-    for (auto member : members) {
-      const std::string_view key = member.unescaped_key();
-      read_member(key, member.value(), node);
-    }
+  for_each_member(
+      value, [&](std::string_view key, ondemand::value member) { read_member(key, member, node); });
   if (node.id >= 0)
     add(node);
   else
@@ -232,13 +215,9 @@ void ExecutionTraceReader::add(const TraceNode& from) {
 void ExecutionTraceReader::read(ondemand::document& document) {
   for (auto member : document.get_object()) {
     const std::string_view key = member.unescaped_key();
-    if (key == "schema") {
-      schema_ = text_of(member.value());
-    } else if (key == "nodes") {
-      ondemand::array nodes;
-      if (member.value().get_array().get(nodes) == simdjson::SUCCESS)
-        for (auto node : nodes) read_node(node.value());
-    }
+    if (key == "schema") schema_ = text_of(member.value());
+    if (key == "nodes")
+      for_each_element(member.value(), [&](ondemand::value node) { read_node(node); });
   }
 }
 
@@ -259,11 +238,8 @@ Result<run::WorkGraph> ExecutionTraceReader::finish() {
 }  // namespace
 
 Result<run::WorkGraph> read_execution_trace(ByteSource& source, const std::string& file) {
-  ExecutionTraceReader reader(file);
-  const auto walked = walk_json<ondemand::parser, simdjson::simdjson_error>(
-      source, file, [&](auto& document) { return reader.read(document); });
-  ERGOMETER_TRY(walked);
-  return reader.finish();
+  return read_json<ondemand::parser, simdjson::simdjson_error>(source, file,
+                                                               ExecutionTraceReader(file));
 }
 
 }  // namespace ergometer::importer

@@ -7,7 +7,6 @@
 #include <functional>
 
 #include "import/rocprof/process.h"
-#include "import/text/decimal.h"
 #include "import/text/json_cursor.h"
 #include "import/text/json_scan.h"
 #include "import/text/rank_name.h"

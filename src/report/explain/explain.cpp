@@ -6,7 +6,6 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
-#include "report/format.h"
 #include "run/summary_fields.h"
 #include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"

@@ -10,7 +10,6 @@
 #include "plan/plan.h"
 #include "report/explain/explain.h"
 #include "report/explain/explain_price.h"
-#include "report/format.h"
 
 // The operators of a job by name: which take most of the step, and what one of them costs in each
 // pass.

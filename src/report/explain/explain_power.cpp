@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
+#include <utility>
 
 #include "base/collection.h"
 #include "report/explain/explain.h"
@@ -14,44 +16,31 @@ namespace {
 
 struct Meaning {
   std::string_view field, unit, text;
+  std::string_view interval = {};  ///< of the fields beside it that are its ends: "of the ..."
 };
 constexpr std::array kPowerMeanings = std::to_array<Meaning>({
-    {"power.mean_w_per_gpu", "W", "mean over GPUs and time; the sum of its parts:"},
-    {"power.mean_w_per_gpu_low", "W",
-     "lower end of the 90 % interval, from the grades of the power parameters"},
-    {"power.mean_w_per_gpu_high", "W",
-     "upper end of the 90 % interval, from the grades of the power parameters"},
+    {"power.mean_w_per_gpu", "W", "mean over GPUs and time; the sum of its parts:",
+     "of the 90 % interval, from the grades of the power parameters"},
     {"power.p95_w_per_gpu", "W", "what 95 % of all means over 25 ms of all GPUs stay below"},
-    {"power.peak_w_per_gpu", "W", "the highest mean over 25 ms of any GPU"},
-    {"power.peak_w_per_gpu_low", "W", "lower end of the 90 % interval of the peak"},
-    {"power.peak_w_per_gpu_high", "W", "upper end of the 90 % interval of the peak"},
+    {"power.peak_w_per_gpu", "W", "the highest mean over 25 ms of any GPU",
+     "of the 90 % interval of the peak"},
     {"power.cluster_mean_w", "W",
-     "all nodes at their plugs: nodes x the sum of a node's parts, supplies' losses included:"},
-    {"power.cluster_mean_w_low", "W",
-     "lower end of its 90 % interval: GPUs', and what nodes draw beside them"},
-    {"power.cluster_mean_w_high", "W",
-     "upper end of its 90 % interval: GPUs', and what nodes draw beside them"},
-    {"power.cluster_peak_w", "W", "the highest interval of the cluster's power over time"},
-    {"power.cluster_peak_w_low", "W", "lower end of its 90 % interval"},
-    {"power.cluster_peak_w_high", "W", "upper end of its 90 % interval"},
+     "all nodes at their plugs: nodes x the sum of a node's parts, supplies' losses included:",
+     "of its 90 % interval: GPUs', and what nodes draw beside them"},
+    {"power.cluster_peak_w", "W", "the highest interval of the cluster's power over time",
+     "of its 90 % interval"},
     {"power.facility_mean_w", "W", "cluster_mean_w x pue"},
     {"power.duration_s", "s", "the time that was played, of which all of this is the mean"},
     {"power.steps", "", "steps in it, with the part of the last one"},
-    {"power.energy_j_per_step", "J", "cluster_mean_w x duration_s / steps"},
-    {"power.energy_j_per_step_low", "J",
-     "lower end of its 90 % interval: power and the step's length, drawn together"},
-    {"power.energy_j_per_step_high", "J",
-     "upper end of its 90 % interval: power and the step's length, drawn together"},
-    {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x duration_s / steps"},
-    {"power.gpu_energy_j_per_step_low", "J", "lower end of its 90 % interval"},
-    {"power.gpu_energy_j_per_step_high", "J", "upper end of its 90 % interval"},
+    {"power.energy_j_per_step", "J", "cluster_mean_w x duration_s / steps",
+     "of its 90 % interval: power and the step's length, drawn together"},
+    {"power.gpu_energy_j_per_step", "J", "gpus x mean_w_per_gpu x duration_s / steps",
+     "of its 90 % interval"},
     {"power.tokens_per_j", "", "tokens_per_s x step_time_s / energy_j_per_step"},
-    {"thermal.mean_gpu_c", "C", "mean over GPUs and time of the die's temperature"},
-    {"thermal.mean_gpu_c_low", "C", "lower end of its 90 % interval"},
-    {"thermal.mean_gpu_c_high", "C", "upper end of its 90 % interval"},
-    {"thermal.max_gpu_c", "C", "the hottest moment of any die"},
-    {"thermal.max_gpu_c_low", "C", "lower end of the 90 % interval of the hottest die"},
-    {"thermal.max_gpu_c_high", "C", "upper end of the 90 % interval of the hottest die"},
+    {"thermal.mean_gpu_c", "C", "mean over GPUs and time of the die's temperature",
+     "of its 90 % interval"},
+    {"thermal.max_gpu_c", "C", "the hottest moment of any die",
+     "of the 90 % interval of the hottest die"},
     {"thermal.spread_c", "K",
      "hottest minus coolest GPU of one node, of the node where that is largest"},
     {"thermal.mean_memory_c", "C", "mean over GPUs and time of the HBM's temperature"},
@@ -62,9 +51,8 @@ constexpr std::array kPowerMeanings = std::to_array<Meaning>({
      "how much shorter a step would be with every GPU at the clock asked for: the engine plays it"},
     {"thermal.straggler_cost_s", "s",
      "how much shorter a step would be with no GPU slower than the median: the engine plays it"},
-    {"thermal.mean_clock_mhz", "MHz", "mean over GPUs and time of the SM clock"},
-    {"thermal.mean_clock_mhz_low", "MHz", "lower end of its 90 % interval"},
-    {"thermal.mean_clock_mhz_high", "MHz", "upper end of its 90 % interval"},
+    {"thermal.mean_clock_mhz", "MHz", "mean over GPUs and time of the SM clock",
+     "of its 90 % interval"},
     {"thermal.lowest_clock_mhz", "MHz", "mean clock of the slowest GPU"},
     {"thermal.inlet_c", "C", "coolant that enters a node, mean over nodes"},
     {"thermal.fan_fraction", "", "speed of fans or pumps, share of full speed, mean over nodes"},
@@ -80,6 +68,18 @@ constexpr std::array kPowerMeanings = std::to_array<Meaning>({
     {"cluster_power.smoothing_burnt_w", "W",
      "mean power burnt to hold floor and downward ramp of power smoothing"},
 });
+
+/// A field's row, and its text there.
+std::pair<const Meaning*, std::string> meaning_of(std::string_view field) {
+  for (const Meaning& meaning : kPowerMeanings) {
+    if (!field.starts_with(meaning.field)) continue;
+    const std::string_view end = field.substr(meaning.field.size());
+    if (end.empty()) return {&meaning, std::string(meaning.text)};
+    if (end == "_low") return {&meaning, fmt::format("lower end {}", meaning.interval)};
+    if (end == "_high") return {&meaning, fmt::format("upper end {}", meaning.interval)};
+  }
+  return {};
+}
 
 Explanation power_node(std::string_view name, double value, std::string_view unit,
                        std::string_view text) {
@@ -99,10 +99,8 @@ std::vector<Explanation> parts_of(const std::vector<run::PowerPart>& parts) {
 std::vector<Explanation> inputs_of(const run::Run& run, const spec::Job& job,
                                    std::string_view field) {
   const auto other = [&](std::string_view name) {
-    for (const Meaning& meaning : kPowerMeanings)
-      if (meaning.field == name)
-        return power_node(name, run::find_summary_field(name)->get(run), meaning.unit, "");
-    return Explanation{};
+    return power_node(name, run::find_summary_field(name)->get(run), meaning_of(name).first->unit,
+                      "");
   };
   if (field == "power.mean_w_per_gpu") return parts_of(run.power.gpu_parts);
   if (field == "power.cluster_mean_w") {
@@ -139,17 +137,15 @@ Result<Explanation> explain_power(const run::Run& run, const spec::Job& job,
                            ? std::string("clocks are constant")
                            : fmt::format("the catalog lacks power or cooling of {} with {}",
                                          job.cluster.node.name, job.cluster.node.gpu.name));
-  for (const Meaning& meaning : kPowerMeanings) {
-    if (meaning.field != field) continue;
-    Explanation node =
-        power_node(field, run::find_summary_field(field)->get(run), meaning.unit, meaning.text);
-    node.inputs = inputs_of(run, job, field);
-    if (field.starts_with("thermal.") && field.find("clock") != std::string_view::npos &&
-        !run.thermal.limit.empty())
-      node.formula += "; limit: " + run.thermal.limit;
-    return node;
-  }
-  return input_error("--explain: {} has no explanation", field);
+  const auto [meaning, text] = meaning_of(field);
+  if (meaning == nullptr) return input_error("--explain: {} has no explanation", field);
+  Explanation node =
+      power_node(field, run::find_summary_field(field)->get(run), meaning->unit, text);
+  node.inputs = inputs_of(run, job, field);
+  if (field.starts_with("thermal.") && field.find("clock") != std::string_view::npos &&
+      !run.thermal.limit.empty())
+    node.formula += "; limit: " + run.thermal.limit;
+  return node;
 }
 
 }  // namespace ergometer::report

@@ -7,7 +7,7 @@
 
 #include "plan/plan.h"
 #include "report/explain/explain.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 #include "workload/operator.h"
 
 // A printed formula with the printed inputs gives the printed number: each is worked out again from
@@ -16,14 +16,7 @@
 namespace ergometer::report {
 namespace {
 
-using Choices = std::initializer_list<std::pair<const char*, const char*>>;
-
-spec::Job job_of(Choices choices) {
-  spec::Settings settings;
-  for (const auto& [name, value] : choices)
-    settings.set(name, value, {"--" + std::string(name), ""});
-  return spec::resolve(settings).value();
-}
+using spec::test::job_of;
 
 spec::Job mixture() {
   return job_of({{"model", "qwen3-30b-a3b"},

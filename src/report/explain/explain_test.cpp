@@ -8,23 +8,20 @@
 #include "report/explain/assumptions.h"
 #include "report/summary/job_json.h"
 #include "run/summary_fields.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::report {
 namespace {
 
 spec::Job small_job() {
-  spec::Settings settings;
-  for (const auto& [name, value] : {std::pair("model", "gpt3-1.3b"),
-                                    {"cluster", "charllm-h100"},
-                                    {"gpus", "16"},
-                                    {"tensor_model_parallel_size", "2"},
-                                    {"pipeline_model_parallel_size", "2"},
-                                    {"micro_batch_size", "1"},
-                                    {"global_batch_size", "16"},
-                                    {"seq_length", "2048"}})
-    settings.set(name, value, {"--" + std::string(name), ""});
-  return spec::resolve(settings).value();
+  return spec::test::job_of({{"model", "gpt3-1.3b"},
+                             {"cluster", "charllm-h100"},
+                             {"gpus", "16"},
+                             {"tensor_model_parallel_size", "2"},
+                             {"pipeline_model_parallel_size", "2"},
+                             {"micro_batch_size", "1"},
+                             {"global_batch_size", "16"},
+                             {"seq_length", "2048"}});
 }
 
 class Explain : public testing::Test {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/measured/findings.h"
+#include "report/measured/first_rows.h"
 #include "report/measured/trace_text.h"
 #include "report/summary/summary_members.h"
 #include "run/row_columns.h"
@@ -58,8 +59,7 @@ std::string did_text(analysis::FlightDid did) {
 std::string callers_table(const FlightGroupReport& group, const TextStyle& style) {
   base::Table table("<10 <10 <");
   table.row("  ranks", "did", "call, and where in the program");
-  for (size_t i = 0; i < std::min(group.callers.size(), kMostFlightCallers); ++i) {
-    const analysis::FlightCallers& c = group.callers[i];
+  for (const analysis::FlightCallers& c : first(group.callers, kMostFlightCallers)) {
     const std::string at = c.frame.empty()  ? ""
                            : c.name.empty() ? "last seen at " + c.frame
                                             : "at " + c.frame;
@@ -109,8 +109,7 @@ std::string pending_table(const FlightReport& report, const TextStyle& style) {
   if (report.pending.empty()) return "";
   base::Table table(">6 >6 <10 <10 <");
   table.row("rank", "peer", "did", "its half", "send or receive that did not end, where");
-  for (size_t i = 0; i < std::min(report.pending.size(), kMostFlightRows); ++i) {
-    const analysis::FlightPending& one = report.pending[i];
+  for (const analysis::FlightPending& one : first(report.pending, kMostFlightRows)) {
     table.row(one.rank, one.peer < 0 ? "-" : std::to_string(one.peer), did_text(one.did),
               one.answered ? "waits too" : "not there",
               shortened(fmt::format("{} {}", one.name, one.frame), 120));
@@ -122,8 +121,7 @@ std::string times_table(const FlightReport& report, const TextStyle& style) {
   if (report.times.empty()) return "";
   base::Table table("<50 >7 >10 >10");
   table.row("Collectives that ended (group)", "count", "mean", "longest");
-  for (size_t i = 0; i < std::min(report.times.size(), kMostFlightRows); ++i) {
-    const analysis::FlightTimes& row = report.times[i];
+  for (const analysis::FlightTimes& row : first(report.times, kMostFlightRows)) {
     table.row("  " + shortened(fmt::format("{} ({})", row.name, row.group), 48), row.count,
               row.timed > 0 ? base::format_seconds(row.mean_s) : "-",
               row.timed > 0 ? base::format_seconds(row.longest_s) : "-");
@@ -139,8 +137,7 @@ std::string arrivals_table(const FlightReport& report, const TextStyle& style) {
   if (report.arrivals.empty()) return "";
   base::Table table(">6 >12 >10 >12 >12");
   table.row("Rank", "collectives", "came last", "median late", "at most");
-  for (size_t i = 0; i < std::min(report.arrivals.size(), kMostFlightRows); ++i) {
-    const analysis::FlightArrivals& row = report.arrivals[i];
+  for (const analysis::FlightArrivals& row : first(report.arrivals, kMostFlightRows)) {
     table.row(row.rank, row.collectives, format_share(row.last, row.collectives),
               format_time(row.median_ns), format_time(row.latest_ns));
   }

@@ -8,6 +8,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/first_rows.h"
 #include "report/summary/summary_text.h"
 
 namespace ergometer::report {
@@ -43,8 +44,7 @@ bool is_timed(const GraphSummary& graph) {
 std::string graphs_table(const std::vector<GraphSummary>& graphs, const TextStyle& style) {
   base::Table table(">5 >11 >12 >12 >11 >11 <");
   table.row("Graph", "nodes", "control", "data", "longest", "in time", "from");
-  for (size_t i = 0; i < std::min(graphs.size(), kGraphsShown); ++i) {
-    const GraphSummary& g = graphs[i];
+  for (const GraphSummary& g : first(graphs, kGraphsShown)) {
     const bool timed = is_timed(g);
     table.row(g.rank, base::format_count(g.nodes), base::format_count(g.control_dependencies),
               base::format_count(g.data_dependencies), base::format_count(g.critical_path_nodes),
@@ -109,8 +109,7 @@ std::string collectives_table(const GraphSummary& graph, const TextStyle& style)
   if (graph.collectives.empty()) return "";
   base::Table table("<38 >9 >12 >11");
   table.row("Collectives (group)", "count", "time", "bytes");
-  for (size_t i = 0; i < std::min(graph.collectives.size(), kGraphCollectivesShown); ++i) {
-    const analysis::GraphCollectiveRow& row = graph.collectives[i];
+  for (const analysis::GraphCollectiveRow& row : first(graph.collectives, kGraphCollectivesShown)) {
     const std::string group = row.group.empty() ? "" : fmt::format(" ({})", row.group);
     table.row("  " + shortened(row.name + group, kGraphNameWidth), row.count,
               time(row.duration_ns, row.timed), row.known > 0 ? bytes(row.bytes) : "-");
@@ -122,8 +121,7 @@ std::string names_table(const GraphSummary& graph, const TextStyle& style) {
   if (graph.operations <= 0) return "";
   base::Table table("<38 >9 >23 >10");
   table.row("by name", "count", "FLOP", "tensors");
-  for (size_t i = 0; i < std::min(graph.names.size(), kNamesShown); ++i) {
-    const analysis::GraphNameRow& row = graph.names[i];
+  for (const analysis::GraphNameRow& row : first(graph.names, kNamesShown)) {
     table.row("  " + shortened(row.name, kGraphNameWidth), row.count, flops(row.operations),
               memory(row.tensor_bytes));
   }

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/first_rows.h"
 #include "report/measured/pipeline_output.h"
 #include "report/summary/summary_text.h"
 
@@ -50,8 +51,7 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
   if (path.span_ns == 0) return "";
   base::Table table("<34 >12 >9 >19");
   table.row("Critical path of " + time(path.span_ns), "time", "share", "shorter if free");
-  for (size_t i = 0; i < std::min(path.kinds.size(), kJobRowsShown); ++i) {
-    const analysis::PathShare& kind = path.kinds[i];
+  for (const analysis::PathShare& kind : first(path.kinds, kJobRowsShown)) {
     table.row("  " + kind.kind, time(kind.on_path_ns), share_text(kind.on_path_ns, path.span_ns),
               kind.saved_if_free_ns < 0 ? "-" : time(kind.saved_if_free_ns));
   }
@@ -115,8 +115,7 @@ std::string groups(const std::vector<analysis::GroupSkew>& skews, const TextStyl
   if (skews.empty()) return "";
   base::Table table("<20 >7 >10 >10 >8 <");
   table.row("Who waits for whom", "count", "waiting", "transfer", "GB/s", "why");
-  for (size_t i = 0; i < std::min(skews.size(), kJobRowsShown); ++i) {
-    const analysis::GroupSkew& skew = skews[i];
+  for (const analysis::GroupSkew& skew : first(skews, kJobRowsShown)) {
     table.row("  " + group_name(skew), skew.collectives, time(skew.waiting_ns),
               time(skew.transfer_ns),
               skew.mean_bus_gb_per_s > 0 ? fmt::format("{:.1f}", skew.mean_bus_gb_per_s) : "-",

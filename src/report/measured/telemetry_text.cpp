@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/measured/collectives_text.h"
+#include "report/measured/first_rows.h"
 #include "report/measured/telemetry_json.h"
 #include "report/summary/summary_text.h"
 
@@ -36,8 +37,8 @@ std::string label_of(const DeviceReport& device) {
 /// Wide enough for what the first column of a table calls devices.
 size_t label_width(const std::vector<const DeviceReport*>& devices) {
   size_t width = 6;
-  for (size_t i = 0; i < std::min(devices.size(), kDevicesShown); ++i)
-    width = std::max(width, label_of(*devices[i]).size());
+  for (const DeviceReport* device : first(devices, kDevicesShown))
+    width = std::max(width, label_of(*device).size());
   return width + 2;
 }
 
@@ -49,8 +50,8 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
       heading(style, fmt::format("{:<{}}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}", title,
                                  width, "mean", "p95", "peak", "energy", "mean", "max", "clock",
                                  "idle", "throttled"));
-  for (size_t i = 0; i < std::min(devices.size(), kDevicesShown); ++i) {
-    const DeviceReport& d = *devices[i];
+  for (const DeviceReport* device : first(devices, kDevicesShown)) {
+    const DeviceReport& d = *device;
     const bool series = d.has_power && d.updates.readings > 0;
     out +=
         fmt::format("{:<{}}{:>10}{:>10}{:>10}{:>11}{:>8}{:>8}{:>10}{:>8}{:>10}\n", label_of(d),
@@ -257,8 +258,7 @@ std::string gauges_text(const std::vector<analysis::GaugeReport>& gauges, const 
   if (gauges.empty()) return "";
   base::Table table("<58 >6 >12 >12 >12 >6");
   table.row("Metric", "count", "lowest", "mean", "highest", "rank");
-  for (size_t i = 0; i < std::min(gauges.size(), kDevicesShown); ++i) {
-    const analysis::GaugeReport& g = gauges[i];
+  for (const analysis::GaugeReport& g : first(gauges, kDevicesShown)) {
     table.row(g.name.substr(0, 57), g.count, fmt::format("{:.5g}", g.lowest),
               fmt::format("{:.5g}", g.mean), fmt::format("{:.5g}", g.highest), g.highest_rank);
   }
@@ -278,8 +278,8 @@ std::string limits_text(const run::DeviceLog& log) {
 
 std::string telemetry_notes(const std::vector<std::string>& notes, const TextStyle& style) {
   std::string out;
-  for (size_t i = 0; i < std::min(notes.size(), kMostLines); ++i)
-    out += paint(style, kDim, wrap("Note: " + notes[i], 98, 2)) + '\n';
+  for (const std::string& note : first(notes, kMostLines))
+    out += paint(style, kDim, wrap("Note: " + note, 98, 2)) + '\n';
   return out + more_line(notes.size(), kMostLines);
 }
 
@@ -288,8 +288,7 @@ std::string read_text(const run::DeviceLog& log, const analysis::TelemetryReport
   std::string out = telemetry_notes(report.notes, style) + telemetry_notes(log.notes, style);
   if (log.dropped.empty()) return out;
   out += heading(style, "Left out");
-  for (size_t i = 0; i < std::min(log.dropped.size(), kMostLines); ++i) {
-    const run::Dropped& d = log.dropped[i];
+  for (const run::Dropped& d : first(log.dropped, kMostLines)) {
     out += fmt::format("  {:>9}  {}: {}\n", base::format_count(d.count), d.file, d.reason);
   }
   return out + more_line(log.dropped.size(), kMostLines);

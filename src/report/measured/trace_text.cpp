@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/measured/findings.h"
+#include "report/measured/first_rows.h"
 #include "report/measured/graph_output.h"
 #include "report/measured/work_report.h"
 #include "report/summary/summary_text.h"
@@ -46,13 +47,12 @@ std::string ranks_table(const analysis::TraceSummary& summary, bool more, const 
   if (is_without_events(summary, more)) return "";
   base::Table table(">5 >8 >10 >10 >9 >10 >9 >9 >8 <");
   table.row("Rank", "events", "span", "compute", "comm", "exposed", "copies", "exposed", "idle");
-  for (size_t i = 0; i < std::min(summary.ranks.size(), kRanksShown); ++i) {
-    const analysis::RankBreakdown& b = summary.ranks[i].breakdown;
+  for (const analysis::RankSummary& rank : first(summary.ranks, kRanksShown)) {
+    const analysis::RankBreakdown& b = rank.breakdown;
     const auto share = [&](int64_t part) { return format_share(part, b.span_ns); };
     table.row(b.rank, b.gpu_events, format_time(b.span_ns), share(b.compute_ns),
               share(b.communication_ns), share(b.exposed_communication_ns), share(b.memory_ns),
-              share(b.exposed_memory_ns), share(b.idle_ns),
-              summary.ranks[i].truncated ? "cut off" : "");
+              share(b.exposed_memory_ns), share(b.idle_ns), rank.truncated ? "cut off" : "");
   }
   return table_text(table, style) + more_line(summary.ranks.size(), kRanksShown, "ranks") +
          paint(style, kDim,
@@ -128,8 +128,7 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
   if (summary.collectives.empty()) return "";
   base::Table table("<26 >5 >7 >11 >11 >10 >10");
   table.row("Collectives (group)", "GPUs", "count", "time", "bytes", "GB/s bus", "best");
-  for (size_t i = 0; i < std::min(summary.collectives.size(), kCollectivesShown); ++i) {
-    const analysis::CollectiveRow& row = summary.collectives[i];
+  for (const analysis::CollectiveRow& row : first(summary.collectives, kCollectivesShown)) {
     std::string name(analysis::to_word(row.kind));
     std::string group = analysis::parallelism_of(row.description);
     if (group.empty()) group = row.description.empty() ? row.group : row.description;

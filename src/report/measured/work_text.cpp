@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/first_rows.h"
 #include "report/measured/work_report.h"
 #include "report/summary/summary_text.h"
 
@@ -142,8 +143,7 @@ std::string shape_power(const analysis::RankEnergy& energy, const TextStyle& sty
   if (energy.shapes.empty()) return "";
   base::Table table("<54 >9 >9 >8");
   table.row("  operators that filled whole windows", "windows", "W", "+-");
-  for (size_t i = 0; i < std::min(energy.shapes.size(), kShapesShown); ++i) {
-    const analysis::ShapePower& row = energy.shapes[i];
+  for (const analysis::ShapePower& row : first(energy.shapes, kShapesShown)) {
     table.row("  " + shortened(row.name + ' ' + short_shapes(row.shapes), 51), row.windows,
               fmt::format("{:.1f}", row.watts), fmt::format("{:.1f}", row.watts_error));
   }
@@ -185,8 +185,7 @@ std::string operators_text(const analysis::TraceSummary& summary, const TextStyl
   if (table.rows.empty()) return "";
   base::Table shown("<44 >6 >10 >9 >6 >5");
   shown.row("Operators", "calls", "GPU time", "TFLOP/s", "GB/s", summary.peak ? "roof" : "");
-  for (size_t i = 0; i < std::min(table.rows.size(), kOperatorsShown); ++i) {
-    const analysis::ShapeRow& row = table.rows[i];
+  for (const analysis::ShapeRow& row : first(table.rows, kOperatorsShown)) {
     shown.row("  " + label_of(row), row.calls, format_time(row.total_ns), rate_text(row),
               figure(row.gb_per_s()), roof_text(row, summary));
   }

@@ -7,7 +7,6 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
-#include "report/summary/job_view.h"
 
 namespace ergometer::report {
 

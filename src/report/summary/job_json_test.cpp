@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "spec/resolve/test_jobs.h"
 #include "spec/resolve/test_settings.h"
 #include "spec/settings/setting_reader.h"
 #include "spec/settings/setting_values.h"
@@ -12,13 +13,8 @@ namespace ergometer::report {
 namespace {
 
 spec::Job job_of_experts() {
-  spec::Settings settings;
-  for (const auto& [name, value] : {std::pair("model", "mixtral-8x7b"),
-                                    {"cluster", "hgx-h100"},
-                                    {"gpus", "16"},
-                                    {"precision", "fp8"}})
-    settings.set(name, value, {"test", ""});
-  return *spec::resolve(settings);
+  return spec::test::job_of(
+      {{"model", "mixtral-8x7b"}, {"cluster", "hgx-h100"}, {"gpus", "16"}, {"precision", "fp8"}});
 }
 
 spec::Job with(const spec::Job& job, const spec::SettingInfo& info, const std::string& value) {

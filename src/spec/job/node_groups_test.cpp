@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "spec/catalog/read.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::spec {
 namespace {
@@ -15,15 +15,8 @@ constexpr const char* kMixed =
     "{groups: [{node: hgx-a100-80gb, nodes: 2}, {node: hgx-h100, nodes: 2}]}";
 
 Result<Job> job_on(const char* gpus) {
-  Settings settings;
-  const auto set = [&](const char* name, const char* text) {
-    settings.set(name, text, Origin{std::string("--") + name, ""});
-  };
-  set("model", "llama3-8b");
-  set("cluster", kMixed);
-  set("gpus", gpus);
-  set("global_batch_size", "48");
-  return resolve(settings);
+  return resolve(test::settings_of(
+      {{"model", "llama3-8b"}, {"cluster", kMixed}, {"gpus", gpus}, {"global_batch_size", "48"}}));
 }
 
 std::string group_error(const std::string& yaml) {
@@ -92,7 +85,8 @@ TEST(NodeGroups, LayersFollowSpeed) {
 }
 
 // Replicas that take 3 s and 1 s for a micro batch share 8 as 2 and 6: both take 6 s. Two of either
-// kind share 16 so, and 14 as 1 and 6, which take 6 s as 2 and 5 do; 7 over two pairs of equals there is no way to share.
+// kind share 16 so, and 14 as 1 and 6, which take 6 s as 2 and 5 do; 7 over two pairs of equals
+// there is no way to share.
 TEST(NodeGroups, MicroBatchesFollowSpeed) {
   using Counts = std::vector<int64_t>;
   const std::vector<double> seconds = {3, 1};

@@ -3,17 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "spec/catalog/read.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::spec {
 namespace {
 
-Settings software_settings(std::initializer_list<std::pair<const char*, const char*>> more) {
-  Settings settings;
-  settings.set("model", "llama3-8b", {"--model", ""});
-  settings.set("cluster", "hgx-h100", {"--cluster", ""});
-  settings.set("gpus", "8", {"--gpus", ""});
-  for (const auto& [name, value] : more) settings.set(name, value, {"--" + std::string(name), ""});
-  return settings;
+Settings software_settings(const test::Values& more) {
+  return test::settings_of({{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"gpus", "8"}}, more);
 }
 
 TEST(Software, EveryProfileOfTheCatalogReads) {

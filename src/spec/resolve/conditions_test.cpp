@@ -3,7 +3,7 @@
 #include <string>
 
 #include "spec/job/overrides.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::spec {
 namespace {
@@ -31,27 +31,16 @@ std::string cluster_text() {
   return text;
 }
 
-using Flags = std::initializer_list<std::pair<const char*, const char*>>;
-
-Settings job_with(Flags flags) {
-  Settings settings;
-  const auto set = [&](const char* word, std::string text) {
-    settings.set(find_setting(word)->name, std::move(text), Origin{std::string("--") + word, ""});
-  };
-  set("model", "llama3-8b");
-  set("cluster", cluster_text());
-  set("gpus", "8");
-  for (const auto& [word, text] : flags) set(word, text);
-  return settings;
+Settings job_with(const test::Values& flags) {
+  return test::settings_of({{"model", "llama3-8b"}, {"cluster", cluster_text()}, {"gpus", "8"}},
+                           flags);
 }
 
-Conditions conditions(Flags flags) {
-  const auto job = resolve(job_with(flags));
-  EXPECT_TRUE(job) << job.error().message;
-  return job ? job->conditions : Conditions{};
+Conditions conditions(const test::Values& flags) {
+  return test::job_of(job_with(flags)).conditions;
 }
 
-std::string conditions_error(Flags flags) {
+std::string conditions_error(const test::Values& flags) {
   const auto job = resolve(job_with(flags));
   return job ? "no error" : job.error().message;
 }

@@ -1,41 +1,31 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <initializer_list>
-#include <utility>
-
 #include "spec/catalog/read.h"
 #include "spec/job/adjustments.h"
+#include "spec/resolve/test_jobs.h"
 #include "spec/settings/setting_reader.h"
-#include "spec/settings/settings.h"
 
 namespace ergometer::spec {
 namespace {
 
-using Flags = std::initializer_list<std::pair<const char*, const char*>>;
+using test::job_of;
+using Flags = test::Values;
 
-/// Settings as the command line makes them: {"tp", "4"} is `--tp 4`.
-Settings flags(Flags values) {
-  Settings settings;
-  for (const auto& [word, text] : values)
-    settings.set(find_setting(word)->name, text, Origin{std::string("--") + word, ""});
-  return settings;
-}
-
-Settings over(Settings settings, Flags values) {
+Settings flags(const Flags& values) { return test::settings_of(values); }
+Settings over(const Flags& base, const Flags& values) { return test::settings_of(base, values); }
+Settings over(Settings settings, const Flags& values) {
   settings.merge(flags(values));
   return settings;
 }
 
-Settings over(Flags base, Flags values) { return over(flags(base), values); }
-
-constexpr Flags kDense = {{"model", "llama3-70b"},
-                          {"cluster", "charllm-h200"},
-                          {"tp", "4"},
-                          {"pp", "4"},
-                          {"mbs", "1"},
-                          {"gbs", "128"},
-                          {"seq", "8192"}};
+const Flags kDense = {{"model", "llama3-70b"},
+                      {"cluster", "charllm-h200"},
+                      {"tp", "4"},
+                      {"pp", "4"},
+                      {"mbs", "1"},
+                      {"gbs", "128"},
+                      {"seq", "8192"}};
 
 std::string error_of(const Settings& settings) {
   const auto job = resolve(settings);
@@ -43,7 +33,7 @@ std::string error_of(const Settings& settings) {
 }
 
 /// The message for the study's dense job with some flags changed.
-std::string dense(Flags values) {
+std::string dense(const Flags& values) {
   return error_of(over({{"model", "llama3-70b"},
                         {"cluster", "charllm-h200"},
                         {"tp", "4"},
@@ -54,7 +44,7 @@ std::string dense(Flags values) {
                        values));
 }
 
-std::string mixture(Flags values) {
+std::string mixture(const Flags& values) {
   return error_of(over({{"model", "mixtral-8x7b"},
                         {"cluster", "hgx-h100"},
                         {"gpus", "32"},
@@ -62,12 +52,6 @@ std::string mixture(Flags values) {
                         {"gbs", "128"},
                         {"seq", "4096"}},
                        values));
-}
-
-Job job_of(const Settings& settings) {
-  auto job = resolve(settings);
-  EXPECT_TRUE(job) << job.error().message;
-  return job ? *job : Job{};
 }
 
 TEST(Resolve, FillsWhatIsLeft) {
@@ -252,7 +236,7 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
 
 TEST(Resolve, WhoeverSpeaksLastChoosesThePrecision) {
   // A file's precision gives way to an option's switch, and the reverse.
-  const auto precision = [](Flags file, Flags options) {
+  const auto precision = [](const Flags& file, const Flags& options) {
     Settings settings = flags(kDense);
     settings.merge(flags(file));
     settings.merge(flags(options));
@@ -378,7 +362,7 @@ TEST(ResolveGivesWay, FsdpWithStages) {
 }
 
 TEST(ResolveGivesWay, OverlapThatASoftwareHasNot) {
-  const auto with = [](Flags values) {
+  const auto with = [](const Flags& values) {
     return job_of(over({{"model", "llama3-70b"},
                         {"cluster", "charllm-h200"},
                         {"tp", "4"},

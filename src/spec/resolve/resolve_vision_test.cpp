@@ -3,26 +3,16 @@
 #include <numeric>
 
 #include "spec/catalog/read.h"
-#include "spec/resolve/resolve.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::spec {
 namespace {
 
-using VisionFlags = std::vector<std::pair<const char*, const char*>>;
-
-Result<Job> vision_job(const char* model, const VisionFlags& values) {
-  Settings settings;
-  const auto set = [&](const char* word, const char* text) {
-    settings.set(find_setting(word)->name, text, Origin{std::string("--") + word, ""});
-  };
-  set("model", model);
-  set("cluster", "hgx-h100");
-  for (const auto& [word, text] : values) set(word, text);
-  return resolve(settings);
+Result<Job> vision_job(const char* model, const test::Values& values) {
+  return resolve(test::settings_of({{"model", model}, {"cluster", "hgx-h100"}}, values));
 }
 
-std::string refused(const char* model, const VisionFlags& values) {
+std::string refused(const char* model, const test::Values& values) {
   const auto job = vision_job(model, values);
   return job ? "no error" : job.error().message;
 }

@@ -4,46 +4,34 @@
 
 #include "spec/catalog/read.h"
 #include "spec/job/adjustments.h"
-#include "spec/settings/settings.h"
+#include "spec/resolve/test_jobs.h"
 
 namespace ergometer::spec {
 namespace {
 
-using Flags = std::initializer_list<std::pair<const char*, const char*>>;
 using Layers = std::vector<int64_t>;
 
-Result<Job> made(Flags values) {
-  Settings settings;
-  for (const auto& [word, text] : values)
-    settings.set(find_setting(word)->name, text, Origin{std::string("--") + word, ""});
-  return resolve(settings);
-}
-
-Job divided_job(Flags values) {
-  const auto job = made(values);
-  EXPECT_TRUE(job) << job.error().message;
-  return job ? *job : Job{};
-}
+Result<Job> made(const test::Values& values) { return resolve(test::settings_of(values)); }
 
 Job large(const char* vpp, const char* software) {
-  return divided_job({{"model", "llama3.1-405b"},
-                      {"cluster", "hgx-h100"},
-                      {"gpus", "1024"},
-                      {"tp", "8"},
-                      {"pp", "8"},
-                      {"vpp", vpp},
-                      {"software", software},
-                      {"gbs", "128"}});
+  return test::job_of({{"model", "llama3.1-405b"},
+                       {"cluster", "hgx-h100"},
+                       {"gpus", "1024"},
+                       {"tp", "8"},
+                       {"pp", "8"},
+                       {"vpp", vpp},
+                       {"software", software},
+                       {"gbs", "128"}});
 }
 
 Job small(const char* layers, const char* pp, const char* software) {
-  return divided_job({{"model", "llama3-8b"},
-                      {"cluster", "hgx-h100"},
-                      {"gpus", "32"},
-                      {"num_layers", layers},
-                      {"pp", pp},
-                      {"software", software},
-                      {"gbs", "512"}});
+  return test::job_of({{"model", "llama3-8b"},
+                       {"cluster", "hgx-h100"},
+                       {"gpus", "32"},
+                       {"num_layers", layers},
+                       {"pp", pp},
+                       {"software", software},
+                       {"gbs", "512"}});
 }
 
 TEST(StageDivision, EmbeddingAndLossCountWhereThatDivides) {
@@ -80,10 +68,10 @@ TEST(StageDivision, EveryFrameworkDividesItsOwnWay) {
 }
 
 TEST(StageDivision, WhatTheUserSaysStays) {
-  const Flags list = {
+  const test::Values list = {
       {"model", "llama3-8b"},   {"cluster", "hgx-h100"},  {"pp", "2"}, {"gpus", "8"}, {"gbs", "32"},
       {"software", "nanotron"}, {"stage_layers", "16,16"}};
-  EXPECT_EQ(divided_job(list).parallelism.stage_layers, (Layers{16, 16}));
+  EXPECT_EQ(test::job_of(list).parallelism.stage_layers, (Layers{16, 16}));
   const auto contradiction = made({{"model", "llama3-8b"},
                                    {"cluster", "hgx-h100"},
                                    {"pp", "4"},
@@ -100,11 +88,11 @@ TEST(StageDivision, WhatTheUserSaysStays) {
 }
 
 TEST(StageDivision, ChunksOfCountedLayers) {
-  const Job job = divided_job({{"model", "llama3.1-405b"},
-                               {"cluster", "hgx-h100"},
-                               {"tp", "8"},
-                               {"pp", "8"},
-                               {"num_layers_per_virtual_pipeline_stage", "2"}});
+  const Job job = test::job_of({{"model", "llama3.1-405b"},
+                                {"cluster", "hgx-h100"},
+                                {"tp", "8"},
+                                {"pp", "8"},
+                                {"num_layers_per_virtual_pipeline_stage", "2"}});
   EXPECT_EQ(job.parallelism.vpp, 8);
   EXPECT_TRUE(job.parallelism.embedding_counts_as_layer);
 }
