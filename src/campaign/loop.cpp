@@ -78,8 +78,9 @@ class LoopPlay {
         static_cast<double>(std::accumulate(responses_.begin(), responses_.end(), int64_t{0}));
     loop_.mean_response = answered / static_cast<double>(responses_.size());
     loop_.longest_response = *std::ranges::max_element(responses_);
-    loop_.tokens = answered + static_cast<double>(program.prompt_length) *
-                                  static_cast<double>(responses_.size());
+    loop_.tokens =
+        answered + static_cast<double>(program.prompt_length + program.tokens_of_tools()) *
+                       static_cast<double>(responses_.size());
   }
 
   Result<Loop> run() && {
@@ -121,7 +122,9 @@ class LoopPlay {
     const int64_t slots = asked.max_num_seqs > 0 ? std::min(asked.max_num_seqs, each) : each;
     const std::span<const int64_t> slowest = slowest_replica(each, slots);
     for (const DecodeStretch& stretch :
-         decode_stretches(slowest, slots, static_cast<double>(loop.prompt_length))) {
+         decode_stretches(slowest, slots,
+                          static_cast<double>(loop.prompt_length) +
+                              static_cast<double>(loop.tokens_of_tools()) / 2)) {
       const int64_t batch = std::max<int64_t>(1, std::llround(stretch.active));
       ERGOMETER_ASSIGN(phase.job, job_of(loop, asked, "decode",
                                          {{"micro_batch_size", batch},
@@ -132,13 +135,22 @@ class LoopPlay {
       phase.steps += stretch.steps;
       if (stretch.tail) loop_.tail_s += phase.seconds - before_s;
     }
-    return add_prefill(asked, prompts, replicas, phase);
+    wait_for_tools(phase);
+    // Samples of a prompt share what is computed of it.
+    ERGOMETER_TRY(add_prefill(asked, prompts, loop.prompt_length, replicas, phase));
+    if (loop.tokens_of_tools() == 0) return {};
+    return add_prefill(asked, each, loop.tokens_of_tools(), replicas, phase);
   }
 
-  /// Samples of a prompt share what is computed of it.
-  Result<void> add_prefill(const LoopPhase& asked, int64_t prompts, int64_t replicas,
-                           PlayedLoopPhase& phase) {
-    const int64_t length = loop_.program.prompt_length;
+  /// Other answers are decoded while one waits, but nothing hides what the last one waits for.
+  void wait_for_tools(PlayedLoopPhase& phase) const {
+    phase.tools_s = loop_.program.seconds_of_tools();
+    for (double* const seconds : {&phase.seconds, &phase.low_s, &phase.high_s})
+      *seconds += phase.tools_s;
+  }
+
+  Result<void> add_prefill(const LoopPhase& asked, int64_t prompts, int64_t length,
+                           int64_t replicas, PlayedLoopPhase& phase) {
     int64_t batch = std::clamp<int64_t>(kPrefillTokens / length, 1, prompts);
     while (prompts % batch != 0) --batch;
     ERGOMETER_ASSIGN(const spec::Job job, job_of(loop_.program, asked, "prefill",
@@ -162,7 +174,9 @@ class LoopPlay {
   }
 
   int64_t sample_length() const {
-    return rounded_up(static_cast<double>(loop_.program.prompt_length) + loop_.mean_response);
+    const LoopProgram& loop = loop_.program;
+    return rounded_up(static_cast<double>(loop.prompt_length + loop.tokens_of_tools()) +
+                      loop_.mean_response);
   }
 
   Result<void> play_score(const LoopPhase& asked, PlayedLoopPhase& phase) {
@@ -216,7 +230,7 @@ class LoopPlay {
 
   /// A rollout's weights and cache are given back when it ends (vLLM's sleep).
   static double resident_bytes(const LoopPhase& asked, const PlayedLoopPhase& phase) {
-    if (asked.does == Does::kRollout) return 0;
+    if (asked.does == Does::kRollout || !asked.weights_of.empty()) return 0;
     const double weights = asked.param_offload ? 0 : phase.weights_bytes;
     if (asked.does == Does::kScore) return weights;
     const double gradients = asked.grad_offload ? 0 : phase.gradients_bytes;
@@ -230,6 +244,21 @@ class LoopPlay {
       for (const PlayedLoopPhase& other : loop_.phases)
         if (&other != &phase && other.pool == phase.pool)
           phase.beside_bytes += other.resident_bytes;
+    // Weights of a trained phase that another runs are there once.
+    for (size_t i = 0; i < loop_.phases.size(); ++i)
+      if (const LoopPhase* owner = owner_of(i); owner != nullptr && !owner->param_offload)
+        loop_.phases[i].beside_bytes -=
+            std::min(loop_.phases[i].weights_bytes, played(*owner).weights_bytes);
+  }
+
+  /// The phase whose weights phase `i` runs; null: its own.
+  const LoopPhase* owner_of(size_t i) const {
+    const std::vector<LoopPhase>& asked = loop_.program.phases;
+    if (asked[i].weights_of.empty()) return nullptr;
+    return &*std::ranges::find(asked, asked[i].weights_of, &LoopPhase::name);
+  }
+  const PlayedLoopPhase& played(const LoopPhase& asked) const {
+    return loop_.phases[static_cast<size_t>(&asked - loop_.program.phases.data())];
   }
 
   /// What is not resident is fetched from the host, and of the trained model brought back;
@@ -239,7 +268,9 @@ class LoopPlay {
       const LoopPhase& asked = loop_.program.phases[i];
       const PlayedLoopPhase& phase = loop_.phases[i];
       if (std::ranges::count(loop_.phases, phase.pool, &PlayedLoopPhase::pool) < 2) continue;
-      const double bytes = (asked.param_offload ? phase.weights_bytes : 0) +
+      const LoopPhase* const owner = owner_of(i);
+      const bool fetched = asked.param_offload || (owner != nullptr && owner->param_offload);
+      const double bytes = (fetched ? phase.weights_bytes : 0) +
                            (asked.optimizer_offload ? phase.optimizer_bytes : 0);
       if (bytes == 0) continue;
       const double seconds = bytes / loop_.program.host_bytes_per_s;
@@ -249,8 +280,14 @@ class LoopPlay {
     }
   }
 
-  const PlayedLoopPhase& phase_that(Does does) const {
-    return *std::ranges::find(loop_.phases, does, &PlayedLoopPhase::does);
+  const PlayedLoopPhase& rollout() const {
+    return *std::ranges::find(loop_.phases, Does::kRollout, &PlayedLoopPhase::does);
+  }
+  /// The phase whose weights become the rollout's.
+  const PlayedLoopPhase& policy() const {
+    return played(*std::ranges::find_if(loop_.program.phases, [](const LoopPhase& phase) {
+      return phase.does == Does::kTrain && phase.feeds_rollout;
+    }));
   }
 
   /// Ranks that hold a part each of the trained weights.
@@ -265,7 +302,7 @@ class LoopPlay {
   /// rank taking what its layout needs (verl); sent on to another pool by one of them (a broadcast,
   /// as OpenRLHF's), as fast as its network card.
   Result<void> add_weights() {
-    const PlayedLoopPhase &from = phase_that(Does::kTrain), &to = phase_that(Does::kRollout);
+    const PlayedLoopPhase &from = policy(), &to = rollout();
     spec::Job job = from.job;
     const int64_t shards = shards_of(job), domain = std::max<int64_t>(1, job.cluster.domain_gpus);
     job.gpus = loop_.gpus();  // whose network is between the pools
@@ -318,7 +355,7 @@ class LoopPlay {
       low_s += phase.low_s;
       high_s += phase.high_s;
       played_j += phase.energy_j;
-      standing_j -= pool_of(phase.pool)->standing_w * phase.seconds;
+      standing_j -= pool_of(phase.pool)->standing_w * (phase.seconds - phase.tools_s);
     }
     for (const LoopSwitch& one : loop_.switches) {
       for (const std::string& pool : {one.pool, one.other_pool})

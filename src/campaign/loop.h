@@ -14,7 +14,8 @@ struct PlayedLoopPhase {
   spec::Job job;                              ///< of a rollout its first stretch
   int64_t steps = 0;                          ///< plays of the job: tokens, or updates
   double seconds = 0, low_s = 0, high_s = 0;  ///< of an iteration; 90 % interval
-  double energy_j = 0;                        ///< at the plugs of its pool
+  double tools_s = 0;                         ///< of them: its last answer waits for tools
+  double energy_j = 0;                        ///< at the plugs of its pool, without `tools_s`
   double peak_bytes = 0;                      ///< its own, on the fullest GPU
   double resident_bytes = 0;                  ///< of it what stays while others run
   double beside_bytes = 0;                    ///< what others have left in its pool

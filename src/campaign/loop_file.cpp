@@ -15,9 +15,11 @@ namespace {
 using spec::YamlMap;
 
 constexpr int64_t kMostPrompts = 1'000'000, kMostLoopTokens = 10'000'000;
-constexpr std::array<std::string_view, 8> kPhaseKeys = {
-    "name",         "does",      "pool", "param_offload", "grad_offload", "optimizer_offload",
-    "max_num_seqs", "ppo_epochs"};
+constexpr std::array<std::string_view, 10> kPhaseKeys = {"name",          "does",
+                                                         "pool",          "param_offload",
+                                                         "grad_offload",  "optimizer_offload",
+                                                         "max_num_seqs",  "ppo_epochs",
+                                                         "feeds_rollout", "weights_of"};
 
 bool flag(YamlMap& map, std::string_view key) { return map.choice(key, {"false", "true"}, 0) == 1; }
 
@@ -31,9 +33,19 @@ void read_lengths(YamlMap& map, LoopProgram& loop) {
   loop.response_length = *std::move(lengths);
 }
 
+void read_tools(YamlMap& map, LoopProgram& loop) {
+  constexpr double kLongestCall = 86'400;
+  loop.tool_calls = map.integer("tool_calls", 0, 1, kMostPrompts);
+  loop.tool_seconds = map.real("tool_seconds", 0, 0, kLongestCall);
+  loop.tool_tokens = map.integer("tool_tokens", 0, 0, kMostLoopTokens);
+  for (const char* key : {"tool_seconds", "tool_tokens"})
+    if (map.has(key) && loop.tool_calls == 0) map.refuse(key, "needs tool_calls");
+}
+
 void read_loop(YamlMap& map, LoopProgram& loop) {
   map.allow({"name", "train_batch_size", "n", "prompt_length", "response_length",
-             "max_response_length", "seed", "staleness", "host_bandwidth"});
+             "max_response_length", "tool_calls", "tool_seconds", "tool_tokens", "seed",
+             "staleness", "host_bandwidth"});
   for (const char* key : {"train_batch_size", "prompt_length", "max_response_length"})
     map.require(key);
   loop.name = map.text("name", "loop");
@@ -42,6 +54,7 @@ void read_loop(YamlMap& map, LoopProgram& loop) {
   loop.seed = map.integer("seed", 1, 0, kMostPrompts);
   loop.staleness = map.integer("staleness", 0, 0, 1000);
   read_lengths(map, loop);
+  read_tools(map, loop);
   if (!map.has("host_bandwidth")) return;
   const auto rate = spec::MeasureRange{"B/s", 1e6, 1e13}.read(map.text("host_bandwidth"));
   if (!rate) map.refuse("host_bandwidth", rate.error().message);
@@ -77,7 +90,11 @@ LoopPhase read_phase(YamlMap& map, const std::string& file, const spec::Settings
   phase.optimizer_offload = flag(map, "optimizer_offload");
   phase.max_num_seqs = map.integer("max_num_seqs", 0, 1, kMostPrompts);
   phase.ppo_epochs = map.integer("ppo_epochs", 1, 1, 1000);
-  for (const char* key : {"grad_offload", "optimizer_offload", "ppo_epochs"})
+  phase.feeds_rollout = map.choice("feeds_rollout", {"false", "true"}, 1) == 1;
+  phase.weights_of = map.text("weights_of", "");
+  if (map.has("weights_of") && phase.does != Does::kScore)
+    map.refuse("weights_of", "is for a phase that scores");
+  for (const char* key : {"grad_offload", "optimizer_offload", "ppo_epochs", "feeds_rollout"})
     if (map.has(key) && phase.does != Does::kTrain) map.refuse(key, "is for a phase that trains");
   if (map.has("param_offload") && phase.does == Does::kRollout)
     map.refuse("param_offload", "a rollout's weights come anew from the trained phase");
@@ -87,6 +104,34 @@ LoopPhase read_phase(YamlMap& map, const std::string& file, const spec::Settings
   phase.settings.merge(spec::read_settings(map, file, kPhaseKeys));
   refuse_settings_of_loop(map, phase);
   return phase;
+}
+
+/// One rollout, and one trained phase that its weights come from.
+Result<void> check_phases(const LoopProgram& loop) {
+  const auto count = [&](const auto& is) { return std::ranges::count_if(loop.phases, is); };
+  for (const Does needed : {Does::kRollout, Does::kTrain})
+    if (const auto found = count([&](const LoopPhase& phase) { return phase.does == needed; });
+        found == 0 || (needed == Does::kRollout && found > 1))
+      return input_error("{}: phases: a loop has one phase that does {}", loop.file,
+                         to_word(needed));
+  if (count([](const LoopPhase& p) { return p.does == Does::kTrain && p.feeds_rollout; }) != 1)
+    return input_error(
+        "{}: phases: a rollout has the weights of one phase that trains; say feeds_rollout: false "
+        "of all others",
+        loop.file);
+  for (const LoopPhase& phase : loop.phases) {
+    if (phase.weights_of.empty()) continue;
+    const auto owner = std::ranges::find(loop.phases, phase.weights_of, &LoopPhase::name);
+    if (owner == loop.phases.end() || owner->does != Does::kTrain || owner->pool != phase.pool)
+      return input_error(
+          "{}:{}: phase {}: weights_of: found \"{}\"; allowed: a phase that trains "
+          "on the same pool",
+          loop.file, phase.line, phase.name, phase.weights_of);
+    if (phase.param_offload)
+      return input_error("{}:{}: phase {}: param_offload is said by {}, whose weights it runs",
+                         loop.file, phase.line, phase.name, phase.weights_of);
+  }
+  return {};
 }
 
 }  // namespace
@@ -116,9 +161,7 @@ Result<LoopProgram> parse_loop(const std::string& text, const std::string& file)
       map.refuse("name", "another phase is called so");
   }
   if (top.error()) return tl::unexpected(*top.error());
-  for (const Does needed : {Does::kRollout, Does::kTrain})
-    if (std::ranges::count(loop.phases, needed, &LoopPhase::does) != 1)
-      return input_error("{}: phases: a loop has one phase that does {}", file, to_word(needed));
+  ERGOMETER_TRY(check_phases(loop));
   return loop;
 }
 

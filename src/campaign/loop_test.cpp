@@ -95,12 +95,61 @@ TEST(Loop, OnSeparateGpusTheBusiestPoolSetsThePace) {
   EXPECT_LT(loop.switches.back().seconds, 2);
 }
 
+// A critic is trained and scores too, with weights that are there once; the actor's alone go to the
+// rollout.
+TEST(Loop, ACriticIsTrainedBesideThePolicy) {
+  const std::string values =
+      "- {name: values, does: score, gpus: 8, tp: 4, mbs: 4, weights_of: critic}\n";
+  const std::string critic =
+      "- {name: critic, does: train, gpus: 8, tp: 4, mbs: 1, gbs: 32, zero: 1, feeds_rollout: "
+      "false}\n";
+  const Loop loop = played(kLoopHead + kRollout + values + critic + kActor);
+  const PlayedLoopPhase &scores = loop.phases[1], &trained = loop.phases[2],
+                        &actor = loop.phases[3];
+  EXPECT_EQ(scores.resident_bytes, 0);
+  // Both hold a quarter of the weights: beside the scores stand the critic's other states.
+  EXPECT_EQ(scores.weights_bytes, trained.weights_bytes);
+  EXPECT_DOUBLE_EQ(scores.beside_bytes,
+                   trained.resident_bytes - trained.weights_bytes + actor.resident_bytes);
+  EXPECT_EQ(trained.beside_bytes, actor.resident_bytes);
+  EXPECT_EQ(loop.switches.back().what, "weights of actor gathered from 4 GPUs");
+  EXPECT_NEAR(loop.iteration_s, seconds_of(loop), 1e-9);
+}
+
+// Three calls of 2 s each are 6 s behind all that is decoded, at standing power; 100 tokens of each
+// are read, and learnt from.
+TEST(Loop, AnswersWaitForTools) {
+  const auto with = [](const std::string& tools) {
+    std::string head = kLoopHead;
+    head.insert(head.find("staleness"), tools);
+    return played(head + kRollout + kActor);
+  };
+  const Loop without = with(""), waits = with("tool_calls: 3, tool_seconds: 2, "),
+             reads = with("tool_calls: 3, tool_tokens: 100, ");
+  EXPECT_NEAR(waits.iteration_s, without.iteration_s + 6, 1e-9);
+  EXPECT_EQ(waits.phases[0].energy_j, without.phases[0].energy_j);
+  EXPECT_NEAR(waits.energy_j, without.energy_j + 6 * waits.pools[0].standing_w,
+              1e-9 * waits.energy_j);
+  EXPECT_DOUBLE_EQ(reads.tokens, without.tokens + 64 * 300);
+  EXPECT_GT(reads.phases[0].seconds, without.phases[0].seconds);
+  // In units of 64 tokens.
+  EXPECT_GE(reads.phases[1].job.training.seq_length,
+            without.phases[1].job.training.seq_length + 256);
+}
+
 TEST(Loop, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(kLoopHead + kRollout),
             "loop.yaml: phases: a loop has one phase that does train");
   EXPECT_NE(error_of(kLoopHead + kRollout + kActor + kActor).find("loop.yaml:8: phases[2].name"),
             std::string::npos)
       << error_of(kLoopHead + kRollout + kActor + kActor);
+  EXPECT_NE(error_of(kLoopHead + kRollout + kActor + "- {name: b, does: train, gpus: 8, tp: 4}\n")
+                .find("say feeds_rollout: false of all others"),
+            std::string::npos);
+  EXPECT_NE(error_of(kLoopHead + kRollout + kActor +
+                     "- {name: b, does: score, gpus: 8, weights_of: rollout}\n")
+                .find("phase b: weights_of: found \"rollout\"; allowed: a phase that trains"),
+            std::string::npos);
   EXPECT_NE(error_of(kLoopHead + "- {name: rollout, does: rollout, gpus: 8, mbs: 4}\n" + kActor)
                 .find("the loop says what micro_batch_size of rollout is"),
             std::string::npos);

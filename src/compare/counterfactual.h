@@ -20,8 +20,8 @@ struct CounterfactualOptions {
 
 /// Why B's step takes another time and other energy than A's: every job between the two is
 /// simulated by `engine::simulate`, and every factor gets the mean of what its change does over all
-/// orders of change (compare/attribution.h). The residual is what a simulation of B as it was given
-/// says beyond that: 0 up to rounding, or a factor was forgotten.
+/// orders of change (analysis/math/owen_values.h). The residual is what a simulation of B as it was
+/// given says beyond that: 0 up to rounding, or a factor was forgotten.
 Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions& options);
 
 }  // namespace ergometer::compare

@@ -2,13 +2,15 @@
 
 #include <vector>
 
+#include "analysis/math/owen_values.h"
 #include "base/result.h"
-#include "compare/attribution.h"
 #include "compare/comparison.h"
 #include "compare/factors.h"
 #include "spec/settings/resolve_parts.h"
 
 namespace ergometer::compare {
+
+using analysis::Coalition;
 
 /// Two jobs, brought into a form in which they differ in what is meant and not in how it is
 /// written, and every job between them.

@@ -68,7 +68,7 @@ Separation most_separated(const std::map<Coalition, std::string>& refused, const
 Cast first_cast(size_t factors) {
   Cast cast;
   for (size_t i = 0; i < factors; ++i) cast.players.push_back({{static_cast<int>(i)}});
-  cast.unions = singletons(factors);
+  cast.unions = analysis::singletons(factors);
   return cast;
 }
 
@@ -106,7 +106,7 @@ bool merge_refused(const std::map<Coalition, std::string>& refused,
 
 void fit(const std::vector<FactorKind>& kinds, const std::vector<std::string>& titles, double limit,
          Cast& cast) {
-  cast.unions = singletons(cast.players.size());
+  cast.unions = analysis::singletons(cast.players.size());
   if (coalition_count(cast.unions) <= limit) return;
   cast.unions = by_kind(kinds, cast);
   while (coalition_count(cast.unions) > limit && cast.players.size() > 1) {

@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "compare/attribution.h"
+#include "analysis/math/owen_values.h"
 #include "compare/factors.h"
 
 namespace ergometer::compare {
+
+using analysis::Coalition;
+using analysis::Unions;
 
 /// Factors that change together, because the jobs between them cannot be.
 struct Player {

@@ -4,12 +4,15 @@
 #include <cmath>
 #include <map>
 
+#include "analysis/math/owen_values.h"
 #include "base/collection.h"
-#include "compare/attribution.h"
 #include "engine/untaxed.h"
 
 namespace ergometer::compare {
 namespace {
+
+using analysis::Coalition;
+using analysis::Unions;
 
 enum Taken : int { kCollectiveWaiting, kHostSync, kRoundTrips, kLaunches, kPlayers };
 

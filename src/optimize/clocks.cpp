@@ -29,7 +29,7 @@ ClockPoint clock_point(const PipelineTables& tables, const PipelineFrontier& fro
   std::vector<std::array<MeanClock, 3>> means(tables.stages.size());
   for (size_t i = 0; i < frontier.passes.size(); ++i) {
     auto& mean = means[static_cast<size_t>(frontier.passes[i].stage)];
-    mean[frontier.passes[i].backward ? 1 : 0].add(clocks_hz[i], point.pass_s[i]);
+    mean[frontier.passes[i].backward() ? 1 : 0].add(clocks_hz[i], point.pass_s[i]);
     mean[2].add(clocks_hz[i], point.pass_s[i]);
   }
   ClockPoint result{point, {}, {}, {}};

@@ -30,12 +30,16 @@ PipelineTables random_tables(uint64_t seed, int64_t stages, int64_t micro_batche
   PipelineTables tables;
   tables.micro_batches = micro_batches;
   tables.send_s = 0.01;
+  tables.parallel.pp = stages;
   for (int64_t stage = 0; stage < stages; ++stage) {
     const auto n = static_cast<uint64_t>(8 * stage);
     const double forward = random.uniform(n, 0.5, 1.5), watts = random.uniform(n + 1, 300, 600);
     StageTable& table = tables.stages.emplace_back();
-    table.forward = pass(forward, 0.2 * forward, watts, clocks);
-    table.backward = pass(2 * forward, 0.3 * forward, 1.1 * watts, clocks);
+    ChunkTable& chunk = table.chunks.emplace_back();
+    chunk.forward = pass(forward, 0.2 * forward, watts, clocks);
+    chunk.backward = pass(2 * forward, 0.3 * forward, 1.1 * watts, clocks);
+    chunk.input = pass(1.1 * forward, 0.2 * forward, watts, clocks);
+    chunk.weight = pass(0.9 * forward, 0.1 * forward, 1.2 * watts, clocks);
     table.waiting_w = 0.25 * watts;
   }
   return tables;
@@ -67,7 +71,8 @@ class BruteForce {
       return;
     }
     const StageTable& stage = tables_.stages[static_cast<size_t>(passes_[i].stage)];
-    for (const ClockChoice& it : passes_[i].backward ? stage.backward : stage.forward) {
+    const spec::ScheduleSlot& slot = passes_[i].slot;
+    for (const ClockChoice& it : stage.chunks[static_cast<size_t>(slot.chunk)].of(slot.kind)) {
       time_s[i] = it.time_s;
       try_all(i + 1, cost + it.energy_j - stage.waiting_w * it.time_s, time_s);
     }
@@ -110,13 +115,74 @@ TEST(PipelineFrontier, IsTheExactOneOfSmallPipelines) {
   }
 }
 
+PipelineTables scheduled(PipelineTables tables, spec::Schedule schedule, int64_t chunks) {
+  tables.parallel.schedule = schedule;
+  tables.parallel.vpp = chunks;
+  for (StageTable& stage : tables.stages)
+    stage.chunks.resize(static_cast<size_t>(chunks), stage.chunks.front());
+  return tables;
+}
+
+TEST(PipelineFrontier, IsTheExactOneOfOtherSchedules) {
+  using enum spec::Schedule;
+  expect_within_1_percent(scheduled(random_tables(1, 2, 3, 2), kGpipe, 1));
+  expect_within_1_percent(scheduled(random_tables(2, 2, 3, 2), kZbH1, 1));
+  expect_within_1_percent(scheduled(random_tables(3, 3, 2, 2), kZbH2, 1));
+  expect_within_1_percent(scheduled(random_tables(4, 2, 2, 2), kInterleaved, 2));
+  expect_within_1_percent(scheduled(random_tables(5, 2, 1, 2), kZbV, 2));
+  expect_within_1_percent(scheduled(random_tables(6, 2, 1, 2), kVMin, 2));
+}
+
+/// Length of the step with passes of one length each, without transfers.
+double step_length(spec::Schedule schedule, int64_t stages, int64_t chunks, int64_t micro_batches) {
+  PipelineTables tables;
+  tables.parallel.pp = stages;
+  tables.parallel.vpp = chunks;
+  tables.parallel.schedule = schedule;
+  const std::vector<ClockChoice> one = {{1e9, 1, 1}}, two = {{1e9, 2, 1}};
+  tables.stages.resize(static_cast<size_t>(stages));
+  for (StageTable& stage : tables.stages)
+    stage.chunks.resize(static_cast<size_t>(chunks), {one, two, one, one});
+  std::vector<PipelinePass> passes;
+  const TimeCostGraph graph = pipeline_graph(tables, micro_batches, passes);
+  std::vector<double> seconds;
+  for (const auto& work : graph.work()) seconds.push_back(work.choices.back().time_s);
+  return length_of(graph, seconds);
+}
+
+// The bubbles of docs/models/schedules.md, for passes F = I = W of 1 through a chunk: beyond 3 m v.
+TEST(PipelineGraph, HasEverySchedulesBubble) {
+  using enum spec::Schedule;
+  for (const int64_t p : {2, 4, 6}) {
+    const int64_t m = 4 * p;
+    const auto bubble = [&](spec::Schedule schedule, int64_t chunks) {
+      return step_length(schedule, p, chunks, m) - static_cast<double>(3 * m * chunks);
+    };
+    const auto d = static_cast<double>(p);
+    EXPECT_DOUBLE_EQ(bubble(kOneFOneB, 1), 3 * (d - 1));
+    EXPECT_DOUBLE_EQ(bubble(kGpipe, 1), 3 * (d - 1));
+    EXPECT_DOUBLE_EQ(bubble(kInterleaved, 2), 3 * (d - 1));
+    EXPECT_DOUBLE_EQ(bubble(kLoopedBfs, 2), 3 * (d - 1));
+    EXPECT_DOUBLE_EQ(bubble(kZbH1, 1), d - 1);
+    EXPECT_DOUBLE_EQ(bubble(kZbH2, 1), d - 1);
+    EXPECT_DOUBLE_EQ(bubble(kZbV, 2), d - 1);
+    EXPECT_DOUBLE_EQ(bubble(kVHalf, 2), (7 * d - 8) / 2);
+    EXPECT_DOUBLE_EQ(bubble(kVMin, 2), p % 3 == 0 ? 4 * d - 3 : 4 * d - 5);
+    EXPECT_DOUBLE_EQ(bubble(kDualPipeV, 2), d - 1);
+  }
+}
+
 /// Perseus' emulated stage profile of GPT-3 175B on A100 (tests/data/perseus), every `stride`-th
 /// clock of `clocks`; `waiting_w` is not in it and assumed.
 PipelineTables perseus_tables(int64_t stages, int64_t micro_batches, size_t stride, size_t clocks) {
   PipelineTables tables;
   tables.micro_batches = micro_batches;
+  tables.parallel.pp = stages;
   tables.stages.resize(static_cast<size_t>(stages));
-  for (StageTable& stage : tables.stages) stage.waiting_w = 75;
+  for (StageTable& stage : tables.stages) {
+    stage.waiting_w = 75;
+    stage.chunks.resize(1);
+  }
   std::ifstream in(ERGOMETER_SOURCE_DIR "/tests/data/perseus/gpt3-175b-a100.csv");
   std::map<std::pair<size_t, bool>, size_t> seen;
   for (std::string line; std::getline(in, line);) {
@@ -130,7 +196,7 @@ PipelineTables perseus_tables(int64_t stages, int64_t micro_batches, size_t stri
     it.clock_hz *= 1e6;
     const bool backward = name[0] == 'b';
     std::vector<ClockChoice>& table =
-        backward ? tables.stages[stage].backward : tables.stages[stage].forward;
+        backward ? tables.stages[stage].chunks[0].backward : tables.stages[stage].chunks[0].forward;
     if (seen[{stage, backward}]++ % stride == 0 && table.size() < clocks) table.push_back(it);
   }
   return tables;
@@ -138,7 +204,7 @@ PipelineTables perseus_tables(int64_t stages, int64_t micro_batches, size_t stri
 
 TEST(PipelineFrontier, IsTheExactOneOnPerseusProfile) {
   const PipelineTables tables = perseus_tables(2, 2, 2, 4);
-  ASSERT_EQ(tables.stages[1].backward.size(), 4u);
+  ASSERT_EQ(tables.stages[1].chunks[0].backward.size(), 4u);
   expect_within_1_percent(tables);
 }
 
@@ -174,17 +240,23 @@ TEST(PipelineFrontier, RunsFromLeastEnergyToTheQuickest) {
   }
 }
 
-TEST(PipelineFrontier, OfALongStepFollowsFromShorterOnes) {
-  // 2 x 4 x 256 passes are more than are looked at; 1536 of them are.
-  const PipelineTables tables = random_tables(5, 4, 256, 8);
+void expect_told_from_shorter(const PipelineTables& tables) {
   const PipelineFrontier told = pipeline_frontier(tables);
-  EXPECT_LT(told.micro_batches, 256);
+  EXPECT_LT(told.micro_batches, tables.micro_batches);
   std::vector<PipelinePass> passes;
-  const TimeCostGraph graph = pipeline_graph(tables, 256, passes);
+  const TimeCostGraph graph = pipeline_graph(tables, tables.micro_batches, passes);
   std::vector<double> quickest;
   for (const auto& work : graph.work()) quickest.push_back(work.choices.back().time_s);
   const double length_s = length_of(graph, quickest);
   EXPECT_NEAR(told.points.back().time_s, length_s, 0.005 * length_s);
+}
+
+TEST(PipelineFrontier, OfALongStepFollowsFromShorterOnes) {
+  // 2 x 4 x 256 passes are more than are looked at; 1536 of them are.
+  expect_told_from_shorter(random_tables(5, 4, 256, 8));
+  expect_told_from_shorter(scheduled(random_tables(6, 4, 258, 3), spec::Schedule::kZbH1, 1));
+  expect_told_from_shorter(scheduled(random_tables(7, 4, 160, 3), spec::Schedule::kInterleaved, 2));
+  expect_told_from_shorter(scheduled(random_tables(8, 4, 103, 3), spec::Schedule::kZbV, 2));
 }
 
 }  // namespace

@@ -128,6 +128,22 @@ std::string megatron_text(const Settings& settings) {
   return text;
 }
 
+const char* pass_word(spec::SlotKind kind) {
+  switch (kind) {
+    case spec::SlotKind::kForward: return "forward";
+    case spec::SlotKind::kBackward: return "backward";
+    case spec::SlotKind::kBackwardInput: return "backward_input";
+    case spec::SlotKind::kBackwardWeight: return "backward_weight";
+  }
+  return "";
+}
+
+/// With the chunk behind a point where it is not 0, as in schedule files.
+std::string batch_word(const spec::ScheduleSlot& slot) {
+  return slot.chunk == 0 ? fmt::format("{}", slot.micro_batch)
+                         : fmt::format("{}.{}", slot.micro_batch, slot.chunk);
+}
+
 /// The quickest point of the frontier, pass by pass: a table such as Perseus' server hands out.
 std::string clock_schedule(const Optimized& result) {
   std::string text = "stage,order,pass,micro_batch,clock_mhz,time_s\n";
@@ -145,9 +161,8 @@ std::string clock_schedule(const Optimized& result) {
     const PipelinePass& pass = result.pipeline.passes[i];
     order = pass.stage == stage ? order + 1 : 0;
     stage = pass.stage;
-    text += fmt::format("{},{},{},{},{:.0f},{:.6f}\n", stage, order,
-                        pass.backward ? "backward" : "forward", pass.micro_batch,
-                        clocks_hz[i] / 1e6, pass_s[i]);
+    text += fmt::format("{},{},{},{},{:.0f},{:.6f}\n", stage, order, pass_word(pass.slot.kind),
+                        batch_word(pass.slot), clocks_hz[i] / 1e6, pass_s[i]);
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/collection.h"
+#include "spec/job/stage_order.h"
 
 namespace ergometer::optimize {
 namespace {
@@ -16,8 +17,7 @@ const StageTable& stage_of(const PipelineTables& tables, const PipelinePass& pas
   return tables.stages[static_cast<size_t>(pass.stage)];
 }
 const std::vector<ClockChoice>& choices_of(const PipelineTables& tables, const PipelinePass& pass) {
-  const StageTable& stage = stage_of(tables, pass);
-  return pass.backward ? stage.backward : stage.forward;
+  return stage_of(tables, pass).chunks[static_cast<size_t>(pass.slot.chunk)].of(pass.slot.kind);
 }
 
 std::vector<Choice> costs_of(const std::vector<ClockChoice>& choices, double waiting_w) {
@@ -27,18 +27,24 @@ std::vector<Choice> costs_of(const std::vector<ClockChoice>& choices, double wai
   return costs;
 }
 
-/// The 1F1B order of one stage: warm-up forwards, pairs, backwards that are left.
-std::vector<PipelinePass> order_of(int64_t stage, int64_t stages, int64_t micro_batches) {
-  const int64_t warm_up = std::min(micro_batches, stages - stage - 1);
-  std::vector<PipelinePass> order;
-  for (int64_t i = 0; i < warm_up; ++i) order.push_back({stage, i, false});
-  for (int64_t i = warm_up; i < micro_batches; ++i) {
-    order.push_back({stage, i, false});
-    order.push_back({stage, i - warm_up, true});
-  }
-  for (int64_t i = micro_batches - warm_up; i < micro_batches; ++i)
-    order.push_back({stage, i, true});
-  return order;
+/// Micro batches behind which a long step repeats itself.
+int64_t period_of(const PipelineTables& tables) {
+  const spec::Parallelism& p = tables.parallel;
+  return p.vpp > 1 ? std::max(p.pp, spec::group_size(p, tables.micro_batches)) : p.pp;
+}
+
+/// How many micro batches are looked at: all, or enough of them behind the warm-up, which schedules
+/// in the form of a V and ZB-H2 have twice, whole periods from all.
+int64_t micro_batches_of(const PipelineTables& tables) {
+  const spec::Parallelism& p = tables.parallel;
+  const int64_t all = tables.micro_batches;
+  if (spec::forwards_first(p.schedule) || !p.order.stages.empty()) return all;
+  const auto a_micro_batch = static_cast<int64_t>(spec::stage_order(p, 0, all).size()) * p.pp / all;
+  const bool twice = p.turns() || p.schedule == spec::Schedule::kZbH2;
+  const int64_t period = period_of(tables);
+  const int64_t most = std::max((twice ? 5 : 3) * period, kMostPasses / a_micro_batch);
+  if (p.vpp == 1 || most >= all) return std::min(most, all);
+  return most + (all - most) % period;
 }
 
 double waiting_w(const PipelineTables& tables) {
@@ -60,55 +66,88 @@ const TradeOff& best_at(const std::vector<TradeOff>& corners, double price) {
 
 }  // namespace
 
+namespace {
+
+/// Writes the passes of all stages into a graph; pass i begins at event 1 + 2i and ends behind it.
+class PipelineGraph {
+ public:
+  PipelineGraph(const PipelineTables& tables, int64_t micro_batches,
+                std::vector<PipelinePass>& passes)
+      : tables_(tables), micro_batches_(micro_batches), passes_(passes) {
+    passes_.clear();
+    for (int64_t stage = 0; stage < tables.parallel.pp; ++stage)
+      for (const spec::ScheduleSlot& slot :
+           spec::stage_order(tables.parallel, stage, micro_batches))
+        passes_.push_back({stage, slot});
+    number_.resize(static_cast<size_t>(2 * tables.parallel.parts() * micro_batches), -1);
+  }
+
+  TimeCostGraph write() {
+    const auto count = static_cast<int32_t>(passes_.size());
+    TimeCostGraph graph(2 * count + 2);
+    for (int32_t i = 0; i < count; ++i) add_pass(graph, i, 2 * count + 1);
+    for (int64_t part = 0; part + 1 < tables_.parallel.parts(); ++part)
+      for (int64_t m = 0; m < micro_batches_; ++m) {
+        add_message(graph, at(part, false, m), at(part + 1, false, m));
+        add_message(graph, at(part + 1, true, m), at(part, true, m));
+      }
+    return graph;
+  }
+
+ private:
+  /// The pass of a part of the model that its neighbours wait for: its forward, or the gradient of
+  /// its inputs.
+  int32_t& at(int64_t part, bool backward, int64_t micro_batch) {
+    return number_[static_cast<size_t>((2 * part + (backward ? 1 : 0)) * micro_batches_ +
+                                       micro_batch)];
+  }
+
+  void add_pass(TimeCostGraph& graph, int32_t i, int32_t last) {
+    const PipelinePass& pass = passes_[static_cast<size_t>(i)];
+    const bool begins = i == 0 || passes_[static_cast<size_t>(i) - 1].stage != pass.stage;
+    const bool ends =
+        i + 1 == std::ssize(passes_) || passes_[static_cast<size_t>(i) + 1].stage != pass.stage;
+    graph.add_work(
+        1 + 2 * i, 2 + 2 * i,
+        convex_choices(costs_of(choices_of(tables_, pass), stage_of(tables_, pass).waiting_w)));
+    graph.add_order(begins ? 0 : 2 * i, 1 + 2 * i, 0);
+    if (ends) graph.add_order(2 + 2 * i, last, 0);
+    if (pass.slot.kind == spec::SlotKind::kBackwardWeight) return;
+    at(tables_.parallel.part_of(pass.stage, pass.slot.chunk), pass.backward(),
+       pass.slot.micro_batch) = i;
+  }
+
+  void add_message(TimeCostGraph& graph, int32_t from, int32_t to) const {
+    const bool stays =
+        passes_[static_cast<size_t>(from)].stage == passes_[static_cast<size_t>(to)].stage;
+    graph.add_order(2 + 2 * from, 1 + 2 * to, stays ? 0 : tables_.send_s);
+  }
+
+  const PipelineTables& tables_;
+  int64_t micro_batches_;
+  std::vector<PipelinePass>& passes_;
+  std::vector<int32_t> number_;
+};
+
+}  // namespace
+
 TimeCostGraph pipeline_graph(const PipelineTables& tables, int64_t micro_batches,
                              std::vector<PipelinePass>& passes) {
-  const auto stages = static_cast<int64_t>(tables.stages.size());
-  const auto count = static_cast<int32_t>(2 * stages * micro_batches);
-  TimeCostGraph graph(2 * count + 2);
-  const int32_t last = 2 * count + 1;
-  passes.clear();
-  // [stage][direction][micro batch]: number of the pass.
-  std::vector<int32_t> number(static_cast<size_t>(count));
-  const auto at = [&](int64_t stage, bool backward, int64_t micro_batch) -> int32_t& {
-    return number[static_cast<size_t>((2 * stage + (backward ? 1 : 0)) * micro_batches +
-                                      micro_batch)];
-  };
-  for (int64_t stage = 0; stage < stages; ++stage) {
-    int32_t before = -1;
-    for (const PipelinePass& pass : order_of(stage, stages, micro_batches)) {
-      const auto i = static_cast<int32_t>(passes.size());
-      at(stage, pass.backward, pass.micro_batch) = i;
-      passes.push_back(pass);
-      const double watts = stage_of(tables, pass).waiting_w;
-      graph.add_work(1 + 2 * i, 2 + 2 * i,
-                     convex_choices(costs_of(choices_of(tables, pass), watts)));
-      graph.add_order(before < 0 ? 0 : 2 + 2 * before, 1 + 2 * i, 0);
-      before = i;
-    }
-    graph.add_order(2 + 2 * before, last, 0);
-  }
-  for (int64_t m = 0; m < micro_batches; ++m)
-    for (int64_t stage = 0; stage + 1 < stages; ++stage) {
-      graph.add_order(2 + 2 * at(stage, false, m), 1 + 2 * at(stage + 1, false, m), tables.send_s);
-      graph.add_order(2 + 2 * at(stage + 1, true, m), 1 + 2 * at(stage, true, m), tables.send_s);
-    }
-  return graph;
+  return PipelineGraph(tables, micro_batches, passes).write();
 }
 
 PipelineFrontier pipeline_frontier(const PipelineTables& tables, const TradeOffOptions& options) {
-  const auto stages = static_cast<int64_t>(tables.stages.size());
-  const int64_t most = std::max(3 * stages, kMostPasses / (2 * stages));
   PipelineFrontier result;
-  result.micro_batches = std::min(tables.micro_batches, most);
+  result.micro_batches = micro_batches_of(tables);
   const std::vector<TradeOff> corners =
       frontier_of(tables, result.micro_batches, options, result.passes);
   const bool whole = result.micro_batches == tables.micro_batches;
   std::vector<PipelinePass> ignored;
   const std::vector<TradeOff> shorter =
       whole ? std::vector<TradeOff>{}
-            : frontier_of(tables, result.micro_batches - stages, options, ignored);
+            : frontier_of(tables, result.micro_batches - period_of(tables), options, ignored);
   const double further = static_cast<double>(tables.micro_batches - result.micro_batches) /
-                         static_cast<double>(stages);
+                         static_cast<double>(period_of(tables));
   double price = 0;
   for (const TradeOff& corner : corners) {
     double length_s = corner.length_s, cost = corner.cost;

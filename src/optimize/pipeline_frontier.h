@@ -8,15 +8,16 @@
 
 namespace ergometer::optimize {
 
-/// One forward or backward pass in a 1F1B step.
+/// One pass of a stage in a step.
 struct PipelinePass {
-  int64_t stage = 0, micro_batch = 0;
-  bool backward = false;
+  int64_t stage = 0;
+  spec::ScheduleSlot slot;
+  bool backward() const { return slot.kind != spec::SlotKind::kForward; }
 };
 
-/// A step of `micro_batches` under 1F1B as a graph of time against cost, a pass's cost being its
-/// energy beyond what its GPUs would draw waiting (Perseus, arXiv 2312.06902). Work i of the graph
-/// is `passes[i]`; stage by stage, in the order it runs.
+/// A step of `micro_batches` in the order of the tables' schedule as a graph of time against cost,
+/// a pass's cost being its energy beyond what its GPUs would draw waiting (Perseus, arXiv
+/// 2312.06902). Work i of the graph is `passes[i]`; stage by stage, in the order it runs.
 TimeCostGraph pipeline_graph(const PipelineTables& tables, int64_t micro_batches,
                              std::vector<PipelinePass>& passes);
 

@@ -9,13 +9,16 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
+#include "base/check.h"
 #include "cost/degraded.h"
 #include "cost/energy.h"
 #include "engine/outcome/powered.h"
 #include "engine/outcome/summary.h"
 #include "engine/time/compile.h"
 #include "plan/memory.h"
+#include "spec/job/stage_order.h"
 
 namespace ergometer::optimize {
 namespace {
@@ -27,8 +30,11 @@ struct Pass {
   double wall_s() const { return end_s - begin_s; }
 };
 
-struct StagePasses {
-  Pass forward, backward;
+/// By chunk and kind of pass, of every micro batch.
+using Passes = std::map<std::pair<int32_t, spec::SlotKind>, std::map<int32_t, Pass>>;
+
+/// What a stage settles at.
+struct Settled {
   double die_c = 0, clock_hz = 0;
 };
 
@@ -55,10 +61,29 @@ Pass mean_pass(const std::map<int32_t, Pass>& passes) {
   return mean;
 }
 
-StagePasses passes_of(const engine::EngineInput& input, const cost::EnergyTable& energies,
-                      const engine::Timeline& timeline, size_t role) {
-  std::map<int32_t, Pass> forward, backward;
+/// Which backwards a stage's order has whole: by micro batch and chunk.
+using Whole = std::set<std::pair<int32_t, int32_t>>;
+
+Whole whole_backwards(const spec::Job& job, int64_t stage) {
+  Whole whole;
+  for (const spec::ScheduleSlot& slot :
+       spec::stage_order(job.parallelism, stage, job.micro_batches()))
+    if (slot.kind == spec::SlotKind::kBackward) whole.emplace(slot.micro_batch, slot.chunk);
+  return whole;
+}
+
+spec::SlotKind slot_of(const plan::Instruction& it, workload::Pass pass, const Whole& whole) {
+  if (pass == workload::Pass::kForward) return spec::SlotKind::kForward;
+  if (whole.contains({it.micro_batch, it.chunk})) return spec::SlotKind::kBackward;
+  return pass == workload::Pass::kWeight ? spec::SlotKind::kBackwardWeight
+                                         : spec::SlotKind::kBackwardInput;
+}
+
+Passes passes_of(const engine::EngineInput& input, const cost::EnergyTable& energies,
+                 const engine::Timeline& timeline, size_t role) {
+  Passes passes;
   const engine::PricedOperators operators(input, role);
+  const Whole whole = whole_backwards(input.job, input.plan.roles[role].stage);
   const int64_t rank = static_cast<int64_t>(role) * input.plan.ranks_per_role;
   for (const engine::Span& span : timeline.spans) {
     if (span.rank != rank) continue;
@@ -67,19 +92,16 @@ StagePasses passes_of(const engine::EngineInput& input, const cost::EnergyTable&
     if (it.micro_batch < 0 || it.op < 0 || is_exchange(it) || !engine::launches(it.kind)) continue;
     const workload::Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
     if (op.pass == workload::Pass::kOptimizer || op.module == workload::Module::kData) continue;
-    Pass& pass = (op.pass == workload::Pass::kForward ? forward : backward)[it.micro_batch];
+    Pass& pass = passes[{it.chunk, slot_of(it, op.pass, whole)}][it.micro_batch];
     pass.begin_s = std::min(pass.begin_s, span.start_s);
     pass.end_s = std::max(pass.end_s, span.end_s);
     pass.clocked_s += operators.duration(index).clocked_s;
     pass.energy += energies[role][static_cast<size_t>(it.op)];
   }
-  StagePasses result;
-  if (!forward.empty()) result.forward = mean_pass(forward);
-  if (!backward.empty()) result.backward = mean_pass(backward);
-  return result;
+  return passes;
 }
 
-std::vector<ClockChoice> table_of(const Pass& pass, const StagePasses& stage, double reference_hz,
+std::vector<ClockChoice> table_of(const Pass& pass, const Settled& stage, double reference_hz,
                                   double gpus, const physics::GpuPower& gpu) {
   std::vector<ClockChoice> table;
   const double lowest_hz = std::max(gpu.clocks.lowest_hz, gpu.clocks.floor(gpu.voltage.knee_hz));
@@ -112,8 +134,6 @@ double send_time(const plan::Plan& plan, const cost::CostTable& costs) {
 Result<void> check(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (p.pp < 2) return input_error("the job has no pipeline");
-  if (p.vpp > 1 || p.schedule != spec::Schedule::kOneFOneB)
-    return input_error("only pipelines in 1F1B order have one, without virtual stages");
   if (p.divides_vocabulary())
     return input_error("only pipelines whose vocabulary is not divided have one");
   if (job.training.mode != spec::Mode::kPretrain && job.training.mode != spec::Mode::kLora)
@@ -125,6 +145,16 @@ Result<void> check(const spec::Job& job) {
 }
 
 }  // namespace
+
+const std::vector<ClockChoice>& ChunkTable::of(spec::SlotKind kind) const {
+  switch (kind) {
+    case spec::SlotKind::kForward: return forward;
+    case spec::SlotKind::kBackward: return backward;
+    case spec::SlotKind::kBackwardInput: return input;
+    case spec::SlotKind::kBackwardWeight: return weight;
+  }
+  ERGOMETER_CHECK(false, "every kind of slot is listed");
+}
 
 Result<PipelineTables> pipeline_tables(const spec::Job& job) {
   ERGOMETER_TRY(check(job));
@@ -149,20 +179,27 @@ Result<PipelineTables> pipeline_tables(const spec::Job& job) {
   const engine::Timeline timeline = engine::sweep(input);
 
   PipelineTables tables;
+  tables.parallel = job.parallelism;
   tables.micro_batches = job.micro_batches();
   tables.send_s = send_time(plan, costs);
   const auto gpus = static_cast<double>(job.stage_ranks());
   for (size_t stage = 0; stage < plan.roles.size(); ++stage) {
-    StagePasses passes = passes_of(input, energies, timeline, stage);
+    Settled settled;
     for (const run::Rank& rank : powered.ranks) {
       if (rank.rank / job.stage_ranks() != static_cast<int64_t>(stage)) continue;
-      passes.die_c += rank.mean_gpu_c / gpus;
-      passes.clock_hz += rank.mean_clock_mhz * 1e6 / gpus;
+      settled.die_c += rank.mean_gpu_c / gpus;
+      settled.clock_hz += rank.mean_clock_mhz * 1e6 / gpus;
     }
     StageTable& table = tables.stages.emplace_back();
-    table.forward = table_of(passes.forward, passes, powered.reference_hz, gpus, gpu);
-    table.backward = table_of(passes.backward, passes, powered.reference_hz, gpus, gpu);
-    table.waiting_w = gpus * gpu.power_w(passes.clock_hz, passes.die_c, {}, {});
+    table.chunks.resize(static_cast<size_t>(job.parallelism.vpp));
+    for (const auto& [of, passes] : passes_of(input, energies, timeline, stage)) {
+      ChunkTable& chunk = table.chunks[static_cast<size_t>(of.first)];
+      std::vector<ClockChoice>* const lists[] = {&chunk.forward, &chunk.backward, &chunk.input,
+                                                 &chunk.weight};
+      *lists[static_cast<size_t>(of.second)] =
+          table_of(mean_pass(passes), settled, powered.reference_hz, gpus, gpu);
+    }
+    table.waiting_w = gpus * gpu.power_w(settled.clock_hz, settled.die_c, {}, {});
   }
   return tables;
 }

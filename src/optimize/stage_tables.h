@@ -15,21 +15,27 @@ struct ClockChoice {
   double energy_j = 0;  ///< of all the stage's GPUs
 };
 
-/// What Perseus measures on hardware, predicted: time and energy of every stage's forward and
-/// backward pass of one micro batch (all its chunks), over the clocks of the lattice from the
-/// voltage's knee to the clock that the stage settles at in the unchanged job.
+/// What Perseus measures on hardware, predicted: time and energy of every pass of one micro batch
+/// through one chunk, over the clocks of the lattice from the voltage's knee to the clock that the
+/// stage settles at in the unchanged job, from the highest down. A backward may be whole, or the
+/// gradients of inputs and of weights apart; what the schedule has none of is empty.
+struct ChunkTable {
+  std::vector<ClockChoice> forward, backward, input, weight;
+  const std::vector<ClockChoice>& of(spec::SlotKind kind) const;
+};
 struct StageTable {
-  std::vector<ClockChoice> forward, backward;  ///< from the highest clock down
+  std::vector<ChunkTable> chunks;
   double waiting_w = 0;  ///< of all the stage's GPUs while they wait for a neighbour
 };
 
 struct PipelineTables {
   std::vector<StageTable> stages;
-  double send_s = 0;  ///< from one stage to the next
+  spec::Parallelism parallel;  ///< whose schedule it is
+  double send_s = 0;           ///< from one stage to the next
   int64_t micro_batches = 0;
 };
 
-/// Of a job with one chunk a stage, in 1F1B order. An input error says why there is none.
+/// Of a job that trains with a pipeline, in whatever order. An input error says why there is none.
 Result<PipelineTables> pipeline_tables(const spec::Job& job);
 
 }  // namespace ergometer::optimize

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "analysis/ranks/pipeline_tasks.h"
+#include "analysis/work/round_trips.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -40,9 +42,12 @@ JobReport report_job(std::vector<run::RankTrace>& ranks, const run::DeviceLog& l
   const GroupLabels labels = label_groups(ranks);
   const MatchedCollectives collectives = match_collectives(ranks);
   report.clocks = align_clocks(ranks, collectives);
-  const EventGraph graph = event_graph(ranks, collectives, report.clocks, labels);
+  const EventGraph graph =
+      event_graph(ranks, collectives, report.clocks, labels, base::mapped(ranks, &handed_over_ns));
   report.path = critical_path(ranks, graph);
+  report.taxes = replayed_taxes(graph);
   report.groups = group_tables(ranks, collectives, report.clocks, labels);
+  report.exchanges = exchange_loads(ranks, collectives);
   report.skews = find_stragglers(ranks, collectives, report.clocks, labels, log);
   price_stragglers(ranks, graph, report);
   find_pipeline_tasks(ranks, labels);

@@ -5,8 +5,10 @@
 
 #include "analysis/ranks/clock_offset.h"
 #include "analysis/ranks/critical_path.h"
+#include "analysis/ranks/exchange_loads.h"
 #include "analysis/ranks/group_table.h"
 #include "analysis/ranks/pipeline.h"
+#include "analysis/ranks/replayed_taxes.h"
 #include "analysis/ranks/stragglers.h"
 #include "analysis/telemetry/anomalies.h"
 #include "analysis/telemetry/heat_cost.h"
@@ -22,7 +24,9 @@ namespace ergometer::analysis {
 struct JobReport {
   ClockTable clocks;
   CriticalPath path;
+  ReplayedTaxes taxes;
   GroupTables groups;
+  ExchangeLoads exchanges;
   std::vector<GroupSkew> skews;
   std::optional<PipelineReport> pipeline;
   std::vector<LinkUse> links;

@@ -15,6 +15,7 @@ namespace {
 struct Synchronization {
   int64_t cpu_ns = 0;
   size_t node = 0;
+  int64_t waited_ns = 0;  ///< of the CPU's time, behind all waits before it
 };
 
 class GraphBuilder {
@@ -22,7 +23,8 @@ class GraphBuilder {
   GraphBuilder(const std::vector<run::RankTrace>& ranks, const ClockTable& clocks,
                const GroupLabels& labels)
       : ranks_(ranks), clocks_(clocks), labels_(labels) {}
-  EventGraph build(const MatchedCollectives& collectives);
+  EventGraph build(const MatchedCollectives& collectives,
+                   const std::vector<std::vector<int64_t>>& handed_over_ns);
 
  private:
   void add_nodes();
@@ -37,6 +39,7 @@ class GraphBuilder {
   void add_meeting(const CollectiveInstance& one);
   uint32_t kind(const std::string& name);
   size_t inferred_wait(size_t node, const std::vector<size_t>& by_end) const;
+  void add_over_at_launch(const std::vector<size_t>& by_end);
   const run::GpuEvent& event(size_t node) const {
     return ranks_[graph_.nodes[node].rank].events[event_of_[node]];
   }
@@ -139,7 +142,8 @@ std::vector<Synchronization> GraphBuilder::add_launches(size_t rank) {
     if (const auto around = operators.find(launch->external_id); around != operators.end())
       end = std::max(end, around->second);
     if (end >= event.end_ns())
-      synchronizations.push_back({clocks_.common_ns(rank, end), node_of_[rank][i]});
+      synchronizations.push_back(
+          {clocks_.common_ns(rank, end), node_of_[rank][i], event.end_ns() - launch->start_ns});
   }
   return synchronizations;
 }
@@ -166,7 +170,7 @@ void GraphBuilder::add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
       const EventNode& node = graph_.nodes[*--at];
       if (node.end_ns <= from) break;
       if (!node.launched || node.launch_ns > from) continue;
-      all.push_back({to, *at});
+      all.push_back({to, *at, node.end_ns - from});
       break;
     }
   }
@@ -176,12 +180,19 @@ void GraphBuilder::add_synchronizations(size_t rank, std::vector<Synchronization
   std::ranges::sort(sorted, [](const auto& a, const auto& b) {
     return std::tie(a.cpu_ns, a.node) < std::tie(b.cpu_ns, b.node);
   });
+  int64_t begin = INT64_MIN, waited = 0;  // waits of several threads may overlap
+  for (Synchronization& one : sorted) {
+    waited += one.cpu_ns - std::max(begin, one.cpu_ns - one.waited_ns);
+    begin = one.cpu_ns;
+    one.waited_ns = waited;
+  }
   for (const size_t node : node_of_[rank]) {
     EventNode& of = graph_.nodes[node];
     auto after = std::upper_bound(sorted.begin(), sorted.end(), of.launch_ns,
                                   [](int64_t t, const auto& s) { return t < s.cpu_ns; });
     if (!of.launched || after == sorted.begin()) continue;
-    if ((--after)->node < node) of.cpu_after = after->node;
+    of.cpu_waited_ns = (--after)->waited_ns;
+    if (after->node < node) of.cpu_after = after->node;
   }
 }
 
@@ -208,6 +219,26 @@ void GraphBuilder::add_waits(size_t rank, const std::vector<size_t>& by_end) {
     graph_.nodes[node].waits_for = inferred_wait(node, by_end);
 }
 
+/// Of every launched event what had ended last on another stream than its own.
+void GraphBuilder::add_over_at_launch(const std::vector<size_t>& by_end) {
+  const auto stream = [&](size_t node) { return event(node).stream; };
+  // Of every position the last one before it that ended on another stream.
+  std::vector<size_t> other(by_end.size(), EventNode::kNone);
+  for (size_t i = 1; i < by_end.size(); ++i)
+    other[i] = stream(by_end[i]) == stream(by_end[i - 1]) ? other[i - 1] : i - 1;
+  for (const size_t node : by_end) {
+    EventNode& of = graph_.nodes[node];
+    if (!of.launched) continue;
+    const auto after =
+        std::upper_bound(by_end.begin(), by_end.end(), of.launch_ns,
+                         [&](int64_t t, size_t n) { return t < graph_.nodes[n].end_ns; });
+    if (after == by_end.begin()) continue;
+    auto at = static_cast<size_t>(after - by_end.begin()) - 1;
+    if (stream(by_end[at]) == stream(node)) at = other[at];
+    if (at != EventNode::kNone && by_end[at] < node) of.over_at_launch = by_end[at];
+  }
+}
+
 void GraphBuilder::add_meeting(const CollectiveInstance& one) {
   const Meeting met = meeting_of(ranks_, one, clocks_);
   // Clocks that are too far apart, or a wrong match: no rank can end before all have joined.
@@ -220,12 +251,17 @@ void GraphBuilder::add_meeting(const CollectiveInstance& one) {
   }
   meeting.latest = meeting.members[met.latest];
   meeting.last_ns = met.last_ns;
+  meeting.message = one.message;
   graph_.meetings.push_back(std::move(meeting));
 }
 
-EventGraph GraphBuilder::build(const MatchedCollectives& collectives) {
+EventGraph GraphBuilder::build(const MatchedCollectives& collectives,
+                               const std::vector<std::vector<int64_t>>& handed_over_ns) {
   add_nodes();
   add_streams();
+  for (size_t rank = 0; rank < handed_over_ns.size(); ++rank)
+    for (size_t i = 0; i < handed_over_ns[rank].size(); ++i)
+      graph_.nodes[node_of_[rank][i]].handed_over_ns = handed_over_ns[rank][i];
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
     const std::vector<size_t> ends = by_end(rank);
     add_kinds(rank);
@@ -233,6 +269,7 @@ EventGraph GraphBuilder::build(const MatchedCollectives& collectives) {
     add_cpu_waits(rank, ends, synchronizations);
     add_synchronizations(rank, std::move(synchronizations));
     add_waits(rank, ends);
+    add_over_at_launch(ends);
   }
   for (const CollectiveInstance& one : collectives.instances) add_meeting(one);
   return std::move(graph_);
@@ -241,13 +278,21 @@ EventGraph GraphBuilder::build(const MatchedCollectives& collectives) {
 class Player {
  public:
   Player(const EventGraph& graph, const Replay& replay) : graph_(graph), replay_(replay) {}
-  int64_t span();
+  void play();
+  /// Of every rank that has events its last end, from the first start of all.
+  std::vector<int64_t> ends() const;
 
  private:
   int64_t duration(const EventNode& node) const;
   int64_t end(size_t node) const;
   int64_t start(const EventNode& node) const;
   int64_t launch(const EventNode& node) const;
+  bool waits_for_others(const EventNode& node) const {
+    return node.meeting != EventNode::kNone &&
+           (!replay_.ranks_free || node.kind == replay_.waits_at ||
+            graph_.meetings[node.meeting].message);
+  }
+  bool launches_change() const { return replay_.cpu_unblocked || replay_.launches_free; }
 
   const EventGraph& graph_;
   const Replay& replay_;
@@ -259,7 +304,8 @@ class Player {
 int64_t Player::duration(const EventNode& node) const {
   if (node.kind == replay_.free_kind) return 0;
   if (node.meeting != EventNode::kNone) return node.end_ns - graph_.meetings[node.meeting].last_ns;
-  const int64_t was = node.end_ns - node.start_ns;
+  const int64_t kept = replay_.on_chip ? node.handed_over_ns : 0;
+  const int64_t was = std::max<int64_t>(0, node.end_ns - node.start_ns - kept);
   const bool own =
       node.rank == replay_.faster_rank && !graph_.kinds[node.kind].starts_with("collective");
   return own ? static_cast<int64_t>(replay_.faster_by * static_cast<double>(was)) : was;
@@ -267,17 +313,20 @@ int64_t Player::duration(const EventNode& node) const {
 
 int64_t Player::end(size_t index) const {
   const EventNode& node = graph_.nodes[index];
-  const bool meets = node.meeting != EventNode::kNone;
-  return (meets ? last_start_[node.meeting] : start_[index]) + duration(node);
+  return (waits_for_others(node) ? last_start_[node.meeting] : start_[index]) + duration(node);
 }
 
 int64_t Player::launch(const EventNode& node) const {
   const int64_t begin = graph_.nodes.front().start_ns;
-  if (node.cpu_after == EventNode::kNone)
-    return replay_.cpu_free ? std::min(begin, node.launch_ns) : node.launch_ns;
+  const int64_t earliest = replay_.launches_free ? begin
+                           : replay_.cpu_free    ? std::min(begin, node.launch_ns)
+                                                 : node.launch_ns;
+  if (replay_.cpu_unblocked)
+    return replay_.launches_free ? earliest : node.launch_ns - node.cpu_waited_ns;
+  if (node.cpu_after == EventNode::kNone) return earliest;
   const int64_t synchronized = end(node.cpu_after);
-  return replay_.cpu_free ? synchronized
-                          : node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
+  if (replay_.launches_free || replay_.cpu_free) return synchronized;
+  return node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
 }
 
 /// As long after the last of what it waits for as it was.
@@ -299,11 +348,15 @@ int64_t Player::start(const EventNode& node) const {
   if (node.waits_for != EventNode::kNone)
     after(graph_.nodes[node.waits_for].end_ns, end(node.waits_for));
   if (node.launched) after(node.launch_ns, launch(node));
-  return was == INT64_MIN ? node.start_ns : now + node.start_ns - was;
+  if (was == INT64_MIN) return node.start_ns;
+  if (launches_change() && node.over_at_launch != EventNode::kNone)
+    now = std::max(now, end(node.over_at_launch));
+  // What lay between call and event, where nothing else was waited for, is the launch's.
+  const bool by_launch = node.launched && was == node.launch_ns;
+  return now + (replay_.launches_free && by_launch ? 0 : node.start_ns - was);
 }
 
-int64_t Player::span() {
-  if (graph_.nodes.empty()) return 0;
+void Player::play() {
   start_.resize(graph_.nodes.size());
   last_start_.assign(graph_.meetings.size(), INT64_MIN);
   for (size_t i = 0; i < graph_.nodes.size(); ++i) {
@@ -312,22 +365,38 @@ int64_t Player::span() {
     if (node.meeting != EventNode::kNone)
       last_start_[node.meeting] = std::max(last_start_[node.meeting], start_[i]);
   }
-  const int64_t begin = graph_.nodes.front().start_ns;
-  int64_t last = begin;
-  for (size_t i = 0; i < graph_.nodes.size(); ++i) last = std::max(last, end(i));
-  return last - begin;
+}
+
+std::vector<int64_t> Player::ends() const {
+  constexpr int64_t kNone = -1;
+  std::vector<int64_t> ends;
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const size_t rank = graph_.nodes[i].rank;
+    if (ends.size() <= rank) ends.resize(rank + 1, kNone);
+    ends[rank] = std::max(ends[rank], end(i) - graph_.nodes.front().start_ns);
+  }
+  std::erase(ends, kNone);
+  return ends;
 }
 
 }  // namespace
 
 EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
                        const MatchedCollectives& collectives, const ClockTable& clocks,
-                       const GroupLabels& labels) {
-  return GraphBuilder(ranks, clocks, labels).build(collectives);
+                       const GroupLabels& labels,
+                       const std::vector<std::vector<int64_t>>& handed_over_ns) {
+  return GraphBuilder(ranks, clocks, labels).build(collectives, handed_over_ns);
+}
+
+std::vector<int64_t> replayed_ends(const EventGraph& graph, const Replay& replay) {
+  Player player(graph, replay);
+  player.play();
+  return player.ends();
 }
 
 int64_t replayed_span(const EventGraph& graph, const Replay& replay) {
-  return Player(graph, replay).span();
+  const std::vector<int64_t> ends = replayed_ends(graph, replay);
+  return ends.empty() ? 0 : *std::ranges::max_element(ends);
 }
 
 }  // namespace ergometer::analysis

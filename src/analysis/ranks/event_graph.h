@@ -21,15 +21,20 @@ struct EventNode {
   size_t waits_for = kNone;          ///< on another stream: inferred
   size_t meeting = kNone;            ///< into `EventGraph::meetings`
   bool launched = false;
-  int64_t launch_ns = 0;     ///< its call on the CPU, common clock
-  size_t cpu_after = kNone;  ///< the event for which the CPU waited last before that call
+  int64_t launch_ns = 0;          ///< its call on the CPU, common clock
+  size_t cpu_after = kNone;       ///< the event for which the CPU waited last before that call
+  int64_t cpu_waited_ns = 0;      ///< how long the CPU had waited for events until then, in all
+  size_t over_at_launch = kNone;  ///< on another stream, what had ended last when it was called
+  int64_t handed_over_ns = 0;  ///< of its time, what it takes to write and read tensors that only
+                               ///< pass between neighbouring kernels (work/round_trips.h)
 };
 
 /// A collective of several ranks.
 struct EventMeeting {
   std::vector<size_t> members;
-  size_t latest = 0;    ///< the member that joined last
-  int64_t last_ns = 0;  ///< its start
+  size_t latest = 0;     ///< the member that joined last
+  int64_t last_ns = 0;   ///< its start
+  bool message = false;  ///< a send and its receive
 };
 
 /// All GPU events of all ranks, in order of their starts, and what they wait for. The edges of a
@@ -40,19 +45,31 @@ struct EventGraph {
   std::vector<std::string> kinds;  ///< kernel classes that occur; "collective tp" with its label
 };
 
+/// `handed_over_ns`: by rank and event; empty: unknown.
 EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
                        const MatchedCollectives& collectives, const ClockTable& clocks,
-                       const GroupLabels& labels);
+                       const GroupLabels& labels,
+                       const std::vector<std::vector<int64_t>>& handed_over_ns = {});
 
 /// What is different when the graph is played again; as it stands nothing is, and the span is that
 /// of the traces. Every event starts as long after the last of what it waits for as it did.
+///
+/// Where the CPU does not wait, or launches take no time, order between streams stays: what had
+/// ended when an event was launched ends before it, for it may have waited for that.
 struct Replay {
   static constexpr uint32_t kNoKind = ~uint32_t{0};
   uint32_t free_kind = kNoKind;           ///< takes no time
   bool cpu_free = false;                  ///< no launch is ever late
   size_t faster_rank = EventNode::kNone;  ///< among the traces: its own work, collectives excepted,
   double faster_by = 1;                   ///< takes this share of its time
+  bool ranks_free = false;      ///< nobody waits for others in collectives, but for those of
+  uint32_t waits_at = kNoKind;  ///< this kind; messages are waited for
+  bool cpu_unblocked = false;   ///< the CPU never waits for an event
+  bool on_chip = false;         ///< `EventNode::handed_over_ns` are no time
+  bool launches_free = false;   ///< nor is what a launch takes, from the call to the event
 };
 int64_t replayed_span(const EventGraph& graph, const Replay& replay);
+/// The end of every rank that has events, from the first start of all.
+std::vector<int64_t> replayed_ends(const EventGraph& graph, const Replay& replay);
 
 }  // namespace ergometer::analysis

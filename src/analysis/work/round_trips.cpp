@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <tuple>
@@ -72,9 +73,9 @@ std::vector<size_t> in_stream_order(const run::RankTrace& trace) {
   return order;
 }
 
-}  // namespace
-
-RoundTrips round_trips(const run::RankTrace& trace, const Attribution& attribution) {
+/// `saved`: called with an event and its time that a pair saves, for both of a pair.
+RoundTrips walk_pairs(const run::RankTrace& trace, const Attribution& attribution,
+                      const std::function<void(size_t, int64_t)>& saved) {
   RoundTrips result;
   Operators operators(trace);
   std::vector<bool> bound;
@@ -99,10 +100,29 @@ RoundTrips round_trips(const run::RankTrace& trace, const Attribution& attributi
     const double bytes = earlier.work.output_bytes;
     ++result.pairs;
     result.bytes += 2 * bytes;
-    add_time(result.saved_ns, share_of(before, earlier.work, bytes));
-    add_time(result.saved_ns, share_of(event, later.work, bytes));
+    saved(order[i - 1], share_of(before, earlier.work, bytes));
+    saved(order[i], share_of(event, later.work, bytes));
   }
   return result;
+}
+
+}  // namespace
+
+RoundTrips round_trips(const run::RankTrace& trace, const Attribution& attribution) {
+  int64_t saved_ns = 0;
+  RoundTrips result =
+      walk_pairs(trace, attribution, [&](size_t, int64_t saved) { add_time(saved_ns, saved); });
+  result.saved_ns = saved_ns;
+  return result;
+}
+
+std::vector<int64_t> handed_over_ns(const run::RankTrace& trace) {
+  std::vector<int64_t> saved_ns(trace.events.size(), 0);
+  walk_pairs(trace, Attribution(trace), [&](size_t event, int64_t saved) {
+    add_time(saved_ns[event], saved);
+    saved_ns[event] = std::min(saved_ns[event], trace.events[event].duration_ns);
+  });
+  return saved_ns;
 }
 
 }  // namespace ergometer::analysis

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "analysis/work/attribution.h"
 #include "run/gpu_trace.h"
@@ -22,5 +23,9 @@ struct RoundTrips {
 };
 
 RoundTrips round_trips(const run::RankTrace& trace, const Attribution& attribution);
+
+/// By event, what of its time these bytes take: at most all of it, where it hands over on both
+/// sides.
+std::vector<int64_t> handed_over_ns(const run::RankTrace& trace);
 
 }  // namespace ergometer::analysis

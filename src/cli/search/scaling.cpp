@@ -10,10 +10,10 @@
 namespace ergometer::cli {
 namespace {
 
-Result<std::optional<double>> price(const Arguments& arguments, const char* name) {
+Result<std::optional<double>> amount(const Arguments& arguments, const char* name) {
   if (!arguments.has(name)) return std::nullopt;
-  constexpr spec::MeasureRange kMoney{"", 0, 1e18};
-  const auto value = kMoney.read(arguments.value(name));
+  constexpr spec::MeasureRange kAny{"", 0, 1e18};
+  const auto value = kAny.read(arguments.value(name));
   if (!value) return input_error("--{}: {}", name, value.error().message);
   return *value;
 }
@@ -29,13 +29,16 @@ std::vector<Flag> scaling_flags() {
   flags.push_back(option("price-gpu-hour", "X", "scaling",
                          "price of a GPU for an hour: tells the tokens' cost"));
   flags.push_back(option("price-kwh", "X", "scaling", "price of a kWh at the meter"));
+  flags.push_back(option("energy-kwh", "X", "scaling",
+                         "kWh at the meter to spend: tells how many tokens they train, in what "
+                         "time"));
   return flags;
 }
 
 Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
                                               const search::SpaceOptions& space) {
   if (!arguments.has("scaling")) {
-    for (const char* name : {"price-gpu-hour", "price-kwh"})
+    for (const char* name : {"price-gpu-hour", "price-kwh", "energy-kwh"})
       if (arguments.has(name))
         return input_error("--{}: tells what tokens cost by --scaling", name);
     return std::nullopt;
@@ -52,8 +55,9 @@ Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
   ScalingAsk ask;
   ask.scaling =
       arguments.value("scaling") == "weak" ? search::Scaling::kWeak : search::Scaling::kStrong;
-  ERGOMETER_ASSIGN(ask.gpu_hour, price(arguments, "price-gpu-hour"));
-  ERGOMETER_ASSIGN(ask.kwh, price(arguments, "price-kwh"));
+  ERGOMETER_ASSIGN(ask.gpu_hour, amount(arguments, "price-gpu-hour"));
+  ERGOMETER_ASSIGN(ask.kwh, amount(arguments, "price-kwh"));
+  ERGOMETER_ASSIGN(ask.energy_kwh, amount(arguments, "energy-kwh"));
   return ask;
 }
 

@@ -16,6 +16,7 @@ struct ScalingAsk {
   /// In the user's currency: of a GPU for an hour, of a kWh at the meter. Neither: cost is not
   /// told.
   std::optional<double> gpu_hour, kwh;
+  std::optional<double> energy_kwh;  ///< to spend at the meter; none: not asked
 };
 
 std::vector<Flag> scaling_flags();

@@ -19,7 +19,8 @@ using search::Gain;
 using search::Growth;
 using search::Term;
 
-constexpr double kSecondsPerHour = 3600, kJoulesPerKwh = 3.6e6, kMillion = 1e6;
+constexpr double kSecondsPerHour = 3600, kJoulesPerKwh = 3.6e6, kMillion = 1e6,
+                 kSecondsPerDay = 86'400;
 
 double tokens_per_s(const AtSize& size) { return size.best->run.performance.tokens_per_s; }
 
@@ -43,6 +44,13 @@ std::optional<double> cost_of_million(const ScalingAnswer& answer, const Gain& g
              b = cost_per_s(answer.ask, sizes[gain.to]);
   const double more = tokens_per_s(sizes[gain.to]) - tokens_per_s(sizes[gain.from]);
   return a && b && more > 0 ? std::optional(kMillion * (*b - *a) / more) : std::nullopt;
+}
+
+/// How long a size can go on with the energy there is; nothing: none was said, or its power is
+/// unknown.
+std::optional<double> seconds_of_energy(const ScalingAsk& ask, const AtSize& size) {
+  if (!ask.energy_kwh || !size.best || size.meter_w() == 0) return {};
+  return *ask.energy_kwh * kJoulesPerKwh / size.meter_w();
 }
 
 std::string money(const std::optional<double>& amount) {
@@ -131,6 +139,25 @@ std::string gains_table(const ScalingAnswer& answer, const report::TextStyle& st
   return table(rows, 1, style);
 }
 
+/// Tokens that the energy trains on every size: the last GPUs make it sooner, of fewer tokens.
+std::string energy_table(const ScalingAnswer& answer, const report::TextStyle& style) {
+  double most = 0;
+  std::vector<Row> rows = {{{"GPUs", "tokens", "of the most", "time"}}};
+  const auto tokens = [&](const AtSize& size, double seconds) {
+    return seconds * tokens_per_s(size);
+  };
+  for (const AtSize& size : answer.result.sizes)
+    if (const auto seconds = seconds_of_energy(answer.ask, size))
+      most = std::max(most, tokens(size, *seconds));
+  for (const AtSize& size : answer.result.sizes)
+    if (const auto seconds = seconds_of_energy(answer.ask, size))
+      rows.push_back({{fmt::format("{}", size.gpus), base::format_si(tokens(size, *seconds), ""),
+                       fmt::format("{:.1f} %", 100 * tokens(size, *seconds) / most),
+                       fmt::format("{:.3g} days", *seconds / kSecondsPerDay)}});
+  return rows.size() > 1 ? table(rows, 1, style)
+                         : std::string("nothing is known of these GPUs' power\n");
+}
+
 /// "+5.1 %: 3.2 % dp reduce-scatter (transfer), ...": of the GPU time that a token takes.
 std::string growth_text(const ScalingAnswer& answer, const Gain& gain) {
   const AtSize &from = answer.result.sizes[gain.from], &to = answer.result.sizes[gain.to];
@@ -165,6 +192,8 @@ void write_size(base::JsonWriter& json, const ScalingAnswer& answer, const AtSiz
   if (run.has_power) json.member("facility_mean_w", run.power.facility_mean_w);
   if (const auto cost = cost_of_million(answer.ask, size))
     json.member("cost_per_million_tokens", *cost);
+  if (const auto seconds = seconds_of_energy(answer.ask, size))
+    json.member("energy_time_s", *seconds).member("energy_tokens", *seconds * tokens_per_s(size));
   json.rows("parts", size.parts, [&](const search::StepPart& part) {
     if (!part.group.empty()) json.member("group", part.group);
     json.member("kind", part.kind).member("seconds", part.seconds);
@@ -203,6 +232,10 @@ std::string scaling_text(const ScalingAnswer& answer, const report::TextStyle& s
   if (!sizes.empty()) text += '\n' + sizes;
   if (const std::string none = none_lines(answer, style.width); !none.empty())
     text += title("No layout") + none;
+  if (answer.ask.energy_kwh)
+    text += title(fmt::format("With {} kWh at the meter",
+                              base::format_count(std::llround(*answer.ask.energy_kwh)))) +
+            energy_table(answer, style);
   if (result.gains.empty()) return text;
   text += title("What the added GPUs bring") + gains_table(answer, style);
   text += title("The GPU time of a token grows by");
@@ -217,6 +250,7 @@ std::string scaling_json(const ScalingAnswer& answer) {
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("scaling", answer.ask.scaling == search::Scaling::kWeak ? "weak" : "strong");
   json.member("complete", answer.result.complete);
+  if (answer.ask.energy_kwh) json.member("energy_kwh", *answer.ask.energy_kwh);
   json.objects("sizes", answer.result.sizes,
                [&](const AtSize& size) { write_size(json, answer, size); });
   json.objects("gains", answer.result.gains,

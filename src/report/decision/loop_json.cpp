@@ -51,6 +51,7 @@ std::string loop_json(const Loop& loop) {
   json.member("gpus", loop.gpus()).member("iteration_s", loop.iteration_s);
   json.member("iteration_s_low", loop.low_s).member("iteration_s_high", loop.high_s);
   json.member("latency_s", loop.latency_s).member("rollout_tail_s", loop.tail_s);
+  if (loop.program.tool_calls > 0) json.member("rollout_tools_s", loop.program.seconds_of_tools());
   json.member("tokens_per_s", loop.tokens_per_s())
       .member("gpu_hours_per_iteration", loop.gpu_hours());
   if (loop.has_power) json.member("energy_j_per_iteration", loop.energy_j);

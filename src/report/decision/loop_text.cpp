@@ -41,6 +41,10 @@ std::string waiting(const Loop& loop) {
       loop_fact("Waits", fmt::format("rollout: {} with less than half of its answers left ({})",
                                      base::format_seconds(loop.tail_s),
                                      share_of_iteration(loop.tail_s, loop)));
+  if (const double tools_s = loop.program.seconds_of_tools(); tools_s > 0)
+    text += loop_fact(
+        "", fmt::format("rollout: at most {} for tools ({})", base::format_seconds(tools_s),
+                        share_of_iteration(tools_s, loop)));
   if (loop.pools.size() == 1) return text;
   for (const LoopPool& pool : loop.pools) {
     const double waits_s = std::max(0.0, loop.iteration_s - pool.busy_s);

@@ -50,6 +50,35 @@ void write_path(JsonWriter& json, const analysis::CriticalPath& path, PathSegmen
   json.end_object();
 }
 
+void write_replayed_taxes(JsonWriter& json, const analysis::ReplayedTaxes& taxes) {
+  if (taxes.gap_ns() <= 0) return;
+  const auto write = [&](const char* name, const analysis::ReplayedTax& tax) {
+    json.key(name).begin_object(kOneLine);
+    json.member("share_ns", tax.share_ns).member("span_without_ns", tax.without_ns).end_object();
+  };
+  json.key("replayed_taxes").begin_object();
+  json.member("span_ns", taxes.span_ns).member("untaxed_span_ns", taxes.untaxed_ns);
+  write("bulk_synchrony", taxes.bulk_synchrony);
+  write("collective_waiting", taxes.collective_waiting);
+  write("host_sync", taxes.host_sync);
+  write("memory_round_trips", taxes.memory_round_trips);
+  write("launch", taxes.launch);
+  json.rows("waiting_at", taxes.sites, [&](const auto& site) {
+    json.member("kind", site.first).member("share_ns", site.second);
+  });
+  json.end_object();
+}
+
+void write_exchanges(JsonWriter& json, const analysis::ExchangeLoads& loads) {
+  if (loads.even()) return;
+  json.key("exchange_loads").begin_object().member("exchanges", loads.exchanges);
+  json.member("mean_fullest", loads.mean_fullest).member("most", loads.most);
+  json.rows("ranks", loads.ranks, [&](const analysis::ExchangeLoads::OfRank& rank) {
+    json.member("rank", rank.rank).member("load", rank.load);
+  });
+  json.end_object();
+}
+
 void write_row(JsonWriter& json, const analysis::GroupRow& row) {
   json.member("parallelism", row.parallelism.name).member("stated", row.parallelism.stated);
   json.member("group_size", row.group_size).member("ranks", row.ranks);
@@ -199,7 +228,9 @@ void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
 void write_job_report(JsonWriter& json, const analysis::JobReport& report, PathSegments segments) {
   write_clocks(json, report.clocks);
   write_path(json, report.path, segments);
+  write_replayed_taxes(json, report.taxes);
   write_groups(json, report);
+  write_exchanges(json, report.exchanges);
   if (report.pipeline) write_pipeline(json, *report.pipeline);
   write_links(json, report.links);
   write_swings(json, report.swings);

@@ -64,6 +64,29 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
   return out + "  " + wrap(ranks, 80, 2) + '\n';
 }
 
+// --- taxes
+
+std::string replayed_taxes(const analysis::ReplayedTaxes& taxes, const TextStyle& style) {
+  if (taxes.gap_ns() <= 0) return "";
+  base::Table table("<34 >12 >9 >19");
+  const auto in_time = [](double ns) { return time(static_cast<int64_t>(ns)); };
+  const auto share = [&](std::string_view name, double ns, const std::string& alone) {
+    if (ns > 0) table.row(name, in_time(ns), format_share(ns / taxes.span_ns), alone);
+  };
+  const auto tax = [&](std::string_view name, const analysis::ReplayedTax& of) {
+    share(name, of.share_ns, in_time(taxes.span_ns - of.without_ns));
+  };
+  table.row("Taxes that add up, by replays", "time", "share", "shorter without");
+  tax("  bulk synchrony", taxes.bulk_synchrony);
+  for (size_t i = 0; i < std::min(taxes.sites.size(), kJobRowsShown); ++i)
+    share("    " + taxes.sites[i].first, taxes.sites[i].second, "");
+  tax("    CPU waiting for the GPU", taxes.host_sync);
+  tax("  memory round trips (at most)", taxes.memory_round_trips);
+  tax("  launch", taxes.launch);
+  share("  all of them", taxes.gap_ns(), in_time(taxes.gap_ns()));
+  return table_text(table, style);
+}
+
 // --- communication
 
 std::string parallelisms(const analysis::GroupTables& tables, const TextStyle& style) {
@@ -213,12 +236,25 @@ std::string changes(const analysis::Anomalies& anomalies, const TextStyle& style
          rows + more_line(anomalies.shifts.size(), kJobRowsShown, "changes");
 }
 
+std::string exchanges(const analysis::ExchangeLoads& loads, const TextStyle& style) {
+  if (loads.even()) return "";
+  std::string rows = fmt::format(
+      "  the fullest rank of an exchange has {:.2f} times its share on average, {:.2f} at most\n",
+      loads.mean_fullest, loads.most);
+  for (size_t i = 0; i < std::min(loads.ranks.size(), kJobRowsShown); ++i)
+    rows += fmt::format("  {:>5}{:>9.2f}\n", loads.ranks[i].rank, loads.ranks[i].load);
+  return heading(style, fmt::format("Tokens in {} all-to-alls, by rank in shares of the mean",
+                                    loads.exchanges)) +
+         rows + more_line(loads.ranks.size(), kJobRowsShown, "ranks");
+}
+
 }  // namespace
 
 std::string job_report_text(const analysis::JobReport& report, const TextStyle& style) {
   std::string out;
   for (const std::string& part :
-       {clocks(report, style), path(report.path, style), parallelisms(report.groups, style),
+       {clocks(report, style), path(report.path, style), replayed_taxes(report.taxes, style),
+        parallelisms(report.groups, style), exchanges(report.exchanges, style),
         groups(report.skews, style), report.pipeline ? pipeline_text(*report.pipeline, style) : "",
         links(report.links, style), swings(report.swings, style),
         step_energy(report.step_energies, style), changes(report.anomalies, style)})

@@ -1,4 +1,4 @@
-#include "compare/attribution.h"
+#include "analysis/math/owen_values.h"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-namespace ergometer::compare {
+namespace ergometer::analysis {
 namespace {
 
 Coalition all_of(const std::vector<int>& members) {
@@ -136,4 +136,4 @@ std::vector<std::vector<double>> attribute(
   return worth;
 }
 
-}  // namespace ergometer::compare
+}  // namespace ergometer::analysis

@@ -1,11 +1,11 @@
-#include "compare/attribution.h"
+#include "analysis/math/owen_values.h"
 
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <set>
 
-namespace ergometer::compare {
+namespace ergometer::analysis {
 namespace {
 
 using Game = std::vector<std::vector<double>>;
@@ -105,4 +105,4 @@ TEST(Attribution, AsksForWhatItSays) {
 }
 
 }  // namespace
-}  // namespace ergometer::compare
+}  // namespace ergometer::analysis

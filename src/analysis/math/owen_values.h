@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-namespace ergometer::compare {
+namespace ergometer::analysis {
 
 /// Which of the players have changed: bit i of player i.
 using Coalition = uint64_t;
@@ -44,4 +44,4 @@ double coalition_count(const Unions& unions);
 std::vector<std::vector<double>> attribute(
     const Unions& unions, const std::function<const std::vector<double>&(Coalition)>& value);
 
-}  // namespace ergometer::compare
+}  // namespace ergometer::analysis
