@@ -12,7 +12,9 @@ constexpr size_t kPlayedForEach = 4, kPlayedAtLeast = 32;
 /// Estimates of time, power and temperature are this far from the engine's at most, mostly much
 /// nearer: each share of a limit has its own best, so that those that miss it narrowly leave room
 /// for those that keep it narrowly.
-constexpr std::array kSharesOfLimit = {1.1, 1.05, 1.02, 1.0, 0.98, 0.95, 0.9};
+constexpr std::array kSharesOfLimit = {1.1, 1.05, 1.02, 1.0, 0.98, 0.95, 0.9, 0.85, 0.8};
+/// Of each share at least, however few are asked for: the engine may find all of fewer too warm.
+constexpr size_t kOfAShareAtLeast = 10;
 
 /// Of a GPU's memory, what a candidate's tensors may take at most: what else the allocator
 /// reserves, and how sure the answer is, differs by software and by how much of it activations are.
@@ -53,7 +55,8 @@ Kept::Kept(const Space& space, const SearchOptions& options)
     pool(top, kPlayedMargin, limit, {});
     return;
   }
-  for (const double share : kSharesOfLimit) pool(top, kPlayedMargin, limit, scaled(limits_, share));
+  for (const double share : kSharesOfLimit)
+    pool(std::max(top, kOfAShareAtLeast), kPlayedMargin, limit, scaled(limits_, share));
   for (size_t i = 0; i < kLimits; ++i) {
     Limits others = limits_;
     others.most[i] = 0;

@@ -78,6 +78,18 @@ std::vector<size_t> differences(const std::vector<Knob>& all, const Candidate& a
   return found;
 }
 
+/// " under Megatron-LM ...": where software that nobody named follows from the sharding, turning it
+/// turns that too.
+std::string other_software(const Space& space, const Candidate& winner,
+                           const Candidate& candidate) {
+  const Space::Base& base = space.base_of(winner.layout);
+  const auto recipe = [&](const Candidate& it) -> const spec::RecipeName& {
+    return (it.data.sharding == Sharding::kFsdp ? base.fsdp : base.megatron).recipe;
+  };
+  const spec::RecipeName& other = recipe(candidate);
+  return other.name == recipe(winner).name ? "" : " under " + other.title;
+}
+
 }  // namespace
 
 Knobs turn_knobs(const Space& space, const Candidate& winner) {
@@ -99,7 +111,10 @@ Knobs turn_knobs(const Space& space, const Candidate& winner) {
           const Candidate candidate{layout, recomputation, overlap, data};
           const std::vector<size_t> knob = differences(all, winner, candidate);
           if (knob.size() != 1) continue;
-          Turned next{all[knob[0]].first, all[knob[0]].second(candidate), false, {}};
+          Turned next{all[knob[0]].first,
+                      all[knob[0]].second(candidate) + other_software(space, winner, candidate),
+                      false,
+                      {}};
           if (!known.insert({next.knob, next.value}).second) continue;
           if (!estimator.set_layout(layout)) continue;
           const PassVariant variant{overlap, recomputation};

@@ -150,10 +150,15 @@ std::string knob_lines(const SearchAnswer& answer, size_t width) {
       const double loss = value(all[i]->estimate) / base - 1;
       if (all[i]->fits) line.loss = std::min(line.loss, loss);
       const search::Estimate& e = all[i]->estimate;
-      const bool within = answer.options.limits.allow(e.step_s, e.gpu_w, e.max_gpu_c);
-      line.text += fmt::format("{}{} {}{}", i > 0 ? ", " : "", all[i]->value,
-                               all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss) : "does not fit",
-                               all[i]->fits && !within ? " over a limit" : "");
+      const search::Limits& limits = answer.options.limits;
+      std::string_view beyond;
+      if (all[i]->fits && !limits.allow(e.step_s, e.gpu_w, e.max_gpu_c)) beyond = " over a limit";
+      // The search, which plays what is estimated to be better, did not take it.
+      else if (all[i]->fits && limits.any() && loss < -search::kMargin)
+        beyond = " probably over a limit";
+      line.text +=
+          fmt::format("{}{} {}{}", i > 0 ? ", " : "", all[i]->value,
+                      all[i]->fits ? fmt::format("{:+.1f} %", 100 * loss) : "does not fit", beyond);
     }
     lines.push_back(std::move(line));
   }

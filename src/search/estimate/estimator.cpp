@@ -212,7 +212,7 @@ Estimate Estimator::estimate(size_t i, const DataOption& data) {
   work += costs.energy;
   const PowerEstimate::Result found =
       power->of(work, result.step_s, std::min(1.0, of_pass.clocked_s / result.step_s),
-                of_pass.slack_s / result.step_s);
+                of_pass.slack_s / result.step_s, of_pass.most_work);
   result.step_s = found.step_s;
   result.energy_j = found.energy_j;
   result.gpu_w = found.gpu_w;

@@ -90,6 +90,7 @@ class Estimator {
     const Division* division = nullptr;
     std::vector<ChunkPass> chunks;       ///< by chunk kind
     physics::Energy micro_batch_energy;  ///< mean over stages
+    double most_work = 1;                ///< joules of the stage that works most, over the mean
     double clocked_s = 0;                ///< in a step, of the stage that has most
     double slack_s = 0;                  ///< in a step, for which that stage waits for its host
     double least_s = 0;                  ///< kernels in a step, and the way to their stage

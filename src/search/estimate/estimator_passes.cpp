@@ -142,13 +142,14 @@ void Estimator::fill_pass(Pass& pass) {
       sums.energy += chunk.energy;
     }
   }
-  double way_s = 0;  // of a micro batch to the stage and back
+  double way_s = 0, most_j = 0;  // of a micro batch: to the stage and back; of one stage
   const auto batches = static_cast<double>(micro_batches_);
   const double stage_share = 1 / static_cast<double>(layout_.pp);
   const bool puts_off = layout_.schedule == spec::Schedule::kZbH1;
   for (const int kind : division.stage_kinds) {
     const StageSums& sums = stage_sums_[static_cast<size_t>(kind)];
     pass.micro_batch_energy += stage_share * sums.energy;
+    most_j = std::max(most_j, transfer_energy_.total_j() + sums.energy.total_j());
     pass.least_s = std::max(pass.least_s, way_s + batches * sums.busy_s);
     // The host launches everything, one behind the other; of its last pass the launches behind the
     // last kernel's start are not waited for. Passes in turns are estimated without it.
@@ -160,6 +161,8 @@ void Estimator::fill_pass(Pass& pass) {
     pass.clocked_s = batches * sums.clocked_s;
     pass.slack_s = std::max(0.0, batches * sums.slack_s);
   }
+  const double mean_j = pass.micro_batch_energy.total_j();
+  pass.most_work = mean_j > 0 ? most_j / mean_j : 1;
 }
 
 }  // namespace ergometer::search

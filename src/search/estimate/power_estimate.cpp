@@ -100,8 +100,17 @@ double PowerEstimate::clock(const physics::ClockLimits& limits, const physics::L
   return physics::decide_clock_leaking(gpu_, {}, limits, leakage_w, load, response, 0).clock_hz;
 }
 
+/// Wherever in the node the busiest GPU stands: at the place that is hottest where all draw the
+/// mean, warmer than it by what GPUs warm with their own watts.
+double PowerEstimate::hottest_c(double gpu_w, double busiest_w) const {
+  const Place mean = place_of(gpu_w);
+  return at(mean, &Point::max_c) + at(place_of(busiest_w), &Point::mean_c) -
+         at(mean, &Point::mean_c);
+}
+
 PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step_s,
-                                        double clocked_share, double slack_share) const {
+                                        double clocked_share, double slack_share,
+                                        double most_work) const {
   const physics::Load load = physics::load_of(work, step_s);
   Place node = place_of(0.7 * gpu_.cap_w);
   Result result{.step_s = step_s};
@@ -109,7 +118,7 @@ PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step
   const double highest_hz = gpu_.clocks.highest_hz;
   // At the highest clock v is 1, so that leakage adds up.
   const double unleaking_w = gpu_.power_leaking(highest_hz, 0, load, {});
-  double nominal_hz = 0;
+  double nominal_hz = 0, busiest_w = 0;
   for (int round = 0; round < 3; ++round) {
     const double leakage_w = at(node, &Point::leakage_w);
     // The clock at which prices hold is that of nominal conditions, looked for from where it was;
@@ -130,8 +139,11 @@ PowerEstimate::Result PowerEstimate::of(const physics::Energy& work, double step
     }
     result.gpu_w = gpu_.power_leaking(clock_hz, leakage_w, drawn, {});
     node = place_of(result.gpu_w);
+    const double waiting_w = gpu_.power_leaking(clock_hz, leakage_w, {}, {});
+    busiest_w = std::min(waiting_w + most_work * (result.gpu_w - waiting_w),
+                         std::max(result.gpu_w, limits_.cap_w > 0 ? limits_.cap_w : gpu_.cap_w));
   }
-  result.max_gpu_c = at(node, &Point::max_c);
+  result.max_gpu_c = hottest_c(result.gpu_w, busiest_w);
   result.energy_j =
       nodes_ * node_.ac_w(gpus_per_node_ * result.gpu_w, at(node, &Point::fans_w)) * result.step_s;
   return result;

@@ -25,9 +25,10 @@ class PowerEstimate {
   };
   /// `work`: of a GPU in a step, mean over stages. `step_s`: at the clock that prices hold at.
   /// `clocked_share`: of the step, what follows the clock. `slack_share`: of the step, for how long
-  /// the GPU waits for its host, by which a lower clock is not felt.
-  Result of(const physics::Energy& work, double step_s, double clocked_share,
-            double slack_share) const;
+  /// the GPU waits for its host, by which a lower clock is not felt. `most_work`: that of the stage
+  /// that works most, over the mean; its GPU is the hottest.
+  Result of(const physics::Energy& work, double step_s, double clocked_share, double slack_share,
+            double most_work) const;
 
   /// What `energy_j` of no step can go below whose GPUs do at least `work` in at least `step_s`
   /// (energy_bound.cpp).
@@ -53,6 +54,7 @@ class PowerEstimate {
     const double from = points_[place.below].*what, to = points_[place.below + 1].*what;
     return from + place.share * (to - from);
   }
+  double hottest_c(double gpu_w, double busiest_w) const;
   double clock(const physics::ClockLimits& limits, const physics::Load& load, double leakage_w,
                const physics::Response& response) const;
 
