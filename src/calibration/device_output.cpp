@@ -36,6 +36,8 @@ constexpr std::array kPowerLines = std::to_array<Line>({
      ERGOMETER_LINE(power.voltage.knee_hz / model.power.clocks.highest_hz)},
     {"power.excursion", "", 1, ERGOMETER_LINE(power.excursion)},
     {"power.cap_held", "", 1, ERGOMETER_LINE(power.held)},
+    {"power.cap_burst", "", 1, ERGOMETER_LINE(power.burst)},
+    {"power.cap_window", "s", 1, ERGOMETER_LINE(power.held_over_s)},
     {"power.reading_period", "s", 1, ERGOMETER_LINE(power.reading_period_s)},
     {"power.reading_instant", "s", 1, ERGOMETER_LINE(power.reading_instant_s)},
     {"power.reading_average", "s", 1, ERGOMETER_LINE(power.reading_average_s)},

@@ -115,6 +115,8 @@ Result<GpuPower> gpu_power(const spec::Gpu& gpu) {
   power.active_w = get("power.active");
   power.excursion = get("power.excursion");
   power.held = get("power.cap_held", 1);
+  power.burst = std::max(power.held, get("power.cap_burst", power.held));
+  power.held_over_s = get("power.cap_window", 1);
   power.reading_period_s = get("power.reading_period", 0);
   if (power.reading_period_s > 0) {
     power.reading_instant_s = get("power.reading_instant");

@@ -78,7 +78,10 @@ struct GpuPower {
   double leakage_per_k = 0;      ///< k
   double active_w = 0;           ///< clock tree and issue at the highest clock while awake
   double cap_w = 0, lowest_cap_w = 0, highest_cap_w = 0;  ///< default power limit and its range
-  double held = 1;    ///< share of the limit in force that boards at it draw
+  double held = 1;  ///< share of the limit in force that boards at it draw, in the mean
+  /// What they draw for less than `held_over_s`, over the limit; at least `held`.
+  double burst = 1;
+  double held_over_s = 1;
   double idle_w = 0;  ///< reading with a context and no work, for reports
   /// The power that the driver reports: time between updates, and over which times its instant and
   /// its averaged reading are means. A period of 0: not known.
@@ -88,6 +91,9 @@ struct GpuPower {
   /// memory's limit, 0: unknown.
   double target_c = 0, slowdown_c = 0, shutdown_c = 0, memory_limit_c = 0;
 
+  /// By how much less than its limit a board holds itself to in bursts, as a share of the limit
+  /// that it holds in the mean: 0 or less.
+  double burst_trim() const { return 1 - burst / held; }
   double relative_voltage(double clock_hz, const Silicon& silicon) const {
     return voltage.at(clock_hz) + silicon.voltage;
   }

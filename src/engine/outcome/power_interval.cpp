@@ -268,11 +268,12 @@ class Varied {
     for (size_t kind = 0; kind < alike_.size(); ++kind)
       vary(Draw(alike_[kind], number), kind, seeded_.training.precision, varied, drawn);
     stretch(base::exponential(step_sigma * draw.normal("step")), drawn);
-    const GovernedStep governed(varied, drawn);
+    GovernedStep governed(varied, drawn);
     FleetHeat heat(varied, seeded_.cluster);
     FleetStep step;
     for (int round = 0; round < kMostDrawRounds; ++round) {
       governed.at_pace(reference_hz, heat.surroundings(), step);
+      governed.trim(step);
       heat.settle(step);
       if (heat.moved_k() < kSettledDrawK) break;
     }

@@ -94,13 +94,14 @@ ERGOMETER_WIDTHS void split_each(const Splitting& given, double* __restrict die_
   }
 }
 
-ERGOMETER_WIDTHS void trim_each(double held, double part, double most, const Limiting& given,
+ERGOMETER_WIDTHS void trim_each(const Trimming& given_how, const Limiting& given,
                                 double* __restrict trim_w) {
+  const Trimming how = given_how;
   const Limiting in = given;
   for (size_t i = 0; i < in.count; ++i) {
-    const double beyond_w = in.watts[i] - in.burnt_w[i] - held * in.cap_w[i];
-    const double wanted_w = trim_w[i] + beyond_w * part;
-    trim_w[i] = lower(most * in.cap_w[i], wanted_w < 0 ? 0 : wanted_w);
+    const double beyond_w = in.watts[i] - in.burnt_w[i] - how.held * in.cap_w[i];
+    const double wanted_w = trim_w[i] + beyond_w * how.part, least_w = how.least * in.cap_w[i];
+    trim_w[i] = lower(how.most * in.cap_w[i], wanted_w < least_w ? least_w : wanted_w);
   }
 }
 
@@ -158,9 +159,7 @@ size_t draw(const physics::GpuPower& kind, const Working& gpus, double most_w, d
 
 void split(const Splitting& gpus) { split_each(gpus, gpus.die_w, gpus.memory_w); }
 
-void trim(double held, double part, double most, const Limiting& gpus) {
-  trim_each(held, part, most, gpus, gpus.trim_w);
-}
+void trim(const Trimming& how, const Limiting& gpus) { trim_each(how, gpus, gpus.trim_w); }
 
 size_t count_hot(double quiet_die_c, double quiet_memory_c, const Limiting& gpus) {
   return hot_ones(quiet_die_c, quiet_memory_c, gpus);

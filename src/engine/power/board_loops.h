@@ -78,8 +78,12 @@ struct Limiting {
   const double *watts = nullptr, *burnt_w = nullptr, *cap_w = nullptr;
   double* trim_w = nullptr;
 };
-/// The trim goes the part `part` of what is beyond, up to `most` of the cap.
-void trim(double held, double part, double most, const Limiting& gpus);
+/// How governors hold the mean: shares of the cap that it is held to, and between which its trim
+/// stays; the part of what is beyond that a tick's trim takes.
+struct Trimming {
+  double held = 1, least = 0, most = 0, part = 0;
+};
+void trim(const Trimming& how, const Limiting& gpus);
 /// How many heat holds, or are so hot that it may.
 size_t count_hot(double quiet_die_c, double quiet_memory_c, const Limiting& gpus);
 

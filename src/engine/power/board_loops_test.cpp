@@ -76,17 +76,18 @@ TEST(BoardLoops, SeeByHand) {
 }
 
 // What is beyond the cap is taken back, up to a quarter of it; one below the cap gets back what it
-// gave, no more.
+// gave, and up to a sixteenth more.
 TEST(BoardLoops, TrimByHand) {
-  const std::vector<double> watts = {710, 900, 600}, burnt_w = {0, 0, 0}, cap_w = {700, 400, 700};
-  std::vector<double> trim_w = {5, 90, 4};
-  board_loops::trim(1, 0.1, 0.25,
-                    {.count = 3,
+  const std::vector<double> watts = {710, 900, 600, 600}, burnt_w = {0, 0, 0, 0},
+                            cap_w = {700, 400, 700, 640};
+  std::vector<double> trim_w = {5, 90, 4, -38};
+  board_loops::trim({.held = 1, .least = -0.0625, .most = 0.25, .part = 0.1},
+                    {.count = 4,
                      .watts = watts.data(),
                      .burnt_w = burnt_w.data(),
                      .cap_w = cap_w.data(),
                      .trim_w = trim_w.data()});
-  EXPECT_EQ(trim_w, (std::vector<double>{6, 100, 0}));
+  EXPECT_EQ(trim_w, (std::vector<double>{6, 100, -6, -40}));
 }
 
 // A lock makes no GPU hot; heat that holds it, or a temperature at the limit, does.

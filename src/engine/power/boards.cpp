@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/exponential.h"
 #include "engine/power/board_loops.h"
 
 namespace ergometer::engine {
@@ -10,9 +11,7 @@ namespace {
 
 using board_loops::Special;
 
-/// Time in which a governor takes back what went beyond its cap. Assumed.
-constexpr double kTrimS = 1;
-constexpr double kMostTrim = 0.25;  ///< of the cap
+constexpr double kMostTrim = 0.25;  ///< of the cap, assumed
 
 /// GPUs of a piece: what a tick does with one touches some 200 bytes of each.
 constexpr size_t kPiece = physics::Governed::kMost;
@@ -39,8 +38,8 @@ void for_each_piece(GpuRange gpus, const Each& each) {
 }  // namespace
 
 Boards::Boards(const Fleet& fleet, const spec::Conditions& conditions,
-               const Surroundings& surroundings, double start_hz)
-    : fleet_(fleet) {
+               const Surroundings& surroundings, double start_hz, std::span<const double> trim_w)
+    : fleet_(fleet), trim_w_(trim_w.begin(), trim_w.end()) {
   const auto gpus = static_cast<size_t>(fleet.gpus());
   find_at_work();
   thermal_.resize(gpus);
@@ -63,8 +62,10 @@ Boards::Boards(const Fleet& fleet, const spec::Conditions& conditions,
     whole_hz_.resize(until, start_hz * kind.pace);
   }
   recent_hz_ = whole_hz_;
-  for (std::vector<double>* values : {&leakage_w_, &trim_w_, &slowed_s_, &clock_s_})
+  for (std::vector<double>* values : {&leakage_w_, &slowed_s_, &clock_s_})
     values->assign(gpus, 0.0);
+  for (size_t gpu = trim_w_.size(); gpu < gpus; ++gpu)
+    trim_w_.push_back(fleet.of_gpu(gpu).gpu.burst_trim() * cap_w_[gpu]);
   for (const FleetKind& kind : fleet.kinds) {
     const physics::Smoothing smoothing = smoothing_of(conditions, fleet, fleet.gpus_of(kind));
     if (smoothing.floor_w > 0 || smoothing.up_w_per_s > 0 || smoothing.down_w_per_s > 0)
@@ -241,7 +242,12 @@ void Boards::limit(GpuRange gpus, const FleetHeat& heat, const Done& done, Tick&
                                        .cap_w = cap_w_.data() + first,
                                        .trim_w = trim_w_.data() + first};
   const size_t kind = fleet_.kind_of(first);
-  board_loops::trim(fleet_.kinds[kind].gpu.held, done.length_s / kTrimS, kMostTrim, limiting);
+  const physics::GpuPower& power = fleet_.kinds[kind].gpu;
+  board_loops::trim({.held = power.held,
+                     .least = power.burst_trim(),
+                     .most = kMostTrim,
+                     .part = 1 - base::exponential(-done.length_s / power.held_over_s)},
+                    limiting);
   if (board_loops::count_hot(quiet_[kind].die_c, quiet_[kind].memory_c, limiting) == 0) return;
   for (size_t gpu = first; gpu < first + gpus.count; ++gpu)
     limit_heat(gpu, heat, done.thermal_periods, tick);

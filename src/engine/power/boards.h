@@ -55,8 +55,10 @@ struct Done {
 /// pieces that the first-level cache holds.
 class Boards {
  public:
+  /// `start_hz`: the first kind's clock. `trim_w`: where governors begin, one a GPU; none: rested,
+  /// with all that they let through in bursts.
   Boards(const Fleet& fleet, const spec::Conditions& conditions, const Surroundings& surroundings,
-         double start_hz);  ///< the first kind's clock
+         double start_hz, std::span<const double> trim_w);
   /// The tick's numbers, one a GPU.
   void size(Tick& tick) const;
 
@@ -99,7 +101,9 @@ class Boards {
   std::vector<double> clock_hz_;              ///< decided last
   std::vector<double> leakage_w_;             ///< at relative voltage 1 and the tick's temperature
   std::vector<double> whole_hz_, recent_hz_;  ///< means over the window and its last ticks
-  std::vector<double> trim_w_;  ///< the cap is held so much lower, for what went beyond it before
+  /// The cap is held so much lower, for what went beyond it before; below 0 where what was left of
+  /// it allows a burst.
+  std::vector<double> trim_w_;
   std::vector<double> slowed_s_, clock_s_;  ///< since the mark
   std::vector<physics::ThermalGovernor> thermal_;
   std::vector<physics::Smoother> smoothers_;            ///< or none

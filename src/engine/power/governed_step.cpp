@@ -19,6 +19,8 @@ GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity)
     boards_.role.push_back(fleet.role[gpu]);
     boards_.voltage.push_back(fleet.silicon[gpu].voltage);
     boards_.cap_w.push_back(limits.cap_w > 0 ? limits.cap_w : kind.cap_w);
+    const double seen = std::min(1.0, kind.held_over_s / activity.step_s);
+    boards_.trim_w.push_back(seen * kind.burst_trim() * boards_.cap_w.back());
     boards_.leakage_t0_w.push_back(kind.leakage_w * fleet.silicon[gpu].leakage);
     boards_.told.push_back(limits.brake || limits.lock_hz > 0 ? 1 : 0);
   }
@@ -80,7 +82,7 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
       const size_t row = index(slice, boards_.role[piece.first + i]);
       leakage_w[count] = piece.leakage_w[i];
       voltage[count] = boards_.voltage[piece.first + i];
-      cap_w[count] = boards_.cap_w[piece.first + i];
+      cap_w[count] = boards_.cap_w[piece.first + i] - boards_.trim_w[piece.first + i];
       core_w[count] = work.loads[row].core_w;
       steady_w[count] = work.loads[row].memory_w + work.loads[row].link_w;
       share[count] = work.follows ? shares_[row] : 0;
@@ -103,14 +105,34 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
       continue;
     }
     const double ceiling_hz = surroundings.ceiling_hz[gpu];
-    if (boards_.told[board] != 0 || ceiling_hz > 0 || clock_hz[at] <= 0)
+    if (boards_.told[board] != 0 || ceiling_hz > 0 || clock_hz[at] <= 0) {
+      physics::ClockLimits limits = fleet_.limits[gpu];
+      limits.cap_w = cap_w[at];
       clock_hz[at] = physics::decide_clock_leaking(
-                         kind, fleet_.silicon[gpu], fleet_.limits[gpu], leakage_w[at],
+                         kind, fleet_.silicon[gpu], limits, leakage_w[at],
                          work.loads[index(first + at / piece.count, boards_.role[board])],
                          {.clocked_share = share[at], .at_hz = at_hz}, ceiling_hz)
                          .clock_hz;
+    }
     clock_hz[at] *= fleet_.speed[gpu];
   }
+}
+
+void GovernedStep::trim(const FleetStep& step) {
+  for (size_t board = 0; board < boards_.gpu.size(); ++board) {
+    const size_t gpu = boards_.gpu[board];
+    const double held_w = fleet_.of_gpu(gpu).gpu.held * boards_.cap_w[board];
+    const double beyond_w = std::max(0.0, step.gpus[gpu].mean_w - held_w);
+    boards_.trim_w[board] = std::min(0.0, boards_.trim_w[board] + beyond_w);
+  }
+}
+
+std::vector<double> GovernedStep::trims_w() const {
+  std::vector<double> trims_w(fleet_.like.size(), 0.0);
+  for (size_t board = 0; board < boards_.gpu.size(); ++board)
+    trims_w[boards_.gpu[board]] = boards_.trim_w[board];
+  for (size_t gpu = 0; gpu < trims_w.size(); ++gpu) trims_w[gpu] = trims_w[fleet_.first_like(gpu)];
+  return trims_w;
 }
 
 void GovernedStep::at_length(double step_s, const Surroundings& surroundings,

@@ -69,6 +69,12 @@ class GovernedStep {
   /// Clocks, length and power when `reference_hz` is the clock at which the activity's length
   /// holds.
   void at_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
+  /// Slices may go beyond the cap as far as boards do in bursts, in steps after this one as far as
+  /// the mean of `step` leaves it at the cap; of steps that last longer than boards look back, a
+  /// part of that. It is only ever taken back, so that rounds come to rest.
+  void trim(const FleetStep& step);
+  /// By how much less than the cap slices are held to now, one a GPU.
+  std::vector<double> trims_w() const;
 
  private:
   /// GPUs of a kind and slices that are decided at once.
@@ -78,7 +84,7 @@ class GovernedStep {
   struct Boards {
     std::vector<size_t> gpu;
     std::vector<int32_t> role;
-    std::vector<double> voltage, cap_w, leakage_t0_w;
+    std::vector<double> voltage, cap_w, trim_w, leakage_t0_w;
     std::vector<uint8_t> told;  ///< a lock or a brake: more than a cap
   };
   /// Some of them, of one kind, and what they leak now at relative voltage 1.

@@ -116,8 +116,7 @@ struct PowerLoop::Means {
 
 PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
     : input_(input), priced_s_(nominal.work.step_s()), costs_(input.costs) {
-  settle_slices(nominal);
-  begin(nominal);
+  begin(nominal, settle_slices(nominal));
   // First slices last what they are priced at, whatever their clock.
   rests_ = rest(nominal, [] { return 0.0; });
   find_paces(nominal.fleet);
@@ -140,8 +139,7 @@ PowerLoop::PowerLoop(const EngineInput& input, const Played& nominal)
 }
 
 void PowerLoop::settle(const Played& played) {
-  settle_slices(played);
-  begin(played);
+  begin(played, settle_slices(played));
   // Until governors have come down from their highest clock.
   while (play_->now_s() < kRoundS) play_->advance(tick_s(priced_s_));
   rests_ = rest(played, [this] { return missing_of_replay(); });
@@ -155,11 +153,11 @@ double PowerLoop::tick_s(double step_s) const {
   return step_s / std::min(ticks, most);
 }
 
-void PowerLoop::begin(const Played& played) {
+void PowerLoop::begin(const Played& played, std::span<const double> trim_w) {
   fleet_ = &played.fleet;
   followed_hz_.clear();
   play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
-                                      played.heat, reference_hz_);
+                                      played.heat, reference_hz_, trim_w);
   play_->set_pace(reference_hz_, length_factor_);
 }
 
@@ -208,9 +206,9 @@ void PowerLoop::find_reference() {
   }
 }
 
-/// Close to where the play settles, in closed form.
-void PowerLoop::settle_slices(const Played& played) const {
-  const GovernedStep governed(played.fleet, played.work.coarse);
+/// Close to where the play settles, in closed form: where governors are then.
+std::vector<double> PowerLoop::settle_slices(const Played& played) const {
+  GovernedStep governed(played.fleet, played.work.coarse);
   FleetHeat& heat = played.heat;
   FleetStep step;
   for (int round = 0; round < kMostSliceRounds; ++round) {
@@ -218,9 +216,11 @@ void PowerLoop::settle_slices(const Played& played) const {
       governed.at_pace(reference_hz_, heat.surroundings(), step);
     else
       governed.at_length(priced_s_, heat.surroundings(), step);
+    governed.trim(step);
     heat.settle(step, weight_of(round));
-    if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) return;
+    if (heat.moved_k() < kSettledK && heat.moved_clock() < kSettledClock) break;
   }
+  return governed.trims_w();
 }
 
 /// The engine plays a step at the clocks that the play had since its mark: how much longer that is
@@ -300,7 +300,7 @@ double PowerLoop::shortest_tick_s(double run_s) const {
 }
 
 void PowerLoop::run(const Played& played, double duration_s, const Watch& watch) {
-  begin(played);
+  begin(played, {});
   const double finest_s =
       std::max(std::min(kTickS, tick_s(priced_s_)), shortest_tick_s(duration_s));
   const auto ticks = static_cast<int64_t>(std::max(1.0, std::ceil(duration_s / finest_s)));
@@ -330,7 +330,7 @@ void PowerLoop::follow(bool last) {
 
 void PowerLoop::run_to_step(const Played& played, int64_t step, const Watch& lead_in,
                             const Watch& watch) {
-  begin(played);
+  begin(played, {});
   const double dt_s = tick_s(priced_s_);
   const double before = std::min(static_cast<double>(step - 1), std::ceil(kWarmS / priced_s_));
   const double seen = std::min(before, std::max(1.0, std::ceil(kLeadInS / priced_s_)));

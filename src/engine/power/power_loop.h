@@ -77,8 +77,8 @@ class PowerLoop {
 
  private:
   struct Means;
-  void begin(const Played& played);
-  void settle_slices(const Played& played) const;
+  void begin(const Played& played, std::span<const double> trim_w);
+  std::vector<double> settle_slices(const Played& played) const;
   void play_until(double steps, double step_s, double dt_s, const Watch& watch);
   void follow(bool last);
   bool rest(const Played& played, const std::function<double()>& lacking);

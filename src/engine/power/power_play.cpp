@@ -6,12 +6,13 @@
 namespace ergometer::engine {
 
 PowerPlay::PowerPlay(const Fleet& fleet, const StepActivity& work,
-                     const spec::Conditions& conditions, FleetHeat& heat, double reference_hz)
+                     const spec::Conditions& conditions, FleetHeat& heat, double reference_hz,
+                     std::span<const double> trim_w)
     : fleet_(fleet),
       work_(work),
       heat_(heat),
       reference_hz_(reference_hz),
-      boards_(fleet, conditions, heat.surroundings(), base_hz()) {
+      boards_(fleet, conditions, heat.surroundings(), base_hz(), trim_w) {
   boards_.size(tick_);
   const size_t rows = work.roles.size() + 1;
   tick_.loads.assign(rows, {});

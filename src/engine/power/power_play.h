@@ -21,9 +21,10 @@ inline constexpr double kGovernorAlarmS = 0.025;
 class PowerPlay {
  public:
   /// All are kept by reference; `heat` moves on. `reference_hz`: the first kind's clock at which
-  /// the work lasts what its prices say; 0: it lasts that long at any clock.
+  /// the work lasts what its prices say; 0: it lasts that long at any clock. `trim_w`: as `Boards`
+  /// has it.
   PowerPlay(const Fleet& fleet, const StepActivity& work, const spec::Conditions& conditions,
-            FleetHeat& heat, double reference_hz);
+            FleetHeat& heat, double reference_hz, std::span<const double> trim_w);
 
   /// `length_factor`: what a step lasts, over what its slices add up to at the clocks they are
   /// played at.
