@@ -75,6 +75,18 @@ TEST(Torchtune, WordsOfTheCommandLine) {
   EXPECT_FALSE(left(*reading, Leftover::Kind::kUnknown, "optimizer"));
 }
 
+TEST(Torchtitan, CopiesOfWhicheverRanksAreLeft) {
+  const auto shards = [](const std::string& more) {
+    const auto r =
+        parse_torchtitan("[parallelism]\ndata_parallel_replicate_degree = 2\n" + more, "t.toml");
+    return r ? said(*r, "fsdp_shard_size") : r.error().message;
+  };
+  EXPECT_EQ(shards("data_parallel_shard_degree = -1\n"), "1/2");
+  EXPECT_EQ(shards("data_parallel_shard_degree = 8\n"), "8");
+  EXPECT_EQ(shards("data_parallel_shard_degree = -1\nfsdp_reshard_after_forward = \"never\"\n"),
+            "-");
+}
+
 TEST(Torchtitan, EverySecondLayerOfEveryChunk) {
   const auto layers = [](const std::string& schedule) {
     const auto reading = parse_torchtitan(

@@ -123,6 +123,7 @@ class ArgumentReader {
   Result<void> finish_recomputation() {
     // validate_args() of its arguments.py: over --recompute-granularity.
     if (selective_) settings_.set("recompute_granularity", "selective", Origin(*selective_));
+    compute_experts_again();
     const Settings::Value* granularity = settings_.find("recompute_granularity");
     const Settings::Value* method = settings_.find("recompute_method");
     if (granularity == nullptr && method != nullptr &&
@@ -144,6 +145,18 @@ class ArgumentReader {
       settings_.set("recompute_method", "uniform", Origin(granularity->origin));
     }
     return {};
+  }
+
+  /// --moe-layer-recompute, as Megatron-Core's transformer_config.py turns it into the later words:
+  /// beside the modules that are said, or the attention that is computed again where none are.
+  void compute_experts_again() {
+    const Settings::Value* granularity = settings_.find("recompute_granularity");
+    if (!experts_again_ || (granularity != nullptr && granularity->text == "full")) return;
+    const Settings::Value* modules = settings_.find("recompute_modules");
+    const std::string said = modules == nullptr ? "core_attn" : modules->text;
+    if (!base::contains(base::split(said, ','), std::string("moe")))
+      settings_.set("recompute_modules", said + ",moe", Origin(*experts_again_));
+    settings_.set("recompute_granularity", "selective", Origin(*experts_again_));
   }
 
   /// What Megatron-LM refuses to start, and older releases and forks do not.
@@ -343,6 +356,8 @@ class ArgumentReader {
       own_kernels_ = argument;
     else if (argument.name == "n_shared_experts" || argument.name == "num_shared_experts")
       shared_experts_ = base::parse_integer(value).value_or(0);
+    else if (argument.name == "moe_layer_recompute")
+      experts_again_ = origin(argument);
     else if (argument.name == "moe_tp_extend_ep")
       spreads_experts_ = argument;
     else if (argument.name == "transformer_impl" || argument.name == "spec") {
@@ -530,7 +545,8 @@ class ArgumentReader {
   std::string tokenizer_, padded_vocabulary_;
   std::optional<Argument> strategy_;  ///< of Megatron's FSDP
   std::optional<Argument> spreads_experts_;
-  std::optional<Origin> selective_;  ///< --recompute-activations
+  std::optional<Origin> selective_;      ///< --recompute-activations
+  std::optional<Origin> experts_again_;  ///< --moe-layer-recompute
   std::optional<Argument> vocabulary_file_;
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
   bool of_deepspeed_ = false, deepspeed_ = false;

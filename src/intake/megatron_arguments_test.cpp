@@ -32,6 +32,29 @@ torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py ${MODEL_ARGS[@]} \
   --recompute-activations --lr 0.0001 --save /nowhere
 )";
 
+// As Megatron-Core's transformer_config.py turns it into --recompute-modules.
+TEST(MegatronArguments, LayersOfExpertsAgain) {
+  const auto again = [](const std::string& words) {
+    const TestFile file("experts.sh",
+                        "torchrun pretrain_gpt.py --tensor-model-parallel-size 2 --bf16 "
+                        "--micro-batch-size 1 --moe-layer-recompute " +
+                            words + "\n");
+    Texts ignored;
+    const auto settings = parse_megatron_arguments(file.text, file.path, ignored);
+    if (!settings) return settings.error().message;
+    const auto* modules = settings->find("recompute_modules");
+    return settings->find("recompute_granularity")->text + " " +
+           (modules == nullptr ? "-" : modules->text);
+  };
+  EXPECT_EQ(again(""), "selective core_attn,moe");
+  EXPECT_EQ(again("--recompute-granularity selective --recompute-modules mla_up_proj"),
+            "selective mla_up_proj,moe");
+  EXPECT_EQ(again("--recompute-granularity selective --recompute-modules moe"), "selective moe");
+  EXPECT_EQ(
+      again("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"),
+      "full -");
+}
+
 // The implementation is what switches graphs on; --enable-cuda-graph is its older word.
 TEST(MegatronArguments, GraphsByTheirImplementation) {
   const auto graphs = [](const std::string& words) {

@@ -106,6 +106,7 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
                                                                  "first_k_dense_replace",
                                                                  "context_parallel_algo",
                                                                  "moe_tp_extend_ep",
+                                                                 "moe_layer_recompute",
                                                                  "n_shared_experts",
                                                                  "num_shared_experts",
                                                                  "cp_comm_type",
@@ -159,10 +160,11 @@ bool megatron_switch(std::string_view name) {
   if (const MegatronDimension* dimension = find_megatron_dimension(name))
     return dimension->kind == DimensionKind::kSwitch;
   const SettingInfo* info = megatron_setting(name);
-  return info != nullptr ? info->kind == SettingKind::kSwitch
-                         : name == "disable_bias_linear" || name == "no_position_embedding" ||
-                               name == "use_rotary_position_embeddings" ||
-                               name == "use_legacy_models" || name == "moe_tp_extend_ep";
+  return info != nullptr
+             ? info->kind == SettingKind::kSwitch
+             : name == "disable_bias_linear" || name == "no_position_embedding" ||
+                   name == "use_rotary_position_embeddings" || name == "use_legacy_models" ||
+                   name == "moe_tp_extend_ep" || name == "moe_layer_recompute";
 }
 
 }  // namespace ergometer::intake

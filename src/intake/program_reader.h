@@ -104,6 +104,8 @@ class ProgramReader {
   ScriptContext context() const;
   /// Axolotl's file with the options behind it, which are named as its keys.
   Result<Reading> parse_axolotl_program(const std::string& text, const std::string& path) const;
+  /// LightningCLI's file with the words behind it: `fit --config x.yaml --trainer.devices 8`.
+  Result<Reading> lightning(const std::string& text, const std::string& path) const;
   /// LLaMA-Factory's file with the words behind it: `llamafactory-cli train x.yaml
   /// cutoff_len=1024`.
   Result<Reading> parse_llama_factory(const std::string& text, const std::string& path) const;

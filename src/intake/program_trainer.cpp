@@ -94,7 +94,8 @@ Result<Reading> ProgramReader::accelerate() const {
       return input_error("{}: --{}: found nothing; allowed: a value", run_.session.where(word.line),
                          name);
     if (key.empty() || value == "(nothing)" || idle) continue;
-    if (!ShellUnknowns::in(value))
+    // A file that the script wrote is known, whatever of the run is in its name.
+    if (!ShellUnknowns::in(value) || written_file(run_.state, value) != nullptr)
       values[key] = {value, -1, run_.session.where(word.line)};
     else if (!key.starts_with("num_"))  // how many GPUs: the launch says why they are not known
       return input_error("{}: --{} depends on {}", run_.session.where(word.line), name,
@@ -186,7 +187,8 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
                       argument.where, argument.name, own_path()));
       continue;
     }
-    if (!argument.unknown.empty()) {
+    // A file that the script wrote is known, whatever of the run is in its name.
+    if (!argument.unknown.empty() && written_file(run_.state, argument.value) == nullptr) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
       continue;
     }
@@ -243,6 +245,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     reading.leftovers.insert(reading.leftovers.end(), program->leftovers.begin(),
                              program->leftovers.end());
     reading.notes.insert(reading.notes.end(), program->notes.begin(), program->notes.end());
+    reading.open.insert(program->open.begin(), program->open.end());
   }
   add_reading(files, std::move(reading));
   return counted(std::move(files));

@@ -14,6 +14,7 @@
 #include "intake/config/deepspeed.h"
 #include "intake/config/fine_tuning.h"
 #include "intake/config/foundry.h"
+#include "intake/config/lightning.h"
 #include "intake/config/nanotron.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/neox.h"
@@ -37,8 +38,9 @@ constexpr std::string_view kReadable =
     "(JSON, YAML, Python), LLaMA-Factory's and Axolotl's YAML, accelerate's YAML, PEFT's "
     "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
     "Megatron-LM, nanotron, GPT-NeoX, torchtune, LLM Foundry, LitGPT and NeMo AutoModel, "
+    "PyTorch Lightning's YAML and programs, "
     "Kubernetes manifests, tasks of "
-    "SkyPilot, runs of mcli, command jobs of Azure ML, "
+    "SkyPilot and dstack, runs of mcli, command jobs of Azure ML, "
     "launch scripts and lists of Megatron-LM's arguments";
 
 /// What is asked of a file's keys.
@@ -75,6 +77,13 @@ bool is_trainer(const Keys& keys) {
          (keys.has("model_name_or_path") && !keys.has("model"));
 }
 
+/// LightningCLI's YAML names classes; NeMo's, whose Trainer is Lightning's as well, has words of
+/// its own.
+bool is_lightning(const Keys& keys) {
+  return keys.under("trainer") && !keys.any({"exp_manager", "model.micro_batch_size"}) &&
+         keys.any({"seed_everything", "model.class_path", "data.class_path", "ckpt_path"});
+}
+
 /// GPT-NeoX writes Megatron-LM's arguments and DeepSpeed's keys into one file: read as either, it
 /// would be another job.
 bool is_neox(const Keys& keys) {
@@ -84,7 +93,8 @@ bool is_neox(const Keys& keys) {
 
 bool is_run_file(const Keys& keys) {
   return (keys.has("run") && keys.any({"resources", "num_nodes"})) ||
-         (keys.has("command") && keys.any({"compute", "parameters", "gpu_num"}));
+         (keys.has("command") && keys.any({"compute", "parameters", "gpu_num"})) ||
+         (keys.has("commands") && keys.any({"resources.gpu", "nodes"}));
 }
 
 /// Frameworks whose files are told by a few words of their own.
@@ -92,6 +102,7 @@ FileForm form_by_words(const Keys& keys) {
   if (keys.has("apiVersion") && keys.has("kind")) return FileForm::kKubernetes;
   if (is_run_file(keys)) return FileForm::kRunFile;
   if (is_neox(keys)) return FileForm::kNeox;
+  if (is_lightning(keys)) return FileForm::kLightning;
   if (keys.under("step_scheduler")) return FileForm::kAutoModel;
   if (keys.under("train") &&
       keys.any({"out_dir", "initial_checkpoint_dir", "tokenizer_dir", "checkpoint_dir"}))
@@ -115,6 +126,14 @@ std::string_view foreign_file(const Keys& keys) {
       keys.any({"base_emb_dim", "ici_fsdp_parallelism", "max_target_length", "remat_policy"}))
     return "a configuration of MaxText, which is not read; give its model and sizes as options "
            "(--gbs: per_device_batch_size x devices, --seq: max_target_length)";
+  if (keys.has("policy.train_global_batch_size"))
+    return "a configuration of NeMo-RL, which is not read; give its model and sizes as options "
+           "(--gbs: policy.train_global_batch_size, --mbs: policy.train_micro_batch_size)";
+  if (keys.any({"dump_dir", "distributed.fsdp_type"}) && keys.any({"model.dim", "model.n_layers"}))
+    return "a configuration of Lingua, which is not read; give its model and sizes as options";
+  if (keys.any({"entrypoint"}) && keys.any({"resources.slots_per_trial", "searcher"}))
+    return "an experiment of Determined, which is not read; give the command of its entrypoint as "
+           "a script, and --gpus";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";
@@ -192,14 +211,25 @@ bool is_torchtitan(std::string_view text) {
 }
 
 /// A program that tells the Trainer what it does by calls, or by what its parser makes of words.
-bool is_python(std::string_view text, bool is_program) {
+bool tells_trainer(std::string_view text, bool is_program) {
   if (is_program &&
       (base::contains(text, "HfArgumentParser(") || base::contains(text, "TrlParser(")))
     return true;
   for (const char* call : {"TrainingArguments(", "SFTConfig(", "DPOConfig(", "ORPOConfig(",
-                           "LoraConfig(", "RewardConfig(", "KTOConfig("})
+                           "RewardConfig(", "KTOConfig("})
     if (base::contains(text, call)) return true;
   return false;
+}
+/// Adapters, or a loop of its own on accelerate.
+bool trains_itself(std::string_view text) {
+  return base::contains(text, "LoraConfig(") || base::contains(text, "Accelerator(");
+}
+FileForm form_of_python(const std::string& text) {
+  return tells_trainer(text, true) ? FileForm::kTrainerPython
+         : calls_recipe(text)      ? FileForm::kRecipePython
+         : calls_lightning(text)   ? FileForm::kLightningPython
+         : trains_itself(text)     ? FileForm::kTrainerPython
+                                   : FileForm::kNone;
 }
 
 /// Words that begin like an option: a launch script, or arguments alone.
@@ -250,17 +280,15 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const auto values = flatten_json(text, file);
     return values ? form_of_json(Keys(*values)) : FileForm::kModelConfig;
   }
-  if (file.ends_with(".py"))
-    return is_python(text, true) ? FileForm::kTrainerPython
-           : calls_recipe(text)  ? FileForm::kRecipePython
-                                 : FileForm::kNone;
+  if (file.ends_with(".py")) return form_of_python(text);
   // Whatever files it writes.
   if (is_shell_script(text)) return FileForm::kMegatronArguments;
   if (is_makefile(file)) return FileForm::kForeign;
   // Files of others may lie in a manifest.
   if (is_manifest(text)) return FileForm::kKubernetes;
   if (is_torchtitan(text)) return FileForm::kTorchtitan;
-  if (is_python(text, false) && !file.ends_with(".sh")) return FileForm::kTrainerPython;
+  const bool calls = tells_trainer(text, false) || base::contains(text, "LoraConfig(");
+  if (calls && !file.ends_with(".sh")) return FileForm::kTrainerPython;
   if (const auto values = spec::flatten_yaml(text, file)) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
@@ -327,6 +355,9 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
       return parse_trainer_python(text, file, {context.environment, context.arguments});
     case FileForm::kRecipePython:
       return parse_recipe_python(text, file, {context.environment, context.arguments});
+    case FileForm::kLightning: return parse_lightning(text, file);
+    case FileForm::kLightningPython:
+      return parse_lightning_python(text, file, {context.environment, context.arguments});
     case FileForm::kAxolotl: return parse_axolotl(text, file);
     case FileForm::kAccelerate: return parse_accelerate(text, file);
     case FileForm::kPeft: return parse_peft(text, file);

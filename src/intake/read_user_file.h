@@ -17,6 +17,8 @@ enum class FileForm {
   kTrainer,
   kTrainerPython,
   kRecipePython,  ///< of NeMo 2 or Megatron-Bridge
+  kLightning,
+  kLightningPython,
   kAxolotl,
   kAccelerate,
   kPeft,

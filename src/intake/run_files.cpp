@@ -48,6 +48,24 @@ class RunFile {
     return {std::min(nodes * each, spec::kMostRanks), where(key), "num_nodes x accelerators"};
   }
 
+  /// dstack runs its commands on every node: `nodes: 2`, `resources: {gpu: H100:8}`.
+  Asked asked_of_dstack(StartedProgram& program) const {
+    const int64_t nodes = std::max<int64_t>(1, launcher_number(text("nodes")));
+    const int64_t each = gpus_of_dstack();
+    for (const std::string& one : base::split(text("env"), ','))
+      if (const size_t equals = one.find('='); equals != one.npos)
+        program.environment[one.substr(0, equals)] = one.substr(equals + 1);
+    take_environment("env.", program);
+    program.environment["DSTACK_NODES_NUM"] = std::to_string(nodes);
+    program.unknown.insert({"DSTACK_NODE_RANK", "DSTACK_MASTER_NODE_IP"});
+    if (each == 0) return {};
+    const int64_t gpus = std::min(nodes * each, spec::kMostRanks);
+    program.environment["DSTACK_GPUS_PER_NODE"] = std::to_string(each);
+    program.environment["DSTACK_GPUS_NUM"] = std::to_string(gpus);
+    return {gpus, where(text(kOfDstack).empty() ? "resources.gpu.count" : kOfDstack),
+            "nodes x resources.gpu"};
+  }
+
   Asked asked_of_mcli(StartedProgram& program) const {
     const std::string key = values_.contains("compute.gpus") ? "compute.gpus" : "gpu_num";
     const int64_t gpus = std::min(launcher_number(text(key)), spec::kMostRanks);
@@ -78,12 +96,23 @@ class RunFile {
   }
 
   /// Whether it is a command job of Azure ML.
+  bool is_of_dstack() const { return !text("commands").empty() && text("run").empty(); }
   bool is_of_azure() const {
     return values_.contains(kOfInstance) || values_.contains("resources.instance_count");
   }
 
  private:
   static constexpr const char* kOfInstance = "distribution.process_count_per_instance";
+  static constexpr const char* kOfDstack = "resources.gpu";
+
+  /// "nvidia:H100:80GB:8": the part that is a number alone; one GPU where none is.
+  int64_t gpus_of_dstack() const {
+    if (const int64_t count = launcher_number(text("resources.gpu.count")); count > 0) return count;
+    const std::string said = text(kOfDstack);
+    for (const std::string& part : base::split(said, ':'))
+      if (const auto count = base::parse_integer(part); count && *count > 0) return *count;
+    return said.empty() ? 0 : 1;
+  }
 
   std::string where(std::string_view key) const {
     const auto it = values_.find(key);
@@ -133,6 +162,32 @@ std::string section_text(const std::string& text, const char* section) {
   }
 }
 
+/// `accelerators: {H100:8, A100:8}`, a set of choices: keys without values, with the line of their
+/// mapping.
+void add_choices(const std::string& text, spec::FlatYaml& values) {
+  try {
+    const YAML::Node set = YAML::Load(text)["resources"]["accelerators"];
+    if (!set.IsMap()) return;
+    spec::FlatValue choices{"", set.Mark().line + 1};
+    for (const auto& choice : set)
+      if (choice.second.IsNull())
+        choices.text += (choices.text.empty() ? "" : ",") + choice.first.as<std::string>();
+    if (!choices.text.empty()) values["resources.accelerators"] = choices;
+  } catch (const YAML::Exception&) {}
+}
+
+/// The items of dstack's `commands`, a line each.
+std::string lines_of(const std::string& text) {
+  try {
+    std::string lines;
+    for (const YAML::Node& command : YAML::Load(text)["commands"])
+      lines += command.as<std::string>() + "\n";
+    return lines;
+  } catch (const YAML::Exception&) {
+    return "";
+  }
+}
+
 Result<void> take_gpus(const Asked& asked, Reading& reading) {
   if (asked.gpus == 0) return {};
   const auto* said = reading.settings.find("gpus");
@@ -150,22 +205,26 @@ Result<void> take_gpus(const Asked& asked, Reading& reading) {
 
 Result<Reading> parse_run_file(const std::string& text, const std::string& file,
                                const ScriptContext& context) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values, spec::flatten_yaml(text, file));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
+  if (values.contains("run")) add_choices(text, values);
   const RunFile run(values, file, context);
-  const bool of_sky = values.contains("run"), of_azure = !of_sky && run.is_of_azure();
+  const bool of_sky = values.contains("run"), of_dstack = run.is_of_dstack(),
+             of_azure = !of_sky && run.is_of_azure();
   StartedProgram program;
-  const Asked asked = of_sky     ? run.asked_of_sky(program)
-                      : of_azure ? run.asked_of_azure(program)
-                                 : run.asked_of_mcli(program);
-  program.words = {"bash", "-c", run.text(of_sky ? "run" : "command")};
+  const Asked asked = of_sky      ? run.asked_of_sky(program)
+                      : of_dstack ? run.asked_of_dstack(program)
+                      : of_azure  ? run.asked_of_azure(program)
+                                  : run.asked_of_mcli(program);
+  program.words = {"bash", "-c", of_dstack ? lines_of(text) : run.text(of_sky ? "run" : "command")};
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;
   ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file, context));
   ERGOMETER_TRY(take_gpus(asked, reading));
-  reading.form = of_sky     ? "a task of SkyPilot"
-                 : of_azure ? "a command job of Azure ML"
-                            : "a run of mcli";
+  reading.form = of_sky      ? "a task of SkyPilot"
+                 : of_dstack ? "a task of dstack"
+                 : of_azure  ? "a command job of Azure ML"
+                             : "a run of mcli";
   return reading;
 }
 

@@ -8,9 +8,10 @@
 namespace ergometer::intake {
 
 /// A file that asks for machines and says what they run: a task of SkyPilot (`run`, `num_nodes`,
-/// `resources.accelerators`, `envs`), a run of MosaicML's mcli (`command`, `compute.gpus`, and
-/// `parameters`, which lie as /mnt/config/parameters.yaml beside the command). The command is
-/// followed as a script is. Refused: one that starts another number of GPUs than is asked for.
+/// `resources.accelerators`, `envs`) or of dstack (`commands`, `nodes`, `resources.gpu`), a run of
+/// MosaicML's mcli (`command`, `compute.gpus`, and `parameters`, which lie as
+/// /mnt/config/parameters.yaml beside the command). The command is followed as a script is.
+/// Refused: one that starts another number of GPUs than is asked for.
 Result<Reading> parse_run_file(const std::string& text, const std::string& file,
                                const ScriptContext& context = {});
 

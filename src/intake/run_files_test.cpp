@@ -50,6 +50,35 @@ TEST(RunFiles, VariablesOfATask) {
             "4");
 }
 
+TEST(RunFiles, ChoicesOfGpusThatASetHas) {
+  const auto gpus = [](const std::string& set) {
+    return of_sky("resources: {accelerators: " + set + "}\nnum_nodes: 2\n", "gpus",
+                  "--nnodes 2 --nproc-per-node $SKYPILOT_NUM_GPUS_PER_NODE x.py");
+  };
+  EXPECT_EQ(gpus("{H100:8}"), "16");
+  EXPECT_EQ(gpus("{H100:8, A100-80GB:8}"), "16");
+  EXPECT_EQ(gpus("{H100: 4}"), "8");
+}
+
+TEST(RunFiles, TasksOfDstack) {
+  const auto gpus = [](const std::string& resources) {
+    const std::string text =
+        "type: task\nnodes: 2\nenv: [A, TP=2]\ncommands:\n- echo a, b\n"
+        "- torchrun --nnodes $DSTACK_NODES_NUM --nproc-per-node "
+        "$DSTACK_GPUS_PER_NODE " +
+        std::string(kTrain) + "    --tensor-model-parallel-size $TP\nresources: " + resources +
+        "\n";
+    EXPECT_EQ(form_of(text, "a.yaml"), FileForm::kRunFile);
+    const auto reading = parse_run_file(text, "a.yaml");
+    if (!reading) return reading.error().message;
+    EXPECT_EQ(reading->settings.find("tensor_model_parallel_size")->text, "2");
+    return reading->settings.find("gpus")->text;
+  };
+  EXPECT_EQ(gpus("{gpu: \"H100:8\"}"), "16");
+  EXPECT_EQ(gpus("{gpu: \"80GB:4\"}"), "8");
+  EXPECT_EQ(gpus("{gpu: {name: A100, count: 8}}"), "16");
+}
+
 TEST(RunFiles, RunsOfMcli) {
   const std::string text = std::string("gpu_num: 16\ncommand: composer train.py ") +
                            "/mnt/config/parameters.yaml\nparameters:\n"

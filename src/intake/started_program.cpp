@@ -15,6 +15,7 @@
 #include "intake/config/fine_tuning.h"
 #include "intake/config/foundry.h"
 #include "intake/config/hydra_defaults.h"
+#include "intake/config/lightning.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
@@ -51,6 +52,27 @@ std::string flag_name(const std::string& word) {
 bool is_override(const std::string& word) {
   const size_t equals = word.find('='), dot = word.find('.');
   return !word.starts_with('-') && equals != word.npos && dot < equals && word.find('/') > equals;
+}
+
+/// What is not known of a file's name, as users see it: "ds_?.json".
+std::string shown(std::string text) {
+  for (size_t at = text.find('\x01'); at != text.npos; at = text.find('\x01', at)) {
+    const size_t end = std::min(text.find('\x02', at), text.size() - 1);
+    text.replace(at, end - at + 1, "?");
+  }
+  return text;
+}
+
+/// Files that a script wrote may be called by what only its run knows.
+void show_marks(Reading& reading) {
+  for (spec::Settings* settings : {&reading.settings, &reading.defaults, &reading.fallbacks}) {
+    const spec::Settings all = *settings;
+    for (const auto& [name, value] : all.all())
+      if (ShellUnknowns::in(value.origin.text))
+        settings->set(name, value.text, {shown(value.origin.text), value.origin.key});
+  }
+  for (Leftover& it : reading.leftovers) it.where = shown(it.where);
+  for (std::string& note : reading.notes) note = shown(note);
 }
 
 }  // namespace
@@ -110,8 +132,12 @@ Result<Reading> ProgramReader::read() {
     ERGOMETER_TRY(check_beside_file(form));
     return *std::move(file);
   }
-  if (const auto text = own_text(); text && form_of(*text, own_path()) == FileForm::kRecipePython)
-    return parse_recipe_python(*text, own_path(), own_start());
+  if (const auto text = own_text()) {
+    const FileForm own = form_of(*text, own_path());
+    if (own == FileForm::kRecipePython) return parse_recipe_python(*text, own_path(), own_start());
+    if (own == FileForm::kLightningPython)
+      return parse_lightning_python(*text, own_path(), own_start());
+  }
   ERGOMETER_ASSIGN(std::optional<TrainerProgram> program, own_program());
   if (file || said || program || is_trl(launch_.program)) {
     ERGOMETER_ASSIGN(Reading reading, trainer(std::move(file), form, std::move(program)));
@@ -370,11 +396,25 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (form == FileForm::kLitGpt) return fine_tuning("LitGPT");
     if (form == FileForm::kNeox) return neox();
     if (form == FileForm::kAxolotl) return parse_axolotl_program(*text, name);
+    if (form == FileForm::kLightning) return lightning(*text, name);
     if (form == FileForm::kTrainer && is_llama_factory(launch_.program))
       return parse_llama_factory(*text, name);
     return parse_user_file(*text, name, context());
   }
   return std::optional<Reading>();
+}
+
+Result<Reading> ProgramReader::lightning(const std::string& text, const std::string& path) const {
+  spec::FlatYaml overrides;
+  for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+    const ShellText& word = launch_.arguments[i];
+    const bool section = base::contains(names_[i], ".");
+    if (!section) continue;
+    ERGOMETER_TRY(check_word(word, "lightning"));
+    if (!ShellUnknowns::in(value_of(i)))
+      overrides[names_[i]] = {value_of(i), -1, run_.session.where(word.line)};
+  }
+  return parse_lightning(text, path, overrides);
 }
 
 Result<void> ProgramReader::check_beside_file(FileForm form) const {
@@ -540,6 +580,7 @@ bool trains(const Launch& launch) {
 Result<Reading> read_program(const Launch& launch, const ShellRun& run) {
   ERGOMETER_ASSIGN(Reading reading, ProgramReader(launch, run).read());
   ERGOMETER_TRY(ProgramReader::check_read(reading));
+  show_marks(reading);
   return reading;
 }
 

@@ -337,6 +337,60 @@ TEST(TrainerPython, WeightsInEightBitsUnderAdapters) {
   EXPECT_FALSE(parse_trainer_python(load + kMade, "t.py"));
 }
 
+// Linear4bit casts what it multiplies to its own format, whatever the Trainer computes in.
+TEST(TrainerPython, QuantizedProductsHaveAFormatOfTheirOwn) {
+  const std::string program =
+      "model = AutoModelForCausalLM.from_pretrained('m', quantization_config=BitsAndBytesConfig("
+      "load_in_4bit=True, bnb_4bit_compute_dtype=torch.bfloat16))\n"
+      "peft = LoraConfig(r=8)\n";
+  const auto r = parse_trainer_python(program + "a = TrainingArguments(bf16=False)\n", "t.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "precision"), "bf16");
+  EXPECT_TRUE(left(*r, Kind::kNotModelled, "bnb_4bit_compute_dtype"));
+  const auto mixed = parse_trainer_python(program + "a = TrainingArguments(fp16=True)\n", "t.py");
+  ASSERT_TRUE(mixed) << mixed.error().message;
+  EXPECT_EQ(said(*mixed, "precision"), "fp16");
+}
+
+// Without the Trainer's arguments its defaults do not hold.
+TEST(TrainerPython, ALoopOfItsOwn) {
+  const std::string model = "m = AutoModelForCausalLM.from_pretrained('gpt2')\n",
+                    adapters = "p = LoraConfig(r=8, target_modules=['c_attn'])\n";
+  const auto own = parse_trainer_python(
+      model + adapters +
+          "a = Accelerator(gradient_accumulation_steps=8, mixed_precision='bf16')\n"
+          "train = DataLoader(d, batch_size=4)\neval = DataLoader(d, batch_size=16)\n",
+      "t.py");
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(said(*own, "micro_batch_size"), "4");
+  EXPECT_EQ(said(*own, "gradient_accumulation_steps"), "8");
+  EXPECT_EQ(said(*own, "precision"), "bf16");
+  const auto bare = parse_trainer_python(model + adapters, "t.py");
+  ASSERT_TRUE(bare) << bare.error().message;
+  EXPECT_EQ(said(*bare, "micro_batch_size"), "-");
+  EXPECT_TRUE(bare->open.contains("micro_batch_size"));
+  const auto casts = parse_trainer_python(
+      model + adapters + "with torch.autocast('cuda', dtype=torch.bfloat16):\n  step()\n", "t.py");
+  ASSERT_TRUE(casts) << casts.error().message;
+  EXPECT_EQ(said(*casts, "precision"), "bf16");
+  const auto unknown = parse_trainer_python(
+      model + adapters + "with torch.autocast('cuda', dtype=choose()):\n  step()\n", "t.py");
+  ASSERT_TRUE(unknown) << unknown.error().message;
+  EXPECT_EQ(said(*unknown, "precision"), "-");
+  EXPECT_TRUE(unknown->open.contains("precision"));
+}
+
+TEST(TrainerPython, ProductsInTf32) {
+  const auto tf32 = [](const std::string& line) {
+    const auto r = parse_trainer_python(line + "\na = TrainingArguments(output_dir='o')\n", "t.py");
+    return r ? said(*r, "tf32") : r.error().message;
+  };
+  EXPECT_EQ(tf32("torch.backends.cuda.matmul.allow_tf32 = True"), "true");
+  EXPECT_EQ(tf32("torch.set_float32_matmul_precision('high')"), "true");
+  EXPECT_EQ(tf32("torch.set_float32_matmul_precision(\"highest\")"), "false");
+  EXPECT_EQ(tf32("torch.backends.cudnn.allow_tf32 = True"), "-");
+}
+
 TEST(TrainerPython, CheckpointsWhatTheModelIsTold) {
   const auto on = parse_trainer_python("model.gradient_checkpointing_enable()\n" + kMade, "t.py");
   ASSERT_TRUE(on);

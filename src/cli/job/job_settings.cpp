@@ -66,7 +66,7 @@ Result<spec::Settings> gather_settings(const Arguments& arguments, const Console
   // --settings shows what is there.
   if (!arguments.has("settings")) return files.settings(options);
   spec::Settings settings = files.settings_so_far(options);
-  files.note_unsaid(settings);
+  files.tell(settings);
   for (const auto& [setting, why] : files.open(settings))
     console.note("{} is open: {}", setting == "gpus" ? "the number of GPUs" : dashed(setting), why);
   return settings;

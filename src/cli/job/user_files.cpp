@@ -13,6 +13,7 @@
 #include "intake/launch_script.h"
 #include "intake/read_user_file.h"
 #include "spec/catalog/read.h"
+#include "spec/model/model_names.h"
 
 namespace ergometer::cli {
 namespace {
@@ -90,9 +91,24 @@ Result<spec::Settings> UserFiles::settings(const spec::Settings& options) const 
   spec::Settings all = settings_so_far(options);
   const auto left = open(all);
   if (!left.empty()) return input_error(left.begin()->second);
-  note_unsaid(all);
-  note_nodes(all);
+  tell(all);
   return all;
+}
+
+void UserFiles::tell(const spec::Settings& settings) const {
+  note_unsaid(settings);
+  note_nodes(settings);
+  note_left_out(settings);
+}
+
+void UserFiles::note_left_out(const spec::Settings& settings) const {
+  const spec::Settings::Value* named = settings.find("model");
+  const auto* entry = named == nullptr ? nullptr : spec::find_hub_model(named->text);
+  // The catalog's own name means the catalog's file.
+  if (entry == nullptr || entry->name == named->text) return;
+  if (const std::string left = spec::left_out_of(*entry); !left.empty())
+    console_.note("warning: {}: memory: {} is not modelled; predicted as the language model alone",
+                  named->text, left);
 }
 
 void UserFiles::note_unsaid(const spec::Settings& settings) const {

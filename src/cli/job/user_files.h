@@ -38,6 +38,8 @@ class UserFiles {
   spec::Settings settings_so_far(const spec::Settings& options) const;
   /// Tells what the files leave unsaid and `settings` do not have.
   void note_unsaid(const spec::Settings& settings) const;
+  /// All that is told of a job that is predicted with these settings.
+  void tell(const spec::Settings& settings) const;
   /// What is open in `settings`, with why.
   std::map<std::string, std::string> open(const spec::Settings& settings) const;
 
@@ -45,6 +47,8 @@ class UserFiles {
   Result<void> take(Result<intake::Reading> reading, const std::string& path);
   /// A launcher that uses another number of GPUs of a node than the cluster's nodes have.
   void note_nodes(const spec::Settings& settings) const;
+  /// What of a model on a hub its file in the catalog has not.
+  void note_left_out(const spec::Settings& settings) const;
 
   const Console& console_;
   intake::ScriptContext context_;

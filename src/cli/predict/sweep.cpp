@@ -61,6 +61,17 @@ Result<study::SessionResult> run_session(const study::Definition& definition,
   return study::run_study(definition, expansion, options, crew);
 }
 
+/// What the study's base or any of its points says: notes are told of what none does.
+spec::Settings said_anywhere(const study::Definition& definition) {
+  spec::Settings all = definition.base.settings;
+  for (const study::PointSet& set : definition.sets) {
+    all.merge(set.base.settings);
+    for (const study::Axis& axis : set.axes)
+      for (const study::AxisValue& value : axis.values) all.merge(value.change.settings);
+  }
+  return all;
+}
+
 /// Files behind the study say what its own base does not.
 Result<void> add_base(const Arguments& arguments, const Console& console,
                       study::Definition& definition) {
@@ -69,9 +80,11 @@ Result<void> add_base(const Arguments& arguments, const Console& console,
   UserFiles files(console, context);
   ERGOMETER_TRY(files.add(std::vector(arguments.words.begin() + 1, arguments.words.end())));
   definition.base.settings = files.settings_so_far(definition.base.settings);
-  // Points of the study say how many GPUs there are.
-  for (const auto& [setting, why] : files.open(definition.base.settings))
+  const spec::Settings all = said_anywhere(definition);
+  // Rows of a matrix say how many GPUs there are, and more.
+  for (const auto& [setting, why] : files.open(all))
     if (setting != "gpus") return input_error(why);
+  if (definition.rows.empty()) files.tell(all);
   return {};
 }
 

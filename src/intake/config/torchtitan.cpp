@@ -265,10 +265,13 @@ class TitanReader {
                            reshard == "default" ? shards_key : reshard_key);
     if (replicas > 1 && shards > 1 && !gathered)
       read_hybrid_shards(read_, shards, shards_key);
+    else if (replicas > 1 && !gathered)
+      read_.set("fsdp_shard_size", fmt::format("1/{}", replicas), replicas_key);
     else if (replicas > 1)
       read_.not_modelled(replicas_key,
-                         "memory and time: copies are sharded over a part of the ranks each; "
-                         "predicted as sharded over all, --fsdp-shard-size says otherwise");
+                         "memory and time: copies are sharded over a part of the ranks each, which "
+                         "is modelled only where parameters are freed behind their forward; "
+                         "predicted as sharded over all");
   }
 
   void read_precision() {

@@ -23,6 +23,12 @@ constexpr std::array<std::string_view, 8> kAdam = {
     "adamw_torch",        "adamw_torch_fused",    "adamw_hf", "adamw_apex_fused", "adamw", "adam",
     "adamw_anyprecision", "adamw_torch_npu_fused"};
 
+/// Words of TRL's configurations and scripts that no other front end of the Trainer has.
+constexpr std::array kTrlWords = std::to_array<std::string_view>(
+    {"packing", "max_prompt_length", "dataset_num_proc", "dataset_text_field", "dataset_kwargs",
+     "packing_strategy", "padding_free", "eval_packing", "assistant_only_loss",
+     "completion_only_loss", "model_init_kwargs", "dataset_mixture", "dataset_mixer"});
+
 class TrainerReader {
  public:
   TrainerReader(const spec::FlatYaml& values, const std::string& file, TrainerKind kind)
@@ -134,7 +140,7 @@ class TrainerReader {
       read_.set("precision", half ? "fp16" : "bf16", because);
       return read_.set("master_weights", "false", because);
     }
-    if (open) return;
+    if (open || read_quantized_products()) return;
     const bool new_trl = kind_ == TrainerKind::kTrl && !bf16;
     // infer_optim_dtype() of its patcher; what is trained in full it makes FP32.
     const bool of_model =
@@ -144,6 +150,19 @@ class TrainerReader {
                       : of_model ? "in BF16, as LLaMA-Factory loads the frozen model"
                                  : "without bf16 or fp16");
     if (tf32) read_.set("tf32", *tf32 ? "true" : "false", "tf32");
+  }
+
+  /// bitsandbytes multiplies in a format of its own where nothing else is in 16 bit.
+  bool read_quantized_products() {
+    constexpr const char* kFormat = "bnb_4bit_compute_dtype";
+    const std::string word = base::lower(read_.text(kFormat));
+    const bool brings_own = kind_ != TrainerKind::kPlain && !read_.said_flag("bf16");
+    if (brings_own || is_off(read_.text("load_in_4bit")) || !word.ends_with("16")) return false;
+    read_.set("precision", base::contains(word, "bf") ? "bf16" : "fp16", kFormat);
+    read_.not_modelled(kFormat,
+                       "time and memory: what lies between the products with quantized weights is "
+                       "in FP32; predicted in 16 bit");
+    return true;
   }
 
   /// A model that is loaded in 16 bit is trained so: autocast keeps no other copy. DeepSpeed does,
@@ -466,7 +485,9 @@ class TrainerReader {
 TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
   const bool factory = values.contains("finetuning_type") || values.contains("cutoff_len") ||
                        (is_file && values.contains("template"));
-  const bool trl = is_file && (values.contains("packing") || values.contains("max_prompt_length"));
+  const bool trl = is_file && std::ranges::any_of(kTrlWords, [&](std::string_view word) {
+                     return values.contains(word);
+                   });
   return factory ? TrainerKind::kLlamaFactory : trl ? TrainerKind::kTrl : TrainerKind::kPlain;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,6 +44,7 @@ struct TrainerProgram {
   std::set<std::string, std::less<>> changed;
   std::set<std::string, std::less<>> own;  ///< words that its own classes of arguments take
   OwnProcesses processes;
+  std::map<std::string, std::string, std::less<>> open;  ///< as of Reading
   std::vector<std::string> notes;
   std::vector<Leftover> leftovers;
 };

@@ -9,6 +9,7 @@
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "intake/config/model_python.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/python_changes.h"
 #include "intake/reader/python_names.h"
@@ -52,6 +53,7 @@ constexpr size_t kMostCalls = 100, kMostArguments = kMostPythonArguments;
 
 /// A class or function whose arguments are read.
 enum class Callee { kArguments, kTrlArguments, kAdapters, kQuantizes, kParallel, kLoads, kTrains };
+constexpr bool makes_arguments(Callee callee) { return callee <= Callee::kTrlArguments; }
 struct CalleeName {
   std::string_view name;
   Callee callee;
@@ -98,18 +100,22 @@ class PythonReader {
         note_trl(it.name, it.callee);
         ERGOMETER_TRY(refuse_branch(it, at, open));
         ERGOMETER_TRY(read_call(it.callee, arguments_of_call(text_, open)));
-        if (it.callee <= Callee::kTrlArguments) ERGOMETER_TRY(read_made(at, open));
+        has_arguments_ = has_arguments_ || makes_arguments(it.callee);
+        if (makes_arguments(it.callee)) ERGOMETER_TRY(read_made(at, open));
       }
     ERGOMETER_TRY(read_argument_classes());
     ERGOMETER_TRY(read_parsed_objects());
     ERGOMETER_TRY(read_checkpointing());
     ERGOMETER_TRY(read_preparation());
     ERGOMETER_TRY(read_casts());
-    if (program_.values.empty())
+    if (program_.values.empty() && calls_of(text_, "Accelerator").empty())
       return input_error(
-          "{}: no arguments of TrainingArguments(...), SFTConfig(...) or LoraConfig(...) are "
-          "written in it",
+          "{}: no arguments of TrainingArguments(...), SFTConfig(...), LoraConfig(...) or "
+          "Accelerator(...) are written in it",
           file_);
+    if (!has_arguments_ && !program_.takes_words) read_own_loop();
+    read_model();
+    read_matrix_formats();
     read_frozen();
     program_.processes = own_processes(python_, statements_, text_, file_);
     note_taken();
@@ -405,6 +411,96 @@ class PythonReader {
     return {};
   }
 
+  /// torch.autocast("cuda", dtype=torch.bfloat16), in FP16 where no format is said; "" without.
+  std::string read_autocast() {
+    for (const auto& [at, open] : calls_of(text_, "autocast")) {
+      // accelerate's own is in what it is told.
+      if (is_definition(at) || base::contains(statements_.statement(at), "accelerator.")) continue;
+      std::string format = "fp16";
+      for (const PythonArgument& it : arguments_of_call(text_, open)) {
+        const auto said = python_.text(it.value, at);
+        if (said && *said == "bfloat16") format = "bf16";
+        if (!said && it.name == "dtype") {
+          format = "auto";
+          program_.open["precision"] = fmt::format(
+              "{}:{}: autocast's {} is known only when the script runs; give "
+              "--precision",
+              file_, it.line, it.value.substr(0, 60));
+        }
+      }
+      return format;
+    }
+    return "";
+  }
+
+  /// Without the Trainer's arguments its defaults do not hold: the program's own loop, on
+  /// accelerate or alone, says batches and number formats elsewhere.
+  void read_own_loop() {
+    constexpr const char *kBatch = "per_device_train_batch_size",
+                         *kPasses = "gradient_accumulation_steps";
+    std::string precision = read_autocast();
+    for (const auto& [at, open] : calls_of(text_, "Accelerator"))
+      for (const PythonArgument& it : arguments_of_call(text_, open)) {
+        const std::string value = python_.text(it.value, at).value_or("");
+        if (it.name == "mixed_precision") precision = value;
+        if (it.name == kPasses && base::parse_integer(value))
+          program_.values.try_emplace(kPasses, spec::FlatValue{value, it.line});
+        if (it.name == "fsdp_plugin" || it.name == "deepspeed_plugin")
+          program_.leftovers.push_back(
+              {Leftover::Kind::kNotModelled, it.name, fmt::format("{}:{}", file_, it.line),
+               "memory and time: how states are sharded; predicted as copied to every GPU, --fsdp "
+               "or --zero says otherwise"});
+      }
+    for (const char* format : {"bf16", "fp16"})
+      if (precision == format || precision == "auto")
+        program_.values.try_emplace(format,
+                                    spec::FlatValue{precision == format ? "true" : "auto", 0});
+    // The first loader is the training's.
+    for (const auto& [at, open] : calls_of(text_, "DataLoader"))
+      for (const PythonArgument& it : arguments_of_call(text_, open))
+        if (const auto batch = python_.text(it.value, at); it.name == "batch_size" && batch)
+          program_.values.try_emplace(kBatch, spec::FlatValue{*batch, it.line});
+    if (program_.values.contains(kBatch)) return;
+    // Neither a number nor the Trainer's default.
+    program_.values[kBatch] = {"auto", 0};
+    program_.open["micro_batch_size"] = fmt::format(
+        "{}: its own loop says how many sequences a process takes, which is not known here; give "
+        "--mbs",
+        file_);
+  }
+
+  /// A model whose sizes the program says itself.
+  void read_model() {
+    constexpr const char* kModel = "model_name_or_path";
+    const auto model = python_model(python_, statements_, text_, file_);
+    if (model && *model) program_.values[kModel] = **model;
+    if (model) return;
+    program_.values.erase(kModel);
+    program_.open["model"] = model.error().message;
+  }
+
+  /// Products of 32 bit numbers in TF32: torch.backends.cuda.matmul.allow_tf32 = True,
+  /// torch.set_float32_matmul_precision("high").
+  void read_matrix_formats() {
+    std::vector<std::pair<size_t, std::string>> said;
+    for (const size_t at : words_of(text_, "allow_tf32")) {
+      const std::string_view statement = statements_.statement(at);
+      const size_t equals = assignment_in(statement);
+      if (equals < statement.size() && base::contains(statement.substr(0, equals), "matmul"))
+        said.emplace_back(at, trimmed(statement.substr(equals + 1)));
+    }
+    for (const auto& [at, open] : calls_of(text_, "set_float32_matmul_precision"))
+      if (const auto given = arguments_of_call(text_, open); !given.empty() && !is_definition(at))
+        said.emplace_back(at, given[0].value);
+    for (const auto& [at, value] : said) {
+      const auto word = python_.text(value, at);
+      if (!word || python_.reached(at, true) != true) continue;
+      const bool on = *word == "true" || *word == "high" || *word == "medium";
+      program_.values.try_emplace("tf32",
+                                  spec::FlatValue{on ? "true" : "false", line_at(text_, at)});
+    }
+  }
+
   /// Which of a model's parts a loop leaves untrained is not followed, but that it does.
   void read_frozen() {
     for (const char* words :
@@ -554,6 +650,7 @@ class PythonReader {
   TrainerProgram program_;
   const std::string_view words_by_;
   size_t calls_ = 0, arguments_ = 0;
+  bool has_arguments_ = false;  ///< the Trainer's are made by a call
 };
 
 }  // namespace
@@ -580,6 +677,7 @@ Result<Reading> parse_trainer_python(const std::string& text, const std::string&
   reading.leftovers.insert(reading.leftovers.end(), program.leftovers.begin(),
                            program.leftovers.end());
   reading.notes.insert(reading.notes.end(), program.notes.begin(), program.notes.end());
+  reading.open.insert(program.open.begin(), program.open.end());
   count_own_gpus(program.processes, {{file, ""}, "it", true, false}, reading);
   return reading;
 }

@@ -57,13 +57,14 @@ bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::st
   }
   const bool whole =
       read.said().find("fsdp") != nullptr && read.said().find("fsdp")->text == "true";
-  if (hybrid && node_gpus > 0 && whole)
-    read.set("fsdp_shard_size", std::to_string(node_gpus), key);
+  // PyTorch's default process groups: those of a node.
+  if (hybrid && whole)
+    read.set("fsdp_shard_size", node_gpus > 0 ? std::to_string(node_gpus) : "node", key);
   else if (hybrid)
     read.not_modelled(key,
-                      "memory and time: a copy is sharded over one node alone; say "
-                      "--fsdp-shard-size with the GPUs of a node, predicted without it as "
-                      "sharded over all");
+                      "memory and time: a copy is sharded over one node alone, which is modelled "
+                      "only where parameters are freed behind their forward; predicted as sharded "
+                      "over all");
   return true;
 }
 

@@ -8,7 +8,7 @@
 namespace ergometer::intake {
 namespace {
 
-enum class Value { kNone, kNeeded, kOptional };
+enum class OptionValue { kNone, kNeeded, kOptional };
 
 /// "'it'\''s'", as a shell reads it back.
 std::string quoted(std::string_view word) {
@@ -17,10 +17,10 @@ std::string quoted(std::string_view word) {
   return text + "'";
 }
 
-Value value_behind(std::string_view colons) {
-  return colons.starts_with("::")  ? Value::kOptional
-         : colons.starts_with(':') ? Value::kNeeded
-                                   : Value::kNone;
+OptionValue value_behind(std::string_view colons) {
+  return colons.starts_with("::")  ? OptionValue::kOptional
+         : colons.starts_with(':') ? OptionValue::kNeeded
+                                   : OptionValue::kNone;
 }
 
 /// getopt of util-linux, which puts a script's arguments into order.
@@ -92,7 +92,7 @@ class Getopt {
   }
 
   /// A long option's whole name; empty: none, or several begin so.
-  std::string long_name(std::string_view said, Value& value) const {
+  std::string long_name(std::string_view said, OptionValue& value) const {
     std::string found;
     for (const std::string& item : base::split(long_, ',')) {
       const std::string name = item.substr(0, item.find(':'));
@@ -106,17 +106,17 @@ class Getopt {
   }
   void take_long(const std::string& word) {
     const size_t equals = word.find('=');
-    Value kind = Value::kNone;
+    OptionValue kind = OptionValue::kNone;
     const std::string name = long_name(word.substr(0, equals), kind);
-    const bool takes = !name.empty() && kind == Value::kNeeded && equals == word.npos;
+    const bool takes = !name.empty() && kind == OptionValue::kNeeded && equals == word.npos;
     const std::string* behind = takes ? next() : nullptr;
     const bool lacks = takes && behind == nullptr;
-    if (name.empty() || lacks || (kind == Value::kNone && equals != word.npos)) {
+    if (name.empty() || lacks || (kind == OptionValue::kNone && equals != word.npos)) {
       failed_ = true;
       return;
     }
     options_ += " --" + name;
-    if (kind != Value::kNone)
+    if (kind != OptionValue::kNone)
       add(options_, behind != nullptr     ? *behind
                     : equals == word.npos ? std::string()
                                           : word.substr(equals + 1));
@@ -125,17 +125,17 @@ class Getopt {
     for (size_t i = 0; i < letters.size(); ++i) {
       const size_t place = letters[i] == ':' ? short_.npos : short_.find(letters[i]);
       const std::string joined = letters.substr(i + 1);
-      const Value kind = place == short_.npos
-                             ? Value::kNone
-                             : value_behind(std::string_view(short_).substr(place + 1));
-      const bool takes = kind == Value::kNeeded && joined.empty();
+      const OptionValue kind = place == short_.npos
+                                   ? OptionValue::kNone
+                                   : value_behind(std::string_view(short_).substr(place + 1));
+      const bool takes = kind == OptionValue::kNeeded && joined.empty();
       const std::string* behind = takes ? next() : nullptr;
       if (place == short_.npos || (takes && behind == nullptr)) {
         failed_ = true;
         continue;
       }
       options_ += fmt::format(" -{}", letters[i]);
-      if (kind == Value::kNone) continue;
+      if (kind == OptionValue::kNone) continue;
       return add(options_, behind == nullptr ? joined : *behind);
     }
   }

@@ -1,6 +1,7 @@
 #include "intake/reader/python_functions.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdint>
@@ -97,6 +98,16 @@ struct OneArgument {
   Value (*function)(const Json&);
 };
 
+/// getattr(torch, "bfloat16")
+Value number_format(const PythonCall& call) {
+  constexpr std::array kFormats =
+      std::to_array<std::string_view>({"bfloat16", "float16", "float32", "half", "float"});
+  const Value name = call.items.size() == 2 ? call.item(1) : std::nullopt;
+  const bool known =
+      name && name->is_string() && base::contains(kFormats, name->get<std::string>());
+  return known ? name : std::nullopt;
+}
+
 constexpr OneArgument kOneArgument[] = {
     {"int", to_whole}, {"float", to_real}, {"str", python_str}, {"bool", truth},
     {"len", length},   {"abs", magnitude}, {"round", rounded},
@@ -115,6 +126,10 @@ bool python_function(std::string_view name, const PythonCall& call, Value& value
   if (is({"os.path.join", "Path", "pathlib.Path", "PosixPath"})) return value = path_of(call), true;
   if (is({"math.floor", "floor"})) return value = next_whole(call, true), true;
   if (is({"math.ceil", "ceil"})) return value = next_whole(call, false), true;
+  if (name == "getattr") {
+    value = number_format(call);
+    return value.has_value();
+  }
   const auto* found = std::ranges::find(kOneArgument, name, &OneArgument::name);
   if (found == std::end(kOneArgument)) return false;
   const bool one = call.item(0) && call.items.size() == 1 && call.named.empty();

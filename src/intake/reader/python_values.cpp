@@ -252,24 +252,43 @@ std::optional<PythonValues::Source> PythonValues::remaining_arguments(
   return found ? found : Source{};
 }
 
+/// The `train_loop_config` with which Ray's trainer calls a function.
+std::optional<PythonValues::Source> PythonValues::handed_by_ray(const std::string& function) const {
+  std::optional<Source> found;
+  for (const auto& [at, open] : calls_of(text_, "TorchTrainer")) {
+    const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
+    const auto calls = [&](const PythonArgument& it) { return it.value == function; };
+    if (std::ranges::none_of(arguments, calls)) continue;
+    for (const PythonArgument& it : arguments)
+      if (it.name == "train_loop_config") found = Source{it.value, at, -1, std::nullopt, !found};
+  }
+  return found;
+}
+
 std::optional<PythonValues::Source> PythonValues::parameter(const std::string& name,
                                                             size_t function) {
   const std::vector<PythonField> parameters = names_.parameters(function);
   const auto it = std::ranges::find(parameters, name, &PythonField::name);
   if (it == parameters.end()) return remaining_arguments(name, function, parameters);
   const auto position = static_cast<size_t>(it - parameters.begin());
-  const std::string own = names_.name_of(function);
+  const std::vector<size_t> around = statements_.around(function);
+  // A class is called in place of its constructor, without `self`.
+  const bool constructs = names_.name_of(function) == "__init__" && !around.empty();
+  const size_t called = constructs ? around.front() : function;
+  const std::string own = names_.name_of(called);
   const Source by_default{it->value, function, -1, std::nullopt, !it->value.empty()};
-  if (names_.is_decorated(function) || parameters.front().name == "self") return Source{};
+  if (names_.is_decorated(function) || (parameters.front().name == "self" && !constructs))
+    return Source{};
   for (const auto& [at, open] : calls_of(text_, "Fire"))
     if (base::contains(text_.substr(open, behind_bracket(text_, open) - open), own)) {
       if (Value word = said(name)) return Source{"", at, -1, as_fire_reads(*word), true};
       if (by_default.known) take("--" + name, value(it->value, function));
       return by_default;
     }
+  if (const auto handed = handed_by_ray(own); handed && position == 0) return handed;
   std::optional<Source> given;
   for (const auto& [at, open] : calls_of(text_, own)) {
-    if (statements_.start(at) == function || (at > 0 && text_[at - 1] == '.')) continue;
+    if (statements_.start(at) == called || (at > 0 && text_[at - 1] == '.')) continue;
     Source source = by_default;
     bool is_given = false, spreads = false;
     const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
@@ -277,7 +296,7 @@ std::optional<PythonValues::Source> PythonValues::parameter(const std::string& n
       spreads = spreads || arguments[i].value.starts_with("**");
       if (arguments[i].value.starts_with('*') && !arguments[i].value.starts_with("**"))
         return Source{};
-      const bool placed = arguments[i].name.empty() && i == position;
+      const bool placed = arguments[i].name.empty() && i + (constructs ? 1 : 0) == position;
       if (arguments[i].name != name && !placed) continue;
       source = {arguments[i].value, at, -1, std::nullopt, true};
       is_given = true;

@@ -70,6 +70,7 @@ class PythonValues {
   /// Whether a name stands for an object of a class, whatever is in it: `Config(...)`.
   bool is_made(const std::string& name, size_t at);
   std::optional<Source> parameter(const std::string& name, size_t function);
+  std::optional<Source> handed_by_ray(const std::string& function) const;
   Value evaluated(const Source& source);
   Value attribute(const std::string& object, const std::string& name, size_t at);
   Value argument(const std::string& name);

@@ -48,6 +48,8 @@ TEST(PythonValues, WorksOutExpressionsAsPythonDoes) {
            {"Path('/data') / 'runs' / 'a'", "\"/data/runs/a\""},
            {"os.path.join('/data', 'runs')", "\"/data/runs\""},
            {"None or 4", "4"},
+           {"getattr(torch, 'bf' + 'loat16')", "\"bfloat16\""},
+           {"getattr(args, 'size')", "?"},
            {"0 and what()", "0"},
            {"what() and 0", "?"},
            {"not 'x'", "False"},
@@ -147,6 +149,46 @@ TEST(PythonValues, AsksEnvironmentAndCommandLine) {
   EXPECT_EQ(value_of(parser, "args.other", start), "?");
   EXPECT_EQ(value_of(parser + "args.depth = 6\n", "args.depth", start), "6");
   EXPECT_EQ(value_of(parser + "if args.fast:\n  args.depth = 7\n", "args.depth", start), "7");
+}
+
+TEST(PythonValues, RayHandsItsLoopAConfiguration) {
+  const std::string loop =
+      "def train(config):\n"
+      "  size = config.get('batch', 4)\n"
+      "  other = config.get('none', 2)\n"
+      "  result = 0\n";
+  const auto in_loop = [&](const std::string& name, const std::string& trainer) {
+    const std::string whole = loop + trainer;
+    const PythonStatements statements(whole);
+    PythonValues values(whole, statements, {});
+    const auto value = values.value(name, whole.find("result"));
+    return value ? python_literal(*value) : "?";
+  };
+  const std::string trainer =
+      "TorchTrainer(train_loop_per_worker=train, train_loop_config={'batch': 16})\n";
+  EXPECT_EQ(in_loop("size", trainer), "16");
+  EXPECT_EQ(in_loop("other", trainer), "2");
+  EXPECT_EQ(in_loop("size", "TorchTrainer(train, train_loop_config=dict(batch=8))\n"), "8");
+  EXPECT_EQ(in_loop("size", trainer + trainer), "?");
+  EXPECT_EQ(in_loop("size", "TorchTrainer(other, train_loop_config={'batch': 16})\n"), "?");
+}
+
+TEST(PythonValues, ConstructorsAreCalledByTheirClass) {
+  const auto in_constructor = [](const std::string& name, const std::string& calls) {
+    const std::string whole =
+        "class Net(Base):\n"
+        "  def __init__(self, size=4, *, deep=2):\n"
+        "    result = 0\n" +
+        calls;
+    const PythonStatements statements(whole);
+    PythonValues values(whole, statements, {});
+    const auto value = values.value(name, whole.find("result"));
+    return value ? python_literal(*value) : "?";
+  };
+  EXPECT_EQ(in_constructor("size", "net = Net()\n"), "4");
+  EXPECT_EQ(in_constructor("size", "net = Net(8)\n"), "8");
+  EXPECT_EQ(in_constructor("deep", "net = Net(8, deep=3)\n"), "3");
+  EXPECT_EQ(in_constructor("size", "a, b = Net(8), Net(16)\n"), "?");
 }
 
 TEST(PythonValues, GivesUpOnWhatNobodyWrites) {

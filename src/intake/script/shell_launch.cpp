@@ -136,6 +136,7 @@ class LaunchReader {
                                                                {"litgpt", "finetune_adapter_v2"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
+    if (file_name(words_[at].text).starts_with("fairseq-")) return true;
     return std::ranges::any_of(kFrontEnds, [&](const FrontEnd& it) {
       return file_name(words_[at].text) == it.program && words_[at + 1].text == it.command;
     });
@@ -233,6 +234,9 @@ class LaunchReader {
                                                             {"nemo", "NeMo 2"},
                                                             {"automodel", "NeMo AutoModel"},
                                                             {"nemo_automodel", "NeMo AutoModel"},
+                                                            {"fairseq-train", "fairseq"},
+                                                            {"fairseq-hydra-train", "fairseq"},
+                                                            {"open_lm", "OpenLM"},
                                                             {"xtuner", "XTuner"}});
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,

@@ -235,6 +235,13 @@ TEST(ShellRun, CommandsInTexts) {
   EXPECT_EQ(started("echo \"--a 1\" | xargs run"), "run|--a|1");
   EXPECT_EQ(started("exec run 1\nrun 2"), "run|1");
   EXPECT_EQ(started("bash <<'EOF'\nA=1; run $A\nEOF\n"), "run|1");
+  for (const char* names : {"$PWD/go.sh go.sh", "go.sh $PWD/go.sh", "./go.sh ${PWD}/go.sh"}) {
+    const std::string text(names), written = text.substr(0, text.find(' '));
+    EXPECT_EQ(
+        started("cat > " + written + " <<EOF\nrun 7\nEOF\nbash" + text.substr(written.size())),
+        "run|7")
+        << names;
+  }
 }
 
 TEST(ShellRun, FilesBesideTheScript) {

@@ -60,7 +60,10 @@ std::string meant_variable(const ShellState& state, std::string_view name) {
 }
 
 const std::string* written_file(const ShellState& state, const std::string& path) {
-  const auto plain = [](std::string_view name) {
+  const auto plain = [&](std::string_view name) {
+    // $PWD/job.sh is job.sh.
+    if (!state.here.empty() && name.starts_with(state.here + "/"))
+      name.remove_prefix(state.here.size() + 1);
     while (name.starts_with("./")) name.remove_prefix(2);
     return name;
   };

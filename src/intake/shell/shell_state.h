@@ -72,6 +72,7 @@ struct ShellState {
   std::map<std::string, std::string, std::less<>> files;  ///< written by the script, path to text
   std::vector<ShellText> arguments;                       ///< $1, $2, ...
   std::string folder;  ///< the current one, empty where the program was started
+  std::string here;    ///< the mark of $PWD where the program was started; empty: not asked for
   int status = 0;      ///< of the last command; kUnknownStatus
   bool exports_all = false;
   bool no_globs = false;        ///< set -f

@@ -159,6 +159,7 @@ ShellExpander::Value ShellExpander::from_outside(std::string_view name) {
     const std::string of = name == "PWD" ? fmt::format("PWD {}", state_.folder) : std::string(name);
     const auto [mark, is_new] = session_.of_run.try_emplace(of);
     if (is_new) mark->second = session_.unknowns.mark(std::move(reason));
+    if (name == "PWD" && state_.folder.empty()) state_.here = mark->second;
     return Value{true, {{mark->second, session_.line}}, false, false};
   };
   constexpr std::array kStays = std::to_array<std::string_view>(

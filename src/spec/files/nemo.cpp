@@ -194,6 +194,17 @@ class NemoReader {
     if (settings_.find("lora") != nullptr || inference_) copy(set + "max_seq_length", "seq_length");
   }
 
+  /// PyTorch's FSDP: "full", "hybrid" (a copy a node), "grad" (parameters stay gathered).
+  void read_strategy() {
+    constexpr const char* kStrategy = "model.fsdp_sharding_strategy";
+    const std::string strategy = text(kStrategy, "full");
+    if (strategy == "hybrid") settings_.set("fsdp_shard_size", "node", origin(kStrategy));
+    if (strategy != "grad") return;
+    settings_.set("fsdp", "false", origin(kStrategy));
+    settings_.set("framework", "fsdp", origin(kStrategy));
+    settings_.set("zero", "2", origin(kStrategy));
+  }
+
   void read_sharding() {
     const std::string optimizer = text("model.optim.name", "fused_adam");
     const bool distributed =
@@ -205,7 +216,7 @@ class NemoReader {
                   : distributed && !inference_ ? "1"
                                                : "0",
                   origin("model.optim.name"));
-    find("model.fsdp_sharding_strategy");
+    if (fsdp) read_strategy();
     const bool parallel = flag("model.sequence_parallel", false);
     const bool possible = text("model.tensor_model_parallel_size", "1") != "1";
     settings_.set("sequence_parallel", parallel && possible ? "true" : "false",

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/nearest.h"
@@ -92,6 +93,12 @@ std::optional<std::string_view> nearest_model(std::string_view words) {
   const bool of_hub = words.find('/') != words.npos;
   const auto near = base::nearest(of_hub ? plain : words, names);
   return near ? near : base::nearest(of_hub ? words : plain, names);
+}
+
+std::string left_out_of(const CatalogEntry& entry) {
+  const nlohmann::json file = nlohmann::json::parse(entry.text, nullptr, false);
+  const auto ours = file.find("_ergometer");
+  return ours == file.end() ? "" : ours->value("left_out", "");
 }
 
 }  // namespace ergometer::spec

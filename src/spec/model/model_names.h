@@ -19,4 +19,8 @@ std::vector<std::string_view> model_sizes(std::string_view family);
 /// The catalog's name that is spelled most like the words; nothing if none is near.
 std::optional<std::string_view> nearest_model(std::string_view words);
 
+/// What of the published model a catalog's file leaves out ("the vision tower, 0.42 B parameters");
+/// empty: nothing.
+std::string left_out_of(const CatalogEntry& entry);
+
 }  // namespace ergometer::spec

@@ -180,7 +180,8 @@ void check_model(ConfigReader& config, Model& model) {
 std::string source_of(ConfigReader& config) {
   ConfigReader* ours = config.child("_ergometer");
   if (ours == nullptr) return "";
-  for (const char* key : {"parameters", "active_parameters", "parameters_source", "aliases"})
+  for (const char* key :
+       {"parameters", "active_parameters", "parameters_source", "aliases", "left_out"})
     ours->raw(key);
   return ours->text("source", "");
 }

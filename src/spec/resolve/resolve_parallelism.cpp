@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/text.h"
 #include "spec/job/pipeline_layout.h"
 #include "spec/job/stage_order.h"
 #include "spec/resolve/resolve.h"
@@ -249,8 +250,31 @@ void settle_sharding(SettingReader& read, Job& job) {
   p.zero_stage = 2;
 }
 
+/// A number, those of a node, or as many as make so many copies.
+void read_shard_size(SettingReader& read, Job& job) {
+  constexpr std::string_view kShards = "fsdp_shard_size", kPart = "1/";
+  Parallelism& p = job.parallelism;
+  // Ranks that share a sequence hold parts of the same copy.
+  const int64_t ranks = p.dp * p.cp;
+  const std::string said = read.text(kShards);
+  if (said.empty()) return read.derive(kShards, "all of dp");
+  const bool copies = said.starts_with(kPart);
+  const auto number = base::parse_integer(copies ? said.substr(kPart.size()) : said);
+  if (said == "node")
+    p.fsdp_shard_size = std::min(ranks, std::max<int64_t>(1, job.cluster.node.gpus / p.tp));
+  else if (!number || *number < 1 || *number > kMostRanks)
+    read.refuse_value(kShards,
+                      fmt::format("a whole number from 1 to {}, node, or 1/COPIES", kMostRanks));
+  else if (copies && ranks % *number != 0)
+    read.refuse("{}: {} ranks do not make {} equal copies; try 1 over {}", read.said(kShards),
+                ranks, *number, divisors_text(ranks, *number));
+  else
+    p.fsdp_shard_size = copies ? ranks / *number : *number;
+}
+
 void read_sharding(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
+  read_shard_size(read, job);
   const bool inference = job.is_inference();
   const int64_t zero = inference ? 0 : p.fsdp ? 3 : 1;
   p.zero_stage = static_cast<int>(read.integer("zero", zero,

@@ -249,6 +249,19 @@ TEST(Resolve, WhoeverSpeaksLastChoosesThePrecision) {
                   ->training.gradients_fp32);
 }
 
+TEST(Resolve, RanksThatHoldACopyByNodeAndByNumberOfCopies) {
+  // 32 GPUs in nodes of 8, tensors split over 2: 16 data-parallel ranks, 4 a node.
+  const auto shards = [](const char* said) {
+    const auto job = resolve(
+        over(kDense, {{"pp", "1"}, {"tp", "2"}, {"fsdp", "true"}, {"fsdp_shard_size", said}}));
+    return job ? job->parallelism.fsdp_shard_size : -1;
+  };
+  EXPECT_EQ(shards("node"), 4);
+  EXPECT_EQ(shards("1/8"), 2);
+  EXPECT_EQ(shards("8"), 8);
+  EXPECT_EQ(shards("1/1"), 16);
+}
+
 TEST(ResolveMessages, ShardingAndOverlap) {
   EXPECT_EQ(dense({{"zero", "3"}}).find("--zero 3 cannot be combined with --pp 4"), 0u);
   EXPECT_EQ(dense({{"fsdp", "true"}, {"software", "megatron-core-25"}})
@@ -258,6 +271,12 @@ TEST(ResolveMessages, ShardingAndOverlap) {
             "--zero 1 contradicts --fsdp: FSDP shards everything, as --zero 3");
   EXPECT_EQ(dense({{"pp", "1"}, {"fsdp", "true"}, {"fsdp_shard_size", "3"}}),
             "--fsdp_shard_size 3 does not divide 8 data-parallel ranks; try 1, 2, 4 or 8");
+  EXPECT_EQ(dense({{"pp", "1"}, {"fsdp", "true"}, {"fsdp_shard_size", "1/3"}}),
+            "--fsdp_shard_size 1/3: 8 ranks do not make 3 equal copies; try 1 over 1, 2, 4 or 8");
+  EXPECT_EQ(
+      dense({{"pp", "1"}, {"fsdp", "true"}, {"fsdp_shard_size", "host"}}),
+      "--fsdp_shard_size: found \"host\"; allowed: a whole number from 1 to 1048576, node, or "
+      "1/COPIES");
   EXPECT_EQ(dense({{"overlap-param-gather", "true"}, {"overlap_grad_reduce", "false"}}),
             "--overlap-param-gather needs --overlap-grad-reduce");
   EXPECT_EQ(

@@ -86,7 +86,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "fully sharded data parallelism (PyTorch FSDP)", why("not asked for"),
      megatron("use_torch_fsdp2=true|use_megatron_fsdp=true|use_custom_fsdp=true")},
     {"fsdp_shard_size", "", field<&Parallelism::fsdp_shard_size>(1, kMostRanks), kSharding,
-     "hybrid shard: ranks that hold one copy, context-parallel ones among them", why("all of dp")},
+     "hybrid shard: ranks that hold one copy, context-parallel ones among them; node: those of a "
+     "node; 1/4: so many that there are four copies"},
     {"allow_tp_across_nodes", "", unkept(kSwitch), kTensor,
      "let --tp leave the node's fast links in searches and rank maps"},
 

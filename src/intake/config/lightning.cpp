@@ -1,0 +1,364 @@
+#include "intake/config/lightning.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "base/collection.h"
+#include "base/text.h"
+#include "intake/config/adapters.h"
+#include "intake/config/deepspeed.h"
+#include "intake/config/model_python.h"
+#include "intake/config/trainer_arguments.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/python_objects.h"
+#include "intake/reader/python_text.h"
+#include "spec/model/model_names.h"
+#include "spec/recipe/recipe.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::intake {
+namespace {
+
+/// What a program's own arguments usually call the sizes that are read of them.
+constexpr std::array kBatchWords = std::to_array<std::string_view>(
+    {"micro_batch_size", "per_device_batch_size", "train_batch_size", "batch_size"});
+constexpr std::array kLengthWords =
+    std::to_array<std::string_view>({"max_seq_length", "max_seq_len", "seq_length", "seq_len",
+                                     "block_size", "context_length", "max_length"});
+
+class LightningReader {
+ public:
+  LightningReader(const spec::FlatYaml& values, const std::string& file)
+      : values_(values), read_(values, file, "lightning") {}
+
+  Result<Reading> read() {
+    read_gpus();
+    read_strategy();
+    read_precision();
+    read_own_words();
+    const auto passes = read_.integer("trainer.accumulate_grad_batches", 1);
+    read_.set("gradient_accumulation_steps", std::to_string(passes.value_or(1)),
+              "trainer.accumulate_grad_batches");
+    const bool compiles = read_.flag("program.compile", false);
+    spec::set_framework(read_.reading().settings,
+                        of_deepspeed_ ? "deepspeed"
+                        : compiles    ? "transformers-compiled"
+                                      : "transformers",
+                        read_.file());
+    return read_.finish("a configuration of PyTorch Lightning");
+  }
+
+ private:
+  static std::string last_of(std::string_view path) {
+    return std::string(path.substr(path.rfind('.') + 1));  // npos + 1 is 0
+  }
+
+  /// A number, a list of GPUs, or -1 and "auto": all of the node.
+  void read_gpus() {
+    constexpr const char *kDevices = "trainer.devices", *kNodes = "trainer.num_nodes";
+    const std::string accelerator = base::lower(read_.text("trainer.accelerator", "auto"));
+    if (accelerator == "cpu" || accelerator == "tpu" || accelerator == "mps")
+      return read_.refuse("trainer.accelerator", "gpu, cuda, auto");
+    const std::string each = read_.text(kDevices, "auto");
+    const std::string nodes = read_.text(kNodes, "1");
+    const auto number = base::parse_integer(each), count = base::parse_integer(nodes);
+    const bool list = each.find(',') != each.npos;
+    const int64_t devices = list ? std::ranges::count(each, ',') + 1 : number.value_or(0);
+    const bool known = count && *count >= 1 && devices >= 1 && *count <= spec::kMostRanks &&
+                       devices <= spec::kMostRanks;
+    if (known) {
+      node_gpus_ = devices;
+      read_.set("gpus", std::to_string(devices * *count), kDevices);
+      return;
+    }
+    read_.reading().open["gpus"] = fmt::format(
+        "{}: devices={} on num_nodes={}: how many GPUs these are is not known here; "
+        "give --gpus",
+        read_.has(kDevices) ? read_.origin(kDevices).text : read_.file(), each, nodes);
+  }
+
+  /// A word, or a class with its arguments below it, in YAML one level deeper.
+  std::string strategy_key(std::string_view name) {
+    const std::string nested = fmt::format("trainer.strategy.init_args.{}", name);
+    return read_.has(nested) ? nested : fmt::format("trainer.strategy.{}", name);
+  }
+  std::string strategy_word() {
+    for (const char* key :
+         {"trainer.strategy", "trainer.strategy.class_path", "trainer.strategy._target_"})
+      if (read_.has(key)) return base::lower(last_of(read_.text(key)));
+    return "auto";
+  }
+  std::string_view strategy_place() {
+    for (const char* key : {"trainer.strategy.class_path", "trainer.strategy._target_"})
+      if (values_.contains(key)) return key;
+    return "trainer.strategy";
+  }
+
+  void read_strategy() {
+    const std::string word = strategy_word();
+    const std::string_view place = strategy_place();
+    if (word.starts_with("deepspeed")) return read_deepspeed_strategy(word);
+    if (word.starts_with("fsdp")) return read_fsdp(word);
+    if (word.starts_with("modelparallel")) return read_model_parallel();
+    const bool replicated = word == "auto" || word.starts_with("ddp") || word == "single_device" ||
+                            word == "singledevicestrategy";
+    if (!replicated)
+      return read_.refuse(place,
+                          "ddp, fsdp, deepspeed_stage_1, 2 or 3, DDPStrategy, FSDPStrategy, "
+                          "DeepSpeedStrategy, ModelParallelStrategy");
+    read_.set("zero", "0", place);
+    read_.set("overlap_grad_reduce", "true", place);
+    for (const char* idle : {"find_unused_parameters", "gradient_as_bucket_view", "static_graph"})
+      read_.find(strategy_key(idle));
+  }
+
+  void read_fsdp(const std::string& word) {
+    const std::string key = strategy_key("sharding_strategy");
+    std::string said = last_of(read_.text(key, "FULL_SHARD"));
+    if (!read_sharding_strategy(read_, said, read_.has(key) ? key : strategy_place(), node_gpus_))
+      return read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+    read_.set_default("master_weights", "true", "FSDP's mixed precision");
+    for (const char* option : {"activation_checkpointing_policy", "activation_checkpointing"})
+      if (const std::string policy = strategy_key(option); !is_off(read_.text(policy)))
+        read_.set("recompute_granularity", "full", policy);
+    if (const std::string offload = strategy_key("cpu_offload");
+        word.ends_with("offload") || !is_off(read_.text(offload))) {
+      read_.set("optimizer_cpu_offload", "true", offload);
+      read_.not_modelled(word.ends_with("offload") ? std::string(strategy_place()) : offload,
+                         "memory and time: parameters and gradients are on the host as well; "
+                         "predicted on the GPU");
+    }
+    for (const char* idle :
+         {"auto_wrap_policy", "state_dict_type", "use_orig_params", "limit_all_gathers"})
+      read_.find(strategy_key(idle));
+  }
+
+  /// "deepspeed_stage_3_offload", DeepSpeedStrategy(stage=3, offload_optimizer=True)
+  void read_deepspeed_strategy(const std::string& word) {
+    constexpr std::string_view kStage = "deepspeed_stage_";
+    const std::string stage_key = strategy_key("stage");
+    std::string stage =
+        word.starts_with(kStage) ? word.substr(kStage.size(), 1) : read_.text(stage_key, "2");
+    const auto number = base::parse_integer(stage);
+    if (!number || *number < 0 || *number > 3) return read_.refuse(stage_key, "0, 1, 2 or 3");
+    if (const std::string config = strategy_key("config"); !is_off(read_.text(config)))
+      return read_.refuse(config, "none: give DeepSpeed's JSON beside this file");
+    const std::string place = read_.has(stage_key) ? stage_key : std::string(strategy_place());
+    of_deepspeed_ = true;
+    read_.set("zero", stage, place);
+    set_deepspeed_defaults(*number, read_.file(), read_.reading());
+    const std::string offload = strategy_key("offload_optimizer");
+    if (word.ends_with("_offload") || read_.flag(offload, false))
+      read_.set("optimizer_cpu_offload", "true", place);
+    if (read_.flag(strategy_key("offload_parameters"), false))
+      read_.not_modelled(strategy_key("offload_parameters"),
+                         "memory and time: parameters wait on the host; predicted on the GPU");
+  }
+
+  void read_model_parallel() {
+    const std::string data = strategy_key("data_parallel_size"),
+                      tensors = strategy_key("tensor_parallel_size");
+    if (!read_.copy_count(tensors, "tensor_model_parallel_size"))
+      read_.reading().open["tensor_model_parallel_size"] =
+          fmt::format("{}: ModelParallelStrategy splits tensors over the GPUs of a node; give --tp",
+                      read_.origin(strategy_place()).text);
+    read_.copy_count(data, "data_parallel_size");
+    read_sharding_strategy(read_, "full_shard", strategy_place());
+  }
+
+  void read_precision() {
+    constexpr const char* kPrecision = "trainer.precision";
+    const std::string word = base::lower(read_.text(kPrecision, "32-true"));
+    const std::string_view format = word == "bf16" || word.starts_with("bf16-") ? "bf16"
+                                    : word == "16" || word.starts_with("16-")   ? "fp16"
+                                    : word == "32" || word.starts_with("32-")   ? "fp32"
+                                    : word.starts_with("transformer-engine")    ? "fp8"
+                                                                                : "";
+    if (format.empty())
+      return read_.refuse(kPrecision, "bf16-mixed, bf16-true, 16-mixed, 16-true, 32-true");
+    read_.set("precision", std::string(format), kPrecision);
+    const bool narrow = word == "bf16-true" || word == "16-true";
+    if (narrow) read_.set("master_weights", "false", kPrecision);
+    if (const auto tf32 = read_.said_flag("program.tf32"))
+      read_.set("tf32", *tf32 ? "true" : "false", "program.tf32");
+  }
+
+  /// Of a program's own arguments: a published model's name, a loader's batch, a length.
+  void read_own_words() {
+    for (const auto& [key, value] : values_) {
+      if (key.starts_with("trainer.") || key.starts_with("program.") ||
+          key.starts_with("adapters."))
+        continue;
+      const std::string last = last_of(key);
+      if (take_model(key, value.text) || take_first(kBatchWords, last, "micro_batch_size", key) ||
+          take_first(kLengthWords, last, "seq_length", key))
+        continue;
+      if (!key.starts_with("model.") && !key.starts_with("data.")) continue;
+      read_.find(key);
+      if (last != "class_path") own_.push_back(key);
+    }
+    read_.copy("program.model", "model");
+    if (read_.has("adapters.r")) read_lora(read_, "adapters.r", "adapters.target_modules");
+    if (read_.flag("program.recomputes", false))
+      read_.set("recompute_granularity", "full", "program.recomputes");
+    if (own_.size() > kMostNames) own_.resize(kMostNames);
+    if (!own_.empty())
+      read_.note("words of the program itself, whose use of them is not read: {}",
+                 fmt::join(own_, ", "));
+    if (!read_.said().find("micro_batch_size"))
+      read_.reading().open["micro_batch_size"] = fmt::format(
+          "{}: how many sequences a process's loader takes is not said; give --mbs", read_.file());
+    if (!read_.said().find("seq_length"))
+      read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
+  }
+  bool take_model(const std::string& key, const std::string& name) {
+    if (!base::contains(last_of(key), "model") && !base::contains(last_of(key), "name"))
+      return false;
+    const auto* entry = spec::find_hub_model(name);
+    if (entry == nullptr || read_.said().find("model") != nullptr) return false;
+    read_.find(key);
+    read_.set("model", entry->name, key);
+    return true;
+  }
+  template <class Words>
+  bool take_first(const Words& words, const std::string& word, std::string_view setting,
+                  const std::string& key) {
+    return base::contains(words, std::string_view(word)) && !read_.said().find(setting) &&
+           read_.copy_count(key, setting);
+  }
+
+  static constexpr size_t kMostNames = 8;
+
+  const spec::FlatYaml& values_;
+  FlatReader read_;
+  int64_t node_gpus_ = 0;
+  bool of_deepspeed_ = false;
+  std::vector<std::string> own_;
+};
+
+/// What a program says of its Trainer, loaders and model, by the paths of LightningCLI's YAML.
+class LightningProgram {
+ public:
+  LightningProgram(const std::string& text, const std::string& file, PythonStart start)
+      : text_(text),
+        statements_(text_),
+        values_(text_, statements_, std::move(start)),
+        file_(file) {}
+
+  Result<Reading> read() {
+    for (const auto& [name, prefix] : {std::pair("Trainer", "trainer."), {"Fabric", "trainer."}})
+      for (const auto& [at, open] : calls_of(text_, name))
+        if (runs(at)) add_call(at, open, prefix);
+    for (const auto& [at, open] : calls_of(text_, "DataLoader"))
+      if (runs(at)) add_batch(at, open);
+    for (const auto& [at, open] : calls_of(text_, "LoraConfig"))
+      if (runs(at)) add_adapters(at, open);
+    add_model();
+    add_switches();
+    Result<Reading> reading = LightningReader(found_, file_).read();
+    if (!reading) return reading;
+    if (!model_is_open_.empty()) reading->open["model"] = model_is_open_;
+    if (!values_.taken().empty())
+      reading->notes.push_back(
+          fmt::format("not set, taken as the file says: {} (--env NAME=VALUE "
+                      "sets a variable, --script-args an argument)",
+                      fmt::join(values_.taken(), ", ")));
+    return reading;
+  }
+
+ private:
+  bool runs(size_t at) {
+    const std::string_view statement = statements_.statement(at);
+    if (statement.starts_with("class ") || statement.starts_with("def ")) return false;
+    return values_.reached(at, true).value_or(true);
+  }
+  void set(const std::string& key, std::string value, size_t at) {
+    const int line = line_at(text_, at);
+    found_.try_emplace(key,
+                       spec::FlatValue{std::move(value), line, fmt::format("{}:{}", file_, line)});
+  }
+  void add_call(size_t at, size_t open, const std::string& prefix) {
+    const std::string call = text_.substr(at, behind_bracket(text_, open) - at);
+    add_python_call(values_, text_, file_, call, at, prefix, found_);
+    found_.erase(prefix + "_target_");
+    // `strategy=strategy` of an object that was made above.
+    if (const auto it = found_.find(prefix + "strategy"); it != found_.end())
+      for (const PythonBinding& made :
+           values_.names().bindings(it->second.text, values_.names().scope(at)))
+        if (made.at < at && base::contains(made.expression, "Strategy("))
+          return add_python_value(values_, text_, file_, made.expression, made.at,
+                                  prefix + "strategy", found_);
+  }
+  /// The first loader is the training's.
+  void add_batch(size_t at, size_t open) {
+    for (const PythonArgument& it : arguments_of_call(text_, open))
+      if (it.name == "batch_size")
+        if (const auto value = values_.text(it.value, at)) set("loader.batch_size", *value, at);
+  }
+  void add_adapters(size_t at, size_t open) {
+    for (const PythonArgument& it : arguments_of_call(text_, open))
+      if (it.name == "r" || it.name == "target_modules")
+        set("adapters." + it.name, values_.text(it.value, at).value_or(it.value), at);
+  }
+  void add_model() {
+    for (const auto& [at, open] : calls_of(text_, "from_pretrained")) {
+      const std::string before = text_.substr(statements_.start(at), at - statements_.start(at));
+      const auto arguments = arguments_of_call(text_, open);
+      const bool loads = base::contains(before, "Model") || before.ends_with("LM.");
+      if (!loads || arguments.empty()) continue;
+      if (const auto name = values_.text(arguments[0].value, at)) set("program.model", *name, at);
+    }
+    const auto own = python_model(values_, statements_, text_, file_);
+    if (own && *own) found_["program.model"] = **own;
+    if (own) return;
+    found_.erase("program.model");
+    model_is_open_ = own.error().message;
+  }
+  void add_switches() {
+    for (const auto& [at, open] : calls_of(text_, "set_float32_matmul_precision"))
+      if (const auto given = arguments_of_call(text_, open); !given.empty())
+        if (const auto word = values_.text(given[0].value, at))
+          set("program.tf32", *word == "highest" ? "false" : "true", at);
+    for (const auto& [at, open] : calls_of(text_, "gradient_checkpointing_enable"))
+      if (runs(at)) set("program.recomputes", "true", at);
+    if (const auto compiled = calls_of(text_, "torch.compile"); !compiled.empty())
+      set("program.compile", "true", compiled.front().first);
+  }
+
+  const std::string& text_;
+  const PythonStatements statements_;
+  PythonValues values_;
+  const std::string& file_;
+  spec::FlatYaml found_;
+  std::string model_is_open_;
+};
+
+}  // namespace
+
+bool calls_lightning(const std::string& text) {
+  const bool imports = base::contains(text, "import lightning") ||
+                       base::contains(text, "from lightning") ||
+                       base::contains(text, "pytorch_lightning");
+  return imports && !base::contains(text, "nemo") &&
+         (!calls_of(without_comments(text), "Trainer").empty() ||
+          !calls_of(without_comments(text), "Fabric").empty());
+}
+
+Result<Reading> parse_lightning_python(const std::string& text, const std::string& file,
+                                       PythonStart start) {
+  const std::string code = without_comments(text);
+  return LightningProgram(code, file, std::move(start)).read();
+}
+
+Result<Reading> parse_lightning(const std::string& text, const std::string& file,
+                                const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  return LightningReader(values, file).read();
+}
+
+}  // namespace ergometer::intake

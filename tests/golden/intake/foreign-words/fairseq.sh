@@ -1,0 +1,1 @@
+fairseq-train --task language_modeling data-bin/wikitext-103 --arch transformer_lm_gpt --tokens-per-sample 2048 --batch-size 8 --update-freq 4 --fp16 --optimizer adam --lr 0.0005 --max-update 50000 --ddp-backend fully_sharded
