@@ -27,6 +27,7 @@ import urllib.request
 from pushers import LIMIT_S, Recorder, cpu_s, measure, push, read_answer, request, serving, state
 
 PROGRAM = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-this-test"
 
 
@@ -60,6 +61,13 @@ def rows_of(run):
 
 def findings(document):
     return {finding["kind"]: finding for finding in document["job"]["findings"]}
+
+
+def members(document):
+    """Names of what a document of state.json holds, apart from what may be null or none."""
+    job = document["job"]
+    return [sorted(document), sorted(document["counts"]), sorted(document["jobs"][0]), sorted(job), sorted(job["findings"][0]),
+            *(sorted(job[name]) for name in ("nodes", "gpus", "history"))]
 
 
 class Steady(threading.Thread):
@@ -417,6 +425,18 @@ class Serve(unittest.TestCase):
         self.assertIn('<section id="problem" role="alert" hidden="">', shown)
         self.assertLess(shown.index("<button>node2</button>"), shown.index("<button>node10</button>"))
         self.assertIn("job (live)", shown)
+
+    @unittest.skipUnless(shutil.which("node"), "needs Node.js")
+    def test_the_page_is_tested_with_what_the_server_says(self):
+        """web/test/live.test.mjs drives the page with documents of its own: they have the members of the server's."""
+        made = subprocess.run(["node", "--input-type=module", "-e",
+                               f"import {{ liveState }} from '{ROOT}/web/test/live_state.mjs'; console.log(JSON.stringify(liveState()));"],
+                              capture_output=True, text=True, check=True).stdout
+        with serving(PROGRAM, self.out) as (_, address):
+            recorder = Recorder("node1")
+            push(address, recorder.head + recorder.batch())
+            until("findings", lambda: findings(state(address)))
+            self.assertEqual(members(json.loads(made)), members(state(address)))
 
     def test_a_thousand_nodes(self):
         measured = measure(PROGRAM, nodes=1000, gpus=8, seconds=3)
