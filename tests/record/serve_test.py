@@ -477,14 +477,27 @@ class Serve(unittest.TestCase):
     @unittest.skipUnless(shutil.which("chromium"), "needs Chromium")
     def test_page(self):
         with serving(PROGRAM, self.out) as (_, address):
-            for host in ("node10", "node2"):
-                recorder = Recorder(host)
-                recorder.reasons = 0x40
-                push(address, recorder.head + recorder.batch())
-            until("findings of both nodes", lambda: any(f["text"].startswith("16 GPUs") for f in state(address)["job"]["findings"]))
-            shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
-                                    "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
-                                   capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
+            recorders = [Recorder(host) for host in ("node10", "node2")]
+            ended = threading.Event()
+
+            def keep_pushing():  # a browser may take longer to start than a node may be silent
+                while not ended.is_set():
+                    for recorder in recorders:
+                        recorder.reasons = 0x40
+                        push(address, recorder.head + recorder.batch())
+                    ended.wait(1)
+
+            pushing = threading.Thread(target=keep_pushing)
+            pushing.start()
+            try:
+                until("both nodes are known", lambda: len((state(address).get("job") or {"nodes": {"name": []}})["nodes"]["name"]) == 2)
+                until("findings of both", lambda: any(f["text"].startswith("16 GPUs") for f in state(address)["job"]["findings"]))
+                shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
+                                        "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
+                                       capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
+            finally:
+                ended.set()
+                pushing.join()
         self.assertIn("16 GPUs are held back by hw_thermal_slowdown", shown)
         self.assertIn('<section id="problem" role="alert" hidden="">', shown)
         self.assertLess(shown.index('<button data-node="node2">'), shown.index('<button data-node="node10">'))
