@@ -41,10 +41,12 @@ std::string page_of(const std::string& word) {
   return url.find('/', host) == std::string::npos ? url + "/metrics" : url;
 }
 
+/// "node1" of "http://node1:9400/metrics"; empty: it names none.
 std::string host_of_url(const std::string& url) {
   const size_t from = url.find("://") + 3, end = url.find('/', from);
   const std::string place = url.substr(from, end - from);
-  return record::push_job(place.substr(0, place.rfind(':')), "", 0);
+  const std::string host = place.substr(0, place.rfind(':'));
+  return host.empty() ? host : record::push_job(host, "", 0);
 }
 
 Result<ScrapeTarget> target_of(const std::string& line, const std::string& where) {
@@ -59,8 +61,8 @@ Result<ScrapeTarget> target_of(const std::string& line, const std::string& where
     return input_error("{}: found job '{}', allowed: 1 to 64 letters, digits and .-_", where,
                        target.job);
   const size_t colon = words[0].rfind(':');
-  if (words[0].find("://") == std::string::npos &&
-      (colon == std::string::npos || !base::parse_integer(words[0].substr(colon + 1))))
+  const bool port = colon != std::string::npos && base::parse_integer(words[0].substr(colon + 1));
+  if (target.host.empty() || (words[0].find("://") == std::string::npos && !port))
     return input_error("{}: found '{}', allowed: HOST:PORT or a URL", where, words[0]);
   return target;
 }

@@ -37,6 +37,9 @@ TEST(ScrapeTargets, WhatIsWrongIsNamed) {
   EXPECT_EQ(error_of("node1:9400 a b"),
             "targets:1: found 'node1:9400 a b', allowed: HOST:PORT or a URL, and a job");
   EXPECT_EQ(error_of("\nnode1"), "targets:2: found 'node1', allowed: HOST:PORT or a URL");
+  EXPECT_EQ(error_of(":9400"), "targets:1: found ':9400', allowed: HOST:PORT or a URL");
+  EXPECT_EQ(error_of("http:///metrics"),
+            "targets:1: found 'http:///metrics', allowed: HOST:PORT or a URL");
   EXPECT_EQ(error_of("node1:1 a/b"),
             "targets:1: found job 'a/b', allowed: 1 to 64 letters, digits and .-_");
   EXPECT_EQ(error_of("# nobody\n"), "targets: names nobody to ask; a line is HOST:PORT");
