@@ -1,12 +1,16 @@
-// What recorders push to `ergometer serve`: whatever comes, what is taken is in bounds.
+// What recorders push to `ergometer serve`, or tell when they are asked: whatever comes, what is
+// taken is in bounds.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
+#include "file_input.h"
 #include "record/metrics/http_exchange.h"
 #include "serve/push_format.h"
+#include "serve/scraper.h"
 
 namespace {
 
@@ -37,5 +41,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (const auto push = reader.read(text)) check(*push);
   if (record::head_length(text) > size) std::abort();
   record::parse_request(text);
+  const serve::ScrapeTarget target{"http://node1:9400/metrics", "node1", "job"};
+  if (const auto push = serve::push_of_page(target, std::string(text), 1'000'000'000)) check(*push);
+  if (const auto targets = serve::read_scrape_targets(FileInput(data, size).path()))
+    for (const serve::ScrapeTarget& one : *targets)
+      if (one.host.empty() || one.job.empty()) std::abort();
   return 0;
 }

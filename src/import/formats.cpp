@@ -66,6 +66,7 @@ Result<void> refuse_headerless(std::string_view, LogBuilder& log) {
 
 constexpr auto kFormats = std::to_array<Format>({
     {"NCCL inspector's documents", Form::kJson, is_nccl_inspector, read_nccl_inspector},
+    {"OTLP", Form::kJson, is_otlp, read_otlp},
     {"Prometheus' answer", Form::kJson, is_prometheus_json, read_prometheus_json},
     {"Weights & Biases' history", Form::kJson, is_wandb_history, read_wandb_history},
     {"Weights & Biases' table of history", Form::kText, is_wandb_history, read_wandb_history},

@@ -28,7 +28,8 @@ StepLog::StepLog(StepLog&& other) noexcept
       offset_(other.offset_),
       line_(std::move(other.line_)),
       too_long_(other.too_long_),
-      reader_(other.reader_) {}
+      reader_(other.reader_),
+      otlp_(std::move(other.otlp_)) {}
 
 StepLog::~StepLog() { close_file(); }
 
@@ -57,6 +58,7 @@ void StepLog::start_anew() {
   line_.clear();
   too_long_ = false;
   reader_ = {};
+  otlp_ = {};
 }
 
 /// Of a file that was removed, or moved without another in its place, more may come.
@@ -91,7 +93,8 @@ void StepLog::take(std::string_view bytes, int64_t now_ns, std::vector<run::Trai
   while (!bytes.empty()) {
     const size_t end = bytes.find_first_of("\n\r");
     const std::string_view part = bytes.substr(0, end);
-    too_long_ = too_long_ || line_.size() + part.size() > kMostLine;
+    const size_t most = importer::is_otlp_start(line_) ? kMostDocument : kMostLine;
+    too_long_ = too_long_ || line_.size() + part.size() > most;
     if (!too_long_) line_ += part;
     if (end == std::string_view::npos) return;
     end_line(now_ns, steps);
@@ -100,12 +103,22 @@ void StepLog::take(std::string_view bytes, int64_t now_ns, std::vector<run::Trai
 }
 
 void StepLog::end_line(int64_t now_ns, std::vector<run::TrainingStep>& steps) {
-  auto step = too_long_ ? std::nullopt : reader_.take(std::string_view(line_));
-  line_.clear();
-  too_long_ = false;
+  const std::string line = std::exchange(line_, {});
+  if (std::exchange(too_long_, false)) return;
+  if (importer::is_otlp_start(line)) return add_otlp(line, now_ns, steps);
+  auto step = reader_.take(std::string_view(line));
   if (!step) return;
   step->end_ns = step_end(step->end_ns, now_ns);
   steps.push_back(*step);
+}
+
+/// Its times have a zone, and come as late as the collector gathers what it writes.
+void StepLog::add_otlp(const std::string& line, int64_t now_ns,
+                       std::vector<run::TrainingStep>& steps) {
+  const size_t before = steps.size();
+  otlp_.add(std::string_view(line), steps);
+  for (size_t i = before; i < steps.size(); ++i)
+    steps[i].end_ns = std::min(steps[i].end_ns, now_ns);
 }
 
 int64_t step_end(int64_t stamp_ns, int64_t now_ns) {

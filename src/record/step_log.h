@@ -8,18 +8,21 @@
 #include <string_view>
 #include <vector>
 
+#include "import/otlp/otlp_steps.h"
 #include "import/telemetry/step_lines.h"
 #include "run/device_log.h"
 
 namespace ergometer::record {
 
-/// The output that a training program writes into a file, followed as it grows. What the file held
+/// The output that a training program writes into a file, followed as it grows: lines for people,
+/// or documents of OTLP, one a line, as OpenTelemetry's collector writes them. What the file held
 /// before is of another job. A file that is not there yet is waited for; one that is cut off, or
 /// that another takes the place of, is read from its start.
 class StepLog {
  public:
-  static constexpr size_t kMostLine = 16384;        ///< bytes; what is longer tells of no step
-  static constexpr size_t kMostAtOnce = 4U << 20U;  ///< bytes that one call reads
+  static constexpr size_t kMostLine = 16384;          ///< bytes; what is longer tells of no step
+  static constexpr size_t kMostDocument = 4U << 20U;  ///< bytes of a line of OTLP
+  static constexpr size_t kMostAtOnce = 4U << 20U;    ///< bytes that one call reads
 
   explicit StepLog(std::string path);
   StepLog(StepLog&& other) noexcept;
@@ -38,6 +41,7 @@ class StepLog {
   bool read_some(std::vector<run::TrainingStep>& steps);
   bool is_another_file() const;
   void take(std::string_view bytes, int64_t now_ns, std::vector<run::TrainingStep>& steps);
+  void add_otlp(const std::string& line, int64_t now_ns, std::vector<run::TrainingStep>& steps);
   void end_line(int64_t now_ns, std::vector<run::TrainingStep>& steps);
 
   std::string path_;
@@ -48,6 +52,7 @@ class StepLog {
   std::string line_;       ///< its beginning, while the rest is not there
   bool too_long_ = false;  ///< that line
   importer::StepReader reader_;
+  importer::OtlpSteps otlp_;
 };
 
 /// When a step ended: what its line says, moved by whole quarter hours to where a clock stands that

@@ -27,8 +27,11 @@ using ChannelMaker = std::function<std::unique_ptr<Channel>(int socket)>;
 std::unique_ptr<Channel> plain_channel(int socket);
 
 /// TLS 1.2 and later, by OpenSSL, with a certificate (its chain behind it) and its key in PEM
-/// files. Input errors: files that cannot be used; a key that others may read.
-Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key);
+/// files. `authorities`: who comes has to show a certificate that one of these in a PEM file
+/// signed; empty: anyone may come. Input errors: files that cannot be used; a key that others may
+/// read.
+Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key,
+                                  const std::string& authorities);
 
 /// What the part "tls" exports under the name kMakeTls: the same.
 inline constexpr const char* kMakeTls = "ergometer_make_tls";

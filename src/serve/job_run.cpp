@@ -190,7 +190,8 @@ bool JobRun::add(const Push& push, const PushBatch& batch, const std::vector<siz
   for (const PushReading& reading : batch.readings)
     state.cells.push_back(
         {reading.sample.time_ns, numbers[reading.device], reading.metric, reading.sample.value});
-  state.clocks.emplace_back(push.host, batch.clock);
+  // Who is scraped does not tell its own.
+  if (batch.clock.time_ns > 0) state.clocks.emplace_back(push.host, batch.clock);
   if (batch.steps.empty()) return true;
   const int64_t log = state.logs.emplace(push.host, std::ssize(state.logs)).first->second;
   for (const run::TrainingStep& step : batch.steps) state.steps.emplace_back(log, step);

@@ -20,6 +20,7 @@
 #include "serve/job_state.h"
 #include "serve/live_page_data.h"
 #include "serve/push_format.h"
+#include "serve/scraper.h"
 #include "serve/state_json.h"
 #include "watch/actions.h"
 #include "watch/against_prediction.h"
@@ -156,6 +157,7 @@ struct Service::State : HttpHandler {
   std::string address;
   std::optional<HttpServer> http;
   std::optional<Follower> follower;
+  std::optional<Scraper> scraper;
   std::optional<watch::RuleFile> rules;
   std::optional<watch::Actions> actions;
   int64_t rules_looked_ns = 0;
@@ -376,6 +378,8 @@ void Service::State::look_at_rules() {
 Clock::time_point Service::State::look(Clock::time_point now) {
   if (follower)
     for (const Push& push : follower->take()) take(push, kNobody);
+  if (scraper)
+    for (const Push& push : scraper->take()) take(push, kNobody);
   if (commit_at && now >= *commit_at) commit();
   look_at_rules();
   for (auto& [name, job] : jobs) {
@@ -452,13 +456,17 @@ Result<Service> Service::start(const ServeOptions& options, Say say) {
   if (!options.rules.empty()) {
     ERGOMETER_ASSIGN(rules, watch::RuleFile::open(options.rules));
   }
+  std::vector<ScrapeTarget> targets;
+  if (!options.scrape.empty()) {
+    ERGOMETER_ASSIGN(targets, read_scrape_targets(options.scrape));
+  }
   ERGOMETER_ASSIGN(record::Listener listener, record::Listener::open(options.listen));
-  if (!listener.loopback && options.token.empty())
+  if (!listener.loopback && options.token.empty() && options.authorities.empty())
     return input_error("--listen {}: other machines reach it; --token-file FILE says who may push",
                        options.listen);
   ChannelMaker channels = plain_channel;
   if (!options.certificate.empty()) {
-    ERGOMETER_ASSIGN(channels, tls_channels(options.certificate, options.key));
+    ERGOMETER_ASSIGN(channels, tls_channels(options.certificate, options.key, options.authorities));
   }
   auto state = std::make_unique<State>();
   state->options = options;
@@ -469,6 +477,9 @@ Result<Service> Service::start(const ServeOptions& options, Say say) {
   if (state->rules) state->actions.emplace(state->say);
   state->http.emplace(std::move(listener), std::move(channels), *state);
   if (!options.follow.empty()) state->follower.emplace(options.follow);
+  if (!targets.empty()) {
+    ERGOMETER_ASSIGN(state->scraper, Scraper::start(std::move(targets)));
+  }
   return Service(std::move(state));
 }
 

@@ -16,6 +16,8 @@ struct ServeOptions {
   std::string folder;            ///< where a Run a job is kept
   std::string token;             ///< what recorders have to say; empty: nothing
   std::string certificate, key;  ///< PEM files; empty: no TLS
+  std::string authorities;       ///< PEM file: who comes is signed by one of these; empty: anyone
+  std::string scrape;            ///< a file of recorders to ask (scraper.h); empty: none
   std::string rules;             ///< a rules file, or "standard"; empty: no alerts
   /// Whether the rules are to be read again now; asked once a second.
   std::function<bool()> reload = {};

@@ -1,7 +1,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include <new>
 
 #include "base/file.h"
+#include "record/push/token_file.h"
 #include "serve/channel.h"
 
 namespace ergometer::serve {
@@ -66,17 +66,30 @@ Result<void> load(SSL_CTX* context, const std::string& certificate, const std::s
     ERGOMETER_TRY(base::read_file(file, kMostBytes));
   if (SSL_CTX_use_certificate_chain_file(context, certificate.c_str()) != 1)
     return input_error("{}: is no certificate in PEM form", certificate);
-  struct stat about = {};
-  if (::stat(key.c_str(), &about) == 0 && (about.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-    return input_error("{}: others may read the key; 'chmod 600 {}' changes that", key, key);
+  ERGOMETER_TRY(record::check_private(key, "the key"));
   if (SSL_CTX_use_PrivateKey_file(context, key.c_str(), SSL_FILETYPE_PEM) != 1)
     return input_error("{}: is no key in PEM form, or not that of {}", key, certificate);
   return {};
 }
 
+/// Who comes has to show a certificate that one of these signed.
+Result<void> ask_who_comes(SSL_CTX* context, const std::string& authorities) {
+  constexpr size_t kMostBytes = 1 << 20;
+  ERGOMETER_TRY(base::read_file(authorities, kMostBytes));
+  if (SSL_CTX_load_verify_locations(context, authorities.c_str(), nullptr) != 1)
+    return input_error("{}: holds no certificate in PEM form", authorities);
+  SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(authorities.c_str()));
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // Sessions that go on would need an id of their own; recorders keep their connections.
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  return {};
+}
+
 }  // namespace
 
-Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
+Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key,
+                                  const std::string& authorities) {
   const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (context == nullptr) throw std::bad_alloc();
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -85,6 +98,7 @@ Result<ChannelMaker> tls_channels(const std::string& certificate, const std::str
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
   ERGOMETER_TRY(load(context.get(), certificate, key));
+  if (!authorities.empty()) ERGOMETER_TRY(ask_who_comes(context.get(), authorities));
   return [context](int socket) { return std::make_unique<TlsChannel>(context.get(), socket); };
 }
 

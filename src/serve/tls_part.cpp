@@ -5,8 +5,9 @@
 
 namespace ergometer::serve {
 
-Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key) {
-  return base::make_in_part<ChannelMaker>("tls", kMakeTls, certificate, key);
+Result<ChannelMaker> tls_channels(const std::string& certificate, const std::string& key,
+                                  const std::string& authorities) {
+  return base::make_in_part<ChannelMaker>("tls", kMakeTls, certificate, key, authorities);
 }
 
 }  // namespace ergometer::serve

@@ -27,6 +27,7 @@ import urllib.request
 from pushers import LIMIT_S, Recorder, cpu_s, measure, push, read_answer, request, serving, state
 
 PROGRAM = ""
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "a-token-of-this-test"
 
 
@@ -60,6 +61,13 @@ def rows_of(run):
 
 def findings(document):
     return {finding["kind"]: finding for finding in document["job"]["findings"]}
+
+
+def members(document):
+    """Names of what a document of state.json holds, apart from what may be null or none."""
+    job = document["job"]
+    return [sorted(document), sorted(document["counts"]), sorted(document["jobs"][0]), sorted(job), sorted(job["findings"][0]),
+            *(sorted(job[name]) for name in ("nodes", "gpus", "history"))]
 
 
 class Steady(threading.Thread):
@@ -394,6 +402,70 @@ class Serve(unittest.TestCase):
         self.analyze("own")
         self.assertEqual(len(rows_of(self.out / "job.run")["node1"]), 300)
 
+    def certificate(self, name, *of_authority):
+        """A key and a certificate of `localhost`, signed by itself or by the files of an authority."""
+        key, certificate = self.folder / f"{name}.key", self.folder / f"{name}.pem"
+        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
+                 "-out", certificate, "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+        if of_authority:
+            words += ["-CA", of_authority[1], "-CAkey", of_authority[0]]
+        made = subprocess.run(words, capture_output=True, text=True)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        key.chmod(0o600)
+        return key, certificate
+
+    def test_who_comes_shows_a_certificate(self):
+        authority, server = self.certificate("authority"), self.certificate("server")
+        node, stranger = self.certificate("node", *authority), self.certificate("stranger")
+        with serving(PROGRAM, self.out, "--tls-cert", server[1], "--tls-key", server[0], "--tls-client-ca", authority[1]) as (_, address):
+            trusting = ssl.create_default_context(cafile=server[1])
+
+            def page():
+                with trusting.wrap_socket(socket.create_connection(address, timeout=LIMIT_S), server_hostname="localhost") as connection:
+                    connection.sendall(b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+                    return read_answer(connection)
+
+            with self.assertRaises((OSError, ConnectionError, TypeError, ValueError, IndexError)):
+                page()
+            trusting.load_cert_chain(node[1], node[0])
+            self.assertEqual(page()[0], 200)
+            record = [PROGRAM, "record", "--source", "proc", "--duration", "1s", "--out", self.folder / "own.run", "--tag", "job=own",
+                      "--push", f"https://localhost:{address[1]}", "--push-certificate", server[1]]
+            for own in ([], ["--push-own-cert", stranger[1], "--push-own-key", stranger[0]]):
+                said = subprocess.run([*record, *own], capture_output=True, text=True, timeout=LIMIT_S).stderr
+                self.assertIn("push: ", said)
+            self.assertFalse((self.out / "own.run").exists())
+            done = subprocess.run([*record, "--push-own-cert", node[1], "--push-own-key", node[0]], capture_output=True, text=True,
+                                  timeout=LIMIT_S)
+            self.assertNotIn("push: ", done.stderr)
+            wrong = subprocess.run([*record, "--push-own-cert", node[1], "--push-own-key", stranger[0]], capture_output=True, text=True)
+            self.assertEqual(wrong.returncode, 2)
+            self.assertIn("is not its key", wrong.stderr)
+            node[0].chmod(0o644)
+            wrong = subprocess.run([*record, "--push-own-cert", node[1], "--push-own-key", node[0]], capture_output=True, text=True)
+            self.assertIn("others may read the key", wrong.stderr)
+        self.analyze("own")
+
+    def test_recorders_that_are_asked(self):
+        """Scraped: node1's recorder, which goes and comes back, and one that is not there."""
+        port, targets = free_port(), self.folder / "targets"
+        targets.write_text(f"127.0.0.1:{port} job  # the node\n127.0.0.1:{free_port()} job\n")
+        job = 'for i in 1 2 3 4 5 6; do echo " iteration $i/ 6 | elapsed time per iteration (ms): 500.0 |"; sleep 0.5; done > train.log'
+        words = [PROGRAM, "record", "--source", "proc", "--out", "own.run", "--listen", f"127.0.0.1:{port}", "--host", "node1",
+                 "--step-log", "train.log", "--quiet", "--", "sh", "-c", job]
+        with serving(PROGRAM, self.out, "--scrape", targets) as (_, address):
+            for _ in range(2):
+                recorder = subprocess.Popen(words, cwd=self.folder)
+                until("it is live", lambda: (state(address).get("job") or {"nodes": {"presence": []}})["nodes"]["presence"] == [0])
+                until("a step is shown", lambda: state(address)["job"]["step"])
+                self.assertEqual(state(address)["job"]["nodes"]["name"], ["node1"])
+                self.assertEqual(recorder.wait(LIMIT_S), 0)
+                until("it is silent", lambda: "silent" in findings(state(address)))
+            self.assertEqual(state(address)["job"]["nodes"]["lost"], [0])
+        steps = sqlite3.connect(self.out / "job.run").execute("SELECT step, seconds FROM training_steps").fetchall()
+        self.assertEqual({seconds for _, seconds in steps}, {0.5})
+        self.analyze()
+
     def test_what_is_not_ours_stays(self):
         self.out.mkdir()
         (self.out / "job.run").write_text("mine")
@@ -405,18 +477,43 @@ class Serve(unittest.TestCase):
     @unittest.skipUnless(shutil.which("chromium"), "needs Chromium")
     def test_page(self):
         with serving(PROGRAM, self.out) as (_, address):
-            for host in ("node10", "node2"):
-                recorder = Recorder(host)
-                recorder.reasons = 0x40
-                push(address, recorder.head + recorder.batch())
-            until("findings of both nodes", lambda: any(f["text"].startswith("16 GPUs") for f in state(address)["job"]["findings"]))
-            shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
-                                    "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
-                                   capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
+            recorders = [Recorder(host) for host in ("node10", "node2")]
+            ended = threading.Event()
+
+            def keep_pushing():  # a browser may take longer to start than a node may be silent
+                while not ended.is_set():
+                    for recorder in recorders:
+                        recorder.reasons = 0x40
+                        push(address, recorder.head + recorder.batch())
+                    ended.wait(1)
+
+            pushing = threading.Thread(target=keep_pushing)
+            pushing.start()
+            try:
+                until("both nodes are known", lambda: len((state(address).get("job") or {"nodes": {"name": []}})["nodes"]["name"]) == 2)
+                until("findings of both", lambda: any(f["text"].startswith("16 GPUs") for f in state(address)["job"]["findings"]))
+                shown = subprocess.run(["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={self.folder}/c",
+                                        "--virtual-time-budget=2500", "--dump-dom", f"http://{address[0]}:{address[1]}/"],
+                                       capture_output=True, text=True, timeout=3 * LIMIT_S).stdout
+            finally:
+                ended.set()
+                pushing.join()
         self.assertIn("16 GPUs are held back by hw_thermal_slowdown", shown)
         self.assertIn('<section id="problem" role="alert" hidden="">', shown)
-        self.assertLess(shown.index("<button>node2</button>"), shown.index("<button>node10</button>"))
+        self.assertLess(shown.index('<button data-node="node2">'), shown.index('<button data-node="node10">'))
         self.assertIn("job (live)", shown)
+
+    @unittest.skipUnless(shutil.which("node"), "needs Node.js")
+    def test_the_page_is_tested_with_what_the_server_says(self):
+        """web/test/live.test.mjs drives the page with documents of its own: they have the members of the server's."""
+        made = subprocess.run(["node", "--input-type=module", "-e",
+                               f"import {{ liveState }} from '{ROOT}/web/test/live_state.mjs'; console.log(JSON.stringify(liveState()));"],
+                              capture_output=True, text=True, check=True).stdout
+        with serving(PROGRAM, self.out) as (_, address):
+            recorder = Recorder("node1")
+            push(address, recorder.head + recorder.batch())
+            until("findings", lambda: findings(state(address)))
+            self.assertEqual(members(json.loads(made)), members(state(address)))
 
     def test_a_thousand_nodes(self):
         measured = measure(PROGRAM, nodes=1000, gpus=8, seconds=3)

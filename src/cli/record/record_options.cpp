@@ -142,12 +142,28 @@ Result<void> read_push(const Arguments& arguments, RecordOptions& options) {
   for (const run::Recording::Fact& tag : options.tags)
     if (tag.key == "tag.job") job = tag.value;
   options.push.job = record::push_job(job, options.host, record::now_ns());
-  for (const char* flag : {"token-file", "push-certificate"})
+  for (const char* flag : {"token-file", "push-certificate", "push-own-cert", "push-own-key"})
     if (arguments.has(flag) && options.push.target.url.empty())
       return input_error("--{}: goes with --push", flag);
   options.push.target.certificate = arguments.value("push-certificate");
+  options.push.target.own_certificate = arguments.value("push-own-cert");
+  options.push.target.own_key = arguments.value("push-own-key");
   if (!arguments.has("token-file")) return {};
   ERGOMETER_ASSIGN(options.push.target.token, record::read_token(arguments.value("token-file")));
+  return {};
+}
+
+/// After `read_push`, which says whose readings they are.
+Result<void> read_otlp(const Arguments& arguments, RecordOptions& options) {
+  record::PushTarget& target = options.otlp.target;
+  target.url = arguments.value("otlp");
+  options.otlp.resource = {options.host, options.push.job};
+  for (const char* flag : {"otlp-token-file", "otlp-certificate"})
+    if (arguments.has(flag) && target.url.empty())
+      return input_error("--{}: goes with --otlp", flag);
+  target.certificate = arguments.value("otlp-certificate");
+  if (!arguments.has("otlp-token-file")) return {};
+  ERGOMETER_ASSIGN(target.token, record::read_token(arguments.value("otlp-token-file")));
   return {};
 }
 
@@ -216,8 +232,9 @@ std::vector<Flag> record_flags() {
       option("replay-speed", "X", "sensors",
              "recorded seconds in a second; by default 1. 0: a row a round"),
       option("step-log", "FILE", "what is kept",
-             "a training program's output, followed as it grows: every step's number, time and "
-             "length. '-': this command's standard output, where that is a file"),
+             "a training program's output, or what it tells by OTLP in a file of JSON lines, "
+             "followed as it grows: every step's number, time and length. '-': this command's "
+             "standard output, where that is a file"),
       option("predict", "JOB", "what is kept",
              "predict this job first (a job file or whatever simulate reads, or a simulated Run), "
              "keep that in the file, and hold what is measured to it"),
@@ -237,11 +254,23 @@ std::vector<Flag> record_flags() {
              "what to say there: the file's first line, which you alone may read"),
       option("push-certificate", "FILE", "several nodes",
              "a certificate in PEM form to trust there, instead of the system's"),
+      option("push-own-cert", "FILE", "several nodes",
+             "who this node is, where the server asks (serve --tls-client-ca): a certificate in "
+             "PEM form"),
+      option("push-own-key", "FILE", "several nodes", "its key, which you alone may read"),
       option("clock-listen", "ADDRESS:PORT", "several nodes",
              "tell other recorders the time, for `ergometer merge`: 9401 for all addresses"),
       option("clock-peer", "HOST:PORT", "several nodes",
              "ask this recorder for its time once a second; may be given several times")
           .repeated(),
+      option("otlp", "URL", "output",
+             "tell an OTLP receiver the latest readings every ten seconds, and every step, over "
+             "HTTP in JSON: http://127.0.0.1:4318 (its /v1/metrics)"),
+      option("otlp-token-file", "FILE", "output",
+             "what to say there (Authorization: Bearer): the file's first line, which you alone "
+             "may read"),
+      option("otlp-certificate", "FILE", "output",
+             "a certificate in PEM form to trust there, instead of the system's"),
       option("dcgm-names", "", "output", "serve GPUs under the DCGM exporter's names"),
       option("live", "", "output", "the table of GPUs on the terminal beside a command, too"),
       option("self-test", "", "output",
@@ -277,6 +306,7 @@ Result<RecordOptions> read_record_options(const Arguments& arguments) {
   ERGOMETER_TRY(read_gpus(arguments, options));
   ERGOMETER_TRY(read_tags(arguments, options));
   ERGOMETER_TRY(read_push(arguments, options));
+  ERGOMETER_TRY(read_otlp(arguments, options));
   ERGOMETER_TRY(read_clocks(arguments, options));
   ERGOMETER_TRY(read_end(arguments, options));
   ERGOMETER_TRY(read_step_log(arguments, options));

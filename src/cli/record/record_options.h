@@ -8,6 +8,7 @@
 
 #include "cli/console/command.h"
 #include "record/clock_peer.h"
+#include "record/push/otlp_exporter.h"
 #include "record/push/pusher.h"
 #include "record/sources.h"
 #include "run/file/prediction.h"
@@ -29,6 +30,7 @@ struct RecordOptions {
   std::string listen;  ///< ADDRESS:PORT for Prometheus; empty: nobody is served
   bool dcgm_names = false;
   record::PushOptions push;                      ///< to `ergometer serve`
+  record::OtlpOptions otlp;                      ///< to an OTLP receiver
   std::optional<record::Endpoint> clock_listen;  ///< where others may ask for the time
   std::vector<record::Endpoint> clock_peers;     ///< whom to ask
   bool live = false, json = false, self_test = false;

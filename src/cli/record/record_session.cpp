@@ -114,6 +114,20 @@ Result<std::optional<record::Pusher>> push(const RecordOptions& options,
   return std::optional(std::move(pusher));
 }
 
+/// Tells the latest readings to an OTLP receiver, where that was asked for.
+Result<std::optional<record::OtlpExporter>> tell_otlp(const RecordOptions& options,
+                                                      const record::Snapshot& snapshot,
+                                                      const Console& console) {
+  if (options.otlp.target.url.empty()) return std::nullopt;
+  ERGOMETER_ASSIGN(record::OtlpExporter exporter,
+                   record::OtlpExporter::start(
+                       options.otlp, snapshot,
+                       [table = shows_table(options, console), &console](const std::string& text) {
+                         if (!table) console.note(text);
+                       }));
+  return std::optional(std::move(exporter));
+}
+
 /// Serves the latest readings to Prometheus, where that was asked for.
 Result<std::optional<record::MetricsServer>> serve(const RecordOptions& options,
                                                    const record::Recorder& recorder,
@@ -212,6 +226,8 @@ Result<Session> record_session(const RecordOptions& options, const std::string& 
     recorder.ask_for_time(std::move(client));
   }
   ERGOMETER_ASSIGN(std::optional<record::Pusher> pusher, push(options, snapshot, console));
+  ERGOMETER_ASSIGN(std::optional<record::OtlpExporter> exporter,
+                   tell_otlp(options, snapshot, console));
   recorder.start();
   std::optional<record::Child> child;
   const auto start = Clock::now();
@@ -225,6 +241,7 @@ Result<Session> record_session(const RecordOptions& options, const std::string& 
   session.command_s = seconds_since(start);
   session.report = recorder.stop();
   pusher.reset();
+  exporter.reset();
   if (child) {
     if (!child->ended()) {
       // Its time is over; the command's is not.

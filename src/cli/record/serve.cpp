@@ -87,10 +87,14 @@ Result<serve::ServeOptions> read_options(const Arguments& arguments) {
   options.follow = arguments.value("follow");
   options.certificate = arguments.value("tls-cert");
   options.key = arguments.value("tls-key");
+  options.authorities = arguments.value("tls-client-ca");
+  options.scrape = arguments.value("scrape");
   options.rules = arguments.value("rules");
   options.reload = [] { return ReloadAtSignal::asked().exchange(false); };
   if (options.certificate.empty() != options.key.empty())
     return input_error("serve: --tls-cert and --tls-key go together");
+  if (!options.authorities.empty() && options.certificate.empty())
+    return input_error("serve: --tls-client-ca goes with --tls-cert and --tls-key");
   return options;
 }
 
@@ -104,6 +108,9 @@ std::vector<Flag> serve_flags() {
           option("follow", "DIR", "who may come",
                  "also watch the Runs that recorders write into this folder, which nodes share "
                  "that may not open connections"),
+          option("scrape", "FILE", "who may come",
+                 "also ask the recorders of this list, `record --listen` or another exporter of "
+                 "GPUs, once a second: a line HOST:PORT or a URL, and behind a space its job"),
           option("listen", "ADDRESS:PORT", "who may come",
                  "where to serve the page and take readings; by default 127.0.0.1:9500, which this "
                  "machine alone reaches. :9500 is for all, and then wants a token"),
@@ -113,6 +120,9 @@ std::vector<Flag> serve_flags() {
           option("tls-cert", "FILE", "who may come",
                  "encrypt: a certificate in PEM form, with its chain"),
           option("tls-key", "FILE", "who may come", "its key, which you alone may read"),
+          option("tls-client-ca", "FILE", "who may come",
+                 "let in only who shows a certificate that one in this PEM file signed, page and "
+                 "all; then no token is needed"),
           option("rules", "FILE", "alerts",
                  "a YAML file of rules, what to do when one holds among it; read again when it "
                  "changes and at SIGHUP. `standard`: the set that the program holds"),

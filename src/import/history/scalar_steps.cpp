@@ -49,12 +49,4 @@ std::vector<run::TrainingStep> ScalarSteps::take() const {
   return result;
 }
 
-void add_training(std::vector<run::TrainingStep> steps, LogBuilder& log) {
-  run::TrainingLog training;
-  training.file = log.file();
-  training.job = stem_of(log.file());
-  training.steps = std::move(steps);
-  log.log().training.push_back(std::move(training));
-}
-
 }  // namespace ergometer::importer

@@ -40,7 +40,4 @@ class ScalarSteps {
   bool any_seconds_ = false;
 };
 
-/// The file's training, of which these steps are known.
-void add_training(std::vector<run::TrainingStep> steps, LogBuilder& log);
-
 }  // namespace ergometer::importer

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 #include "import/text/decimal.h"
+#include "run/event_reasons.h"
 
 namespace ergometer::importer {
 namespace {
@@ -107,27 +109,12 @@ bool is_other_sensor(std::string_view name, const std::vector<Label>& labels) {
 
 void ExportedSamples::add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns,
                           double value) {
-  if (name.starts_with("XPU_TIMER_")) {
-    constexpr double kMostValue = 1e18;
-    if (!(std::abs(value) <= kMostValue))
-      return log_.drop(fmt::format("{}: not a number, or too large for one", name));
-    log_.log().gauges.push_back(
-        {std::string(name), kind_labels(labels), index_of(label(labels, {"rank"})), value});
-    ++taken_;
-    return;
-  }
-  const Exported* known = nullptr;
-  for (const Exported& e : kExported)
-    if (e.name == name) known = &e;
-  if (known == nullptr || is_other_sensor(name, labels)) {
-    const auto at = unknown_.find(name);
-    if (at != unknown_.end()) {
-      ++at->second;
-    } else {
-      unknown_.emplace(name, 1);
-    }
-    return;
-  }
+  if (name.starts_with("XPU_TIMER_")) return add_gauge(name, labels, value);
+  if (const auto own = run::own_family_of(name)) return add_own(*own, labels, time_ns, value);
+  if (add_own_step(name, time_ns, value)) return;
+  if (collectives_.add(name, labels, time_ns, value)) return void(++taken_);
+  const auto* const known = std::ranges::find(kExported, name, &Exported::name);
+  if (known == kExported.end() || is_other_sensor(name, labels)) return add_unknown(name);
   if (std::abs(value) >= kNoData)
     return log_.drop(fmt::format("{}: the exporter's sign for no data", name));
   const std::string host(label(labels, {"Hostname", "hostname", "host", "node", "instance"}));
@@ -141,9 +128,65 @@ void ExportedSamples::add(std::string_view name, const std::vector<Label>& label
   if (!uuid.empty()) d.uuid = uuid;
   const std::string_view model = label(labels, {"modelName", "name"});
   if (!model.empty()) d.name = model;
+  put(device, known->metric, time_ns, value * known->factor);
+}
+
+void ExportedSamples::put(size_t device, run::Metric metric, int64_t time_ns, double value) {
   if (time_ns < 0) ++untimed_;
-  log_.add(device, known->metric, time_ns < 0 ? 0 : time_ns, value * known->factor);
+  log_.add(device, metric, std::max<int64_t>(time_ns, 0), value);
   ++taken_;
+}
+
+void ExportedSamples::add_gauge(std::string_view name, const std::vector<Label>& labels,
+                                double value) {
+  constexpr double kMostValue = 1e18;
+  if (!(std::abs(value) <= kMostValue))
+    return log_.drop(fmt::format("{}: not a number, or too large for one", name));
+  log_.log().gauges.push_back(
+      {std::string(name), kind_labels(labels), index_of(label(labels, {"rank"})), value});
+  ++taken_;
+}
+
+void ExportedSamples::add_unknown(std::string_view name) {
+  const auto at = unknown_.find(name);
+  at != unknown_.end() ? void(++at->second) : void(unknown_.emplace(name, 1));
+}
+
+/// What `record --listen` and `record --otlp` tell, in the labels that they give it.
+void ExportedSamples::add_own(const run::OwnFamily& own, const std::vector<Label>& labels,
+                              int64_t time_ns, double value) {
+  const std::string host(label(labels, {"host", "instance"}));
+  const std::string uuid(label(labels, {"uuid"}));
+  const std::string_view which = label(labels, {run::kind_name(own.kind)});
+  const std::string id(which.empty() ? std::string_view(uuid) : which);
+  const size_t device = log_.device_number(own.kind, host, id);
+  run::Device& d = log_.device_at(device);
+  const bool by_index = own.kind == run::DeviceKind::kGpu || own.kind == run::DeviceKind::kCpu;
+  if (by_index) {
+    d.index = index_of(which);
+    d.name = label(labels, {"model"});
+  } else {
+    d.name = which;
+  }
+  d.uuid = uuid;
+  if (const int64_t rank = index_of(label(labels, {"rank"})); rank >= 0) d.rank = rank;
+  if (own.metric != run::Metric::kEventReasons)
+    return put(device, own.metric, time_ns, value / run::own_name(own.metric).scale);
+  int64_t& bits = reasons_[{device, time_ns}];
+  const std::string_view reason = label(labels, {"reason"});
+  for (const run::EventReasonName& known : run::kEventReasons)
+    if (known.name == reason && value > 0) bits |= known.bit;
+}
+
+bool ExportedSamples::add_own_step(std::string_view name, int64_t time_ns, double value) {
+  constexpr double kMostNumber = 1e15;
+  if (name != run::kStepSeconds && name != run::kStepNumber && name != run::kStepRate) return false;
+  if (!(value >= 0 && value <= kMostNumber)) return true;
+  run::TrainingStep& step = steps_[std::max<int64_t>(time_ns, 0)];
+  if (name == run::kStepSeconds) step.seconds = value;
+  if (name == run::kStepNumber) step.number = std::llround(value);
+  if (name == run::kStepRate) step.tokens_per_s_per_gpu = value;
+  return true;
 }
 
 /// Instances of a GPU (MIG) share its board, whose readings stand at each of them: they count once.
@@ -165,6 +208,17 @@ bool ExportedSamples::is_of_board(size_t device, run::Metric metric, std::string
 }
 
 void ExportedSamples::finish() {
+  for (const auto& [of, bits] : reasons_)
+    put(of.first, run::Metric::kEventReasons, of.second, static_cast<double>(bits));
+  collectives_.finish(log_);
+  std::vector<run::TrainingStep> steps;
+  for (auto [time_ns, step] : steps_) {
+    step.end_ns = time_ns;
+    // It is told again until the next one ends.
+    if (step.seconds > 0 && (steps.empty() || steps.back().number != step.number))
+      steps.push_back(step);
+  }
+  if (!steps.empty()) add_training(std::move(steps), log_);
   for (const auto& [name, count] : unknown_) log_.drop(name + " is no telemetry of a GPU", count);
   if (untimed_ > 0)
     log_.note("{}: samples without a time; nothing can be said over time", log_.file());

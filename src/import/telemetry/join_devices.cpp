@@ -33,7 +33,7 @@ int64_t end_ns(const run::Device& device) {
 }
 
 /// What GPUs that may be one have in common; empty: it is one by itself.
-std::string key_of(const run::Device& d) {
+std::string device_key(const run::Device& d) {
   if (d.kind != run::DeviceKind::kGpu || d.series.empty()) return "";
   if (!d.uuid.empty()) return d.uuid;
   if (d.host.empty() || d.host != d.file || d.index < 0) return "";
@@ -100,7 +100,7 @@ void join(std::vector<run::Device*> same,
 std::vector<std::string> join_gpus(std::vector<run::Device>& devices) {
   std::map<std::string, std::vector<run::Device*>> same;
   for (run::Device& device : devices)
-    if (std::string key = key_of(device); !key.empty()) same[std::move(key)].push_back(&device);
+    if (std::string key = device_key(device); !key.empty()) same[std::move(key)].push_back(&device);
   std::map<std::pair<std::string, std::string>, std::string> notes;
   std::set<const run::Device*> candidates;
   for (auto& [key, gpus] : same) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "import/telemetry/nccl_samples.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
@@ -95,6 +96,59 @@ TEST(NcclInspector, WhatIsWrong) {
   const std::string whole = inspected(0, 1, "10");
   EXPECT_EQ(nccl_of(whole + whole.substr(0, 100), "i.log").dropped.at(0).reason,
             "a document that is cut off at the end of the file");
+}
+
+TEST(NcclSamples, TheInspectorsPrometheusText) {
+  const std::string labels =
+      "{comm_name=\"0x7f\",node=\"node-1\",gpu=\"GPU0\",n_nodes=\"2\",nranks=\"16\","
+      "collective=\"AllReduce\",message_size=\"32-96MB\"} ";
+  const run::DeviceLog log =
+      nccl_of("# TYPE nccl_bus_bandwidth_gbs gauge\nnccl_bus_bandwidth_gbs" + labels + "120\n" +
+                  "nccl_algorithm_bandwidth_gbs" + labels + "64\n" +
+                  "nccl_collective_exec_time_microseconds" + labels + "1048.576\n",
+              "node-1.prom");
+  ASSERT_EQ(log.collectives.size(), 1U);
+  const run::CollectiveLog& c = log.collectives[0];
+  EXPECT_EQ(c.communicator, "0x7f");
+  EXPECT_EQ(c.host, "node-1");
+  EXPECT_EQ(c.ranks, 16);
+  EXPECT_EQ(c.nodes, 2);
+  ASSERT_EQ(c.timings.size(), 1U);
+  EXPECT_EQ(c.timings[0].kind, "AllReduce");
+  EXPECT_EQ(c.timings[0].bytes, 64 << 20);
+  EXPECT_EQ(c.timings[0].bus_gb_per_s, 120);
+  EXPECT_DOUBLE_EQ(c.timings[0].seconds, 1048.576e-6);
+}
+
+/// 64e9 B/s for 2^26 bytes: 2^26 / 64e9 s.
+TEST(NcclSamples, TimeFromSizeAndBandwidth) {
+  const run::DeviceLog log = nccl_of(
+      "nccl_algorithm_bandwidth_gbs{comm_id=\"7\",rank=\"3\",collective=\"AllGather\","
+      "message_size=\"67108864\"} 64\n",
+      "n.prom");
+  ASSERT_EQ(log.collectives.size(), 1U);
+  EXPECT_EQ(log.collectives[0].rank, 3);
+  EXPECT_DOUBLE_EQ(log.collectives[0].timings.at(0).seconds, 67108864 / 64e9);
+}
+
+/// On 16 ranks 150e9 B/s of an all-reduce's bus are 150e9 / (2 * 15 / 16) = 80e9 of its algorithm.
+TEST(NcclSamples, TimeFromSizeAndBusBandwidth) {
+  const run::DeviceLog log = nccl_of(
+      "nccl_bus_bandwidth_gbs{comm_id=\"7\",rank=\"3\",nranks=\"16\",collective=\"AllReduce\","
+      "message_size=\"8000000\"} 150\n",
+      "n.prom");
+  ASSERT_EQ(log.collectives.size(), 1U);
+  EXPECT_DOUBLE_EQ(log.collectives[0].timings.at(0).algorithm_gb_per_s, 80);
+  EXPECT_DOUBLE_EQ(log.collectives[0].timings.at(0).seconds, 1e-4);
+}
+
+TEST(NcclSamples, SizesOfMessages) {
+  EXPECT_EQ(message_bytes("512"), 512);
+  EXPECT_EQ(message_bytes("512B"), 512);
+  EXPECT_EQ(message_bytes("64KB"), 65536);
+  EXPECT_EQ(message_bytes("1-3GB"), 2.0 * (1 << 30));
+  for (const char* const none : {"", "big", "1-", "5 apples", "-3"})
+    EXPECT_EQ(message_bytes(none), 0);
 }
 
 }  // namespace

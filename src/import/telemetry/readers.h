@@ -7,6 +7,8 @@
 
 #include "base/result.h"
 #include "import/telemetry/log_builder.h"
+#include "import/telemetry/nccl_samples.h"
+#include "run/exported_names.h"
 
 namespace ergometer::importer {
 
@@ -67,7 +69,12 @@ std::vector<std::string_view> nccl_tests_head(std::string_view line);
 bool is_nccl_inspector(std::string_view head);
 Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log);
 
-/// Prometheus' text format and OpenMetrics: DCGM, omnistat, XPUTimer and others.
+/// OTLP in JSON, a document a line or one: what OpenTelemetry's collector writes into a file.
+/// Telemetry by the names of exporters, steps by spans and metrics (otlp_steps.h).
+bool is_otlp(std::string_view head);
+Result<void> read_otlp(std::string_view text, LogBuilder& log);
+
+/// Prometheus' text format and OpenMetrics: our own recorder, DCGM, omnistat, XPUTimer and others.
 bool is_prometheus_text(std::string_view first_lines);
 Result<void> read_prometheus_text(std::string_view text, LogBuilder& log);
 
@@ -81,6 +88,9 @@ bool is_shunt_meter_start(std::string_view path);
 Result<void> read_shunt_meter(std::string_view bytes, LogBuilder& log);
 
 // Shared by them.
+
+/// The file's training, of which these steps are known.
+void add_training(std::vector<run::TrainingStep> steps, LogBuilder& log);
 
 /// A text behind its byte order mark, where it has one.
 std::string_view without_mark(std::string_view text);
@@ -125,17 +135,26 @@ class ExportedSamples {
   explicit ExportedSamples(LogBuilder& log) : log_(log) {}
   /// `time_ns` < 0: without a time.
   void add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns, double value);
-  /// Drops what was no telemetry, by name.
+  /// Puts down what several samples tell together, and drops what was no telemetry, by name.
   void finish();
   int64_t taken() const { return taken_; }
 
  private:
+  void add_gauge(std::string_view name, const std::vector<Label>& labels, double value);
+  void add_own(const run::OwnFamily& own, const std::vector<Label>& labels, int64_t time_ns,
+               double value);
+  bool add_own_step(std::string_view name, int64_t time_ns, double value);
+  void put(size_t device, run::Metric metric, int64_t time_ns, double value);
+  void add_unknown(std::string_view name);
   bool is_of_board(size_t device, run::Metric metric, std::string_view instance);
 
   LogBuilder& log_;
   int64_t taken_ = 0, untimed_ = 0;
   std::map<std::pair<size_t, run::Metric>, std::string> instances_;  ///< whose readings are taken
   std::map<std::string, int64_t, std::less<>> unknown_;
+  NcclSamples collectives_;
+  std::map<std::pair<size_t, int64_t>, int64_t> reasons_;  ///< bits, by device and time
+  std::map<int64_t, run::TrainingStep> steps_;             ///< by time
 };
 
 }  // namespace ergometer::importer

@@ -33,6 +33,8 @@
 //     remaining time: ...": a step's time only where each iteration is one
 //   Composer    "[batch=20/4800]:", below it " Train throughput/batches_per_sec: 0.2512": the mean
 //     over its speed monitor's window, as that of
+//   torchtune   "1|5|Loss: 1.234:   3%|x    | 5/150 [00:12<05:40,  2.35s/it]": epoch, step and the
+//     progress bar's mean over the last ones, as "s/it" or "it/s"
 //   OLMo        "[step=20/1000]", below it "    throughput/device/batches_per_second=0.2512"
 
 namespace ergometer::importer {
@@ -206,6 +208,26 @@ std::optional<StepLine> StepReader::of_speed_monitor(std::string_view line) {
   return std::nullopt;
 }
 
+/// torchtune's, which moves on once a step; other programs' bars count batches, or anything.
+std::optional<StepLine> StepReader::of_progress_bar(std::string_view line) {
+  const size_t loss = line.find(kStepMarks[11]);
+  if (loss == std::string_view::npos || loss == 0) return std::nullopt;
+  const size_t bar = line.rfind('|', loss - 1);
+  if (bar == std::string_view::npos) return std::nullopt;
+  const auto number = value_behind(line.substr(bar), "|");
+  const size_t rate = line.rfind(", ");
+  const auto value = rate < loss || rate == std::string_view::npos
+                         ? std::nullopt
+                         : value_behind(line.substr(rate), ", ");
+  if (!number || !value || !(*value > 0)) return std::nullopt;
+  const bool seconds = line.find("s/it]", rate) != std::string_view::npos;
+  if (!seconds && line.find("it/s]", rate) == std::string_view::npos) return std::nullopt;
+  const double step_s = seconds ? *value : 1 / *value;
+  if (!(step_s <= kLongestStep)) return std::nullopt;
+  windows_ = true;
+  return StepLine{static_cast<int64_t>(*number), step_s, 0, 0};
+}
+
 /// False where nothing is left.
 bool StepReader::without_evaluations(StepLine& line) {
   const double steps = static_cast<double>(line.number) - skipped_steps_;
@@ -221,6 +243,7 @@ std::optional<run::TrainingStep> StepReader::take(std::string_view text) {
   look_at_trainer(text);
   auto line = step_line(text);
   if (const auto monitored = of_speed_monitor(text); !line) line = monitored;
+  if (!line) line = of_progress_bar(text);
   if (!line || (line->whole_run && !without_evaluations(*line))) return std::nullopt;
   return take(*line);
 }

@@ -12,7 +12,7 @@
 namespace ergometer::importer {
 
 /// One of these stands in every line that tells of a step.
-inline constexpr std::array<std::string_view, 11> kStepMarks = {
+inline constexpr std::array<std::string_view, 12> kStepMarks = {
     "elapsed time per iteration (ms)",
     "train_step_timing in s",
     "time_per_iteration_ms:",
@@ -23,7 +23,8 @@ inline constexpr std::array<std::string_view, 11> kStepMarks = {
     "completed step:",
     "| iter time:",
     "throughput/batches_per_sec:",
-    "throughput/device/batches_per_second="};
+    "throughput/device/batches_per_second=",
+    "|Loss: "};
 
 /// What a line of a training program's output says of a step; step_lines.cpp lists the forms.
 struct StepLine {
@@ -54,6 +55,7 @@ class StepReader {
  private:
   void look_at_trainer(std::string_view line);
   std::optional<StepLine> of_speed_monitor(std::string_view line);
+  std::optional<StepLine> of_progress_bar(std::string_view line);
   bool without_evaluations(StepLine& line);
 
   std::optional<StepLine> last_;

@@ -36,16 +36,22 @@ bool is_step_log(std::string_view text) {
 
 Result<void> read_step_log(std::string_view text, LogBuilder& log) {
   StepReader reader;
-  run::TrainingLog training;
+  std::vector<run::TrainingStep> steps;
   for_each_line(text, [&](std::string_view line) {
-    if (const auto ended = reader.take(line)) training.steps.push_back(*ended);
+    if (const auto ended = reader.take(line)) steps.push_back(*ended);
     return true;
   });
   for (std::string& note : reader.notes(log.file())) log.note(std::move(note));
+  add_training(std::move(steps), log);
+  return {};
+}
+
+void add_training(std::vector<run::TrainingStep> steps, LogBuilder& log) {
+  run::TrainingLog training;
   training.file = log.file();
   training.job = stem_of(log.file());
+  training.steps = std::move(steps);
   log.log().training.push_back(std::move(training));
-  return {};
 }
 
 }  // namespace ergometer::importer

@@ -136,6 +136,17 @@ TEST(StepLog, LitGpt) {
       "x.log", {}));
 }
 
+/// A rate below one step a second is told as seconds a step.
+TEST(StepLog, Torchtune) {
+  const std::string text =
+      "1|1|Loss: 2.31:   0%|          | 1/150 [00:02<05:40,  2.35s/it]\r"
+      "1|2|Loss: 2.29:   1%|1         | 2/150 [00:05<05:35,  2.25s/it]\r"
+      "1|2|Loss: 2.29:   1%|1         | 2/150 [00:06<05:35,  2.20s/it]\r"
+      "1|3|Loss: 2.30:   2%|2         | 3/150 [00:05<05:35,  4.00it/s]\n"
+      "Map:  10%|#   | 10/100 [00:01<00:09, 10.0it/s]\n";
+  EXPECT_EQ(steps_of(text), (Steps{{1, 2.35}, {2, 2.25}, {3, 0.25}}));
+}
+
 /// 1 / 0.25 s a batch; the device's rate is that of all divided by the devices.
 TEST(StepLog, Composer) {
   const char* text =

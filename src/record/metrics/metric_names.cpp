@@ -7,75 +7,10 @@
 namespace ergometer::record {
 namespace {
 
+using run::ExportedName;
 using run::Metric;
 
-constexpr double kPercent = 0.01, kMega = 1e6;
 constexpr double kToMilli = 1e3, kToNano = 1e9, kToMi = 1.0 / 1048576;
-
-constexpr std::array kOwn = std::to_array<ExportedName>({
-    {"power_watts", "watts", 1,
-     "Power as the driver states it, a mean over time or the latest "
-     "value by architecture; of a node at its plug."},
-    {"instant_power_watts", "watts", 1, "The power sensor's latest value."},
-    {"average_power_watts", "watts", 1, "Power, a mean over the last second."},
-    {"memory_power_watts", "watts", 1, "The part of the power that is the memory's."},
-    {"module_power_watts", "watts", 1, "Power of GPU and CPU of one module."},
-    {"power_limit_watts", "watts", 1, "The power limit in force."},
-    {"energy_joules", "joules", 1, "Energy used, by the device's own counter."},
-    {"temperature_celsius", "celsius", 1, "Temperature of the chip."},
-    {"memory_temperature_celsius", "celsius", 1, "Temperature of the memory."},
-    {"sm_clock_hertz", "hertz", kMega,
-     "Clock of the streaming multiprocessors, of AMD the compute units."},
-    {"memory_clock_hertz", "hertz", kMega, "Clock of the memory."},
-    {"utilization_ratio", "ratio", kPercent, "Share of time with a kernel on the GPU."},
-    {"memory_utilization_ratio", "ratio", kPercent, "Share of time with memory traffic."},
-    {"memory_used_bytes", "bytes", 1, "Memory in use."},
-    {"fan_ratio", "ratio", kPercent, "Fan speed as a share of the highest."},
-    {"clock_event_reason", "", 1, "Whether this holds the clock down: 1 or 0."},
-    {"pcie_transmit_bytes", "bytes", 1, "Bytes sent over PCIe."},
-    {"pcie_receive_bytes", "bytes", 1, "Bytes received over PCIe."},
-    {"nvlink_transmit_bytes", "bytes", 1, "Bytes sent over NVLink, all links."},
-    {"nvlink_receive_bytes", "bytes", 1, "Bytes received over NVLink, all links."},
-    {"pcie_transmit_bytes_per_second", "bytes_per_second", 1, "Rate of bytes sent over PCIe."},
-    {"pcie_receive_bytes_per_second", "bytes_per_second", 1, "Rate of bytes received over PCIe."},
-    {"sw_power_cap_seconds", "seconds", 1, "Time below the clock asked for by the power limit."},
-    {"sync_boost_seconds", "seconds", 1, "Time below the clock asked for by a boost group."},
-    {"sw_thermal_seconds", "seconds", 1,
-     "Time below the clock asked for by the driver's "
-     "temperature limit."},
-    {"hw_thermal_seconds", "seconds", 1,
-     "Time below the clock asked for by the hardware's "
-     "temperature limit."},
-    {"hw_power_brake_seconds", "seconds", 1,
-     "Time below the clock asked for by a brake signal "
-     "from outside."},
-    {"hotspot_temperature_celsius", "celsius", 1, "Temperature of the hottest place of the chip."},
-    {"temperature_margin_celsius", "celsius", 1,
-     "Degrees below the temperature at which the GPU "
-     "slows itself down."},
-    {"fabric_clock_hertz", "hertz", kMega, "Clock of the chip's own network."},
-    {"pcie_replays", "", 1, "Packets sent once more over PCIe."},
-    {"ecc_corrected_errors", "", 1, "Memory errors that were corrected."},
-    {"ecc_uncorrected_errors", "", 1, "Memory errors that could not be corrected."},
-    {"nvlink_errors", "", 1, "Errors of NVLink or xGMI links."},
-    {"last_xid", "", 1, "Number of the driver's latest error message (XID)."},
-    {"memory_energy_joules", "joules", 1, "Energy used by the memory; of a CPU its DRAM."},
-    {"cpu_utilization_ratio", "ratio", kPercent, "Share of time in which processors do not idle."},
-    {"load", "", 1, "Processes that run or wait to, mean over a minute."},
-    {"inlet_temperature_celsius", "celsius", 1, "Temperature of the air that comes in."},
-    {"outlet_temperature_celsius", "celsius", 1, "Temperature of the air that goes out."},
-    {"fan_speed_rpm", "rpm", 1, "Revolutions of the fans in a minute, their mean."},
-    {"transmit_bytes", "bytes", 1, "Bytes sent."},
-    {"receive_bytes", "bytes", 1, "Bytes received."},
-    {"errors", "", 1, "Packets lost or damaged, and links that failed."},
-    {"transmit_wait_ticks", "", 1,
-     "The port's ticks in which data waited for a credit to be sent."},
-    {"line_rate_bytes_per_second", "bytes_per_second", 1, "What the line carries at most."},
-    {"package_temperature_celsius", "celsius", 1, "Temperature of the CPU package."},
-    {"xgmi_write_bytes", "bytes", 1, "Bytes written to other GPUs over xGMI."},
-    {"xgmi_read_bytes", "bytes", 1, "Bytes read from other GPUs over xGMI."},
-});
-static_assert(kOwn.size() == static_cast<size_t>(Metric::kCount));
 
 struct DcgmName {
   Metric metric;
@@ -129,10 +64,25 @@ constexpr std::array kDcgm = std::to_array<DcgmName>({
 
 }  // namespace
 
-const ExportedName& own_name(Metric metric) { return kOwn[static_cast<size_t>(metric)]; }
+std::string index_of(const run::Device& device) {
+  const int64_t index = device.index >= 0 ? device.index : device.rank;
+  return index >= 0 ? fmt::format("{}", index) : "";
+}
 
-std::string own_family(run::DeviceKind kind, Metric metric) {
-  return fmt::format("ergometer_{}_{}", run::kind_name(kind), own_name(metric).name);
+DeviceLabels own_labels(const run::Device& device) {
+  const std::string_view kind = run::kind_name(device.kind);
+  const std::string index = index_of(device);
+  DeviceLabels labels;
+  if (device.kind == run::DeviceKind::kGpu) {
+    labels = {{kind, index}, {"uuid", device.uuid}, {"model", device.name}};
+    if (device.rank >= 0) labels.emplace_back("rank", fmt::format("{}", device.rank));
+  } else {
+    const bool named = device.kind != run::DeviceKind::kCpu && !device.name.empty();
+    labels = {{kind, named ? device.name : index}};
+  }
+  labels.emplace_back("host", device.host);
+  std::erase_if(labels, [](const auto& label) { return label.second.empty(); });
+  return labels;
 }
 
 const ExportedName* dcgm_name(Metric metric) {

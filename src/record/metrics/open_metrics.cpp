@@ -17,6 +17,7 @@
 namespace ergometer::record {
 namespace {
 
+using run::ExportedName;
 using run::Metric;
 using Latest = Snapshot::Latest;
 
@@ -109,23 +110,10 @@ std::string Exposition::finish() {
   return std::move(text_);
 }
 
-std::string index_of(const run::Device& device) {
-  const int64_t index = device.index >= 0 ? device.index : device.rank;
-  return index >= 0 ? fmt::format("{}", index) : "";
-}
-
-std::string own_labels(const run::Device& device) {
+std::string own_label_text(const run::Device& device) {
   Labels labels;
-  const char* const kind = run::kind_name(device.kind);
-  if (device.kind == run::DeviceKind::kGpu) {
-    labels.add(kind, index_of(device)).add("uuid", device.uuid).add("model", device.name);
-    if (device.rank >= 0) labels.add("rank", fmt::format("{}", device.rank));
-  } else if (device.kind == run::DeviceKind::kCpu) {
-    labels.add(kind, index_of(device));
-  } else {
-    labels.add(kind, device.name.empty() ? index_of(device) : device.name);
-  }
-  return labels.add("host", device.host).take();
+  for (const auto& [name, value] : own_labels(device)) labels.add(name, value);
+  return labels.take();
 }
 
 std::string dcgm_labels(const run::Device& device) {
@@ -146,7 +134,7 @@ class Readings {
   Readings(const std::vector<Latest>& latest, const MetricsOptions& options, int64_t now_ns)
       : latest_(latest), options_(options), oldest_ns_(now_ns - options.stale_after_ns) {
     for (const Latest& device : latest) {
-      own_labels_.push_back(own_labels(device.device));
+      own_labels_.push_back(own_label_text(device.device));
       dcgm_labels_.push_back(dcgm_labels(device.device));
     }
   }
@@ -222,12 +210,12 @@ void Readings::write(Exposition& to) const {
 }
 
 void write_step(const run::TrainingStep& step, Exposition& to) {
-  to.family("ergometer_step_seconds", false, "seconds",
+  to.family(std::string(run::kStepSeconds), false, "seconds",
             "How long the latest training step took, by the program's log.");
   to.sample("", step.seconds);
-  to.family("ergometer_step_number", false, "", "Number of the latest training step.");
+  to.family(std::string(run::kStepNumber), false, "", "Number of the latest training step.");
   to.sample("", static_cast<double>(step.number));
-  to.family("ergometer_step_tokens_per_second_per_gpu", false, "",
+  to.family(std::string(run::kStepRate), false, "",
             "Tokens a second and GPU in that step, by the log.");
   if (step.tokens_per_s_per_gpu > 0) to.sample("", step.tokens_per_s_per_gpu);
 }

@@ -201,8 +201,8 @@ std::string own_rows() {
   std::string text;
   for (size_t i = 0; i < static_cast<size_t>(Metric::kCount); ++i) {
     const auto metric = static_cast<Metric>(i);
-    const ExportedName& own = own_name(metric);
-    const ExportedName* const dcgm = dcgm_name(metric);
+    const run::ExportedName& own = own_name(metric);
+    const run::ExportedName* const dcgm = dcgm_name(metric);
     const bool counter = run::metric_info(metric).counter;
     const std::string other = dcgm == nullptr ? ""
                                               : fmt::format("`{}` ({})", dcgm->name,

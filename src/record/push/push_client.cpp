@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "record/push/broken_pipe.h"
+#include "record/push/token_file.h"
 
 namespace ergometer::record {
 namespace {
@@ -32,10 +33,13 @@ class TimeLimit {
 
 class PushConnection : public PushClient {
  public:
-  explicit PushConnection(const std::string& origin) : url(origin), http(origin) {}
+  PushConnection(const std::string& origin, const PushTarget& target)
+      : url(origin), named(target.named), http(origin, target.own_certificate, target.own_key) {}
   Result<PushAnswer> post(const std::string& lines) override;
+  Result<PushAnswer> get() override;
+  Result<PushAnswer> result(const httplib::Result& answer, std::string body) const;
 
-  std::string url, path, type;
+  std::string url, named, path, type;
   int most_s = 0;
   httplib::Client http;
   httplib::Headers headers;
@@ -44,14 +48,44 @@ class PushConnection : public PushClient {
 Result<PushAnswer> PushConnection::post(const std::string& lines) {
   const NoBrokenPipeSignal no_signal;
   const TimeLimit limit(http, most_s);
-  const auto answer = http.Post(path, headers, lines, type);
+  auto answer = http.Post(path, headers, lines, type);
+  std::string body = answer ? std::move(answer->body) : std::string();
+  return result(answer, std::move(body));
+}
+
+Result<PushAnswer> PushConnection::get() {
+  constexpr size_t kMostBytes = size_t{8} << 20;
+  const NoBrokenPipeSignal no_signal;
+  const TimeLimit limit(http, most_s);
+  std::string body;
+  const auto answer = http.Get(path, headers, [&](const char* bytes, size_t size) {
+    body.append(bytes, size);
+    return body.size() <= kMostBytes;
+  });
+  return result(answer, std::move(body));
+}
+
+Result<PushAnswer> PushConnection::result(const httplib::Result& answer, std::string body) const {
   if (answer.error() == httplib::Error::SSLServerVerification)
     return missing_error(
-        "{}: its certificate is signed by nobody whom this machine trusts; "
-        "--push-certificate FILE names one to trust",
-        url);
+        "{}: its certificate is signed by nobody whom this machine trusts{}", url,
+        named.starts_with("--") ? "; " + named + "-certificate FILE names one to trust" : "");
   if (!answer) return missing_error("{}: no answer ({})", url, httplib::to_string(answer.error()));
-  return PushAnswer{answer->status, answer->body};
+  return PushAnswer{answer->status, std::move(body)};
+}
+
+/// What a server that asks who comes is shown.
+Result<void> check_own_files(const PushTarget& target, bool tls) {
+  if (target.own_certificate.empty() != target.own_key.empty())
+    return input_error("{}-own-cert and {}-own-key go together", target.named, target.named);
+  if (target.own_key.empty()) return {};
+  if (!tls)
+    return input_error("{} '{}': {}-own-cert goes with https://", target.named, target.url,
+                       target.named);
+  constexpr size_t kMostBytes = 1 << 20;
+  for (const std::string& file : {target.own_certificate, target.own_key})
+    ERGOMETER_TRY(base::read_file(file, kMostBytes));
+  return check_private(target.own_key, "the key");
 }
 
 }  // namespace
@@ -65,11 +99,15 @@ Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
                        why);
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither http:// nor https://");
+  ERGOMETER_TRY(check_own_files(target, tls));
   const size_t end = std::min(url.find('/', host), url.size());
   const std::string origin = url.substr(0, end);
   if (origin.size() == host) return wrong("names no host");
   if (origin.find('@') != std::string::npos) return wrong("a token belongs into --token-file");
-  auto client = std::make_unique<PushConnection>(origin);
+  auto client = std::make_unique<PushConnection>(origin, target);
+  if (!client->http.is_valid() && !target.own_key.empty())
+    return input_error("{}: is no certificate in PEM form, or {} is not its key",
+                       target.own_certificate, target.own_key);
   if (!client->http.is_valid()) return wrong("is not understood");
   client->path = url.substr(end);
   client->type = target.type;

@@ -8,10 +8,11 @@
 namespace ergometer::record {
 
 struct PushTarget {
-  std::string url;               ///< "http://monitor:9500"; empty: nothing is pushed
-  std::string token;             ///< empty: none is asked for
-  std::string certificate;       ///< PEM file, trusted; empty: those that the system trusts
-  std::string named = "--push";  ///< what errors call it
+  std::string url;                       ///< "http://monitor:9500"; empty: nothing is pushed
+  std::string token;                     ///< empty: none is asked for
+  std::string certificate;               ///< PEM file, trusted; empty: those that the system trusts
+  std::string own_certificate, own_key;  ///< PEM files, of who asks; empty: none
+  std::string named = "--push";          ///< what errors call it
   std::string type = "application/x-ndjson";  ///< of what is posted
   bool whole_url = false;                     ///< else it is posted to the URL's /push
   int most_s = 10;  ///< seconds that a request takes, to its answer's last byte
@@ -28,9 +29,12 @@ class PushClient {
   virtual ~PushClient() = default;
   /// Sends lines of docs/push-format.md. An error of kind kMissing when no answer came in time.
   virtual Result<PushAnswer> post(const std::string& lines) = 0;
+  /// What the URL's page holds now, 8 MiB at most. An error likewise.
+  virtual Result<PushAnswer> get() = 0;
 };
 
-/// Connects to nobody yet. Input errors: no such URL; a file that cannot be read.
+/// Connects to nobody yet. Input errors: no such URL; a file that cannot be read or used; a key
+/// that others may read.
 Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target);
 
 /// What the part "push" exports under the name kMakePush: the same.
