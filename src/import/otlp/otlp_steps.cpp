@@ -18,7 +18,8 @@
 //            TensorBoard, of which OTLP allows no spaces and brackets
 //            of counts: Megatron-LM's one logger, "train_iterations_end" and
 //            "train_iterations_time_msecs_total": a step's time is the mean since the last ones
-// Names were taken from the programs' sources; spans and metrics of other meaning are passed over.
+// Names are recalled from the programs' documentation, not held to their files; spans and metrics
+// of other meaning are passed over.
 
 namespace ergometer::importer {
 namespace {
