@@ -38,6 +38,12 @@ constexpr std::array kUnits = std::to_array<Unit>({
     {"min", "s", 60, false},
     {"h", "s", 3600, false},
     {"d", "s", 86400, false},
+    {"hour", "s", 3600, false},
+    {"hours", "s", 3600, false},
+    {"day", "s", 86400, false},
+    {"days", "s", 86400, false},
+    {"week", "s", 604800, false},
+    {"weeks", "s", 604800, false},
     {"W", "W", 1, true},
     {"J", "J", 1, true},
     {"W/s", "W/s", 1, true},
@@ -180,9 +186,8 @@ std::string unknown_unit(std::string_view number, std::string_view unit) {
       if (const std::string name = fmt::format("{}{}", prefix.text, known.text);
           lower(name) == small && allowed(prefix, known))
         return fmt::format("did you mean {} {}?", shown(number), name);
-  return "known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, d, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
-         "W/K, "
-         "/K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
+  return "known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, d, weeks, W, W/s, J, J/FLOP, J/B, "
+         "J/K, K/W, W/K, /K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
 }
 
 }  // namespace

@@ -33,6 +33,9 @@ TEST(ParseMeasure, ReadsWhatDataSheetsSay) {
   expect_measure("2.5 us", 2.5e-6, "s");
   expect_measure("2.5 \xC2\xB5s", 2.5e-6, "s");
   expect_measure("2 min", 120, "s");
+  expect_measure("60days", 5.184e6, "s");
+  expect_measure("6 weeks", 3.6288e6, "s");
+  expect_measure("1 hour", 3600, "s");
   expect_measure("256 M", 256e6, "");
   expect_measure("35 %", 0.35, "");
   expect_measure("0.85", 0.85, "");
@@ -61,8 +64,8 @@ TEST(ParseMeasure, RefusesWhatIsNoNumber) {
 
 TEST(ParseMeasure, RefusesUnknownUnitsAndTrailingJunk) {
   const std::string known =
-      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, d, W, W/s, J, J/FLOP, J/B, J/K, K/W, "
-      "W/K, /K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
+      "; known are B, B/s, b/s, FLOP, FLOP/s, Hz, s, min, h, d, weeks, W, W/s, J, J/FLOP, J/B, "
+      "J/K, K/W, W/K, /K, C and %, with prefixes such as k, M, G, T or, for bytes, Ki, Mi, Gi";
   EXPECT_EQ(refusal("80 XB"), "\"80 XB\" ends in the unknown unit \"XB\"" + known);
   for (const std::string text : {"80 GB x", "1,000 B", "0x10", "80 G B", "1.2.3", "5 m", "5 kmin",
                                  "5 KiW", "5 kC", "5 m/K", "1e5e5", "80 gb"})

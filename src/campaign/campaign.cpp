@@ -6,9 +6,7 @@
 #include <cmath>
 
 #include "base/collection.h"
-#include "base/exponential.h"
 #include "campaign/keeping.h"
-#include "engine/outcome/interval.h"
 
 namespace ergometer::campaign {
 namespace {
@@ -123,15 +121,11 @@ void note_draw(const Times& times, double power, const Work& work, const Trainin
                        meter_mwh * 1000 * ask.prices.kwh.value_or(0));
 }
 
-/// A factor of the log-normal distribution.
-double factor(double sigma, const base::Random& random, uint64_t n) {
-  return base::exponential(sigma * random.normal(n));
-}
-
 Drawn draw_campaigns(const Training& training, const Ask& ask, const Work& work, const Kept& kept) {
   const auto count = static_cast<int64_t>(kept.count);
   const Outages outages = outages_of(training, ask);
-  const double rate_sigma = base::logarithm(ask.failures.spread) / engine::kNormal90;
+  const double spread = ask.failures.spread;
+  const Deviation rate_deviation = deviation_of(1, {1 / spread, spread});
   const uint64_t seed = training.job.conditions.seed;
   Drawn drawn;
   for (int64_t i = 0; i < ask.draws; ++i) {
@@ -139,11 +133,12 @@ Drawn draw_campaigns(const Training& training, const Ask& ask, const Work& work,
     const base::Random luck(seed, static_cast<uint64_t>(i), "failures");
     Outages true_outages = outages;
     // Not beyond what was checked to come to an end.
-    true_outages.per_s *= std::min(ask.failures.spread, factor(rate_sigma, truth, 1));
-    const double work_s = work.total_s() * factor(training.step_sigma, truth, 0);
+    true_outages.per_s *= std::min(spread, factor(rate_deviation, truth.normal(1)));
+    const double work_s = work.total_s() * factor(training.step_deviation, truth.normal(0));
     const Times times =
         play_campaign(rhythm_of(kept, work_s, count), count, true_outages, ask.spares, luck);
-    note_draw(times, factor(training.power_sigma, truth, 2), work, training, ask, drawn);
+    const double power = factor(training.power_deviation, truth.normal(2));
+    note_draw(times, power, work, training, ask, drawn);
   }
   return drawn;
 }

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/exponential.h"
-#include "engine/outcome/interval.h"
 #include "engine/outcome/summary.h"
 #include "engine/power/run_phases.h"
 #include "engine/sequence_rows.h"
@@ -28,10 +26,6 @@ std::vector<double> levels_of(const std::vector<double>& limits) {
   std::vector<double> levels;
   for (size_t i = 0; i < count; ++i) levels.push_back(distinct[i * distinct.size() / count]);
   return levels;
-}
-
-double sigma_of(double low, double high) {
-  return low > 0 ? base::logarithm(high / low) / (2 * engine::kNormal90) : 0;
 }
 
 Draw draw_of(const spec::Job& job, const run::Power& power) {
@@ -152,9 +146,12 @@ void describe(const spec::Job& job, const run::Run& run, Training& training) {
   training.job = job;
   training.step = run.performance;
   training.has_power = run.has_power;
-  training.step_sigma = sigma_of(run.performance.step_time_s_low, run.performance.step_time_s_high);
-  const run::Interval& power = run.power.cluster_mean_interval_w;
-  training.power_sigma = run.has_power ? sigma_of(power.low, power.high) : 0;
+  const run::Performance& step = run.performance;
+  training.step_deviation =
+      deviation_of(step.step_time_s, {step.step_time_s_low, step.step_time_s_high});
+  training.power_deviation =
+      run.has_power ? deviation_of(run.power.cluster_mean_w, run.power.cluster_mean_interval_w)
+                    : Deviation{};
 }
 
 double longest_s(const Training& training) {

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "campaign/ask.h"
+#include "campaign/deviation.h"
 #include "run/run.h"
 #include "spec/job/job.h"
 
@@ -37,10 +38,10 @@ struct Training {
   run::Memory memory;     ///< of the phase that is least likely to fit
   std::vector<PlayedPhase> phases;
   bool has_power = false;
-  Draw standing;           ///< while training stands
-  double spares_w = 0;     ///< of nodes that stand by
-  double step_sigma = 0;   ///< deviation of the logarithm of the true step time, one for all
-  double power_sigma = 0;  ///< the same of what nodes draw
+  Draw standing;              ///< while training stands
+  double spares_w = 0;        ///< of nodes that stand by
+  Deviation step_deviation;   ///< of the true step time, one for all phases
+  Deviation power_deviation;  ///< of what nodes draw
   double checkpoint_bytes = 0;
 };
 

@@ -221,13 +221,21 @@ void add_causes(const JobPair& pair, const Cast& cast,
 
 double needed_bytes(const run::Memory& memory) { return memory.peak_bytes + memory.reserved_bytes; }
 
-void note_memory(const Outcome& a, const Outcome& b, Comparison& result) {
-  for (const auto& [side, outcome] : {std::pair("A", &a), std::pair("B", &b)})
-    if (!outcome->memory.fits)
-      result.notes.push_back(fmt::format(
-          "{} does not fit in memory: {} of {}; its times are those of a GPU that had enough", side,
-          base::format_binary_bytes(needed_bytes(outcome->memory)),
-          base::format_binary_bytes(outcome->memory.capacity_bytes)));
+/// Before what it comes to: a side that does not surely fit, a sentence each.
+std::string doubts_of_memory(const Outcome& a, const Outcome& b) {
+  std::string text;
+  for (const auto& [side, outcome] : {std::pair("A", &a), std::pair("B", &b)}) {
+    const run::Memory& memory = outcome->memory;
+    const run::FitState state = run::fit_state(memory.fit_probability);
+    if (state == run::FitState::kFits) continue;
+    const char* risk = memory.fits ? "is at risk in memory" : "probably does not fit in memory";
+    text += fmt::format("{} {}: {} of {}{}. ", side,
+                        state == run::FitState::kAtRisk ? risk : "does not fit in memory",
+                        base::format_binary_bytes(needed_bytes(memory)),
+                        base::format_binary_bytes(memory.capacity_bytes),
+                        memory.fits ? "" : "; its times are those of a GPU that had enough");
+  }
+  return text;
 }
 
 /// Which single change would take a job that fits out of its memory: what memory forbids.
@@ -312,7 +320,6 @@ Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions
   rank_causes(result);
   result.notes = cast.notes;
   note_unions(pair, cast, result);
-  note_memory(a, b, result);
   note_limits(pair, cast, simulations, result);
   result.derived = pair.derived();
   note_work(a, b, result);
@@ -320,7 +327,7 @@ Result<Comparison> compare_jobs(const JobPair& pair, const CounterfactualOptions
   if (run_a.has_power != run_b.has_power)
     result.notes.emplace_back("energy is known of one of the two only, and left out");
   result.simulations = simulations.count() + 2;
-  result.verdict = verdict_of(result);
+  result.verdict = doubts_of_memory(a, b) + verdict_of(result);
   return result;
 }
 

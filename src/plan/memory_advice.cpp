@@ -199,7 +199,7 @@ Tried tried(const std::vector<Try>& tries, const MemoryReport& before) {
 }
 
 /// "try --tp 2 or --pp 4": of the changes those that make it fit alone. Where none does, the one
-/// that comes nearest and further ones on top of it, "try --quantize nf4 with --recompute full".
+/// that comes nearest and further ones on top of it, which are needed together.
 std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
   constexpr size_t kMost = 4;
   std::vector<Try> tries = tries_for(job, report);
@@ -213,13 +213,16 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
       return words.substr(0, words.find(' ')) == earlier.substr(0, earlier.find(' '));
     });
     together.push_back(words);
-    if (last.then.fits) return "no single change is enough; try " + join(together, "with");
+    if (last.then.fits)
+      return "no single change is enough; take all of these together: " + join(together, "and");
     tries = tries_for(spec::Job(last.nearest->job), last.then);
     last = tried(tries, MemoryReport(last.then));
   }
   if (together.empty()) return "try more GPUs to divide it over";
-  return fmt::format("{} still needs {:.1f} GiB; it takes more GPUs to divide it over",
-                     join(together, "with"), last.then.worst().needed() / kGib);
+  return fmt::format("{} {} {:.1f} GiB; it takes more GPUs to divide it over",
+                     join(together, "and"),
+                     together.size() == 1 ? "still needs" : "together still need",
+                     last.then.worst().needed() / kGib);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ TEST(MemoryAdvice, NamesStagePartAndOnlyWhatApplies) {
   EXPECT_NE(advice.find(" of 1.9 GiB on stage 0; the largest part is activations ("),
             std::string::npos)
       << advice;
-  EXPECT_NE(advice.find("(42.8 GiB); --recompute full, --tp 2 with --micro-batch-size 1 still "),
+  EXPECT_NE(advice.find("(42.8 GiB); --recompute full, --tp 2 and --micro-batch-size 1 together "),
             std::string::npos)
       << advice;
   job.training.recompute = spec::Recompute::kFull;
@@ -48,7 +48,7 @@ TEST(MemoryAdvice, IsForStatesThatCannotFit) {
   job.parallelism.zero_stage = 0;
   job.cluster.node.gpu.memory_bytes = 4e6;
   const std::string advice = memory_advice(job, test::memory_of(job));
-  EXPECT_NE(advice.find(" still needs "), std::string::npos) << advice;
+  EXPECT_NE(advice.find(" together still need "), std::string::npos) << advice;
   EXPECT_NE(advice.find("it takes more GPUs to divide it over"), std::string::npos) << advice;
   EXPECT_LT(advice.find("--fsdp"), advice.find("--recompute")) << advice;
 }
@@ -61,8 +61,8 @@ TEST(MemoryAdvice, OfSeveralChangesMakesItFit) {
   job.training.micro_batch = 2;
   job.training.global_batch = 16;
   const std::string advice = memory_advice(job, test::memory_of(job));
-  EXPECT_NE(advice.find("no single change is enough; try --recompute full, --tp 2 with "
-                        "--micro-batch-size 1"),
+  EXPECT_NE(advice.find("no single change is enough; take all of these together: --recompute full, "
+                        "--tp 2 and --micro-batch-size 1"),
             std::string::npos)
       << advice;
 }

@@ -1,3 +1,5 @@
+#include "plan/memory_states.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -268,6 +270,18 @@ double ddp_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
 
 }  // namespace
 
+StateBytes state_bytes(const spec::Job& job) {
+  const bool on_host = job.training.optimizer_offload && job.trains();
+  const double gradient = wide_gradients(job) ? 4 : 2;
+  const bool replicated = job.parallelism.dp * job.parallelism.cp > 1;
+  const double buckets = torch_ddp(job) ? gradient : nanotron(job) ? element_bytes(job) : 0;
+  return {.weight = on_host ? element_bytes(job) : trained_weight_bytes(job),
+          .gradient = gradient,
+          .optimizer = on_host ? 0 : optimizer_bytes(job),
+          .buckets = replicated ? buckets : 0,
+          .shards_are_masters = !on_host && shards_are_masters(job)};
+}
+
 bool gradients_appear_in_backward(const spec::Job& job) {
   return (torch_fsdp(job) || torch_ddp(job)) && job.trains() && !job.training.optimizer_offload &&
          job.parallelism.pp == 1 && job.micro_batches() == 1;
@@ -304,7 +318,7 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   StateMemory state;
   const bool on_host = job.training.optimizer_offload && job.trains();
   const Shards kept = shards_from(job, zero >= 3);
-  const double trained = on_host ? element_bytes(job) : trained_weight_bytes(job);
+  const double trained = state_bytes(job).weight;
   state.weights = element_bytes(job) * (all(share, kept) - trainable(share, kept)) +
                   trained * trainable(share, kept) - saved_bytes(job, share, kept);
   add_fp8(job, workload, stage, state);

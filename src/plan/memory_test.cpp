@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/memory_states.h"
 #include "plan/test_job.h"
 #include "spec/job/nanotron_stages.h"
 #include "workload/flops.h"
@@ -85,6 +86,21 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
 
 // With one micro batch no gradient is there when backward begins: either the loss is the peak,
 // without any, or the end of backward, with all of them and no activation.
+// Of a parameter: FP32 shards and two moments in FSDP, else 16 bit and a master beside the moments.
+TEST(Memory, BytesOfAParameterAreThoseOfTheScheme) {
+  const StateBytes sharded = state_bytes(torch_fsdp_job());
+  EXPECT_EQ(sharded.weight, 4);
+  EXPECT_EQ(sharded.optimizer, 8);
+  EXPECT_TRUE(sharded.shards_are_masters);
+  spec::Job job = job_with({.dp = 8});
+  EXPECT_EQ(state_bytes(job).weight, 2);
+  EXPECT_EQ(state_bytes(job).gradient, 4);
+  EXPECT_EQ(state_bytes(job).optimizer, 12);
+  EXPECT_EQ(state_bytes(job).buckets, 0);
+  job.training.optimizer_offload = true;
+  EXPECT_EQ(state_bytes(job).optimizer, 0);
+}
+
 TEST(Memory, PytorchGradientsAppearInBackward) {
   spec::Job job = torch_fsdp_job();
   job.training.micro_batch = 1;

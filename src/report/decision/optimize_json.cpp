@@ -2,6 +2,7 @@
 #include "base/json_writer.h"
 #include "optimize/balance.h"
 #include "plan/stages.h"
+#include "report/decision/memory_of.h"
 #include "report/decision/optimize_output.h"
 #include "report/summary/job_json.h"
 #include "run/run.h"
@@ -26,9 +27,19 @@ void write_outcome(JsonWriter& json, const char* name, const Outcome& outcome) {
   json.end_object();
 }
 
+void write_fit(JsonWriter& json, const run::Memory& memory) {
+  json.key("memory").begin_object();
+  json.member("fits", memory.fits).member("fit_probability", memory.fit_probability);
+  json.member("peak_bytes", memory.peak_bytes).member("reserved_bytes", memory.reserved_bytes);
+  json.member("capacity_bytes", memory.capacity_bytes);
+  if (!memory.advice.empty()) json.member("advice", memory.advice);
+  json.end_object();
+}
+
 void write_job(JsonWriter& json, const char* name, const spec::Job& job, const Outcome& as_given,
                const Outcome& mean) {
   json.key(name).begin_object();
+  write_fit(json, memory_of(job));
   write_outcome(json, "as_given", as_given);
   write_outcome(json, "mean", mean);
   write_numbers(json, "layers", plan::layers_per_chunk(job));

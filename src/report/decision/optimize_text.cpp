@@ -7,8 +7,10 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "optimize/balance.h"
+#include "report/decision/memory_of.h"
 #include "report/decision/optimize_output.h"
 #include "report/format.h"
+#include "report/summary/fit_text.h"
 #include "report/summary/summary_text.h"
 
 namespace ergometer::report {
@@ -59,6 +61,21 @@ std::string line(std::string_view name, const std::string& before, const std::st
 
 std::string change_pct(double before, double after) {
   return fmt::format("{:+.1f} %", 100 * (after / before - 1));
+}
+
+bool surely_fits(const run::Memory& memory) {
+  return run::fit_state(memory.fit_probability) == run::FitState::kFits;
+}
+
+/// Where the job or what was found may not fit, before what is gained: what does not run gains
+/// nothing.
+std::string fit_first(const Optimized& result, const TextStyle& style) {
+  const run::Memory before = memory_of(result.unchanged), after = memory_of(result.chosen);
+  if (surely_fits(before) && surely_fits(after)) return {};
+  std::string text = unfit_text(before, style);
+  if (text.empty()) text = "Memory\n  " + fit_line(before, style) + '\n';
+  if (!result.keeps) text += "With what changes\n  " + fit_line(after, style) + '\n';
+  return text + '\n';
 }
 
 std::string difference(const Optimized& result) {
@@ -195,6 +212,7 @@ std::string optimize_text(const Optimized& result, const optimize::Options& opti
                          : fmt::format("objective: {}", optimize::to_word(options.objective));
   std::string text = fmt::format("{} on {} x {} ({}), {}\n\n", job.model.name, job.gpus,
                                  job.cluster.node.gpu.name, job.cluster.name, aim);
+  text += fit_first(result, style);
   text += heading(style, verdict(result, options)) + difference(result);
   text += fmt::format("  means over {} draws of silicon; noise floor {:g} %\n", options.judges,
                       options.noise_floor_pct);

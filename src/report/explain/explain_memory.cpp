@@ -5,6 +5,7 @@
 #include "engine/outcome/evidence_tables.h"
 #include "engine/outcome/memory_fit.h"
 #include "plan/memory_reserve.h"
+#include "plan/memory_states.h"
 #include "plan/stages.h"
 #include "report/explain/explain.h"
 #include "report/format.h"
@@ -73,17 +74,42 @@ Explanation parameters(const run::Run& run, const spec::Job& job) {
   return node;
 }
 
-std::string_view rule(std::string_view group) {
-  if (group == "weights")
-    return "2 B a parameter (FP32: 4 B; FP8 adds its copies); ZeRO 3 and FSDP divide them over "
-           "data parallelism";
-  if (group == "gradients")
-    return "4 B a trained parameter, 2 B with --grad-reduce-in-bf16; divided over data parallelism "
-           "from ZeRO 2";
-  if (group == "optimizer")
-    return "12 B a trained parameter: FP32 master copy and two moments, less where they are kept "
-           "in "
-           "fewer bits; divided over data parallelism from ZeRO 1";
+std::string weights_rule(const spec::Job& job) {
+  const plan::StateBytes bytes = plan::state_bytes(job);
+  const char* why = "";
+  if (bytes.shards_are_masters)
+    why = ", FP32: FSDP's shards are the master copy";
+  else if (job.training.precision == spec::Precision::kFp32)
+    why = ", FP32";
+  else if (bytes.weight == 4)
+    why = ", FP32: autocast casts them where they are used";
+  const bool fp8 = job.training.precision == spec::Precision::kFp8 ||
+                   job.training.precision == spec::Precision::kNvfp4;
+  return fmt::format(
+      "{:g} B a {}parameter{}{}{}; ZeRO 3 and FSDP divide them over data parallelism", bytes.weight,
+      job.trains() ? "trained " : "", why,
+      job.training.mode == spec::Mode::kLora ? "; frozen ones as they are kept" : "",
+      fp8 ? "; the copies in fewer bits besides" : "");
+}
+
+std::string optimizer_rule(const spec::Job& job) {
+  const plan::StateBytes bytes = plan::state_bytes(job);
+  const bool master = job.training.master_weights && bytes.weight < 4;
+  return fmt::format(
+      "{:g} B a trained parameter: {}two moments{}; divided over data parallelism from ZeRO 1",
+      bytes.optimizer, master ? "master copy and " : "",
+      !master && bytes.weight == 4 ? ", the parameters themselves being FP32" : "");
+}
+
+std::string rule(const spec::Job& job, std::string_view group) {
+  if (group == "weights") return weights_rule(job);
+  if (group == "gradients") {
+    const plan::StateBytes bytes = plan::state_bytes(job);
+    return fmt::format("{:g} B a trained parameter{}; divided over data parallelism from ZeRO 2",
+                       bytes.gradient,
+                       bytes.buckets > 0 ? fmt::format(", {:g} B in buckets", bytes.buckets) : "");
+  }
+  if (group == "optimizer") return optimizer_rule(job);
   if (group == "activations")
     return "what every micro batch in flight keeps for its backward, and the working set of the "
            "block that runs";
@@ -92,8 +118,8 @@ std::string_view rule(std::string_view group) {
 
 Explanation group_node(const run::Run& run, const spec::Job& job, size_t group) {
   const std::string_view name = kGroups[group];
-  Explanation node = memory_node(fmt::format("{}_bytes", name), group_sizes(run.memory)[group],
-                                 std::string(rule(name)));
+  Explanation node =
+      memory_node(fmt::format("{}_bytes", name), group_sizes(run.memory)[group], rule(job, name));
   if (name == "weights" || name == "gradients" || name == "optimizer") {
     node.inputs = {parameters(run, job), explain_setting(job, "zero"),
                    explain_setting(job, "data_parallel_size"), explain_setting(job, "precision")};

@@ -12,6 +12,7 @@
 #include "report/colours.h"
 #include "report/format.h"
 #include "report/summary/documents_text.h"
+#include "report/summary/fit_text.h"
 #include "report/summary/job_view.h"
 #include "report/summary/power_text.h"
 #include "run/link_kinds.h"
@@ -19,7 +20,7 @@
 namespace ergometer::report {
 namespace {
 
-constexpr std::string_view kBad = sgr_of("bad"), kFair = sgr_of("fair");
+constexpr std::string_view kBad = sgr_of("bad");
 constexpr int kBarWidth = 34;
 constexpr int kMemoryBarWidth = 44;
 
@@ -138,15 +139,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
              '\n';
   }
   if (run.source != "simulated") out += fmt::format("({} Run)\n", run.source);
-  if (!run.memory.fits) {
-    std::string advice = run.memory.advice.empty() ? "does not fit in memory" : run.memory.advice;
-    if (run::fit_state(run.memory.fit_probability) == run::FitState::kAtRisk)
-      advice.insert(0, "probably ");
-    if (advice.front() >= 'a' && advice.front() <= 'z')
-      advice.front() = static_cast<char>(advice.front() - 32);
-    out += '\n' + paint(style, kBad, wrap(advice, 80, 0)) + '\n';
-    out += "The times below are those of the job if it did fit.\n";
-  }
+  if (const std::string unfit = unfit_text(run.memory, style); !unfit.empty()) out += '\n' + unfit;
   if (run.thermal.shutdown_gpus > 0) {
     out += '\n' + paint(style, kBad, wrap(run.thermal.limit, 80, 0)) + '\n';
     out += "The times below are those of the job if it did.\n";
@@ -257,31 +250,6 @@ std::string memory_bar(const run::Memory& m, const TextStyle& style) {
     drawn = end;
   }
   return out + paint(style, kDim, repeat(style.unicode ? "\u00b7" : ".", kMemoryBarWidth - drawn));
-}
-
-/// "fits with 6.2 GiB to spare (97 %)"; what is spare is left when the allocator has its reserve.
-std::string fit_line(const run::Memory& m, const TextStyle& style) {
-  constexpr double kGib = 1073741824.0, kWhole = 99.95;  // from here on without a decimal
-  const double needed = (m.peak_bytes + m.reserved_bytes) / kGib, all = m.capacity_bytes / kGib;
-  const std::string sure = format_probability(m.fit_probability);
-  const std::string reserve =
-      fmt::format("{:.1f} GiB that the allocator keeps", m.reserved_bytes / kGib);
-  switch (run::fit_state(m.fit_probability)) {
-    case run::FitState::kFits:
-      return paint(style, sgr_of("good"),
-                   fmt::format("fits with {:.{}f} GiB to spare, besides {} ({})", all - needed,
-                               all - needed < kWhole ? 1 : 0, reserve, sure));
-    case run::FitState::kAtRisk:
-      return paint(style, kFair,
-                   wrap(fmt::format("at risk: {:.1f} of {:.1f} GiB with {}, which is uncertain "
-                                    "({})",
-                                    needed, all, reserve, sure),
-                        kWidth, 2));
-    case run::FitState::kDoesNotFit: break;
-  }
-  return paint(
-      style, kBad,
-      fmt::format("does not fit: {:.1f} GiB short, with {} ({})", needed - all, reserve, sure));
 }
 
 std::string memory(const run::Run& run, const TextStyle& style) {

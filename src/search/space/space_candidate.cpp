@@ -9,12 +9,23 @@
 #include "search/space/space.h"
 #include "search/space/stage_split.h"
 #include "spec/job/node_groups.h"
+#include "spec/resolve/stage_division.h"
 #include "spec/settings/rank_map.h"
 
 namespace ergometer::search {
 namespace {
 
 std::string_view on_off(bool on) { return on ? "true" : "false"; }
+
+/// Whether the job's framework divides its layers so by itself. The list would then say nothing but
+/// bind the file to so many stages.
+bool divides_by_itself(const spec::Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  if (p.pp * p.vpp > job.model.pipeline_layers()) return false;
+  const bool is_default =
+      job.training.framework != spec::Framework::kMegatron || p.stage_layers.empty();
+  return is_default && plan::layers_per_chunk(job) == spec::own_stage_layers(job);
+}
 
 /// How layers are divided, where the settings leave it to the search.
 void set_split(const Space& space, const Candidate& candidate, spec::Settings& settings) {
@@ -23,13 +34,13 @@ void set_split(const Space& space, const Candidate& candidate, spec::Settings& s
   };
   const spec::Job job = space.job(candidate);
   const spec::Parallelism& p = job.parallelism;
-  if (candidate.layout.split == Split::kGiven && candidate.unlike.stage_layers.empty()) {
-    // Of others than Megatron-LM an even division is one to be asked for.
-    const bool even_by_itself = job.training.framework == spec::Framework::kMegatron;
-    if (p.pp > 1 && !space.splits_are_given() && !even_by_itself)
+  const bool by_layout = candidate.unlike.stage_layers.empty();
+  if (candidate.layout.split == Split::kGiven && by_layout) {
+    if (p.pp > 1 && !space.splits_are_given() && !divides_by_itself(job))
       set("stage_layers", fmt::format("{}", fmt::join(plan::layers_per_chunk(job), ",")));
     return;
   }
+  if (candidate.layout.split == Split::kOwn && by_layout && divides_by_itself(job)) return;
   if (!p.stage_layers.empty())
     set("stage_layers", fmt::format("{}", fmt::join(p.stage_layers, ",")));
   if (p.first_stage_layers > 0)

@@ -196,12 +196,35 @@ TEST(Space, NanotronsStagesAreItsOwn) {
     if (layout.vpp > 1) continue;
     Candidate candidate;
     candidate.layout = layout;
-    const auto resolved = spec::resolve(space.settings(candidate));
+    const spec::Settings settings = space.settings(candidate);
+    EXPECT_EQ(settings.find("stage_layers"), nullptr);
+    const auto resolved = spec::resolve(settings);
     ASSERT_TRUE(resolved.has_value()) << resolved.error().message;
     EXPECT_EQ(resolved->parallelism.stage_layers, (std::vector<int64_t>{9, 9, 8, 6}));
     ++layouts;
   }
   EXPECT_GT(layouts, 0);
+}
+
+// torchtitan counts both ends as layers: of two stages both have 16 of 32 layers, of four it is not
+// even by itself.
+TEST(Space, ADivisionIsSaidWhereTheFrameworkHasAnother) {
+  const Space space = test::space_of({{"model", "llama3-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "16"},
+                                      {"software", "torchtitan"}});
+  int said = 0, unsaid = 0;
+  for (const Layout& layout : all_layouts(space)) {
+    if (layout.vpp > 1 || layout.pp == 1) continue;
+    Candidate candidate;
+    candidate.layout = layout;
+    const bool is_said = space.settings(candidate).find("stage_layers") != nullptr;
+    EXPECT_EQ(is_said, layout.pp != 2) << layout.pp;
+    ++(is_said ? said : unsaid);
+  }
+  EXPECT_GT(said, 0);
+  EXPECT_GT(unsaid, 0);
 }
 
 TEST(Space, WhatIsFixedStaysFixed) {

@@ -28,7 +28,9 @@ Result<double> MeasureRange::read(std::string_view text) const {
       plain ? fmt::format("{} {}", text, unit) : std::string(text), one_of(unit).unit);
   if (value && *value >= min && *value <= max) return *value;
   const std::string shown(text.substr(0, 60));
-  return input_error("found \"{}\"; allowed: {}", shown, allowed());
+  const bool duration = unit == "s" && !value;
+  return input_error("found \"{}\"; allowed: {}{}", shown, allowed(),
+                     duration ? ", written like 90s, 30min, 12h, 60d or 6 weeks" : "");
 }
 
 }  // namespace ergometer::spec

@@ -115,9 +115,11 @@ TEST(Settings, TakeWholeNumbersAsPeopleWriteThem) {
   EXPECT_EQ(plain_number("gbs", "12,288,000"), "12288000");
   EXPECT_EQ(plain_number("seq_length", "8k"), "8192");
   EXPECT_EQ(plain_number("seq_length", "128K"), "131072");
+  EXPECT_EQ(plain_number("seq_length", "1M"), "1048576");
   // A list, a word, a thousand of something else, and what is no number stay as they are.
   EXPECT_EQ(plain_number("stage_layers", "10,240"), "10,240");
   EXPECT_EQ(plain_number("global_batch_size", "8k"), "8k");
+  EXPECT_EQ(plain_number("global_batch_size", "1M"), "1M");
   EXPECT_EQ(plain_number("seq_length", "k"), "k");
   EXPECT_EQ(plain_number("seq_length", "0k"), "0k");
   EXPECT_EQ(plain_number("gbs", "1,02"), "1,02");

@@ -21,19 +21,29 @@ void Settings::merge(const Settings& over) {
   for (const auto& [name, value] : over.values_) values_[name] = value;
 }
 
+namespace {
+
+/// Of tokens in a sequence, by the number's last letter: "8k", "1M".
+int64_t unit_of(std::string_view text) {
+  if (text.ends_with('k') || text.ends_with('K')) return 1 << 10;
+  return text.ends_with('M') ? 1 << 20 : 1;
+}
+
+}  // namespace
+
 std::string plain_number(std::string_view name, std::string text) {
-  const bool in_thousands = text.ends_with('k') || text.ends_with('K');
-  if (!in_thousands && text.find(',') == text.npos) return text;
+  const int64_t unit = unit_of(text);
+  if (unit == 1 && text.find(',') == text.npos) return text;
   const SettingInfo* info = find_setting(name);
   if (info == nullptr || info->kind != SettingKind::kInteger) return text;
   constexpr int64_t kMost = 1'000'000;
-  if (!in_thousands) {
+  if (unit == 1) {
     const auto number = base::parse_count(text);
     return number ? fmt::format("{}", *number) : text;
   }
   const auto number = base::parse_integer(std::string_view(text).substr(0, text.size() - 1));
   const bool tokens = info->name == "seq_length" && number && *number > 0 && *number < kMost;
-  return tokens ? fmt::format("{}", *number * 1024) : text;
+  return tokens ? fmt::format("{}", *number * unit) : text;
 }
 
 std::optional<std::string_view> nearest_setting(std::string_view word) {
