@@ -508,6 +508,22 @@ TEST(Resolve, ABatchByMicroBatchesOfAReplica) {
   EXPECT_EQ(whole->training.micro_batch, 2);
 }
 
+// A replica decodes its 48 / 2 = 24 sequences together; of 4 stages each 24 / 4 = 6 at a time;
+// four parts do not divide 18, nor do five, six do.
+TEST(Resolve, DecodesTheWholeBatchOfAReplica) {
+  const Flags base = {{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"mode", "decode"}};
+  const auto micro_batch = [&](Flags more) {
+    return job_of(over(base, more)).training.micro_batch;
+  };
+  EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}}), 24);
+  EXPECT_EQ(micro_batch({{"gpus", "8"}, {"pp", "4"}, {"gbs", "48"}}), 6);
+  EXPECT_EQ(micro_batch({{"gpus", "4"}, {"pp", "4"}, {"gbs", "18"}}), 3);
+  EXPECT_EQ(micro_batch({{"gpus", "4"}, {"pp", "4"}, {"gbs", "2"}}), 1);
+  EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}, {"mbs", "3"}}), 3);
+  EXPECT_EQ(micro_batch({{"gpus", "2"}}), 1);
+  EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}, {"mode", "prefill"}}), 1);
+}
+
 TEST(Resolve, BatchesThatDoNotAgree) {
   const Settings settings = flags({{"model", "llama3-8b"},
                                    {"cluster", "hgx-h100"},
