@@ -6,6 +6,7 @@
 
 #include "spec/catalog/read.h"
 #include "spec/job/adjustments.h"
+#include "spec/settings/assumed_software.h"
 #include "spec/settings/setting_reader.h"
 #include "spec/settings/settings.h"
 
@@ -522,6 +523,27 @@ TEST(Resolve, DecodesTheWholeBatchOfAReplica) {
   EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}, {"mbs", "3"}}), 3);
   EXPECT_EQ(micro_batch({{"gpus", "2"}}), 1);
   EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}, {"mode", "prefill"}}), 1);
+}
+
+// AMD's GPUs and FSDP suggest other software, which Megatron-LM does without; weights in 4 bits do
+// not run under it.
+TEST(Resolve, AChangedJobKeepsTheSoftwareThatItWasAssumedToRun) {
+  const Settings base = flags({{"model", "gpt2"}, {"cluster", "hgx-h100"}, {"gpus", "4"}});
+  const auto kept = [](const Settings& of, Flags change) {
+    Settings changed = over(of, change);
+    EXPECT_TRUE(keep_assumed_software(of, changed));
+    return job_of(changed).recipe;
+  };
+  EXPECT_EQ(job_of(over(base, {{"cluster", "mi300x"}})).recipe.name, "primus");
+  EXPECT_EQ(kept(base, {{"cluster", "mi300x"}}).name, "megatron-lm");
+  EXPECT_EQ(kept(base, {{"cluster", "mi300x"}}).source, "inferred");
+  EXPECT_EQ(kept(base, {{"fsdp", "true"}}).name, "megatron-lm");
+  EXPECT_EQ(kept(base, {{"cluster", "mi300x"}, {"software", "primus"}}).source, "given");
+  const Settings adapters = over(base, {{"lora", "16"}});
+  EXPECT_EQ(kept(adapters, {{"quantize", "nf4"}}).name, "transformers 2026");
+  EXPECT_EQ(kept(adapters, {{"quantize", "16-bit"}}).name, "megatron-lm");
+  EXPECT_EQ(kept(over(adapters, {{"quantize", "nf4"}}), {{"quantize", "16-bit"}}).name,
+            "transformers 2026");
 }
 
 TEST(Resolve, BatchesThatDoNotAgree) {
