@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "spec/recipe/inferred_recipe.h"
 #include "spec/settings/setting_values.h"
 
 namespace ergometer::compare {
@@ -37,7 +38,8 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 /// file's whole text the line that names it.
 std::string words(std::string_view name, const spec::Job& job, const Settings& settings) {
   if (name == "model") return job.model.name;
-  if (name == "software") return job.software.name;
+  if (name == "software")
+    return job.recipe.source == "inferred" ? job.recipe.name + " (assumed)" : job.software.name;
   std::string value = spec::setting_value(name, job), written = text_in(settings, name);
   const spec::SettingInfo* info = spec::find_setting(name);
   const bool measure = info != nullptr && info->kind == spec::SettingKind::kMeasure;
@@ -76,9 +78,19 @@ Result<JobPair> JobPair::make(const Settings& a, const Settings& b) {
   ERGOMETER_ASSIGN(pair.a_, spec::resolve(a, pair.parts_a_));
   ERGOMETER_ASSIGN(pair.b_, spec::resolve(b, pair.parts_b_));
   pair.parts_a_.cluster.nodes = pair.parts_b_.cluster.nodes = 0;
+  pair.say_software();
   pair.align();
   pair.find_factors();
   return pair;
+}
+
+/// Software that nobody named is said: jobs between the two would infer others, and what these
+/// change would look like the work of the settings that suggested them.
+void JobPair::say_software() {
+  for (const auto& [settings, job] : {std::pair(&settings_a_, &a_), std::pair(&settings_b_, &b_)})
+    if (settings->find("software") == nullptr)
+      settings->set("software", job->recipe.name,
+                    spec::Origin{std::string(spec::kAssumedSoftware), ""});
 }
 
 void JobPair::align() {

@@ -17,7 +17,9 @@ using analysis::Coalition;
 ///
 /// A setting that one of them gives and that the other has by default is given to both, so that it
 /// stays when something else changes; what neither gives follows from the rest, as it does in jobs
-/// that a user writes. Jobs are counted in GPUs: a cluster's own number of nodes limits none.
+/// that a user writes. Software that nobody names is held as it was inferred of each of the two, a
+/// factor of its own where they differ. Jobs are counted in GPUs: a cluster's own number of nodes
+/// limits none.
 class JobPair {
  public:
   static Result<JobPair> make(const spec::Settings& a, const spec::Settings& b);
@@ -35,6 +37,7 @@ class JobPair {
   Result<spec::Job> job(Coalition coalition) const;
 
  private:
+  void say_software();
   void align();
   void find_factors();
 

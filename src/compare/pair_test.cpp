@@ -99,6 +99,26 @@ TEST(Pair, WhatFollowsFromASettingChangesWithIt) {
   EXPECT_EQ(job->parallelism.dp, 4);
 }
 
+// Weights in 4 bits suggest Hugging Face's Trainer: who runs the job is one cause, the bits
+// another.
+TEST(Pair, AssumedSoftwareIsAFactorOfItsOwn) {
+  const spec::Settings adapters = small({{"tp", "1"}, {"lora", "16"}});
+  spec::Settings quantized = adapters;
+  quantized.merge(test::settings_of({{"quantize", "nf4"}}));
+  const JobPair pair = pair_of(adapters, quantized);
+  ASSERT_EQ(ids(pair), (std::vector<std::string>{"task", "software"}));
+  EXPECT_EQ(pair.differences(1).front().a, "megatron-lm (assumed)");
+  EXPECT_EQ(pair.differences(1).front().b, "transformers 2026 (assumed)");
+  const auto bits = pair.job(0b01), software = pair.job(0b10);
+  ASSERT_TRUE(bits && software);
+  EXPECT_EQ(bits->recipe.name, "megatron-lm");
+  EXPECT_EQ(bits->training.quantize, spec::FrozenWeights::kNf4);
+  EXPECT_EQ(software->recipe.name, "transformers 2026");
+  EXPECT_EQ(software->recipe.source, "inferred");
+  EXPECT_EQ(pair_of(adapters, small({{"tp", "1"}, {"lora", "16"}, {"quantize", "16-bit"}})).size(),
+            0u);
+}
+
 TEST(Pair, JobsThatCannotBeAreRefusedWithTheReason) {
   const JobPair pair =
       pair_of(small({{"tp", "8"}, {"pp", "2"}}), small({{"tp", "2"}, {"pp", "8"}}));

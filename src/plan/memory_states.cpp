@@ -7,6 +7,7 @@
 #include "plan/data_parallel.h"
 #include "plan/memory_parts.h"
 #include "plan/placement.h"
+#include "workload/reached_experts.h"
 #include "workload/shapes.h"
 #include "workload/storage.h"
 
@@ -107,7 +108,9 @@ double saved_bytes(const spec::Job& job, const ParameterShare& share, const Shar
 }
 
 /// Elements of the weights that multiply in FP8, found by the precision of the forward GEMMs.
-ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stage) {
+ParameterShare fp8_weights(const spec::Job& job, const workload::Workload& workload,
+                           const Stage& stage) {
+  const workload::Shapes shapes = workload::shapes_of(job);
   ParameterShare elements;
   for (const Chunk& chunk : stage.chunks)
     for (const int index : chunk.blocks)
@@ -120,7 +123,7 @@ ParameterShare fp8_weights(const workload::Workload& workload, const Stage& stag
             op.precision == spec::Precision::kFp8 || op.precision == spec::Precision::kNvfp4;
         if (gemm && quantized)
           (op.name.starts_with("expert_") ? elements.expert : elements.dense) +=
-              static_cast<double>(op.groups) * static_cast<double>(op.n) *
+              workload::held_matrices(job, shapes, op) * static_cast<double>(op.n) *
               static_cast<double>(op.k);
       }
   return elements;
@@ -149,7 +152,8 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
   if (job.training.precision != spec::Precision::kFp8 &&
       job.training.precision != spec::Precision::kNvfp4)
     return;
-  const double elements = all(fp8_weights(workload, stage), shards_from(job, fully_sharded(job)));
+  const double elements =
+      all(fp8_weights(job, workload, stage), shards_from(job, fully_sharded(job)));
   state.fp8_copies = elements * fp8_copy_bytes(job);
   const bool replaces = job.training.fp8_parameters || !job.trains();  // what is in 16 bit
   state.weights += state.fp8_copies - (replaces ? 2 * elements : 0);

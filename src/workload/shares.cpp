@@ -6,6 +6,7 @@
 
 #include "base/collection.h"
 #include "workload/parameters.h"
+#include "workload/reached_experts.h"
 #include "workload/storage.h"
 
 namespace ergometer::workload {
@@ -126,7 +127,7 @@ bool borrows_head(const spec::Job& job, BlockKind kind) {
 
 void add_matrix(const spec::Job& job, const Shapes& shapes, const Operator& op, Block& block) {
   const double elements = static_cast<double>(op.n) * static_cast<double>(op.k);
-  const double all = elements * static_cast<double>(op.groups);
+  const double all = elements * held_matrices(job, shapes, op);
   const bool adapter = is_adapter(op);
   const bool trained = shapes.training && (!shapes.lora || adapter);
   (is_expert(op) ? block.parameters.expert : block.parameters.dense) += all;

@@ -23,6 +23,7 @@
 #include "report/decision/comparison_text.h"
 #include "run/run.h"
 #include "spec/files/settings_record.h"
+#include "spec/settings/assumed_software.h"
 
 namespace ergometer::cli {
 namespace {
@@ -127,6 +128,7 @@ Result<Side> changed(const Side& side, const std::string& with) {
   ERGOMETER_ASSIGN(const spec::Settings over, read_with(with));
   spec::Settings settings = *side.job;
   settings.merge(over);
+  ERGOMETER_TRY(spec::keep_assumed_software(*side.job, settings));
   return job_side(fmt::format("{} with {}", side.name, with), settings);
 }
 

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "spec/catalog/parse_once.h"
 #include "spec/catalog/read.h"
+#include "spec/recipe/inferred_recipe.h"
 #include "spec/yaml/yaml_map.h"
 
 namespace ergometer::spec {
@@ -136,7 +137,7 @@ base::Error unknown_software(std::string_view words) {
 
 struct Inference {
   RecipeCondition when;
-  std::string software;
+  InferredRecipe recipe;
 };
 
 Result<std::vector<Inference>> read_inferences() {
@@ -147,7 +148,8 @@ Result<std::vector<Inference>> read_inferences() {
     auto when = RecipeCondition::parse(table.cell(row, "when"));
     if (!when)
       return input_error("{}:{}: {}", entry->path, table.rows[row].line, when.error().message);
-    all.push_back({*std::move(when), std::string(table.cell(row, "software"))});
+    all.push_back({*std::move(when),
+                   {std::string(table.cell(row, "software")), table.cell(row, "only") == "yes"}});
   }
   return all;
 }
@@ -186,17 +188,23 @@ Result<RecipeChoice> choose_recipe(const Settings& said, const RecipeDraft& draf
     auto choice = find_recipe(named->text);
     if (!choice && !named->origin.text.starts_with("--"))
       return input_error("{}: {}", named->origin.text, choice.error().message);
-    if (choice) choice->source = named->origin.text.starts_with(kFrameworkOf) ? "file" : "given";
+    if (choice)
+      choice->source = named->origin.text.starts_with(kFrameworkOf) ? "file"
+                       : named->origin.text == kAssumedSoftware     ? "inferred"
+                                                                    : "given";
     return choice;
   }
+  ERGOMETER_ASSIGN(const InferredRecipe inferred, infer_recipe(draft));
+  ERGOMETER_ASSIGN(RecipeChoice choice, find_recipe(inferred.software));
+  choice.source = "inferred";
+  return choice;
+}
+
+Result<InferredRecipe> infer_recipe(const RecipeDraft& draft) {
   static const Result<std::vector<Inference>> inferences = read_inferences();
   if (!inferences) return tl::unexpected(inferences.error());
-  for (const Inference& it : *inferences) {
-    if (!it.when.holds(draft)) continue;
-    ERGOMETER_ASSIGN(RecipeChoice choice, find_recipe(it.software));
-    choice.source = "inferred";
-    return choice;
-  }
+  for (const Inference& it : *inferences)
+    if (it.when.holds(draft)) return it.recipe;
   return input_error("catalog/tables/inferred_recipes.csv: no line holds for the job");
 }
 

@@ -7,8 +7,10 @@
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/job/node_groups.h"
+#include "spec/recipe/inferred_recipe.h"
 #include "spec/recipe/recipe.h"
 #include "spec/resolve/stage_division.h"
+#include "spec/settings/assumed_software.h"
 #include "spec/settings/in_full.h"
 #include "spec/settings/resolve_parts.h"
 #include "spec/settings/setting_values.h"
@@ -149,6 +151,19 @@ Result<Settings> in_full(const Settings& settings, const Job& job) {
     read = *std::move(next);
   }
   return full;
+}
+
+Result<void> keep_assumed_software(const Settings& base, Settings& changed) {
+  if (base.find("software") != nullptr || changed.find("software") != nullptr) return {};
+  ERGOMETER_ASSIGN(const JobParts of_base, read_job_parts(base));
+  ERGOMETER_ASSIGN(const JobParts of_changed, read_job_parts(changed));
+  ERGOMETER_ASSIGN(const InferredRecipe ours, infer_recipe(RecipeDraft(base, of_base)));
+  ERGOMETER_ASSIGN(const InferredRecipe theirs, infer_recipe(RecipeDraft(changed, of_changed)));
+  if (theirs.only || theirs.software == ours.software) return {};
+  Settings kept = changed;
+  kept.set("software", ours.software, Origin{std::string(kAssumedSoftware), ""});
+  if (fill(kept, of_changed, true)) changed = std::move(kept);
+  return {};
 }
 
 Result<Job> read_job(const Settings& settings) {

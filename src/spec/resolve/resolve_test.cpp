@@ -4,6 +4,7 @@
 #include "spec/catalog/read.h"
 #include "spec/job/adjustments.h"
 #include "spec/resolve/test_jobs.h"
+#include "spec/settings/assumed_software.h"
 #include "spec/settings/setting_reader.h"
 
 namespace ergometer::spec {
@@ -509,6 +510,43 @@ TEST(Resolve, ABatchByMicroBatchesOfAReplica) {
   const auto whole = resolve(over(base, {{"gbs", "64"}, {"gradient_accumulation_steps", "4"}}));
   ASSERT_TRUE(whole) << whole.error().message;
   EXPECT_EQ(whole->training.micro_batch, 2);
+}
+
+// A replica decodes its 48 / 2 = 24 sequences together; of 4 stages each 24 / 4 = 6 at a time;
+// four parts do not divide 18, nor do five, six do.
+TEST(Resolve, DecodesTheWholeBatchOfAReplica) {
+  const Flags base = {{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"mode", "decode"}};
+  const auto micro_batch = [&](Flags more) {
+    return job_of(over(base, more)).training.micro_batch;
+  };
+  EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}}), 24);
+  EXPECT_EQ(micro_batch({{"gpus", "8"}, {"pp", "4"}, {"gbs", "48"}}), 6);
+  EXPECT_EQ(micro_batch({{"gpus", "4"}, {"pp", "4"}, {"gbs", "18"}}), 3);
+  EXPECT_EQ(micro_batch({{"gpus", "4"}, {"pp", "4"}, {"gbs", "2"}}), 1);
+  EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}, {"mbs", "3"}}), 3);
+  EXPECT_EQ(micro_batch({{"gpus", "2"}}), 1);
+  EXPECT_EQ(micro_batch({{"gpus", "2"}, {"gbs", "48"}, {"mode", "prefill"}}), 1);
+}
+
+// AMD's GPUs and FSDP suggest other software, which Megatron-LM does without; weights in 4 bits do
+// not run under it.
+TEST(Resolve, AChangedJobKeepsTheSoftwareThatItWasAssumedToRun) {
+  const Settings base = flags({{"model", "gpt2"}, {"cluster", "hgx-h100"}, {"gpus", "4"}});
+  const auto kept = [](const Settings& of, Flags change) {
+    Settings changed = over(of, change);
+    EXPECT_TRUE(keep_assumed_software(of, changed));
+    return job_of(changed).recipe;
+  };
+  EXPECT_EQ(job_of(over(base, {{"cluster", "mi300x"}})).recipe.name, "primus");
+  EXPECT_EQ(kept(base, {{"cluster", "mi300x"}}).name, "megatron-lm");
+  EXPECT_EQ(kept(base, {{"cluster", "mi300x"}}).source, "inferred");
+  EXPECT_EQ(kept(base, {{"fsdp", "true"}}).name, "megatron-lm");
+  EXPECT_EQ(kept(base, {{"cluster", "mi300x"}, {"software", "primus"}}).source, "given");
+  const Settings adapters = over(base, {{"lora", "16"}});
+  EXPECT_EQ(kept(adapters, {{"quantize", "nf4"}}).name, "transformers 2026");
+  EXPECT_EQ(kept(adapters, {{"quantize", "16-bit"}}).name, "megatron-lm");
+  EXPECT_EQ(kept(over(adapters, {{"quantize", "nf4"}}), {{"quantize", "16-bit"}}).name,
+            "transformers 2026");
 }
 
 TEST(Resolve, BatchesThatDoNotAgree) {

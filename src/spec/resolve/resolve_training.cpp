@@ -100,11 +100,30 @@ void read_accumulation(SettingReader& read, Job& job) {
   if (!whole) read.derive(kGbs, "micro_batch_size x gradient_accumulation_steps x dp");
 }
 
+/// A server decodes all sequences of a replica together; pipeline stages work at once where the
+/// batch comes in as many parts at least: the largest that divide it.
+void read_micro_batch(SettingReader& read, Job& job) {
+  const Parallelism& p = job.parallelism;
+  const bool whole = job.training.mode == Mode::kDecode && read.given(kGbs);
+  const int64_t batch = whole ? read.integer(kGbs, 1, "") : 0, share = batch / p.dp;
+  int64_t parts = std::min(p.pp, share);
+  if (share * p.dp != batch || share < 1) {
+    job.training.micro_batch = read.integer(kMbs, 1, "1");
+    return;
+  }
+  while (share % parts != 0) ++parts;
+  job.training.micro_batch =
+      read.integer(kMbs, share / parts,
+                   p.pp > 1 ? "what a replica decodes, in a part for every pipeline stage at least"
+                            : "all that a replica decodes: global_batch_size / dp");
+}
+
 void read_step_batch(SettingReader& read, Job& job) {
   Training& t = job.training;
   const Parallelism& p = job.parallelism;
   if (read.given(kAccumulation)) return read_accumulation(read, job);
-  t.micro_batch = read.integer(kMbs, 1, "1");
+  read_micro_batch(read, job);
+  if (read.error()) return;
   const int64_t of_file = micro_batches_of(p.order);
   const int64_t group = of_file > 0 ? of_file
                         : p.schedule == Schedule::kInterleaved

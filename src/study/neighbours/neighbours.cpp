@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "spec/settings/assumed_software.h"
 #include "spec/settings/resolve_parts.h"
 
 namespace ergometer::study {
@@ -29,6 +30,8 @@ class Legal {
                    {"option --what-if", std::string(ladder.word())});
     spec::Settings all = base_;
     all.merge(change);
+    // An error comes again, and is told, where the job is resolved.
+    (void)spec::keep_assumed_software(base_, all);
     return all;
   }
   /// Why there is no such job; empty: there is.

@@ -43,6 +43,19 @@ TEST(Neighbours, AreTheLegalJobsOfTheLadders) {
   }
 }
 
+// FSDP alone would suggest PyTorch's own: the switch would be blamed for another framework.
+TEST(Neighbours, KeepTheSoftwareThatIsAssumedOfTheJob) {
+  const auto found = around(job_of({{"global_batch_size", "32"}}), "fsdp");
+  ASSERT_TRUE(found) << found.error().message;
+  ASSERT_EQ(found->points.size(), 2u);
+  for (const Point& point : found->points) {
+    const auto job = spec::resolve(point.settings);
+    ASSERT_TRUE(job) << point.id << ": " << job.error().message;
+    EXPECT_EQ(job->recipe.name, "megatron-lm") << point.id;
+    EXPECT_EQ(job->recipe.source, "inferred") << point.id;
+  }
+}
+
 TEST(Neighbours, AreNoMoreThanAPageTakes) {
   const auto found = around(job_of({{"global_batch_size", "64"}}), "tp,pp,mbs,cap,clock");
   ASSERT_TRUE(found) << found.error().message;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -55,6 +56,72 @@ TEST(MoeLayer, ForwardWithOneExpertARank) {
        memory("unpermute", 2 * 2 * kMixtralStream + 2 * kMixtralStream),
        memory("mlp_residual_add", 6 * kMixtralStream)});
   EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "router").model_flops, 0);
+}
+
+/// `sequences` of a replica decoded at once.
+Workload decoded(spec::Job job, int64_t sequences) {
+  job.training.mode = spec::Mode::kDecode;
+  job.training.micro_batch = sequences;
+  job.training.global_batch = sequences * job.parallelism.dp;
+  return lower(job);
+}
+
+// Of a token two of eight experts are read, 28672 x 4096 weights each; all eight lie there.
+TEST(MoeLayer, OneTokenReadsTheExpertsThatItChooses) {
+  const spec::Job job = mixtral_job(1, 1, 1, 1);
+  const Workload workload = decoded(job, 1);
+  const Block& block = layer_block(workload, 0);
+  const Operator& fc1 = find_op(workload, block.forward, "expert_fc1");
+  EXPECT_EQ(fc1.groups, 2);
+  EXPECT_EQ(fc1.m, 1);
+  EXPECT_EQ(fc1.bytes, 2 * (2 * 4096 + 2 * 28672.0 * 4096 + 2 * 28672));
+  EXPECT_EQ(block.parameters.expert, 8 * 3 * 14336.0 * 4096);
+  EXPECT_EQ(block.parameters.expert, layer_block(lower(job), 0).parameters.expert);
+}
+
+// Four tokens: 8 (1 - (3/4)^4) = 5.47 experts, 5; their eight rows are two an expert at most. From
+// ln(2 x 8) = 2.8 rows an expert on, eleven tokens, all: 8 (1 - (3/4)^11) = 7.66, eight.
+TEST(MoeLayer, MoreTokensReachMoreExperts) {
+  const auto fc1 = [](int64_t sequences) {
+    const Workload workload = decoded(mixtral_job(1, 1, 1, 1), sequences);
+    return find_op(workload, layer_block(workload, 0).forward, "expert_fc1");
+  };
+  EXPECT_EQ(fc1(4).groups, 5);
+  EXPECT_EQ(fc1(4).m, 2);
+  EXPECT_EQ(fc1(11).groups, 8);
+  EXPECT_EQ(fc1(64).groups, 8);
+  EXPECT_EQ(fc1(64).m, 16);
+}
+
+// Two replicas' tokens meet at the experts of two ranks: 8 (1 - (3/4)^2) = 3.5 experts, half of
+// them on a rank: 1.75, two. A token on eight ranks reaches one expert where it reaches any.
+TEST(MoeLayer, TokensOfAllRanksReachExperts) {
+  const auto groups = [](const spec::Job& job) {
+    const Workload workload = decoded(job, 1);
+    return find_op(workload, layer_block(workload, 0).forward, "expert_fc1").groups;
+  };
+  EXPECT_EQ(groups(mixtral_job(1, 2, 2, 1)), 2);
+  EXPECT_EQ(groups(mixtral_job(8, 1, 8, 1)), 1);
+  // Experts split over the ranks of a token's tensor: all of them read a slice of its two experts.
+  EXPECT_EQ(groups(mixtral_job(8, 1, 1, 8)), 2);
+}
+
+// Experts with a GEMM each: two GEMMs a matrix, and the parameters of all eight.
+TEST(MoeLayer, SeparateExpertsThatNoRowReachesRunNothing) {
+  spec::Job job = mixtral_job(1, 1, 1, 1);
+  job.training.moe_grouped_gemm = false;
+  const Workload workload = decoded(job, 1);
+  const Block& block = layer_block(workload, 0);
+  EXPECT_EQ(std::ranges::count(words(workload, block.forward), "expert_fc1"), 2);
+  EXPECT_NEAR(block.parameters.expert, 8 * 3 * 14336.0 * 4096, 1);
+}
+
+// A capacity pads every expert to as many rows: all are read.
+TEST(MoeLayer, PaddedExpertsAreAllRead) {
+  spec::Job job = mixtral_job(1, 1, 1, 1);
+  job.training.moe_capacity_factor = 1;
+  const Workload workload = decoded(job, 1);
+  EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "expert_fc1").groups, 8);
 }
 
 // DeepEP sends each of 4096 tokens once to each of the two ranks that hold its experts: a rank gets

@@ -19,10 +19,12 @@ int64_t rows_per_group(const Linear& linear) {
       1, static_cast<int64_t>(std::ceil(linear.rows / static_cast<double>(linear.groups))));
 }
 
-double weights(const Linear& linear) {
-  return static_cast<double>(linear.groups) * static_cast<double>(linear.in) *
+double weights(const Linear& linear, int64_t matrices) {
+  return static_cast<double>(matrices) * static_cast<double>(linear.in) *
          static_cast<double>(linear.out);
 }
+double held_weights(const Linear& linear) { return weights(linear, linear.held); }
+double read_weights(const Linear& linear) { return weights(linear, linear.groups); }
 
 /// Transformer Engine's grouped linear layer runs one GEMM and one cast an expert, from a loop in
 /// C++ that issues about four in the time of one PyTorch operator and spreads them over four
@@ -79,12 +81,12 @@ void unpack_weights(BlockWriter& writer, const Linear& linear, Pass pass) {
   const double element = writer.shapes().element;
   if (writer.job().training.quantize == spec::FrozenWeights::kInt8) {
     writer.memory({linear.module, linear.name + "_dequantize",
-                   weights(linear) * (1 + element + 2 * element), 2, 0, true},
+                   held_weights(linear) * (1 + element + 2 * element), 2, 0, true},
                   pass);
     return;
   }
   const double bytes = frozen_weight_bytes(writer.job().training.quantize) + element;
-  writer.memory({linear.module, linear.name + "_unpack", weights(linear) * bytes, 1, 0, true},
+  writer.memory({linear.module, linear.name + "_unpack", held_weights(linear) * bytes, 1, 0, true},
                 pass);
 }
 
@@ -93,8 +95,8 @@ bool is_adapter(const Linear& linear) { return linear.name.find("_lora_") != std
 /// Autocast makes 16 bit of what the product reads. Backward has that copy still.
 void cast_weights(BlockWriter& writer, const Linear& linear) {
   if (writer.shapes().autocast)
-    writer.memory({linear.module, linear.name + "_weight_cast", weight_cast_bytes(weights(linear)),
-                   launches(linear), 0, true},
+    writer.memory({linear.module, linear.name + "_weight_cast",
+                   weight_cast_bytes(held_weights(linear)), launches(linear), 0, true},
                   writer.pass());
 }
 
@@ -119,7 +121,7 @@ void add_forward_gemm(BlockWriter& writer, const Linear& linear) {
   op.n = linear.out;
   op.k = linear.in;
   op.bytes = operand_bytes(writer, linear) *
-                 (linear.rows * static_cast<double>(linear.in) + weights(linear)) +
+                 (linear.rows * static_cast<double>(linear.in) + read_weights(linear)) +
              writer.shapes().element * linear.rows * static_cast<double>(linear.out);
   add_gemm(writer, linear, std::move(op));
 }
@@ -131,7 +133,7 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
   op.n = linear.in;
   op.k = linear.out;
   op.bytes = operand_bytes(writer, linear) *
-                 (linear.rows * static_cast<double>(linear.out) + weights(linear)) +
+                 (linear.rows * static_cast<double>(linear.out) + read_weights(linear)) +
              writer.shapes().element * linear.rows * static_cast<double>(linear.in);
   add_gemm(writer, linear, std::move(op));
   cast_input(writer, linear, true);
@@ -139,7 +141,7 @@ void add_dgrad(BlockWriter& writer, const Linear& linear) {
 
 /// PyTorch's own gradients: none is added up of a step's first micro batch.
 void keep_gradient(BlockWriter& writer, const Linear& linear) {
-  const Moved moved = weight_gradient_bytes(writer, weights(linear));
+  const Moved moved = weight_gradient_bytes(writer, held_weights(linear));
   if (moved.bytes > 0 && !scatters_gradients(writer.job()))
     writer.memory({linear.module, linear.name + "_grad_accumulate", moved, 1, 0, true},
                   Pass::kWeight);
@@ -154,12 +156,12 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
   op.k = rows_per_group(linear);
   op.bytes =
       operand_bytes(writer, linear) * linear.rows * static_cast<double>(linear.in + linear.out) +
-      weights(linear) * (fused ? 2 * shapes.gradient : shapes.element);
+      (fused ? read_weights(linear) * 2 * shapes.gradient : held_weights(linear) * shapes.element);
   add_gemm(writer, linear, std::move(op));
   if (shapes.modules || shapes.autocast) return keep_gradient(writer, linear);
   if (!fused && !scatters_gradients(writer.job()))
     writer.memory({linear.module, linear.name + "_grad_accumulate",
-                   weights(linear) * (shapes.element + 2 * shapes.gradient), 1, 0, true},
+                   held_weights(linear) * (shapes.element + 2 * shapes.gradient), 1, 0, true},
                   Pass::kWeight);
 }
 

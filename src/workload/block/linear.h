@@ -17,7 +17,8 @@ struct Linear {
   double model_rows =
       0;  ///< of these, the model's own: less where ranks repeat each other or experts are padded
   double model_out = 0;  ///< of `out`, the model's own: less where ranks repeat key-value heads
-  int64_t groups = 1;    ///< experts on this rank
+  int64_t groups = 1;    ///< experts on this rank that any row reaches: of these matrices are read
+  int64_t held = 1;      ///< experts on this rank
   bool grouped = false;  ///< one grouped GEMM for all experts, else one GEMM each
   bool fp8 = false;
   bool quantized = false;            ///< its weights wait in 4 or 8 bit, to be unpacked

@@ -11,6 +11,7 @@
 #include "workload/block/layer.h"
 #include "workload/block/vision.h"
 #include "workload/by_operator.h"
+#include "workload/reached_experts.h"
 #include "workload/shares.h"
 #include "workload/vision.h"
 #include "workload/workload.h"
@@ -43,13 +44,14 @@ Block make_block(const spec::Job& job, const Shapes& shapes, Workload& workload,
 }
 
 /// Elements of the matrices that the block multiplies with.
-double matrix_elements(const Workload& workload, const Block& block) {
+double matrix_elements(const spec::Job& job, const Shapes& shapes, const Workload& workload,
+                       const Block& block) {
   double elements = 0;
   for (const Item& item : block.forward) {
     if (item.kind != Item::Kind::kOperator) continue;
     const Operator& op = workload.operators[static_cast<size_t>(item.op)];
     if (op.kind == OperatorKind::kGemm || op.kind == OperatorKind::kGroupedGemm)
-      elements += static_cast<double>(op.groups) * static_cast<double>(op.n * op.k);
+      elements += held_matrices(job, shapes, op) * static_cast<double>(op.n * op.k);
   }
   return elements;
 }
@@ -90,7 +92,7 @@ int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
                            backward, forward);
   set_parameters(job, shapes, workload, layer, block);
   block.activations = layer_activations(job, shapes, layer);
-  keep_cast_weights(shapes, matrix_elements(workload, block), block.activations);
+  keep_cast_weights(shapes, matrix_elements(job, shapes, workload, block), block.activations);
   if (recomputes_by_operator(job))
     block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
   return add_block(workload, std::move(block));
@@ -207,7 +209,7 @@ int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
                            head_backward, [](BlockWriter&) {});
   set_parameters(job, shapes, workload, {}, block);
   block.activations = head_activations(job, shapes);
-  keep_cast_weights(shapes, matrix_elements(workload, block), block.activations);
+  keep_cast_weights(shapes, matrix_elements(job, shapes, workload, block), block.activations);
   return add_block(workload, std::move(block));
 }
 

@@ -8,6 +8,7 @@
 #include "workload/block/linear.h"
 #include "workload/block/mlp.h"
 #include "workload/matrices.h"
+#include "workload/reached_experts.h"
 
 namespace ergometer::workload {
 namespace {
@@ -177,7 +178,8 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
   Linear linear = make_linear(writer, name, Module::kMoe, in, out);
   linear.rows = rows.computed;
   linear.model_rows = rows.model;
-  linear.groups = rows.experts;
+  linear.groups = rows.reached;
+  linear.held = rows.experts;
   linear.grouped = writer.job().training.moe_grouped_gemm;
   adapt(writer, linear);
   return linear;
@@ -377,6 +379,7 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
   rows.model *= shapes.expert_load;
   rows.computed = rows.sent * static_cast<double>(shapes.etp) * shapes.expert_load;
   rows.experts = experts.count / shapes.ep;
+  rows.reached = reached_experts(job, shapes);
   rows.ffn = experts.ffn / shapes.etp;
   return rows;
 }

@@ -17,6 +17,7 @@ struct MoeRows {
   double computed = 0;   ///< rows its experts compute: `sent` of every expert-tensor-parallel rank
   double model = 0;      ///< of these, the model's own (top-k, without padding)
   int64_t experts = 0;   ///< on this rank
+  int64_t reached = 0;   ///< of these the ones that any row reaches
   int64_t ffn = 0;       ///< one expert's width on this rank, one branch
   bool dropless = true;  ///< row counts are known only after routing: the host waits for them
 };

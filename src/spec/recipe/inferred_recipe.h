@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "spec/recipe/recipe_draft.h"
+
+namespace ergometer::spec {
+
+/// The recipe that a job suggests whose software nobody names: the first line of
+/// catalog/tables/inferred_recipes.csv that holds.
+struct InferredRecipe {
+  std::string software;
+  bool only = false;  ///< other software has no word for what the line asks for
+};
+Result<InferredRecipe> infer_recipe(const RecipeDraft& draft);
+
+/// The origin of a `software` that was inferred of a job, and is said so that another one has it:
+/// predictions are no surer for it.
+inline constexpr std::string_view kAssumedSoftware = "software assumed";
+
+}  // namespace ergometer::spec
