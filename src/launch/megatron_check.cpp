@@ -28,6 +28,7 @@ Result<void> check_pipeline(const Job& job) {
   if (p.schedule != spec::Schedule::kOneFOneB && p.schedule != spec::Schedule::kInterleaved)
     return megatron_cannot(
         fmt::format("the schedule {}; take 1f1b or interleaved", spec::to_word(p.schedule)));
+  if (p.trains_apart()) return megatron_cannot("stages that train apart");
   if (p.divides_vocabulary())
     return megatron_cannot(
         "a vocabulary divided over the stages; only the fork sail-sg/VocabularyParallelism runs "

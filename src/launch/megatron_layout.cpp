@@ -41,6 +41,7 @@ void add_pipeline(const Job& job, Arguments& to) {
   if (p.vpp > 1 && p.microbatch_group > 0 && p.microbatch_group != p.pp)
     to.add("microbatch-group-size-per-virtual-pipeline-stage", p.microbatch_group);
   to.add_if(p.vpp > 1 && !job.training.overlap_p2p, "no-overlap-p2p-communication");
+  if (p.trains_apart()) to.notes.push_back("Megatron-LM's stages do not train apart");
   if (p.divides_vocabulary())
     to.notes.push_back("Megatron-LM does not divide the vocabulary over the stages");
   to.add_if(job.training.master_remainders, "use-precision-aware-optimizer");

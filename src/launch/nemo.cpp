@@ -272,6 +272,7 @@ Result<void> nemo_check(const Job& job) {
   if (!p.stage_layers.empty()) return nemo_cannot("stages of any number of layers");
   if (p.schedule != spec::Schedule::kOneFOneB && p.schedule != spec::Schedule::kInterleaved)
     return nemo_cannot("this pipeline schedule");
+  if (p.trains_apart()) return nemo_cannot("stages that train apart");
   if (p.divides_vocabulary()) return nemo_cannot("a vocabulary divided over the stages");
   for (const char* part : {"q", "k", "v"})
     if (base::contains(t.lora_targets, part))

@@ -135,6 +135,7 @@ Result<void> torchtitan_check(const Job& job) {
   if (schedule_word(p.schedule).empty())
     return torchtitan_cannot(fmt::format("the schedule {}; take zb-v, dualpipe-v or interleaved",
                                          spec::to_word(p.schedule)));
+  if (p.trains_apart()) return torchtitan_cannot("stages that train apart");
   if (p.divides_vocabulary()) return torchtitan_cannot("a vocabulary divided over the stages");
   if (t.linear_cross_entropy) return torchtitan_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return torchtitan_cannot("an optimizer on the host");

@@ -134,6 +134,7 @@ double send_time(const plan::Plan& plan, const cost::CostTable& costs) {
 Result<void> check(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (p.pp < 2) return input_error("the job has no pipeline");
+  if (p.trains_apart()) return input_error("only pipelines whose stages train together have one");
   if (p.divides_vocabulary())
     return input_error("only pipelines whose vocabulary is not divided have one");
   if (job.training.mode != spec::Mode::kPretrain && job.training.mode != spec::Mode::kLora)

@@ -15,7 +15,7 @@ int64_t period_of(const spec::Job& job) {
   const bool known = p.schedule == spec::Schedule::kOneFOneB ||
                      p.schedule == spec::Schedule::kInterleaved ||
                      p.schedule == spec::Schedule::kZbH1;
-  if (forward_only(job) || !known || p.divides_vocabulary()) return 0;
+  if (forward_only(job) || !known || p.divides_vocabulary() || p.trains_apart()) return 0;
   return p.vpp > 1 ? group_size(job, job.micro_batches()) : p.pp;
 }
 

@@ -113,6 +113,7 @@ int32_t PipelineLinks::message(size_t k, int64_t first_part) const {
 
 bool PipelineLinks::crosses(size_t k, bool behind) const {
   if (slots_[k].kind == SlotKind::kBackwardWeight || stages_ == 1) return false;
+  if (parallel_.trains_apart() && !forward(k)) return false;
   const int64_t other = part(k) + (behind ? 1 : -1);
   return other >= 0 && other < parallel_.parts() && parallel_.stage_of(other) != stage_;
 }

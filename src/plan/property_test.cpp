@@ -59,6 +59,8 @@ spec::Job random_job(Draw& draw) {
   parallel.microbatch_group = shape.vpp > 1 ? group : 0;
   if (kind == 1) parallel.schedule = spec::Schedule::kGpipe;
   if (kind == 2) parallel.schedule = draw.coin() ? spec::Schedule::kZbH1 : spec::Schedule::kZbH2;
+  if (shape.vpp == 1 && kind == 0 && draw.coin())
+    parallel.stage_training = spec::StageTraining::kLocalHeads;
   if (shape.vpp == 2 && draw.coin()) choose_chunked_schedule(draw, job);
   parallel.sequence_parallel = shape.tp > 1 && draw.coin();
   parallel.zero_stage = static_cast<int>(draw.below(4));

@@ -122,6 +122,9 @@ TEST(InFlight, EqualsTheTableOfSchedules) {
       for (int64_t r = 0; r < p; ++r) {
         job.parallelism.schedule = spec::Schedule::kOneFOneB;
         EXPECT_EQ(in_flight(schedule(job, r), 1).total, std::min(p - r, m));
+        job.parallelism.stage_training = spec::StageTraining::kLocalHeads;
+        EXPECT_EQ(in_flight(schedule(job, r), 1).total, 1);
+        job.parallelism.stage_training = spec::StageTraining::kTogether;
         job.parallelism.schedule = spec::Schedule::kGpipe;
         EXPECT_EQ(in_flight(schedule(job, r), 1).total, m);
         job.parallelism.schedule = spec::Schedule::kZbH1;

@@ -50,6 +50,7 @@ Chunk make_chunk(const spec::Job& job, const workload::Workload& workload, size_
     for (const int block : workload.mtp_blocks) add(block, -1);
     if (workload.head_block >= 0) add(workload.head_block, -1);
   }
+  add_if(!is_last, workload.stage_loss_block);
   const auto mtp = is_last ? static_cast<int64_t>(workload.mtp_blocks.size()) : 0;
   chunk.recomputed_blocks = recomputed_layers(job, number, count, mtp);
   return chunk;

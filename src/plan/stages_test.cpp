@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -69,6 +70,18 @@ TEST(Stages, RecomputationCoversLayersAndWithTheUniformMethodMtp) {
   EXPECT_EQ(recomputed(1), "rrr...");
   job.training.recompute = spec::Recompute::kSelective;
   EXPECT_EQ(recomputed(0), ".....");
+}
+
+TEST(Stages, AllEndWithALossWhereTheyTrainApart) {
+  const spec::Job job = make_job({.pp = 4, .layers = 4});
+  workload::Workload workload = fake_workload(job);
+  workload.stage_loss_block = workload.head_block;
+  const std::vector<Stage> stages = divide(job, workload);
+  for (const Stage& stage : stages) {
+    const std::vector<int>& blocks = stage.chunks[0].blocks;
+    EXPECT_EQ(blocks.back(), workload.head_block);
+    EXPECT_EQ(std::ranges::count(blocks, workload.head_block), 1);
+  }
 }
 
 // A tower of two layers of 32 over tiles of four patches, merged to one token each, before a

@@ -122,6 +122,7 @@ struct Workload {
   int patch_block = -1;      ///< patch embedding, before the tower's first layer
   int projector_block = -1;  ///< behind the tower's last layer
   int embedding_block = -1;
+  int stage_loss_block = -1;  ///< at the end of stages that train apart, but for the last
   int head_block = -1;        ///< final norm, output projection and loss; of a divided
                               ///< vocabulary the norm alone
   int vocabulary_block = -1;  ///< the matrices of `vocabulary`, on every stage; without lists

@@ -9,6 +9,7 @@
 #include "cli/job/whole_run.h"
 #include "compare/fused.h"
 #include "compare/taxes.h"
+#include "compare/trained_apart.h"
 #include "engine/kernel_stream.h"
 #include "engine/simulate.h"
 #include "page/write_report.h"
@@ -87,6 +88,9 @@ Result<void> save_schedule(const std::string& path, const spec::Job& job, const 
   if (job.parallelism.divides_vocabulary())
     return input_error(
         "--schedule-save: a schedule file does not say the passes of --vocabulary-parallel");
+  if (job.parallelism.trains_apart())
+    return input_error(
+        "--schedule-save: a schedule file does not say what stages learn from, --stage-training");
   const std::string text =
       spec::schedule_text(spec::pipeline_order(job.parallelism, job.micro_batches()),
                           to_word(job.parallelism.schedule));
@@ -223,6 +227,10 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   if (!job.training.fuse.empty()) {
     ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, run));
     console.note(compare::to_text(gain));
+  }
+  if (job.parallelism.trains_apart()) {
+    ERGOMETER_ASSIGN(const compare::TrainedApart trained, compare::trained_apart(job, run));
+    console.note(compare::to_text(trained));
   }
   if (arguments.has("run")) {
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));

@@ -55,6 +55,7 @@ spec::Job evaluation_of(const spec::Job& job) {
   parallel.microbatch_group = 0;
   parallel.schedule = spec::Schedule::kOneFOneB;
   parallel.order = {};
+  parallel.stage_training = spec::StageTraining::kTogether;
   return result;
 }
 

@@ -3,6 +3,7 @@
 // batches and v chunks a stage
 //   GPipe, 1F1B   (p - 1) (F + B)           interleaved   (p - 1) (F + B) / v
 //   ZB-H1         (p - 1) (F + Bi - W)      looped BFS    (p - 1) (F + B) / v, of m >= p
+//   1F1B, stages trained apart   (p - 1) F: nobody waits for a backward of another stage
 //   ZB-H2, ZB-V   no more than the last stage waits for its first micro batch, where F = Bi = W:
 //                 (p - 1) F, and (p - 1) F / 2 with two chunks
 //   DualPipeV     (p - 1) (F + B - 2 W) / 2 where its pairs do not overlap
@@ -40,8 +41,10 @@ Timeline swept(const spec::Job& job, const plan::Plan& plan,
 }
 
 /// One layer a chunk: its operators carry the whole of F, Bi and W; everything else is free.
-double bubble_s(const plan::test::Shape& shape, spec::Schedule schedule, const Passes& stage) {
+double bubble_s(const plan::test::Shape& shape, spec::Schedule schedule, const Passes& stage,
+                spec::StageTraining training = spec::StageTraining::kTogether) {
   spec::Job job = plan::test::make_job(shape);
+  job.parallelism.stage_training = training;
   job.parallelism.schedule = schedule;
   job.parallelism.sequence_parallel = false;
   const workload::Workload workload = plan::test::fake_workload(job);
@@ -88,6 +91,14 @@ TEST(Bubble, OneForwardOneBackward) {
     for (const int64_t m : {1, 4, 8, 16})
       EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kOneFOneB, kUneven),
                   static_cast<double>(p - 1) * 3.1, 1e-9);
+}
+
+TEST(Bubble, StagesTrainedApart) {
+  for (const int64_t p : {2, 4, 8})
+    for (const int64_t m : {1, 4, 8, 16})
+      EXPECT_NEAR(bubble_s(pipeline(p, 1, m), spec::Schedule::kOneFOneB, kUneven,
+                           spec::StageTraining::kLocalHeads),
+                  static_cast<double>(p - 1) * 1.1, 1e-9);
 }
 
 TEST(Bubble, Interleaved) {

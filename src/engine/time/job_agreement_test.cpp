@@ -68,6 +68,9 @@ spec::Job random_job(Random& random) {
   if (parallel.pp > 1 && parallel.vpp == 1 && parallel.schedule == kOneFOneB &&
       training.mode == spec::Mode::kPretrain && parallel.zero_stage < 2)
     parallel.vocabulary = static_cast<spec::VocabularyParallel>(random.below(4));
+  if (parallel.pp > 1 && parallel.schedule == kOneFOneB && !parallel.divides_vocabulary() &&
+      training.mode == spec::Mode::kPretrain && random.below(3) == 0)
+    parallel.stage_training = spec::StageTraining::kLocalHeads;
   training.recompute = random.of<spec::Recompute>({spec::Recompute::kNone, spec::Recompute::kFull});
   training.overlap_grad_reduce = random.below(2) == 0;
   training.overlap_param_gather =
@@ -207,6 +210,7 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
       }
     seen.insert("schedule " + std::to_string(static_cast<int>(random.job.parallelism.schedule)));
     seen.insert("zero " + std::to_string(random.job.parallelism.zero_stage));
+    seen.insert("stages " + std::string(spec::to_word(random.job.parallelism.stage_training)));
     seen.insert("vocabulary " + std::string(spec::to_word(random.job.parallelism.vocabulary)));
   }
   for (int kind = 0; kind <= static_cast<int>(plan::InstructionKind::kHostSync); ++kind)
@@ -215,6 +219,8 @@ TEST(Agreement, SweepAndEventsAgreeOnRandomJobs) {
     EXPECT_TRUE(seen.contains("schedule " + std::to_string(schedule))) << schedule;
   for (const char* word : {"none", "one-barrier", "two-barriers", "interlaced"})
     EXPECT_TRUE(seen.contains(std::string("vocabulary ") + word)) << word;
+  for (const char* word : {"together", "local-heads"})
+    EXPECT_TRUE(seen.contains(std::string("stages ") + word)) << word;
   for (int zero = 0; zero < 4; ++zero)
     EXPECT_TRUE(seen.contains("zero " + std::to_string(zero))) << zero;
 }

@@ -130,6 +130,7 @@ JobView view_job(const std::string& job_json) {
   view.sequence_parallel = truth(layout, "sequence_parallel");
   view.schedule = text(layout, "schedule");
   view.vocabulary = text(layout, "vocabulary_parallel");
+  view.stage_training = text(layout, "stage_training");
   view.mode = text(training, "mode");
   view.precision = text(training, "precision");
   view.recompute = text(training, "recompute");

@@ -10,8 +10,8 @@ namespace ergometer::report {
 /// imported Run has no spec::Job, and its fields may be absent; numbers are then 0 and texts empty.
 struct JobView {
   std::string recipe, recipe_title, recipe_source;  ///< whose defaults hold, and who chose them
-  std::string model, cluster, gpu, schedule, vocabulary, precision, recompute, mode, fabric,
-      cooling;
+  std::string model, cluster, gpu, schedule, vocabulary, stage_training, precision, recompute, mode,
+      fabric, cooling;
   std::string quantize, optimizer_moments;  ///< empty: in 16 bit, in FP32
   std::string wiring;  ///< of a network without a tree of switches: what the fabric joins how
   double parameters = 0, active_parameters = 0;

@@ -67,6 +67,8 @@ std::string layout_line(const JobView& job) {
   if (job.pp > 1 && job.mode != "prefill" && job.mode != "decode") words.push_back(job.schedule);
   if (!job.vocabulary.empty() && job.vocabulary != "none")
     words.push_back("vocabulary " + job.vocabulary);
+  if (!job.stage_training.empty())
+    words.push_back(fmt::format("stages trained apart ({})", job.stage_training));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

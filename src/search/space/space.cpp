@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -47,24 +48,21 @@ Result<void> check_schedule_word(const spec::Settings& settings) {
                      kSchedule, value->text, fmt::join(kSchedules, ", "));
 }
 
-/// Nor of a vocabulary divided over the stages.
-Result<void> check_vocabulary(const spec::Settings& settings) {
-  constexpr std::string_view kVocabulary = "vocabulary_parallel";
-  const auto* value = settings.find(kVocabulary);
-  if (value == nullptr || value->text == "none") return {};
-  return input_error(
-      "search: {}: found \"{}\"; allowed: none; simulate what a search finds with it", kVocabulary,
-      value->text);
-}
-
-/// Of documents of unlike length nothing is estimated.
-Result<void> check_documents(const spec::Settings& settings) {
-  constexpr std::string_view kLengths = "sequence_lengths";
-  const auto* value = settings.find(kLengths);
-  if (value == nullptr || value->text == "even") return {};
-  return input_error(
-      "search: {}: found \"{}\"; allowed: even; simulate what a search finds with it", kLengths,
-      value->text);
+/// Nor of a vocabulary divided over the stages, of stages that train apart or of documents of
+/// unlike length.
+Result<void> check_estimated(const spec::Settings& settings) {
+  constexpr std::pair<std::string_view, std::string_view> kAllowed[] = {
+      {"vocabulary_parallel", "none"},
+      {"stage_training", "together"},
+      {"sequence_lengths", "even"}};
+  for (const auto& [name, allowed] : kAllowed) {
+    const auto* value = settings.find(name);
+    if (value != nullptr && value->text != allowed)
+      return input_error(
+          "search: {}: found \"{}\"; allowed: {}; simulate what a search finds with it", name,
+          value->text, allowed);
+  }
+  return {};
 }
 
 /// Of layers of two kinds with their own tokens nothing is estimated.
@@ -93,8 +91,7 @@ Result<Space> Space::make(const spec::Settings& settings, const SpaceOptions& op
           "fixed: simulate such a job by itself",
           name, value->text);
   ERGOMETER_TRY(check_schedule_word(settings));
-  ERGOMETER_TRY(check_vocabulary(settings));
-  ERGOMETER_TRY(check_documents(settings));
+  ERGOMETER_TRY(check_estimated(settings));
   Space space;
   space.asked_ = settings;
   space.choice_ = options;

@@ -31,6 +31,9 @@ enum class Schedule {
 /// the first and the last stage; in passes between those of 1F1B, with as many barriers between a
 /// micro batch's last forward and its first backward; or on all stages at once, in line.
 enum class VocabularyParallel { kNone, kOneBarrier, kTwoBarriers, kInterlaced };
+/// What stages learn from: the gradient that the next stage sends back; or each from a loss at its
+/// own end, of a head there or of labels made up for its outputs, so that no gradient is sent.
+enum class StageTraining { kTogether, kLocalHeads, kSyntheticLabels };
 enum class CpComm { kP2p, kAllGather, kAllToAll };
 enum class Recompute { kNone, kSelective, kFull };
 enum class RecomputeMethod { kUniform, kBlock };
@@ -72,6 +75,8 @@ struct Parallelism {
   int64_t microbatch_group = 0;  ///< interleaving's group size; 0: pp
   VocabularyParallel vocabulary = VocabularyParallel::kNone;
   PipelineOrder order;  ///< a schedule file's; empty without one
+  StageTraining stage_training = StageTraining::kTogether;
+  double recovery_steps = 0;  ///< of stages trained apart: the share of steps that train together
   /// By rank the GPU it runs on, `node * gpus_per_node + index`; empty: rank r on GPU r.
   std::vector<int64_t> rank_map;
 
@@ -86,6 +91,7 @@ struct Parallelism {
     return chunk * pp + (turns() && chunk % 2 == 1 ? pp - 1 - stage : stage);
   }
   int64_t parts() const { return pp * vpp; }
+  bool trains_apart() const { return stage_training != StageTraining::kTogether; }
   bool divides_vocabulary() const { return vocabulary != VocabularyParallel::kNone; }
   /// Ranks that hold a part each of the vocabulary.
   int64_t vocabulary_ranks() const { return divides_vocabulary() ? tp * pp : tp; }

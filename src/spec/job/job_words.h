@@ -30,6 +30,9 @@ constexpr std::string_view words_of(Schedule) {
 constexpr std::string_view words_of(VocabularyParallel) {
   return "none|one-barrier|two-barriers|interlaced";
 }
+constexpr std::string_view words_of(StageTraining) {
+  return "together|local-heads|synthetic-labels";
+}
 constexpr std::string_view words_of(CpComm) { return "p2p|all_gather|a2a"; }
 constexpr std::string_view words_of(Recompute) { return "none|selective|full"; }
 constexpr std::string_view words_of(RecomputeMethod) { return "uniform|block"; }

@@ -233,6 +233,7 @@ int64_t warm_up_forwards(const Parallelism& parallel, int64_t stage, int64_t mic
   if (parallel.vocabulary == VocabularyParallel::kInterlaced)
     return leading_forwards(stage_order(parallel, stage, micro_batches)) - 1;
   if (forwards_first(parallel.schedule)) return total;
+  if (parallel.trains_apart()) return 0;  // no gradient has to come from another stage
   switch (parallel.schedule) {
     case Schedule::kOneFOneB:
     case Schedule::kInterleaved:

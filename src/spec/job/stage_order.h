@@ -22,6 +22,7 @@ namespace ergometer::spec {
 ///                          DualPipe; arXiv 2412.19437); takes m >= 2p
 ///   1f1b, with a vocabulary divided over the stages: as `vocabulary_order.h` says, peak p + 1, p +
 ///   2 or about 1.5 p
+///   1f1b, with stages trained apart: a forward and its backward in turn, peak 1
 ///   file                   as `Parallelism::order` says, whose number of micro batches it needs
 std::vector<ScheduleSlot> stage_order(const Parallelism& parallel, int64_t stage,
                                       int64_t micro_batches);

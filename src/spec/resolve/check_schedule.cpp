@@ -84,6 +84,22 @@ void check_vocabulary(SettingReader& read, const Job& job) {
     return refuse("needs an embedding as wide as the layers");
 }
 
+/// What stages trained apart are defined for.
+void check_stage_training(SettingReader& read, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const auto refuse = [&](std::string_view what) {
+    read.refuse("{} {}", read.said("stage_training"), what);
+  };
+  if (p.pp == 1) return refuse("needs --pp above 1");
+  if (p.schedule != Schedule::kOneFOneB) return refuse("needs --schedule 1f1b");
+  if (!p.order.stages.empty()) return refuse("has an order of its own; leave out the file");
+  if (p.divides_vocabulary())
+    return refuse("needs a head on one stage: --vocabulary-parallel none");
+  if (job.training.mode != Mode::kPretrain) return refuse("is for pre-training alone");
+  if (job.model.vision != nullptr) return refuse("is not defined with a vision tower");
+  if (job.model.mtp_layers > 0) return refuse("is not defined with multi-token prediction");
+}
+
 }  // namespace
 
 void check_schedule(SettingReader& read, const Job& job) {
@@ -101,6 +117,7 @@ void check_schedule(SettingReader& read, const Job& job) {
                        suits(p.schedule, 3) ? "above 1" : "2");
   if (has_file) check_schedule_file(read, job);
   if (p.divides_vocabulary()) check_vocabulary(read, job);
+  if (p.trains_apart()) check_stage_training(read, job);
   if (p.turns()) check_v(read, job);
   if (p.schedule == Schedule::kInterleaved) check_interleaving(read, job);
 }

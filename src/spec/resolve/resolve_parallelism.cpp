@@ -179,6 +179,17 @@ void read_schedule(SettingReader& read, Parallelism& p, const std::optional<Sche
                 read.where(kScheduleFile));
 }
 
+/// Where all steps are recovery, nothing is trained apart.
+void settle_stage_training(SettingReader& read, Parallelism& p) {
+  constexpr std::string_view kRecovery = "recovery_steps";
+  if (p.recovery_steps > 0 && !p.trains_apart())
+    return read.refuse("{} needs --stage-training local-heads or synthetic-labels",
+                       read.said(kRecovery));
+  if (p.recovery_steps < 1) return;
+  p.stage_training = StageTraining::kTogether;
+  read.adjust("stage_training", "all steps are recovery: stages train together");
+}
+
 /// On where tensors are split, unless inference; Megatron-LM too switches it off on one rank.
 void read_sequence_parallel(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
@@ -295,6 +306,7 @@ void resolve_groups(SettingReader& read, Job& job) {
   if (read.error()) return;
   read_chunks(read, job, file);
   read_schedule(read, p, file);
+  settle_stage_training(read, p);
   read_sequence_parallel(read, job);
 }
 

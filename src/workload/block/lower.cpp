@@ -213,6 +213,32 @@ int add_head(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   return add_block(workload, std::move(block));
 }
 
+/// The mean squared error of a stage's outputs and labels made up for them: it reads both, its
+/// backward writes their gradient too.
+int add_label_loss(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  const auto write = [&](std::vector<Item>& list, Pass pass, const char* name, double tensors) {
+    BlockWriter(job, shapes, workload, list, pass)
+        .memory({Module::kLoss, name, tensors * workload.boundary_bytes});
+  };
+  Block block;
+  block.kind = BlockKind::kHead;
+  block.name = "label loss";
+  write(block.forward, Pass::kForward, "label_loss", 2);
+  write(block.backward, Pass::kBackward, "label_loss_backward", 3);
+  block.activations.parts = {{"labels", workload.boundary_bytes},
+                             {"outputs", workload.boundary_bytes}};
+  block.activations.kept = block.activations.checkpoint = 2 * workload.boundary_bytes;
+  return add_block(workload, std::move(block));
+}
+
+void add_stage_loss(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  const spec::StageTraining training = job.parallelism.stage_training;
+  if (training == spec::StageTraining::kLocalHeads)
+    workload.stage_loss_block = workload.head_block;
+  else if (training == spec::StageTraining::kSyntheticLabels)
+    workload.stage_loss_block = add_label_loss(job, shapes, workload);
+}
+
 /// Its matrices in a block without lists, its passes beside it.
 void add_vocabulary(const spec::Job& job, const Shapes& shapes, Workload& workload) {
   if (!job.parallelism.divides_vocabulary()) return;
@@ -247,6 +273,7 @@ Workload lower_at(const spec::Job& job, const Shapes& shapes) {
   add_vocabulary(job, shapes, workload);
   workload.boundary_bytes = shapes.element * static_cast<double>(shapes.shard_tokens) *
                             static_cast<double>(shapes.hidden);
+  add_stage_loss(job, shapes, workload);
   fuse(job, shapes.tp, shapes.ep, workload);
   return workload;
 }

@@ -398,6 +398,30 @@ TEST(Parameters, BlocksAddUpToTheModelTimesItsRanks) {
   }
 }
 
+// Llama 3 70B's head at TP 2: half of 128256 x 8192 and the norm. Of labels a stage keeps two
+// tensors of 8192 / 2 tokens x 8192 in 16 bit, its outputs and they: the loss reads both, its
+// backward writes a third.
+TEST(StagesTrainedApart, LearnFromAHeadOrFromLabels) {
+  spec::Job job = job_of(llama3_70b(), 8192, 2);
+  job.parallelism.pp = 4;
+  EXPECT_EQ(lower(job).stage_loss_block, -1);
+  job.parallelism.stage_training = spec::StageTraining::kLocalHeads;
+  const Workload heads = lower(job);
+  EXPECT_EQ(heads.stage_loss_block, heads.head_block);
+  EXPECT_EQ(heads.blocks[static_cast<size_t>(heads.stage_loss_block)].parameters.dense,
+            128256.0 / 2 * 8192 + 8192);
+  job.parallelism.stage_training = spec::StageTraining::kSyntheticLabels;
+  const Workload labels = lower(job);
+  const Block& loss = labels.blocks[static_cast<size_t>(labels.stage_loss_block)];
+  constexpr double kTensor = 2.0 * 8192 / 2 * 8192;
+  EXPECT_EQ(loss.parameters.dense, 0);
+  EXPECT_EQ(loss.activations.kept, 2 * kTensor);
+  EXPECT_EQ(words(labels, loss.forward), (std::vector<std::string>{"label_loss"}));
+  EXPECT_EQ(op_of(labels, loss.forward.front()).bytes, 2 * kTensor);
+  EXPECT_EQ(words(labels, loss.backward), (std::vector<std::string>{"label_loss_backward"}));
+  EXPECT_EQ(op_of(labels, loss.backward.front()).bytes, 3 * kTensor);
+}
+
 TEST(Optimizer, ReadsAndWritesThirtyBytesAParameter) {
   spec::Job job = job_of(dense_model(1, 256, 512, 8, 8, 1024), 128, 1, 4);
   const ParameterShare share{4e6, 0, 4e6, 0};
