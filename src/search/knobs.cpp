@@ -78,7 +78,7 @@ std::vector<size_t> differences(const std::vector<Knob>& all, const Candidate& a
   return found;
 }
 
-/// " under Megatron-LM ...": where software that nobody named follows from the sharding, turning it
+/// " under megatron-lm": where software that nobody named follows from the sharding, turning it
 /// turns that too.
 std::string other_software(const Space& space, const Candidate& winner,
                            const Candidate& candidate) {
@@ -87,7 +87,7 @@ std::string other_software(const Space& space, const Candidate& winner,
     return (it.data.sharding == Sharding::kFsdp ? base.fsdp : base.megatron).recipe;
   };
   const spec::RecipeName& other = recipe(candidate);
-  return other.name == recipe(winner).name ? "" : " under " + other.title;
+  return other.name == recipe(winner).name ? "" : " under " + other.name;
 }
 
 }  // namespace
