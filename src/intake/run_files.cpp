@@ -95,8 +95,8 @@ class RunFile {
     return it == values_.end() ? "" : it->second.text;
   }
 
-  /// Whether it is a command job of Azure ML.
   bool is_of_dstack() const { return !text("commands").empty() && text("run").empty(); }
+  /// Whether it is a command job of Azure ML.
   bool is_of_azure() const {
     return values_.contains(kOfInstance) || values_.contains("resources.instance_count");
   }

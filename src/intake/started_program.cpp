@@ -71,8 +71,14 @@ void show_marks(Reading& reading) {
       if (ShellUnknowns::in(value.origin.text))
         settings->set(name, value.text, {shown(value.origin.text), value.origin.key});
   }
-  for (Leftover& it : reading.leftovers) it.where = shown(it.where);
+  for (Leftover& it : reading.leftovers) {
+    it.where = shown(it.where);
+    it.says = shown(it.says);
+  }
+  for (auto* told : {&reading.open, &reading.unsaid})
+    for (auto& [setting, why] : *told) why = shown(why);
   for (std::string& note : reading.notes) note = shown(note);
+  reading.node_gpus_from = shown(reading.node_gpus_from);
 }
 
 }  // namespace
@@ -396,7 +402,11 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (form == FileForm::kLitGpt) return fine_tuning("LitGPT");
     if (form == FileForm::kNeox) return neox();
     if (form == FileForm::kAxolotl) return parse_axolotl_program(*text, name);
-    if (form == FileForm::kLightning) return lightning(*text, name);
+    if (form == FileForm::kLightning) {
+      if (std::ranges::count_if(names_, [](const std::string& it) { return it == "config"; }) > 1)
+        return refuse("takes several --config, of which one is read; put them into one file");
+      return lightning(*text, name);
+    }
     if (form == FileForm::kTrainer && is_llama_factory(launch_.program))
       return parse_llama_factory(*text, name);
     return parse_user_file(*text, name, context());
@@ -411,8 +421,13 @@ Result<Reading> ProgramReader::lightning(const std::string& text, const std::str
     const bool section = base::contains(names_[i], ".");
     if (!section) continue;
     ERGOMETER_TRY(check_word(word, "lightning"));
-    if (!ShellUnknowns::in(value_of(i)))
-      overrides[names_[i]] = {value_of(i), -1, run_.session.where(word.line)};
+    const std::string value = value_of(i), where = run_.session.where(word.line);
+    const bool idle = classify("lightning", names_[i], "").kind == Leftover::Kind::kNoEffect;
+    if (!ShellUnknowns::in(value))
+      overrides[names_[i]] = {value, -1, where};
+    else if (names_[i].starts_with("trainer.") && !idle)
+      return input_error("{}: --{} depends on {}", where, names_[i],
+                         run_.session.unknowns.reason(value));
   }
   return parse_lightning(text, path, overrides);
 }
@@ -578,9 +593,14 @@ bool trains(const Launch& launch) {
 }
 
 Result<Reading> read_program(const Launch& launch, const ShellRun& run) {
-  ERGOMETER_ASSIGN(Reading reading, ProgramReader(launch, run).read());
-  ERGOMETER_TRY(ProgramReader::check_read(reading));
-  show_marks(reading);
+  Result<Reading> reading = ProgramReader(launch, run).read();
+  if (const Result<void> checked = reading ? ProgramReader::check_read(*reading) : Result<void>();
+      !checked)
+    reading = tl::unexpected(checked.error());
+  if (reading)
+    show_marks(*reading);
+  else
+    reading.error().message = shown(reading.error().message);
   return reading;
 }
 

@@ -306,6 +306,7 @@ class LightningProgram {
   }
   void add_model() {
     for (const auto& [at, open] : calls_of(text_, "from_pretrained")) {
+      if (!runs(at)) continue;
       const std::string before = text_.substr(statements_.start(at), at - statements_.start(at));
       const auto arguments = arguments_of_call(text_, open);
       const bool loads = base::contains(before, "Model") || before.ends_with("LM.");
@@ -325,8 +326,8 @@ class LightningProgram {
           set("program.tf32", *word == "highest" ? "false" : "true", at);
     for (const auto& [at, open] : calls_of(text_, "gradient_checkpointing_enable"))
       if (runs(at)) set("program.recomputes", "true", at);
-    if (const auto compiled = calls_of(text_, "torch.compile"); !compiled.empty())
-      set("program.compile", "true", compiled.front().first);
+    for (const auto& [at, open] : calls_of(text_, "torch.compile"))
+      if (runs(at)) set("program.compile", "true", at);
   }
 
   const std::string& text_;

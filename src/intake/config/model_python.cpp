@@ -58,7 +58,8 @@ constexpr std::array kSizeKeys = std::to_array<std::string_view>({"hidden_size",
                                                                   "q_lora_rank",
                                                                   "qk_nope_head_dim",
                                                                   "qk_rope_head_dim",
-                                                                  "v_head_dim"});
+                                                                  "v_head_dim",
+                                                                  "word_embed_proj_dim"});
 
 /// Configuration classes of transformers whose defaults are a published model's sizes.
 struct ClassDefaults {
@@ -252,6 +253,8 @@ class ModelReader {
       if (it.model_type == family) made.json = published(std::string(it.model), file_);
     // As many as there are heads, unless it is said.
     if (family == "llama") made.json.erase("num_key_value_heads");
+    // As wide as the layers are, unless it is said.
+    if (family == "opt") made.json.erase("word_embed_proj_dim");
     made.json["model_type"] = family;
     ERGOMETER_TRY(add(arguments, made));
     return std::optional(std::move(made));

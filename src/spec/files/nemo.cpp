@@ -203,6 +203,7 @@ class NemoReader {
     settings_.set("fsdp", "false", origin(kStrategy));
     settings_.set("framework", "fsdp", origin(kStrategy));
     settings_.set("zero", "2", origin(kStrategy));
+    settings_.set("overlap_grad_reduce", "true", origin(kStrategy));
   }
 
   void read_sharding() {
@@ -224,15 +225,14 @@ class NemoReader {
   }
 
   void read_overlap() {
-    const bool distributed = settings_.find("zero")->text == "1";
+    const bool distributed = settings_.find("zero")->text == "1", fsdp = flag("model.fsdp", false);
     for (const auto& [key, setting] :
          {std::pair("model.optim.overlap_grad_sync", "overlap_grad_reduce"),
           std::pair("model.optim.overlap_param_sync", "overlap_param_gather")})
-      if (settings_.find("fsdp")->text == "false")
+      if (!fsdp)
         settings_.set(setting, distributed && flag(key, false) ? "true" : "false", origin(key));
     const bool asked = flag("model.ub_tp_comm_overlap", false);
-    const bool possible = settings_.find("sequence_parallel")->text == "true" &&
-                          settings_.find("fsdp")->text == "false";
+    const bool possible = settings_.find("sequence_parallel")->text == "true" && !fsdp;
     settings_.set("tp_comm_overlap", asked && possible ? "true" : "false",
                   origin("model.ub_tp_comm_overlap"));
     if (asked && !possible)
@@ -257,8 +257,7 @@ class NemoReader {
     const bool flash = flag("model.use_flash_attention", true);
     settings_.set("attention_backend", flash ? "fused" : "unfused",
                   origin("model.use_flash_attention"));
-    const bool fsdp = settings_.find("fsdp")->text == "true";
-    if (fsdp || settings_.find("gradient_accumulation_fusion") == nullptr)
+    if (flag("model.fsdp", false) || settings_.find("gradient_accumulation_fusion") == nullptr)
       set_default("gradient_accumulation_fusion", "false");
     if (settings_.find("apply_rope_fusion") == nullptr) set_default("apply_rope_fusion", "false");
     // NeMo looks at them for whole layers alone.
