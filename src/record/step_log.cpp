@@ -93,7 +93,10 @@ void StepLog::take(std::string_view bytes, int64_t now_ns, std::vector<run::Trai
   while (!bytes.empty()) {
     const size_t end = bytes.find_first_of("\n\r");
     const std::string_view part = bytes.substr(0, end);
-    const size_t most = importer::is_otlp_start(line_) ? kMostDocument : kMostLine;
+    // What a line is shows at its beginning, which may come in two parts.
+    constexpr size_t kBeginning = 128;
+    const std::string start = line_.substr(0, kBeginning) + std::string(part.substr(0, kBeginning));
+    const size_t most = importer::is_otlp_start(start) ? kMostDocument : kMostLine;
     too_long_ = too_long_ || line_.size() + part.size() > most;
     if (!too_long_) line_ += part;
     if (end == std::string_view::npos) return;

@@ -90,6 +90,19 @@ TEST_F(StepLogTest, GarbageTellsOfNothing) {
   EXPECT_EQ(read(log), Numbers{2});
 }
 
+/// Of which a recorder reads the first bytes alone, and then more than a line may hold.
+TEST_F(StepLogTest, ADocumentThatIsReadFromItsFirstBytesOn) {
+  StepLog log(path_);
+  write(R"({"resourceSpan)");
+  EXPECT_EQ(read(log), Numbers{});
+  write(
+      R"(s":[{"scopeSpans":[{"spans":[{"name":"training_single_iteration",)"
+      R"("startTimeUnixNano":"1000000000","endTimeUnixNano":"1250000000","attributes":[)"
+      R"({"key":"iteration","value":{"stringValue":"7"}},{"key":"padding","value":{"stringValue":")" +
+      std::string(2 * StepLog::kMostLine, 'x') + "\"}}]}]}]}]}\n");
+  EXPECT_EQ(read(log), Numbers{7});
+}
+
 TEST_F(StepLogTest, ReadsNothingButFiles) {
   StepLog log("/dev/zero");
   EXPECT_EQ(read(log), Numbers{});

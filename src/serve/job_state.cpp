@@ -48,11 +48,11 @@ JobState::JobState(const JobRun& run) {
   for (const run::Device& device : run.devices()) place(devices_.size(), device);
   for (const auto& [id, row] : run.recorders()) {
     NodeState& of = node(row.host);
+    recorders_[{row.host, id}].sequence = row.sequence;
     if (row.time_ns < of.heard_ns) continue;
     of.recorder = id;
     of.heard_ns = row.time_ns;
     of.ended = row.ended;
-    of.sequence = row.sequence;
     of.lost = row.lost;
     heard_ns_ = std::max(heard_ns_, row.time_ns);
   }
@@ -82,27 +82,29 @@ void JobState::place(size_t number, const run::Device& device) {
 }
 
 /// The clock that no one sets says how far the other should have come.
-void JobState::look_at_clock(NodeState& node, const run::ClockReading& clock, int64_t now_ns) {
+void JobState::look_at_clock(NodeState& node, run::ClockReading& before,
+                             const run::ClockReading& clock, int64_t now_ns) {
   const auto offset = [](const run::ClockReading& c) { return c.time_ns - c.monotonic_ns; };
   // A recorder that began anew may be another boot's.
-  if (node.clock.monotonic_ns > 0 && clock.monotonic_ns >= node.clock.monotonic_ns) {
-    const double moved = static_cast<double>(offset(clock) - offset(node.clock)) * kNs;
+  if (before.monotonic_ns > 0 && clock.monotonic_ns >= before.monotonic_ns) {
+    const double moved = static_cast<double>(offset(clock) - offset(before)) * kNs;
     if (std::abs(moved) > kJump_s) {
       node.jump_s = moved;
       node.jumped_ns = now_ns;
     }
   }
-  node.clock = clock;
+  before = clock;
 }
 
 void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_t now_ns) {
   for (size_t i = 0; i < numbers.size(); ++i) place(numbers[i], push.devices[i]);
   NodeState& of = node(push.host);
-  if (of.recorder != push.recorder) {
-    of.recorder = push.recorder;
-    of.sequence = of.lost = 0;
-    of.clock = {};
-    of.step_ns = 0;
+  // A node may have several, each with numbers of its own; a new one may begin the training anew.
+  const auto [known, is_new] = recorders_.try_emplace({push.host, push.recorder});
+  Recorder& recorder = known->second;
+  of.recorder = push.recorder;
+  if (is_new) {
+    of.lost = of.step_ns = 0;
     last_step_ = -1;
   }
   heard_ns_ = now_ns;
@@ -115,10 +117,10 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
   for (const run::Device& device : push.devices)
     if (device.host != push.host) heard(node(device.host));
   for (const PushBatch& batch : push.batches) {
-    if (batch.sequence <= of.sequence) continue;
-    of.lost += batch.lost_behind(of.sequence);
-    of.sequence = batch.sequence;
-    look_at_clock(of, batch.clock, now_ns);
+    if (batch.sequence <= recorder.sequence) continue;
+    of.lost += batch.lost_behind(recorder.sequence);
+    recorder.sequence = batch.sequence;
+    look_at_clock(of, recorder.clock, batch.clock, now_ns);
     for (const PushReading& reading : batch.readings)
       devices_[numbers[reading.device]].set(reading.metric, reading.sample);
     if (batch.steps.empty()) continue;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run/device_log.h"
@@ -40,14 +41,12 @@ struct NodeState {
   std::string name, recorder;
   std::vector<size_t> devices;  ///< by the numbers of the job's Run
   int64_t heard_ns = 0;         ///< by the server's clock
-  int64_t sequence = 0;         ///< of the last batch
-  int64_t lost = 0;             ///< batches that never came
+  int64_t lost = 0;             ///< batches that never came, since a new recorder began
   bool ended = false;
-  run::ClockReading clock;  ///< the recorder's, with its last batch
-  run::TrainingStep step;   ///< the latest that its log told of
-  int64_t step_ns = 0;      ///< when it was heard; 0: never
-  double jump_s = 0;        ///< what its clock last was set by, forward or back
-  int64_t jumped_ns = 0;    ///< when; 0: never
+  run::TrainingStep step;  ///< the latest that its log told of
+  int64_t step_ns = 0;     ///< when it was heard; 0: never
+  double jump_s = 0;       ///< what its clock last was set by, forward or back
+  int64_t jumped_ns = 0;   ///< when; 0: never
   Presence presence(int64_t now_ns) const;
 };
 
@@ -80,10 +79,18 @@ class JobState {
   void place(size_t number, const run::Device& device);
   void add_steps(const std::vector<run::TrainingStep>& steps);
   void find(watch::JobNow& now);
-  void look_at_clock(NodeState& node, const run::ClockReading& clock, int64_t now_ns);
+  void look_at_clock(NodeState& node, run::ClockReading& before, const run::ClockReading& clock,
+                     int64_t now_ns);
+
+  /// What is known of a recorder by its last batch.
+  struct Recorder {
+    int64_t sequence = 0;
+    run::ClockReading clock;
+  };
 
   std::vector<NodeState> nodes_;
   std::map<std::string, size_t> node_numbers_;
+  std::map<std::pair<std::string, std::string>, Recorder> recorders_;  ///< by host and name
   std::vector<DeviceState> devices_;
   std::vector<run::TrainingStep> new_steps_;
   int64_t last_step_ = -1;

@@ -94,6 +94,33 @@ TEST_F(JobStateTest, NodesThatAnotherRecorderTellsOf) {
   EXPECT_TRUE(where("silent", 20 * kSecond).empty());
 }
 
+/// Two that tell of the same steps, in turns: each step comes once, and is shown throughout.
+TEST_F(JobStateTest, RecordersOfOneNodeKeepTheirNumbers) {
+  Push one = test_push("a", 1), other = test_push("a", 100);
+  other.recorder = "other";
+  const auto told = [&](Push& push, int64_t number, int64_t now_ns) {
+    push.batches[0].steps.assign(1, {});
+    push.batches[0].steps[0].number = number;
+    push.batches[0].steps[0].seconds = 0.5;
+    push.batches[0].steps[0].end_ns = now_ns;
+    hear(push, now_ns);
+    ++push.batches[0].sequence;
+  };
+  other.batches[0].first = 1;
+  told(one, 7, kSecond);
+  told(other, 7, kSecond);
+  state_.look(kSecond);
+  for (int64_t second = 2; second < 5; ++second) {
+    told(one, 6 + second, second * kSecond);
+    told(other, 6 + second, second * kSecond);
+    EXPECT_NE(state_.stepping(second * kSecond), nullptr);
+    const auto steps = state_.look(second * kSecond).steps;
+    ASSERT_EQ(steps.size(), 1U) << second;
+    EXPECT_EQ(steps[0].number, 6 + second);
+    EXPECT_EQ(state_.nodes().at(0).lost, 0);
+  }
+}
+
 TEST_F(JobStateTest, AFindingKeepsItsBeginning) {
   hear(test_push("a", 1), kSecond);
   EXPECT_EQ(state_.look(10 * kSecond).findings.at(0).since_ns, 10 * kSecond);

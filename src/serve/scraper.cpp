@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <sstream>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -17,7 +21,6 @@
 #include "record/metrics/scraped.h"
 #include "record/push/pusher.h"
 #include "record/source.h"
-#include "record/stop_flag.h"
 
 namespace ergometer::serve {
 namespace {
@@ -41,16 +44,26 @@ std::string page_of(const std::string& word) {
   return url.find('/', host) == std::string::npos ? url + "/metrics" : url;
 }
 
+/// "node1:9400" of "http://node1:9400/metrics".
+std::string place_of(const std::string& url) {
+  const size_t from = url.find("://") + 3, end = url.find('/', from);
+  return url.substr(from, end - from);
+}
+
 /// "node1" of "http://node1:9400/metrics"; empty: it names none.
 std::string host_of_url(const std::string& url) {
-  const size_t from = url.find("://") + 3, end = url.find('/', from);
-  const std::string place = url.substr(from, end - from);
+  const std::string place = place_of(url);
   const std::string host = place.substr(0, place.rfind(':'));
   return host.empty() ? host : record::push_job(host, "", 0);
 }
 
 Result<ScrapeTarget> target_of(const std::string& line, const std::string& where) {
   const auto words = words_of(line);
+  if (line.find('@') != std::string::npos)  // what stands before it is not said
+    return input_error(
+        "{}: found an address with '@', allowed: HOST:PORT or a URL, without a "
+        "user or a secret",
+        where);
   if (words.size() > 2)
     return input_error("{}: found '{}', allowed: HOST:PORT or a URL, and a job", where, line);
   ScrapeTarget target;
@@ -64,7 +77,25 @@ Result<ScrapeTarget> target_of(const std::string& line, const std::string& where
   const bool port = colon != std::string::npos && base::parse_integer(words[0].substr(colon + 1));
   if (target.host.empty() || (words[0].find("://") == std::string::npos && !port))
     return input_error("{}: found '{}', allowed: HOST:PORT or a URL", where, words[0]);
+  if (!record::has_possible_port(place_of(target.url)))
+    return input_error("{}: found '{}', allowed: a port of 1 to 65535", where, words[0]);
   return target;
+}
+
+/// What a push may hold, a page may: a server's memory is bounded by it.
+Result<void> check_page(const ScrapeTarget& target, const std::vector<run::Device>& devices) {
+  const auto most = [&](const char* what, size_t found, size_t allowed) -> Result<void> {
+    if (found <= allowed) return {};
+    return input_error("{}: found {} {}, allowed: {}", target.url, found, what, allowed);
+  };
+  ERGOMETER_TRY(most("devices", devices.size(), PushLimits::kDevices));
+  size_t cells = 0;
+  for (const run::Device& device : devices) {
+    for (const run::Series& series : device.series) cells += series.samples.size();
+    ERGOMETER_TRY(most("bytes of a device's name", device.name.size(), PushLimits::kText));
+    ERGOMETER_TRY(most("bytes of a device's uuid", device.uuid.size(), PushLimits::kText));
+  }
+  return most("values", cells, PushLimits::kCells);
 }
 
 }  // namespace
@@ -88,7 +119,9 @@ Result<std::vector<ScrapeTarget>> read_scrape_targets(const std::string& path) {
 }
 
 Result<Push> push_of_page(const ScrapeTarget& target, const std::string& text, int64_t now_ns) {
-  ERGOMETER_ASSIGN(record::Scraped scraped, record::read_metrics_page(text, target.host, now_ns));
+  auto read = record::read_metrics_page(text, target.host, now_ns);
+  if (!read) return input_error("{}: {}", target.url, read.error().message);
+  record::Scraped& scraped = *read;
   Push push;
   push.job = target.job;
   push.recorder =
@@ -98,7 +131,7 @@ Result<Push> push_of_page(const ScrapeTarget& target, const std::string& text, i
   batch.sequence = now_ns / kMillisecondNs;
   batch.first = 1;
   batch.steps = std::move(scraped.steps);
-  scraped.devices.resize(std::min(scraped.devices.size(), PushLimits::kDevices));
+  ERGOMETER_TRY(check_page(target, scraped.devices));
   for (run::Device& device : scraped.devices) {
     device.host = record::push_job(device.host, "", 0);
     for (const run::Series& series : device.series)
@@ -115,58 +148,113 @@ Result<Push> push_of_page(const ScrapeTarget& target, const std::string& text, i
 
 /// What threads and who takes have in common.
 struct Scraper::Shared {
+  using Clock = std::chrono::steady_clock;
+  using Turns = std::multimap<Clock::time_point, size_t>;  ///< numbers of targets, by when
   struct Asked {
     ScrapeTarget target;
     std::unique_ptr<record::PushClient> client;
-    int rest = 0, next_rest = 1;  ///< rounds that it is left alone
-    int64_t step = -1;            ///< that was told last
+    int rest = 1;                           ///< rounds that it is left alone when it fails next
+    int64_t sequence = 0;                   ///< of its last push
+    bool heard = false, failing = false;    ///< a page of it was read; the last request failed
+    std::optional<run::TrainingStep> step;  ///< that was told last
   };
 
   std::vector<Asked> targets;
   std::mutex mutex;
+  std::condition_variable changed;
+  Turns due;             ///< of targets that no thread asks now
+  bool awaited = false;  ///< a thread waits for the first of them
+  bool ending = false;
   std::vector<Push> read;
-  record::StopFlag stop;
+  std::vector<std::string> news;
   std::vector<std::thread> threads;
 
-  void run(size_t first, size_t stride);
-  void ask(Asked& asked);
-  bool take(Asked& asked, const std::string& text);
+  void run();
+  Turns::node_type next();
+  void ask_again(Turns::node_type turn, Clock::time_point when);
+  std::string ask(Asked& asked);
+  Result<void> take(Asked& asked, const std::string& text);
+  void tell(Asked& asked, const std::string& problem);
 };
 
-bool Scraper::Shared::take(Asked& asked, const std::string& text) {
-  auto push = push_of_page(asked.target, text, record::now_ns());
-  if (!push) return false;
-  std::vector<run::TrainingStep>& steps = push->batches.front().steps;
-  std::erase_if(steps, [&](const run::TrainingStep& step) { return step.number == asked.step; });
-  if (!steps.empty()) asked.step = steps.back().number;
+Result<void> Scraper::Shared::take(Asked& asked, const std::string& text) {
+  ERGOMETER_ASSIGN(Push push, push_of_page(asked.target, text, record::now_ns()));
+  PushBatch& batch = push.batches.front();
   const std::lock_guard lock(mutex);
-  if (read.size() < kMostWaiting) read.push_back(*std::move(push));
-  return true;
+  if (read.size() >= kMostWaiting) return {};
+  // A clock that is set back makes no batch one that was seen.
+  batch.sequence = asked.sequence = std::max(asked.sequence + 1, batch.sequence);
+  const std::vector<run::TrainingStep> told = batch.steps;
+  std::erase_if(batch.steps, [&](const run::TrainingStep& step) {
+    return !asked.heard ||
+           (asked.step && step.number == asked.step->number && step.seconds == asked.step->seconds);
+  });
+  asked.heard = true;
+  if (!told.empty()) asked.step = told.back();
+  read.push_back(std::move(push));
+  return {};
 }
 
-void Scraper::Shared::ask(Asked& asked) {
-  if (asked.rest > 0) return void(--asked.rest);
+/// Why there is no page; empty: there is.
+std::string Scraper::Shared::ask(Asked& asked) {
   constexpr int kOk = 200;
   const auto answer = asked.client->get();
-  if (answer && answer->status == kOk && take(asked, answer->body)) {
-    asked.next_rest = 1;
-    return;
-  }
-  asked.rest = asked.next_rest;
-  asked.next_rest = std::min(2 * asked.next_rest, kMostRest);
+  if (!answer) return answer.error().message;
+  const auto taken =
+      answer->status == kOk
+          ? take(asked, answer->body)
+          : Result<void>(missing_error("{}: status {}", asked.target.url, answer->status));
+  return taken ? "" : taken.error().message;
 }
 
-void Scraper::Shared::run(size_t first, size_t stride) {
-  auto next = std::chrono::steady_clock::now();
-  while (!stop.wait_until(next)) {
-    for (size_t i = first; i < targets.size() && !stop.wait_until({}); i += stride) {
-      try {
-        ask(targets[i]);
-      } catch (const std::bad_alloc&) {
-        // It is asked again.
-      }
+/// Once when it begins to fail, once when it works again.
+void Scraper::Shared::tell(Asked& asked, const std::string& problem) {
+  const bool fails = !problem.empty();
+  if (fails == std::exchange(asked.failing, fails)) return;
+  const std::lock_guard lock(mutex);
+  news.push_back("scrape: " + (fails ? problem : asked.target.url + ": it answers again"));
+}
+
+/// That of a target whose time has come; empty at the end. Targets that hang hold up no others
+/// while there is a thread left. One thread waits for the time, the others for that one.
+Scraper::Shared::Turns::node_type Scraper::Shared::next() {
+  std::unique_lock lock(mutex);
+  while (!ending) {
+    if (awaited || due.empty()) {
+      changed.wait(lock);
+      continue;
     }
-    next = std::max(next + seconds(1), std::chrono::steady_clock::now());
+    const Clock::time_point when = due.begin()->first;
+    if (when <= Clock::now()) {
+      changed.notify_one();
+      return due.extract(due.begin());
+    }
+    awaited = true;
+    changed.wait_until(lock, when);
+    awaited = false;
+  }
+  return {};
+}
+
+void Scraper::Shared::ask_again(Turns::node_type turn, Clock::time_point when) {
+  turn.key() = when;
+  const std::lock_guard lock(mutex);
+  if (due.insert(std::move(turn)) == due.begin()) changed.notify_all();
+}
+
+void Scraper::Shared::run() {
+  while (auto turn = next()) {
+    Asked& asked = targets[turn.mapped()];
+    Clock::time_point when = Clock::now() + seconds(1);
+    try {
+      const std::string problem = ask(asked);
+      if (!problem.empty()) when = Clock::now() + seconds(1 + asked.rest);
+      asked.rest = problem.empty() ? 1 : std::min(2 * asked.rest, kMostRest);
+      tell(asked, problem);
+    } catch (const std::bad_alloc&) {
+      // It is asked again.
+    }
+    ask_again(std::move(turn), when);
   }
 }
 
@@ -185,21 +273,37 @@ Result<Scraper> Scraper::start(std::vector<ScrapeTarget> targets) {
     ERGOMETER_ASSIGN(auto client, record::push_client(to));
     shared->targets.push_back({std::move(target), std::move(client)});
   }
-  const size_t threads = std::min(kMostThreads, shared->targets.size());
-  for (size_t i = 0; i < threads; ++i)
-    shared->threads.emplace_back([at = shared.get(), i, threads] { at->run(i, threads); });
-  return Scraper(std::move(shared));
+  for (size_t i = 0; i < shared->targets.size(); ++i) shared->due.emplace(Shared::Clock::now(), i);
+  Scraper scraper(std::move(shared));
+  Shared& at = *scraper.shared_;
+  const size_t threads = std::min(kMostThreads, at.targets.size());
+  try {
+    while (at.threads.size() < threads) at.threads.emplace_back([&at] { at.run(); });
+  } catch (const std::system_error&) {
+    // Fewer threads ask fewer at once.
+    if (at.threads.empty()) return missing_error("--scrape: no thread can be started");
+  }
+  return scraper;
 }
 
 Scraper::~Scraper() {
   if (shared_ == nullptr) return;
-  shared_->stop.set();
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->ending = true;
+    shared_->changed.notify_all();
+  }
   for (std::thread& thread : shared_->threads) thread.join();
 }
 
 std::vector<Push> Scraper::take() {
   const std::lock_guard lock(shared_->mutex);
   return std::exchange(shared_->read, {});
+}
+
+std::vector<std::string> Scraper::news() {
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->news, {});
 }
 
 }  // namespace ergometer::serve

@@ -22,12 +22,13 @@ struct ScrapeTarget {
 Result<std::vector<ScrapeTarget>> read_scrape_targets(const std::string& path);
 
 /// What a page of a target says, as a push: numbered by the time, so that a server that is started
-/// again goes on. Input error: it is no such page.
+/// again goes on. Input error: it is no such page, or holds more than a push may.
 Result<Push> push_of_page(const ScrapeTarget& target, const std::string& text, int64_t now_ns);
 
 /// Asks targets once a second, as if they pushed: for recorders that serve Prometheus already. One
 /// that does not answer is asked less often, once a minute at last; what it read meanwhile is in
-/// its own file alone.
+/// its own file alone. The first step that a target tells may be one that is stored already, and is
+/// left out.
 class Scraper {
  public:
   static constexpr size_t kMostTargets = 4096, kMostWaiting = 4096;
@@ -40,6 +41,9 @@ class Scraper {
 
   /// What came since the last call.
   std::vector<Push> take();
+  /// What there is to say since the last call: once each, that a target begins to fail and why, and
+  /// that it answers again.
+  std::vector<std::string> news();
 
  private:
   struct Shared;

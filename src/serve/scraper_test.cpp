@@ -42,6 +42,13 @@ TEST(ScrapeTargets, WhatIsWrongIsNamed) {
             "targets:1: found 'http:///metrics', allowed: HOST:PORT or a URL");
   EXPECT_EQ(error_of("node1:1 a/b"),
             "targets:1: found job 'a/b', allowed: 1 to 64 letters, digits and .-_");
+  EXPECT_EQ(
+      error_of("http://me:SECRET@node1:9400 a b"),
+      "targets:1: found an address with '@', allowed: HOST:PORT or a URL, without a user or a "
+      "secret");
+  for (const char* port : {"-5", "0", "65536", "99999999999"})
+    EXPECT_EQ(error_of(std::string("node1:") + port),
+              std::string("targets:1: found 'node1:") + port + "', allowed: a port of 1 to 65535");
   EXPECT_EQ(error_of("# nobody\n"), "targets: names nobody to ask; a line is HOST:PORT");
 }
 
@@ -72,6 +79,21 @@ TEST(Scraper, APageIsAPush) {
   EXPECT_EQ(batch.readings[1].sample.value, 4);
   ASSERT_EQ(batch.steps.size(), 1U);
   EXPECT_EQ(batch.steps[0].number, 7);
+}
+
+TEST(Scraper, APageHoldsWhatAPushMay) {
+  const ScrapeTarget target{"http://n:1/metrics", "n", "j"};
+  const auto page = [&](size_t devices, size_t length) {
+    std::string text;
+    for (size_t i = 0; i < devices; ++i)
+      text += "DCGM_FI_DEV_GPU_TEMP{gpu=\"" + std::to_string(i) + "\",modelName=\"" +
+              std::string(length, 'x') + "\"} 61\n";
+    const auto push = push_of_page(target, text, 1'000'000'000);
+    return push ? std::to_string(push->devices.size()) : push.error().message;
+  };
+  EXPECT_EQ(page(512, 128), "512");
+  EXPECT_EQ(page(513, 1), "http://n:1/metrics: found 513 devices, allowed: 512");
+  EXPECT_EQ(page(1, 129), "http://n:1/metrics: found 129 bytes of a device's name, allowed: 128");
 }
 
 /// DCGM's exporter says no host that is a name of ours.

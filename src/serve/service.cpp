@@ -378,8 +378,10 @@ void Service::State::look_at_rules() {
 Clock::time_point Service::State::look(Clock::time_point now) {
   if (follower)
     for (const Push& push : follower->take()) take(push, kNobody);
-  if (scraper)
+  if (scraper) {
+    for (const std::string& text : scraper->news()) say(text);
     for (const Push& push : scraper->take()) take(push, kNobody);
+  }
   if (commit_at && now >= *commit_at) commit();
   look_at_rules();
   for (auto& [name, job] : jobs) {
@@ -462,8 +464,10 @@ Result<Service> Service::start(const ServeOptions& options, Say say) {
   }
   ERGOMETER_ASSIGN(record::Listener listener, record::Listener::open(options.listen));
   if (!listener.loopback && options.token.empty() && options.authorities.empty())
-    return input_error("--listen {}: other machines reach it; --token-file FILE says who may push",
-                       options.listen);
+    return input_error(
+        "--listen {}: other machines reach it; --token-file FILE or --tls-client-ca FILE says who "
+        "may push",
+        options.listen);
   ChannelMaker channels = plain_channel;
   if (!options.certificate.empty()) {
     ERGOMETER_ASSIGN(channels, tls_channels(options.certificate, options.key, options.authorities));

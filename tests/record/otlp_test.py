@@ -62,10 +62,10 @@ class Otlp(unittest.TestCase):
         self.addCleanup(name.cleanup)
         self.folder = pathlib.Path(name.name)
 
-    def record(self, port, *words, command=STEPS):
+    def record(self, port, *words, command=STEPS, path=""):
         started = time.monotonic()
         done = subprocess.run([PROGRAM, "record", "--source", "proc", "--host", "node1", "--tag", "job=seven", "--out", "own.run",
-                               "--otlp", f"http://127.0.0.1:{port}", "--step-log", "train.log", *words, "--", "sh", "-c", command],
+                               "--otlp", f"http://127.0.0.1:{port}{path}", "--step-log", "train.log", *words, "--", "sh", "-c", command],
                               cwd=self.folder, capture_output=True, text=True, timeout=LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stderr, time.monotonic() - started
@@ -107,6 +107,23 @@ class Otlp(unittest.TestCase):
                 said, _ = self.record(port)
             self.assertEqual(len(re.findall("otlp: ", said)), 1, said)
             self.assertIn(words, said)
+
+    def test_a_warning_is_no_refusal(self):
+        with receiver(200, b'{"partialSuccess": {"rejectedDataPoints": 0, "errorMessage": "slow down"}}') as (port, _):
+            said, _ = self.record(port)
+        self.assertNotIn("otlp: ", said)
+
+    def test_steps_that_are_refused_are_not_told_again(self):
+        with receiver(400, b"no") as (port, taken):  # once after ten seconds, once at the end
+            self.record(port, command=STEPS + "; sleep 11")
+        self.assertEqual(["ergometer.step" in metrics(document) for _, _, document in taken], [True, False])
+
+    def test_the_path_is_otlps_own_where_none_is_given(self):
+        for given, asked in (("/", "/v1/metrics"), ("/own/", "/own/")):
+            with receiver() as (port, taken):
+                self.record(port, path=given, command="true")
+            self.assertEqual(taken[-1][0], asked)
+            (self.folder / "own.run").unlink()
 
     def test_nobody_there_and_somebody_who_never_answers(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections and says nothing

@@ -446,14 +446,27 @@ class Serve(unittest.TestCase):
             self.assertIn("others may read the key", wrong.stderr)
         self.analyze("own")
 
+    def test_authorities_between_a_root_and_a_node(self):
+        root, server = self.certificate("root"), self.certificate("server")
+        between = self.certificate("between", *root)
+        key, alone = self.certificate("node", *between)
+        chain = self.folder / "chain.pem"
+        chain.write_text(alone.read_text() + between[1].read_text())
+        for trusted, shown, taken in ((root, alone, False), (root, chain, True), (between, alone, True)):
+            with serving(PROGRAM, self.out, "--tls-cert", server[1], "--tls-key", server[0], "--tls-client-ca", trusted[1]) as (_, address):
+                said = subprocess.run([PROGRAM, "record", "--source", "proc", "--duration", "1s", "--out", self.folder / "own.run", "--tag",
+                                       "job=own", "--push", f"https://localhost:{address[1]}", "--push-certificate", server[1],
+                                       "--push-own-cert", shown, "--push-own-key", key], capture_output=True, text=True, timeout=LIMIT_S)
+            self.assertEqual("push: " not in said.stderr, taken, said.stderr)
+
     def test_recorders_that_are_asked(self):
         """Scraped: node1's recorder, which goes and comes back, and one that is not there."""
-        port, targets = free_port(), self.folder / "targets"
-        targets.write_text(f"127.0.0.1:{port} job  # the node\n127.0.0.1:{free_port()} job\n")
+        port, nobody, targets = free_port(), free_port(), self.folder / "targets"
+        targets.write_text(f"127.0.0.1:{port} job  # the node\n127.0.0.1:{nobody} job\n")
         job = 'for i in 1 2 3 4 5 6; do echo " iteration $i/ 6 | elapsed time per iteration (ms): 500.0 |"; sleep 0.5; done > train.log'
         words = [PROGRAM, "record", "--source", "proc", "--out", "own.run", "--listen", f"127.0.0.1:{port}", "--host", "node1",
                  "--step-log", "train.log", "--quiet", "--", "sh", "-c", job]
-        with serving(PROGRAM, self.out, "--scrape", targets) as (_, address):
+        with serving(PROGRAM, self.out, "--scrape", targets) as (server, address):
             for _ in range(2):
                 recorder = subprocess.Popen(words, cwd=self.folder)
                 until("it is live", lambda: (state(address).get("job") or {"nodes": {"presence": []}})["nodes"]["presence"] == [0])
@@ -462,6 +475,11 @@ class Serve(unittest.TestCase):
                 self.assertEqual(recorder.wait(LIMIT_S), 0)
                 until("it is silent", lambda: "silent" in findings(state(address)))
             self.assertEqual(state(address)["job"]["nodes"]["lost"], [0])
+            server.terminate()
+            said = server.stderr.read()
+        self.assertEqual(said.count(f"scrape: http://127.0.0.1:{nobody}: no answer"), 1, said)
+        self.assertIn(f"scrape: http://127.0.0.1:{port}: no answer", said)
+        self.assertIn(f"scrape: http://127.0.0.1:{port}/metrics: it answers again", said)
         steps = sqlite3.connect(self.out / "job.run").execute("SELECT step, seconds FROM training_steps").fetchall()
         self.assertEqual({seconds for _, seconds in steps}, {0.5})
         self.analyze()

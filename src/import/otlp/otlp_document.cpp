@@ -69,13 +69,14 @@ std::vector<Label> labels_of_resource(element of) {
   return labels;
 }
 
-/// What OpenTelemetry's rules make of a metric's name for Prometheus, but for "_total".
-std::string prometheus_name(std::string_view name, std::string_view unit) {
+/// What OpenTelemetry's rules make of a metric's name for Prometheus, but for "_total". "1" is a
+/// ratio of gauges alone: of sums it is a count.
+std::string prometheus_name(std::string_view name, std::string_view unit, bool gauge) {
   std::string made(name);
   for (char& c : made)
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != ':') c = '_';
   for (const run::UnitName& known : run::unit_names())
-    if (known.otlp == unit && !made.ends_with(known.prometheus))
+    if (known.otlp == unit && (gauge || unit != "1") && !made.ends_with(known.prometheus))
       return made.append("_").append(known.prometheus);
   return made;
 }
@@ -86,7 +87,7 @@ class DocumentReader {
 
  private:
   void metric(element metric, const std::vector<Label>& resource);
-  void point(element of, OtlpPoint point);
+  void point(element of, OtlpPoint point, const std::vector<Label>& resource);
   void span(element span, const std::vector<Label>& resource);
   void miss(std::string_view where, std::string_view allowed) {
     if (problem_.empty()) problem_ = fmt::format("{}, allowed: {}", where, allowed);
@@ -118,17 +119,17 @@ void DocumentReader::metric(element metric, const std::vector<Label>& resource) 
   made.name = otlp_text(metric, "name");
   if (made.name.empty()) return miss("found a metric without a name", "\"name\": TEXT");
   const std::string unit = otlp_text(metric, "unit");
-  made.named = prometheus_name(made.name, unit);
   made.milliseconds = unit == "ms";
-  made.labels = resource;
   for (const char* const kind : {"gauge", "sum"}) {
     element points;
     if (metric[kind].get(points) != simdjson::SUCCESS) continue;
-    for_each_in(points, "dataPoints", [&](element of) { point(of, made); });
+    made.named = prometheus_name(made.name, unit, std::string_view(kind) == "gauge");
+    for_each_in(points, "dataPoints", [&](element of) { point(of, made, resource); });
   }
 }
 
-void DocumentReader::point(element of, OtlpPoint point) {
+/// Its own attributes come first, and hold where the resource, who tells it, has others.
+void DocumentReader::point(element of, OtlpPoint point, const std::vector<Label>& resource) {
   const auto whole = otlp_whole(of, "asInt");
   if (whole) point.value = static_cast<double>(*whole);
   if (!whole && of["asDouble"].get(point.value) != simdjson::SUCCESS) {
@@ -140,17 +141,19 @@ void DocumentReader::point(element of, OtlpPoint point) {
   }
   point.time_ns = otlp_whole(of, "timeUnixNano").value_or(-1);
   add_attributes(of, point.labels);
+  point.labels.insert(point.labels.end(), resource.begin(), resource.end());
   if (std::isfinite(point.value)) found_.points.push_back(std::move(point));
 }
 
 void DocumentReader::span(element span, const std::vector<Label>& resource) {
   const auto start = otlp_whole(span, "startTimeUnixNano"),
              end = otlp_whole(span, "endTimeUnixNano");
-  OtlpSpan made{otlp_text(span, "name"), resource, start.value_or(0), end.value_or(0)};
+  OtlpSpan made{otlp_text(span, "name"), {}, start.value_or(0), end.value_or(0)};
   if (made.name.empty() || !start || !end || *start < 0 || *end < *start)
     return miss("found span '" + made.name + "' without a start, or that ends before it",
                 "\"name\", \"startTimeUnixNano\" and a later \"endTimeUnixNano\"");
   add_attributes(span, made.labels);
+  made.labels.insert(made.labels.end(), resource.begin(), resource.end());
   found_.spans.push_back(std::move(made));
 }
 

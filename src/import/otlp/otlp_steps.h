@@ -15,7 +15,7 @@ namespace ergometer::importer {
 /// Several ranks may tell the same step; it counts once.
 class OtlpSteps {
  public:
-  /// Adds what a document says; how many of its points told of steps.
+  /// Adds the steps that a document tells of.
   void add(const OtlpDocument& document, std::vector<run::TrainingStep>& steps);
   /// The same of a line of text; one that is no document tells of none.
   void add(std::string_view line, std::vector<run::TrainingStep>& steps);

@@ -57,6 +57,28 @@ TEST(Otlp, OurOwnNamesAreReadings) {
   EXPECT_EQ(value(run::Metric::kEventReasons), 4);
 }
 
+/// A collector that asks two nodes puts its own name into the resource.
+TEST(Otlp, APointsOwnHostHolds) {
+  const auto of = [](const char* host, const char* value) {
+    return metric("ergometer.gpu.power", "W", attribute("gpu", "0") + "," + attribute("host", host),
+                  10, std::string("\"asDouble\":") + value);
+  };
+  const run::DeviceLog log = told(of("node7", "500") + of("node8", "600"));
+  ASSERT_EQ(log.devices.size(), 2U);
+  EXPECT_EQ(log.devices[0].host, "node7");
+  EXPECT_EQ(log.devices[1].host, "node8");
+}
+
+/// A sum in "1" is a count: 40 replays.
+TEST(Otlp, OfSumsOneIsNoRatio) {
+  const run::DeviceLog log = told(metric("ergometer.gpu.pcie_replays", "1", attribute("gpu", "0"),
+                                         10, R"("asInt":"40")", "sum"));
+  ASSERT_EQ(log.devices.size(), 1U);
+  const run::Series* const replays = log.devices[0].find(run::Metric::kPcieReplays);
+  ASSERT_NE(replays, nullptr);
+  EXPECT_EQ(replays->samples.at(0).value, 40);
+}
+
 TEST(Otlp, SpansOfIterationsAreSteps) {
   const auto number = [](const char* n) { return attribute("iteration", n); };
   const run::DeviceLog log =

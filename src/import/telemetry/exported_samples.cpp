@@ -172,6 +172,7 @@ void ExportedSamples::add_own(const run::OwnFamily& own, const std::vector<Label
   if (const int64_t rank = index_of(label(labels, {"rank"})); rank >= 0) d.rank = rank;
   if (own.metric != run::Metric::kEventReasons)
     return put(device, own.metric, time_ns, value / run::own_name(own.metric).scale);
+  ++taken_;
   int64_t& bits = reasons_[{device, time_ns}];
   const std::string_view reason = label(labels, {"reason"});
   for (const run::EventReasonName& known : run::kEventReasons)
@@ -183,6 +184,7 @@ bool ExportedSamples::add_own_step(std::string_view name, int64_t time_ns, doubl
   if (name != run::kStepSeconds && name != run::kStepNumber && name != run::kStepRate) return false;
   if (!(value >= 0 && value <= kMostNumber)) return true;
   run::TrainingStep& step = steps_[std::max<int64_t>(time_ns, 0)];
+  ++taken_;
   if (name == run::kStepSeconds) step.seconds = value;
   if (name == run::kStepNumber) step.number = std::llround(value);
   if (name == run::kStepRate) step.tokens_per_s_per_gpu = value;
@@ -214,9 +216,10 @@ void ExportedSamples::finish() {
   std::vector<run::TrainingStep> steps;
   for (auto [time_ns, step] : steps_) {
     step.end_ns = time_ns;
-    // It is told again until the next one ends.
-    if (step.seconds > 0 && (steps.empty() || steps.back().number != step.number))
-      steps.push_back(step);
+    // It is told again until the next one ends, by some without its number.
+    const bool again = !steps.empty() && steps.back().number == step.number &&
+                       steps.back().seconds == step.seconds;
+    if (step.seconds > 0 && !again) steps.push_back(step);
   }
   if (!steps.empty()) add_training(std::move(steps), log_);
   for (const auto& [name, count] : unknown_) log_.drop(name + " is no telemetry of a GPU", count);

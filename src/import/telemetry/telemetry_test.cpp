@@ -359,5 +359,27 @@ TEST(Telemetry, GzipFoldersAndTracesBeside) {
   fs::remove_all(folder);
 }
 
+/// A step stands on the page until the next one ends; some keep no number of it.
+TEST(Prometheus, StepsWithoutNumbers) {
+  const auto log = parse_telemetry(
+      "ergometer_step_seconds 0.5 1764190001000\nergometer_step_seconds 0.5 1764190002000\n"
+      "ergometer_step_seconds 0.6 1764190003000\n",
+      "page.prom", {});
+  ASSERT_TRUE(log) << log.error().message;
+  ASSERT_EQ(log->training.size(), 1U);
+  ASSERT_EQ(log->training[0].steps.size(), 2U);
+  EXPECT_DOUBLE_EQ(log->training[0].steps[1].seconds, 0.6);
+}
+
+/// What was read before a bad line is kept, of steps and of reasons too.
+TEST(Prometheus, ABadLineBehindStepsOrReasonsIsDropped) {
+  for (const char* const first :
+       {"ergometer_step_seconds 0.5\n",
+        "ergometer_gpu_clock_event_reason{gpu=\"0\",reason=\"gpu_idle\"} 1\n"}) {
+    const auto log = parse_telemetry(std::string(first) + "{bad\n", "page.prom", {});
+    EXPECT_TRUE(log) << log.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace ergometer::importer

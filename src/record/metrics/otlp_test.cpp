@@ -55,7 +55,7 @@ TEST(OtlpMetrics, AsTheProtocolWritesThem) {
   EXPECT_EQ(metrics[2]["gauge"]["dataPoints"][0]["asDouble"], 1980e6);
 }
 
-/// A collector that hands them to Prometheus makes the names of /metrics of them.
+/// And the names of /metrics, with Prometheus' "_total" for a counter, tell the metric again.
 TEST(OtlpMetrics, EveryMetricHasANameOfItsOwn) {
   std::set<std::string> names;
   for (size_t m = 0; m < static_cast<size_t>(Metric::kCount); ++m) {

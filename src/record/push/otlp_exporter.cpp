@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "record/clock.h"
 #include "record/source.h"
 
@@ -23,18 +26,28 @@ constexpr std::string_view kMetricsPath = "/v1/metrics";
 std::string with_path(std::string url) {
   const size_t host = url.find("://");
   if (host == std::string::npos) return url;
-  while (url.ends_with('/')) url.pop_back();
-  return url.find('/', host + 3) == std::string::npos ? url + std::string(kMetricsPath) : url;
+  const size_t path = url.find('/', host + 3);
+  if (url.find_first_not_of('/', path) != std::string::npos) return url;
+  return url.substr(0, path) + std::string(kMetricsPath);
 }
 
-/// What a receiver says of points that it did not take; empty: it took all.
+/// A count as JSON has it, or as text, as protocol buffers have 64 bits there.
+int64_t count_of(const nlohmann::json& json) {
+  if (json.is_number_integer()) return json.get<int64_t>();
+  return json.is_string() ? base::parse_integer(json.get<std::string>()).value_or(0) : 0;
+}
+
+/// What a receiver says of points that it did not take; empty: it took all. Words without a count
+/// are a warning of points that were taken.
 std::string rejected(const std::string& body) {
   const auto json = nlohmann::json::parse(body, nullptr, false);
   const auto found = json.is_object() ? json.find("partialSuccess") : json.end();
   if (found == json.end() || !found->is_object()) return {};
+  const int64_t count = count_of(found->value("rejectedDataPoints", nlohmann::json()));
+  if (count <= 0) return {};
   const auto message = found->find("errorMessage");
-  if (message == found->end() || !message->is_string()) return {};
-  return message->get<std::string>();
+  const bool said = message != found->end() && message->is_string();
+  return fmt::format("{}{}", count, said ? ": " + message->get<std::string>() : "");
 }
 
 std::string problem_of(const Result<PushAnswer>& answer) {
@@ -45,6 +58,12 @@ std::string problem_of(const Result<PushAnswer>& answer) {
                        answer->body.substr(0, answer->body.find('\n')));
   const std::string why = rejected(answer->body);
   return why.empty() ? why : "the receiver leaves points out: " + why;
+}
+
+/// The statuses at which OTLP/HTTP sends the same once more; another answer would stay as it is.
+bool is_to_be_told_again(const Result<PushAnswer>& answer) {
+  constexpr std::array kAgain = {429, 502, 503, 504};
+  return !answer || std::ranges::find(kAgain, answer->status) != kAgain.end();
 }
 
 }  // namespace
@@ -81,10 +100,10 @@ void OtlpExporter::Shared::tell_once() {
   const Snapshot::Steps steps = snapshot->steps_since(seen);
   const std::string text = otlp_metrics(snapshot->look(), steps.steps, resource, now_ns() - kStale);
   lock.unlock();
-  const std::string problem = problem_of(client->post(text));
+  const auto answer = client->post(text);
   lock.lock();
-  if (problem.empty()) seen = steps.count;
-  tell(problem);
+  if (!is_to_be_told_again(answer)) seen = steps.count;
+  tell(problem_of(answer));
 }
 
 /// False at the end.

@@ -9,7 +9,6 @@
 #include "record/metrics/otlp.h"
 #include "record/push/push_client.h"
 #include "record/snapshot.h"
-#include "record/stop_flag.h"
 
 namespace ergometer::record {
 
@@ -20,7 +19,8 @@ struct OtlpOptions {
 
 /// Tells an OTLP receiver, such as OpenTelemetry's collector, the latest readings of a Snapshot
 /// every ten seconds, and every training step. Readings of times at which it does not answer are
-/// left out (counters go on from where they are), steps are told again. The recording waits for
+/// left out (counters go on from where they are); steps are told again where it did not answer, or
+/// asks for them again, status 429, 502, 503 or 504. The recording waits for
 /// none of this, and its end for two seconds at most.
 class OtlpExporter {
  public:

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 
 #include "base/file.h"
@@ -34,9 +35,11 @@ class TimeLimit {
 class PushConnection : public PushClient {
  public:
   PushConnection(const std::string& origin, const PushTarget& target)
-      : url(origin), named(target.named), http(origin, target.own_certificate, target.own_key) {}
+      : url(origin), named(target.named), http(origin) {}
   Result<PushAnswer> post(const std::string& lines) override;
   Result<PushAnswer> get() override;
+  template <class Ask>
+  Result<PushAnswer> in_time(const Ask& ask);
   Result<PushAnswer> result(const httplib::Result& answer, std::string body) const;
 
   std::string url, named, path, type;
@@ -45,24 +48,36 @@ class PushConnection : public PushClient {
   httplib::Headers headers;
 };
 
+/// A process that may begin no further thread asks again later.
+template <class Ask>
+Result<PushAnswer> PushConnection::in_time(const Ask& ask) {
+  try {
+    const NoBrokenPipeSignal no_signal;
+    const TimeLimit limit(http, most_s);
+    return ask();
+  } catch (const std::system_error& error) {
+    return missing_error("{}: it is not asked ({})", url, error.what());
+  }
+}
+
 Result<PushAnswer> PushConnection::post(const std::string& lines) {
-  const NoBrokenPipeSignal no_signal;
-  const TimeLimit limit(http, most_s);
-  auto answer = http.Post(path, headers, lines, type);
-  std::string body = answer ? std::move(answer->body) : std::string();
-  return result(answer, std::move(body));
+  return in_time([&] {
+    auto answer = http.Post(path, headers, lines, type);
+    std::string body = answer ? std::move(answer->body) : std::string();
+    return result(answer, std::move(body));
+  });
 }
 
 Result<PushAnswer> PushConnection::get() {
   constexpr size_t kMostBytes = size_t{8} << 20;
-  const NoBrokenPipeSignal no_signal;
-  const TimeLimit limit(http, most_s);
-  std::string body;
-  const auto answer = http.Get(path, headers, [&](const char* bytes, size_t size) {
-    body.append(bytes, size);
-    return body.size() <= kMostBytes;
+  return in_time([&] {
+    std::string body;
+    const auto answer = http.Get(path, headers, [&](const char* bytes, size_t size) {
+      body.append(bytes, size);
+      return body.size() <= kMostBytes;
+    });
+    return result(answer, std::move(body));
   });
-  return result(answer, std::move(body));
 }
 
 Result<PushAnswer> PushConnection::result(const httplib::Result& answer, std::string body) const {
@@ -74,18 +89,33 @@ Result<PushAnswer> PushConnection::result(const httplib::Result& answer, std::st
   return PushAnswer{answer->status, std::move(body)};
 }
 
+/// A URL without what may stand before its '@'.
+std::string without_secret(const std::string& url) { return url.substr(url.rfind('@') + 1); }
+
 /// What a server that asks who comes is shown.
 Result<void> check_own_files(const PushTarget& target, bool tls) {
   if (target.own_certificate.empty() != target.own_key.empty())
     return input_error("{}-own-cert and {}-own-key go together", target.named, target.named);
   if (target.own_key.empty()) return {};
   if (!tls)
-    return input_error("{} '{}': {}-own-cert goes with https://", target.named, target.url,
-                       target.named);
+    return input_error("{} '{}': {}-own-cert goes with https://", target.named,
+                       without_secret(target.url), target.named);
   constexpr size_t kMostBytes = 1 << 20;
   for (const std::string& file : {target.own_certificate, target.own_key})
     ERGOMETER_TRY(base::read_file(file, kMostBytes));
   return check_private(target.own_key, "the key");
+}
+
+/// With the authorities between it and a root, where the file holds them.
+Result<void> show_own_files(const PushTarget& target, SSL_CTX* context) {
+  if (target.own_key.empty()) return {};
+  // Nobody is asked for a password: a recorder may have no terminal.
+  SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
+  if (SSL_CTX_use_certificate_chain_file(context, target.own_certificate.c_str()) != 1 ||
+      SSL_CTX_use_PrivateKey_file(context, target.own_key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return input_error("{}: is no certificate in PEM form, or {} is not its key",
+                       target.own_certificate, target.own_key);
+  return {};
 }
 
 }  // namespace
@@ -94,21 +124,23 @@ Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target) {
   const std::string& url = target.url;
   const bool tls = url.starts_with("https://");
   const size_t host = tls ? 8 : 7;
-  const auto wrong = [&](const char* why) {
-    return input_error("{} '{}': {}; it is an address like http://monitor:9500", target.named, url,
-                       why);
+  const auto wrong = [&](const std::string& why) {
+    return input_error("{} '{}': {}; it is an address like http://monitor:9500", target.named,
+                       without_secret(url), why);
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither http:// nor https://");
   ERGOMETER_TRY(check_own_files(target, tls));
   const size_t end = std::min(url.find('/', host), url.size());
   const std::string origin = url.substr(0, end);
   if (origin.size() == host) return wrong("names no host");
-  if (origin.find('@') != std::string::npos) return wrong("a token belongs into --token-file");
+  if (origin.find('@') != std::string::npos)
+    return wrong("a token belongs into " +
+                 std::string(target.named == "--otlp" ? "--otlp-token-file" : "--token-file"));
+  if (!has_possible_port(std::string_view(origin).substr(host)))
+    return wrong("its port is none of 1 to 65535");
   auto client = std::make_unique<PushConnection>(origin, target);
-  if (!client->http.is_valid() && !target.own_key.empty())
-    return input_error("{}: is no certificate in PEM form, or {} is not its key",
-                       target.own_certificate, target.own_key);
   if (!client->http.is_valid()) return wrong("is not understood");
+  ERGOMETER_TRY(show_own_files(target, client->http.ssl_context()));
   client->path = url.substr(end);
   client->type = target.type;
   client->most_s = target.most_s;

@@ -2,8 +2,10 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
+#include "base/text.h"
 
 namespace ergometer::record {
 
@@ -33,8 +35,18 @@ class PushClient {
   virtual Result<PushAnswer> get() = 0;
 };
 
+/// Whether "node1:9500", "node1" or "[::1]:9500" names a port that there is, or none.
+inline bool has_possible_port(std::string_view place) {
+  constexpr int64_t kHighest = 65535;
+  const size_t bracket = place.rfind(']');
+  const size_t colon = place.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  if (colon == std::string_view::npos) return true;
+  const auto port = base::parse_integer(place.substr(colon + 1));
+  return port && *port >= 1 && *port <= kHighest;
+}
+
 /// Connects to nobody yet. Input errors: no such URL; a file that cannot be read or used; a key
-/// that others may read.
+/// that others may read. None holds what stands before an '@' in the URL: it is a secret.
 Result<std::unique_ptr<PushClient>> push_client(const PushTarget& target);
 
 /// What the part "push" exports under the name kMakePush: the same.
