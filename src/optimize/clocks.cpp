@@ -12,14 +12,15 @@
 namespace ergometer::optimize {
 namespace {
 
-/// Time-weighted means of what the passes of a stage run at.
+/// Time-weighted means of what the passes of a stage run at; of passes without work, their clock.
 struct MeanClock {
-  double cycles = 0, seconds = 0;
+  double cycles = 0, seconds = 0, without_work_hz = 0;
   void add(double clock_hz, double time_s) {
     cycles += clock_hz * time_s;
     seconds += time_s;
+    without_work_hz = clock_hz;
   }
-  double hz() const { return seconds > 0 ? cycles / seconds : 0; }
+  double hz() const { return seconds > 0 ? cycles / seconds : without_work_hz; }
 };
 
 ClockPoint clock_point(const PipelineTables& tables, const PipelineFrontier& frontier,

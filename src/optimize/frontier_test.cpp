@@ -93,7 +93,7 @@ void expect_within_1_percent(const PipelineTables& tables) {
   std::vector<PipelinePass> passes;
   const TimeCostGraph graph = pipeline_graph(tables, tables.micro_batches, passes);
   const BruteForce exact(tables, graph, passes);
-  const PipelineFrontier frontier = pipeline_frontier(tables);
+  const PipelineFrontier frontier = *pipeline_frontier(tables);
   ASSERT_GE(frontier.points.size(), 2u);
   for (const FrontierPoint& point : frontier.points) {
     const double length_s = point.time_s * (1 + 5e-4);  // times were rounded
@@ -211,7 +211,7 @@ TEST(PipelineFrontier, IsTheExactOneOnPerseusProfile) {
 TEST(PipelineFrontier, OfPerseusWholeProfileSavesEnergyAtNoTime) {
   // Eight equal stages, 16 micro batches, 38 clocks: bubbles alone are what there is to save.
   const PipelineTables tables = perseus_tables(8, 16, 1, 100);
-  const PipelineFrontier frontier = pipeline_frontier(tables);
+  const PipelineFrontier frontier = *pipeline_frontier(tables);
   std::vector<PipelinePass> passes;
   const TimeCostGraph graph = pipeline_graph(tables, 16, passes);
   std::vector<double> quickest, clocks;
@@ -232,7 +232,7 @@ TEST(PipelineFrontier, RunsFromLeastEnergyToTheQuickest) {
   const TimeCostGraph graph = pipeline_graph(tables, 8, passes);
   std::vector<double> quickest;
   for (const auto& work : graph.work()) quickest.push_back(work.choices.back().time_s);
-  const PipelineFrontier frontier = pipeline_frontier(tables);
+  const PipelineFrontier frontier = *pipeline_frontier(tables);
   EXPECT_NEAR(frontier.points.back().time_s, length_of(graph, quickest), 0.01);
   for (size_t i = 1; i < frontier.points.size(); ++i) {
     EXPECT_LT(frontier.points[i].time_s, frontier.points[i - 1].time_s);
@@ -241,7 +241,7 @@ TEST(PipelineFrontier, RunsFromLeastEnergyToTheQuickest) {
 }
 
 void expect_told_from_shorter(const PipelineTables& tables) {
-  const PipelineFrontier told = pipeline_frontier(tables);
+  const PipelineFrontier told = *pipeline_frontier(tables);
   EXPECT_LT(told.micro_batches, tables.micro_batches);
   std::vector<PipelinePass> passes;
   const TimeCostGraph graph = pipeline_graph(tables, tables.micro_batches, passes);
@@ -257,6 +257,16 @@ TEST(PipelineFrontier, OfALongStepFollowsFromShorterOnes) {
   expect_told_from_shorter(scheduled(random_tables(6, 4, 258, 3), spec::Schedule::kZbH1, 1));
   expect_told_from_shorter(scheduled(random_tables(7, 4, 160, 3), spec::Schedule::kInterleaved, 2));
   expect_told_from_shorter(scheduled(random_tables(8, 4, 103, 3), spec::Schedule::kZbV, 2));
+  expect_told_from_shorter(scheduled(random_tables(9, 4, 256, 3), spec::Schedule::kGpipe, 1));
+}
+
+TEST(PipelineFrontier, RefusesStepsThatWouldTakeHours) {
+  // 2 x 4 stages x 2 chunks x 1,024 micro batches, one chunk of all before the next.
+  const auto frontier =
+      pipeline_frontier(scheduled(random_tables(10, 4, 1024, 3), spec::Schedule::kLoopedBfs, 2));
+  ASSERT_FALSE(frontier);
+  EXPECT_EQ(frontier.error().message,
+            "a step of this schedule has 16,384 passes to look at; at most 12,288 can be solved");
 }
 
 }  // namespace

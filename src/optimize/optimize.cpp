@@ -112,12 +112,13 @@ class Search {
     const spec::Job& job = best_.candidate.job;
     std::vector<ClockPoint> points;
     auto tables = pipeline_tables(job);
-    if (tables) {
+    auto frontier = tables ? pipeline_frontier(*tables) : tl::unexpected(tables.error());
+    if (frontier) {
       result_.tables = *std::move(tables);
-      result_.pipeline = pipeline_frontier(result_.tables);
+      result_.pipeline = *std::move(frontier);
       points = clock_points(result_.tables, result_.pipeline, job, kFrontierPoints);
     } else {
-      result_.no_frontier = tables.error().message;
+      result_.no_frontier = frontier.error().message;
     }
     for (const ClockPoint& point : points) result_.frontier.push_back({point, 0, 0});
     std::vector<Candidate> candidates = propose_clocks(best_, points);

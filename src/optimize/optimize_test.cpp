@@ -105,6 +105,24 @@ TEST(Optimize, LockedClocksSaveEnergyWithinTheTimeGranted) {
   EXPECT_LE(result.chosen_mean.step_s, 1.05 * result.unchanged_mean.step_s);
 }
 
+// The second stage has no layers: its passes take no time, and its clock is what it settles at.
+TEST(Optimize, AStageWithoutLayersHasAFrontier) {
+  Options options;
+  options.objective = Objective::kEnergy;
+  options.most_slowdown_pct = 5;
+  options.knobs = {Knob::kClocks};
+  options.judges = 2;
+  Values values = small_job();
+  values.emplace_back("stage_layers", "6,0,6,4");
+  const Optimized result = optimized(spec::test::job_of(values), options);
+  EXPECT_EQ(result.no_frontier, "");
+  ASSERT_FALSE(result.frontier.empty());
+  for (const auto& point : result.frontier) EXPECT_GT(point.clocks.lock_hz[1], 0);
+  ASSERT_EQ(result.tables.stages[1].chunks[0].forward.size(), 1u);
+  EXPECT_EQ(result.tables.stages[1].chunks[0].forward[0].time_s, 0);
+  EXPECT_EQ(result.tables.stages[1].chunks[0].forward[0].energy_j, 0);
+}
+
 /// A job that nobody designed: sizes, split, caps and faults at random.
 spec::Job random_job(uint64_t seed) {
   const base::Random random(seed, 0, "optimize test");

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/collection.h"
+#include "base/text.h"
 #include "spec/job/stage_order.h"
 
 namespace ergometer::optimize {
@@ -12,6 +13,9 @@ namespace {
 
 /// Passes that the solver looks at in one graph; more are told from shorter steps.
 constexpr int64_t kMostPasses = 1536;
+/// Where shorter steps are long, too: 6,144 passes took 2 minutes, twice as many take four times as
+/// long.
+constexpr int64_t kMostSolved = 12'288;
 
 const StageTable& stage_of(const PipelineTables& tables, const PipelinePass& pass) {
   return tables.stages[static_cast<size_t>(pass.stage)];
@@ -38,13 +42,21 @@ int64_t period_of(const PipelineTables& tables) {
 int64_t micro_batches_of(const PipelineTables& tables) {
   const spec::Parallelism& p = tables.parallel;
   const int64_t all = tables.micro_batches;
-  if (spec::forwards_first(p.schedule) || !p.order.stages.empty()) return all;
+  // A breadth-first step takes all micro batches through one chunk before it goes to the next.
+  if (p.schedule == spec::Schedule::kLoopedBfs || !p.order.stages.empty()) return all;
   const auto a_micro_batch = static_cast<int64_t>(spec::stage_order(p, 0, all).size()) * p.pp / all;
   const bool twice = p.turns() || p.schedule == spec::Schedule::kZbH2;
   const int64_t period = period_of(tables);
   const int64_t most = std::max((twice ? 5 : 3) * period, kMostPasses / a_micro_batch);
   if (p.vpp == 1 || most >= all) return std::min(most, all);
   return most + (all - most) % period;
+}
+
+int64_t count_passes(const PipelineTables& tables, int64_t micro_batches) {
+  int64_t passes = 0;
+  for (int64_t stage = 0; stage < tables.parallel.pp; ++stage)
+    passes += std::ssize(spec::stage_order(tables.parallel, stage, micro_batches));
+  return passes;
 }
 
 double waiting_w(const PipelineTables& tables) {
@@ -63,10 +75,6 @@ const TradeOff& best_at(const std::vector<TradeOff>& corners, double price) {
     if (corner.price >= price) return corner;
   return corners.back();
 }
-
-}  // namespace
-
-namespace {
 
 /// Writes the passes of all stages into a graph; pass i begins at event 1 + 2i and ends behind it.
 class PipelineGraph {
@@ -136,9 +144,13 @@ TimeCostGraph pipeline_graph(const PipelineTables& tables, int64_t micro_batches
   return PipelineGraph(tables, micro_batches, passes).write();
 }
 
-PipelineFrontier pipeline_frontier(const PipelineTables& tables, const TradeOffOptions& options) {
+Result<PipelineFrontier> pipeline_frontier(const PipelineTables& tables,
+                                           const TradeOffOptions& options) {
   PipelineFrontier result;
   result.micro_batches = micro_batches_of(tables);
+  if (const int64_t passes = count_passes(tables, result.micro_batches); passes > kMostSolved)
+    return input_error("a step of this schedule has {} passes to look at; at most {} can be solved",
+                       base::format_count(passes), base::format_count(kMostSolved));
   const std::vector<TradeOff> corners =
       frontier_of(tables, result.micro_batches, options, result.passes);
   const bool whole = result.micro_batches == tables.micro_batches;

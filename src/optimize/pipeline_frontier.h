@@ -37,9 +37,10 @@ struct PipelineFrontier {
 
 /// The whole frontier, exact but for `TradeOffOptions`. A step with very many passes is not looked
 /// at whole: two shorter steps at the same price of time tell its length and energy, both being
-/// linear in the number of micro batches behind the warm-up.
-PipelineFrontier pipeline_frontier(const PipelineTables& tables,
-                                   const TradeOffOptions& options = {});
+/// linear in the number of micro batches behind the warm-up. An input error where even that is more
+/// than can be solved.
+Result<PipelineFrontier> pipeline_frontier(const PipelineTables& tables,
+                                           const TradeOffOptions& options = {});
 
 /// Energy of all GPUs when passes last `pass_s` and the step `length_s`, with clocks of the
 /// lattice: each pass runs at the lowest clock that is quick enough. `clocks_hz`: by pass, filled.

@@ -122,6 +122,23 @@ std::vector<ClockChoice> table_of(const Pass& pass, const Settled& stage, double
   return table;
 }
 
+std::vector<ClockChoice>& list_of(ChunkTable& chunk, spec::SlotKind kind) {
+  std::vector<ClockChoice>* const lists[] = {&chunk.forward, &chunk.backward, &chunk.input,
+                                             &chunk.weight};
+  return *lists[static_cast<size_t>(kind)];
+}
+
+/// A chunk without layers, or with the embedding alone, has passes in which there is nothing to do.
+void add_passes_without_work(const spec::Job& job, int64_t stage, double clock_hz,
+                             StageTable& table) {
+  for (const spec::ScheduleSlot& slot :
+       spec::stage_order(job.parallelism, stage, job.micro_batches())) {
+    std::vector<ClockChoice>& list =
+        list_of(table.chunks[static_cast<size_t>(slot.chunk)], slot.kind);
+    if (list.empty()) list.push_back({.clock_hz = clock_hz});
+  }
+}
+
 /// Seconds that a micro batch takes from one stage to the next.
 double send_time(const plan::Plan& plan, const cost::CostTable& costs) {
   double seconds = 0;
@@ -193,13 +210,10 @@ Result<PipelineTables> pipeline_tables(const spec::Job& job) {
     }
     StageTable& table = tables.stages.emplace_back();
     table.chunks.resize(static_cast<size_t>(job.parallelism.vpp));
-    for (const auto& [of, passes] : passes_of(input, energies, timeline, stage)) {
-      ChunkTable& chunk = table.chunks[static_cast<size_t>(of.first)];
-      std::vector<ClockChoice>* const lists[] = {&chunk.forward, &chunk.backward, &chunk.input,
-                                                 &chunk.weight};
-      *lists[static_cast<size_t>(of.second)] =
+    for (const auto& [of, passes] : passes_of(input, energies, timeline, stage))
+      list_of(table.chunks[static_cast<size_t>(of.first)], of.second) =
           table_of(mean_pass(passes), settled, powered.reference_hz, gpus, gpu);
-    }
+    add_passes_without_work(job, static_cast<int64_t>(stage), settled.clock_hz, table);
     table.waiting_w = gpus * gpu.power_w(settled.clock_hz, settled.die_c, {}, {});
   }
   return tables;

@@ -18,7 +18,8 @@ struct ClockChoice {
 /// What Perseus measures on hardware, predicted: time and energy of every pass of one micro batch
 /// through one chunk, over the clocks of the lattice from the voltage's knee to the clock that the
 /// stage settles at in the unchanged job, from the highest down. A backward may be whole, or the
-/// gradients of inputs and of weights apart; what the schedule has none of is empty.
+/// gradients of inputs and of weights apart; what the schedule has none of is empty, and a pass in
+/// which there is nothing to do has one choice of 0 s and 0 J.
 struct ChunkTable {
   std::vector<ClockChoice> forward, backward, input, weight;
   const std::vector<ClockChoice>& of(spec::SlotKind kind) const;

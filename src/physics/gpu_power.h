@@ -91,8 +91,8 @@ struct GpuPower {
   /// memory's limit, 0: unknown.
   double target_c = 0, slowdown_c = 0, shutdown_c = 0, memory_limit_c = 0;
 
-  /// By how much less than its limit a board holds itself to in bursts, as a share of the limit
-  /// that it holds in the mean: 0 or less.
+  /// By how much less than its limit a board holds itself to in bursts, as a share of its limit: 0
+  /// or less.
   double burst_trim() const { return 1 - burst / held; }
   double relative_voltage(double clock_hz, const Silicon& silicon) const {
     return voltage.at(clock_hz) + silicon.voltage;

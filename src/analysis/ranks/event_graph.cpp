@@ -292,7 +292,6 @@ class Player {
            (!replay_.ranks_free || node.kind == replay_.waits_at ||
             graph_.meetings[node.meeting].message);
   }
-  bool launches_change() const { return replay_.cpu_unblocked || replay_.launches_free; }
 
   const EventGraph& graph_;
   const Replay& replay_;
@@ -326,7 +325,9 @@ int64_t Player::launch(const EventNode& node) const {
   if (node.cpu_after == EventNode::kNone) return earliest;
   const int64_t synchronized = end(node.cpu_after);
   if (replay_.launches_free || replay_.cpu_free) return synchronized;
-  return node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized;
+  // The CPU waits no longer where the event ends sooner, but does not call before it came to wait.
+  return std::max(node.launch_ns - node.cpu_waited_ns,
+                  node.launch_ns - graph_.nodes[node.cpu_after].end_ns + synchronized);
 }
 
 /// As long after the last of what it waits for as it was.
@@ -349,8 +350,7 @@ int64_t Player::start(const EventNode& node) const {
     after(graph_.nodes[node.waits_for].end_ns, end(node.waits_for));
   if (node.launched) after(node.launch_ns, launch(node));
   if (was == INT64_MIN) return node.start_ns;
-  if (launches_change() && node.over_at_launch != EventNode::kNone)
-    now = std::max(now, end(node.over_at_launch));
+  if (node.over_at_launch != EventNode::kNone) now = std::max(now, end(node.over_at_launch));
   // What lay between call and event, where nothing else was waited for, is the launch's.
   const bool by_launch = node.launched && was == node.launch_ns;
   return now + (replay_.launches_free && by_launch ? 0 : node.start_ns - was);

@@ -54,8 +54,8 @@ EventGraph event_graph(const std::vector<run::RankTrace>& ranks,
 /// What is different when the graph is played again; as it stands nothing is, and the span is that
 /// of the traces. Every event starts as long after the last of what it waits for as it did.
 ///
-/// Where the CPU does not wait, or launches take no time, order between streams stays: what had
-/// ended when an event was launched ends before it, for it may have waited for that.
+/// However much sooner an event is launched, order between streams stays: what had ended when it
+/// was launched ends before it, for it may have waited for that.
 struct Replay {
   static constexpr uint32_t kNoKind = ~uint32_t{0};
   uint32_t free_kind = kNoKind;           ///< takes no time

@@ -85,6 +85,28 @@ TEST(ReplayedTaxes, OrderBetweenStreamsStaysWithoutLaunches) {
   EXPECT_DOUBLE_EQ(taxes_of({t.trace}).untaxed_ns, 150);
 }
 
+//   GPU     [A 0 .. 100)           [B 115 .. 200)
+//   launch  at -5             at 110
+//   wait             [95..101)
+// A hands 50 over. The CPU waited from 95 to 100: however soon A ends, B is launched at 105 at the
+// earliest and ends at 195; so it does without the wait, and without both. Without launches B
+// follows A: 185, and 135 where A hands nothing over. Shapley values: of the wait 5 / 3, of the
+// round trips 5 / 3 + 50 / 6 + 50 / 3, of launches 15 / 3 + 10 / 6 + 60 / 6 + 60 / 3.
+TEST(ReplayedTaxes, NothingIsLaunchedBeforeTheCpuCameToWait) {
+  TestTrace t(0);
+  t.kernel(0, 100).launched(-5).kernel(115, 200).launched(110);
+  t.trace.waits.push_back({.start_ns = 95, .duration_ns = 6, .thread = 1});
+  const ReplayedTaxes taxes = taxes_of({t.trace}, {{50, 0}});
+  EXPECT_DOUBLE_EQ(taxes.span_ns, 200);
+  EXPECT_DOUBLE_EQ(taxes.host_sync.without_ns, 195);
+  EXPECT_DOUBLE_EQ(taxes.memory_round_trips.without_ns, 195);
+  EXPECT_DOUBLE_EQ(taxes.untaxed_ns, 135);
+  EXPECT_NEAR(taxes.host_sync.share_ns, 5.0 / 3, 1e-9);
+  EXPECT_NEAR(taxes.memory_round_trips.share_ns, 80.0 / 3, 1e-9);
+  EXPECT_NEAR(taxes.launch.share_ns, 110.0 / 3, 1e-9);
+  expect_shares_add_up(taxes);
+}
+
 /// A random job of two ranks: kernels, exchanges and waits of the CPU, launched late or early.
 std::vector<run::RankTrace> random_taxed_ranks(uint64_t seed) {
   const base::Random random(seed, 0, "taxes");

@@ -10,10 +10,13 @@
 namespace ergometer::cli {
 namespace {
 
-Result<std::optional<double>> amount(const Arguments& arguments, const char* name) {
+constexpr double kLeastKwh = 1e-3;  // a budget of nothing trains nothing
+
+Result<std::optional<double>> amount(const Arguments& arguments, const char* name,
+                                     double least = 0) {
   if (!arguments.has(name)) return std::nullopt;
-  constexpr spec::MeasureRange kAny{"", 0, 1e18};
-  const auto value = kAny.read(arguments.value(name));
+  const spec::MeasureRange allowed{"", least, 1e18};
+  const auto value = allowed.read(arguments.value(name));
   if (!value) return input_error("--{}: {}", name, value.error().message);
   return *value;
 }
@@ -39,8 +42,7 @@ Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
                                               const search::SpaceOptions& space) {
   if (!arguments.has("scaling")) {
     for (const char* name : {"price-gpu-hour", "price-kwh", "energy-kwh"})
-      if (arguments.has(name))
-        return input_error("--{}: tells what tokens cost by --scaling", name);
+      if (arguments.has(name)) return input_error("--{}: goes with --scaling", name);
     return std::nullopt;
   }
   constexpr std::array kOfOneAnswer = {"shard", "out", "save", "pareto", "settings", "top"};
@@ -57,7 +59,7 @@ Result<std::optional<ScalingAsk>> scaling_ask(const Arguments& arguments,
       arguments.value("scaling") == "weak" ? search::Scaling::kWeak : search::Scaling::kStrong;
   ERGOMETER_ASSIGN(ask.gpu_hour, amount(arguments, "price-gpu-hour"));
   ERGOMETER_ASSIGN(ask.kwh, amount(arguments, "price-kwh"));
-  ERGOMETER_ASSIGN(ask.energy_kwh, amount(arguments, "energy-kwh"));
+  ERGOMETER_ASSIGN(ask.energy_kwh, amount(arguments, "energy-kwh", kLeastKwh));
   return ask;
 }
 

@@ -139,6 +139,10 @@ std::string gains_table(const ScalingAnswer& answer, const report::TextStyle& st
   return table(rows, 1, style);
 }
 
+std::string kwh_word(double kwh) {
+  return kwh < 1000 ? fmt::format("{:.4g}", kwh) : base::format_count(std::llround(kwh));
+}
+
 /// Tokens that the energy trains on every size: the last GPUs make it sooner, of fewer tokens.
 std::string energy_table(const ScalingAnswer& answer, const report::TextStyle& style) {
   double most = 0;
@@ -232,9 +236,8 @@ std::string scaling_text(const ScalingAnswer& answer, const report::TextStyle& s
   if (!sizes.empty()) text += '\n' + sizes;
   if (const std::string none = none_lines(answer, style.width); !none.empty())
     text += title("No layout") + none;
-  if (answer.ask.energy_kwh)
-    text += title(fmt::format("With {} kWh at the meter",
-                              base::format_count(std::llround(*answer.ask.energy_kwh)))) +
+  if (answer.ask.energy_kwh && !sizes.empty())
+    text += title(fmt::format("With {} kWh at the meter", kwh_word(*answer.ask.energy_kwh))) +
             energy_table(answer, style);
   if (result.gains.empty()) return text;
   text += title("What the added GPUs bring") + gains_table(answer, style);

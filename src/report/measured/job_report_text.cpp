@@ -78,13 +78,12 @@ std::string replayed_taxes(const analysis::ReplayedTaxes& taxes, const TextStyle
   };
   table.row("Taxes that add up, by replays", "time", "share", "shorter without");
   tax("  bulk synchrony", taxes.bulk_synchrony);
-  for (size_t i = 0; i < std::min(taxes.sites.size(), kJobRowsShown); ++i)
-    share("    " + taxes.sites[i].first, taxes.sites[i].second, "");
+  for (const auto& [name, ns] : first(taxes.sites, kJobRowsShown)) share("    " + name, ns, "");
   tax("    CPU waiting for the GPU", taxes.host_sync);
   tax("  memory round trips (at most)", taxes.memory_round_trips);
   tax("  launch", taxes.launch);
   share("  all of them", taxes.gap_ns(), in_time(taxes.gap_ns()));
-  return table_text(table, style);
+  return table_text(table, style) + more_line(taxes.sites.size(), kJobRowsShown, "waits");
 }
 
 // --- communication
@@ -241,8 +240,8 @@ std::string exchanges(const analysis::ExchangeLoads& loads, const TextStyle& sty
   std::string rows = fmt::format(
       "  the fullest rank of an exchange has {:.2f} times its share on average, {:.2f} at most\n",
       loads.mean_fullest, loads.most);
-  for (size_t i = 0; i < std::min(loads.ranks.size(), kJobRowsShown); ++i)
-    rows += fmt::format("  {:>5}{:>9.2f}\n", loads.ranks[i].rank, loads.ranks[i].load);
+  for (const auto& rank : first(loads.ranks, kJobRowsShown))
+    rows += fmt::format("  {:>5}{:>9.2f}\n", rank.rank, rank.load);
   return heading(style, fmt::format("Tokens in {} all-to-alls, by rank in shares of the mean",
                                     loads.exchanges)) +
          rows + more_line(loads.ranks.size(), kJobRowsShown, "ranks");
