@@ -140,5 +140,29 @@ TEST(UserFile, IsWhatStandsInIt) {
   EXPECT_TRUE(r.error().message.starts_with("a.txt: is none of the files that can be read: "));
 }
 
+// PyTorch's FSDP, whatever it shards: what it overlaps is its own, and Transformer Engine's
+// overlap is off.
+TEST(Nemo1, GathersNothingAgainWhereGradientsAreSharded) {
+  const std::string file =
+      "trainer: {num_nodes: 1, devices: 8, precision: bf16}\n"
+      "model: {micro_batch_size: 1, global_batch_size: 64, encoder_seq_length: 128, "
+      "tensor_model_parallel_size: 2, sequence_parallel: true, ub_tp_comm_overlap: true, "
+      "num_layers: 2, hidden_size: 64, num_attention_heads: 2, fsdp: FSDP, "
+      "fsdp_sharding_strategy: grad, optim: {name: fused_adam}}\n";
+  const auto read = [&](const std::string& fsdp) {
+    std::string text = file;
+    text.replace(text.find("FSDP"), 4, fsdp);
+    return parse_nemo_1(text, "gpt.yaml");
+  };
+  const auto r = read("true");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "zero"), "2");
+  EXPECT_EQ(said(*r, "fsdp"), "false");
+  EXPECT_EQ(said(*r, "overlap_grad_reduce"), "true");
+  EXPECT_EQ(said(*r, "tp_comm_overlap"), "false");
+  EXPECT_EQ(said(*read("false"), "overlap_grad_reduce"), "false");
+  EXPECT_EQ(said(*read("false"), "tp_comm_overlap"), "true");
+}
+
 }  // namespace
 }  // namespace ergometer::intake

@@ -208,5 +208,19 @@ TEST(LaunchScript, FollowsNoOtherShell) {
             std::string::npos);
 }
 
+TEST(LaunchScript, WordsOfLightningThatAreNotKnown) {
+  const spec::TestFile fit("fit.yaml",
+                           "seed_everything: 1\ntrainer: {devices: 8, num_nodes: 1}\n"
+                           "model: {class_path: a.B}\ndata: {class_path: a.C}\n");
+  const auto of = [&](const std::string& words) {
+    const auto r = parse_launch_script(
+        "srun python -m own.train fit --config " + fit.path + " " + words + "\n", "run.sh");
+    return r ? "" : r.error().message;
+  };
+  EXPECT_NE(of("--trainer.num_nodes $(my_nodes)").find("--trainer.num_nodes depends on"),
+            std::string::npos);
+  EXPECT_NE(of("--config " + fit.path).find("takes several --config"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ergometer::intake

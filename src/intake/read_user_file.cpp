@@ -330,8 +330,7 @@ std::string what_python_writes(const std::string& text) {
        {"xtuner", kAsOptions},
        {"olmo_core", kAsOptions},
        {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
-       {"lightning", kAsOptions},
-       {"Accelerator(", kAsOptions}});
+       {"lightning", kAsOptions}});
   // Objects of NeMo's interface, without a recipe that puts them together.
   constexpr std::string_view kStrategy = "MegatronStrategy(";
   if (const size_t at = text.find(kStrategy); at != text.npos)
@@ -395,7 +394,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
   if (file.ends_with(".py")) ERGOMETER_TRY(check_learns_from_texts(text, file));
   if (file.ends_with(".py"))
     return input_error(
-        "{}: is a Python program without TrainingArguments or adapters, which is not read; {}",
+        "{}: is a Python program without TrainingArguments, adapters, an Accelerator or a Trainer "
+        "of Lightning, which is not read; {}",
         file, what_python_writes(text));
   return input_error("{}: is none of the files that can be read: {}", file, kReadable);
 }

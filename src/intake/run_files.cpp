@@ -1,10 +1,12 @@
 #include "intake/run_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/launch_script.h"
 #include "intake/programs/launcher_options.h"
@@ -49,10 +51,11 @@ class RunFile {
   }
 
   /// dstack runs its commands on every node: `nodes: 2`, `resources: {gpu: H100:8}`.
-  Asked asked_of_dstack(StartedProgram& program) const {
+  Asked asked_of_dstack(const std::vector<std::string>& environment,
+                        StartedProgram& program) const {
     const int64_t nodes = std::max<int64_t>(1, launcher_number(text("nodes")));
     const int64_t each = gpus_of_dstack();
-    for (const std::string& one : base::split(text("env"), ','))
+    for (const std::string& one : environment)
       if (const size_t equals = one.find('='); equals != one.npos)
         program.environment[one.substr(0, equals)] = one.substr(equals + 1);
     take_environment("env.", program);
@@ -62,7 +65,7 @@ class RunFile {
     const int64_t gpus = std::min(nodes * each, spec::kMostRanks);
     program.environment["DSTACK_GPUS_PER_NODE"] = std::to_string(each);
     program.environment["DSTACK_GPUS_NUM"] = std::to_string(gpus);
-    return {gpus, where(text(kOfDstack).empty() ? "resources.gpu.count" : kOfDstack),
+    return {gpus, where(text(kOfDstack).empty() ? kCountOfDstack : kOfDstack),
             "nodes x resources.gpu"};
   }
 
@@ -90,6 +93,16 @@ class RunFile {
     return {each > 1 ? gpus : 0, where(kOfInstance), "instance_count x process_count_per_instance"};
   }
 
+  /// `gpu: A100:4..8` and `count: 2..4` leave the number to dstack; `A100:40GB..80GB` does not.
+  Result<void> check_dstack() const {
+    for (const char* key : {kOfDstack, kCountOfDstack})
+      for (const std::string& part : base::split(text(key), ':'))
+        if (base::contains(part, "..") && part.find_first_not_of("0123456789. ") == part.npos)
+          return input_error("{}: {}: found \"{}\", a range; allowed: how many GPUs a node has",
+                             where(key), key, text(key));
+    return {};
+  }
+
   std::string text(std::string_view key) const {
     const auto it = values_.find(key);
     return it == values_.end() ? "" : it->second.text;
@@ -103,11 +116,11 @@ class RunFile {
 
  private:
   static constexpr const char* kOfInstance = "distribution.process_count_per_instance";
-  static constexpr const char* kOfDstack = "resources.gpu";
+  static constexpr const char *kOfDstack = "resources.gpu", *kCountOfDstack = "resources.gpu.count";
 
   /// "nvidia:H100:80GB:8": the part that is a number alone; one GPU where none is.
   int64_t gpus_of_dstack() const {
-    if (const int64_t count = launcher_number(text("resources.gpu.count")); count > 0) return count;
+    if (const int64_t count = launcher_number(text(kCountOfDstack)); count > 0) return count;
     const std::string said = text(kOfDstack);
     for (const std::string& part : base::split(said, ':'))
       if (const auto count = base::parse_integer(part); count && *count > 0) return *count;
@@ -176,16 +189,17 @@ void add_choices(const std::string& text, spec::FlatYaml& values) {
   } catch (const YAML::Exception&) {}
 }
 
-/// The items of dstack's `commands`, a line each.
-std::string lines_of(const std::string& text) {
+/// The items of one of dstack's lists, `commands` or `env`.
+std::vector<std::string> items_of(const std::string& text, const char* list) {
+  std::vector<std::string> items;
   try {
-    std::string lines;
-    for (const YAML::Node& command : YAML::Load(text)["commands"])
-      lines += command.as<std::string>() + "\n";
-    return lines;
+    const YAML::Node all = YAML::Load(text)[list];
+    if (all.IsSequence())
+      for (const YAML::Node& item : all) items.push_back(item.as<std::string>());
   } catch (const YAML::Exception&) {
-    return "";
+    items.clear();
   }
+  return items;
 }
 
 Result<void> take_gpus(const Asked& asked, Reading& reading) {
@@ -210,12 +224,15 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
   const RunFile run(values, file, context);
   const bool of_sky = values.contains("run"), of_dstack = run.is_of_dstack(),
              of_azure = !of_sky && run.is_of_azure();
+  if (of_dstack) ERGOMETER_TRY(run.check_dstack());
   StartedProgram program;
   const Asked asked = of_sky      ? run.asked_of_sky(program)
-                      : of_dstack ? run.asked_of_dstack(program)
+                      : of_dstack ? run.asked_of_dstack(items_of(text, "env"), program)
                       : of_azure  ? run.asked_of_azure(program)
                                   : run.asked_of_mcli(program);
-  program.words = {"bash", "-c", of_dstack ? lines_of(text) : run.text(of_sky ? "run" : "command")};
+  program.words = {"bash", "-c",
+                   of_dstack ? fmt::format("{}\n", fmt::join(items_of(text, "commands"), "\n"))
+                             : run.text(of_sky ? "run" : "command")};
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;

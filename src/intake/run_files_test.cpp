@@ -77,6 +77,21 @@ TEST(RunFiles, TasksOfDstack) {
   EXPECT_EQ(gpus("{gpu: \"H100:8\"}"), "16");
   EXPECT_EQ(gpus("{gpu: \"80GB:4\"}"), "8");
   EXPECT_EQ(gpus("{gpu: {name: A100, count: 8}}"), "16");
+  EXPECT_EQ(gpus("{gpu: \"A100:40GB..80GB:4\"}"), "8");
+  EXPECT_EQ(gpus("{gpu: \"A100:4..8\"}"),
+            "a.yaml:8: resources.gpu: found \"A100:4..8\", a range; allowed: how many GPUs a node "
+            "has");
+  EXPECT_NE(gpus("{gpu: {name: A100, count: 2..4}}").find("resources.gpu.count: found \"2..4\""),
+            std::string::npos);
+}
+
+TEST(RunFiles, VariablesOfDstackWithCommas) {
+  const auto reading = parse_run_file(
+      "type: task\nenv:\n- SIZES=a,TP=4,2\n- TP=2\ncommands:\n- torchrun --nproc-per-node 2 " +
+          std::string(kTrain) + "    --tensor-model-parallel-size ${SIZES##*,}\n",
+      "a.yaml");
+  ASSERT_TRUE(reading) << reading.error().message;
+  EXPECT_EQ(reading->settings.find("tensor_model_parallel_size")->text, "2");
 }
 
 TEST(RunFiles, RunsOfMcli) {

@@ -425,5 +425,48 @@ TEST(TrainerPython, AModelLoadedIn16BitIsTrainedSo) {
   EXPECT_EQ(weights(load + "torch.bfloat16)\n" + kMade + "args.fsdp = 'full_shard'\n"), "-");
 }
 
+const std::string kOwnLoop = "accelerator = Accelerator(mixed_precision='bf16')\n";
+
+TEST(TrainerPython, AutocastOfAnOwnLoop) {
+  const auto read = [](const std::string& arguments) {
+    const auto r = parse_trainer_python(
+        "a = Accelerator()\nON = False\nwith torch.autocast(" + arguments + "):\n  pass\n", "t.py");
+    EXPECT_TRUE(r) << r.error().message;
+    return r && r->open.contains("precision") ? "open" : r ? said(*r, "precision") : "";
+  };
+  EXPECT_EQ(read("'cuda'"), "fp16");
+  EXPECT_EQ(read("'cuda', torch.bfloat16"), "bf16");
+  EXPECT_EQ(read("'cuda', dtype=torch.bfloat16, enabled=True"), "bf16");
+  EXPECT_EQ(read("'cuda', dtype=torch.float32"), "fp32");
+  EXPECT_EQ(read("'cuda', enabled=ON"), "fp32");
+  EXPECT_EQ(read("'cuda', enabled=asked()"), "open");
+  EXPECT_EQ(read("'cuda', dtype=asked()"), "open");
+}
+
+TEST(TrainerPython, AcceleratorOfAnOwnLoop) {
+  const auto read = [](const std::string& arguments) {
+    return *parse_trainer_python("a = Accelerator(" + arguments + ")\nDataLoader(d, 4)\n", "t.py");
+  };
+  const Reading known = read("mixed_precision='fp8', gradient_accumulation_steps=2");
+  EXPECT_EQ(said(known, "precision"), "fp8");
+  EXPECT_EQ(said(known, "gradient_accumulation_steps"), "2");
+  EXPECT_EQ(said(known, "micro_batch_size"), "4");
+  const Reading unknown = read("mixed_precision=p(), gradient_accumulation_steps=n()");
+  EXPECT_TRUE(unknown.open.contains("precision"));
+  EXPECT_EQ(said(unknown, "precision"), "-");
+  EXPECT_TRUE(unknown.open.contains("gradient_accumulation_steps"));
+  EXPECT_EQ(said(unknown, "gradient_accumulation_steps"), "-");
+  EXPECT_TRUE(read("split_batches=True").open.contains("micro_batch_size"));
+  EXPECT_EQ(said(read("split_batches=False"), "micro_batch_size"), "4");
+}
+
+TEST(TrainerPython, TakesTheFirstLoadersBatch) {
+  const auto r = parse_trainer_python(
+      kOwnLoop + "DataLoader(t, batch_size=size())\nDataLoader(v, batch_size=64)\n", "t.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "-");
+  EXPECT_TRUE(r->open.contains("micro_batch_size"));
+}
+
 }  // namespace
 }  // namespace ergometer::intake

@@ -25,7 +25,8 @@ Optimized optimized(const spec::Job& job, const Options& options) {
 
 TEST(Play, SaysWhatSimulateSays) {
   spec::Job job = spec::test::job_of(
-      with(small_job(), {{"rank_map", "4-7,0-3,8-15"}, {"software", "megatron-lm"}}));
+      with(small_job(),
+           {{"rank_map", "4-7,0-3,8-15"}, {"software", "megatron-lm"}, {"power_cap", "500"}}));
   job.conditions.seed = 7;
   const auto run = engine::simulate(job, {});
   const std::vector<uint64_t> seeds = {3, 7};

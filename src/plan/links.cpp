@@ -93,9 +93,10 @@ void PipelineLinks::add_chunks(const std::vector<Border>& borders, OperatorTable
 
 int32_t PipelineLinks::messages(const spec::Job& job, int64_t micro_batches) {
   if (job.parallelism.pp == 1) return 0;
-  const bool inference =
-      job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
-  return static_cast<int32_t>((inference ? 1 : 2) * crossings(job.parallelism) * micro_batches);
+  const bool forward_alone = job.training.mode == spec::Mode::kPrefill ||
+                             job.training.mode == spec::Mode::kDecode ||
+                             job.parallelism.trains_apart();
+  return static_cast<int32_t>((forward_alone ? 1 : 2) * crossings(job.parallelism) * micro_batches);
 }
 
 // Crossing i is the i-th border of two parts that lie on different stages. Its forward message of

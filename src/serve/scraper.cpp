@@ -153,10 +153,10 @@ struct Scraper::Shared {
   struct Asked {
     ScrapeTarget target;
     std::unique_ptr<record::PushClient> client;
-    int rest = 1;                           ///< rounds that it is left alone when it fails next
-    int64_t sequence = 0;                   ///< of its last push
-    bool heard = false, failing = false;    ///< a page of it was read; the last request failed
-    std::optional<run::TrainingStep> step;  ///< that was told last
+    int rest = 1;                             ///< rounds that it is left alone when it fails next
+    int64_t sequence = 0;                     ///< of its last push
+    bool heard = false, failing = false;      ///< a page of it was read; the last request failed
+    std::optional<run::TrainingStep> step{};  ///< that was told last
   };
 
   std::vector<Asked> targets;

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/collection.h"
@@ -40,9 +43,7 @@ class LightningReader {
     read_strategy();
     read_precision();
     read_own_words();
-    const auto passes = read_.integer("trainer.accumulate_grad_batches", 1);
-    read_.set("gradient_accumulation_steps", std::to_string(passes.value_or(1)),
-              "trainer.accumulate_grad_batches");
+    read_accumulation();
     const bool compiles = read_.flag("program.compile", false);
     spec::set_framework(read_.reading().settings,
                         of_deepspeed_ ? "deepspeed"
@@ -53,8 +54,32 @@ class LightningReader {
   }
 
  private:
+  /// Fabric has no such argument: its loop says when the optimizer steps.
+  void read_accumulation() {
+    constexpr const char *kPasses = "trainer.accumulate_grad_batches", *kLoop = "program.loop";
+    if (!read_.has(kLoop)) {
+      const auto passes = read_.integer(kPasses, 1);
+      return read_.set("gradient_accumulation_steps", std::to_string(passes.value_or(1)), kPasses);
+    }
+    if (read_.text(kLoop) != "accumulates")
+      return read_.set_default("gradient_accumulation_steps", "1",
+                               "its loop is taken to step with every batch");
+    read_.reading().open["gradient_accumulation_steps"] = fmt::format(
+        "{}: no_backward_sync(): how many batches its loop takes for a step is not known here; "
+        "give --ga",
+        read_.origin(kLoop).text);
+  }
   static std::string last_of(std::string_view path) {
     return std::string(path.substr(path.rfind('.') + 1));  // npos + 1 is 0
+  }
+
+  /// How many GPUs "0,1", "[0, 1]" or "3," list; nothing of what is no list.
+  static std::optional<int64_t> gpus_in_list(std::string_view text) {
+    const bool brackets = text.starts_with('[') && text.ends_with(']');
+    if (brackets) text = text.substr(1, text.size() - 2);
+    if (!brackets && text.find(',') == text.npos) return std::nullopt;
+    return std::ranges::count_if(base::split(text, ','),
+                                 [](const std::string& one) { return !trimmed(one).empty(); });
   }
 
   /// A number, a list of GPUs, or -1 and "auto": all of the node.
@@ -66,8 +91,8 @@ class LightningReader {
     const std::string each = read_.text(kDevices, "auto");
     const std::string nodes = read_.text(kNodes, "1");
     const auto number = base::parse_integer(each), count = base::parse_integer(nodes);
-    const bool list = each.find(',') != each.npos;
-    const int64_t devices = list ? std::ranges::count(each, ',') + 1 : number.value_or(0);
+    const auto list = gpus_in_list(each);
+    const int64_t devices = list ? *list : number.value_or(0);
     const bool known = count && *count >= 1 && devices >= 1 && *count <= spec::kMostRanks &&
                        devices <= spec::kMostRanks;
     if (known) {
@@ -98,18 +123,21 @@ class LightningReader {
     return "trainer.strategy";
   }
 
+  void refuse_strategy(std::string_view place) {
+    read_.refuse(place,
+                 "ddp, fsdp, deepspeed_stage_1, 2 or 3, DDPStrategy, FSDPStrategy, "
+                 "DeepSpeedStrategy, ModelParallelStrategy");
+  }
   void read_strategy() {
     const std::string word = strategy_word();
     const std::string_view place = strategy_place();
+    if (!std::ranges::all_of(word, is_word)) return refuse_strategy(place);
     if (word.starts_with("deepspeed")) return read_deepspeed_strategy(word);
     if (word.starts_with("fsdp")) return read_fsdp(word);
     if (word.starts_with("modelparallel")) return read_model_parallel();
     const bool replicated = word == "auto" || word.starts_with("ddp") || word == "single_device" ||
                             word == "singledevicestrategy";
-    if (!replicated)
-      return read_.refuse(place,
-                          "ddp, fsdp, deepspeed_stage_1, 2 or 3, DDPStrategy, FSDPStrategy, "
-                          "DeepSpeedStrategy, ModelParallelStrategy");
+    if (!replicated) return refuse_strategy(place);
     read_.set("zero", "0", place);
     read_.set("overlap_grad_reduce", "true", place);
     for (const char* idle : {"find_unused_parameters", "gradient_as_bucket_view", "static_graph"})
@@ -154,8 +182,10 @@ class LightningReader {
     const std::string offload = strategy_key("offload_optimizer");
     if (word.ends_with("_offload") || read_.flag(offload, false))
       read_.set("optimizer_cpu_offload", "true", place);
-    if (read_.flag(strategy_key("offload_parameters"), false))
-      read_.not_modelled(strategy_key("offload_parameters"),
+    const std::string parameters = strategy_key("offload_parameters");
+    const bool by_word = word == "deepspeed_stage_3_offload";
+    if (by_word || read_.flag(parameters, false))
+      read_.not_modelled(by_word ? place : parameters,
                          "memory and time: parameters wait on the host; predicted on the GPU");
   }
 
@@ -189,15 +219,15 @@ class LightningReader {
 
   /// Of a program's own arguments: a published model's name, a loader's batch, a length.
   void read_own_words() {
+    read_model_name();
     for (const auto& [key, value] : values_) {
-      if (key.starts_with("trainer.") || key.starts_with("program.") ||
-          key.starts_with("adapters."))
-        continue;
       const std::string last = last_of(key);
-      if (take_model(key, value.text) || take_first(kBatchWords, last, "micro_batch_size", key) ||
+      if (!is_own(key) || key == model_key_) continue;
+      if (take_first(kBatchWords, last, "micro_batch_size", key) ||
           take_first(kLengthWords, last, "seq_length", key))
         continue;
       if (!key.starts_with("model.") && !key.starts_with("data.")) continue;
+      if (divides_job(key)) continue;
       read_.find(key);
       if (last != "class_path") own_.push_back(key);
     }
@@ -215,13 +245,28 @@ class LightningReader {
     if (!read_.said().find("seq_length"))
       read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
   }
+  /// Words of the program itself, not of Lightning.
+  static bool is_own(std::string_view key) {
+    return !key.starts_with("trainer.") && !key.starts_with("program.") &&
+           !key.starts_with("adapters.");
+  }
+  /// What the section of the model names comes before what that of the data does.
+  void read_model_name() {
+    for (const bool of_model : {true, false})
+      for (const auto& [key, value] : values_)
+        if (is_own(key) && key.starts_with("model.") == of_model && take_model(key, value.text))
+          return;
+  }
   bool take_model(const std::string& key, const std::string& name) {
-    if (!base::contains(last_of(key), "model") && !base::contains(last_of(key), "name"))
-      return false;
+    const std::string last = last_of(key);
+    if (!base::contains(last, "model") && !base::contains(last, "name")) return false;
+    for (const char* other : {"token", "data", "teacher"})
+      if (base::contains(last, other)) return false;
     const auto* entry = spec::find_hub_model(name);
-    if (entry == nullptr || read_.said().find("model") != nullptr) return false;
+    if (entry == nullptr) return false;
     read_.find(key);
     read_.set("model", entry->name, key);
+    model_key_ = key;
     return true;
   }
   template <class Words>
@@ -237,6 +282,7 @@ class LightningReader {
   FlatReader read_;
   int64_t node_gpus_ = 0;
   bool of_deepspeed_ = false;
+  std::string model_key_;
   std::vector<std::string> own_;
 };
 
@@ -250,11 +296,8 @@ class LightningProgram {
         file_(file) {}
 
   Result<Reading> read() {
-    for (const auto& [name, prefix] : {std::pair("Trainer", "trainer."), {"Fabric", "trainer."}})
-      for (const auto& [at, open] : calls_of(text_, name))
-        if (runs(at)) add_call(at, open, prefix);
-    for (const auto& [at, open] : calls_of(text_, "DataLoader"))
-      if (runs(at)) add_batch(at, open);
+    ERGOMETER_TRY(add_trainer());
+    add_batch();
     for (const auto& [at, open] : calls_of(text_, "LoraConfig"))
       if (runs(at)) add_adapters(at, open);
     add_model();
@@ -281,23 +324,85 @@ class LightningProgram {
     found_.try_emplace(key,
                        spec::FlatValue{std::move(value), line, fmt::format("{}:{}", file_, line)});
   }
-  void add_call(size_t at, size_t open, const std::string& prefix) {
+  /// The first that runs is the training's.
+  Result<void> add_trainer() {
+    std::vector<std::pair<size_t, size_t>> all;
+    for (const char* name : {"Trainer", "Fabric"})
+      for (const auto& call : calls_of(text_, name))
+        if (runs(call.first)) all.push_back(call);
+    if (all.empty()) return {};
+    std::ranges::sort(all);
+    const auto& [at, open] = all.front();
+    if (all.size() > 1 && !values_.reached(at, true))
+      return input_error(
+          "{}:{}: which of the Trainers of lines {} and {} trains is known only when the script "
+          "runs",
+          file_, line_at(text_, at), line_at(text_, at), line_at(text_, all[1].first));
+    if (text_.compare(at, 6, "Fabric") == 0) {
+      const auto passes = calls_of(text_, "no_backward_sync");
+      set("program.loop", passes.empty() ? "steps" : "accumulates",
+          passes.empty() ? at : passes.front().first);
+    }
+    return add_call(at, open);
+  }
+  Result<void> add_call(size_t at, size_t open) {
+    const std::string prefix = "trainer.";
     const std::string call = text_.substr(at, behind_bracket(text_, open) - at);
     add_python_call(values_, text_, file_, call, at, prefix, found_);
     found_.erase(prefix + "_target_");
-    // `strategy=strategy` of an object that was made above.
-    if (const auto it = found_.find(prefix + "strategy"); it != found_.end())
-      for (const PythonBinding& made :
-           values_.names().bindings(it->second.text, values_.names().scope(at)))
-        if (made.at < at && base::contains(made.expression, "Strategy("))
-          return add_python_value(values_, text_, file_, made.expression, made.at,
-                                  prefix + "strategy", found_);
+    for (const PythonArgument& it : arguments_of_call(text_, open)) {
+      if (it.value.starts_with("**")) ERGOMETER_TRY(add_spread(it, at));
+      // One GPU by its number, as Lightning writes it in a word.
+      if (it.name != "devices") continue;
+      if (const auto value = values_.value(it.value, at); value && value->is_array())
+        found_[prefix + it.name].text = yaml_text(*value).value_or(it.value) + ",";
+    }
+    add_strategy(at);
+    return {};
   }
-  /// The first loader is the training's.
-  void add_batch(size_t at, size_t open) {
-    for (const PythonArgument& it : arguments_of_call(text_, open))
-      if (it.name == "batch_size")
-        if (const auto value = values_.text(it.value, at)) set("loader.batch_size", *value, at);
+  /// Trainer(**common): the items of a dictionary that is known.
+  Result<void> add_spread(const PythonArgument& argument, size_t at) {
+    const auto items = values_.value(trimmed(std::string_view(argument.value).substr(2)), at);
+    const bool known = items && items->is_object();
+    if (known)
+      for (const auto& [key, item] : items->items()) {
+        const bool list = key == "devices" && item.is_array();
+        const auto value = yaml_text(item);
+        if (!value) return not_known(argument, at);
+        set("trainer." + key, list ? *value + "," : *value, at);
+      }
+    return known ? Result<void>() : not_known(argument, at);
+  }
+  tl::unexpected<base::Error> not_known(const PythonArgument& argument, size_t at) const {
+    return input_error(
+        "{}:{}: Trainer's {} is known only when the script runs; a literal can be "
+        "read",
+        file_, line_at(text_, at), argument.value.substr(0, 60));
+  }
+  /// `strategy=strategy` of an object that was made above: the last that surely is.
+  void add_strategy(size_t at) {
+    constexpr const char* kStrategy = "trainer.strategy";
+    const auto it = found_.find(kStrategy);
+    if (it == found_.end()) return;
+    std::optional<PythonBinding> last;
+    for (const PythonBinding& made :
+         values_.names().bindings(it->second.text, values_.names().scope(at)))
+      if (made.at < at && values_.reached(made.at, true) != false) last = made;
+    if (!last || !values_.reached(last->at, true)) return;
+    const std::string& made = last->expression;
+    if (const size_t open = made.find("Strategy("); open != made.npos)
+      add_python_value(values_, text_, file_, made, last->at, kStrategy, found_);
+  }
+  /// The first loader that runs is the training's; one of whose size nothing is known leaves it
+  /// open.
+  void add_batch() {
+    for (const auto& [at, open] : calls_of(text_, "DataLoader")) {
+      if (!runs(at)) continue;
+      const auto batch = argument_of(arguments_of_call(text_, open), "batch_size", 1);
+      const auto value = batch ? values_.text(batch->value, at) : std::nullopt;
+      if (value) set("loader.batch_size", *value, at);
+      return;
+    }
   }
   void add_adapters(size_t at, size_t open) {
     for (const PythonArgument& it : arguments_of_call(text_, open))
@@ -321,7 +426,7 @@ class LightningProgram {
   }
   void add_switches() {
     for (const auto& [at, open] : calls_of(text_, "set_float32_matmul_precision"))
-      if (const auto given = arguments_of_call(text_, open); !given.empty())
+      if (const auto given = arguments_of_call(text_, open); !given.empty() && runs(at))
         if (const auto word = values_.text(given[0].value, at))
           set("program.tf32", *word == "highest" ? "false" : "true", at);
     for (const auto& [at, open] : calls_of(text_, "gradient_checkpointing_enable"))
@@ -337,6 +442,15 @@ class LightningProgram {
   spec::FlatYaml found_;
   std::string model_is_open_;
 };
+
+/// `devices: [3]`, which is one GPU by its number, where `devices: 3` is three.
+bool lists_devices(const std::string& text) {
+  try {
+    return YAML::Load(text)["trainer"]["devices"].IsSequence();
+  } catch (const YAML::Exception&) {
+    return false;
+  }
+}
 
 }  // namespace
 
@@ -357,8 +471,10 @@ Result<Reading> parse_lightning_python(const std::string& text, const std::strin
 
 Result<Reading> parse_lightning(const std::string& text, const std::string& file,
                                 const spec::FlatYaml& overrides) {
-  ERGOMETER_ASSIGN(const spec::FlatYaml values,
-                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  if (const auto it = values.find("trainer.devices");
+      it != values.end() && !overrides.contains(it->first) && lists_devices(text))
+    it->second.text += ",";
   return LightningReader(values, file).read();
 }
 

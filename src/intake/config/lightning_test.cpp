@@ -98,5 +98,123 @@ TEST(Lightning, LeavesOpenWhatItDoesNotSay) {
       "16-true, 32-true");
 }
 
+TEST(Lightning, CountsAListOfGpusByItsItems) {
+  struct Case {
+    const char *yaml, *python, *gpus;
+  };
+  for (const Case& it : std::initializer_list<Case>{{"[3]", "[3]", "1"},
+                                                    {"\"0,\"", "'0,'", "1"},
+                                                    {"[0, 3]", "[0, 3]", "2"},
+                                                    {"\"3\"", "'3'", "3"},
+                                                    {"3", "3", "3"}}) {
+    const auto yaml =
+        parse_lightning(std::string("trainer: {devices: ") + it.yaml + "}\n", "fit.yaml");
+    ASSERT_TRUE(yaml) << yaml.error().message;
+    EXPECT_EQ(said(*yaml, "gpus"), it.gpus) << it.yaml;
+    const auto python =
+        parse_lightning_python(std::string("Trainer(devices=") + it.python + ")\n", "t.py");
+    ASSERT_TRUE(python) << python.error().message;
+    EXPECT_EQ(said(*python, "gpus"), it.gpus) << it.python;
+  }
+  const auto beside = parse_lightning("trainer: {devices: [0, 1]}\n", "fit.yaml",
+                                      {{"trainer.devices", {"[3]", -1, "run.sh:3"}}});
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(said(*beside, "gpus"), "1");
+}
+
+TEST(Lightning, ReadsTheFirstTrainerAlone) {
+  const auto two = parse_lightning_python(
+      "t = Trainer(devices=8, precision='bf16-mixed')\ntest = Trainer(devices=1, num_nodes=2)\n",
+      "t.py");
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(said(*two, "gpus"), "8");
+  EXPECT_EQ(said(*two, "precision"), "bf16");
+  const auto either = parse_lightning_python(
+      "if debug():\n  t = Trainer(devices=1)\nelse:\n  t = Trainer(devices=8)\n", "t.py");
+  EXPECT_EQ(refusal_of(either),
+            "t.py:2: which of the Trainers of lines 2 and 4 trains is known only when the script "
+            "runs");
+}
+
+TEST(Lightning, SpreadsADictionaryThatIsKnown) {
+  const auto known = parse_lightning_python(
+      "cfg = dict(devices=[2], precision='16-mixed')\nTrainer(num_nodes=2, **cfg)\n", "t.py");
+  ASSERT_TRUE(known) << known.error().message;
+  EXPECT_EQ(said(*known, "gpus"), "2");
+  EXPECT_EQ(said(*known, "precision"), "fp16");
+  EXPECT_EQ(refusal_of(parse_lightning_python("Trainer(devices=2, **cfg())\n", "t.py")),
+            "t.py:1: Trainer's **cfg() is known only when the script runs; a literal can be read");
+}
+
+TEST(Lightning, TakesTheStrategyThatSurelyIsTheLast) {
+  const auto strategy = [](const std::string& lines) {
+    return parse_lightning_python(lines + "Trainer(devices=8, strategy=s)\n", "t.py");
+  };
+  const std::string first = "s = FSDPStrategy()\n", second = "s = DDPStrategy()\n";
+  EXPECT_EQ(said(*strategy(first + second), "zero"), "0");
+  EXPECT_EQ(said(*strategy(first + "if False:\n  " + second), "zero"), "3");
+  EXPECT_NE(refusal_of(strategy(first + "if big():\n  " + second)).find("found \"s\""),
+            std::string::npos);
+  EXPECT_NE(refusal_of(strategy("s = FSDPStrategy() if big() else 'ddp'\n")).find("allowed: ddp"),
+            std::string::npos);
+}
+
+TEST(Lightning, TellsTheModelFromItsTokenizer) {
+  const auto r = parse_lightning(
+      "trainer: {devices: 8}\ndata: {init_args: {tokenizer_name: gpt2, name: gpt2-xl}}\n"
+      "model: {init_args: {teacher_model: gpt2-xl, model_name: gpt2-medium}}\n",
+      "fit.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "gpt2-medium");
+  EXPECT_NE(refusal_of(parse_lightning("trainer: {devices: 8}\n"
+                                       "model: {init_args: {tensor_parallel_size: 4}}\n",
+                                       "fit.yaml"))
+                .find("a size of parallelism is not read"),
+            std::string::npos);
+}
+
+TEST(Lightning, TakesTheFirstLoadersBatch) {
+  const auto batch = [](const std::string& first) {
+    return parse_lightning_python(
+        "Trainer(devices=8)\nDataLoader(" + first + ")\nDataLoader(v, batch_size=64)\n", "t.py");
+  };
+  EXPECT_EQ(said(*batch("t, 32"), "micro_batch_size"), "32");
+  EXPECT_EQ(said(*batch("t, shuffle=True, batch_size=4"), "micro_batch_size"), "4");
+  for (const char* open : {"t, size()", "t, batch_sampler=s"}) {
+    EXPECT_EQ(said(*batch(open), "micro_batch_size"), "-") << open;
+    EXPECT_TRUE(batch(open)->open.contains("micro_batch_size")) << open;
+  }
+}
+
+TEST(Lightning, ReadsSwitchesThatAreReached) {
+  const auto framework = [](const std::string& on) {
+    return said(*parse_lightning_python("ON = " + on +
+                                            "\nTrainer(devices=8)\nif ON:\n"
+                                            "  m = torch.compile(m)\n",
+                                        "t.py"),
+                "software");
+  };
+  EXPECT_NE(framework("True"), framework("False"));
+}
+
+TEST(Lightning, LeavesFabricsAccumulationToItsLoop) {
+  const std::string program = "fabric = Fabric(devices=8)\n";
+  const auto plain = parse_lightning_python(program, "t.py");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->settings.find("gradient_accumulation_steps"), nullptr);
+  EXPECT_EQ(said(*plain, "gradient_accumulation_steps"), "1");
+  const auto open = parse_lightning_python(
+      program + "with fabric.no_backward_sync(model, enabled=on):\n  pass\n", "t.py");
+  ASSERT_TRUE(open);
+  EXPECT_TRUE(open->open.contains("gradient_accumulation_steps"));
+}
+
+TEST(Lightning, TellsOfParametersOnTheHost) {
+  EXPECT_TRUE(left(*with_strategy("\"deepspeed_stage_3_offload\""), Leftover::Kind::kNotModelled,
+                   "trainer.strategy"));
+  EXPECT_FALSE(left(*with_strategy("\"deepspeed_stage_2_offload\""), Leftover::Kind::kNotModelled,
+                    "trainer.strategy"));
+}
+
 }  // namespace
 }  // namespace ergometer::intake

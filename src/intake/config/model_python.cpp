@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -59,7 +60,21 @@ constexpr std::array kSizeKeys = std::to_array<std::string_view>({"hidden_size",
                                                                   "qk_nope_head_dim",
                                                                   "qk_rope_head_dim",
                                                                   "v_head_dim",
-                                                                  "word_embed_proj_dim"});
+                                                                  "word_embed_proj_dim",
+                                                                  "num_kv_heads",
+                                                                  "new_decoder_architecture",
+                                                                  "multi_query",
+                                                                  "parallel_attn",
+                                                                  "bias",
+                                                                  "alibi",
+                                                                  "expansion_ratio",
+                                                                  "max_seq_len",
+                                                                  "attn_config",
+                                                                  "no_bias",
+                                                                  "decoder_sparse_step",
+                                                                  "mlp_only_layers",
+                                                                  "attention_bias",
+                                                                  "mlp_bias"});
 
 /// Configuration classes of transformers whose defaults are a published model's sizes.
 struct ClassDefaults {
@@ -85,15 +100,26 @@ std::string_view family_of(std::string_view class_name) {
   return "";
 }
 
+/// The config.json of a model's folder, or what is itself such a file, beside a file or here; empty
+/// where there is none.
+std::string config_of(const std::string& name, const std::string& file) {
+  if (name.empty()) return "";
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  std::error_code ignored;
+  for (const std::filesystem::path& it :
+       {folder / name / "config.json", std::filesystem::path(name) / "config.json"})
+    if (std::filesystem::is_regular_file(it, ignored)) return it.string();
+  return name.ends_with(".json") ? file_beside(name, file) : "";
+}
+
 /// The config.json that a name on a hub or a path stands for; nothing where there is none.
 nlohmann::json published(const std::string& name, const std::string& file) {
   nlohmann::json config;
   if (const spec::CatalogEntry* entry = spec::find_hub_model(name)) {
     config = nlohmann::json::parse(entry->text, nullptr, false);
   } else {
-    std::string path = file_beside(name, file);
-    if (path.empty()) path = file_beside(name + "/config.json", file);
-    const auto found = path.empty() ? spec::find_model_file(name) : spec::find_model_file(path);
+    const std::string path = config_of(name, file);
+    const auto found = spec::find_model_file(path.empty() ? name : path);
     const auto text = found ? base::read_file(*found, spec::kLargestWritten) : found;
     if (text) config = nlohmann::json::parse(*text, nullptr, false);
   }
@@ -115,7 +141,13 @@ class ModelReader {
       : values_(values), statements_(statements), text_(text), file_(file) {}
 
   Result<std::optional<spec::FlatValue>> read() {
-    for (const auto& [at, open] : makers()) {
+    const std::vector<Call> all = makers();
+    if (all.size() > kMostMakers)
+      return input_error(
+          "{}: found more than {} calls that make a model; allowed: as many as a script has that "
+          "is written by hand",
+          file_, kMostMakers);
+    for (const auto& [at, open] : all) {
       const auto reached = values_.reached(at, true);
       if (reached && !*reached) continue;
       ERGOMETER_ASSIGN(const auto made, configuration_of(at, open));
@@ -127,15 +159,19 @@ class ModelReader {
             "{}: whether this configuration is the model's is known only when the script runs; "
             "give --model with its config.json",
             where);
-      if (const auto model = spec::parse_model(made->json.dump(), "its configuration"); !model)
+      const std::string config =
+          made->json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      if (const auto model = spec::parse_model(config, "its configuration"); !model)
         return input_error("{}: {}", where, model.error().message);
-      return std::optional(spec::FlatValue{made->json.dump(), line, where});
+      return std::optional(spec::FlatValue{config, line, where});
     }
     return std::optional<spec::FlatValue>();
   }
 
  private:
   using Call = std::pair<size_t, size_t>;  ///< where it begins, where its parenthesis opens
+
+  static constexpr size_t kMostMakers = 100;
 
   /// Calls that make a model of a configuration, or may.
   std::vector<Call> makers() const {
@@ -186,25 +222,38 @@ class ModelReader {
   Result<std::optional<MadeConfig>> made_by(const std::string& expression, size_t at) {
     if (const size_t open = expression.find('('); open != expression.npos)
       return called(expression, open, at);
-    const auto binding = binding_of(expression, at);
-    if (!binding) return std::optional<MadeConfig>();
-    const size_t open = binding->expression.find('(');
-    if (open == std::string::npos) return std::optional<MadeConfig>();
-    ERGOMETER_ASSIGN(auto made, called(binding->expression, open, binding->at));
+    const std::vector<PythonBinding> all = bindings_of(expression, at);
+    if (all.empty()) return std::optional<MadeConfig>();
+    std::optional<MadeConfig> made;
+    bool any_own = false;
+    for (const PythonBinding& it : all) {
+      made.reset();
+      if (const size_t open = it.expression.find('('); open != std::string::npos) {
+        ERGOMETER_ASSIGN(made, called(it.expression, open, it.at));
+      }
+      any_own = any_own || (made && made->is_own);
+    }
+    if (any_own && (all.size() > 1 || !values_.reached(all.back().at, true)))
+      return unknown(expression, all.back().expression, all.back().at);
     if (!made) return made;
     for (const PythonChange& it : python_changes(values_, statements_, text_, expression, made->at))
       if (it.at < at) ERGOMETER_TRY(change(it, *made));
     return made;
   }
-  /// The last that is given to a name before a place, in its function or the module.
-  std::optional<PythonBinding> binding_of(const std::string& name, size_t at) const {
-    std::optional<PythonBinding> last;
-    for (size_t scope = values_.names().scope(at); !last; scope = PythonNames::kModule) {
-      for (const PythonBinding& it : values_.names().bindings(name, scope))
-        if (it.at < at && it.index < 0 && !it.expression.empty()) last = it;
+  /// What a name may stand for at a place, by its function or else the module: what surely was
+  /// given to it last, and what perhaps was behind that.
+  std::vector<PythonBinding> bindings_of(const std::string& name, size_t at) const {
+    std::vector<PythonBinding> all;
+    for (size_t scope = values_.names().scope(at); all.empty(); scope = PythonNames::kModule) {
+      for (const PythonBinding& it : values_.names().bindings(name, scope)) {
+        const auto reached = values_.reached(it.at, true);
+        if (it.at >= at || it.index >= 0 || it.expression.empty() || reached == false) continue;
+        if (reached) all.clear();
+        all.push_back(it);
+      }
       if (scope == PythonNames::kModule) break;
     }
-    return last;
+    return all;
   }
   Result<void> change(const PythonChange& it, MadeConfig& made) {
     if (it.attribute.empty() || !base::contains(kSizeKeys, it.attribute)) return {};
@@ -229,7 +278,8 @@ class ModelReader {
       const std::string first = arguments.empty() ? "" : arguments.front().value;
       if (method == "from_pretrained") return from_published(first, arguments, at);
       const auto type = values_.text(first, at);
-      return type ? from_class(*type, arguments, at) : std::optional<MadeConfig>();
+      if (!type) return std::optional<MadeConfig>();
+      return from_class(*type, {arguments.begin() + 1, arguments.end()}, at);
     }
     const std::string_view family = family_of(method);
     if (family.empty()) return std::optional<MadeConfig>();
@@ -256,6 +306,11 @@ class ModelReader {
     // As wide as the layers are, unless it is said.
     if (family == "opt") made.json.erase("word_embed_proj_dim");
     made.json["model_type"] = family;
+    for (const PythonArgument& it : arguments)
+      if (it.name.empty() && !it.value.starts_with("**"))
+        return input_error(
+            "{}:{}: a configuration's {} has no name; allowed: hidden_size=... and its like", file_,
+            line_at(text_, at), it.value.substr(0, 60));
     ERGOMETER_TRY(add(arguments, made));
     return std::optional(std::move(made));
   }
@@ -266,8 +321,10 @@ class ModelReader {
         ERGOMETER_TRY(spread(it.value.substr(2), made));
         continue;
       }
-      if (!base::contains(kSizeKeys, it.name)) continue;
       auto value = values_.value(it.value, made.at);
+      const bool counts = base::contains(kSizeKeys, it.name);
+      if (!counts && made.is_own && is_known(value)) set(it.name, *value, made);
+      if (!counts) continue;
       if (!is_known(value)) value = vocabulary(it.value, made.at);
       if (!is_known(value)) return unknown(it.name, it.value, made.at);
       set(it.name, *value, made);
@@ -280,14 +337,18 @@ class ModelReader {
     if ((!items || !items->is_object()) && !made.is_own) return {};
     if (!items || !items->is_object()) return unknown("**" + name, name, made.at);
     for (const auto& [key, value] : items->items()) {
-      if (!base::contains(kSizeKeys, key)) continue;
+      const bool counts = base::contains(kSizeKeys, key);
+      if (!counts && !(made.is_own && is_known(value))) continue;
       if (!is_known(value)) return unknown(key, name, made.at);
       set(key, value, made);
     }
     return {};
   }
+  /// With all its parts.
   static bool is_known(const PythonValues::Value& value) {
-    return value && !value->is_discarded() && !value->is_object();
+    return value && !value->is_discarded() &&
+           std::ranges::all_of(value->is_structured() ? *value : nlohmann::json::array(),
+                               [](const nlohmann::json& part) { return is_known(part); });
   }
   static void set(const std::string& key, const nlohmann::json& value, MadeConfig& made) {
     const auto found = made.json.find(key);
@@ -309,13 +370,14 @@ class ModelReader {
       name.resize(name.size() - kSize.size());
     else
       return std::nullopt;
-    const auto binding = binding_of(trimmed(name), at);
-    if (!binding) return std::nullopt;
-    const size_t open = binding->expression.find('(');
-    if (!base::contains(binding->expression.substr(0, open), "okenizer")) return std::nullopt;
-    for (const PythonArgument& it : arguments_of_call(binding->expression, open))
+    const std::vector<PythonBinding> all = bindings_of(trimmed(name), at);
+    if (all.size() != 1) return std::nullopt;
+    const PythonBinding& made = all.front();
+    const size_t open = made.expression.find('(');
+    if (!base::contains(made.expression.substr(0, open), "okenizer")) return std::nullopt;
+    for (const PythonArgument& it : arguments_of_call(made.expression, open))
       if (it.name.empty() || it.name == "pretrained_model_name_or_path")
-        if (const auto from = values_.text(it.value, binding->at))
+        if (const auto from = values_.text(it.value, made.at))
           if (const int64_t words = spec::tokenizer_vocabulary(*from); words > 0) return words;
     return std::nullopt;
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace ergometer::intake {
@@ -96,6 +98,78 @@ TEST(PythonModel, RefusesSizesThatAreNotKnown) {
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().message.rfind("train.py:1: its configuration", 0), 0U)
       << wrong.error().message;
+}
+
+TEST(PythonModel, TakesTheBindingThatIsReached) {
+  const auto layers = [](const std::string& condition) {
+    return model_of("FIRST = True\nif " + condition +
+                    ":\n  config = GPT2Config(n_layer=4)\nelse:\n  config = GPT2Config(n_layer=2)\n"
+                    "model = GPT2LMHeadModel(config)\n");
+  };
+  EXPECT_EQ((*layers("FIRST"))["n_layer"], 4);
+  EXPECT_EQ((*layers("not FIRST"))["n_layer"], 2);
+  ASSERT_FALSE(layers("first()"));
+  EXPECT_NE(layers("first()").error().message.find("known only when the script runs"),
+            std::string::npos);
+}
+
+TEST(PythonModel, KeepsWhatFamiliesRead) {
+  const auto falcon = model_of(
+      "m = FalconForCausalLM(FalconConfig(hidden_size=1024, num_attention_heads=16,\n"
+      "    num_hidden_layers=2, vocab_size=65024, num_kv_heads=4, new_decoder_architecture=True, "
+      "rope_theta=5e5,\n"
+      "    rope_scaling={'type': 'linear', 'factor': 2.0}, eos_token_id=token()))\n");
+  ASSERT_TRUE(falcon) << falcon.error().message;
+  EXPECT_EQ((*falcon)["num_kv_heads"], 4);
+  EXPECT_EQ((*falcon)["new_decoder_architecture"], true);
+  EXPECT_EQ((*falcon)["rope_scaling"]["factor"], 2.0);
+  EXPECT_FALSE(falcon->contains("eos_token_id"));
+  EXPECT_FALSE(model_of("m = FalconForCausalLM(FalconConfig(multi_query=asked()))\n"));
+  const auto unnamed = model_of("m = GPT2LMHeadModel(GPT2Config(50257, 1024))\n");
+  ASSERT_FALSE(unnamed);
+  EXPECT_EQ(unnamed.error().message,
+            "train.py:1: a configuration's 50257 has no name; allowed: hidden_size=... and its "
+            "like");
+  const auto by_type = model_of(
+      "c = AutoConfig.for_model('gpt2', n_layer=2)\nm = AutoModelForCausalLM.from_config(c)\n");
+  ASSERT_TRUE(by_type) << by_type.error().message;
+  EXPECT_EQ((*by_type)["n_layer"], 2);
+}
+
+TEST(PythonModel, EmbedsOptAsWideAsItsLayers) {
+  const auto opt = model_of("m = OPTForCausalLM(OPTConfig(hidden_size=1536))\n");
+  ASSERT_TRUE(opt) << opt.error().message;
+  EXPECT_FALSE(opt->contains("word_embed_proj_dim"));
+}
+
+TEST(PythonModel, RefusesMoreModelsThanAScriptHas) {
+  std::string program;
+  for (int i = 0; i < 101; ++i) program += "m = AutoModelForCausalLM.from_pretrained('gpt2')\n";
+  const auto model = model_of(program);
+  ASSERT_FALSE(model);
+  EXPECT_NE(model.error().message.find("found more than 100 calls"), std::string::npos);
+}
+
+TEST(PythonModel, WritesALiteralThatIsNoUtf8) {
+  EXPECT_TRUE(model_of("m = GPT2LMHeadModel(GPT2Config(n_layer=2, name='\xff'))\n"));
+}
+
+TEST(PythonModel, TakesAConfigurationOnlyFromItsOwnFolder) {
+  const std::string folder = testing::TempDir() + "python_model/";
+  std::filesystem::create_directories(folder + "own");
+  std::ofstream(folder + "config.json") << R"({"model_type": "gpt2", "n_layer": 3})";
+  std::ofstream(folder + "own/config.json") << R"({"model_type": "gpt2", "n_layer": 5})";
+  const auto layers = [&](const std::string& name) {
+    const std::string text = "c = AutoConfig.from_pretrained('" + name +
+                             "', n_embd=96)\nm = AutoModelForCausalLM.from_config(c)\n";
+    const PythonStatements statements(text);
+    PythonValues values(text, statements, {});
+    const auto model = python_model(values, statements, text, folder + "train.py");
+    return model && *model ? Json::parse((*model)->text).value("n_layer", 0) : 0;
+  };
+  EXPECT_EQ(layers("own"), 5);
+  EXPECT_EQ(layers("nobody/published-this"), 0);
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -131,6 +131,7 @@ class TrainerReader {
     const std::string type = key.empty() ? "" : base::lower(read_.text(key));
     const bool open = (values_.find("bf16") != values_.end() && !bf16) ||
                       (values_.find("fp16") != values_.end() && !fp16 && !bf16);
+    if (read_.flag("fp8", false)) return read_.set("precision", "fp8", "fp8");
     if (bf16.value_or(false)) return read_.set("precision", "bf16", "bf16");
     if (fp16.value_or(false)) return read_.set("precision", "fp16", "fp16");
     if (read_.flag("pure_bf16", false) || type.ends_with("float16") || type == "half") {

@@ -411,62 +411,101 @@ class PythonReader {
     return {};
   }
 
-  /// torch.autocast("cuda", dtype=torch.bfloat16), in FP16 where no format is said; "" without.
+  /// What is known only when the script runs, so that it is to be given beside it.
+  void leave_open(const char* setting, int line, const std::string& what, const char* option) {
+    program_.open.try_emplace(
+        setting, fmt::format("{}:{}: {} is known only when the script runs; give {}", file_, line,
+                             what.substr(0, 80), option));
+  }
+  /// torch.autocast("cuda", dtype=torch.bfloat16), in FP16 where no format is said; "" without,
+  /// "auto" where it is not known.
   std::string read_autocast() {
     for (const auto& [at, open] : calls_of(text_, "autocast")) {
+      const std::string_view statement = statements_.statement(at);
       // accelerate's own is in what it is told.
-      if (is_definition(at) || base::contains(statements_.statement(at), "accelerator.")) continue;
-      std::string format = "fp16";
-      for (const PythonArgument& it : arguments_of_call(text_, open)) {
-        const auto said = python_.text(it.value, at);
-        if (said && *said == "bfloat16") format = "bf16";
-        if (!said && it.name == "dtype") {
-          format = "auto";
-          program_.open["precision"] = fmt::format(
-              "{}:{}: autocast's {} is known only when the script runs; give "
-              "--precision",
-              file_, it.line, it.value.substr(0, 60));
-        }
-      }
-      return format;
+      if (is_definition(at) || base::contains(statement, "accelerator.")) continue;
+      if (python_.reached(at, true) == false) continue;
+      // Whether it is on is the first argument there, and the third elsewhere.
+      const size_t on_at = base::contains(statement, "cuda.amp.") ||
+                                   base::contains(text_, "cuda.amp import autocast")
+                               ? 0
+                               : 2;
+      const auto arguments = arguments_of_call(text_, open);
+      const auto on = argument_of(arguments, "enabled", on_at),
+                 type = argument_of(arguments, "dtype", 1);
+      const auto is_on = on ? python_.text(on->value, at) : std::optional<std::string>("true");
+      const auto format = type ? python_.text(type->value, at) : std::optional<std::string>("half");
+      if (is_on == "false" || format == "float32" || format == "float") continue;
+      if (is_on && format) return *format == "bfloat16" ? "bf16" : "fp16";
+      const PythonArgument& unknown = is_on ? *type : *on;
+      leave_open("precision", unknown.line, "autocast's " + unknown.value, "--precision");
+      return "auto";
     }
     return "";
+  }
+
+  /// Of Accelerator(...): a number format (as of `read_autocast`), passes, whose batches it splits.
+  void read_accelerator(const PythonArgument& it, size_t at, std::string& precision) {
+    constexpr const char* kPasses = "gradient_accumulation_steps";
+    const auto value = python_.text(it.value, at);
+    if (it.name == "mixed_precision" && value && *value != "no" && *value != "None")
+      precision = *value;
+    if (it.name == "mixed_precision" && !value) {
+      precision = "auto";
+      leave_open("precision", it.line, "Accelerator's " + it.value, "--precision");
+    }
+    if (it.name == kPasses) {
+      const bool known = value && base::parse_integer(*value);
+      program_.values.try_emplace(kPasses, spec::FlatValue{known ? *value : "auto", it.line});
+      if (!known) leave_open(kPasses, it.line, "Accelerator's " + it.value, "--ga");
+    }
+    if (it.name == "split_batches" && value != "false")
+      program_.open[kOpenBatch] = fmt::format(
+          "{}:{}: split_batches: a loader's batch is that of all GPUs together; give --mbs", file_,
+          it.line);
+    if (it.name == "fsdp_plugin" || it.name == "deepspeed_plugin")
+      program_.leftovers.push_back(
+          {Leftover::Kind::kNotModelled, it.name, fmt::format("{}:{}", file_, it.line),
+           "memory and time: how states are sharded; predicted as copied to every GPU, --fsdp "
+           "or --zero says otherwise"});
   }
 
   /// Without the Trainer's arguments its defaults do not hold: the program's own loop, on
   /// accelerate or alone, says batches and number formats elsewhere.
   void read_own_loop() {
-    constexpr const char *kBatch = "per_device_train_batch_size",
-                         *kPasses = "gradient_accumulation_steps";
     std::string precision = read_autocast();
-    for (const auto& [at, open] : calls_of(text_, "Accelerator"))
-      for (const PythonArgument& it : arguments_of_call(text_, open)) {
-        const std::string value = python_.text(it.value, at).value_or("");
-        if (it.name == "mixed_precision") precision = value;
-        if (it.name == kPasses && base::parse_integer(value))
-          program_.values.try_emplace(kPasses, spec::FlatValue{value, it.line});
-        if (it.name == "fsdp_plugin" || it.name == "deepspeed_plugin")
-          program_.leftovers.push_back(
-              {Leftover::Kind::kNotModelled, it.name, fmt::format("{}:{}", file_, it.line),
-               "memory and time: how states are sharded; predicted as copied to every GPU, --fsdp "
-               "or --zero says otherwise"});
-      }
-    for (const char* format : {"bf16", "fp16"})
-      if (precision == format || precision == "auto")
+    for (const auto& [at, open] : calls_of(text_, "Accelerator")) {
+      if (is_definition(at) || python_.reached(at, true) == false) continue;
+      for (const PythonArgument& it : arguments_of_call(text_, open))
+        read_accelerator(it, at, precision);
+    }
+    for (const char* format : {"bf16", "fp16", "fp8"})
+      if (precision == format || (precision == "auto" && format != std::string_view("fp8")))
         program_.values.try_emplace(format,
                                     spec::FlatValue{precision == format ? "true" : "auto", 0});
-    // The first loader is the training's.
-    for (const auto& [at, open] : calls_of(text_, "DataLoader"))
-      for (const PythonArgument& it : arguments_of_call(text_, open))
-        if (const auto batch = python_.text(it.value, at); it.name == "batch_size" && batch)
-          program_.values.try_emplace(kBatch, spec::FlatValue{*batch, it.line});
+    read_loader();
+  }
+  /// The first loader that runs is the training's.
+  void read_loader() {
+    constexpr const char* kBatch = "per_device_train_batch_size";
+    for (const auto& [at, open] : calls_of(text_, "DataLoader")) {
+      if (is_definition(at) || python_.reached(at, true) == false) continue;
+      const auto batch = argument_of(arguments_of_call(text_, open), "batch_size", 1);
+      const auto value = batch ? python_.text(batch->value, at) : std::nullopt;
+      const bool known =
+          value && base::parse_integer(*value) && !program_.open.contains(kOpenBatch);
+      if (known) program_.values.try_emplace(kBatch, spec::FlatValue{*value, batch->line});
+      break;
+    }
     if (program_.values.contains(kBatch)) return;
     // Neither a number nor the Trainer's default.
     program_.values[kBatch] = {"auto", 0};
-    program_.open["micro_batch_size"] = fmt::format(
-        "{}: its own loop says how many sequences a process takes, which is not known here; give "
-        "--mbs",
-        file_);
+    program_.open.try_emplace(
+        kOpenBatch,
+        fmt::format(
+            "{}: its own loop says how many sequences a process takes, which is not known here; "
+            "give --mbs",
+            file_));
   }
 
   /// A model whose sizes the program says itself.
@@ -641,6 +680,8 @@ class PythonReader {
     if (found == values.end()) values[name] = {value, line};
     return {};
   }
+
+  static constexpr const char* kOpenBatch = "micro_batch_size";
 
   const std::string text_;
   const PythonStatements statements_;

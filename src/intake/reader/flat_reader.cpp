@@ -44,11 +44,6 @@ constexpr std::array<std::string_view, 24> kParallelismWords = {
 /// Above every count that a configuration holds, so that products of two fit.
 constexpr int64_t kLargestNumber = 1'000'000'000'000;
 
-bool divides_job(std::string_view key) {
-  const std::string_view last = key.substr(key.rfind('.') + 1);
-  return base::contains(kParallelismWords, last);
-}
-
 std::optional<bool> yes_or_no(std::string_view text) {
   const std::string word = base::lower(text);
   for (const char* yes : {"true", "yes", "on", "1"})
@@ -59,6 +54,11 @@ std::optional<bool> yes_or_no(std::string_view text) {
 }
 
 }  // namespace
+
+bool divides_job(std::string_view key) {
+  const std::string_view last = key.substr(key.rfind('.') + 1);
+  return base::contains(kParallelismWords, last);
+}
 
 bool is_off(std::string_view text) {
   const std::string word = base::lower(text);

@@ -89,6 +89,9 @@ class FlatReader {
 /// JSON as YAML reads it, with messages that speak of JSON.
 Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file);
 
+/// Whether a key's last word divides a job over GPUs: "model.tensor_parallel_size".
+bool divides_job(std::string_view key);
+
 /// Whether a value says that its option is off: false, no, none, 0, nothing.
 bool is_off(std::string_view text);
 

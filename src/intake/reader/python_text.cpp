@@ -143,6 +143,16 @@ size_t behind_bracket(const std::string& text, size_t open) {
   return text.size();
 }
 
+std::optional<PythonArgument> argument_of(const std::vector<PythonArgument>& arguments,
+                                          std::string_view name, size_t place) {
+  size_t positional = 0;
+  for (const PythonArgument& it : arguments) {
+    const bool is_positional = it.name.empty() && !it.value.starts_with('*');
+    if (it.name == name || (is_positional && positional++ == place)) return it;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::vector<PythonArgument>> dictionary_items(const std::string& text) {
   const bool called = text.starts_with("dict("), braces = text.starts_with('{');
   const size_t open = called ? 4 : 0;

@@ -29,6 +29,10 @@ std::string without_comments(std::string text);
 /// The arguments of the call whose parenthesis opens at `open`; one beyond the most, where there
 /// are more.
 std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t open);
+/// The argument of a name, or else the positional one at `place` from 0; what a spread brings is
+/// not looked for.
+std::optional<PythonArgument> argument_of(const std::vector<PythonArgument>& arguments,
+                                          std::string_view name, size_t place);
 /// The items of `dict(a=1)` or `{"a": 1}` by name; nothing where it is none or a key is no string.
 std::optional<std::vector<PythonArgument>> dictionary_items(const std::string& text);
 /// A string, number, True, False or None as a YAML value, or a list of them, joined by commas.

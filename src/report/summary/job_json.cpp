@@ -120,7 +120,7 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
   json.member("sequence_parallel", p.sequence_parallel).member("cp_comm_type", to_word(p.cp_comm));
   json.member("schedule", to_word(p.schedule)).member("microbatch_group", p.microbatch_group);
   json.member("vocabulary_parallel", to_word(p.vocabulary));
-  if (p.trains_apart())
+  if (p.trains_apart() || p.recovery_steps > 0)
     json.member("stage_training", to_word(p.stage_training))
         .member("recovery_steps", p.recovery_steps);
   json.member("zero", p.zero_stage)

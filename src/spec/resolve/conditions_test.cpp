@@ -122,7 +122,8 @@ TEST(Conditions, LimitsAreTheGpus) {
   EXPECT_EQ(conditions_error({{"fan", "0.1"}}),
             "--fan: found \"0.1\"; allowed: from 1 to 100 %, or auto");
   EXPECT_EQ(conditions_error({{"duration", "forever"}}),
-            "--duration: found \"forever\"; allowed: from 0.001 to 2.592e+06 s");
+            "--duration: found \"forever\"; allowed: from 0.001 to 2.592e+06 s, written like 90s, "
+            "30min, 12h, 60d or 6 weeks");
   EXPECT_EQ(conditions_error({{"cooling", "immersion"}}),
             "--cooling immersion: mine is cooled by air or liquid");
 }
