@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kHelpWidth = 80;
 constexpr size_t kFewFlags = 16;    ///< so many fit a screen with a line each
 constexpr size_t kShortValue = 14;  ///< a longer list of choices is left to the full help
-constexpr size_t kLongName = 30;    ///< so are longer names, Megatron-LM's, which take a line each
+constexpr size_t kLongName = 28;    ///< so are longer names, Megatron-LM's, which take a line each
 
 std::string flag_text(const Flag& flag, bool long_name) {
   const bool has_short = !flag.short_name.empty();

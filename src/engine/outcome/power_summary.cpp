@@ -333,8 +333,7 @@ void fill_thermal(const PowerContext& context, const std::vector<GpuRecord>& gpu
     thermal.shutdown_gpus += context.loop.play().shut_down(context.fleet.gpus_of(kind));
 }
 
-/// What a step takes longer than at `clocks_hz`; as good as nothing where only rounding tells them
-/// apart, or where slower GPUs set no pace.
+/// What a step takes longer than at `clocks_hz`; as good as nothing where slower GPUs set no pace.
 double cost_beside(const PowerLoop& loop, std::span<const double> clocks_hz) {
   const double step_s = loop.timeline().step_s;
   return std::max(0.0, step_s - loop.step_s_at(clocks_hz).value_or(step_s));
@@ -359,7 +358,9 @@ void fill_clock_costs(const PowerContext& context, run::Thermal& thermal) {
   const auto middle = sorted_hz.begin() + std::ssize(sorted_hz) / 2;
   std::nth_element(sorted_hz.begin(), middle, sorted_hz.end());
   std::vector<double> raised_hz = clocks_hz;
-  for (double& clock_hz : raised_hz) clock_hz = std::max(clock_hz, *middle);
+  constexpr double kRounding = 1e-9;  // of means over the same clock
+  for (double& clock_hz : raised_hz)
+    if (clock_hz < (1 - kRounding) * *middle) clock_hz = *middle;
   if (raised_hz != clocks_hz) thermal.straggler_cost_s = cost_beside(context.loop, raised_hz);
 }
 
