@@ -274,7 +274,8 @@ void note_draws(const JobPair& pair, Comparison& result) {
                      !pair.b().training.sequence_lengths.is_even();
   if (drawn)
     result.notes.push_back(
-        "documents are drawn: one step of each job, the middle one, speaks for all; the means over "
+        "documents are drawn: of each job the step nearest to the mean speaks for all; the means "
+        "over "
         "drawn steps, which `simulate` tells of either job, may differ by other amounts");
 }
 

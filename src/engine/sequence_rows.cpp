@@ -148,8 +148,8 @@ SequenceRow sequence_row(std::string setting, const spec::Job& job, const Simula
   for (int64_t step = 0; step < workload::kDrawnSteps; ++step) {
     SequenceLoads loads = workload::sequence_loads(job, step, steps.lowered());
     if (evened_part == Evened::kWork) loads = evened(std::move(loads));
-    tokens += loads.tokens;
-    real_tokens += loads.real_tokens;
+    tokens += loads.totals.tokens;
+    real_tokens += loads.totals.real_tokens;
     row.slowest_load += loads.slowest_load / kSteps;
     const EngineInput input = steps.with(std::move(loads));
     const Timeline timeline = sweep(input);

@@ -18,7 +18,7 @@ namespace ergometer::engine {
 Result<std::vector<run::SequenceRow>> sequence_rows(const spec::Job& job, const Simulation& played);
 
 /// The mean over those drawn steps, seconds: what a run takes of a job whose own step is only the
-/// one in the middle. Of a job whose documents are alike its step.
+/// one nearest to it. Of a job whose documents are alike its step.
 double mean_step_s(const spec::Job& job, const Simulation& played);
 
 /// How the samples of the job, and of the same with other packing, lie in micro batches:

@@ -285,11 +285,8 @@ Int128 recompute_flops_per_sequence(const spec::Job& job) {
 
 /// Of a whole step of samples that have images, by their tiles. Recomputation repeats the forward
 /// pass of a trained tower's layers.
-double image_flops(const spec::Job& job, const SequenceLoads& loads, bool with_repeated) {
-  if (!loads.has_tiles()) return 0;
-  double tiles = 0;
-  for (const double load : loads.loads.back())
-    tiles += load * static_cast<double>(loads.base.tiles);
+double image_flops(const spec::Job& job, double tiles, bool with_repeated) {
+  if (tiles <= 0) return 0;
   Int128 of_tile = tile_flops(job);
   spec::Job one = job, none = job;
   one.training.images_per_sample = one.training.tiles_per_image = 1;
@@ -325,16 +322,16 @@ bool holds_documents(const spec::Job& job) { return !job.training.sequence_lengt
 
 base::Flops model_flops_per_step(const spec::Job& job) {
   if (!holds_documents(job)) return base::Flops(model_flops(job));
-  const SequenceLoads loads = sequence_loads(job);
-  return base::Flops(flops_of(job, loads.real_tokens, loads.real_pairs, model_flops) +
-                     image_flops(job, loads, false));
+  const StepTotals mean = mean_step_totals(job);
+  return base::Flops(flops_of(job, mean.real_tokens, mean.real_pairs, model_flops) +
+                     image_flops(job, mean.tiles, false));
 }
 
 base::Flops hardware_flops_per_step(const spec::Job& job) {
   if (!holds_documents(job)) return base::Flops(hardware_flops(job));
-  const SequenceLoads loads = sequence_loads(job);
-  return base::Flops(flops_of(job, loads.tokens, loads.pairs, hardware_flops) +
-                     image_flops(job, loads, true));
+  const StepTotals mean = mean_step_totals(job);
+  return base::Flops(flops_of(job, mean.tokens, mean.pairs, hardware_flops) +
+                     image_flops(job, mean.tiles, true));
 }
 
 }  // namespace ergometer::workload

@@ -136,27 +136,35 @@ double most_work(const spec::Job& job, const Batches& batches) {
   return *std::ranges::max_element(work);
 }
 
+StepTotals totals_of(const Batches& batches) {
+  return {.tokens = total(batches, [](const MicroBatch& it) { return it.tokens; }),
+          .real_tokens = total(batches, [](const MicroBatch& it) { return it.real_tokens; }),
+          .pairs = total(batches, [](const MicroBatch& it) { return it.pairs(); }),
+          .real_pairs = total(batches, [](const MicroBatch& it) { return it.real_pairs; }),
+          .tiles = total(batches, [](const MicroBatch& it) { return it.tiles; })};
+}
+
 void set_totals(const spec::Job& job, const Batches& batches, SequenceLoads& loads) {
   const std::vector<double> work = work_of_replicas(job, batches);
   const auto slowest = std::ranges::max_element(work);
   loads.slowest = slowest - work.begin();
   loads.slowest_load =
       *slowest * static_cast<double>(work.size()) / std::accumulate(work.begin(), work.end(), 0.0);
-  loads.tokens = total(batches, [](const MicroBatch& it) { return it.tokens; });
-  loads.real_tokens = total(batches, [](const MicroBatch& it) { return it.real_tokens; });
-  loads.pairs = total(batches, [](const MicroBatch& it) { return it.pairs(); });
-  loads.real_pairs = total(batches, [](const MicroBatch& it) { return it.real_pairs; });
+  loads.totals = totals_of(batches);
 }
 
 Batches typical_step(const spec::Job& job) {
   std::vector<std::pair<double, Batches>> steps;  // with their work
+  double mean = 0;
   for (int64_t step = 0; step < kDrawnSteps; ++step) {
     Batches batches = draw_step(job, step);
     const double work = most_work(job, batches);
+    mean += work / static_cast<double>(kDrawnSteps);
     steps.emplace_back(work, std::move(batches));
   }
-  std::ranges::stable_sort(steps, {}, &std::pair<double, Batches>::first);
-  return std::move(steps[kDrawnSteps / 2].second);
+  const auto nearest = std::ranges::min_element(
+      steps, {}, [mean](const auto& step) { return std::abs(step.first - mean); });
+  return std::move(nearest->second);
 }
 
 SequenceLoads empty_loads(const spec::Job& job) {
@@ -205,6 +213,18 @@ SequenceLoads sequence_loads(const spec::Job& job, int64_t step, const SequenceL
   set_loads(job, batches, loads);
   set_totals(job, batches, loads);
   return loads;
+}
+
+StepTotals mean_step_totals(const spec::Job& job) {
+  Batches all;
+  for (int64_t step = 0; step < kDrawnSteps; ++step) {
+    const Batches batches = draw_step(job, step);
+    all.insert(all.end(), batches.begin(), batches.end());
+  }
+  StepTotals mean = totals_of(all);
+  for (double* sum : {&mean.tokens, &mean.real_tokens, &mean.pairs, &mean.real_pairs, &mean.tiles})
+    *sum /= static_cast<double>(kDrawnSteps);
+  return mean;
 }
 
 Shapes shapes_of_batch(const spec::Job& job, const BatchSize& size) {

@@ -16,6 +16,13 @@ struct BatchSize {
   int64_t tiles = 0;  ///< of images
 };
 
+/// Of a step's documents, over all replicas: what is computed, padding among it, and what is real.
+struct StepTotals {
+  double tokens = 0, real_tokens = 0;
+  double pairs = 0, real_pairs = 0;  ///< of attention under the causal mask
+  double tiles = 0;                  ///< of images
+};
+
 /// What the micro batches of a step are beside the one that is lowered (`base`), whose work is 1.
 /// An operator's work follows a measure: 0, tokens, or the pairs of attention within a window, or
 /// last, of a model with a vision tower, tiles.
@@ -27,8 +34,7 @@ struct SequenceLoads {
   std::vector<double> full;                ///< of `most`, by measure
   int64_t slowest = 0;                     ///< the replica with the most work
   double slowest_load = 1;                 ///< its work over the mean of all
-  double tokens = 0, real_tokens = 0;      ///< of the step, over all replicas: computed, and real
-  double pairs = 0, real_pairs = 0;        ///< the same of pairs under the causal mask
+  StepTotals totals;
 
   bool even() const { return loads.empty(); }
   size_t measure(const Operator& op) const;
@@ -41,14 +47,17 @@ struct SequenceLoads {
   double over_mean(size_t measure, int64_t replica) const;
 };
 
-/// Steps that are drawn to find one that takes as long as most.
+/// Steps that are drawn to find what a run takes of each.
 inline constexpr int64_t kDrawnSteps = 15;
 
-/// Of the step that is in the middle of `kDrawnSteps` by the work of its slowest replica. Even if
-/// the job's documents are.
+/// Of the one of `kDrawnSteps` whose slowest replica's work is nearest to their mean. Even if the
+/// job's documents are.
 SequenceLoads sequence_loads(const spec::Job& job);
 /// Of a drawn step, from 0, beside what another is lowered as.
 SequenceLoads sequence_loads(const spec::Job& job, int64_t step, const SequenceLoads& lowered);
+
+/// The mean over `kDrawnSteps`. The job's documents are not alike.
+StepTotals mean_step_totals(const spec::Job& job);
 
 /// The shapes of a micro batch of that size.
 Shapes shapes_of_batch(const spec::Job& job, const BatchSize& size);

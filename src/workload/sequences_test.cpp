@@ -155,8 +155,8 @@ TEST(SequenceLoads, AddUpToTheStep) {
       tokens += loads.of(0, batch, replica) * static_cast<double>(loads.base.tokens);
       most = std::max(most, loads.of(0, batch, replica));
     }
-  EXPECT_NEAR(tokens, loads.tokens, 1e-6);
-  EXPECT_NEAR(static_cast<double>(loads.base.tokens), loads.tokens / 64, 2);
+  EXPECT_NEAR(tokens, loads.totals.tokens, 1e-6);
+  EXPECT_NEAR(static_cast<double>(loads.base.tokens), loads.totals.tokens / 64, 2);
   EXPECT_LE(most, loads.full[0]);
   EXPECT_GE(loads.largest(0, 3), loads.of(0, 3, 0));
   EXPECT_NEAR(loads.over_mean(0, 0) + loads.over_mean(0, 1), 2, 1e-12);

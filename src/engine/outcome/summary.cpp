@@ -66,8 +66,7 @@ double peak_of(const spec::Job& job, const spec::Gpu& gpu) {
 }  // namespace
 
 double tokens_per_step(const spec::Job& job) {
-  const workload::SequenceLoads documents = workload::sequence_loads(job);
-  if (!documents.even()) return documents.real_tokens;
+  if (!job.training.sequence_lengths.is_even()) return workload::mean_step_totals(job).real_tokens;
   const auto sequences = static_cast<double>(job.training.global_batch);
   if (job.training.mode == spec::Mode::kDecode) return sequences;
   return sequences * static_cast<double>(job.training.seq_length);

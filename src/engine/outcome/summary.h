@@ -14,7 +14,7 @@ namespace ergometer::engine {
 /// the job's precision.
 run::Performance performance(const spec::Job& job, const Timeline& timeline);
 
-/// Tokens that one step works through.
+/// Tokens that one step works through, of documents that are drawn the mean over drawn steps.
 double tokens_per_step(const spec::Job& job);
 
 run::Memory memory_summary(const spec::Job& job, const plan::MemoryReport& report);

@@ -146,6 +146,9 @@ TEST(UnlikeDocuments, RowsSayWhatBalanceBrings) {
   EXPECT_LE(played.step_time_s, played.step_time_s_high);
   EXPECT_GE(run.performance.step_time_s, played.step_time_s_low * (1 - 1e-9));
   EXPECT_LE(run.performance.step_time_s, played.step_time_s_high * (1 + 1e-9));
+  // Tokens are those of a drawn step on average, whichever step was played.
+  EXPECT_NEAR(run.performance.tokens_per_s * run.performance.step_time_s,
+              played.tokens_per_s * played.step_time_s, 1e-3);
   EXPECT_LT(evenly.step_time_s, played.step_time_s);
   EXPECT_LT(balanced.step_time_s, played.step_time_s);
   EXPECT_LT(evenly.step_time_s, 1.01 * balanced.step_time_s);
