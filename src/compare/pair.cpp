@@ -60,6 +60,11 @@ bool agree(std::string_view name, const spec::Job& a, const Settings& of_a, cons
   return !value.empty() && value == spec::setting_value(name, b);
 }
 
+bool is_of_recipe(std::string_view setting, const spec::Job& job) {
+  const auto found = job.origins.find(std::string(setting));
+  return found != job.origins.end() && found->second.text.starts_with("recipe ");
+}
+
 void take_settings(const Factor& factor, const Settings& from, Settings& to) {
   for (const std::string_view name : factor.settings) {
     to.erase(name);
@@ -79,6 +84,7 @@ Result<JobPair> JobPair::make(const Settings& a, const Settings& b) {
   ERGOMETER_ASSIGN(pair.b_, spec::resolve(b, pair.parts_b_));
   pair.parts_a_.cluster.nodes = pair.parts_b_.cluster.nodes = 0;
   pair.say_software();
+  pair.say_recipe();
   pair.align();
   pair.find_factors();
   return pair;
@@ -91,6 +97,27 @@ void JobPair::say_software() {
     if (settings->find("software") == nullptr)
       settings->set("software", job->recipe.name,
                     spec::Origin{std::string(spec::kAssumedSoftware), ""});
+}
+
+/// What one recipe asks for on the one GPU and not on the other is said, where the jobs then still
+/// run: it would look like the work of the GPU's compute rate.
+void JobPair::say_recipe() {
+  if (text_in(settings_a_, "software") != text_in(settings_b_, "software") ||
+      parts_a_.cluster.node.gpu.name == parts_b_.cluster.node.gpu.name)
+    return;
+  Settings said_a = settings_a_, said_b = settings_b_;
+  for (const spec::SettingInfo& info : spec::setting_table()) {
+    if (settings_a_.find(info.name) != nullptr || settings_b_.find(info.name) != nullptr) continue;
+    if (!is_of_recipe(info.name, a_) && !is_of_recipe(info.name, b_)) continue;
+    const std::string of_a = spec::setting_value(info.name, a_);
+    const std::string of_b = spec::setting_value(info.name, b_);
+    if (of_a.empty() || of_b.empty() || of_a == of_b) continue;
+    said_a.set(info.name, of_a, spec::Origin{"recipe", ""});
+    said_b.set(info.name, of_b, spec::Origin{"recipe", ""});
+  }
+  if (!spec::resolve(said_a, parts_a_) || !spec::resolve(said_b, parts_b_)) return;
+  settings_a_ = std::move(said_a);
+  settings_b_ = std::move(said_b);
 }
 
 void JobPair::align() {

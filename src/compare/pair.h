@@ -18,8 +18,8 @@ using analysis::Coalition;
 /// A setting that one of them gives and that the other has by default is given to both, so that it
 /// stays when something else changes; what neither gives follows from the rest, as it does in jobs
 /// that a user writes. Software that nobody names is held as it was inferred of each of the two, a
-/// factor of its own where they differ. Jobs are counted in GPUs: a cluster's own number of nodes
-/// limits none.
+/// factor of its own where they differ; so is what one recipe asks for on two kinds of GPU. Jobs
+/// are counted in GPUs: a cluster's own number of nodes limits none.
 class JobPair {
  public:
   static Result<JobPair> make(const spec::Settings& a, const spec::Settings& b);
@@ -38,6 +38,7 @@ class JobPair {
 
  private:
   void say_software();
+  void say_recipe();
   void align();
   void find_factors();
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "compare/test_jobs.h"
@@ -117,6 +118,29 @@ TEST(Pair, AssumedSoftwareIsAFactorOfItsOwn) {
   EXPECT_EQ(software->recipe.source, "inferred");
   EXPECT_EQ(pair_of(adapters, small({{"tp", "1"}, {"lora", "16"}, {"quantize", "16-bit"}})).size(),
             0u);
+}
+
+// NVIDIA's recipe dispatches tokens otherwise on an H100 than on a B200: that is no compute rate.
+TEST(Pair, WhatARecipeAsksForOnOneGpuIsAFactorOfItsOwn) {
+  const auto on = [](const char* cluster) {
+    return test::settings_of({{"model", "deepseek-v3"},
+                              {"cluster", cluster},
+                              {"gpus", "256"},
+                              {"pp", "4"},
+                              {"ep", "64"},
+                              {"gbs", "1024"},
+                              {"software", "nemo 26.04"}});
+  };
+  const JobPair pair = pair_of(on("hgx-h100"), on("hgx-b200"));
+  const auto name = std::string("moe_token_dispatcher_type");
+  EXPECT_TRUE(
+      std::ranges::none_of(pair.derived(), [&](const auto& it) { return it.name == name; }));
+  bool told = false;
+  for (size_t i = 0; i < pair.size(); ++i)
+    for (const Difference& it : pair.differences(i)) told = told || it.name == name;
+  EXPECT_TRUE(told);
+  EXPECT_EQ(pair.job((Coalition{1} << pair.size()) - 1)->training.recompute,
+            pair.b().training.recompute);
 }
 
 TEST(Pair, JobsThatCannotBeAreRefusedWithTheReason) {
