@@ -42,6 +42,16 @@ double seconds_of(const Loop& loop) {
   return seconds;
 }
 
+// Nothing that was scored is kept: the memory of a scoring phase does not grow with the answers.
+TEST(Loop, ScoresKeepNoCacheOfAllAnswers) {
+  const Loop few = played(kLoopHead + kRollout + kRef);
+  std::string more = kLoopHead;
+  more.replace(more.find("n: 4"), 4, "n: 64");
+  const Loop many = played(more + kRollout + kRef);
+  EXPECT_NEAR(many.phases[1].peak_bytes, few.phases[1].peak_bytes, 0.1 * few.phases[1].peak_bytes);
+  EXPECT_NEAR(many.phases[1].seconds, 16 * few.phases[1].seconds, 0.8 * few.phases[1].seconds);
+}
+
 TEST(IterationTime, IsBoundByTheBatchesOnTheirWayAndByTheBusiestPool) {
   // 6 s of rollout and 4 s of training: in step 10 s; one update behind 6 s, not 5.
   EXPECT_DOUBLE_EQ(iteration_time(10, 6, 0), 10);

@@ -18,12 +18,12 @@ struct Part {
   double bytes;
 };
 
-Part largest_part(const StageMemory& stage) {
+Part largest_part(const spec::Job& job, const StageMemory& stage) {
   const Part parts[] = {{"activations", stage.activations},
                         {"optimizer states", stage.optimizer},
                         {"weights", stage.weights},
                         {"gradients", stage.gradients},
-                        {"buffers", stage.other}};
+                        {job.trains() ? "buffers" : "key-value cache and buffers", stage.other}};
   return *std::max_element(std::begin(parts), std::end(parts),
                            [](const Part& a, const Part& b) { return a.bytes < b.bytes; });
 }
@@ -38,6 +38,11 @@ bool divides_layers(const spec::Job& job) {
   const std::vector<int64_t> layers = layers_per_chunk(job);
   return std::ranges::all_of(layers, [](int64_t count) { return count > 0; }) &&
          std::accumulate(layers.begin(), layers.end(), int64_t{0}) == job.model.pipeline_layers();
+}
+
+MemoryReport memory_of(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  return memory(job, workload, divide(job, workload));
 }
 
 class Tries {
@@ -129,10 +134,29 @@ void try_recomputation(const spec::Job& job, Tries& tries) {
               [&](spec::Job& changed) { changed.training.recompute_layers = most; });
 }
 
+/// Half of the sequences that are served at once, again and again until their cache fits.
+void try_fewer_sequences(const spec::Job& job, Tries& tries) {
+  const int64_t replicas = job.parallelism.dp;
+  spec::Job fewer = job;
+  spec::Training& training = fewer.training;
+  while (training.global_batch % (2 * replicas) == 0) {
+    training.global_batch /= 2;
+    training.micro_batch = std::min(training.micro_batch, training.global_batch / replicas);
+    if (memory_of(fewer).fits) break;
+  }
+  if (training.global_batch == job.training.global_batch) return;
+  tries.add(fmt::format("--global-batch-size {} --micro-batch-size {}", training.global_batch,
+                        training.micro_batch),
+            [&](spec::Job& changed) { changed.training = training; });
+}
+
 void try_for_activations(const spec::Job& job, Tries& tries) {
   const spec::Parallelism& p = job.parallelism;
   const spec::Training& training = job.training;
-  if (job.trains()) try_recomputation(job, tries);
+  if (job.trains())
+    try_recomputation(job, tries);
+  else
+    try_fewer_sequences(job, tries);
   if (training.micro_batch > 1)
     tries.add(fmt::format("--micro-batch-size {}", training.micro_batch / 2),
               [](spec::Job& changed) { changed.training.micro_batch /= 2; });
@@ -168,12 +192,6 @@ std::vector<Try> tries_for(const spec::Job& job, const MemoryReport& report) {
   return tries.all();
 }
 
-/// What the job needs with a change.
-MemoryReport memory_with(const Try& one) {
-  const workload::Workload workload = workload::lower(one.job);
-  return memory(one.job, workload, divide(one.job, workload));
-}
-
 double filled(const MemoryReport& report) { return report.worst().needed() / report.capacity; }
 
 /// What one change after the other comes to.
@@ -189,7 +207,7 @@ Tried tried(const std::vector<Try>& tries, const MemoryReport& before) {
   result.then = before;
   for (const Try& one : tries) {
     if (result.enough.size() == kMost) break;
-    MemoryReport report = memory_with(one);
+    MemoryReport report = memory_of(one.job);
     if (report.fits) result.enough.push_back(one.words);
     if (filled(report) >= filled(result.then)) continue;
     result.nearest = &one;
@@ -230,7 +248,7 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
 std::string memory_advice(const spec::Job& job, const MemoryReport& report) {
   if (report.fits) return {};
   const StageMemory& worst = report.worst();
-  const Part largest = largest_part(worst);
+  const Part largest = largest_part(job, worst);
   const std::string holes =
       worst.total() > report.capacity
           ? ""

@@ -79,6 +79,20 @@ TEST(MemoryAdvice, IsWhatMakesItFit) {
   EXPECT_EQ(advice.find("no single change"), std::string::npos) << advice;
 }
 
+// The cache grows with the sequences that are served at once.
+TEST(MemoryAdvice, ServesFewerSequencesAtOnce) {
+  spec::Job job = runnable({});
+  job.training.mode = spec::Mode::kDecode;
+  job.training.global_batch = job.training.micro_batch = 64;
+  job.training.seq_length = 1 << 15;
+  spec::Job fewer = job;
+  fewer.training.global_batch = fewer.training.micro_batch = 8;
+  job.cluster.node.gpu.memory_bytes = 1.01 * test::memory_of(fewer).worst().needed();
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find("is key-value cache and buffers ("), std::string::npos) << advice;
+  EXPECT_NE(advice.find("--global-batch-size 8 --micro-batch-size 8"), std::string::npos) << advice;
+}
+
 // Changes under which the file's order of work is no order are not advised.
 TEST(MemoryAdvice, KeepsToAScheduleFile) {
   spec::Job job = runnable({.pp = 2, .dp = 2, .micro_batches = 4});
