@@ -112,7 +112,8 @@ void add_software(Terms& terms, const spec::Job& job, const Known& known, const 
   else if (known.software != SoftwareSeen::kYes)
     terms.add(
         u.software_unseen,
-        fmt::format("no run of {}{} was ever seen", job.software.name,
+        fmt::format("no run of {}{} was ever seen",
+                    job.recipe.title.empty() ? job.software.name : job.recipe.title,
                     known.software == SoftwareSeen::kOnOneGpu ? " on more than one GPU" : ""));
 }
 

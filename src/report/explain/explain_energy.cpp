@@ -149,7 +149,9 @@ Result<Explanation> explain_energy(const run::Run& run, const spec::Job& job,
                                    const std::string& name) {
   ERGOMETER_ASSIGN(Explanation root, explain_power(run, job, "power.gpu_energy_j_per_step"));
   root.name = "energy";
-  root.formula += "; the parts of it:";
+  root.formula += fmt::format(
+      "; what GPUs draw of the {} at the plugs (power.energy_j_per_step); the parts of it:",
+      format_quantity(run.power.energy_j_per_step, "J"));
   root.inputs.clear();
   if (name == "energy") {
     for (const Dimension& dimension : kDimensions)
