@@ -13,7 +13,9 @@
 namespace ergometer::intake {
 
 bool ProgramReader::is_nanogpt() const {
-  if (const auto text = own_text(); text && is_nanogpt_program(*text)) return true;
+  if (const auto text = own_text()) return is_nanogpt_program(*text);
+  const auto is_word = [](const ShellText& word) { return is_nanogpt_word(word.text); };
+  if (std::ranges::count_if(launch_.arguments, is_word) > 1) return true;
   return std::ranges::any_of(launch_.arguments, [&](const ShellText& word) {
     if (!word.text.ends_with(".py") || ShellUnknowns::in(word.text)) return false;
     const auto text = text_of(word.text, word.line, launch_.name);

@@ -115,6 +115,8 @@ class MaxTextReader {
       if (both(other) > 1)
         read_.refuse(key_of(other), "1: how it divides the work is not modelled");
     divide("tensor", tensors, "tensor_model_parallel_size");
+    // Its rules lay sequences along other axes.
+    if (tensors > 1) read_.set("sequence_parallel", "false", key_of("tensor"));
     divide("pipeline", stages, "pipeline_model_parallel_size");
     divide("expert", experts, "expert_model_parallel_size");
     divide("context", context, "context_parallel_size");

@@ -168,10 +168,10 @@ std::string before_words(const std::string& program) {
   return program.substr(0, at == program.npos ? at : program.rfind('\n', at) + 1);
 }
 
-/// Names by which a file of assignments is known.
+/// Names by which its words and files are known; others have batches and iterations as well.
 constexpr std::array kNames = std::to_array<std::string_view>(
-    {"gradient_accumulation_steps", "batch_size", "block_size", "n_layer", "n_head", "n_embd",
-     "init_from", "max_iters", "eval_iters", "lr_decay_iters", "dataset", "wandb_project"});
+    {"block_size", "n_layer", "n_head", "n_embd", "init_from", "eval_iters", "lr_decay_iters",
+     "eval_only", "always_save_checkpoint"});
 
 }  // namespace
 
@@ -190,6 +190,12 @@ bool is_nanogpt_config(const std::string& written) {
     });
   };
   return std::ranges::count_if(kNames, assigns) > 1;
+}
+
+bool is_nanogpt_word(std::string_view word) {
+  const size_t equals = word.find('=');
+  return word.starts_with("--") && equals != word.npos &&
+         base::contains(kNames, word.substr(2, equals - 2));
 }
 
 Result<Reading> read_nanogpt(
@@ -215,7 +221,11 @@ Result<Reading> read_nanogpt(
     const std::string said = word.text.substr(equals + 1);
     values[name.substr(2)] = {literal(said).value_or(said), -1, word.where};
   }
-  return NanoGptReader(values, file, is_shared).read();
+  ERGOMETER_ASSIGN(Reading reading, NanoGptReader(values, file, is_shared).read());
+  if (program.empty())
+    reading.notes.push_back(
+        "what neither words nor files say is taken as nanoGPT's published train.py says it");
+  return reading;
 }
 
 }  // namespace ergometer::intake

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -19,6 +20,9 @@ struct NanoGptWord {
 bool is_nanogpt_program(const std::string& text);
 /// A file of such assignments alone: config/train_gpt2.py.
 bool is_nanogpt_config(const std::string& text);
+
+/// A word that only nanoGPT has: "--n_embd=768".
+bool is_nanogpt_word(std::string_view word);
 
 /// The job of nanoGPT's train.py. `program`: its text, of which the names before configurator.py
 /// count; empty where it is not here, and the published one's hold. The last word of a name counts.

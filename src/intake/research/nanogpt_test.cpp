@@ -92,7 +92,9 @@ TEST(NanoGpt, KnowsItsFiles) {
   EXPECT_TRUE(is_nanogpt_program(std::string(kProgram)));
   EXPECT_TRUE(is_nanogpt_config(std::string(kConfig)));
   EXPECT_FALSE(is_nanogpt_config("import torch\nbatch_size = 1\nblock_size = 2\n"));
-  EXPECT_FALSE(is_nanogpt_config("batch_size = 1\n"));
+  EXPECT_FALSE(is_nanogpt_config("batch_size = 1\ngradient_accumulation_steps = 4\n"));
+  EXPECT_TRUE(is_nanogpt_word("--n_embd=768"));
+  EXPECT_FALSE(is_nanogpt_word("--batch_size=8"));
 }
 
 }  // namespace

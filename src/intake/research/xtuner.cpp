@@ -77,6 +77,7 @@ class XtunerReader {
       read_.not_modelled(packs,
                          "time and memory: sequences are as long as the data's; predicted at the "
                          "longest");
+    for (const char* other : {"max_length", "pack_to_max_length"}) read_.find(other);
     if (read_.copy_count("sequence_parallel_size", "context_parallel_size", 2))
       read_.set("cp_comm_type", "a2a", "sequence_parallel_size");
     const std::string optimizer = base::lower(read_.text("optim_wrapper.optimizer.type", "AdamW"));
