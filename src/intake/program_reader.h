@@ -74,6 +74,9 @@ class ProgramReader {
   std::string own_path() const;
   Result<std::string> own_text() const;
   PythonStart own_start() const;
+  /// Whether a word, the first or --config's, is a file of arguments, and its path.
+  bool names_file(size_t word) const;
+  std::string value_of_file(size_t word) const;
   /// Where the program's own text is known: what it tells the Trainer.
   Result<std::optional<TrainerProgram>> own_program() const;
   /// The front end of the Trainer that the program is.

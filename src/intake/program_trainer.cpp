@@ -131,9 +131,27 @@ Result<std::string> ProgramReader::own_text() const {
   return text_of(own_path(), launch_.line, launch_.name);
 }
 
+bool ProgramReader::names_file(size_t word) const {
+  const std::string path = value_of_file(word);
+  const bool its_own = word == 0 || names_[word] == "config" || names_[word - 1] == "config";
+  return its_own && (path.ends_with(".json") || path.ends_with(".yaml") || path.ends_with(".yml"));
+}
+
+std::string ProgramReader::value_of_file(size_t word) const {
+  const std::string& text = launch_.arguments[word].text;
+  const size_t equals = names_[word] == "config" ? text.find('=') : text.npos;
+  return equals == text.npos ? text : text.substr(equals + 1);
+}
+
 PythonStart ProgramReader::own_start() const {
   PythonStart start{launch_.environment, {}, "--script-adds"};
   for (const ShellText& word : launch_.arguments) start.words.push_back(word.text);
+  for (size_t i = 0; i < launch_.arguments.size(); ++i)
+    if (names_file(i))
+      if (const auto text = text_of(value_of_file(i), launch_.line, launch_.name);
+          text && form_of(*text, value_of_file(i)) == FileForm::kTrainer)
+        if (const auto values = spec::flatten_yaml(*text, value_of_file(i)))
+          for (const auto& [key, value] : *values) start.file_words[key] = value.text;
   if (launch_.gpus > 0) start.environment["WORLD_SIZE"] = std::to_string(launch_.gpus);
   return start;
 }

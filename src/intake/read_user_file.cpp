@@ -386,6 +386,12 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
     case FileForm::kTrainer: return parse_trainer_file(text, file);
     case FileForm::kTrainerPython:
+      for (const std::string& word : context.arguments)
+        if (word.ends_with(".json") || word.ends_with(".yaml") || word.ends_with(".yml"))
+          return input_error(
+              "{}: --script-args: found {}, a file; allowed: words. A script that starts the "
+              "program with it is read with the file",
+              file, word);
       return parse_trainer_python(text, file, {context.environment, context.arguments});
     case FileForm::kRecipePython:
       return parse_recipe_python(text, file, {context.environment, context.arguments});

@@ -391,7 +391,10 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     const size_t equals = word.text.find('=');
     const bool joined = names_[i] == "config" && equals != word.text.npos;
     const std::string path = joined ? word.text.substr(equals + 1) : word.text;
-    const bool file = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
+    // Of JSON what HfArgumentParser takes alone: others are another program's.
+    const bool json = i == 0 && path.ends_with(".json");
+    const bool file =
+        json || path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
     if (!file || path.starts_with('-')) continue;
     const auto text = text_of(path, word.line, launch_.program);
     // Files that it names in turn lie beside it.
@@ -402,6 +405,7 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
     if (!text) continue;
     form = form_of(*text, path);
+    if (json && form != FileForm::kTrainer) form = FileForm::kNone;
     if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
     if (form == FileForm::kAutoModel) return fine_tuning("NeMo AutoModel");
     if (form == FileForm::kLitGpt) return fine_tuning("LitGPT");

@@ -184,7 +184,7 @@ class PythonReader {
     const std::vector<std::string> classes = python_.argument_classes();
     for (const std::string& name : classes)
       if (configuration(name) != nullptr) ERGOMETER_TRY(read_own_changes(name));
-    for (const char* call : {"parse_args_into_dataclasses", "parse_args_and_config"})
+    for (const std::string_view call : kArgumentParsers)
       for (const size_t at : words_of(text_, call)) {
         const std::string_view statement = statements_.statement(at);
         const size_t equals = assignment_in(statement);
