@@ -74,6 +74,8 @@ class ProgramReader {
   std::string own_path() const;
   Result<std::string> own_text() const;
   PythonStart own_start() const;
+  /// The values of a file of arguments, with where they stand; files that it names by their paths.
+  static Result<spec::FlatYaml> values_of_file(const std::string& text, const std::string& path);
   /// Whether a word, the first or --config's, is a file of arguments, and its path.
   bool names_file(size_t word) const;
   std::string value_of_file(size_t word) const;
@@ -150,6 +152,9 @@ class ProgramReader {
     return input_error("{}: {} {}", run_.session.where(launch_.line), launch_.name,
                        fmt::format(says, std::forward<Parts>(parts)...));
   }
+
+  /// What a file of the Trainer's arguments says where no word does, by `configuration`.
+  spec::FlatYaml file_values_;
 
   const Launch& launch_;
   const ShellRun& run_;

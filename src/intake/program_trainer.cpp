@@ -131,6 +131,19 @@ Result<std::string> ProgramReader::own_text() const {
   return text_of(own_path(), launch_.line, launch_.name);
 }
 
+Result<spec::FlatYaml> ProgramReader::values_of_file(const std::string& text,
+                                                     const std::string& path) {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, path.ends_with(".json") ? flatten_json(text, path)
+                                                                  : spec::flatten_yaml(text, path));
+  for (auto& [key, value] : values) {
+    value.from = fmt::format("{}:{}", path, value.line);
+    const bool names = key == "deepspeed" || key == "fsdp_config";
+    const std::string beside = names ? file_beside(value.text, path) : "";
+    if (!beside.empty()) value.text = beside;
+  }
+  return values;
+}
+
 bool ProgramReader::names_file(size_t word) const {
   const std::string path = value_of_file(word);
   const bool its_own = word == 0 || names_[word] == "config" || names_[word - 1] == "config";
@@ -188,7 +201,9 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   const bool file_only = file.has_value();
   // The word that named the file.
   if (file_only && program) program->values.erase("config");
-  if (file) add_reading(files, *std::move(file));
+  // Words switch off what a file of arguments switches on, so that both are read as one.
+  const bool of_arguments = file_only && !file_values_.empty();
+  if (file && !of_arguments) add_reading(files, *std::move(file));
   if (form == FileForm::kAxolotl) return files;
   std::vector<TrainerArgument> list;
   spec::Settings written;  // by the script, of DeepSpeed
@@ -252,11 +267,17 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     count_alone(own, software == nullptr || software->text != "deepspeed", reading);
     return reading;
   };
-  if (list.empty() && !program) return counted(std::move(files));
-  const TrainerKind kind = program ? program->kind : trainer_kind();
+  if (list.empty() && !program && !of_arguments) return counted(std::move(files));
+  TrainerKind kind = program ? program->kind : trainer_kind();
+  if (of_arguments && kind == TrainerKind::kPlain) kind = kind_of_trainer_file(file_values_);
+  // A program that takes words takes the file's over its own defaults.
+  spec::FlatYaml values = program ? program->values : spec::FlatYaml();
+  for (const auto& [key, value] : file_values_)
+    if (of_arguments && (!program || (program->takes_words && !program->changed.contains(key)) ||
+                         !values.contains(key)))
+      values[key] = value;
   ERGOMETER_ASSIGN(Reading reading,
-                   read_trainer_arguments(list, run_.session.name, kind,
-                                          program ? program->values : spec::FlatYaml()));
+                   read_trainer_arguments(list, run_.session.name, kind, std::move(values)));
   ERGOMETER_TRY(check_batches_agree(reading.settings, written));
   if (program) {
     note_own_words(*program, reading);

@@ -420,6 +420,9 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     }
     if (form == FileForm::kTrainer && is_llama_factory(launch_.program))
       return parse_llama_factory(*text, name);
+    if (form == FileForm::kTrainer) {
+      ERGOMETER_ASSIGN(file_values_, values_of_file(*text, name));
+    }
     return parse_user_file(*text, name, context());
   }
   return std::optional<Reading>();
