@@ -39,6 +39,10 @@ class MaxTextReader {
   Result<Reading> read() {
     if (const std::string hardware = read_.text("hardware", "gpu"); !hardware.starts_with("gpu"))
       read_.refuse("hardware", "gpu, gpu_multiprocess: TPUs are not modelled");
+    // A path from MaxText's own folders, "../base.yml".
+    if (const std::string below = read_.text("base_config", "base.yml");
+        !below.empty() && below.substr(below.rfind('/') + 1) != "base.yml")
+      read_.refuse("base_config", "base.yml: write the values of another file here");
     read_model();
     read_layout();
     read_batch();

@@ -154,9 +154,9 @@ TEST(MaxText, AShareOfABatchIsThatOfEveryDevice) {
   EXPECT_EQ(said(*r, "micro_batch_size"), "2");
   EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "2");
   EXPECT_EQ(said(*r, "gpus"), "-");
-  for (const char* wrong :
-       {"hardware: tpu", "per_device_batch_size: 0.3", "ici_expert_parallelism: 4",
-        "ici_tensor_sequence_parallelism: 2", "model_name: llama9-1b"})
+  for (const char* wrong : {"hardware: tpu", "per_device_batch_size: 0.3",
+                            "ici_expert_parallelism: 4", "ici_tensor_sequence_parallelism: 2",
+                            "model_name: llama9-1b", "base_config: llama2_7b.yml"})
     EXPECT_FALSE(parse_maxtext(std::string("max_target_length: 1024\n") + wrong + "\n", "x.yml"))
         << wrong;
 }
