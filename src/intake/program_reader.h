@@ -29,7 +29,8 @@ constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
 /// What read_program() reads a program with. Its parts: which framework's it is, and what others
 /// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
 /// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp), GPT-NeoX's (program_neox.cpp),
-/// those with a dozen words of their own (program_fine_tuning.cpp).
+/// those of research (program_research.cpp), those with a dozen words of their own
+/// (program_fine_tuning.cpp).
 class ProgramReader {
  public:
   ProgramReader(const Launch& launch, const ShellRun& run);
@@ -73,6 +74,11 @@ class ProgramReader {
   std::string own_path() const;
   Result<std::string> own_text() const;
   PythonStart own_start() const;
+  /// The values of a file of arguments, with where they stand; files that it names by their paths.
+  static Result<spec::FlatYaml> values_of_file(const std::string& text, const std::string& path);
+  /// Whether a word, the first or --config's, is a file of arguments, and its path.
+  bool names_file(size_t word) const;
+  std::string value_of_file(size_t word) const;
   /// Where the program's own text is known: what it tells the Trainer.
   Result<std::optional<TrainerProgram>> own_program() const;
   /// The front end of the Trainer that the program is.
@@ -98,6 +104,14 @@ class ProgramReader {
   std::string_view fine_tuning_program() const;
   Result<spec::FlatYaml> fine_tuning_words() const;
   Result<Reading> fine_tuning(std::string_view framework) const;
+  /// nanoGPT's train.py, by its own text or a file of assignments behind it.
+  bool is_nanogpt() const;
+  Result<Reading> nanogpt() const;
+  /// Words `--model.n_layers=16` and `key=value` by their names.
+  Result<spec::FlatYaml> dotted_words(std::string_view framework) const;
+  Result<Reading> olmo(const std::string& text, const std::string& path) const;
+  Result<Reading> maxtext() const;
+  Result<Reading> xtuner() const;
   /// `tune run RECIPE --config FILE key=value ...`
   Result<Reading> torchtune() const;
   /// What a file finds in its program's environment.
@@ -138,6 +152,9 @@ class ProgramReader {
     return input_error("{}: {} {}", run_.session.where(launch_.line), launch_.name,
                        fmt::format(says, std::forward<Parts>(parts)...));
   }
+
+  /// What a file of the Trainer's arguments says where no word does, by `configuration`.
+  spec::FlatYaml file_values_;
 
   const Launch& launch_;
   const ShellRun& run_;

@@ -131,9 +131,40 @@ Result<std::string> ProgramReader::own_text() const {
   return text_of(own_path(), launch_.line, launch_.name);
 }
 
+Result<spec::FlatYaml> ProgramReader::values_of_file(const std::string& text,
+                                                     const std::string& path) {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, path.ends_with(".json") ? flatten_json(text, path)
+                                                                  : spec::flatten_yaml(text, path));
+  for (auto& [key, value] : values) {
+    value.from = fmt::format("{}:{}", path, value.line);
+    const bool names = key == "deepspeed" || key == "fsdp_config";
+    const std::string beside = names ? file_beside(value.text, path) : "";
+    if (!beside.empty()) value.text = beside;
+  }
+  return values;
+}
+
+bool ProgramReader::names_file(size_t word) const {
+  const std::string path = value_of_file(word);
+  const bool its_own = word == 0 || names_[word] == "config" || names_[word - 1] == "config";
+  return its_own && (path.ends_with(".json") || path.ends_with(".yaml") || path.ends_with(".yml"));
+}
+
+std::string ProgramReader::value_of_file(size_t word) const {
+  const std::string& text = launch_.arguments[word].text;
+  const size_t equals = names_[word] == "config" ? text.find('=') : text.npos;
+  return equals == text.npos ? text : text.substr(equals + 1);
+}
+
 PythonStart ProgramReader::own_start() const {
   PythonStart start{launch_.environment, {}, "--script-adds"};
   for (const ShellText& word : launch_.arguments) start.words.push_back(word.text);
+  for (size_t i = 0; i < launch_.arguments.size(); ++i)
+    if (names_file(i))
+      if (const auto text = text_of(value_of_file(i), launch_.line, launch_.name);
+          text && form_of(*text, value_of_file(i)) == FileForm::kTrainer)
+        if (const auto values = spec::flatten_yaml(*text, value_of_file(i)))
+          for (const auto& [key, value] : *values) start.file_words[key] = value.text;
   if (launch_.gpus > 0) start.environment["WORLD_SIZE"] = std::to_string(launch_.gpus);
   return start;
 }
@@ -170,7 +201,9 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   const bool file_only = file.has_value();
   // The word that named the file.
   if (file_only && program) program->values.erase("config");
-  if (file) add_reading(files, *std::move(file));
+  // Words switch off what a file of arguments switches on, so that both are read as one.
+  const bool of_arguments = file_only && !file_values_.empty();
+  if (file && !of_arguments) add_reading(files, *std::move(file));
   if (form == FileForm::kAxolotl) return files;
   std::vector<TrainerArgument> list;
   spec::Settings written;  // by the script, of DeepSpeed
@@ -234,11 +267,17 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     count_alone(own, software == nullptr || software->text != "deepspeed", reading);
     return reading;
   };
-  if (list.empty() && !program) return counted(std::move(files));
-  const TrainerKind kind = program ? program->kind : trainer_kind();
+  if (list.empty() && !program && !of_arguments) return counted(std::move(files));
+  TrainerKind kind = program ? program->kind : trainer_kind();
+  if (of_arguments && kind == TrainerKind::kPlain) kind = kind_of_trainer_file(file_values_);
+  // A program that takes words takes the file's over its own defaults.
+  spec::FlatYaml values = program ? program->values : spec::FlatYaml();
+  for (const auto& [key, value] : file_values_)
+    if (of_arguments && (!program || (program->takes_words && !program->changed.contains(key)) ||
+                         !values.contains(key)))
+      values[key] = value;
   ERGOMETER_ASSIGN(Reading reading,
-                   read_trainer_arguments(list, run_.session.name, kind,
-                                          program ? program->values : spec::FlatYaml()));
+                   read_trainer_arguments(list, run_.session.name, kind, std::move(values)));
   ERGOMETER_TRY(check_batches_agree(reading.settings, written));
   if (program) {
     note_own_words(*program, reading);

@@ -26,7 +26,12 @@
 #include "intake/launch_script.h"
 #include "intake/megatron_yaml.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/research/maxtext.h"
+#include "intake/research/nanogpt.h"
+#include "intake/research/olmo.h"
+#include "intake/research/xtuner.h"
 #include "intake/run_files.h"
+#include "intake/sagemaker.h"
 #include "spec/catalog/read.h"
 #include "spec/settings/settings.h"
 
@@ -37,7 +42,9 @@ constexpr std::string_view kReadable =
     "a job file, a model's config.json, DeepSpeed's JSON, arguments of the Hugging Face Trainer "
     "(JSON, YAML, Python), LLaMA-Factory's and Axolotl's YAML, accelerate's YAML, PEFT's "
     "adapter_config.json, torchtitan's TOML, YAML of NeMo, Megatron-Bridge, Primus and "
-    "Megatron-LM, nanotron, GPT-NeoX, torchtune, LLM Foundry, LitGPT and NeMo AutoModel, "
+    "Megatron-LM, nanotron, GPT-NeoX, torchtune, LLM Foundry, LitGPT, NeMo AutoModel, OLMo "
+    "and MaxText, programs and configurations of nanoGPT, OLMo-core and XTuner, SageMaker's "
+    "training jobs, "
     "PyTorch Lightning's YAML and programs, "
     "Kubernetes manifests, tasks of "
     "SkyPilot and dstack, runs of mcli, command jobs of Azure ML, "
@@ -113,19 +120,17 @@ FileForm form_by_words(const Keys& keys) {
     return FileForm::kFoundry;
   if (keys.any({"model.model_config", "tokens.micro_batch_size"}) && keys.under("parallelism"))
     return FileForm::kNanotron;
+  if (keys.has("device_train_microbatch_size") && keys.under("model")) return FileForm::kOlmo;
+  if (keys.any({"per_device_batch_size", "base_config"}) &&
+      keys.any({"base_emb_dim", "ici_fsdp_parallelism", "max_target_length", "remat_policy"}))
+    return FileForm::kMaxText;
   return FileForm::kNone;
 }
 
 /// What a file is that is known and not read, and what to do instead; empty: none such.
 std::string_view foreign_file(const Keys& keys) {
-  if (keys.any({"model.d_model", "device_train_microbatch_size"}))
-    return "a configuration of OLMo, which is not read; give its model and sizes as options";
   if (keys.has("trainer.train_batch_size") && keys.any({"model.hidden_dim", "model.type"}))
     return "a configuration of Levanter, which is not read; give its model and sizes as options";
-  if (keys.has("per_device_batch_size") &&
-      keys.any({"base_emb_dim", "ici_fsdp_parallelism", "max_target_length", "remat_policy"}))
-    return "a configuration of MaxText, which is not read; give its model and sizes as options "
-           "(--gbs: per_device_batch_size x devices, --seq: max_target_length)";
   if (keys.has("policy.train_global_batch_size"))
     return "a configuration of NeMo-RL, which is not read; give its model and sizes as options "
            "(--gbs: policy.train_global_batch_size, --mbs: policy.train_micro_batch_size)";
@@ -225,11 +230,16 @@ bool trains_itself(std::string_view text) {
   return base::contains(text, "LoraConfig(") || base::contains(text, "Accelerator(");
 }
 FileForm form_of_python(const std::string& text) {
-  return tells_trainer(text, true) ? FileForm::kTrainerPython
-         : calls_recipe(text)      ? FileForm::kRecipePython
-         : calls_lightning(text)   ? FileForm::kLightningPython
-         : trains_itself(text)     ? FileForm::kTrainerPython
-                                   : FileForm::kNone;
+  return calls_sagemaker(text)       ? FileForm::kSageMaker
+         : is_nanogpt_program(text)  ? FileForm::kNanoGpt
+         : is_xtuner_config(text)    ? FileForm::kXtuner
+         : calls_olmo_core(text)     ? FileForm::kOlmoCore
+         : tells_trainer(text, true) ? FileForm::kTrainerPython
+         : calls_recipe(text)        ? FileForm::kRecipePython
+         : calls_lightning(text)     ? FileForm::kLightningPython
+         : trains_itself(text)       ? FileForm::kTrainerPython
+         : is_nanogpt_config(text)   ? FileForm::kNanoGptConfig
+                                     : FileForm::kNone;
 }
 
 /// Words that begin like an option: a launch script, or arguments alone.
@@ -328,6 +338,7 @@ std::string what_python_writes(const std::string& text) {
         "a recipe of Megatron-Bridge can be read as the YAML that it writes "
         "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"},
        {"xtuner", kAsOptions},
+       {"levanter", kAsOptions},
        {"olmo_core", kAsOptions},
        {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
        {"lightning", kAsOptions}});
@@ -343,6 +354,30 @@ std::string what_python_writes(const std::string& text) {
   return "give the script that starts it, or its configuration";
 }
 
+/// A program or its configuration alone, which a launcher starts.
+Result<Reading> with_open_gpus(Result<Reading> reading, const std::string& file) {
+  if (reading)
+    count_own_gpus({}, {{file, ""}, file, /*of_trainer=*/false, /*is_sure=*/false}, *reading);
+  return reading;
+}
+
+/// train.py with the words that it is started with, or a file of assignments alone.
+Result<Reading> read_nanogpt_file(const std::string& text, const std::string& file,
+                                  const ScriptContext& context) {
+  const auto read = [&](const std::string& path) -> Result<std::string> {
+    if (path == file) return text;
+    const std::string found = file_beside(path, file);
+    if (found.empty())
+      return input_error("{}: {} is not here; put it beside the program", file, path);
+    return base::read_file(found, spec::kLargestWritten);
+  };
+  std::vector<NanoGptWord> words;
+  const bool program = is_nanogpt_program(text);
+  if (!program) words.push_back({file, file});
+  for (const std::string& word : context.arguments) words.push_back({word, "--script-args"});
+  return with_open_gpus(read_nanogpt(program ? text : "", file, words, read), file);
+}
+
 Result<Reading> read_by_form(const std::string& text, const std::string& file,
                              const ScriptContext& context) {
   switch (form_of(text, file)) {
@@ -351,6 +386,12 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
     case FileForm::kTrainer: return parse_trainer_file(text, file);
     case FileForm::kTrainerPython:
+      for (const std::string& word : context.arguments)
+        if (word.ends_with(".json") || word.ends_with(".yaml") || word.ends_with(".yml"))
+          return input_error(
+              "{}: --script-args: found {}, a file; allowed: words. A script that starts the "
+              "program with it is read with the file",
+              file, word);
       return parse_trainer_python(text, file, {context.environment, context.arguments});
     case FileForm::kRecipePython:
       return parse_recipe_python(text, file, {context.environment, context.arguments});
@@ -372,6 +413,15 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kFoundry: return parse_foundry(text, file);
     case FileForm::kAutoModel: return parse_fine_tuning("NeMo AutoModel", text, file);
     case FileForm::kLitGpt: return parse_fine_tuning("LitGPT", text, file);
+    case FileForm::kNanoGpt:
+    case FileForm::kNanoGptConfig: return read_nanogpt_file(text, file, context);
+    case FileForm::kOlmo: return parse_olmo(text, file);
+    case FileForm::kOlmoCore:
+      return with_open_gpus(parse_olmo_core(text, file, {context.environment, context.arguments}),
+                            file);
+    case FileForm::kMaxText: return parse_maxtext(text, file);
+    case FileForm::kXtuner: return with_open_gpus(parse_xtuner(text, file), file);
+    case FileForm::kSageMaker: return parse_sagemaker(text, file, context);
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
     case FileForm::kRunFile: return parse_run_file(text, file, context);
     case FileForm::kMegatronArguments: return parse_launch_script(text, file, context);

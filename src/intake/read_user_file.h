@@ -34,6 +34,13 @@ enum class FileForm {
   kFoundry,
   kAutoModel,
   kLitGpt,
+  kNanoGpt,        ///< its train.py
+  kNanoGptConfig,  ///< a file of assignments that it takes
+  kOlmo,
+  kOlmoCore,
+  kMaxText,
+  kXtuner,
+  kSageMaker,
   kKubernetes,
   kRunFile,           ///< machines and what they run: SkyPilot, mcli
   kForeign,           ///< known, and not read

@@ -26,6 +26,7 @@
 #include "intake/program_reader.h"
 #include "intake/read_user_file.h"
 #include "intake/reader/framework_options.h"
+#include "intake/research/olmo.h"
 #include "intake/script/inner_shell.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/recipe.h"
@@ -113,6 +114,8 @@ Result<Reading> ProgramReader::read() {
   if (learns_from_its_answers()) return refuse("is {}", kIsReinforcement);
   if (const std::string_view own = fine_tuning_program(); !own.empty()) return fine_tuning(own);
   if (launch_.foreign == "NeMo 2") return nemo_recipe();
+  if (launch_.foreign == "MaxText") return maxtext();
+  if (launch_.foreign == "XTuner") return xtuner();
   if (!launch_.foreign.empty())
     return refuse(
         "is a program of {}, which is not read; give the job's sizes as options "
@@ -127,6 +130,7 @@ Result<Reading> ProgramReader::read() {
   const bool hydra = std::ranges::any_of(
       launch_.arguments, [](const ShellText& word) { return is_override(word.text); });
   if (hydra || names_hydra_file()) return nemo();
+  if (is_nanogpt()) return nanogpt();
   FileForm form = FileForm::kNone;
   ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
   const bool said = has_any({"per_device_train_batch_size", "per_gpu_train_batch_size",
@@ -143,6 +147,7 @@ Result<Reading> ProgramReader::read() {
     if (own == FileForm::kRecipePython) return parse_recipe_python(*text, own_path(), own_start());
     if (own == FileForm::kLightningPython)
       return parse_lightning_python(*text, own_path(), own_start());
+    if (own == FileForm::kOlmoCore) return parse_olmo_core(*text, own_path(), own_start());
   }
   ERGOMETER_ASSIGN(std::optional<TrainerProgram> program, own_program());
   if (file || said || program || is_trl(launch_.program)) {
@@ -386,7 +391,10 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     const size_t equals = word.text.find('=');
     const bool joined = names_[i] == "config" && equals != word.text.npos;
     const std::string path = joined ? word.text.substr(equals + 1) : word.text;
-    const bool file = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
+    // Of JSON what HfArgumentParser takes alone: others are another program's.
+    const bool json = i == 0 && path.ends_with(".json");
+    const bool file =
+        json || path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".toml");
     if (!file || path.starts_with('-')) continue;
     const auto text = text_of(path, word.line, launch_.program);
     // Files that it names in turn lie beside it.
@@ -397,10 +405,13 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     if (!text && (its_own || is_front_end(launch_.program))) return tl::unexpected(text.error());
     if (!text) continue;
     form = form_of(*text, path);
+    if (json && form != FileForm::kTrainer) form = FileForm::kNone;
     if (form == FileForm::kNone || form == FileForm::kModelConfig) continue;
     if (form == FileForm::kAutoModel) return fine_tuning("NeMo AutoModel");
     if (form == FileForm::kLitGpt) return fine_tuning("LitGPT");
     if (form == FileForm::kNeox) return neox();
+    if (form == FileForm::kOlmo) return olmo(*text, name);
+    if (form == FileForm::kMaxText) return maxtext();
     if (form == FileForm::kAxolotl) return parse_axolotl_program(*text, name);
     if (form == FileForm::kLightning) {
       if (std::ranges::count_if(names_, [](const std::string& it) { return it == "config"; }) > 1)
@@ -409,6 +420,9 @@ Result<std::optional<Reading>> ProgramReader::configuration(FileForm& form) {
     }
     if (form == FileForm::kTrainer && is_llama_factory(launch_.program))
       return parse_llama_factory(*text, name);
+    if (form == FileForm::kTrainer) {
+      ERGOMETER_ASSIGN(file_values_, values_of_file(*text, name));
+    }
     return parse_user_file(*text, name, context());
   }
   return std::optional<Reading>();
@@ -434,7 +448,8 @@ Result<Reading> ProgramReader::lightning(const std::string& text, const std::str
 
 Result<void> ProgramReader::check_beside_file(FileForm form) const {
   // These take such words, and were read with them.
-  if (form == FileForm::kAutoModel || form == FileForm::kLitGpt || form == FileForm::kNeox)
+  if (form == FileForm::kAutoModel || form == FileForm::kLitGpt || form == FileForm::kNeox ||
+      form == FileForm::kOlmo)
     return {};
   for (size_t i = 0; i < names_.size(); ++i)
     if (megatron_reads(names_[i]) || trainer_reads(names_[i]))

@@ -440,6 +440,10 @@ TEST(TrainerPython, AutocastOfAnOwnLoop) {
   EXPECT_EQ(read("'cuda', dtype=torch.float32"), "fp32");
   EXPECT_EQ(read("'cuda', enabled=ON"), "fp32");
   EXPECT_EQ(read("'cuda', enabled=asked()"), "open");
+  const auto branch = parse_trainer_python(
+      "a = Accelerator()\nif asked():\n  with torch.autocast('cuda'):\n    pass\n", "t.py");
+  ASSERT_TRUE(branch) << branch.error().message;
+  EXPECT_TRUE(branch->open.contains("precision"));
   EXPECT_EQ(read("'cuda', dtype=asked()"), "open");
 }
 
@@ -458,6 +462,31 @@ TEST(TrainerPython, AcceleratorOfAnOwnLoop) {
   EXPECT_EQ(said(unknown, "gradient_accumulation_steps"), "-");
   EXPECT_TRUE(read("split_batches=True").open.contains("micro_batch_size"));
   EXPECT_EQ(said(read("split_batches=False"), "micro_batch_size"), "4");
+}
+
+TEST(TrainerPython, ReadsPluginsOfAnAccelerator) {
+  const auto read = [](const std::string& before, const std::string& plugin) {
+    const auto r = parse_trainer_python(
+        before + "a = Accelerator(mixed_precision='bf16', " + plugin + ")\nDataLoader(d, 4)\n",
+        "t.py");
+    EXPECT_TRUE(r) << r.error().message;
+    return r ? *r : Reading();
+  };
+  const Reading whole =
+      read("p = FullyShardedDataParallelPlugin(activation_checkpointing=True)\n", "fsdp_plugin=p");
+  EXPECT_EQ(said(whole, "zero"), "3");
+  EXPECT_EQ(said(whole, "recompute_granularity"), "full");
+  EXPECT_EQ(said(whole, "precision"), "bf16");
+  const Reading kept =
+      read("", "fsdp_plugin=FullyShardedDataParallelPlugin(sharding_strategy=S.SHARD_GRAD_OP)");
+  EXPECT_EQ(said(kept, "zero"), "2");
+  const Reading two =
+      read("", "deepspeed_plugin=DeepSpeedPlugin(zero_stage=1, gradient_accumulation_steps=8)");
+  EXPECT_EQ(said(two, "zero"), "1");
+  EXPECT_EQ(said(two, "gradient_accumulation_steps"), "8");
+  EXPECT_EQ(said(two, "precision"), "bf16");
+  EXPECT_EQ(said(two, "software"), "deepspeed");
+  EXPECT_TRUE(left(read("", "fsdp_plugin=make()"), Leftover::Kind::kNotModelled, "fsdp_plugin"));
 }
 
 TEST(TrainerPython, TakesTheFirstLoadersBatch) {

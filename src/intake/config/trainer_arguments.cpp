@@ -494,6 +494,8 @@ TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
 
 }  // namespace
 
+TrainerKind kind_of_trainer_file(const spec::FlatYaml& values) { return kind_of(values, true); }
+
 Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
                              TrainerKind kind) {
   return TrainerReader(values, file, kind).read();

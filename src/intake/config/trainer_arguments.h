@@ -31,6 +31,8 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
                                        const std::string& file,
                                        TrainerKind kind = TrainerKind::kPlain,
                                        spec::FlatYaml values = {});
+/// Whose file of arguments it is, by words that only one front end has.
+TrainerKind kind_of_trainer_file(const spec::FlatYaml& values);
 /// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
 /// words of the command line.
 Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,

@@ -11,8 +11,10 @@
 #include "base/text.h"
 #include "intake/config/model_python.h"
 #include "intake/config/trainer_arguments.h"
+#include "intake/reader/flat_reader.h"
 #include "intake/reader/python_changes.h"
 #include "intake/reader/python_names.h"
+#include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
 #include "intake/reader/python_values.h"
 
@@ -182,7 +184,7 @@ class PythonReader {
     const std::vector<std::string> classes = python_.argument_classes();
     for (const std::string& name : classes)
       if (configuration(name) != nullptr) ERGOMETER_TRY(read_own_changes(name));
-    for (const char* call : {"parse_args_into_dataclasses", "parse_args_and_config"})
+    for (const std::string_view call : kArgumentParsers)
       for (const size_t at : words_of(text_, call)) {
         const std::string_view statement = statements_.statement(at);
         const size_t equals = assignment_in(statement);
@@ -424,7 +426,8 @@ class PythonReader {
       const std::string_view statement = statements_.statement(at);
       // accelerate's own is in what it is told.
       if (is_definition(at) || base::contains(statement, "accelerator.")) continue;
-      if (python_.reached(at, true) == false) continue;
+      const auto reached = python_.reached(at, true);
+      if (reached == false) continue;
       // Whether it is on is the first argument there, and the third elsewhere.
       const size_t on_at = base::contains(statement, "cuda.amp.") ||
                                    base::contains(text_, "cuda.amp import autocast")
@@ -436,6 +439,10 @@ class PythonReader {
       const auto is_on = on ? python_.text(on->value, at) : std::optional<std::string>("true");
       const auto format = type ? python_.text(type->value, at) : std::optional<std::string>("half");
       if (is_on == "false" || format == "float32" || format == "float") continue;
+      if (!reached) {
+        leave_open("precision", line_at(text_, at), "whether autocast is reached", "--precision");
+        return "auto";
+      }
       if (is_on && format) return *format == "bfloat16" ? "bf16" : "fp16";
       const PythonArgument& unknown = is_on ? *type : *on;
       leave_open("precision", unknown.line, "autocast's " + unknown.value, "--precision");
@@ -463,11 +470,59 @@ class PythonReader {
       program_.open[kOpenBatch] = fmt::format(
           "{}:{}: split_batches: a loader's batch is that of all GPUs together; give --mbs", file_,
           it.line);
-    if (it.name == "fsdp_plugin" || it.name == "deepspeed_plugin")
+    if ((it.name == "fsdp_plugin" || it.name == "deepspeed_plugin") && value != "None" &&
+        !read_plugin(it, at))
       program_.leftovers.push_back(
           {Leftover::Kind::kNotModelled, it.name, fmt::format("{}:{}", file_, it.line),
            "memory and time: how states are sharded; predicted as copied to every GPU, --fsdp "
            "or --zero says otherwise"});
+  }
+
+  /// FullyShardedDataParallelPlugin(...) or DeepSpeedPlugin(...), there or in a name that is bound
+  /// once; false where what it is made of is not known.
+  bool read_plugin(const PythonArgument& it, size_t at) {
+    std::string made = it.value;
+    size_t place = at;
+    const auto bindings = python_.names().bindings(made, python_.names().scope(at));
+    if (bindings.size() == 1 && python_.reached(bindings.front().at, true) == true) {
+      made = bindings.front().expression;
+      place = bindings.front().at;
+    }
+    spec::FlatYaml said;
+    add_python_value(python_, text_, file_, made, place, "plugin", said);
+    const auto kind = said.find("plugin._target_");
+    if (kind == said.end()) return false;
+    const int line = kind->second.line;
+    const auto word = [&](const char* name) {
+      const auto found = said.find(std::string("plugin.") + name);
+      return found == said.end() || is_off(found->second.text) ? "" : found->second.text;
+    };
+    const auto take = [&](const char* key, const std::string& text) {
+      if (!text.empty()) program_.values[key] = {text, line};
+    };
+    // A module of several classes: the last part of the name.
+    const std::string name = kind->second.text.substr(kind->second.text.rfind('.') + 1);
+    if (name == "FullyShardedDataParallelPlugin") {
+      const auto reshards = said.find("plugin.reshard_after_forward");
+      const std::string strategy = base::lower(word("sharding_strategy"));
+      take("fsdp", reshards != said.end() && is_off(reshards->second.text) ? "shard_grad_op"
+                   : strategy.empty()                                      ? "full_shard"
+                                      : strategy.substr(strategy.rfind('.') + 1));
+      take("fsdp_config.activation_checkpointing", word("activation_checkpointing"));
+      take("fsdp_config.offload_params", word("cpu_offload"));
+      return true;
+    }
+    if (name != "DeepSpeedPlugin") return false;
+    take("deepspeed", word("hf_ds_config"));
+    if (!word("hf_ds_config").empty()) return true;
+    const auto stage = said.find("plugin.zero_stage");
+    take("deepspeed.zero_optimization.stage", stage == said.end() ? "2" : stage->second.text);
+    take("deepspeed.zero_optimization.offload_optimizer.device", word("offload_optimizer_device"));
+    take("deepspeed.zero_optimization.offload_param.device", word("offload_param_device"));
+    // Accelerator's own mixed_precision says it.
+    take("deepspeed.bf16.enabled", "auto");
+    take("gradient_accumulation_steps", word("gradient_accumulation_steps"));
+    return true;
   }
 
   /// Without the Trainer's arguments its defaults do not hold: the program's own loop, on

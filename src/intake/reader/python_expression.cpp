@@ -426,7 +426,10 @@ PythonCall PythonExpression::arguments() {
                          text_.substr(equals, 2) != "==";
       const std::string name(named ? text_.substr(at_, end - at_) : "");
       if (named) at_ = equals + 1;
+      const size_t begin = at_;
       Value value = choice();
+      if (!named && made.items.empty())
+        made.first = trimmed(std::string_view(text_).substr(begin, at_ - begin));
       if (named)
         made.named.emplace_back(name, std::move(value));
       else

@@ -102,7 +102,8 @@ struct OneArgument {
 Value number_format(const PythonCall& call) {
   constexpr std::array kFormats =
       std::to_array<std::string_view>({"bfloat16", "float16", "float32", "half", "float"});
-  const Value name = call.items.size() == 2 ? call.item(1) : std::nullopt;
+  const bool of_torch = call.items.size() == 2 && call.first == "torch";
+  const Value name = of_torch ? call.item(1) : std::nullopt;
   const bool known =
       name && name->is_string() && base::contains(kFormats, name->get<std::string>());
   return known ? name : std::nullopt;

@@ -13,6 +13,7 @@ namespace ergometer::intake {
 struct PythonCall {
   std::vector<PythonValues::Value> items;
   std::vector<std::pair<std::string, PythonValues::Value>> named;
+  std::string first;     ///< the first of these, as written
   bool spreads = false;  ///< holds `*items`, or `**items` that are not known
 
   /// Of the arguments without a name; nothing where there are fewer.

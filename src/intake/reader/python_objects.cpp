@@ -115,4 +115,60 @@ void add_python_assignments(PythonValues& values, const PythonStatements& statem
   }
 }
 
+namespace {
+
+/// What lies below one path, below another as well: `dataset=train` of `train = dict(...)`.
+bool copy_tree(const std::string& from, const std::string& path, spec::FlatYaml& into) {
+  const std::string prefix = from + ".";
+  spec::FlatYaml copies;
+  if (!is_path(from)) return false;
+  for (auto it = into.lower_bound(prefix); it != into.end() && it->first.starts_with(prefix); ++it)
+    copies[path + "." + it->first.substr(prefix.size())] = it->second;
+  into.insert(copies.begin(), copies.end());
+  return !copies.empty();
+}
+
+/// A dictionary's items lie below its path.
+void add_python_tree(PythonValues& values, const std::string& text, const std::string& file,
+                     const std::string& expression, size_t at, const std::string& path,
+                     spec::FlatYaml& into) {
+  if (copy_tree(expression, path, into)) return;
+  const auto items = dictionary_items(expression);
+  if (!items || depth_of(path) >= kDeepest) {
+    add_python_value(values, text, file, expression, at, path, into);
+    // A name that stands for what is not known, as it is written there: `optim_type = AdamW`.
+    const auto known = into.find(expression);
+    if (is_path(expression) && known != into.end() && into[path].text == expression)
+      into[path].text = std::string(known->second.text);
+    return;
+  }
+  set(text, file, at, path, "", into);
+  into.erase(path);
+  for (const PythonArgument& it : *items)
+    add_python_tree(values, text, file, it.value, at, path + "." + it.name, into);
+}
+
+}  // namespace
+
+void add_python_globals(const std::string& written, const std::string& file, PythonStart start,
+                        spec::FlatYaml& into) {
+  // Behind the last statement there is a place as well.
+  const std::string text = without_comments(written) + "\npass\n";
+  const PythonStatements statements(text);
+  PythonValues values(text, statements, std::move(start));
+  for (size_t at = 0; at < text.size(); at = statements.behind(at)) {
+    const auto reached = values.reached(at, true);
+    if (values.names().scope(at) != PythonNames::kModule || reached == false) continue;
+    for (const PythonAssignment& it : python_assignments(values, statements, at)) {
+      if (!is_path(it.target)) continue;
+      if (!reached)
+        set(text, file, at, it.target, trimmed(statements.statement(at)).substr(0, 60), into);
+      else if (!it.expression.empty())
+        add_python_tree(values, text, file, it.expression, at, it.target, into);
+      else  // `steps *= 2`
+        add_python_value(values, text, file, it.target, statements.behind(at), it.target, into);
+    }
+  }
+}
+
 }  // namespace ergometer::intake

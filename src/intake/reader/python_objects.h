@@ -27,4 +27,9 @@ void add_python_assignments(PythonValues& values, const PythonStatements& statem
                             size_t end, bool (*takes)(std::string_view first),
                             spec::FlatYaml& into);
 
+/// What a text of assignments gives to names of its module, `a = dict(b=1)` as "a.b": what stands
+/// in functions and classes, or is surely not reached, is left out.
+void add_python_globals(const std::string& text, const std::string& file, PythonStart start,
+                        spec::FlatYaml& into);
+
 }  // namespace ergometer::intake

@@ -402,8 +402,8 @@ Value PythonValues::attribute(const std::string& object, const std::string& name
   }
   const std::string& text = source->expression;
   if (!source->known) return unknown(path);
-  if (base::contains(text, "parse_args_into_dataclasses") ||
-      base::contains(text, "parse_args_and_config")) {
+  if (std::ranges::any_of(kArgumentParsers,
+                          [&](std::string_view call) { return base::contains(text, call); })) {
     const std::vector<std::string> classes = argument_classes();
     size_t index = source->index < 0 ? 0 : static_cast<size_t>(source->index);
     // `...parse_args_into_dataclasses()[0]`
@@ -476,6 +476,8 @@ Value PythonValues::said(std::string_view name) const {
                                                          : words[i + 1];
     found = text.find('\x01') == text.npos ? typed(text) : Json(Json::value_t::discarded);
   }
+  const auto in_file = start_.file_words.find(name);
+  if (!found && in_file != start_.file_words.end()) return typed(in_file->second);
   return found;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -18,11 +19,17 @@ struct PythonStart {
   std::map<std::string, std::string, std::less<>> environment;
   std::vector<std::string> words;               ///< behind the program
   std::string_view words_by = "--script-args";  ///< the option that says more of them
+  /// Of a file of arguments among the words, which count over it.
+  std::map<std::string, std::string, std::less<>> file_words{};
 };
 
 /// What expressions of a Python text come to without running it: literals, names that are bound
 /// once on the way, arithmetic, f-strings, dictionaries, variables of the environment, arguments
 /// of argparse, of dataclasses behind HfArgumentParser and of Fire. Whatever else is not known.
+/// Methods of HfArgumentParser and TrlParser that make objects of its classes.
+inline constexpr std::array<std::string_view, 4> kArgumentParsers = {
+    "parse_args_into_dataclasses", "parse_args_and_config", "parse_json_file", "parse_yaml_file"};
+
 class PythonValues {
  public:
   using Value = std::optional<nlohmann::json>;

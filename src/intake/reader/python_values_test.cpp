@@ -50,6 +50,7 @@ TEST(PythonValues, WorksOutExpressionsAsPythonDoes) {
            {"None or 4", "4"},
            {"getattr(torch, 'bf' + 'loat16')", "\"bfloat16\""},
            {"getattr(args, 'size')", "?"},
+           {"getattr(args, 'half')", "?"},
            {"0 and what()", "0"},
            {"what() and 0", "?"},
            {"not 'x'", "False"},

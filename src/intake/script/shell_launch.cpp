@@ -245,6 +245,9 @@ class LaunchReader {
       if (launch_.program.starts_with(fmt::format("{}.", it.word)) && it.word != "megatron")
         return it.framework;
       if (file_name(launch_.program) == it.word) return it.framework;
+      if (it.framework == "MaxText" &&
+          base::contains(launch_.program, fmt::format("{}/train.py", it.word)))
+        return it.framework;
     }
     return "";
   }
@@ -334,7 +337,11 @@ class LaunchReader {
                                 ? known(slurm_.gpus_per_node, "--gpus-per-node")
                                 : batch.gpus_per_node;
     int64_t gpus = 0;
-    if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
+    if (launch_.foreign == "MaxText") {
+      gpus = of_jax(slurm_nodes, on_node);
+    } else if (launch_.foreign == "XTuner" && !launch_.program.ends_with(".py")) {
+      gpus = of_xtuner();
+    } else if (is_swift(launch_) && !launch_.program.ends_with(".py")) {
       gpus = of_swift();
     } else if (is_primus(launch_.program)) {
       gpus = of_primus();
@@ -405,6 +412,7 @@ class LaunchReader {
     const bool by_slurm = launcher_ == "srun";
     const int64_t machines = launcher_number(own_.nodes), tasks = launcher_number(own_.tasks);
     if (launcher_ == "accelerate" && machines > 0) return tasks / machines;
+    if (launch_.foreign == "MaxText") return on_node;
     for (const std::string& said : {own_.tasks_per_node, own_.gpus_per_node, mpi_.tasks_per_node,
                                     by_slurm ? slurm_.tasks_per_node : std::string()})
       if (const int64_t number = launcher_number(said); number > 0) return number;
@@ -520,6 +528,32 @@ class LaunchReader {
     if (one) shown_ = visible->said;
     const int64_t count = nodes.empty() ? 1 : known(nodes, "NNODES");
     return count * (one ? 1 : known(each, "NPROC_PER_NODE"));
+  }
+  /// One process a node drives all its GPUs, or each process one.
+  int64_t of_jax(int64_t nodes, int64_t on_node) {
+    if (on_node == 0) {
+      if (!launcher_.empty()) why_ = "a process of JAX drives all GPUs of its node";
+      return 0;
+    }
+    if (shown_.empty()) shown_ = "the nodes of the batch, all their GPUs";
+    return std::max<int64_t>(1, nodes) * on_node;
+  }
+  /// XTuner starts torchrun where it is told of processes; Slurm starts one for every task.
+  int64_t of_xtuner() {
+    const std::string nodes = said("NNODES"), each = said("NPROC_PER_NODE");
+    if (launcher_ == "srun" && each.empty()) {
+      const BatchRequest& batch = run_.session.batch;
+      if (!slurm_.tasks.empty()) return known(slurm_.tasks, "--ntasks");
+      if (batch.tasks > 0) return batch.tasks;
+      const std::string by = slurm_.tasks_per_node;
+      return nodes_of_launcher() *
+             (by.empty() ? batch.tasks_per_node : known(by, "--ntasks-per-node"));
+    }
+    for (const auto& [name, value] : {std::pair("NNODES", nodes), {"NPROC_PER_NODE", each}})
+      if (!value.empty()) shown_ += fmt::format("{}{}={}", shown_.empty() ? "" : " ", name, value);
+    if (shown_.empty()) shown_ = "xtuner train without NPROC_PER_NODE";
+    return (nodes.empty() ? 1 : known(nodes, "NNODES")) *
+           (each.empty() ? 1 : known(each, "NPROC_PER_NODE"));
   }
   /// Resource sets with as many processes each; a process drives one GPU.
   int64_t of_jsrun() {

@@ -1,0 +1,101 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "intake/program_reader.h"
+#include "intake/reader/framework_options.h"
+#include "intake/research/maxtext.h"
+#include "intake/research/nanogpt.h"
+#include "intake/research/olmo.h"
+#include "intake/research/xtuner.h"
+
+// Programs of intake/research, by the files and words that stand behind them.
+
+namespace ergometer::intake {
+
+bool ProgramReader::is_nanogpt() const {
+  if (const auto text = own_text()) return is_nanogpt_program(*text);
+  const auto is_word = [](const ShellText& word) { return is_nanogpt_word(word.text); };
+  if (std::ranges::count_if(launch_.arguments, is_word) > 1) return true;
+  return std::ranges::any_of(launch_.arguments, [&](const ShellText& word) {
+    if (!word.text.ends_with(".py") || ShellUnknowns::in(word.text)) return false;
+    const auto text = text_of(word.text, word.line, launch_.name);
+    return text && is_nanogpt_config(*text);
+  });
+}
+
+Result<Reading> ProgramReader::nanogpt() const {
+  std::vector<NanoGptWord> words;
+  for (const ShellText& word : launch_.arguments) {
+    ERGOMETER_TRY(check_word(word, "nanogpt"));
+    if (!ShellUnknowns::in(word.text)) words.push_back({word.text, run_.session.where(word.line)});
+  }
+  const auto program = own_text();
+  ERGOMETER_ASSIGN(Reading reading,
+                   read_nanogpt(program && is_nanogpt_program(*program) ? *program : "", own_path(),
+                                words, [&](const std::string& path) {
+                                  return text_of(path, launch_.line, launch_.name);
+                                }));
+  count_alone({}, false, reading);
+  return reading;
+}
+
+Result<spec::FlatYaml> ProgramReader::dotted_words(std::string_view framework) const {
+  spec::FlatYaml words;
+  for (const ShellText& word : launch_.arguments) {
+    const size_t equals = word.text.find('='), begin = word.text.find_first_not_of("-+");
+    if (equals == word.text.npos || begin >= equals) continue;
+    ERGOMETER_TRY(check_word({word.text.substr(begin), word.line}, framework));
+    if (!ShellUnknowns::in(word.text))
+      words[word.text.substr(begin, equals - begin)] = {word.text.substr(equals + 1), -1,
+                                                        run_.session.where(word.line)};
+  }
+  return words;
+}
+
+Result<Reading> ProgramReader::olmo(const std::string& text, const std::string& path) const {
+  ERGOMETER_ASSIGN(const spec::FlatYaml words, dotted_words("olmo"));
+  return parse_olmo(text, path, words);
+}
+
+/// A process of JAX drives all GPUs of its node: launchers count nodes.
+Result<Reading> ProgramReader::maxtext() const {
+  ERGOMETER_ASSIGN(const spec::FlatYaml words, dotted_words("maxtext"));
+  const auto file = std::ranges::find_if(launch_.arguments, [](const ShellText& word) {
+    return word.text.ends_with(".yml") || word.text.ends_with(".yaml");
+  });
+  if (file == launch_.arguments.end()) return refuse("names no file: MaxText takes base.yml first");
+  const auto text = text_of(file->text, file->line, launch_.name);
+  // What it says is known where it is not here.
+  const bool base = std::filesystem::path(file->text).filename() == "base.yml";
+  if (!text && !base) return tl::unexpected(text.error());
+  return parse_maxtext(text ? *text : "run_name: \"\"\n", text ? file->text : run_.session.name,
+                       words);
+}
+
+/// `xtuner train CONFIG.py --deepspeed deepspeed_zero2`
+Result<Reading> ProgramReader::xtuner() const {
+  spec::FlatYaml words;
+  std::string path;
+  int line = launch_.line;
+  for (size_t i = 0; i < launch_.arguments.size(); ++i) {
+    const ShellText& word = launch_.arguments[i];
+    if (word.text.ends_with(".py") && path.empty()) {
+      path = word.text;
+      line = word.line;
+    }
+    if (names_[i] == "cfg_options")
+      return refuse(
+          "changes its configuration by --cfg-options, which is not read; write it there");
+    if (names_[i] != "deepspeed") continue;
+    ERGOMETER_TRY(check_word(word, "xtuner"));
+    words["deepspeed"] = {value_of(i), -1, run_.session.where(word.line)};
+  }
+  if (path.empty())
+    return refuse(
+        "takes a configuration by its name, which is not known here; `xtuner copy-cfg NAME .` "
+        "writes it");
+  ERGOMETER_ASSIGN(const std::string text, text_of(path, line, launch_.name));
+  return parse_xtuner(text, path, words);
+}
+
+}  // namespace ergometer::intake

@@ -1,0 +1,512 @@
+#include "intake/research/olmo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/collection.h"
+#include "base/text.h"
+#include "intake/config/own_processes.h"
+#include "intake/config/trainer_arguments.h"
+#include "intake/reader/flat_reader.h"
+#include "intake/reader/python_objects.h"
+#include "intake/reader/python_text.h"
+#include "spec/model/model_names.h"
+#include "spec/recipe/recipe.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::intake {
+namespace {
+
+constexpr int64_t kLargestSize = 100'000'000;
+
+std::string last_of(std::string_view path) {
+  return std::string(path.substr(path.rfind('.') + 1));  // npos + 1 is 0
+}
+
+/// allenai/OLMo: olmo/config.py has the defaults.
+class OlmoReader {
+ public:
+  OlmoReader(const spec::FlatYaml& values, const std::string& file) : read_(values, file, "olmo") {}
+
+  Result<Reading> read() {
+    read_model();
+    read_sharding();
+    read_batch();
+    read_number_format();
+    read_recomputation();
+    spec::set_framework(read_.reading().settings, "pytorch-fsdp", read_.file());
+    return read_.finish("a configuration of OLMo");
+  }
+
+ private:
+  int64_t size(const char* key, int64_t fallback) {
+    const int64_t number = read_.integer(key, 1).value_or(fallback);
+    if (number > kLargestSize) read_.refuse(key, "a whole number");
+    return std::min(number, kLargestSize);
+  }
+
+  void read_model() {
+    const int64_t hidden = size("model.d_model", 768), heads = size("model.n_heads", 12);
+    layers_ = size("model.n_layers", 12);
+    int64_t groups = size("model.n_kv_heads", heads);
+    if (read_.flag("model.multi_query_attention", false)) groups = 1;
+    const std::string activation = base::lower(read_.text("model.activation_type", "swiglu"));
+    if (activation != "swiglu") return read_.refuse("model.activation_type", "swiglu");
+    if (!read_.flag("model.rope", false)) return read_.refuse("model.rope", "true");
+    if (read_.flag("model.alibi", false)) return read_.refuse("model.alibi", "false");
+    const std::string block = read_.text("model.block_type", "sequential");
+    if (block == "moe") return read_.refuse("model.block_type", "sequential, llama");
+    // Half of it is the gate.
+    const int64_t wide = size("model.mlp_hidden_size", size("model.mlp_ratio", 4) * hidden);
+    const int64_t words = size("model.vocab_size", 50257);
+    const bool bias = read_.flag("model.include_bias", true);
+    const bool normed = read_.flag("model.attention_layer_norm", false);
+    for (const char* idle : {"model.layer_norm_type", "model.norm_after", "model.rope_theta",
+                             "model.bias_for_layer_norm", "model.layer_norm_with_affine"})
+      read_.find(idle);
+    read_.set("model",
+              nlohmann::json{{"model_type", normed ? "qwen3" : "llama"},
+                             {"hidden_size", hidden},
+                             {"num_hidden_layers", layers_},
+                             {"num_attention_heads", heads},
+                             {"num_key_value_heads", groups},
+                             {"head_dim", std::max<int64_t>(1, hidden / heads)},
+                             {"intermediate_size", wide / 2},
+                             {"vocab_size", size("model.embedding_size", words)},
+                             {"max_position_embeddings", size("model.max_sequence_length", 1024)},
+                             {"attention_bias", bias},
+                             {"mlp_bias", bias && !normed},
+                             {"tie_word_embeddings", read_.flag("model.weight_tying", true)}}
+                  .dump(),
+              "model.d_model");
+    read_.set("dropout", read_.text("model.residual_dropout", "0.1"), "model.residual_dropout");
+    const bool flash = read_.flag("model.flash_attention", false);
+    read_.set("attention_backend", flash ? "fa2" : "fused", "model.flash_attention");
+  }
+
+  void read_sharding() {
+    constexpr const char *kWay = "distributed_strategy", *kShards = "fsdp.sharding_strategy";
+    const std::string way = base::lower(read_.text(kWay, "fsdp"));
+    if (way == "ddp" || way == "single") {
+      read_.set("zero", "0", kWay);
+      read_.set("overlap_grad_reduce", "true", kWay);
+      return;
+    }
+    if (way != "fsdp") return read_.refuse(kWay, "fsdp, ddp");
+    if (!read_sharding_strategy(read_, read_.text(kShards, "FULL_SHARD"), kShards))
+      return read_.refuse(kShards, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+    if (read_.integer("fsdp.hybrid_sharding_num_model_replicas", 1).value_or(1) > 1)
+      read_.refuse("fsdp.hybrid_sharding_num_model_replicas",
+                   "none: --fsdp-shard-size says on how many GPUs a copy lies");
+    const std::string precision = base::lower(read_.text("fsdp.precision", "pure"));
+    read_.set("grad_reduce_in_bf16", precision == "pure" ? "true" : "false", "fsdp.precision");
+    read_.find("fsdp.wrapping_strategy");
+  }
+
+  void read_batch() {
+    read_.set("global_batch_size", std::to_string(size("global_train_batch_size", 512)),
+              "global_train_batch_size");
+    read_.set("micro_batch_size", std::to_string(size("device_train_microbatch_size", 16)),
+              "device_train_microbatch_size");
+    read_.set("seq_length", std::to_string(size("model.max_sequence_length", 1024)),
+              "model.max_sequence_length");
+  }
+
+  void read_number_format() {
+    const std::string word = base::lower(read_.text("precision", "fp32"));
+    const std::string_view format = word == "amp_bf16"   ? "bf16"
+                                    : word == "amp_fp16" ? "fp16"
+                                    : word == "fp32"     ? "fp32"
+                                                         : "";
+    if (format.empty()) return read_.refuse("precision", "amp_bf16, amp_fp16, fp32");
+    read_.set("precision", std::string(format), "precision");
+    const std::string optimizer = base::lower(read_.text("optimizer.name", "lionw"));
+    if (optimizer != "adamw")
+      read_.not_modelled("optimizer.name",
+                         "memory and time: another optimizer's states; predicted as Adam's");
+  }
+
+  void read_recomputation() {
+    constexpr const char* kWord = "activation_checkpointing";
+    struct Share {
+      std::string_view word;
+      int64_t layers, of;
+    };
+    constexpr std::array kShares = std::to_array<Share>({{"whole_layer", 1, 1},
+                                                         {"one_in_two", 1, 2},
+                                                         {"one_in_three", 1, 3},
+                                                         {"one_in_four", 1, 4},
+                                                         {"one_in_eight", 1, 8},
+                                                         {"two_in_three", 2, 3},
+                                                         {"three_in_four", 3, 4}});
+    const std::string word = base::lower(read_.text(kWord));
+    if (word.empty() || word == "null" || word == "none" || word == "fine_grained")
+      read_.set("recompute_granularity", "none", kWord);
+    if (word == "fine_grained")
+      read_.not_modelled(kWord,
+                         "memory and time: norms and activation functions are computed again; "
+                         "predicted as kept");
+    if (word.empty() || word == "null" || word == "none" || word == "fine_grained") return;
+    const auto share = std::ranges::find(kShares, word, &Share::word);
+    if (share == kShares.end())
+      return read_.refuse(kWord,
+                          "whole_layer, one_in_two, one_in_three, one_in_four, one_in_eight, "
+                          "two_in_three, three_in_four, fine_grained, null");
+    read_.set("recompute_granularity", "full", kWord);
+    if (share->of == 1) return;
+    read_.set("recompute_method", "block", kWord);
+    read_.set("recompute_num_layers",
+              std::to_string(std::max<int64_t>(1, layers_ * share->layers / share->of)), kWord);
+  }
+
+  FlatReader read_;
+  int64_t layers_ = 1;
+};
+
+/// Models that OLMo-core has functions for: the catalog's, or sizes. Those that its releases call
+/// by one name and size otherwise are left out.
+struct CoreModel {
+  std::string_view function, model;
+  int64_t hidden, layers, heads, mlp;
+  bool normed;  ///< queries and keys
+};
+constexpr std::array kCoreModels =
+    std::to_array<CoreModel>({{"olmo2_7B", "olmo2-7b", 0, 0, 0, 0, true},
+                              {"olmo2_13B", "olmo2-13b", 0, 0, 0, 0, true},
+                              {"olmo2_32B", "olmo2-32b", 0, 0, 0, 0, true},
+                              {"llama2_7B", "llama2-7b", 0, 0, 0, 0, false},
+                              {"llama2_13B", "llama2-13b", 0, 0, 0, 0, false},
+                              {"llama2_70B", "llama2-70b", 0, 0, 0, 0, false},
+                              {"llama3_8B", "llama3-8b", 0, 0, 0, 0, false},
+                              {"llama3_70B", "llama3-70b", 0, 0, 0, 0, false},
+                              {"llama3_405B", "llama3.1-405b", 0, 0, 0, 0, false},
+                              {"olmo2_190M", "", 768, 12, 12, 3072, true},
+                              {"olmo2_760M", "", 1536, 16, 16, 6144, true},
+                              {"olmo2_1B_v2", "", 2048, 16, 16, 8192, true},
+                              {"olmo2_3B", "", 3328, 16, 16, 12544, true},
+                              {"llama2_271M", "", 1024, 16, 8, 2816, false},
+                              {"llama2_1B", "", 2048, 18, 16, 5632, false}});
+
+/// What OLMo-core builds, by the paths of its words. "model.function" is the function that makes
+/// the model.
+class OlmoCoreReader {
+ public:
+  OlmoCoreReader(const spec::FlatYaml& values, const std::string& file)
+      : read_(values, file, "olmo-core") {}
+
+  Result<Reading> read() {
+    read_batch();
+    read_model();
+    read_layout();
+    read_rest();
+    return read_.finish("a program of OLMo-core");
+  }
+
+ private:
+  static std::string of_module(std::string_view name) {
+    return fmt::format("train_module.{}", name);
+  }
+
+  /// Batches count tokens.
+  void read_batch() {
+    constexpr const char *kGlobal = "data_loader.global_batch_size",
+                         *kLength = "dataset.sequence_length";
+    const std::string micro = of_module("rank_microbatch_size"),
+                      longest = of_module("max_sequence_length");
+    read_.find(longest);
+    const auto length = read_.integer(kLength, 1), tokens = read_.integer(micro, 1),
+               all = read_.integer(kGlobal, 1);
+    if (!length) return read_.refuse(kLength, "a whole number");
+    if (!tokens) return read_.refuse(micro, "a whole number of tokens");
+    if (!all) return read_.refuse(kGlobal, "a whole number of tokens");
+    length_ = *length;
+    for (const auto& [key, number] : {std::pair(micro, *tokens), {std::string(kGlobal), *all}})
+      if (number % length_ != 0)
+        return read_.refuse(key, "a multiple of the sequence length, {} tokens", length_);
+    read_.set("seq_length", std::to_string(length_), kLength);
+    read_.set("micro_batch_size", std::to_string(*tokens / length_), micro);
+    read_.set("global_batch_size", std::to_string(*all / length_), kGlobal);
+  }
+
+  void read_model() {
+    constexpr const char* kFunction = "model.function";
+    const std::string function = read_.text(kFunction);
+    const bool own = function == "llama_like" || function == "olmo2_like";
+    const auto known = std::ranges::find(kCoreModels, function, &CoreModel::function);
+    if (known == kCoreModels.end() && !own)
+      return read_.refuse(kFunction,
+                          "a function whose sizes are known here (olmo2_7B, olmo2_13B, olmo2_32B, "
+                          "llama2_7B, llama3_8B, ...), or llama_like(...); --model says another "
+                          "one's sizes");
+    const int64_t words = read_.integer("model.vocab_size", 1).value_or(kDolma2);
+    if (!own && !known->model.empty())
+      return read_.set("model", std::string(known->model), kFunction);
+    CoreModel sizes = own ? CoreModel{} : *known;
+    int64_t groups = sizes.heads;
+    if (own) {
+      const auto size = [&](const char* name) {
+        const auto number = read_.integer(fmt::format("model.{}", name), 1);
+        if (!number || *number > kLargestSize)
+          read_.refuse(fmt::format("model.{}", name), "a whole number");
+        return std::min(number.value_or(1), kLargestSize);
+      };
+      sizes.hidden = size("d_model");
+      sizes.layers = size("n_layers");
+      sizes.heads = size("n_heads");
+      groups = read_.integer("model.n_kv_heads", 1).value_or(sizes.heads);
+      sizes.mlp = width_of(sizes.hidden);
+      sizes.normed = read_.flag("model.qk_norm", function == "olmo2_like");
+    }
+    read_.set("model",
+              nlohmann::json{{"model_type", sizes.normed ? "qwen3" : "llama"},
+                             {"hidden_size", sizes.hidden},
+                             {"num_hidden_layers", sizes.layers},
+                             {"num_attention_heads", sizes.heads},
+                             {"num_key_value_heads", groups},
+                             {"head_dim", sizes.hidden / std::max<int64_t>(1, sizes.heads)},
+                             {"intermediate_size", sizes.mlp},
+                             {"vocab_size", words},
+                             {"max_position_embeddings", length_},
+                             {"tie_word_embeddings", false}}
+                  .dump(),
+              kFunction);
+  }
+  /// 8/3 of the width times the multiplier, to a multiple.
+  int64_t width_of(int64_t hidden) {
+    const double times =
+        base::parse_number(read_.text("model.hidden_size_multiplier", "1")).value_or(0);
+    const int64_t step = read_.integer("model.hidden_size_multiple_of", 1).value_or(256);
+    if (!(times > 0 && times < 100)) read_.refuse("model.hidden_size_multiplier", "0 to 100");
+    const auto wide = static_cast<int64_t>(static_cast<double>(8 * hidden / 3) * times);
+    return (wide + step - 1) / step * step;
+  }
+
+  void read_layout() {
+    for (const auto& [part, setting] : {std::pair("tp_config", "tensor_model_parallel_size"),
+                                        {"cp_config", "context_parallel_size"},
+                                        {"pp_config", "pipeline_model_parallel_size"},
+                                        {"ep_config", "expert_model_parallel_size"}}) {
+      const std::string section = of_module(part), degree = section + ".degree";
+      if (!read_.copy_count(degree, setting) && read_.has_section(section))
+        read_.refuse(degree, "a whole number");
+    }
+    const std::string name = of_module("dp_config.name");
+    const std::string way = base::lower(last_of(read_.text(name, "none")));
+    const auto shards = read_.integer(of_module("dp_config.shard_degree"), 1),
+               copies = read_.integer(of_module("dp_config.num_replicas"), 1);
+    if (way == "ddp" || way == "none") {
+      read_.set("zero", "0", name);
+      read_.set("overlap_grad_reduce", "true", name);
+    } else if (way == "fsdp" || way == "hsdp") {
+      read_sharding_strategy(read_, way == "fsdp" ? "full_shard" : "hybrid_shard", name);
+      if (way == "hsdp" && shards)
+        read_hybrid_shards(read_, *shards, of_module("dp_config.shard_degree"));
+      if (way == "hsdp" && copies && !shards)
+        read_.refuse(of_module("dp_config.num_replicas"), "shard_degree in its place, or none");
+    } else {
+      read_.refuse(name, "DataParallelType.fsdp, hsdp, ddp");
+    }
+    const std::string type = of_module("dp_config.param_dtype");
+    const std::string format = last_of(read_.text(type, of_autocast()));
+    if (format != "bfloat16" && format != "float16" && format != "float32")
+      return read_.refuse(type, "DType.bfloat16, DType.float16, DType.float32");
+    const std::string eight = of_module("float8_config.enabled");
+    const bool narrow = read_.has_section(of_module("float8_config")) && read_.flag(eight, true);
+    read_.set("precision",
+              narrow                 ? "fp8"
+              : format == "bfloat16" ? "bf16"
+              : format == "float16"  ? "fp16"
+                                     : "fp32",
+              narrow ? std::string_view(eight) : std::string_view(type));
+    const std::string reduces = of_module("dp_config.reduce_dtype");
+    read_.set("grad_reduce_in_bf16",
+              last_of(read_.text(reduces, "DType.float32")) == "bfloat16" ? "true" : "false",
+              reduces);
+    read_.find(of_module("dp_config.wrapping_strategy"));
+  }
+  std::string of_autocast() { return read_.text(of_module("autocast_precision"), "float32"); }
+
+  void read_rest() {
+    const std::string mode_key = of_module("ac_config.mode");
+    const std::string mode = base::lower(last_of(read_.text(mode_key)));
+    read_.set("recompute_granularity", mode.empty() || mode != "full" ? "none" : "full", mode_key);
+    const bool parts = mode == "selected_modules" &&
+                       base::contains(read_.text(of_module("ac_config.modules")), "feed_forward");
+    if (parts) {
+      read_.set("recompute_granularity", "selective", mode_key);
+      read_.set("recompute_modules", "mlp", of_module("ac_config.modules"));
+    } else if (mode == "selected_blocks") {
+      const auto step = read_.integer(of_module("ac_config.block_interval"), 1);
+      if (!step || *step != 1)
+        read_.not_modelled(mode_key,
+                           "memory and time: every few layers are computed again; predicted as "
+                           "kept");
+      else
+        read_.set("recompute_granularity", "full", mode_key);
+    } else if (!mode.empty() && mode != "full") {
+      read_.not_modelled(mode_key,
+                         "memory and time: some parts are computed again; predicted as kept");
+    }
+    const std::string optimizer =
+        base::lower(read_.text(of_module("optim._target_"), "AdamWConfig"));
+    if (!base::contains(optimizer, "adamw"))
+      read_.not_modelled(of_module("optim._target_"),
+                         "memory and time: another optimizer's states; predicted as Adam's");
+    const bool compiles = read_.flag(of_module("compile_model"), false);
+    spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
+                        read_.file());
+  }
+
+  static constexpr int64_t kDolma2 = 100352;  ///< its tokenizer's words, padded
+  FlatReader read_;
+  int64_t length_ = 1;
+};
+
+/// The paths below which the arguments of its classes lie.
+struct CorePart {
+  std::string_view call, path;
+};
+constexpr std::array kCoreParts =
+    std::to_array<CorePart>({{"TransformerTrainModuleConfig", "train_module."},
+                             {"TransformerPipelineTrainModuleConfig", "train_module."},
+                             {"NumpyDataLoaderConfig", "data_loader."},
+                             {"NumpyFSLDatasetConfig", "dataset."},
+                             {"NumpyPackedFSLDatasetConfig", "dataset."},
+                             {"NumpyDatasetConfig", "dataset."}});
+
+class OlmoCoreProgram {
+ public:
+  OlmoCoreProgram(const std::string& text, const std::string& file, PythonStart start)
+      : text_(text),
+        words_(start.words),
+        statements_(text_),
+        values_(text_, statements_, std::move(start)),
+        file_(file) {}
+
+  Result<Reading> read() {
+    for (const CorePart& part : kCoreParts) add_part(part);
+    add_main();
+    ERGOMETER_TRY(add_model());
+    add_words();
+    return OlmoCoreReader(found_, file_).read();
+  }
+
+ private:
+  bool runs(size_t at) {
+    const std::string_view statement = statements_.statement(at);
+    if (statement.starts_with("class ") || statement.starts_with("from ")) return false;
+    return values_.reached(at, true).value_or(true);
+  }
+  void set(const std::string& path, const std::string& value, size_t at) {
+    const int line = line_at(text_, at);
+    found_[path] = {value, line, fmt::format("{}:{}", file_, line)};
+  }
+  /// `Part(...)`, and `Part.from_data_mix(...)`.
+  void add_part(const CorePart& part) {
+    for (const size_t at : words_of(text_, part.call)) {
+      const size_t open =
+          text_.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.", at + part.call.size());
+      if (open == text_.npos || text_[open] != '(' || !runs(at)) continue;
+      const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
+      add_python_call(values_, text_, file_, whole, at, std::string(part.path), found_);
+    }
+  }
+  /// `main(global_batch_size=..., sequence_length=...)` of its own scripts.
+  void add_main() {
+    for (const auto& [at, open] : calls_of(text_, "main")) {
+      if (text_.substr(0, at).ends_with("def ") || !runs(at)) continue;
+      for (const PythonArgument& it : arguments_of_call(text_, open)) {
+        const auto value = values_.text(it.value, at);
+        if (it.name == "sequence_length")
+          set("dataset.sequence_length", value.value_or(it.value), at);
+        if (it.name == "global_batch_size")
+          set("data_loader.global_batch_size", value.value_or(it.value), at);
+      }
+    }
+    // What builds its dataset lies in a module that is not here; its sequences are as long.
+    const auto module = found_.find("train_module.max_sequence_length");
+    if (!found_.contains("dataset.sequence_length") && module != found_.end() &&
+        base::parse_integer(module->second.text))
+      found_["dataset.sequence_length"] = module->second;
+    if (const auto length = values_.text("SEQUENCE_LENGTH", text_.size() - 1);
+        length && !found_.contains("dataset.sequence_length"))
+      set("dataset.sequence_length", *length, text_.find("SEQUENCE_LENGTH"));
+  }
+  Result<void> add_model() {
+    constexpr std::string_view kClass = "TransformerConfig.";
+    size_t found = 0, place = 0;
+    for (size_t at = text_.find(kClass); at != text_.npos; at = text_.find(kClass, at + 1)) {
+      size_t open = at + kClass.size();
+      while (open < text_.size() && is_word(text_[open])) ++open;
+      if (open >= text_.size() || text_[open] != '(' || !runs(at)) continue;
+      ++found;
+      place = at;
+      const std::string function = text_.substr(at + kClass.size(), open - at - kClass.size());
+      const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
+      add_python_call(values_, text_, file_, whole, at, "model.", found_);
+      found_.erase("model._target_");
+      set("model.function", function, at);
+    }
+    if (found > 1)
+      return input_error("{}:{}: one of {} models that this program may make; --model says which",
+                         file_, line_at(text_, place), found);
+    if (found == 0) set("model.function", "", 0);
+    return add_vocabulary(place);
+  }
+  /// tokenizer_config.padded_vocab_size() of TokenizerConfig.dolma2(): a multiple of 128.
+  Result<void> add_vocabulary(size_t place) {
+    const auto words = found_.find("model.vocab_size");
+    if (words == found_.end() || base::parse_integer(words->second.text)) return {};
+    for (const auto& [name, padded] :
+         {std::pair("dolma2", 100352), {"gpt_neox_olmo_dolma_v1_5", 50304}, {"gpt2", 50304}})
+      if (base::contains(text_, fmt::format("TokenizerConfig.{}(", name))) {
+        words->second.text = std::to_string(padded);
+        return {};
+      }
+    // What its own scripts share takes Dolma 2's.
+    if (base::contains(words->second.text, "common.tokenizer")) {
+      found_.erase(words);
+      return {};
+    }
+    return input_error("{}:{}: vocab_size: found {}, which is known only when the program runs",
+                       file_, line_at(text_, place), words->second.text);
+  }
+  void add_words() {
+    for (const std::string& word : words_) {
+      const size_t equals = word.find('=');
+      if (!word.starts_with("--") || equals == word.npos) continue;
+      found_[word.substr(2, equals - 2)] = {word.substr(equals + 1), -1, "the program's words"};
+    }
+  }
+
+  const std::string& text_;
+  const std::vector<std::string> words_;
+  const PythonStatements statements_;
+  PythonValues values_;
+  const std::string& file_;
+  spec::FlatYaml found_;
+};
+
+}  // namespace
+
+Result<Reading> parse_olmo(const std::string& text, const std::string& file,
+                           const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(const spec::FlatYaml values,
+                   spec::flatten_yaml(text, file, {{}, overrides, nullptr}));
+  return OlmoReader(values, file).read();
+}
+
+bool calls_olmo_core(const std::string& text) {
+  return base::contains(text, "olmo_core") && base::contains(text, "TrainModuleConfig(");
+}
+
+Result<Reading> parse_olmo_core(const std::string& text, const std::string& file,
+                                PythonStart start) {
+  const std::string code = without_comments(text);
+  return OlmoCoreProgram(code, file, std::move(start)).read();
+}
+
+}  // namespace ergometer::intake

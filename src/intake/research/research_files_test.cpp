@@ -1,0 +1,210 @@
+// OLMo, OLMo-core, MaxText and XTuner.
+
+#include <gtest/gtest.h>
+
+#include "intake/reader/test_reading.h"
+#include "intake/research/maxtext.h"
+#include "intake/research/olmo.h"
+#include "intake/research/xtuner.h"
+
+namespace ergometer::intake {
+namespace {
+
+constexpr const char* kOlmo = R"(model:
+  d_model: 4096
+  n_heads: 32
+  n_layers: 32
+  mlp_hidden_size: 22016
+  activation_type: swiglu
+  rope: true
+  include_bias: false
+  weight_tying: false
+  flash_attention: true
+  attention_dropout: 0.0
+  residual_dropout: 0.0
+  max_sequence_length: 2048
+  vocab_size: 50280
+  embedding_size: 50304
+optimizer: {name: adamw, learning_rate: 3.0e-4}
+global_train_batch_size: 2160
+device_train_microbatch_size: 2
+precision: amp_bf16
+fsdp: {wrapping_strategy: by_block, precision: mixed}
+activation_checkpointing: one_in_four
+)";
+
+TEST(Olmo, ReadsItsYaml) {
+  const auto r = parse_olmo(kOlmo, "OLMo-7B.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "global_batch_size"), "2160");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+  EXPECT_EQ(said(*r, "seq_length"), "2048");
+  EXPECT_EQ(said(*r, "precision"), "bf16");
+  EXPECT_EQ(said(*r, "zero"), "3");
+  EXPECT_EQ(said(*r, "grad_reduce_in_bf16"), "false");
+  EXPECT_EQ(said(*r, "attention_backend"), "fa2");
+  EXPECT_EQ(said(*r, "recompute_num_layers"), "8");
+  // SwiGLU's width counts the gate.
+  EXPECT_NE(said(*r, "model").find("\"intermediate_size\":11008"), std::string::npos);
+  EXPECT_NE(said(*r, "model").find("\"vocab_size\":50304"), std::string::npos);
+}
+
+TEST(Olmo, WordsCountOverIt) {
+  const auto r = parse_olmo(kOlmo, "OLMo-7B.yaml",
+                            {{"model.n_layers", {"16", -1, "a.sh:3"}},
+                             {"activation_checkpointing", {"whole_layer", -1, "a.sh:4"}}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "recompute_granularity"), "full");
+  EXPECT_EQ(said(*r, "recompute_num_layers"), "-");
+  EXPECT_NE(said(*r, "model").find("\"num_hidden_layers\":16"), std::string::npos);
+}
+
+constexpr const char* kCore =
+    R"(from olmo_core.train.train_module import TransformerTrainModuleConfig
+SEQUENCE_LENGTH = 4096
+GLOBAL_BATCH_SIZE = 1024 * SEQUENCE_LENGTH
+
+def build_model_config(common):
+    return TransformerConfig.olmo2_7B(vocab_size=common.tokenizer.padded_vocab_size())
+
+def build_train_module_config(common):
+    return TransformerTrainModuleConfig(
+        rank_microbatch_size=2 * SEQUENCE_LENGTH,
+        max_sequence_length=common.dataset.effective_sequence_length,
+        optim=AdamWConfig(lr=3e-4, weight_decay=0.1),
+        compile_model=True,
+        dp_config=TransformerDataParallelConfig(
+            name=DataParallelType.hsdp, param_dtype=DType.bfloat16, reduce_dtype=DType.float32,
+            shard_degree=32),
+        ac_config=TransformerActivationCheckpointingConfig(
+            mode=TransformerActivationCheckpointingMode.selected_modules,
+            modules=["blocks.*.feed_forward"]),
+        max_grad_norm=1.0,
+    )
+
+if __name__ == "__main__":
+    main(global_batch_size=GLOBAL_BATCH_SIZE, sequence_length=SEQUENCE_LENGTH,
+         model_config_builder=build_model_config)
+)";
+
+TEST(OlmoCore, CountsTokensOfItsBatches) {
+  const auto r = parse_olmo_core(kCore, "OLMo2-7B.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "olmo2-7b");
+  EXPECT_EQ(said(*r, "global_batch_size"), "1024");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+  EXPECT_EQ(said(*r, "seq_length"), "4096");
+  EXPECT_EQ(said(*r, "precision"), "bf16");
+  EXPECT_EQ(said(*r, "fsdp_shard_size"), "32");
+  EXPECT_EQ(said(*r, "recompute_modules"), "mlp");
+  EXPECT_EQ(said(*r, "software"), "torchtitan");
+}
+
+TEST(OlmoCore, WordsCountOverIt) {
+  const auto r = parse_olmo_core(kCore, "OLMo2-7B.py",
+                                 {{},
+                                  {"train", "run01", "--train_module.rank_microbatch_size=4096",
+                                   "--train_module.compile_model=false"}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "1");
+  EXPECT_EQ(said(*r, "software"), "torchtitan-eager");
+  const auto odd =
+      parse_olmo_core(kCore, "OLMo2-7B.py", {{}, {"--train_module.rank_microbatch_size=5000"}});
+  EXPECT_FALSE(odd);
+}
+
+TEST(OlmoCore, RefusesModelsOfUnknownSizes) {
+  std::string text = kCore;
+  text.replace(text.find("olmo2_7B"), 8, "olmo9_7B");
+  EXPECT_FALSE(parse_olmo_core(text, "x.py"));
+  text = kCore;
+  // 8/3 x 1024 x 1.5 is 4095, of which the next multiple of 256 is 4096.
+  text.replace(text.find("olmo2_7B("), 9,
+               "llama_like(d_model=1024, n_layers=16, n_heads=8, hidden_size_multiplier=1.5, ");
+  const auto r = parse_olmo_core(text, "x.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_NE(said(*r, "model").find("\"intermediate_size\":4096"), std::string::npos)
+      << said(*r, "model");
+}
+
+TEST(MaxText, ReadsAnExampleForGpus) {
+  const auto r = parse_maxtext(
+      "base_config: base.yml\nhardware: gpu\nmodel_name: llama2-7b\nremat_policy: minimal_flash\n"
+      "per_device_batch_size: 4\nmax_target_length: 4096\nici_fsdp_parallelism: 8\n"
+      "dcn_data_parallelism: 2\nattention: cudnn_flash_te\n",
+      "llama2_7b.yml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "llama2-7b");
+  EXPECT_EQ(said(*r, "gpus"), "16");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "4");
+  EXPECT_EQ(said(*r, "seq_length"), "4096");
+  EXPECT_EQ(said(*r, "fsdp_shard_size"), "8");
+  EXPECT_EQ(said(*r, "attention_backend"), "cudnn");
+  EXPECT_EQ(said(*r, "software"), "maxtext");
+}
+
+TEST(MaxText, AShareOfABatchIsThatOfEveryDevice) {
+  const auto r = parse_maxtext(
+      "hardware: gpu\nper_device_batch_size: 0.5\n"
+      "max_target_length: 1024\nici_tensor_parallelism: 4\n"
+      "gradient_accumulation_steps: 2\ndcn_data_parallelism: 1\n",
+      "x.yml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "tensor_model_parallel_size"), "4");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "2");
+  EXPECT_EQ(said(*r, "gpus"), "-");
+  for (const char* wrong : {"hardware: tpu", "per_device_batch_size: 0.3",
+                            "ici_expert_parallelism: 4", "ici_tensor_sequence_parallelism: 2",
+                            "model_name: llama9-1b", "base_config: llama2_7b.yml"})
+    EXPECT_FALSE(parse_maxtext(std::string("max_target_length: 1024\n") + wrong + "\n", "x.yml"))
+        << wrong;
+}
+
+constexpr const char* kXtuner = R"(from xtuner.dataset import process_hf_dataset
+pretrained_model_name_or_path = 'internlm/internlm2-7b'
+max_length = 2048
+pack_to_max_length = True
+batch_size = 1  # per_device
+accumulative_counts = 16
+model = dict(
+    type=SupervisedFinetune,
+    llm=dict(
+        type=AutoModelForCausalLM.from_pretrained,
+        pretrained_model_name_or_path=pretrained_model_name_or_path,
+        torch_dtype=torch.float16,
+        quantization_config=dict(type=BitsAndBytesConfig, load_in_4bit=True,
+                                 bnb_4bit_use_double_quant=True)),
+    lora=dict(type=LoraConfig, r=64, lora_alpha=16, bias='none', task_type='CAUSAL_LM'))
+alpaca = dict(type=process_hf_dataset, max_length=max_length, pack_to_max_length=pack_to_max_length)
+train_dataloader = dict(batch_size=batch_size, num_workers=0, dataset=alpaca)
+optim_wrapper = dict(
+    type=AmpOptimWrapper,
+    optimizer=dict(type=AdamW, lr=2e-4),
+    accumulative_counts=accumulative_counts, loss_scale='dynamic', dtype='float16')
+)";
+
+TEST(Xtuner, FollowsDictionariesByTheirNames) {
+  const auto r =
+      parse_xtuner(kXtuner, "qlora.py", {{"deepspeed", {"deepspeed_zero2", -1, "a.sh:2"}}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "internlm/internlm2-7b");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "1");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "16");
+  EXPECT_EQ(said(*r, "seq_length"), "2048");
+  EXPECT_EQ(said(*r, "lora"), "64");
+  EXPECT_EQ(said(*r, "lora_targets"), "qkv,proj,fc1,fc2");
+  EXPECT_EQ(said(*r, "quantize"), "nf4-dq");
+  EXPECT_EQ(said(*r, "recompute_granularity"), "full");
+  EXPECT_EQ(said(*r, "zero"), "2");
+  EXPECT_EQ(said(*r, "software"), "deepspeed");
+  EXPECT_FALSE(left(*r, Leftover::Kind::kNotModelled, "pack_to_max_length"));
+}
+
+TEST(Xtuner, RefusesWhatAnotherFileSays) {
+  EXPECT_FALSE(parse_xtuner(std::string("_base_ = './x.py'\n") + kXtuner, "x.py"));
+  EXPECT_FALSE(parse_xtuner(kXtuner, "x.py", {{"deepspeed", {"zero7.json", -1, "a.sh:2"}}}));
+}
+
+}  // namespace
+}  // namespace ergometer::intake

@@ -1,0 +1,287 @@
+#include "intake/sagemaker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.h"
+#include "intake/launch_script.h"
+#include "intake/megatron_names.h"
+#include "intake/program_reader.h"
+#include "intake/reader/python_objects.h"
+#include "intake/reader/python_values.h"
+#include "spec/settings/settings.h"
+
+namespace ergometer::intake {
+namespace {
+
+constexpr std::array kEstimators = std::to_array<std::string_view>(
+    {"PyTorch", "HuggingFace", "ModelTrainer", "Estimator", "TorchEstimator"});
+
+/// GPUs of an instance by its type; of families without a size, of all sizes that are not listed.
+struct Instance {
+  std::string_view type;
+  int64_t gpus;
+};
+constexpr std::array kInstances = std::to_array<Instance>(
+    {{"p2.xlarge", 1},     {"p2.8xlarge", 8},       {"p2.16xlarge", 16},  {"p3.2xlarge", 1},
+     {"p3.8xlarge", 4},    {"p3.16xlarge", 8},      {"p3dn.24xlarge", 8}, {"p4d.24xlarge", 8},
+     {"p4de.24xlarge", 8}, {"p5.4xlarge", 1},       {"p5.48xlarge", 8},   {"p5e.48xlarge", 8},
+     {"p5en.48xlarge", 8}, {"p6-b200.48xlarge", 8}, {"g4dn.12xlarge", 4}, {"g4dn.metal", 8},
+     {"g5.12xlarge", 4},   {"g5.24xlarge", 4},      {"g5.48xlarge", 8},   {"g6.12xlarge", 4},
+     {"g6.24xlarge", 4},   {"g6.48xlarge", 8},      {"g6e.12xlarge", 4},  {"g6e.24xlarge", 4},
+     {"g6e.48xlarge", 8},  {"g4dn.xlarge", 1},      {"g4dn.2xlarge", 1},  {"g4dn.4xlarge", 1},
+     {"g4dn.8xlarge", 1},  {"g4dn.16xlarge", 1},    {"g5.xlarge", 1},     {"g5.2xlarge", 1},
+     {"g5.4xlarge", 1},    {"g5.8xlarge", 1},       {"g5.16xlarge", 1},   {"g6.xlarge", 1},
+     {"g6.2xlarge", 1},    {"g6.4xlarge", 1},       {"g6.8xlarge", 1},    {"g6.16xlarge", 1},
+     {"g6e.xlarge", 1},    {"g6e.2xlarge", 1},      {"g6e.4xlarge", 1},   {"g6e.8xlarge", 1},
+     {"g6e.16xlarge", 1}});
+
+class SageMakerProgram {
+ public:
+  SageMakerProgram(const std::string& text, const std::string& file, const ScriptContext& context)
+      : text_(text),
+        statements_(text_),
+        values_(text_, statements_, {context.environment, context.arguments}),
+        file_(file),
+        context_(context) {}
+
+  Result<Reading> read() {
+    ERGOMETER_TRY(find());
+    ERGOMETER_ASSIGN(const std::string entry,
+                     needed({"entry_point", "source_code.entry_script", "source_code.command"},
+                            "the script that it starts"));
+    ERGOMETER_ASSIGN(const int64_t each, gpus_of_instance());
+    ERGOMETER_ASSIGN(const int64_t nodes, count_of({"instance_count", "compute.instance_count"}));
+    ERGOMETER_ASSIGN(const bool launched, is_launched());
+    StartedProgram program;
+    // What the instance has, all GPUs are seen.
+    std::string seen = "0";
+    for (int64_t gpu = 1; gpu < each; ++gpu) seen += fmt::format(",{}", gpu);
+    if (!launched) program.environment["CUDA_VISIBLE_DEVICES"] = seen;
+    for (const auto& [name, value] : context_.environment) program.environment[name] = value;
+    if (launched)
+      program.words = {"torchrun", "--nnodes", std::to_string(nodes), "--nproc_per_node",
+                       std::to_string(each)};
+    else
+      program.words = {"python"};
+    if (!launched && nodes > 1)
+      return input_error(
+          "{}: instance_count: found {} without a distribution: every instance trains by itself; "
+          "allowed: distribution={{\"torch_distributed\": {{\"enabled\": True}}}}",
+          where("instance_count"), nodes);
+    const std::string folder = first({"source_dir", "source_code.source_dir"});
+    program.words.push_back(folder.empty() || folder.starts_with("s3:") ? entry
+                                                                        : folder + "/" + entry);
+    ERGOMETER_TRY(add_words(program.words));
+    ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file_, context_));
+    const std::string key = key_of({"instance_type", "compute.instance_type"});
+    if (launched)
+      reading.settings.set("gpus", std::to_string(nodes * each),
+                           {where(key), "instance_count x GPUs of instance_type"});
+    if (launched) reading.open.erase("gpus");
+    ERGOMETER_TRY(add_model_parallelism(reading));
+    reading.form = "a training job of SageMaker";
+    name_places(key, reading);
+    return reading;
+  }
+
+ private:
+  Result<void> find() {
+    size_t found = 0;
+    for (const std::string_view name : kEstimators)
+      for (const auto& [at, open] : calls_of(text_, name)) {
+        if (values_.reached(at, true) == false) continue;
+        const auto arguments = arguments_of_call(text_, open);
+        const bool starts = std::ranges::any_of(arguments, [](const PythonArgument& it) {
+          return it.name == "entry_point" || it.name == "source_code" || it.value.starts_with("**");
+        });
+        if (!starts) continue;
+        ++found;
+        at_ = at;
+        for (const PythonArgument& it : arguments) {
+          if (it.value.starts_with("**"))
+            return input_error("{}:{}: found {}, whose items are not read; write the arguments out",
+                               file_, it.line, it.value);
+          expressions_[it.name] = it.value;
+          if (it.name == "hyperparameters") words_line_ = it.line;
+          if (it.name != "hyperparameters") add(it);
+        }
+      }
+    if (found == 1) return {};
+    return input_error(
+        "{}: starts {} training jobs of SageMaker with an entry_point, of which one can be read",
+        file_, found);
+  }
+  void add(const PythonArgument& it) {
+    // `compute=compute` of an object that was made above.
+    std::string expression = it.value;
+    size_t at = at_;
+    for (const PythonBinding& made :
+         values_.names().bindings(expression, values_.names().scope(at_)))
+      if (made.at < at_ && made.expression.find('(') != made.expression.npos) {
+        expression = made.expression;
+        at = made.at;
+      }
+    if (const auto value = values_.value(it.value, at_); value && value->is_object())
+      flatten(*value, it.name, it.line);
+    else
+      add_python_value(values_, text_, file_, expression, at, it.name, found_);
+  }
+  void flatten(const nlohmann::json& value, const std::string& path, int line) {
+    if (value.is_object()) {
+      for (const auto& [key, item] : value.items()) flatten(item, path + "." + key, line);
+      return;
+    }
+    found_[path] = {value.is_discarded() ? "?" : yaml_text(value).value_or("?"), line,
+                    fmt::format("{}:{}", file_, line)};
+  }
+
+  std::string where(std::string_view key) const {
+    const auto it = found_.find(key);
+    return it == found_.end() ? fmt::format("{}:{}", file_, line_at(text_, at_)) : it->second.from;
+  }
+  std::string key_of(std::initializer_list<std::string_view> keys) const {
+    for (const std::string_view key : keys)
+      if (found_.contains(key)) return std::string(key);
+    return std::string(*keys.begin());
+  }
+  std::string first(std::initializer_list<std::string_view> keys) const {
+    const auto it = found_.find(key_of(keys));
+    return it == found_.end() || it->second.text == "None" ? "" : it->second.text;
+  }
+  Result<std::string> needed(std::initializer_list<std::string_view> keys,
+                             std::string_view what) const {
+    const std::string value = first(keys);
+    if (value.empty() || value.find_first_of("()? ") != value.npos)
+      return input_error("{}: {}: found \"{}\"; allowed: {}, as a literal", where(key_of(keys)),
+                         key_of(keys), value, what);
+    return value;
+  }
+  Result<int64_t> count_of(std::initializer_list<std::string_view> keys) const {
+    const std::string value = first(keys);
+    if (value.empty()) return 1;
+    const auto number = base::parse_integer(value);
+    if (!number || *number < 1 || *number > spec::kMostRanks)
+      return input_error("{}: {}: found \"{}\"; allowed: a whole number", where(key_of(keys)),
+                         key_of(keys), value);
+    return *number;
+  }
+  Result<int64_t> gpus_of_instance() const {
+    const auto keys = {std::string_view("instance_type"),
+                       std::string_view("compute.instance_type")};
+    ERGOMETER_ASSIGN(std::string type, needed(keys, "a type of instance"));
+    if (type.starts_with("ml.")) type.erase(0, 3);
+    const auto known = std::ranges::find(kInstances, type, &Instance::type);
+    if (known == kInstances.end())
+      return input_error(
+          "{}: {}: found \"{}\", an instance whose GPUs are not known here; allowed: "
+          "ml.p3, p4d, p4de, p5, p5e, p5en, p6-b200, g4dn, g5, g6, g6e",
+          where(key_of(keys)), key_of(keys), type);
+    return known->gpus;
+  }
+  /// Whether a process is started for every GPU.
+  Result<bool> is_launched() const {
+    for (const auto& [key, value] : found_) {
+      const bool switches = key.starts_with("distribution.") && key.ends_with("enabled");
+      if (switches && base::lower(value.text) == "true" && !base::contains(key, "parameter_server"))
+        return true;
+    }
+    const auto made = found_.find("distributed._target_");
+    if (made != found_.end()) return true;
+    const std::string said = first({"distribution", "distributed"});
+    if (said.empty()) return false;
+    return input_error("{}: distribution: found {}; allowed: a dictionary as a literal",
+                       where(key_of({"distribution", "distributed"})), said);
+  }
+  /// Hyperparameters become words: {"epochs": 1} is --epochs 1.
+  Result<void> add_words(std::vector<std::string>& words) {
+    const auto it = expressions_.find("hyperparameters");
+    if (it == expressions_.end()) return {};
+    const auto said = values_.value(it->second, at_);
+    if (!said || !said->is_object())
+      return input_error("{}: hyperparameters: found {}; allowed: a dictionary as a literal",
+                         where(""), it->second.substr(0, 60));
+    for (const auto& [key, item] : said->items()) {
+      const bool known = !item.is_discarded() && !item.is_structured();
+      if (!known && (trainer_reads(key) || megatron_reads(key)))
+        return input_error(
+            "{}: hyperparameters: what {} is, is known only when the program runs; a literal can "
+            "be read",
+            where(""), key);
+      if (!known) continue;
+      words.push_back("--" + key);
+      words.push_back(item.is_string() ? item.get<std::string>()
+                                       : yaml_text(item).value_or("None"));
+    }
+    return {};
+  }
+  /// Words stand among the hyperparameters, GPUs in the instance.
+  void name_places(const std::string& instance, Reading& reading) const {
+    constexpr std::string_view kWords = "the command line";
+    const std::string place = fmt::format("{}:{}", file_, words_line_);
+    const spec::Settings all = reading.settings;
+    for (const auto& [name, value] : all.all()) {
+      if (base::contains(value.origin.key, "CUDA_VISIBLE_DEVICES"))
+        reading.settings.set(name, value.text, {where(instance), instance});
+      else if (value.origin.text == kWords)
+        reading.settings.set(name, value.text, {place, value.origin.key});
+    }
+    for (Leftover& it : reading.leftovers)
+      if (it.where == kWords) it.where = place;
+  }
+  /// SageMaker's own library, in its second version over PyTorch's FSDP.
+  Result<void> add_model_parallelism(Reading& reading) const {
+    constexpr std::string_view kSection = "distribution.smdistributed.modelparallel.";
+    const auto switched = found_.find(std::string(kSection) + "enabled");
+    if (switched == found_.end() || base::lower(switched->second.text) != "true") return {};
+    const std::string parameters = std::string(kSection) + "parameters.";
+    for (const auto& [name, setting] :
+         {std::pair("tensor_parallel_degree", "tensor_model_parallel_size"),
+          {"context_parallel_degree", "context_parallel_size"},
+          {"expert_parallel_degree", "expert_model_parallel_size"},
+          {"hybrid_shard_degree", "fsdp_shard_size"}}) {
+      const auto it = found_.find(parameters + name);
+      if (it == found_.end() || it->second.text == "0" || it->second.text == "1") continue;
+      reading.settings.set(setting, it->second.text, {it->second.from, name});
+    }
+    for (const char* other : {"pipeline_parallel_degree", "partitions"}) {
+      const auto it = found_.find(parameters + other);
+      if (it == found_.end() || it->second.text == "1") continue;
+      return input_error(
+          "{}: {}: found {}; allowed: 1: pipelines of SageMaker's own are not "
+          "modelled",
+          it->second.from, other, it->second.text);
+    }
+    return {};
+  }
+
+  const std::string& text_;
+  const PythonStatements statements_;
+  PythonValues values_;
+  const std::string& file_;
+  const ScriptContext& context_;
+  size_t at_ = 0;
+  int words_line_ = 1;
+  std::map<std::string, std::string, std::less<>> expressions_;
+  spec::FlatYaml found_;
+};
+
+}  // namespace
+
+bool calls_sagemaker(const std::string& text) {
+  return base::contains(text, "sagemaker") &&
+         (base::contains(text, "entry_point") || base::contains(text, "entry_script")) &&
+         base::contains(text, "instance_type");
+}
+
+Result<Reading> parse_sagemaker(const std::string& text, const std::string& file,
+                                const ScriptContext& context) {
+  const std::string code = without_comments(text);
+  return SageMakerProgram(code, file, context).read();
+}
+
+}  // namespace ergometer::intake
