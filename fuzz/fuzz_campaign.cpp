@@ -1,5 +1,4 @@
-// What `ergometer plan` and `ergometer loop` read: a table of failures, phases of a run, a series
-// by hour, a loop of post-training.
+// What `ergometer plan` reads: a table of failures, phases of a run, a series by hour.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +6,6 @@
 
 #include "campaign/by_hour.h"
 #include "campaign/failures.h"
-#include "campaign/loop_file.h"
 #include "campaign/phases_file.h"
 
 namespace {
@@ -33,8 +31,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       if (!(phase.tokens >= 1)) std::abort();
   check_campaign_input(parse_by_hour(text, "limit.csv", "limit", {"W", 1, 1e12}));
   check_campaign_input(parse_tokens(text));
-  const auto loop = parse_loop(text, "loop.yaml");
-  check_campaign_input(loop);
-  if (loop && (loop->prompts < 1 || loop->samples < 1 || loop->phases.empty())) std::abort();
   return 0;
 }

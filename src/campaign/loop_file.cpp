@@ -15,6 +15,7 @@ namespace {
 using spec::YamlMap;
 
 constexpr int64_t kMostPrompts = 1'000'000, kMostLoopTokens = 10'000'000;
+constexpr int64_t kMostAnswers = 10'000'000;  // a length each is drawn
 constexpr std::array<std::string_view, 10> kPhaseKeys = {"name",          "does",
                                                          "pool",          "param_offload",
                                                          "grad_offload",  "optimizer_offload",
@@ -51,6 +52,9 @@ void read_loop(YamlMap& map, LoopProgram& loop) {
   loop.name = map.text("name", "loop");
   loop.prompts = map.integer("train_batch_size", 0, 1, kMostPrompts);
   loop.samples = map.integer("n", 1, 1, kMostPrompts);
+  if (loop.prompts * loop.samples > kMostAnswers)
+    map.refuse("n", "found {} answers to each of {} prompts; allowed: {} answers in all",
+               loop.samples, loop.prompts, kMostAnswers);
   loop.seed = map.integer("seed", 1, 0, kMostPrompts);
   loop.staleness = map.integer("staleness", 0, 0, 1000);
   read_lengths(map, loop);

@@ -173,6 +173,11 @@ TEST(Loop, SaysWhatIsWrongAndWhere) {
   EXPECT_NE(error_of(kLoopHead + kRollout + "- {name: a, does: train, gpus: 8, tp: 3}\n")
                 .find("loop.yaml:7: phase a: "),
             std::string::npos);
+  EXPECT_EQ(error_of("loop: {train_batch_size: 1000000, n: 11, prompt_length: 1,\n"
+                     "       max_response_length: 1}\nphases:\n" +
+                     kRollout + kActor),
+            "loop.yaml:1: loop.n: found 11 answers to each of 1000000 prompts; allowed: 10000000 "
+            "answers in all");
 }
 
 }  // namespace

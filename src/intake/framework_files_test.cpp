@@ -151,6 +151,15 @@ TEST(Nanotron, ReadsItsFile) {
   EXPECT_NE(said(*reading, "model").find("\"num_key_value_heads\":8"), std::string::npos);
 }
 
+/// A file of another character set, as an editor of Latin-1 leaves it.
+TEST(Nanotron, ReadsWordsThatAreNotUtf8) {
+  std::string text = kNanotron;
+  text.replace(text.find("silu"), 4, "s\xeflu");
+  const auto reading = parse_nanotron(text, "a.yaml");
+  ASSERT_TRUE(reading) << reading.error().message;
+  EXPECT_NE(said(*reading, "model").find("\"hidden_act\":\"s\uFFFDlu\""), std::string::npos);
+}
+
 constexpr const char* kAxolotl =
     "base_model: meta-llama/Llama-3.1-8B\nsequence_len: 8192\nsample_packing: true\n"
     "micro_batch_size: 2\ngradient_accumulation_steps: 4\nbf16: true\n"

@@ -535,6 +535,10 @@ def flows_of(inputs):
         # So long that the thread which writes does so.
         Flow("record-threads", [*replay, "--duration", "0.65s"], "out.run", former, kinds=(*KINDS, "thread"),
              recording=True, forks=False, threads=True),
+        # Nobody answers there: what matters is that the threads which tell others begin, or are waited for.
+        Flow("record-tells", [*replay, "--duration", "0.05s", "--listen", "127.0.0.1:0", "--push", "http://127.0.0.1:1",
+                              "--otlp", "http://127.0.0.1:1"], "out.run", former, kinds=("thread",), recording=True,
+             forks=False, threads=True),
         Flow("record-command", [*replay, "--quiet", "--", "sh", "-c", "touch ran; exit 5"], "out.run", former,
              statuses=(3, 5), kinds=("memory",), recording=True, command_status=5, threads=True),
         Flow("record-sensors", ["record", "--source", "proc", "--hz", "50", "--duration", "0.1s", "--out", "out.run"],

@@ -237,7 +237,7 @@ def main(arguments):
     parser.add_argument("--every", type=int, default=1, help="only every K-th case")
     parser.add_argument("--keep", type=pathlib.Path, help="folder that keeps what a finding needs")
     parser.add_argument("cases", nargs="*", metavar="AREA[/CASE]")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     cases = sorted(path.parent for path in GOLDEN.glob("*/*/cmd"))
     if options.cases:
         cases = [case for case in cases if {case.parent.name, f"{case.parent.name}/{case.name}"} & set(options.cases)]

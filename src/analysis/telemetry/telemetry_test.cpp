@@ -169,6 +169,20 @@ Samples column(const std::string& file, size_t column) {
   return result;
 }
 
+/// A file says any number.
+TEST(LoggedSteps, OfNumbersThatNobodyCountsTo) {
+  constexpr int64_t kHuge = 4'000'000'000'000'000'000, kStart = 1'700'000'000'000'000'000;
+  run::TrainingLog training;
+  training.steps = {
+      {-2 * kHuge, 4, kStart, 0}, {0, 4, kStart + 1, 0}, {2 * kHuge, 4, kStart + 2, 0}};
+  const LoggedSteps logged = logged_steps(training);
+  EXPECT_EQ(logged.steps_a_line, 1'000'000'000);
+  EXPECT_EQ(logged.steps, 3'000'000'000);
+  EXPECT_DOUBLE_EQ(logged.median_s, 4);
+  EXPECT_EQ(logged.start_ns, 0) << "4e9 s before";
+  EXPECT_EQ(logged.end_ns, 0);
+}
+
 /// An A100's sensor, which looks at 25 of each 100 ms, beside a meter, while the load switches
 /// every 52 ms: readings wander through the load in a beat of 3.4 s.
 TEST(Meter, WithinOnePercentOfTheA100s) {

@@ -76,11 +76,13 @@ void finish(const run::TrainingLog& training, TrainingReport& report) {
 
 /// The usual distance of two lines' numbers; a program that was started again counts back.
 int64_t steps_a_line(const std::vector<run::TrainingStep>& steps) {
+  constexpr double kMost = 1e9;  // a file says any number
   std::vector<double> distances;
   for (size_t i = 1; i < steps.size(); ++i)
     if (steps[i].number > steps[i - 1].number)
-      distances.push_back(static_cast<double>(steps[i].number - steps[i - 1].number));
-  return std::max<int64_t>(1, std::llround(percentile(distances, 0.5)));
+      distances.push_back(static_cast<double>(steps[i].number) -
+                          static_cast<double>(steps[i - 1].number));
+  return std::llround(std::clamp(percentile(distances, 0.5), 1.0, kMost));
 }
 
 void find_slowest(std::span<const run::TrainingStep> steps, LoggedSteps& result) {
@@ -96,8 +98,11 @@ void find_slowest(std::span<const run::TrainingStep> steps, LoggedSteps& result)
 void find_span(std::span<const run::TrainingStep> steps, LoggedSteps& result) {
   const run::TrainingStep &first = steps.front(), &last = steps.back();
   const auto lines = static_cast<double>(result.steps_a_line);
-  const int64_t start = first.end_ns - std::llround(first.seconds * lines * kNanoseconds);
-  if (first.end_ns <= 0 || last.end_ns <= start) return;
+  const double took_ns = first.seconds * lines * kNanoseconds;
+  constexpr double kLongest_ns = 1e18;
+  if (first.end_ns <= 0 || !(took_ns < kLongest_ns)) return;
+  const int64_t start = first.end_ns - std::llround(took_ns);
+  if (last.end_ns <= start) return;
   result.start_ns = start;
   result.end_ns = last.end_ns;
 }

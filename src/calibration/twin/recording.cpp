@@ -75,7 +75,7 @@ void add_steps(const analysis::LoggedSteps& logged, Recording& recording) {
   constexpr double kWidth = 2.563;  // of a normal distribution, 10th to 90th percentile
   recording.values["step"] = logged.median_s;
   recording.steps = logged.steps;
-  const double spread = std::log(logged.high_s / logged.low_s) / kWidth;
+  const double spread = (std::log(logged.high_s) - std::log(logged.low_s)) / kWidth;
   const auto half = static_cast<double>(std::max<int64_t>(1, logged.steps / 2));
   recording.step_noise = std::hypot(kLeastStepNoise, spread / std::sqrt(half));
 }

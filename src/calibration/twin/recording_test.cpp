@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "analysis/trace/test_traces.h"
 
 namespace ergometer::calibration::twin {
@@ -81,6 +83,12 @@ TEST(TwinRecording, TheLogsStepCountsBesideATrace) {
   EXPECT_NEAR(recording->values.at("gemm"), 0.030, 1e-9);
   EXPECT_LT(recording->step_noise, 0.03) << "surer than a profiled step";
   EXPECT_GE(recording->step_noise, 0.005);
+}
+
+TEST(TwinRecording, AStepOfAllButNoTimeLeavesTheNoiseFinite) {
+  const auto recording = recording_of({}, steps_of({1, 1, 1, 1, 1e-311, 1e-311}), "log");
+  ASSERT_TRUE(recording.has_value()) << recording.error().message;
+  EXPECT_TRUE(std::isfinite(recording->step_noise));
 }
 
 TEST(TwinRecording, RestIsWhereAContextHoldsTheClockAndNothingRuns) {

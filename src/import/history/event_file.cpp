@@ -137,8 +137,9 @@ std::optional<ScalarEvent> parse_event(std::string_view bytes) {
 
 /// False: no time that a clock shows, or no step that a program counts.
 bool add_event(const ScalarEvent& event, ScalarSteps& steps) {
+  constexpr int64_t kMostStep = 1'000'000'000'000'000;
   if (event.scalars.empty()) return true;
-  if (event.step < 0 ||
+  if (event.step < 0 || event.step > kMostStep ||
       !(event.wall_s > 0 && event.wall_s < static_cast<double>(INT64_MAX) / kNsPerSecond))
     return false;
   const auto written_ns = static_cast<int64_t>(std::llround(event.wall_s * kNsPerSecond));

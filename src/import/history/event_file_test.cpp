@@ -90,19 +90,22 @@ TEST(EventFile, WhatAProgramSaysAStepTookCounts) {
   EXPECT_EQ(titan.steps.at(0).tokens_per_s_per_gpu, 6012);
 }
 
-/// A program counts from 0 on; the difference of two steps is one of 64 bits then.
-TEST(EventFile, AStepBelowZeroIsNone) {
-  const std::string negative =
-      record('\x09' + little_endian(std::bit_cast<uint64_t>(1.7e9 - 60), 8) + '\x10' +
-             std::string(9, '\xff') + '\x01' +
-             within('\x2a', within('\x0a', within('\x0a', "loss") + '\x15' + little_endian(0, 4))));
-  const auto log = parse_telemetry(
-      first_record() + negative + event(1.7e9, 1, "loss", 2) + event(1.7e9 + 3, 2, "loss", 2), "a",
-      {});
+/// A program counts from 0 on; the difference of two steps is one of 64 bits then. The largest
+/// number of 63 bits was never counted to.
+TEST(EventFile, AStepBelowZeroOrBeyondAllCountingIsNone) {
+  const std::string scalar =
+      within('\x2a', within('\x0a', within('\x0a', "loss") + '\x15' + little_endian(0, 4)));
+  const std::string time = '\x09' + little_endian(std::bit_cast<uint64_t>(1.7e9 - 60), 8);
+  const std::string negative = record(time + '\x10' + std::string(9, '\xff') + '\x01' + scalar);
+  const std::string largest = record(time + '\x10' + std::string(8, '\xff') + '\x7f' + scalar);
+  const auto log = parse_telemetry(first_record() + negative + largest +
+                                       event(1.7e9, 1, "loss", 2) + event(1.7e9 + 3, 2, "loss", 2),
+                                   "a", {});
   ASSERT_TRUE(log);
   EXPECT_EQ(steps_of(log->training.at(0)), (Steps{{2, 3.0}}));
   ASSERT_EQ(log->dropped.size(), 1U);
   EXPECT_EQ(log->dropped[0].reason, "an event without a time or a step");
+  EXPECT_EQ(log->dropped[0].count, 2);
 }
 
 /// A file that still grows may end anywhere.

@@ -25,6 +25,7 @@ namespace ergometer::importer {
 namespace {
 
 constexpr double kLongestToldStep = 1e6, kToldMillisecond = 1e-3, kToldNs = 1e-9;
+constexpr int64_t kMostStepNumber = 1'000'000'000'000'000;
 constexpr std::array<std::string_view, 3> kStepSpans = {"training_single_iteration",
                                                         "train_iteration", "training_iteration"};
 constexpr std::array<std::string_view, 4> kStepMetrics = {
@@ -47,7 +48,9 @@ std::optional<int64_t> step_number_in(const std::vector<Label>& labels) {
   for (const std::string_view name : kNumberAttributes)
     for (const Label& label : labels)
       if (label.name == name)
-        if (const auto number = whole_number(label.value); number && *number >= 0) return *number;
+        if (const auto number = whole_number(label.value);
+            number && *number >= 0 && *number <= kMostStepNumber)
+          return *number;
   return std::nullopt;
 }
 
@@ -97,7 +100,6 @@ void OtlpSteps::take(const OtlpSpan& span, std::vector<run::TrainingStep>& steps
 }
 
 void OtlpSteps::take(int64_t time_ns, const Told& told, std::vector<run::TrainingStep>& steps) {
-  constexpr double kMostNumber = 1e15;
   run::TrainingStep step{0, told.seconds.value_or(0), time_ns,
                          std::max(0.0, told.rate.value_or(0))};
   std::optional<double> number = told.number;
@@ -109,7 +111,7 @@ void OtlpSteps::take(int64_t time_ns, const Told& told, std::vector<run::Trainin
           (*told.counted_ms - before->second) * kToldMillisecond / (*told.counted - before->first);
   }
   if (!is_duration(step.seconds)) return;
-  const bool numbered = number && *number >= 0 && *number < kMostNumber;
+  const bool numbered = number && *number >= 0 && *number <= static_cast<double>(kMostStepNumber);
   if (numbered) step.number = std::llround(*number);
   put(step, numbered, steps);
 }

@@ -105,6 +105,17 @@ TEST(Otlp, SpansWithoutNumbersAreCounted) {
   EXPECT_EQ(log.training[0].steps[1].number, 2);
 }
 
+/// Nor are numbers that nobody counts to believed: behind the largest there is no next one.
+TEST(Otlp, NumbersOfNoStepAreCountedInstead) {
+  const run::DeviceLog log = told(
+      span("training_single_iteration", 1000, 1250, attribute("iteration", "9223372036854775807")) +
+      span("training_single_iteration", 1255, 1500));
+  ASSERT_EQ(log.training.size(), 1U);
+  ASSERT_EQ(log.training[0].steps.size(), 2U);
+  EXPECT_EQ(log.training[0].steps[0].number, 1);
+  EXPECT_EQ(log.training[0].steps[1].number, 2);
+}
+
 TEST(Otlp, MetricsOfStepsByTheirNames) {
   // Megatron-LM's and NeMo's, in seconds and in milliseconds.
   const run::DeviceLog own = told(

@@ -89,7 +89,8 @@ class TrainerReader {
                             "config.json of its own");
     if (!model.contains("num_key_value_heads"))
       model["num_key_value_heads"] = model["num_attention_heads"];
-    read_.set("model", model.dump(), kOverrides);
+    read_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+              kOverrides);
   }
 
   void read_batches() {

@@ -258,12 +258,8 @@ void Pusher::Outbox::keep_sending(PushClient& client) {
   changed.notify_all();
 }
 
-Pusher::Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox,
-               std::thread collector, std::thread sender)
-    : stop_(std::move(stop)),
-      outbox_(std::move(outbox)),
-      collector_(std::move(collector)),
-      sender_(std::move(sender)) {}
+Pusher::Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox)
+    : stop_(std::move(stop)), outbox_(std::move(outbox)) {}
 Pusher::Pusher(Pusher&&) noexcept = default;
 
 Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapshot, Say say) {
@@ -272,8 +268,9 @@ Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapsho
   PushWriter writer(options, random_name(), now_ns());
   outbox->head = writer.head(snapshot.look());
   outbox->say = std::move(say);
-  auto stop = std::make_unique<StopFlag>();
-  std::thread collector([&snapshot, outbox, stop = stop.get(), writer]() mutable {
+  // The first thread is waited for where the second one cannot begin.
+  Pusher pusher(std::make_unique<StopFlag>(), outbox);
+  pusher.collector_ = std::thread([&snapshot, outbox, stop = pusher.stop_.get(), writer]() mutable {
     auto next = std::chrono::steady_clock::now();
     int64_t seen = 0;
     for (bool last = false; !last; next += seconds(1)) {
@@ -288,15 +285,16 @@ Result<Pusher> Pusher::start(const PushOptions& options, const Snapshot& snapsho
       }
     }
   });
-  std::thread sender(
+  pusher.sender_ = std::thread(
       [outbox, client = std::move(client)]() mutable { outbox->keep_sending(*client); });
-  return Pusher(std::move(stop), std::move(outbox), std::move(collector), std::move(sender));
+  return pusher;
 }
 
 Pusher::~Pusher() {
   if (!collector_.joinable()) return;
   stop_->set();
   collector_.join();
+  if (!sender_.joinable()) return;
   std::unique_lock lock(outbox_->mutex);
   outbox_->ending = true;
   outbox_->changed.notify_all();

@@ -54,8 +54,7 @@ class Pusher {
   struct Outbox;
 
  private:
-  Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox, std::thread collector,
-         std::thread sender);
+  Pusher(std::unique_ptr<StopFlag> stop, std::shared_ptr<Outbox> outbox);
   std::unique_ptr<StopFlag> stop_;
   std::shared_ptr<Outbox> outbox_;
   std::thread collector_, sender_;

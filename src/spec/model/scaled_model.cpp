@@ -60,7 +60,7 @@ Result<std::string> scaled_model(const Settings& settings, const ModelSizes& siz
   config.erase("_ergometer");
   set_sizes(config, sizes);
   config["_name_or_path"] = own.name + "-scaled";
-  std::string scaled = config.dump();
+  std::string scaled = config.dump(-1, ' ', false, json::error_handler_t::replace);
   ERGOMETER_ASSIGN(const Model model, read_model(scaled));
   if (!has_sizes(model, sizes))
     return input_error(own.name + ": its config.json has no keys for these sizes");

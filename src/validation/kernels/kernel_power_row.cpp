@@ -57,8 +57,9 @@ class PowerCells {
   }
   double positive(std::string_view column) {
     const auto value = base::parse_number(table_.cell(row_, column));
-    if (value && *value > 0 && *value <= 1e9) return *value;
-    refuse(column, "a number above 0, at most 1e9");
+    // A millionth of a millisecond or watt: less was not measured, and rates of it have no end.
+    if (value && *value >= 1e-6 && *value <= 1e9) return *value;
+    refuse(column, "a number from 1e-6 to 1e9");
     return 1;
   }
   template <size_t N>

@@ -146,7 +146,9 @@ TEST(KernelPower, RefusesCellsThatAreNoSuchNumbers) {
   EXPECT_EQ(power_error(header + gemm_line("H200", "fp8", "0,1,1", "1,1,300,700")),
             "table.csv:2: m = \"0\" is not allowed; it is a whole number from 1 to 1048576");
   EXPECT_EQ(power_error(header + gemm_line("H200", "fp8", "1,1,1", "-1,1,300,700")),
-            "table.csv:2: latency_ms = \"-1\" is not allowed; it is a number above 0, at most 1e9");
+            "table.csv:2: latency_ms = \"-1\" is not allowed; it is a number from 1e-6 to 1e9");
+  EXPECT_EQ(power_error(header + gemm_line("H200", "fp8", "1,1,1", "1e-308,1,300,700")),
+            "table.csv:2: latency_ms = \"1e-308\" is not allowed; it is a number from 1e-6 to 1e9");
   EXPECT_NE(power_error("device,power_w,latency_ms\n").find("framework"), std::string::npos);
   EXPECT_NE(power_error(std::string(kAttentionHeader) +
                         "H200,train,VLLM,1,x,2,4,0,8,2,64,0,bfloat16,fp8,1,500,700\n")
