@@ -244,6 +244,25 @@ TEST(PowerIntervals, ACappedStepSpreadsAsPlaysWithOtherNumbersDo) {
   EXPECT_EQ(nominal->step_spread.high, 1);
 }
 
+// Ten of a step's GPUs' draws more or less are at their thermal limit a kelvin further: how long a
+// step may be grows with the inlet and nowhere jumps. Hardware's halving of clocks, which no
+// settled die meets, once doubled it.
+TEST(PowerIntervals, AStepNearThermalLimitsSpreadsWithoutJumps) {
+  double before = 0;
+  for (int inlet_c = 38; inlet_c <= 46; ++inlet_c) {
+    const Loop loop(Values{{"inlet_c", std::to_string(inlet_c)}, {"fan", "60"}});
+    const auto powered = power_and_heat(loop.input, {});
+    ASSERT_TRUE(powered);
+    const double high = powered->step_spread.high;
+    EXPECT_GT(powered->thermal.max_interval_c.low, 60) << inlet_c;
+    if (before > 0) {
+      EXPECT_LT(std::abs(high - before), 0.03) << inlet_c;
+    }
+    before = high;
+  }
+  EXPECT_GT(before, 1.01);
+}
+
 // The boards' own limit, given as a cap, is no cap.
 TEST(PowerLoop, TheDefaultLimitIsNoCap) {
   const run::Run given = run_of({{"power_cap", "700"}}), without = run_of();
