@@ -9,7 +9,8 @@ for all others without it, prints what catalog/tables/uncertainty.csv keeps:
 - power_board: root mean square of ln(measured / predicted) of jobs predicted within 2 % of the most that boards hold;
 - power_step: of the others, by how much power is below its prediction where a step is longer than predicted, over by how
   much it would be if the work's joules stayed the same (a line through the origin);
-- what is left of them beside that line, and how many lie in their 90 % intervals: power_work of GPUs that were seen.
+- what is left of them beside that line, how many lie in their 90 % intervals, and the root mean square of where in them, from 0 at
+  the prediction to 1 at an end, which of a normal variable is 0.61: power_work_seen.
 """
 import csv
 import importlib.util
@@ -34,6 +35,7 @@ def compared(source, watts, seconds, said):
     work = max(0, 1 - STANDING_W / predicted)
     return {"source": source, "predicted": predicted, "off": math.log(watts / predicted),
             "longer": work * math.log(seconds / step["step_time_s"]),
+            "place": math.log(watts / predicted) / math.log(power["mean_w_per_gpu_high" if watts > predicted else "mean_w_per_gpu_low"] / predicted),
             "inside": power["mean_w_per_gpu_low"] <= watts <= power["mean_w_per_gpu_high"]}
 
 
@@ -62,7 +64,7 @@ def told(name, rows):
     left = rms([row["off"] + slope * row["longer"] for row in free])
     inside = [sum(row["inside"] for row in some) for some in (rows, free)]
     print(f"{name:28} {len(held):3} at the limit, off {rms(held):.3f}; {len(free):3} below, off {rms([row['off'] for row in free]):.3f}, "
-          f"line {slope:.2f}, left {left:.3f}; inside {inside[0]} of {len(rows)}, {inside[1]} of {len(free)}")
+          f"line {slope:.2f}, left {left:.3f}; inside {inside[0]} of {len(rows)}, {inside[1]} of {len(free)}, place {rms([row['place'] for row in rows]):.2f}")
 
 
 if __name__ == "__main__":

@@ -51,11 +51,13 @@ class Draw {
     const base::Random random(job_.conditions.seed, number_, name);
     return std::clamp(random.normal(0), -kLargestDraw, kLargestDraw);
   }
-  /// Lognormal around 1, as wide as the grade of the parameter says; 1 where there is none.
-  double factor(const base::ParameterSet& parameters, const std::string& name) const {
+  /// Lognormal around 1, as wide as the grade of the parameter says, or a part of it; 1 where there
+  /// is none.
+  double factor(const base::ParameterSet& parameters, const std::string& name,
+                double part = 1) const {
     const base::Parameter* found = parameters.find(name);
     if (found == nullptr) return 1;
-    return base::exponential(relative_deviation(found->grade) * normal(name));
+    return base::exponential(part * relative_deviation(found->grade) * normal(name));
   }
   /// Of a number that a recording told of, with those that move with it; else 1.
   double recorded(std::string_view name) const {
@@ -69,10 +71,8 @@ class Draw {
   }
   /// Of all of the work together, beside what its numbers are known to.
   double work() const {
-    const Uncertainty& known = catalog_uncertainty();
     const double sigma = job_.cluster.measured ? job_.cluster.measured->form
-                         : is_seen()           ? known.power_work_seen
-                                               : known.power_work;
+                                               : part_left() * catalog_uncertainty().power_work;
     return base::exponential(sigma * normal("power_work"));
   }
   /// Of all that boards draw, whatever it is for.
@@ -80,7 +80,8 @@ class Draw {
     return base::exponential(catalog_uncertainty().power_board * normal("power_board"));
   }
   double gpu(const std::string& name) const {
-    return has_recorded(name) ? recorded(name) : factor(job_.cluster.node.gpu.parameters, name);
+    return has_recorded(name) ? recorded(name)
+                              : factor(job_.cluster.node.gpu.parameters, name, part_left());
   }
   double cooling(const std::string& name) const {
     if (has_recorded(name)) return recorded(name);
@@ -90,10 +91,14 @@ class Draw {
     return factor(job_.cluster.node.parameters, kind + name);
   }
   double node(const std::string& name) const { return factor(job_.cluster.node.parameters, name); }
-  /// Whether somebody held the model of power to a board: then its clock tree was told apart.
-  bool is_seen() const {
+  /// What is left open of a GPU's numbers, together and one by one, where somebody held the model
+  /// of power to a board: there the clock tree was told apart, and numbers that are off make up for
+  /// each other.
+  double part_left() const {
     const base::Parameter* clock_tree = job_.cluster.node.gpu.parameters.find("power.active");
-    return clock_tree != nullptr && clock_tree->grade == base::Grade::kMeasured;
+    const bool seen = clock_tree != nullptr && clock_tree->grade == base::Grade::kMeasured;
+    const Uncertainty& known = catalog_uncertainty();
+    return seen ? known.power_work_seen / known.power_work : 1;
   }
   bool has_inlet() const { return job_.conditions.has_inlet; }
 
