@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -11,7 +12,9 @@
 #include "analysis/findings/job_findings.h"
 #include "analysis/findings/run_advice.h"
 #include "analysis/telemetry/throttling.h"
+#include "base/collection.h"
 #include "base/text.h"
+#include "run/event_reasons.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -274,21 +277,79 @@ constexpr ReasonAdvice kAtTheBoardsLimit{
     "leak less.",
     "ergometer simulate MODEL --cluster CLUSTER --inlet-c 20"};
 
+/// What a reason costs: clock that it takes, times the time that it holds. Where several hold at
+/// once a cap is what holds, for it is told of only where it is below what heat allows, and a brake
+/// holds before both.
+constexpr std::array<std::string_view, 4> kHoldsFirst = {
+    "hw_power_brake_slowdown", "sw_power_cap", "hw_thermal_slowdown", "sw_thermal_slowdown"};
+
+int64_t bit_of(std::string_view reason) {
+  for (const run::EventReasonName& it : run::kEventReasons)
+    if (it.name == reason) return it.bit;
+  return 0;
+}
+
+/// By telemetry what each reason costs below the highest clock that is seen; empty where no reading
+/// tells of one.
+std::map<std::string_view, double> costs_in_clock(const run::Run& run) {
+  double free_mhz = 0;
+  for (const run::Telemetry& row : run.telemetry) free_mhz = std::max(free_mhz, row.sm_clock_mhz);
+  constexpr double kSomeMhz = 1;  // who is held all the time at one clock is seen at no other
+  std::map<std::string_view, double> costs;
+  for (const run::Telemetry& row : run.telemetry)
+    for (const std::string_view reason : kHoldsFirst)
+      if ((row.event_reasons & bit_of(reason)) != 0) {
+        costs[reason] += free_mhz - row.sm_clock_mhz + kSomeMhz;
+        break;
+      }
+  return costs;
+}
+
+/// The reason that costs most; without telemetry the one that holds longest. Null: none holds.
+const run::EventShare* main_reason(const run::Run& run) {
+  const std::map<std::string_view, double> costs = costs_in_clock(run);
+  const auto weight = [&](const run::EventShare& share) {
+    return costs.empty() ? share.fraction : base::value_or(costs, share.reason, 0.0);
+  };
+  const run::EventShare* most = nullptr;
+  for (const run::EventShare& share : run.thermal.event_shares)
+    if (share.reason != kAskedFor && (most == nullptr || weight(share) > weight(*most)))
+      most = &share;
+  return most;
+}
+
+/// The cap that the user set: what it costs is his to weigh.
+void advise_on_own_cap(double cap_w, const run::Run& run, Finding& f) {
+  f.what = fmt::format(
+      "The power cap of {:.0f} W that this job sets holds GPUs below the clock asked for {} of the "
+      "time, at {:.0f} MHz in the mean. At the clock asked for a step would take {} less.",
+      cap_w, base::format_percent(run.thermal.throttled_time_fraction), run.thermal.mean_clock_mhz,
+      base::format_seconds(f.cost_s));
+  f.try_next = fmt::format(
+      "raise the cap: up to {} ({}) of a step, at more power; keep it where work per joule counts "
+      "more than time.",
+      base::format_seconds(f.cost_s), base::format_percent(f.fraction));
+  f.check = "ergometer simulate MODEL --cluster CLUSTER --power-cap W";
+}
+
 Finding throttling(const run::Run& run, const JobSettings& job) {
   const run::Thermal& thermal = run.thermal;
   Finding f = predicted(run, "throttling", thermal.throttling_cost_s, std::nullopt);
-  const run::EventShare* most = nullptr;
-  for (const run::EventShare& share : thermal.event_shares)
-    if (share.reason != kAskedFor && (most == nullptr || share.fraction > most->fraction))
-      most = &share;
+  const run::EventShare* most = main_reason(run);
   if (most == nullptr) return f;
+  const bool by_cap = most->reason == kAtTheBoardsLimit.reason;
+  const double cap_w = job.number("conditions", "power_cap_w", 0);
+  if (by_cap && cap_w > 0) {
+    advise_on_own_cap(cap_w, run, f);
+    return f;
+  }
   f.what = fmt::format(
-      "GPUs are held below the clock asked for {} of the time, most of it by {}. Without that a "
+      "GPUs are held below the clock asked for {} of the time, most of all by {}. Without that a "
       "step would take {} less.",
       base::format_percent(thermal.throttled_time_fraction), most->reason,
       base::format_seconds(f.cost_s));
-  const bool at_boards_limit = most->reason == kAtTheBoardsLimit.reason && !run.job_json.empty() &&
-                               job.number("conditions", "power_cap_w", 0) == 0;
+  const bool at_boards_limit =
+      by_cap && !run.job_json.empty() && job.number("conditions", "cluster_cap_w", 0) == 0;
   const ReasonAdvice& advice = at_boards_limit ? kAtTheBoardsLimit : advice_for(most->reason);
   f.try_next = advice.try_next;
   f.check = advice.check;
@@ -318,7 +379,13 @@ std::string of_this_job(std::string check, const run::Run& run) {
   const auto command = run.facts.find(run::kCommandFact);
   const size_t at = check.find(kJob);
   if (command == run.facts.end() || at == check.npos) return check;
-  return check.replace(at, kJob.size(), command->second.substr(kSimulate.size()));
+  std::string words = command->second.substr(kSimulate.size());
+  constexpr std::string_view kCap = " --power-cap ";
+  // What is asked for another cap is not asked for the old one.
+  if (check.find(kCap) != check.npos)
+    if (const size_t cap = words.find(kCap); cap != words.npos)
+      words.erase(cap, std::min(words.find(' ', cap + kCap.size()), words.size()) - cap);
+  return check.replace(at, kJob.size(), words);
 }
 
 }  // namespace

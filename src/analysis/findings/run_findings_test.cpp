@@ -96,7 +96,43 @@ TEST(RunFindings, AdviseWhatTheJobDoesNotDo) {
             "a smaller tensor-parallel group, weights gathered beside the forward "
             "(--overlap-param-gather).");
   EXPECT_NE(advice("optimizer").find("--zero 1"), std::string::npos);
-  EXPECT_EQ(advice("throttling").find("a higher power limit"), 0u);
+  EXPECT_EQ(advice("throttling").find("raise the cap"), 0u);
+}
+
+// The cap holds for three seconds of four and takes 100 MHz, heat for one and takes 1000: 300 MHz s
+// beside 1000. A cap that stands beside heat holds below it.
+TEST(RunFindings, ThrottlingIsByWhatCostsMostClock) {
+  run::Run run = predicted_run();
+  run.thermal.event_shares = {{"sw_power_cap", 0.75}, {"sw_thermal_slowdown", 0.25}};
+  const auto at = [&](double mhz, int64_t reasons) {
+    run.telemetry.push_back({.sm_clock_mhz = mhz, .event_reasons = reasons});
+  };
+  at(1980, 0);
+  for (int i = 0; i < 3; ++i) at(1880, 0x4);
+  at(980, 0x20);
+  EXPECT_NE(named(run_findings(run), "throttling")->what.find("sw_thermal_slowdown"),
+            std::string::npos);
+  run.telemetry.back().event_reasons = 0x24;
+  EXPECT_NE(named(run_findings(run), "throttling")->what.find("sw_power_cap"), std::string::npos);
+}
+
+TEST(RunFindings, ACapOfTheJobIsCalledItsCap) {
+  run::Run run = predicted_run();
+  run.thermal.mean_clock_mhz = 1065;
+  run.job_json = R"({"conditions": {"power_cap_w": 300}})";
+  run.facts["command"] = "ergometer simulate job.yaml --power-cap 300 --pp 8";
+  const std::vector<Finding> findings = run_findings(run);
+  const Finding* const f = named(findings, "throttling");
+  EXPECT_EQ(f->what,
+            "The power cap of 300 W that this job sets holds GPUs below the clock asked for 40.0 % "
+            "of the time, at 1065 MHz in the mean. At the clock asked for a step would take 200 ms "
+            "less.");
+  EXPECT_EQ(f->try_next,
+            "raise the cap: up to 200 ms (2.00 %) of a step, at more power; keep it where work per "
+            "joule counts more than time.");
+  EXPECT_EQ(f->check, "ergometer simulate job.yaml --pp 8 --power-cap W");
+  run.job_json = R"({"conditions": {"power_cap_w": null, "cluster_cap_w": 40000}})";
+  EXPECT_EQ(named(run_findings(run), "throttling")->try_next.find("a higher power limit"), 0u);
 }
 
 TEST(RunFindings, WithoutPowerHaveNoJoules) {

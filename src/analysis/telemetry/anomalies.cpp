@@ -35,7 +35,12 @@ constexpr std::array kWatched = std::to_array<Watched>({
 constexpr double kStepFraction = 0.02;
 constexpr size_t kFewestSteps = 20;
 
-double median_of(std::vector<double> values) { return percentile(values, 0.5); }
+/// Of an even number of values the mean of the middle two: half of all GPUs sit behind the others.
+double median_of(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
+}
 
 double robust_deviation(std::vector<double> values) {
   const double middle = median_of(values);
@@ -304,6 +309,26 @@ std::vector<std::vector<double>> moves_of_others(const Peers& peers) {
   return moves;
 }
 
+/// How far a GPU goes along when the others move: who sits behind them in the air warms up further,
+/// at the same time and in the same way, which is the rise of its row and no drift. 1 where it does
+/// not move as they do, and never more or less than rows differ by.
+double goes_along(std::span<const double> own, std::span<const double> rest, double least) {
+  constexpr double kMostOfRows = 2;  // rear over front of what is above the inlet: to 1.7
+  constexpr double kAlike = 0.9;     // share of its moves that theirs explain
+  const auto [low, high] = std::ranges::minmax(rest);
+  if (high - low < least) return 1;
+  const double own_mean = mean(own), rest_mean = mean(rest);
+  double together = 0, of_own = 0, of_rest = 0;
+  for (size_t bin = 0; bin < own.size(); ++bin) {
+    const double mine = own[bin] - own_mean, theirs = rest[bin] - rest_mean;
+    together += mine * theirs;
+    of_own += mine * mine;
+    of_rest += theirs * theirs;
+  }
+  if (together < 0 || together * together < kAlike * of_own * of_rest) return 1;
+  return std::clamp(together / of_rest, 1 / kMostOfRows, kMostOfRows);
+}
+
 /// The median of the others' means from a bin on.
 double level_of_others(const Peers& peers, size_t gpu, size_t bin) {
   std::vector<double> means;
@@ -342,16 +367,17 @@ void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& 
   const std::vector<std::vector<double>> others = moves_of_others(peers);
   for (size_t i = 0; i < peers.series.size(); ++i) {
     const std::span<const double> own = peers.series[i].values, rest = others[i];
-    std::vector<double> distance(own.begin(), own.end());
-    for (size_t bin = 0; bin < own.size(); ++bin) distance[bin] -= rest[bin];
     const double least = worth(watched, median_of(peers.series[i].values));
+    const double along = goes_along(own, rest, least);
+    std::vector<double> distance(own.begin(), own.end());
+    for (size_t bin = 0; bin < own.size(); ++bin) distance[bin] -= along * rest[bin];
     ++found.series;
     const auto changes = level_changes(distance, {.least_move = least});
     if (changes.empty()) continue;
     const double moved = changes.back().after - changes.front().before;
     const size_t first = changes.front().at, last = changes.back().at;
     const double before = mean(own.first(first)), after = mean(own.subspan(last));
-    const double rest_moved = mean(rest.subspan(last)) - mean(rest.first(first));
+    const double rest_moved = along * (mean(rest.subspan(last)) - mean(rest.first(first)));
     if (std::abs(moved) < least || std::abs(after - before) < least ||
         std::abs(after - before) < std::abs(rest_moved))
       continue;

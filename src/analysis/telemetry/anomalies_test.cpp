@@ -295,5 +295,46 @@ TEST(Anomalies, WhoStaysDoesNotDrift) {
     EXPECT_NE(d.kind, PeerDeviation::Kind::kDrift);
 }
 
+/// A job begins on cold GPUs at 30 C: those in front end 25 C higher, those behind them, in their
+/// warm air, `rear` times as much and a little later.
+run::DeviceLog warming_up(double rear, double slow_rank_rise_c) {
+  run::DeviceLog log;
+  for (int64_t rank = 0; rank < 8; ++rank) {
+    run::Device device;
+    device.rank = rank;
+    device.name = "H200";
+    run::Series series;
+    series.metric = run::Metric::kGpuTemperature;
+    const base::Random random(9, static_cast<uint64_t>(rank), "warming");
+    const bool behind = rank % 2 == 1;
+    for (int64_t i = 0; i < 600; ++i) {
+      const double s = static_cast<double>(i);
+      const double rise = 1 - std::exp(-s / (behind ? 70 : 60));
+      double c =
+          30 + 25 * (behind ? rear : 1) * rise + 0.5 * random.normal(static_cast<uint64_t>(i));
+      if (rank == 3) c += slow_rank_rise_c * s / 600;
+      series.samples.push_back({i * kSecond, std::round(c)});
+    }
+    device.series.push_back(series);
+    log.devices.push_back(device);
+  }
+  return log;
+}
+
+// The rise of a row is no drift, nor is half of all GPUs beside the other half; a GPU that goes on
+// to warm up where its row has come to rest drifts.
+TEST(Anomalies, AWarmingRowDoesNotDrift) {
+  for (const double rear : {1.2, 1.5, 1.7})
+    EXPECT_TRUE(find_anomalies({}, warming_up(rear, 0)).deviations.empty()) << rear;
+  const Anomalies found = find_anomalies({}, warming_up(1.5, 20));
+  size_t drifts = 0;
+  for (const PeerDeviation& d : found.deviations) {
+    if (d.kind != PeerDeviation::Kind::kDrift) continue;
+    ++drifts;
+    EXPECT_EQ(d.rank, 3);
+  }
+  EXPECT_EQ(drifts, 1u);
+}
+
 }  // namespace
 }  // namespace ergometer::analysis

@@ -63,8 +63,12 @@ struct Uncertainty {
   double measured_cluster = 0;  ///< how much of the scatter of kernels inside their classes, which
                                 ///< a recording shows, other jobs are off by; no deviation itself
   // Of power (`power_interval`).
-  double power_work = 0;    ///< of what the cores' work draws, one factor for all of it
-  double power_beside = 0;  ///< of what a node draws beside its GPUs, one factor for all of it
+  double power_work = 0;       ///< of what the cores' work draws, one factor for all of it
+  double power_work_seen = 0;  ///< the same on a GPU whose power was measured
+  double power_beside = 0;     ///< of what a node draws beside its GPUs, one factor for all of it
+  double power_board = 0;      ///< of what a GPU draws, at its limit too
+  double power_step = 0;       ///< by how much less its work draws in a longer step, over how much
+                               ///< longer it is; no deviation itself
   // Of memory, not of time (`memory_fit`).
   double memory_base = 0;             ///< any job
   double memory_activations = 0;      ///< one of activations and reserve alone; in proportion

@@ -23,7 +23,9 @@ namespace {
 constexpr int kDraws = 64;
 constexpr int kMostDrawRounds = 24;  ///< clocks against heat, as a rule 8
 constexpr double kSettledDrawK = 0.1;
-constexpr int kMostSlices = 8;  ///< of a step: enough for where the power cap bites
+constexpr double kSettledDrawClock = 3e-3;  ///< of a ceiling that heat sets, over the highest clock
+constexpr double kSettledDrawTrim = 1e-3;   ///< of a cap
+constexpr int kMostSlices = 8;              ///< of a step: enough for where the power cap bites
 constexpr double kInletDeviationK = 2;
 constexpr double kLargestDraw = 2.5;  ///< standard deviations
 
@@ -49,11 +51,13 @@ class Draw {
     const base::Random random(job_.conditions.seed, number_, name);
     return std::clamp(random.normal(0), -kLargestDraw, kLargestDraw);
   }
-  /// Lognormal around 1, as wide as the grade of the parameter says; 1 where there is none.
-  double factor(const base::ParameterSet& parameters, const std::string& name) const {
+  /// Lognormal around 1, as wide as the grade of the parameter says, or a part of it; 1 where there
+  /// is none.
+  double factor(const base::ParameterSet& parameters, const std::string& name,
+                double part = 1) const {
     const base::Parameter* found = parameters.find(name);
     if (found == nullptr) return 1;
-    return base::exponential(relative_deviation(found->grade) * normal(name));
+    return base::exponential(part * relative_deviation(found->grade) * normal(name));
   }
   /// Of a number that a recording told of, with those that move with it; else 1.
   double recorded(std::string_view name) const {
@@ -67,12 +71,17 @@ class Draw {
   }
   /// Of all of the work together, beside what its numbers are known to.
   double work() const {
-    const double sigma =
-        job_.cluster.measured ? job_.cluster.measured->form : catalog_uncertainty().power_work;
+    const double sigma = job_.cluster.measured ? job_.cluster.measured->form
+                                               : part_left() * catalog_uncertainty().power_work;
     return base::exponential(sigma * normal("power_work"));
   }
+  /// Of all that boards draw, whatever it is for.
+  double board() const {
+    return base::exponential(catalog_uncertainty().power_board * normal("power_board"));
+  }
   double gpu(const std::string& name) const {
-    return has_recorded(name) ? recorded(name) : factor(job_.cluster.node.gpu.parameters, name);
+    return has_recorded(name) ? recorded(name)
+                              : factor(job_.cluster.node.gpu.parameters, name, part_left());
   }
   double cooling(const std::string& name) const {
     if (has_recorded(name)) return recorded(name);
@@ -82,6 +91,15 @@ class Draw {
     return factor(job_.cluster.node.parameters, kind + name);
   }
   double node(const std::string& name) const { return factor(job_.cluster.node.parameters, name); }
+  /// What is left open of a GPU's numbers, together and one by one, where somebody held the model
+  /// of power to a board: there the clock tree was told apart, and numbers that are off make up for
+  /// each other.
+  double part_left() const {
+    const base::Parameter* clock_tree = job_.cluster.node.gpu.parameters.find("power.active");
+    const bool seen = clock_tree != nullptr && clock_tree->grade == base::Grade::kMeasured;
+    const Uncertainty& known = catalog_uncertainty();
+    return seen ? known.power_work_seen / known.power_work : 1;
+  }
   bool has_inlet() const { return job_.conditions.has_inlet; }
 
  private:
@@ -176,11 +194,16 @@ void vary(const Draw& draw, size_t number, spec::Precision precision, Fleet& fle
            .subspan(static_cast<size_t>(kind.first_node), static_cast<size_t>(kind.nodes)));
 }
 
-/// The same work in `factor` times the time.
+/// The same work in `factor` times the time. Kernels that take longer than predicted cost joules
+/// too: power falls by less than time grows.
 void stretch(double factor, StepActivity& activity) {
   activity.step_s *= factor;
-  for (RoleActivity& role : activity.roles)
+  const double joules =
+      base::exponential((1 - catalog_uncertainty().power_step) * base::logarithm(factor));
+  for (RoleActivity& role : activity.roles) {
     for (double& clocked_s : role.clocked_s) clocked_s *= factor;
+    for (physics::Energy& slice : role.slices) slice = joules * slice;
+  }
 }
 
 /// The smallest factor that leaves at most `most` slices and divides their number.
@@ -197,32 +220,44 @@ Percentiles percentiles(std::vector<double> values) {
   return {.low = at(0.05), .median = at(0.5), .high = at(0.95)};
 }
 
+/// What a board draws when it draws `factor` times what was found: a mean goes beyond no cap.
+double held(double watts, double factor, const Fleet& fleet, size_t gpu) {
+  const double limit_w =
+      fleet.limits[gpu].cap_w > 0 ? fleet.limits[gpu].cap_w : fleet.of_gpu(gpu).gpu.cap_w;
+  return std::min(factor * watts, std::max(watts, limit_w));
+}
+
 /// One number of each draw.
 class Drawn {
  public:
-  void add(const Fleet& fleet, const FleetStep& step, const FleetHeat& heat) {
+  /// `board`: what boards draw over what was found of them.
+  void add(const Fleet& fleet, const FleetStep& step, const FleetHeat& heat, double board) {
     double ranks = 0, sum_w = 0, sum_c = 0, sum_hz = 0, largest_w = 0, hottest_c = -1e9;
+    double more_w = 0;                                // at the plugs
     std::vector<double> swing_w(fleet.kinds.size());  // by kind
     for (size_t gpu = 0; gpu < step.gpus.size(); ++gpu) {
       if (fleet.role[gpu] < 0) continue;
       const double weight = fleet.weight_of(gpu), die_c = heat.surroundings().die_c[gpu];
       const GpuStep& one = step.gpus[gpu];
+      const double mean_w = held(one.mean_w, board, fleet, gpu);
       ranks += weight;
-      sum_w += weight * one.mean_w;
-      swing_w[fleet.kind_of(gpu)] += weight * (one.peak_w - one.mean_w);
+      sum_w += weight * mean_w;
+      more_w += weight * (mean_w - one.mean_w) / fleet.of_gpu(gpu).node.supply_efficiency;
+      swing_w[fleet.kind_of(gpu)] += weight * std::max(0.0, board * one.peak_w - mean_w);
       sum_c += weight * die_c;
       sum_hz += weight * one.clock_hz;
-      largest_w = std::max(largest_w, one.peak_w);
+      largest_w = std::max(largest_w, board * one.peak_w);
       hottest_c = std::max(hottest_c, die_c);
     }
     mean_w_.push_back(sum_w / ranks);
     peak_w_.push_back(largest_w);
-    cluster_mean_w_.push_back(heat.cluster_w());
-    double peak_w = heat.cluster_w();
+    const double cluster_w = heat.cluster_w() + more_w;
+    cluster_mean_w_.push_back(cluster_w);
+    double peak_w = cluster_w;
     for (size_t kind = 0; kind < swing_w.size(); ++kind)
       peak_w += swing_w[kind] / fleet.kinds[kind].node.supply_efficiency;
     cluster_peak_w_.push_back(peak_w);
-    energy_j_.push_back(heat.cluster_w() * step.step_s);
+    energy_j_.push_back(cluster_w * step.step_s);
     gpu_energy_j_.push_back(sum_w * step.step_s);
     mean_c_.push_back(sum_c / ranks);
     max_c_.push_back(hottest_c);
@@ -273,17 +308,21 @@ class Varied {
     FleetStep step;
     for (int round = 0; round < kMostDrawRounds; ++round) {
       governed.at_pace(reference_hz, heat.surroundings(), step);
-      governed.trim(step);
+      const double trimmed = governed.trim(step);
       heat.settle(step);
-      if (heat.moved_k() < kSettledDrawK) break;
+      if (heat.moved_k() < kSettledDrawK && heat.moved_clock() < kSettledDrawClock &&
+          trimmed < kSettledDrawTrim)
+        break;
     }
-    take(varied, step, heat);
+    take(varied, step, heat, draw.board());
   }
   /// How long a step is if it is as long as predicted at the reference clock.
   double step_s(int number, double reference_hz) const {
     double step_s = 0;
     settle(number, reference_hz, 0,
-           [&](const Fleet&, const FleetStep& step, const FleetHeat&) { step_s = step.step_s; });
+           [&](const Fleet&, const FleetStep& step, const FleetHeat&, double) {
+             step_s = step.step_s;
+           });
     return step_s;
   }
 
@@ -305,8 +344,8 @@ PowerIntervals power_intervals(const AtWork& work, const AtWork* nominal, double
   Drawn result;
   for (int number = 0; number < kDraws; ++number) {
     own.settle(number, reference_hz, step_sigma,
-               [&](const Fleet& fleet, const FleetStep& step, const FleetHeat& heat) {
-                 result.add(fleet, step, heat);
+               [&](const Fleet& fleet, const FleetStep& step, const FleetHeat& heat, double board) {
+                 result.add(fleet, step, heat, board);
                });
     if (beside)
       result.add_step(own.step_s(number, reference_hz) / beside->step_s(number, reference_hz));

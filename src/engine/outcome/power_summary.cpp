@@ -254,9 +254,11 @@ std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>
   }
   if (broken == 0) return {};
   return fmt::format(
-      "the power cap of {:.0f} W is broken by {} GPUs: at {:.0f} MHz, their lowest clock, they "
-      "still draw up to {:.0f} W",
-      cap_w, broken, kind.gpu.clocks.lowest_hz / kMegahertz, drawn_w);
+      "the power cap of {:.0f} W is broken: at {:.0f} MHz, the lowest clock, {} still "
+      "{} up to {:.0f} W",
+      cap_w, kind.gpu.clocks.lowest_hz / kMegahertz,
+      broken == 1 ? "one GPU" : fmt::format("{:.0f} GPUs", broken), broken == 1 ? "draws" : "draw",
+      drawn_w);
 }
 
 /// What holds the clocks of a kind where they are, as a sentence.

@@ -174,7 +174,8 @@ void FleetHeat::move_fans(const FleetKind& kind, double fan_weight,
 }
 
 /// The ceiling that brings a die above its limit back to it, by how power follows the clock and the
-/// settled temperature follows power; `weight`: part of the way.
+/// settled temperature follows power; `weight`: part of the way. What the search for rest passes on
+/// its way is no temperature that a die has: hardware halves no clock here.
 void FleetHeat::move_ceiling(const GpuStep& now, size_t gpu, double weight) {
   const size_t number = fleet_.kind_of(gpu);
   const physics::GpuPower& kind = fleet_.kinds[number].gpu;
@@ -193,9 +194,6 @@ void FleetHeat::move_ceiling(const GpuStep& now, size_t gpu, double weight) {
   ceiling_hz = std::max(to_hz, kind.clocks.lowest_hz);
   moved_clock_ = std::max(moved_clock_, std::abs(ceiling_hz - from_hz) / kind.clocks.highest_hz);
   if (ceiling_hz >= kind.clocks.highest_hz) ceiling_hz = 0;
-  // Half the clock at once: the hardware's own limit.
-  if (kind.slowdown_c > 0 && die_c >= kind.slowdown_c && ceiling_hz > from_hz / 2)
-    ceiling_hz = std::max(from_hz / 2, kind.clocks.lowest_hz);
 }
 
 void FleetHeat::move_ceilings(const FleetStep& step, double weight) {

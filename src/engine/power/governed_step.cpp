@@ -118,13 +118,17 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
   }
 }
 
-void GovernedStep::trim(const FleetStep& step) {
+double GovernedStep::trim(const FleetStep& step) {
+  double largest = 0;
   for (size_t board = 0; board < boards_.gpu.size(); ++board) {
     const size_t gpu = boards_.gpu[board];
     const double held_w = fleet_.of_gpu(gpu).gpu.held * boards_.cap_w[board];
     const double beyond_w = std::max(0.0, step.gpus[gpu].mean_w - held_w);
-    boards_.trim_w[board] = std::min(0.0, boards_.trim_w[board] + beyond_w);
+    const double before_w = boards_.trim_w[board];
+    boards_.trim_w[board] = std::min(0.0, before_w + beyond_w);
+    largest = std::max(largest, (boards_.trim_w[board] - before_w) / boards_.cap_w[board]);
   }
+  return largest;
 }
 
 std::vector<double> GovernedStep::trims_w() const {

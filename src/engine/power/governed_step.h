@@ -71,8 +71,9 @@ class GovernedStep {
   void at_pace(double reference_hz, const Surroundings& surroundings, FleetStep& step) const;
   /// Slices may go beyond the cap as far as boards do in bursts, in steps after this one as far as
   /// the mean of `step` leaves it at the cap; of steps that last longer than boards look back, a
-  /// part of that. It is only ever taken back, so that rounds come to rest.
-  void trim(const FleetStep& step);
+  /// part of that. It is only ever taken back, so that rounds come to rest. Returns the most that
+  /// was taken back now, over the cap: what `step` does not know yet.
+  double trim(const FleetStep& step);
   /// By how much less than the cap slices are held to now, one a GPU.
   std::vector<double> trims_w() const;
 
