@@ -299,16 +299,22 @@ void Collector::join_collectives() {
   }
 }
 
-/// Calls that put nothing on a GPU (synchronisation, queries) are no launches.
+/// Calls and operators that put nothing on a GPU are kept beside the waits where they take longer
+/// than a launch does (assumed): the GPU may idle for them.
+constexpr int64_t kLongCallNs = 20'000;
+
+/// Calls that put nothing on a GPU (memory, queries) are no launches.
 void Collector::keep_launches_of_events() {
   std::vector<int64_t> wanted = base::mapped(trace_.events, &run::GpuEvent::correlation);
   std::ranges::sort(wanted);
   std::erase_if(trace_.launches, [&](const run::Launch& launch) {
-    return !std::ranges::binary_search(wanted, launch.correlation);
+    if (std::ranges::binary_search(wanted, launch.correlation)) return false;
+    if (launch.duration_ns >= kLongCallNs) trace_.waits.push_back(launch);
+    return true;
   });
 }
 
-/// An operator that launched nothing, neither itself nor within, tells nothing of the GPU.
+/// An operator that launched nothing, neither itself nor within, tells nothing of the GPU's work.
 void Collector::keep_operators_of_launches() {
   std::ranges::sort(trace_.operators, [](const auto& a, const auto& b) {
     return std::tie(a.start_ns, b.duration_ns, a.thread, a.external_id) <
@@ -321,7 +327,15 @@ void Collector::keep_operators_of_launches() {
          op = tree.parent(op))
       kept[op] = true;
   size_t position = 0;
-  std::erase_if(trace_.operators, [&](const run::Operator&) { return !kept[position++]; });
+  std::erase_if(trace_.operators, [&](const run::Operator& op) {
+    if (kept[position++]) return false;
+    if (op.duration_ns >= kLongCallNs)
+      trace_.waits.push_back({.start_ns = op.start_ns,
+                              .duration_ns = op.duration_ns,
+                              .thread = op.thread,
+                              .name = op.name});
+    return true;
+  });
   trace_.operators.shrink_to_fit();
 }
 
@@ -366,10 +380,10 @@ run::RankTrace Collector::finish(const std::string& file) {
   std::ranges::stable_sort(trace_.steps, earlier);
   join_marks(trace_.steps);
   std::ranges::stable_sort(trace_.ranges, earlier);
-  std::ranges::stable_sort(trace_.waits, earlier);
   join_collectives();
   keep_launches_of_events();
   keep_operators_of_launches();
+  std::ranges::stable_sort(trace_.waits, earlier);
   indices_.clear();
   keep_names_in_use();
   for (size_t i = 0; i < dropped_.size(); ++i) {
