@@ -299,14 +299,12 @@ void Collector::join_collectives() {
   }
 }
 
-/// Calls and operators that put nothing on a GPU are kept beside the waits where they take longer
-/// than a launch does (assumed): the GPU may idle for them.
-constexpr int64_t kLongCallNs = 20'000;
-
-/// Calls that put nothing on a GPU (memory, queries) are no launches.
+/// Calls that put nothing on a GPU (memory, queries) are no launches. Those that take longer than
+/// launches do (assumed) are kept beside the waits: the GPU may idle for them.
 void Collector::keep_launches_of_events() {
   std::vector<int64_t> wanted = base::mapped(trace_.events, &run::GpuEvent::correlation);
   std::ranges::sort(wanted);
+  constexpr int64_t kLongCallNs = 20'000;
   std::erase_if(trace_.launches, [&](const run::Launch& launch) {
     if (std::ranges::binary_search(wanted, launch.correlation)) return false;
     if (launch.duration_ns >= kLongCallNs) trace_.waits.push_back(launch);
@@ -314,7 +312,7 @@ void Collector::keep_launches_of_events() {
   });
 }
 
-/// An operator that launched nothing, neither itself nor within, tells nothing of the GPU's work.
+/// An operator that launched nothing, neither itself nor within, tells nothing of the GPU.
 void Collector::keep_operators_of_launches() {
   std::ranges::sort(trace_.operators, [](const auto& a, const auto& b) {
     return std::tie(a.start_ns, b.duration_ns, a.thread, a.external_id) <
@@ -327,15 +325,7 @@ void Collector::keep_operators_of_launches() {
          op = tree.parent(op))
       kept[op] = true;
   size_t position = 0;
-  std::erase_if(trace_.operators, [&](const run::Operator& op) {
-    if (kept[position++]) return false;
-    if (op.duration_ns >= kLongCallNs)
-      trace_.waits.push_back({.start_ns = op.start_ns,
-                              .duration_ns = op.duration_ns,
-                              .thread = op.thread,
-                              .name = op.name});
-    return true;
-  });
+  std::erase_if(trace_.operators, [&](const run::Operator&) { return !kept[position++]; });
   trace_.operators.shrink_to_fit();
 }
 
@@ -382,8 +372,8 @@ run::RankTrace Collector::finish(const std::string& file) {
   std::ranges::stable_sort(trace_.ranges, earlier);
   join_collectives();
   keep_launches_of_events();
-  keep_operators_of_launches();
   std::ranges::stable_sort(trace_.waits, earlier);
+  keep_operators_of_launches();
   indices_.clear();
   keep_names_in_use();
   for (size_t i = 0; i < dropped_.size(); ++i) {
