@@ -113,7 +113,7 @@ struct RankTrace {
   std::vector<GpuEvent> events;
   std::vector<Collective> collectives;
   std::vector<Launch> launches;     ///< in order of correlation
-  std::vector<Launch> waits;        ///< calls in which the CPU waits for a GPU, in order of time
+  std::vector<Launch> waits;        ///< for a GPU, and long calls that launch nothing; by time
   std::vector<StepMark> steps;      ///< in order of time
   std::vector<Operator> operators;  ///< that launched GPU events and those around, in order of time
   std::vector<Range> ranges;        ///< in order of time

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/findings/trace_summary.h"
+#include "analysis/math/sum.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -25,26 +27,105 @@ Finding cost(const TraceSummary& summary, std::string name, Nanoseconds&& of_ran
 }
 
 Finding late_launch(const TraceSummary& summary) {
-  Finding f = cost(summary, "late_launch", [](const auto& r) { return r.idle.launch_ns; });
+  Finding f = cost(summary, "late_launch", [](const auto& r) { return r.idle.launching_ns; });
   f.what = fmt::format(
-      "The GPU idles {} of the span because the CPU had not yet launched the next kernel: the job "
-      "is bound by launches there.",
+      "The GPU idles {} of the span while the CPU is in calls that launch kernels, the next not "
+      "yet "
+      "launched: the job is bound by launches there.",
+      base::format_percent(f.fraction));
+  f.try_next = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"); fewer and larger kernels.";
+  f.check = "profile once more with a larger micro batch: late launches shrink as kernels grow";
+  return f;
+}
+
+Finding data_loading(const TraceSummary& summary) {
+  Finding f = cost(summary, "data_loading", [](const auto& r) { return r.idle.loading_ns; });
+  f.what = fmt::format(
+      "The GPU idles {} of the span while the CPU loads data, by the trace's names: the next "
+      "kernel "
+      "is launched only when the batch is there.",
       base::format_percent(f.fraction));
   f.try_next =
-      "CUDA graphs or torch.compile(mode=\"reduce-overhead\"); fewer and larger kernels; no "
-      ".item() "
-      "or print of device values in the step.";
-  f.check = "profile once more with a larger micro batch: late launches shrink as kernels grow";
+      "more workers that prefetch (DataLoader: num_workers, prefetch_factor, persistent_workers, "
+      "pin_memory), data prepared before the run, faster storage.";
+  f.check = "the same step with one batch used again and again: its idle time is without loading";
+  return f;
+}
+
+/// The names in which the CPU was elsewhere, summed over ranks, the longest first.
+std::vector<std::pair<std::string, int64_t>> elsewhere(const TraceSummary& summary) {
+  std::map<std::string, int64_t> sums;
+  for (const RankSummary& rank : summary.ranks)
+    for (const auto& [name, ns] : rank.idle.elsewhere) add_time(sums[name], ns);
+  std::vector<std::pair<std::string, int64_t>> names(sums.begin(), sums.end());
+  std::ranges::stable_sort(names, std::ranges::greater{}, &std::pair<std::string, int64_t>::second);
+  return names;
+}
+
+/// What to try by what the CPU does most of the time that it is elsewhere.
+std::string try_elsewhere(const std::string& most) {
+  const auto has = [&](std::string_view word) { return most.find(word) != std::string::npos; };
+  if (most.empty())
+    return "look for what runs between operators: Python, logging, garbage collection, "
+           "checkpointing, other processes on its cores.";
+  if (most.starts_with("cuda") || most.starts_with("hip"))
+    return "a few steps before the profiler starts: first launches load kernels and allocate; "
+           "memory kept from step to step (PyTorch's caching allocator, no empty_cache()).";
+  if (has("::")) return "torch.compile or fused modules: fewer operators; a larger micro batch.";
+  return "do it beside the GPU's work: in another thread or process, or every some steps.";
+}
+
+Finding cpu_elsewhere(const TraceSummary& summary) {
+  constexpr size_t kNamed = 3;
+  constexpr double kWorthNaming = 0.05;  // of the time elsewhere
+  Finding f = cost(summary, "cpu_elsewhere", [](const auto& r) { return r.idle.elsewhere_ns; });
+  double all = 0, named = 0;
+  for (const RankSummary& rank : summary.ranks) all += static_cast<double>(rank.idle.elsewhere_ns);
+  if (all <= 0) return f;
+  std::vector<std::string> parts;
+  std::string most;
+  double longest = 0;
+  for (const auto& [name, ns] : elsewhere(summary)) {
+    const double share = static_cast<double>(ns) / all;
+    named += share;
+    if (most.empty()) {
+      most = name;
+      longest = share;
+    }
+    if (parts.size() < kNamed && share >= kWorthNaming)
+      parts.push_back(fmt::format("{} {}", name, base::format_percent(share)));
+  }
+  f.what = fmt::format(
+      "The GPU idles {} of the span because the CPU was elsewhere, neither launching nor waiting "
+      "for the GPU. ",
+      base::format_percent(f.fraction));
+  if (parts.empty())
+    f.what += "The trace does not say where.";
+  else
+    f.what += fmt::format("Of that time: {}.", fmt::join(parts, ", "));
+  if (!parts.empty() && 1 - named >= kWorthNaming)
+    f.what += fmt::format(" Of {} the trace does not say where.", base::format_percent(1 - named));
+  f.try_next = try_elsewhere(longest >= 1 - named ? most : "");
+  f.check = "the CPU's rows above the gaps in ui.perfetto.dev";
   return f;
 }
 
 Finding queued_idle(const TraceSummary& summary) {
   Finding f = cost(summary, "queued_idle", [](const auto& r) { return r.idle.queued_ns; });
-  f.what = fmt::format(
-      "The GPU idles {} of the span with the next kernel already launched: launch latency, or the "
-      "kernel waited for an event or another stream.",
-      base::format_percent(f.fraction));
-  f.try_next = "look for stream waits (cuda_sync) around the gaps; CUDA graphs shorten latency.";
+  const Finding in_long = cost(summary, "", [](const auto& r) { return r.idle.long_launch_ns; });
+  f.what = fmt::format("The GPU idles {} of the span with the next kernel already launched: ",
+                       base::format_percent(f.fraction));
+  if (2 * in_long.fraction > f.fraction) {
+    f.what += fmt::format("{} in launch calls that take more than {}.",
+                          base::format_percent(in_long.fraction),
+                          base::format_seconds(static_cast<double>(kLongestLaunchNs) * 1e-9));
+    f.try_next =
+        "a few steps before the profiler starts: a kernel's first launch loads it; copies from "
+        "pinned memory: others are staged within the call.";
+  } else {
+    f.what += "launch latency, or the kernel waited for an event or another stream.";
+    f.try_next = "look for stream waits (cuda_sync) around the gaps; CUDA graphs shorten latency.";
+  }
   f.check = "look at the gaps in ui.perfetto.dev";
   return f;
 }
@@ -134,8 +215,9 @@ Finding device_communication(const TraceSummary& summary) {
 
 std::vector<Finding> find(const TraceSummary& summary) {
   std::vector<Finding> findings = {
-      late_launch(summary),    queued_idle(summary), exposed_communication(summary),
-      exposed_memory(summary), arrival(summary),     device_communication(summary)};
+      late_launch(summary), data_loading(summary),          cpu_elsewhere(summary),
+      queued_idle(summary), exposed_communication(summary), exposed_memory(summary),
+      arrival(summary),     device_communication(summary)};
   for (Finding& finding : find_in_work(summary)) findings.push_back(std::move(finding));
   std::erase_if(findings, [](const Finding& f) { return f.fraction < kWorthTelling; });
   std::ranges::stable_sort(findings, std::ranges::greater{}, &Finding::cost_s);

@@ -70,11 +70,11 @@ Finding throttling(const std::vector<const HeatCost*>& gpus, double recorded_s) 
   const ReasonAdvice& advice = advice_for(worst.reason);
   f.try_next = advice.try_next;
   f.check = advice.check;
-  f.confidence =
-      worst.free_clock_is_peers
-          ? "an upper bound (work that follows the clock); the free clock is the fastest "
-            "peer's"
-          : "an upper bound: work that follows the clock";
+  f.confidence = "an upper bound: work that follows the clock";
+  if (worst.free_clock_is_peers || worst.free_clock_is_capped)
+    f.confidence += fmt::format("; the clock instead is {}{}",
+                                worst.free_clock_is_peers ? "the fastest peer's" : "its own",
+                                worst.free_clock_is_capped ? ", held by the power cap alone" : "");
   return f;
 }
 

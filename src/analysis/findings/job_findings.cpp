@@ -192,17 +192,61 @@ Finding path_finding(const JobReport& report, size_t ranks) {
       "Of the critical path{}, {} is {}. If that took no time, the span of {} would shrink by {}.",
       ranks == 1 ? "" : " through all ranks",
       base::format_percent(seconds(best->on_path_ns) / seconds(report.path.span_ns)),
-      best->kind == "cpu" ? "the CPU, late with launches" : best->kind,
+      best->kind == "cpu" ? "the CPU, late with its launches" : best->kind,
       time(seconds(report.path.span_ns)), time(f.cost_s));
-  f.try_next = best->kind == "cpu"
-                   ? "CUDA graphs or torch.compile; fewer and larger kernels; nothing that makes "
-                     "the CPU wait for the GPU within a step."
-                   : "what shortens it shortens the job, up to that; what is not on the path does "
-                     "not.";
+  f.try_next =
+      best->kind == "cpu"
+          ? "what the CPU does before it launches: idle_cause_ns and launch of trace.ranks "
+            "(ergometer analyze --json) part it into launching, loading data and else."
+          : "what shortens it shortens the job, up to that; what is not on the path does "
+            "not.";
   f.check = "ergometer analyze TRACES --json: critical_path.segments says where and on which rank";
   f.confidence = report.path.inferred_waits > 0
                      ? "a replay; waits between streams are inferred from times"
                      : "a replay of what is recorded";
+  return f;
+}
+
+// --- taxes, by replays: what the finding promises is what the job would be shorter
+
+Finding without_tax(const JobReport& report, std::string name, const ReplayedTax& tax) {
+  const double ns = 1e-9;
+  return priced(std::move(name), (report.taxes.span_ns - tax.without_ns) * ns,
+                report.taxes.span_ns * ns);
+}
+
+std::string shrinks(const JobReport& report, const Finding& f) {
+  return fmt::format("the span of {} would shrink by at most {} ({})",
+                     time(report.taxes.span_ns * 1e-9), time(f.cost_s),
+                     base::format_percent(f.fraction));
+}
+
+Finding host_sync(const JobReport& report) {
+  Finding f = without_tax(report, "host_synchronization", report.taxes.host_sync);
+  f.what = fmt::format(
+      "The CPU waits for the GPU (a synchronising call or a copy that blocks) and goes on only "
+      "afterwards: without these waits {}.",
+      shrinks(report, f));
+  f.try_next =
+      "no .item(), .cpu(), print or nonzero() of device values within the step; log them a step "
+      "later; non_blocking copies from pinned memory.";
+  f.check = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that synchronise";
+  f.confidence = "a replay of what is recorded, in which the CPU needs nothing that it waited for";
+  return f;
+}
+
+Finding round_trip(const JobReport& report, const RoundTrips& trips) {
+  Finding f = without_tax(report, "memory_round_trips", report.taxes.memory_round_trips);
+  f.what = fmt::format(
+      "{} times a memory-bound kernel reads back what the one before it has just written, {} in "
+      "all: fused, {}.",
+      base::format_count(trips.pairs), base::format_bytes(trips.bytes), shrinks(report, f));
+  f.try_next =
+      "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
+  f.check = "trace.operators lists the operators and their bytes (ergometer analyze --json)";
+  f.confidence =
+      "a replay with an upper bound by shapes: the tensor handed on may be another of the same "
+      "shape, or needed later";
   return f;
 }
 
@@ -278,6 +322,8 @@ Finding bubble(const JobReport& report, double span_s) {
 std::string_view class_of(const Finding& f) {
   static const std::map<std::string_view, std::string_view> kClasses = {
       {"late_launch", "idle"},
+      {"data_loading", "idle"},
+      {"cpu_elsewhere", "idle"},
       {"queued_idle", "idle"},
       {"host_synchronization", "idle"},
       {"pipeline_bubble", "idle"},
@@ -356,6 +402,8 @@ void add_job_findings(const JobReport& report, const TelemetryReport& power,
   if (add_waiting(report, span_s, ranks, more))
     std::erase_if(findings, [](const Finding& f) { return f.name == "late_arrival"; });
   more.push_back(path_finding(report, ranks));
+  more.push_back(host_sync(report));
+  more.push_back(round_trip(report, summary.taxes.round_trips));
   more.push_back(bubble(report, span_s));
   add_over_time(report, span_s, steps, more);
   add_late_ranks(power.collectives, more);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/findings/job_findings.h"
+#include "analysis/trace/example_trace.h"
 #include "analysis/trace/test_traces.h"
 
 namespace ergometer::analysis {
@@ -93,6 +94,42 @@ TEST(HeatCost, ByHand) {
   EXPECT_NEAR(costs[0].lost_fraction, 0.25, 1e-12);
 }
 
+// No clock was ever free: beside what the power cap allows, 1900 MHz, heat holds the first GPU at
+// 1200 for 4 s of 10 (it loses 0.4 (1 - 1200/1900) = 14.7 %), always the second (1 - 1200/1900).
+TEST(HeatCost, IsHeldAgainstThePowerCap) {
+  run::DeviceLog log;
+  const auto add = [&](int64_t rank, const std::vector<double>& clocks,
+                       const std::vector<double>& reasons) {
+    run::Device gpu;
+    gpu.rank = rank;
+    gpu.series.push_back(series(run::Metric::kSmClock, clocks, kSecond));
+    gpu.series.push_back(series(run::Metric::kEventReasons, reasons, kSecond));
+    log.devices.push_back(gpu);
+  };
+  std::vector<double> clocks(11, 1900), reasons(11, 0x4);
+  add(0, clocks, reasons);
+  std::fill_n(clocks.begin(), 4, 1200);
+  std::fill_n(reasons.begin(), 4, 0x40 | 0x4);
+  add(1, clocks, reasons);
+  add(2, std::vector<double>(11, 1200), std::vector<double>(11, 0x40));
+  const auto costs = heat_costs(log);
+  ASSERT_EQ(costs.size(), 4u);
+  EXPECT_EQ(costs[0].rank, 2);
+  EXPECT_NEAR(costs[0].lost_fraction, 1 - 1200.0 / 1900, 1e-12);
+  EXPECT_TRUE(costs[0].free_clock_is_peers);
+  EXPECT_TRUE(costs[0].free_clock_is_capped);
+  EXPECT_EQ(costs[1].rank, 1);
+  EXPECT_EQ(costs[1].reason, "hw_thermal_slowdown");
+  EXPECT_DOUBLE_EQ(costs[1].throttled_fraction, 0.4);
+  EXPECT_NEAR(costs[1].lost_fraction, 0.4 * (1 - 1200.0 / 1900), 1e-12);
+  EXPECT_FALSE(costs[1].free_clock_is_peers);
+  // The cap itself: what it costs is not known, for no clock was free.
+  for (size_t i : {2u, 3u}) {
+    EXPECT_EQ(costs[i].reason, "sw_power_cap");
+    EXPECT_EQ(costs[i].lost_fraction, 0);
+  }
+}
+
 // A port of 50 GB/s: 49, 10, 49, 49 GB in a second each; above 45 GB/s in 3 of 4.
 TEST(LinkUse, SaturationOfAPort) {
   run::DeviceLog log;
@@ -151,6 +188,52 @@ TEST(JobFindings, ArePricedAStep) {
   EXPECT_NEAR(*f.step_s, 0.03, 1e-12);
   EXPECT_NEAR(*f.step_j, 6, 1e-9);
   EXPECT_NE(f.what.find("Rank 1 holds up"), std::string::npos) << f.what;
+}
+
+const Finding* named(const TraceSummary& summary, std::string_view name) {
+  const auto found = std::ranges::find(summary.findings, name, &Finding::name);
+  return found == summary.findings.end() ? nullptr : &*found;
+}
+
+TraceSummary told_of(std::vector<run::RankTrace> ranks) {
+  TraceSummary summary = summarize(ranks);
+  add_job_findings(report_job(ranks, {}), {}, summary);
+  return summary;
+}
+
+// By shapes mul and add hand over 30 ns of their time; but the product behind them is launched at
+// 180 and starts 10 later, so that it ends at 290 instead of 300, 10 of 200 sooner.
+TEST(JobFindings, PromiseOfRoundTripsWhatTheReplayKeeps) {
+  ExampleTrace t;
+  t.trace.rank = 0;
+  const std::string two = "[[4, 8], [4, 8]]", types = R"(["c10::BFloat16", "c10::BFloat16"])";
+  t.shaped("aten::mul", 0, 10, two, types);
+  t.shaped("aten::add", 10, 20, two, types);
+  t.kernel("elementwise_mul", 5, 100, 130).kernel("elementwise_add", 15, 130, 190);
+  t.kernel("gemm", 180, 200, 300);
+  const TraceSummary summary = told_of({t.trace});
+  EXPECT_EQ(summary.taxes.round_trips.saved_ns, 30);
+  const Finding* f = named(summary, "memory_round_trips");
+  ASSERT_NE(f, nullptr);
+  EXPECT_NEAR(f->cost_s, 10e-9, 1e-15);
+  EXPECT_NEAR(f->fraction, 10.0 / 200, 1e-12);
+}
+
+// The CPU waits from 10 to 110 for a kernel that ends at 100, of that 90 while it runs, and
+// launches the next at 150. It would have called at 60: the next kernel starts 10 behind the first,
+// not 60.
+TEST(JobFindings, PromiseOfWaitsWhatTheReplayKeeps) {
+  ExampleTrace t;
+  t.trace.rank = 0;
+  t.kernel("a", 0, 0, 100).kernel("b", 150, 160, 260);
+  t.trace.waits = {{.start_ns = 10, .duration_ns = 100, .thread = 1}};
+  const TraceSummary summary = told_of({t.trace});
+  const Finding* f = named(summary, "host_synchronization");
+  ASSERT_NE(f, nullptr);
+  EXPECT_NEAR(f->cost_s, 50e-9, 1e-15);
+  EXPECT_EQ(named(summary, "late_launch"), nullptr);  // no launch call lies in the gap
+  ASSERT_NE(named(summary, "cpu_elsewhere"), nullptr);
+  EXPECT_NEAR(named(summary, "cpu_elsewhere")->cost_s, 40e-9, 1e-15);
 }
 
 TEST(JobFindings, OfNothingAreNone) {

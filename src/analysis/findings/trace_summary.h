@@ -83,7 +83,7 @@ TraceSummary summarize(const std::vector<run::RankTrace>& ranks, Beside beside =
 
 /// Findings of a summary without them.
 std::vector<Finding> find(const TraceSummary& summary);
-/// The part of them about phases, operators, launches and energy.
+/// The part of them about phases, operators and energy.
 std::vector<Finding> find_in_work(const TraceSummary& summary);
 
 }  // namespace ergometer::analysis

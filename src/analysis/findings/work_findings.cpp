@@ -6,7 +6,7 @@
 #include "analysis/findings/trace_summary.h"
 #include "base/text.h"
 
-// Findings about what the GPU works on: phases, operators, launches, round trips, energy.
+// Findings about what the GPU works on: phases, operators, energy.
 
 namespace ergometer::analysis {
 namespace {
@@ -24,36 +24,6 @@ Finding cost(const TraceSummary& summary, std::string name, std::string confiden
   f.cost_s = static_cast<double>(ns) * 1e-9 / ranks;
   if (summary.taxes.span_ns > 0)
     f.fraction = static_cast<double>(ns) / static_cast<double>(summary.taxes.span_ns);
-  return f;
-}
-
-Finding host_sync(const TraceSummary& summary) {
-  Finding f = cost(summary, "host_synchronization", "measured", summary.taxes.host_sync_ns);
-  f.what = fmt::format(
-      "The GPU idles {} of the span because the CPU waited for it (a synchronising call or a copy "
-      "that blocks) and launched on only afterwards; part of late launches.",
-      base::format_percent(f.fraction));
-  f.try_next =
-      "no .item(), .cpu(), print or nonzero() of device values within the step; log them a step "
-      "later; non_blocking copies from pinned memory.";
-  f.check = "torch.cuda.set_sync_debug_mode(\"warn\") names the lines that synchronise";
-  return f;
-}
-
-Finding round_trip(const TraceSummary& summary) {
-  const RoundTrips& trips = summary.taxes.round_trips;
-  Finding f = cost(summary, "memory_round_trips",
-                   "an upper bound by shapes: the tensor handed on may be another of the same "
-                   "shape, or needed later",
-                   trips.saved_ns);
-  f.what = fmt::format(
-      "{} times a memory-bound kernel reads back what the one before it has just written, {} in "
-      "all: fused, they would save up to {} of the span.",
-      base::format_count(trips.pairs), base::format_bytes(trips.bytes),
-      base::format_percent(f.fraction));
-  f.try_next =
-      "torch.compile, or fused modules (Apex, Transformer Engine, Liger) for these chains.";
-  f.check = "trace.operators lists the operators and their bytes (ergometer analyze --json)";
   return f;
 }
 
@@ -139,8 +109,7 @@ Finding unproductive_energy(const TraceSummary& summary) {
 }  // namespace
 
 std::vector<Finding> find_in_work(const TraceSummary& summary) {
-  return {host_sync(summary), round_trip(summary), recomputation(summary), slow_operator(summary),
-          unproductive_energy(summary)};
+  return {recomputation(summary), slow_operator(summary), unproductive_energy(summary)};
 }
 
 }  // namespace ergometer::analysis

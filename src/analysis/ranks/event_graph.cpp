@@ -6,6 +6,7 @@
 
 #include "analysis/ranks/arrivals.h"
 #include "analysis/ranks/collectives.h"
+#include "analysis/trace/idle.h"
 #include "analysis/work/kernel_class.h"
 
 namespace ergometer::analysis {
@@ -162,6 +163,7 @@ std::vector<size_t> GraphBuilder::by_end(size_t rank) const {
 void GraphBuilder::add_cpu_waits(size_t rank, const std::vector<size_t>& by_end,
                                  std::vector<Synchronization>& all) const {
   for (const run::Launch& wait : ranks_[rank].waits) {
+    if (!waits_for_gpu(ranks_[rank], wait)) continue;
     const int64_t from = clocks_.common_ns(rank, wait.start_ns),
                   to = clocks_.common_ns(rank, wait.start_ns + wait.duration_ns);
     auto at = std::upper_bound(by_end.begin(), by_end.end(), to,

@@ -11,6 +11,10 @@ Taxes add_up(const std::vector<RankTaxes>& ranks, const ArrivalTable& arrivals) 
     add_time(taxes.host_sync_ns, rank.idle.synchronized_ns);
     add_time(taxes.launch_idle_ns,
              rank.idle.launch_ns - rank.idle.synchronized_ns + rank.idle.latency_ns);
+    add_time(taxes.launching_ns, rank.idle.launching_ns);
+    add_time(taxes.loading_ns, rank.idle.loading_ns);
+    add_time(taxes.elsewhere_ns, rank.idle.elsewhere_ns);
+    add_time(taxes.latency_ns, rank.idle.latency_ns);
     add_time(taxes.short_ns, rank.launches.short_ns);
     taxes.short_kernels += rank.launches.short_kernels;
     RoundTrips& sum = taxes.round_trips;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/throttling.h"
@@ -10,6 +13,8 @@ namespace ergometer::analysis {
 namespace {
 
 using run::Metric;
+
+constexpr const char* kPowerCapReason = "sw_power_cap";
 
 /// The reading that stands at a time; nothing before the first.
 const run::Sample* standing(const run::Series& series, int64_t time_ns) {
@@ -23,15 +28,17 @@ struct Sums {
   double clock_ns = 0, ns = 0;
   double mean() const { return ns > 0 ? clock_ns / ns : 0; }
 };
+/// While nothing held the clock, the power cap alone, anything else.
 struct Clocks {
-  Sums throttled, free;
+  Sums free, capped, held;
+  double ns() const { return free.ns + capped.ns + held.ns; }
 };
 
 Clocks clocks_of(const run::Device& gpu) {
   const run::Series& clock = *gpu.find(Metric::kSmClock);
   const run::Series& reasons = *gpu.find(Metric::kEventReasons);
   const run::Series* busy = gpu.find(Metric::kGpuUtilization);
-  constexpr int64_t kIdle = 0x1;
+  constexpr int64_t kIdle = 0x1, kPowerCap = 0x4;
   Clocks clocks;
   for (size_t i = 0; i + 1 < clock.samples.size(); ++i) {
     const run::Sample& reading = clock.samples[i];
@@ -40,7 +47,8 @@ Clocks clocks_of(const run::Device& gpu) {
     if (why == nullptr || (use != nullptr && use->value == 0)) continue;
     const auto bits = static_cast<int64_t>(why->value);
     if ((bits & kIdle) != 0) continue;
-    Sums& sums = (bits & kThrottlingReasons) != 0 ? clocks.throttled : clocks.free;
+    const int64_t holding = bits & kThrottlingReasons;
+    Sums& sums = holding == 0 ? clocks.free : holding == kPowerCap ? clocks.capped : clocks.held;
     const auto ns = static_cast<double>(clock.samples[i + 1].time_ns - reading.time_ns);
     sums.clock_ns += reading.value * ns;
     sums.ns += ns;
@@ -48,42 +56,66 @@ Clocks clocks_of(const run::Device& gpu) {
   return clocks;
 }
 
+/// The reason that held longest, other than the power cap.
+std::string longest_but_cap(const run::Device& gpu) {
+  const auto& samples = gpu.find(Metric::kSmClock)->samples;
+  const auto throttling = throttling_between(*gpu.find(Metric::kEventReasons),
+                                             samples.front().time_ns, samples.back().time_ns);
+  if (!throttling) return "";
+  const auto found = std::ranges::find_if(throttling->reasons, [](const ReasonShare& share) {
+    return share.reason != kPowerCapReason;
+  });
+  return found == throttling->reasons.end() ? "" : found->reason;
+}
+
+/// The fastest mean clocks of a kind of GPU.
+struct Fastest {
+  double free = 0, capped = 0;
+};
+
+/// `own` and `peers` where they are known, the first of them.
+bool take_clock(HeatCost& cost, double own, double peers) {
+  cost.free_clock_is_peers = own <= 0;
+  cost.free_clock_mhz = own > 0 ? own : peers;
+  return cost.free_clock_mhz > 0;
+}
+
 }  // namespace
 
 std::vector<HeatCost> heat_costs(const run::DeviceLog& log, bool beside_traces) {
   const GpuNames gpu_names(log, beside_traces);
-  std::vector<HeatCost> costs;
-  std::vector<std::string> names;
-  std::map<std::string, double> fastest;
+  std::vector<std::pair<const run::Device*, Clocks>> gpus;
+  std::map<std::string, Fastest> fastest;
   for (const run::Device& gpu : log.devices) {
     if (gpu.kind != run::DeviceKind::kGpu || gpu.find(Metric::kSmClock) == nullptr ||
         gpu.find(Metric::kEventReasons) == nullptr)
       continue;
     const Clocks clocks = clocks_of(gpu);
-    fastest[gpu.name] = std::max(fastest[gpu.name], clocks.free.mean());
-    if (!(clocks.throttled.ns > 0)) continue;
-    HeatCost cost;
-    cost.rank = gpu.rank;
-    cost.host = gpu.host;
-    cost.host_label = gpu_names.host_of(gpu);
-    cost.gpu = gpu_names.of(gpu);
-    cost.throttled_fraction = clocks.throttled.ns / (clocks.throttled.ns + clocks.free.ns);
-    cost.throttled_clock_mhz = clocks.throttled.mean();
-    cost.free_clock_mhz = clocks.free.mean();
-    const auto& samples = gpu.find(Metric::kSmClock)->samples;
-    if (const auto throttling = throttling_between(*gpu.find(Metric::kEventReasons),
-                                                   samples.front().time_ns, samples.back().time_ns))
-      cost.reason = throttling->main();
-    costs.push_back(cost);
-    names.push_back(gpu.name);
+    Fastest& of_kind = fastest[gpu.name];
+    of_kind.free = std::max(of_kind.free, clocks.free.mean());
+    of_kind.capped = std::max(of_kind.capped, clocks.capped.mean());
+    gpus.emplace_back(&gpu, clocks);
   }
-  for (size_t i = 0; i < costs.size(); ++i) {
-    HeatCost& cost = costs[i];
-    cost.free_clock_is_peers = cost.free_clock_mhz <= 0;
-    if (cost.free_clock_is_peers) cost.free_clock_mhz = fastest[names[i]];
-    if (cost.free_clock_mhz > cost.throttled_clock_mhz)
-      cost.lost_fraction =
-          cost.throttled_fraction * (1 - cost.throttled_clock_mhz / cost.free_clock_mhz);
+  std::vector<HeatCost> costs;
+  for (const auto& [gpu, clocks] : gpus) {
+    for (const Sums* throttled : {&clocks.held, &clocks.capped}) {
+      if (!(throttled->ns > 0)) continue;
+      const bool by_cap = throttled == &clocks.capped;
+      const Fastest& peers = fastest[gpu->name];
+      HeatCost& cost = costs.emplace_back();
+      cost.rank = gpu->rank;
+      cost.host = gpu->host;
+      cost.host_label = gpu_names.host_of(*gpu);
+      cost.gpu = gpu_names.of(*gpu);
+      cost.throttled_fraction = throttled->ns / clocks.ns();
+      cost.throttled_clock_mhz = throttled->mean();
+      cost.reason = by_cap ? kPowerCapReason : longest_but_cap(*gpu);
+      if (!take_clock(cost, clocks.free.mean(), peers.free) && !by_cap)
+        cost.free_clock_is_capped = take_clock(cost, clocks.capped.mean(), peers.capped);
+      if (cost.free_clock_mhz > cost.throttled_clock_mhz)
+        cost.lost_fraction =
+            cost.throttled_fraction * (1 - cost.throttled_clock_mhz / cost.free_clock_mhz);
+    }
   }
   std::ranges::stable_sort(
       costs, [](const auto& a, const auto& b) { return a.lost_fraction > b.lost_fraction; });

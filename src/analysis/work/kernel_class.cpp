@@ -42,7 +42,9 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"multi_tensor_apply", "optimizer"},
     {"adam", "optimizer"},
     {"fusedsgd", "optimizer"},
-    {"lamb", "optimizer"},
+    {"lamb_", "optimizer"},  // not "lambda", which any kernel may have in its name
+    {"lambstage", "optimizer"},
+    {"fusedlamb", "optimizer"},
     {"amp_unscale", "optimizer"},
     {"addcdiv", "optimizer"},
     {"addcmul", "optimizer"},
@@ -69,6 +71,7 @@ constexpr std::array kRules = std::to_array<Rule>({
     {"permute_kernel", "moe"},
     {"router", "moe"},
     {"gathertopk", "moe"},
+    {"rocclr_fillbuffer", "set"},
     {"elementwise", "elementwise"},
     {"fill_reverse_indices", "elementwise"},
     {"dropout", "elementwise"},

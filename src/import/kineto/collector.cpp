@@ -299,12 +299,16 @@ void Collector::join_collectives() {
   }
 }
 
-/// Calls that put nothing on a GPU (synchronisation, queries) are no launches.
+/// Calls that put nothing on a GPU (memory, queries) are no launches. Those that take longer than
+/// launches do (assumed) are kept beside the waits: the GPU may idle for them.
 void Collector::keep_launches_of_events() {
   std::vector<int64_t> wanted = base::mapped(trace_.events, &run::GpuEvent::correlation);
   std::ranges::sort(wanted);
+  constexpr int64_t kLongCallNs = 20'000;
   std::erase_if(trace_.launches, [&](const run::Launch& launch) {
-    return !std::ranges::binary_search(wanted, launch.correlation);
+    if (std::ranges::binary_search(wanted, launch.correlation)) return false;
+    if (launch.duration_ns >= kLongCallNs) trace_.waits.push_back(launch);
+    return true;
   });
 }
 
@@ -366,9 +370,9 @@ run::RankTrace Collector::finish(const std::string& file) {
   std::ranges::stable_sort(trace_.steps, earlier);
   join_marks(trace_.steps);
   std::ranges::stable_sort(trace_.ranges, earlier);
-  std::ranges::stable_sort(trace_.waits, earlier);
   join_collectives();
   keep_launches_of_events();
+  std::ranges::stable_sort(trace_.waits, earlier);
   keep_operators_of_launches();
   indices_.clear();
   keep_names_in_use();

@@ -121,6 +121,18 @@ TEST(Kineto, BelievesTheFilesNameWhereThereIsNoProcessGroup) {
   EXPECT_EQ(kineto_of(R"({"traceEvents":[]})").rank, -1);
 }
 
+// What takes 20 us without putting anything on the GPU may be why that idles.
+TEST(Kineto, KeepsLongCallsThatLaunchNothing) {
+  const run::RankTrace trace = kineto_of(R"([
+  {"ph":"X","cat":"cuda_runtime","name":"cudaFree","tid":6,"ts":50,"dur":20,"args":{"correlation":1}},
+  {"ph":"X","cat":"cuda_runtime","name":"cudaMalloc","tid":6,"ts":1,"dur":19.9,"args":{"correlation":2}},
+  {"ph":"X","cat":"kernel","name":"gemm","ts":5,"dur":6,"args":{"correlation":7,"stream":7}}])");
+  ASSERT_EQ(trace.waits.size(), 1u);
+  EXPECT_EQ(trace.names[trace.waits[0].name], "cudaFree");
+  EXPECT_EQ(trace.waits[0].thread, 6);
+  EXPECT_EQ(trace.waits[0].start_ns, 50000);
+}
+
 /// One kernel, launched by aten::mm within aten::linear, and an operator that launches nothing.
 constexpr const char* kOperators = R"([
   {"ph":"X","cat":"cpu_op","name":"aten::linear","pid":5,"tid":6,"ts":1,"dur":9,"args":{"External id":3,

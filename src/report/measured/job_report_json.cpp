@@ -186,6 +186,7 @@ void write_heat(JsonWriter& json, const std::vector<analysis::HeatCost>& heat) {
     json.member("throttled_clock_mhz", cost.throttled_clock_mhz);
     json.member("free_clock_mhz", cost.free_clock_mhz);
     json.member("free_clock_is_peers", cost.free_clock_is_peers);
+    json.member("free_clock_is_capped", cost.free_clock_is_capped);
     json.member("lost_fraction_at_most", cost.lost_fraction);
   });
 }

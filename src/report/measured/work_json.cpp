@@ -141,6 +141,11 @@ void write_launches(JsonWriter& json, const analysis::RankSummary& rank) {
   json.member("late_events", rank.idle.late_events);
   json.member("late_fraction", fraction(rank.idle.late_events, rank.breakdown.gpu_events));
   json.member("late_after_sync_ns", rank.idle.synchronized_ns);
+  json.member("late_launching_ns", rank.idle.launching_ns);
+  json.member("late_loading_data_ns", rank.idle.loading_ns);
+  json.member("late_elsewhere_ns", rank.idle.elsewhere_ns);
+  if (!rank.idle.elsewhere.empty())
+    json.member("late_elsewhere_in", rank.idle.elsewhere.front().first);
   json.member("short_kernels", launches.short_kernels).member("short_ns", launches.short_ns);
   json.member("graph_calls", launches.graph_calls).member("graph_call_ns", launches.graph_call_ns);
   json.member("graph_events", launches.graph_events).end_object();

@@ -211,7 +211,7 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
     out += fmt::format("  {:<20}{:>9}  {}\n", name, value, wrap(text, 80, 33));
   };
   line("bulk synchrony", share(taxes.collective_waiting_ns + taxes.host_sync_ns),
-       fmt::format("{} the CPU had waited for the GPU; {}", share(taxes.host_sync_ns),
+       fmt::format("{} a call still waited for the idle GPU; {}", share(taxes.host_sync_ns),
                    taxes.ranks_compared ? share(taxes.collective_waiting_ns) +
                                               " in collectives before the last rank came"
                                         : "waiting in collectives needs traces of several ranks"));
@@ -222,8 +222,11 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
                          base::format_bytes(trips.bytes), base::format_count(trips.pairs))
            : "no shapes of memory-bound operators recorded");
   line("launch", share(taxes.launch_idle_ns),
-       fmt::format("idle until a late launch took effect; {} kernels are over sooner than a launch",
-                   base::format_count(taxes.short_kernels)));
+       fmt::format("idle until a late launch took effect: {} in launch calls, {} loading data, {} "
+                   "with the CPU elsewhere, {} from call to start; {} kernels are over sooner than "
+                   "a launch",
+                   share(taxes.launching_ns), share(taxes.loading_ns), share(taxes.elsewhere_ns),
+                   share(taxes.latency_ns), base::format_count(taxes.short_kernels)));
   out += note(style, "they overlap each other and do not add up");
   const std::string launches = launches_line(summary);
   return launches.empty() ? out : out + "  " + wrap(launches, 80, 2) + '\n';

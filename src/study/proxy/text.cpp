@@ -99,7 +99,8 @@ std::string distance_text(const Proxy& proxy) {
       fmt::format("Distance {:.2f}: ", proxy.distance),
       "root of the sum of off squared, which counts tolerances (3 points of the step, 10 % of "
       "intensity and power, 25 % of memory, 3 K), and of 1 for each collective that crosses nodes "
-      "in one job alone, 4 for each that one job does not have",
+      "in one job alone, 4 for each that one job does not have; collectives under 0.1 % of a step "
+      "in both jobs count for neither",
       report::kWidth);
 }
 

@@ -89,7 +89,7 @@ export function taxesView(trace: RecordedTrace): HTMLElement | null {
   const { bulk_synchrony: bulk, memory_round_trips: trips, launch } = taxes;
   const waited = bulk.collective_waiting_ns;
   const rows: Cell[][] = [
-    ["bulk synchrony", (bulk.host_sync_ns + (waited ?? 0)) / taxes.span_ns, `the CPU had waited for the GPU ${quantity(seconds(bulk.host_sync_ns), "s")}; ${waited === null ? "waiting in collectives needs traces of several ranks" : `ranks waited in collectives ${quantity(seconds(waited), "s")}`}`],
+    ["bulk synchrony", (bulk.host_sync_ns + (waited ?? 0)) / taxes.span_ns, `the GPU idled while a call still waited for it ${quantity(seconds(bulk.host_sync_ns), "s")}; ${waited === null ? "waiting in collectives needs traces of several ranks" : `ranks waited in collectives ${quantity(seconds(waited), "s")}`}`],
     ["memory round trips", trips.upper_bound_ns / taxes.span_ns, `upper bound: ${quantity(trips.bytes, "B")} written and read back between ${plural(trips.pairs, "pair")} of kernels`],
     ["launch", launch.idle_ns / taxes.span_ns, `idle until a late launch took effect; ${plural(launch.short_kernels, "kernel")} over sooner than a launch`],
   ];
