@@ -14,9 +14,13 @@ inline void check(const ergometer::analysis::RankSummary& rank) {
   if (b.busy_ns != b.compute_ns + b.exposed_communication_ns + b.exposed_memory_ns) std::abort();
   if (rank.idle.launch_ns < 0 || rank.idle.queued_ns < 0) std::abort();
   const auto& late = rank.idle;
+  int64_t parts_ns = 0;
   for (const int64_t part :
-       {late.synchronized_ns, late.launching_ns, late.loading_ns, late.elsewhere_ns})
-    if (part < 0 || part > late.launch_ns) std::abort();
+       {late.synchronized_ns, late.launching_ns, late.loading_ns, late.elsewhere_ns}) {
+    if (part < 0) std::abort();
+    parts_ns += part;
+  }
+  if (parts_ns != late.launch_ns) std::abort();
   if (late.long_launch_ns < 0 || late.long_launch_ns > late.queued_ns) std::abort();
   if (rank.idle.launch_ns + rank.idle.queued_ns + rank.idle.unknown_ns != b.idle_ns) std::abort();
 }

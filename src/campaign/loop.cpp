@@ -184,21 +184,16 @@ class LoopPlay {
                                        {{"global_batch_size", std::ssize(responses_)},
                                         {"seq_length", sample_length()}}));
     phase.steps = 1;
-    const int64_t times = parts_scored(phase.job);
-    ERGOMETER_ASSIGN(const spec::Job part,
-                     job_of(loop_.program, asked, "prefill",
-                            {{"global_batch_size", std::ssize(responses_) / times},
-                             {"seq_length", sample_length()}}));
-    return add_steps(part, static_cast<double>(times), phase);
-  }
-
-  /// Whoever scores keeps no cache of what was scored. A step of prefill keeps one of its whole
-  /// batch, so that answers pass in parts, large enough to fill the pipeline.
-  static int64_t parts_scored(const spec::Job& job) {
-    const int64_t all = job.micro_batches();
-    int64_t at_once = std::min(all, 8 * job.parallelism.pp);
-    while (all % at_once != 0) --at_once;
-    return all / at_once;
+    // Whoever scores keeps no cache of what was scored. A step of prefill keeps one of its whole
+    // batch, so that answers pass in parts, large enough to fill the pipeline.
+    constexpr int64_t kInFlight = 8;
+    const int64_t answers = std::ssize(responses_), all = phase.job.micro_batches();
+    const int64_t at_once =
+        answers % all != 0 ? all : std::min(all, kInFlight * phase.job.parallelism.pp);
+    ERGOMETER_ASSIGN(const spec::Job part, job_of(loop_.program, asked, "prefill",
+                                                  {{"global_batch_size", answers / all * at_once},
+                                                   {"seq_length", sample_length()}}));
+    return add_steps(part, static_cast<double>(all) / static_cast<double>(at_once), phase);
   }
 
   Result<void> play_train(const LoopPhase& asked, PlayedLoopPhase& phase) {

@@ -275,8 +275,7 @@ void note_draws(const JobPair& pair, Comparison& result) {
   if (drawn)
     result.notes.push_back(
         "documents are drawn: of each job the step nearest to the mean speaks for all; the means "
-        "over "
-        "drawn steps, which `simulate` tells of either job, may differ by other amounts");
+        "over drawn steps, which `simulate` tells of either job, may differ by other amounts");
 }
 
 void note_unions(const JobPair& pair, const Cast& cast, Comparison& result) {

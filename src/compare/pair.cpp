@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "spec/recipe/inferred_recipe.h"
 #include "spec/settings/setting_values.h"
 
@@ -60,6 +62,13 @@ bool agree(std::string_view name, const spec::Job& a, const Settings& of_a, cons
   return !value.empty() && value == spec::setting_value(name, b);
 }
 
+bool same_settings(const spec::Job& x, const spec::Job& y) {
+  return std::ranges::all_of(spec::setting_table(), [&](const spec::SettingInfo& info) {
+    return info.name == "software" ||
+           spec::setting_value(info.name, x) == spec::setting_value(info.name, y);
+  });
+}
+
 bool is_of_recipe(std::string_view setting, const spec::Job& job) {
   const auto found = job.origins.find(std::string(setting));
   return found != job.origins.end() && found->second.text.starts_with("recipe ");
@@ -99,23 +108,25 @@ void JobPair::say_software() {
                     spec::Origin{std::string(spec::kAssumedSoftware), ""});
 }
 
-/// What one recipe asks for on the one GPU and not on the other is said, where the jobs then still
-/// run: it would look like the work of the GPU's compute rate.
+/// What one recipe asks for on the one GPU and not on the other is said, where the jobs then stay
+/// what they are: it would look like the work of the GPU's compute rate.
 void JobPair::say_recipe() {
   if (text_in(settings_a_, "software") != text_in(settings_b_, "software") ||
       parts_a_.cluster.node.gpu.name == parts_b_.cluster.node.gpu.name)
     return;
+  // All that the recipe says, for each setting that is given switches off the rules that say it.
   Settings said_a = settings_a_, said_b = settings_b_;
   for (const spec::SettingInfo& info : spec::setting_table()) {
     if (settings_a_.find(info.name) != nullptr || settings_b_.find(info.name) != nullptr) continue;
     if (!is_of_recipe(info.name, a_) && !is_of_recipe(info.name, b_)) continue;
     const std::string of_a = spec::setting_value(info.name, a_);
     const std::string of_b = spec::setting_value(info.name, b_);
-    if (of_a.empty() || of_b.empty() || of_a == of_b) continue;
+    if (of_a.empty() || of_b.empty()) continue;
     said_a.set(info.name, of_a, spec::Origin{"recipe", ""});
     said_b.set(info.name, of_b, spec::Origin{"recipe", ""});
   }
-  if (!spec::resolve(said_a, parts_a_) || !spec::resolve(said_b, parts_b_)) return;
+  const auto as_a = spec::resolve(said_a, parts_a_), as_b = spec::resolve(said_b, parts_b_);
+  if (!as_a || !as_b || !same_settings(*as_a, a_) || !same_settings(*as_b, b_)) return;
   settings_a_ = std::move(said_a);
   settings_b_ = std::move(said_b);
 }

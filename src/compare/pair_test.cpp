@@ -7,6 +7,7 @@
 
 #include "compare/test_jobs.h"
 #include "spec/catalog/read.h"
+#include "spec/settings/setting_values.h"
 
 namespace ergometer::compare {
 namespace {
@@ -139,8 +140,13 @@ TEST(Pair, WhatARecipeAsksForOnOneGpuIsAFactorOfItsOwn) {
   for (size_t i = 0; i < pair.size(); ++i)
     for (const Difference& it : pair.differences(i)) told = told || it.name == name;
   EXPECT_TRUE(told);
-  EXPECT_EQ(pair.job((Coalition{1} << pair.size()) - 1)->training.recompute,
-            pair.b().training.recompute);
+  const auto last = pair.job((Coalition{1} << pair.size()) - 1);
+  ASSERT_TRUE(last);
+  for (const spec::SettingInfo& info : spec::setting_table())
+    if (info.name != "software") {
+      EXPECT_EQ(spec::setting_value(info.name, *last), spec::setting_value(info.name, pair.b()))
+          << info.name;
+    }
 }
 
 TEST(Pair, JobsThatCannotBeAreRefusedWithTheReason) {

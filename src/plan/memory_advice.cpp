@@ -139,9 +139,9 @@ void try_fewer_sequences(const spec::Job& job, Tries& tries) {
   const int64_t replicas = job.parallelism.dp;
   spec::Job fewer = job;
   spec::Training& training = fewer.training;
-  while (training.global_batch % (2 * replicas) == 0) {
-    training.global_batch /= 2;
-    training.micro_batch = std::min(training.micro_batch, training.global_batch / replicas);
+  while (training.global_batch > replicas) {
+    training.global_batch = training.global_batch / replicas / 2 * replicas;
+    training.micro_batch = std::gcd(training.micro_batch, training.global_batch / replicas);
     if (memory_of(fewer).fits) break;
   }
   if (training.global_batch == job.training.global_batch) return;
@@ -228,7 +228,7 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
     const std::string& words = last.nearest->words;
     // More of an option takes the place of less of it.
     std::erase_if(together, [&](const std::string& earlier) {
-      return words.substr(0, words.find(' ')) == earlier.substr(0, earlier.find(' '));
+      return words.find(earlier.substr(0, earlier.find(' '))) != words.npos;
     });
     together.push_back(words);
     if (last.then.fits)

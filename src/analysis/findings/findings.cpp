@@ -72,7 +72,9 @@ std::string try_elsewhere(const std::string& most) {
     return "a few steps before the profiler starts: first launches load kernels and allocate; "
            "memory kept from step to step (PyTorch's caching allocator, no empty_cache()).";
   if (has("::")) return "torch.compile or fused modules: fewer operators; a larger micro batch.";
-  return "do it beside the GPU's work: in another thread or process, or every some steps.";
+  if (has("Optimizer.")) return "a fused optimizer (fused=True), or torch.compile of its step.";
+  return "what no step needs beside the GPU's work: in another thread, or every few steps; of the "
+         "rest fewer operators, or torch.compile.";
 }
 
 Finding cpu_elsewhere(const TraceSummary& summary) {
@@ -99,11 +101,14 @@ Finding cpu_elsewhere(const TraceSummary& summary) {
       "The GPU idles {} of the span because the CPU was elsewhere, neither launching nor waiting "
       "for the GPU. ",
       base::format_percent(f.fraction));
-  if (parts.empty())
+  if (named < kWorthNaming)
     f.what += "The trace does not say where.";
+  else if (parts.empty())
+    f.what += fmt::format("It is under many names, most under {}: {}.", most,
+                          base::format_percent(longest));
   else
     f.what += fmt::format("Of that time: {}.", fmt::join(parts, ", "));
-  if (!parts.empty() && 1 - named >= kWorthNaming)
+  if (named >= kWorthNaming && 1 - named >= kWorthNaming)
     f.what += fmt::format(" Of {} the trace does not say where.", base::format_percent(1 - named));
   f.try_next = try_elsewhere(longest >= 1 - named ? most : "");
   f.check = "the CPU's rows above the gaps in ui.perfetto.dev";

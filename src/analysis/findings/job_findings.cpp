@@ -197,7 +197,8 @@ Finding path_finding(const JobReport& report, size_t ranks) {
   f.try_next =
       best->kind == "cpu"
           ? "what the CPU does before it launches: idle_cause_ns and launch of trace.ranks "
-            "(ergometer analyze --json) part it into launching, loading data and else."
+            "(ergometer analyze --json) part it into waiting for the GPU, launching, loading data "
+            "and the rest."
           : "what shortens it shortens the job, up to that; what is not on the path does "
             "not.";
   f.check = "ergometer analyze TRACES --json: critical_path.segments says where and on which rank";

@@ -289,27 +289,44 @@ int64_t bit_of(std::string_view reason) {
   return 0;
 }
 
-/// By telemetry what each reason costs below the highest clock that is seen; empty where no reading
-/// tells of one.
-std::map<std::string_view, double> costs_in_clock(const run::Run& run) {
-  double free_mhz = 0;
-  for (const run::Telemetry& row : run.telemetry) free_mhz = std::max(free_mhz, row.sm_clock_mhz);
+struct LostClock {
+  double mhz = 0, readings = 0;
+  double mean() const { return readings > 0 ? mhz / readings : 0; }
+};
+
+/// By telemetry the clock that each reason takes while it holds, below the highest that the GPU of
+/// the rank shows, or, of a rank that is always held, any.
+std::map<std::string_view, LostClock> lost_clocks(const run::Run& run) {
+  std::map<int64_t, double> free_mhz;
+  double any_mhz = 0;
+  for (const run::Telemetry& row : run.telemetry) {
+    any_mhz = std::max(any_mhz, row.sm_clock_mhz);
+    if ((row.event_reasons & ~int64_t{1}) == 0)
+      free_mhz[row.rank] = std::max(free_mhz[row.rank], row.sm_clock_mhz);
+  }
   constexpr double kSomeMhz = 1;  // who is held all the time at one clock is seen at no other
-  std::map<std::string_view, double> costs;
+  std::map<std::string_view, LostClock> lost;
   for (const run::Telemetry& row : run.telemetry)
     for (const std::string_view reason : kHoldsFirst)
       if ((row.event_reasons & bit_of(reason)) != 0) {
-        costs[reason] += free_mhz - row.sm_clock_mhz + kSomeMhz;
+        const double free = base::value_or(free_mhz, row.rank, any_mhz);
+        lost[reason].mhz += std::max(0.0, free - row.sm_clock_mhz) + kSomeMhz;
+        lost[reason].readings += 1;
         break;
       }
-  return costs;
+  return lost;
 }
 
-/// The reason that costs most; without telemetry the one that holds longest. Null: none holds.
+/// The reason that costs most clock; where telemetry, which may be of few ranks, does not show all
+/// of them, the one that holds longest. Null: none holds.
 const run::EventShare* main_reason(const run::Run& run) {
-  const std::map<std::string_view, double> costs = costs_in_clock(run);
+  const std::map<std::string_view, LostClock> lost = lost_clocks(run);
+  const bool all_seen = std::ranges::all_of(run.thermal.event_shares, [&](const auto& share) {
+    return share.reason == kAskedFor || share.fraction <= 0 || lost.contains(share.reason);
+  });
   const auto weight = [&](const run::EventShare& share) {
-    return costs.empty() ? share.fraction : base::value_or(costs, share.reason, 0.0);
+    return share.fraction *
+           (all_seen ? base::value_or(lost, share.reason, LostClock{}).mean() : 1.0);
   };
   const run::EventShare* most = nullptr;
   for (const run::EventShare& share : run.thermal.event_shares)
@@ -339,7 +356,9 @@ Finding throttling(const run::Run& run, const JobSettings& job) {
   if (most == nullptr) return f;
   const bool by_cap = most->reason == kAtTheBoardsLimit.reason;
   const double cap_w = job.number("conditions", "power_cap_w", 0);
-  if (by_cap && cap_w > 0) {
+  const bool of_cluster = job.number("conditions", "cluster_cap_w", 0) > 0;
+  const bool of_one_gpu = run.job_json.find("power_cap=") != std::string::npos;  // an override
+  if (by_cap && cap_w > 0 && !of_cluster && !of_one_gpu) {
     advise_on_own_cap(cap_w, run, f);
     return f;
   }
@@ -348,8 +367,7 @@ Finding throttling(const run::Run& run, const JobSettings& job) {
       "step would take {} less.",
       base::format_percent(thermal.throttled_time_fraction), most->reason,
       base::format_seconds(f.cost_s));
-  const bool at_boards_limit =
-      by_cap && !run.job_json.empty() && job.number("conditions", "cluster_cap_w", 0) == 0;
+  const bool at_boards_limit = by_cap && !run.job_json.empty() && !of_cluster && !of_one_gpu;
   const ReasonAdvice& advice = at_boards_limit ? kAtTheBoardsLimit : advice_for(most->reason);
   f.try_next = advice.try_next;
   f.check = advice.check;
@@ -379,12 +397,7 @@ std::string of_this_job(std::string check, const run::Run& run) {
   const auto command = run.facts.find(run::kCommandFact);
   const size_t at = check.find(kJob);
   if (command == run.facts.end() || at == check.npos) return check;
-  std::string words = command->second.substr(kSimulate.size());
-  constexpr std::string_view kCap = " --power-cap ";
-  // What is asked for another cap is not asked for the old one.
-  if (check.find(kCap) != check.npos)
-    if (const size_t cap = words.find(kCap); cap != words.npos)
-      words.erase(cap, std::min(words.find(' ', cap + kCap.size()), words.size()) - cap);
+  const std::string words = command->second.substr(kSimulate.size());
   return check.replace(at, kJob.size(), words);
 }
 

@@ -114,6 +114,10 @@ TEST(RunFindings, ThrottlingIsByWhatCostsMostClock) {
             std::string::npos);
   run.telemetry.back().event_reasons = 0x24;
   EXPECT_NE(named(run_findings(run), "throttling")->what.find("sw_power_cap"), std::string::npos);
+  // Telemetry of ranks that heat does not hold says nothing of what heat costs.
+  run.thermal.event_shares = {{"sw_power_cap", 0.25}, {"sw_thermal_slowdown", 0.75}};
+  EXPECT_NE(named(run_findings(run), "throttling")->what.find("sw_thermal_slowdown"),
+            std::string::npos);
 }
 
 TEST(RunFindings, ACapOfTheJobIsCalledItsCap) {
@@ -130,7 +134,7 @@ TEST(RunFindings, ACapOfTheJobIsCalledItsCap) {
   EXPECT_EQ(f->try_next,
             "raise the cap: up to 200 ms (2.00 %) of a step, at more power; keep it where work per "
             "joule counts more than time.");
-  EXPECT_EQ(f->check, "ergometer simulate job.yaml --pp 8 --power-cap W");
+  EXPECT_EQ(f->check, "ergometer simulate job.yaml --power-cap 300 --pp 8 --power-cap W");
   run.job_json = R"({"conditions": {"power_cap_w": null, "cluster_cap_w": 40000}})";
   EXPECT_EQ(named(run_findings(run), "throttling")->try_next.find("a higher power limit"), 0u);
 }

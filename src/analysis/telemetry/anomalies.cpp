@@ -325,7 +325,7 @@ double goes_along(std::span<const double> own, std::span<const double> rest, dou
     of_own += mine * mine;
     of_rest += theirs * theirs;
   }
-  if (together < 0 || together * together < kAlike * of_own * of_rest) return 1;
+  if (together < 0 || together * together <= kAlike * of_own * of_rest) return 1;
   return std::clamp(together / of_rest, 1 / kMostOfRows, kMostOfRows);
 }
 
@@ -368,7 +368,9 @@ void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& 
   for (size_t i = 0; i < peers.series.size(); ++i) {
     const std::span<const double> own = peers.series[i].values, rest = others[i];
     const double least = worth(watched, median_of(peers.series[i].values));
-    const double along = goes_along(own, rest, least);
+    // What warms a GPU further than its peers is the air of the row in front.
+    const bool heat = name_of(watched).ends_with("temperature");
+    const double along = heat ? goes_along(own, rest, least) : 1;
     std::vector<double> distance(own.begin(), own.end());
     for (size_t bin = 0; bin < own.size(); ++bin) distance[bin] -= along * rest[bin];
     ++found.series;

@@ -336,5 +336,20 @@ TEST(Anomalies, AWarmingRowDoesNotDrift) {
   EXPECT_EQ(drifts, 1u);
 }
 
+// No air of another's carries clocks along: whose falls further than its peers' drifts.
+TEST(Anomalies, AClockThatFallsFurtherDrifts) {
+  run::DeviceLog log = warming_up(1, 0);
+  for (run::Device& device : log.devices) {
+    device.series[0].metric = run::Metric::kSmClock;
+    for (run::Sample& sample : device.series[0].samples)
+      sample.value = sample.time_ns < 300 * kSecond ? 1980 : device.rank == 3 ? 1840 : 1900;
+  }
+  const Anomalies found = find_anomalies({}, log);
+  ASSERT_EQ(found.deviations.size(), 1u);
+  EXPECT_EQ(found.deviations[0].kind, PeerDeviation::Kind::kDrift);
+  EXPECT_EQ(found.deviations[0].rank, 3);
+  EXPECT_NEAR(found.deviations[0].moved, -60, 1);
+}
+
 }  // namespace
 }  // namespace ergometer::analysis

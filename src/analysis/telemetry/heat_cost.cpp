@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/throttling.h"
+#include "run/event_reasons.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -28,9 +30,11 @@ struct Sums {
   double clock_ns = 0, ns = 0;
   double mean() const { return ns > 0 ? clock_ns / ns : 0; }
 };
+
 /// While nothing held the clock, the power cap alone, anything else.
 struct Clocks {
   Sums free, capped, held;
+  std::map<std::string_view, double> held_by_ns;  ///< by reason
   double ns() const { return free.ns + capped.ns + held.ns; }
 };
 
@@ -52,20 +56,18 @@ Clocks clocks_of(const run::Device& gpu) {
     const auto ns = static_cast<double>(clock.samples[i + 1].time_ns - reading.time_ns);
     sums.clock_ns += reading.value * ns;
     sums.ns += ns;
+    if (&sums != &clocks.held) continue;
+    for (const run::EventReasonName& reason : run::kEventReasons)
+      if ((holding & reason.bit & ~kPowerCap) != 0) clocks.held_by_ns[reason.name] += ns;
   }
   return clocks;
 }
 
 /// The reason that held longest, other than the power cap.
-std::string longest_but_cap(const run::Device& gpu) {
-  const auto& samples = gpu.find(Metric::kSmClock)->samples;
-  const auto throttling = throttling_between(*gpu.find(Metric::kEventReasons),
-                                             samples.front().time_ns, samples.back().time_ns);
-  if (!throttling) return "";
-  const auto found = std::ranges::find_if(throttling->reasons, [](const ReasonShare& share) {
-    return share.reason != kPowerCapReason;
-  });
-  return found == throttling->reasons.end() ? "" : found->reason;
+std::string longest_but_cap(const Clocks& clocks) {
+  const auto longest = std::ranges::max_element(clocks.held_by_ns, {},
+                                                [](const auto& reason) { return reason.second; });
+  return longest == clocks.held_by_ns.end() ? "" : std::string(longest->first);
 }
 
 /// The fastest mean clocks of a kind of GPU.
@@ -109,7 +111,7 @@ std::vector<HeatCost> heat_costs(const run::DeviceLog& log, bool beside_traces) 
       cost.gpu = gpu_names.of(*gpu);
       cost.throttled_fraction = throttled->ns / clocks.ns();
       cost.throttled_clock_mhz = throttled->mean();
-      cost.reason = by_cap ? kPowerCapReason : longest_but_cap(*gpu);
+      cost.reason = by_cap ? kPowerCapReason : longest_but_cap(clocks);
       if (!take_clock(cost, clocks.free.mean(), peers.free) && !by_cap)
         cost.free_clock_is_capped = take_clock(cost, clocks.capped.mean(), peers.capped);
       if (cost.free_clock_mhz > cost.throttled_clock_mhz)

@@ -28,6 +28,9 @@ struct Entry {
 Doing doing_of(const std::string& name) {
   if (name.starts_with("ProfilerStep")) return Doing::kNothing;  // all of a step is within
   const std::string text = base::lower(name);
+  // Megatron-LM's get_batch_on_this_tp_rank sends what is loaded to other ranks.
+  for (const std::string_view other : {"get_batch_size", "_on_this_"})
+    if (text.find(other) != std::string::npos) return Doing::kNamed;
   for (const std::string_view word :
        {"dataloader", "data_loader", "data loader", "data_loading", "data loading", "dataiter",
         "data_iter", "get_batch", "next_batch", "load_batch", "batch-generator"})

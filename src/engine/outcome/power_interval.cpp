@@ -81,7 +81,8 @@ class Draw {
   }
   double gpu(const std::string& name) const {
     return has_recorded(name) ? recorded(name)
-                              : factor(job_.cluster.node.gpu.parameters, name, part_left());
+                              : factor(job_.cluster.node.gpu.parameters, name,
+                                       was_exercised(name) ? part_left() : 1);
   }
   double cooling(const std::string& name) const {
     if (has_recorded(name)) return recorded(name);
@@ -99,6 +100,10 @@ class Draw {
     const bool seen = clock_tree != nullptr && clock_tree->grade == base::Grade::kMeasured;
     const Uncertainty& known = catalog_uncertainty();
     return seen ? known.power_work_seen / known.power_work : 1;
+  }
+  /// Those jobs were of one GPU each, in BF16, FP16 or FP32.
+  static bool was_exercised(std::string_view name) {
+    return name != "power.tensor_fp8" && name != "power.tensor_fp4" && name != "power.link";
   }
   bool has_inlet() const { return job_.conditions.has_inlet; }
 
@@ -222,9 +227,7 @@ Percentiles percentiles(std::vector<double> values) {
 
 /// What a board draws when it draws `factor` times what was found: a mean goes beyond no cap.
 double held(double watts, double factor, const Fleet& fleet, size_t gpu) {
-  const double limit_w =
-      fleet.limits[gpu].cap_w > 0 ? fleet.limits[gpu].cap_w : fleet.of_gpu(gpu).gpu.cap_w;
-  return std::min(factor * watts, std::max(watts, limit_w));
+  return std::min(factor * watts, std::max(watts, cap_of(fleet, gpu)));
 }
 
 /// One number of each draw.
@@ -334,6 +337,10 @@ class Varied {
 };
 
 }  // namespace
+
+double cap_of(const Fleet& fleet, size_t gpu) {
+  return fleet.limits[gpu].cap_w > 0 ? fleet.limits[gpu].cap_w : fleet.of_gpu(gpu).gpu.cap_w;
+}
 
 PowerIntervals power_intervals(const AtWork& work, const AtWork* nominal, double reference_hz,
                                double step_sigma) {

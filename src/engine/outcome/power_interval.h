@@ -43,16 +43,19 @@ struct AtWork {
 };
 
 /// Draws every parameter of power, cooling and the node from a normal distribution around its
-/// value, as wide as its grade says, one factor each on all work and on all that nodes draw beside
-/// GPUs (`Uncertainty`), and the step's length as wide as its own interval; settles clocks and heat
+/// value, as wide as its grade says (of boards that somebody measured, narrower), one factor each
+/// on all work, on boards as wholes and on all that nodes draw beside GPUs (`Uncertainty`), and the
+/// step's length by the part of its own interval that power follows; settles clocks and heat
 /// for each of 64 draws, and takes the 5th and 95th percentile. Numbers that a recording of the
 /// cluster told of (`Cluster::measured`) are drawn from its covariance instead, and all work by
-/// `form`. Draws depend on the job's seed
-/// alone. Differences between single GPUs are left out: the fleets are of nominal
-/// silicon. `nominal`: the job at nominal conditions, where prices hold whatever it draws; null: it
-/// is. `reference_hz`: the clock at which the activity's length holds; `step_sigma`: deviation of
-/// the step time's logarithm.
+/// `form`. Draws depend on the job's seed alone. Differences between single GPUs are left out: the
+/// fleets are of nominal silicon. `nominal`: the job at nominal conditions, where prices hold
+/// whatever it draws; null: it is. `reference_hz`: the clock at which the activity's length holds;
+/// `step_sigma`: deviation of the step time's logarithm.
 PowerIntervals power_intervals(const AtWork& work, const AtWork* nominal, double reference_hz,
                                double step_sigma);
+
+/// Of the job's limits the one that holds the mean power of a GPU's board.
+double cap_of(const Fleet& fleet, size_t gpu);
 
 }  // namespace ergometer::engine

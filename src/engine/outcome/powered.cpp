@@ -184,6 +184,16 @@ void take_paces(const Fleet& from, Fleet& to) {
 }
 
 /// `nominal`: the job at nominal conditions; null: it is.
+double mean_cap_w(const Fleet& fleet) {
+  double ranks = 0, sum_w = 0;
+  for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu) {
+    if (fleet.role[gpu] < 0) continue;
+    ranks += fleet.weight_of(gpu);
+    sum_w += fleet.weight_of(gpu) * cap_of(fleet, gpu);
+  }
+  return sum_w / ranks;
+}
+
 void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   const auto& [job, fleet, activity] = work;
   run::Performance predicted = performance(job, result.timeline);
@@ -201,6 +211,9 @@ void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   power.mean_interval_w.high = std::min(power.mean_interval_w.high, power.peak_interval_w.high);
   power.cluster_mean_interval_w.high =
       std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
+  // Nor is it held above the boards' caps.
+  power.mean_interval_w.high =
+      std::min(power.mean_interval_w.high, std::max(power.mean_w_per_gpu, mean_cap_w(fleet)));
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
   run::Thermal& thermal = result.thermal;

@@ -245,7 +245,7 @@ TEST(PowerIntervals, ACappedStepSpreadsAsPlaysWithOtherNumbersDo) {
   EXPECT_EQ(nominal->step_spread.high, 1);
 }
 
-// Ten of a step's GPUs' draws more or less are at their thermal limit a kelvin further: how long a
+// With each kelvin of inlet some ten more of the 64 draws meet the thermal limit: how long a
 // step may be grows with the inlet and nowhere jumps. Hardware's halving of clocks, which no
 // settled die meets, once doubled it.
 TEST(PowerIntervals, AStepNearThermalLimitsSpreadsWithoutJumps) {

@@ -125,7 +125,7 @@ void RangeReader::read_nccl(const NsysTable& rows, std::string_view text, int64_
   if (payload.ranks > 0 && !payload.communicator.empty()) ranks = payload.ranks;
   for (TraceBuilder* gpu : *gpus)
     gpu->add_call({.name = std::string(text),
-                   .thread = thread,
+                   .thread = nsys_thread(thread),
                    .start_ns = span.start_ns,
                    .end_ns = span.end_ns(),
                    .bytes = payload.bytes,

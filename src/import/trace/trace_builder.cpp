@@ -83,7 +83,7 @@ std::vector<int64_t> TraceBuilder::correlations() {
 }
 
 void TraceBuilder::add_launch(int64_t correlation, int64_t thread, const Span& span) {
-  trace.launches.push_back({correlation, -1, span.start_ns, span.duration_ns});
+  trace.launches.push_back({correlation, -1, span.start_ns, span.duration_ns, thread});
   if (std::ranges::binary_search(communication_, correlation))
     threads_.push_back({correlation, thread, span.start_ns});
 }

@@ -85,7 +85,7 @@ Explanation tokens_per_s(const Context& c) {
       node("tokens_per_s", c.run.performance.tokens_per_s, "",
            decodes ? "global_batch_size / step_time_s: one token a sequence"
            : even  ? "global_batch_size x seq_length / step_time_s"
-                   : "tokens of the step's documents, without padding / step_time_s");
+                   : "mean tokens of drawn steps' documents, without padding / step_time_s");
   tokens.inputs = {explain_setting(c.job, "global_batch_size")};
   if (!even) tokens.inputs.push_back(explain_setting(c.job, lengths_setting(c.job)));
   if (!decodes) tokens.inputs.push_back(explain_setting(c.job, "seq_length"));

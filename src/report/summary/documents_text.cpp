@@ -46,10 +46,9 @@ std::string documents_text(const run::Run& run, const TextStyle& style) {
               fmt::format("{:.1f} GiB", row.peak_memory_bytes / kGib));
   const run::SequenceRow& played = run.sequences.front();
   const std::string told = fmt::format(
-      "steps take {} to {}, for the documents drawn; the step time above is that of the "
-      "one nearest to their mean, which a run takes; attention is {} of the compute time, and the "
-      "replica with most work has "
-      "{:.2f} times the mean",
+      "steps take {} to {}, for the documents drawn; the step time above is of the one "
+      "whose work is nearest the mean, a run takes the mean of all; attention is {} of the compute "
+      "time, and the replica with most work has {:.2f} times the mean",
       base::format_seconds(played.step_time_s_low), base::format_seconds(played.step_time_s_high),
       format_share(played.attention_fraction), played.slowest_load);
   return table_text(table, style, 1) + "  " + wrap(told, 80, 2) + '\n' + packing_text(run, style);
