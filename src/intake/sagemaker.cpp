@@ -192,7 +192,7 @@ class SageMakerProgram {
       const bool switches = key.starts_with("distribution.") && key.ends_with(".enabled");
       if (switches && !is_off(value.text) && base::lower(value.text) != "true")
         return input_error("{}: {}: found {}; allowed: True or False, as a literal", value.from,
-                           key, value.text);
+                           key, value.text == "?" ? "what only the run knows" : value.text);
       if (switches && base::lower(value.text) == "true" && !base::contains(key, "parameter_server"))
         return true;
     }

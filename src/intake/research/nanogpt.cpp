@@ -214,7 +214,8 @@ Result<Reading> read_nanogpt(
   // configurator.py refuses others as well.
   const auto is_own = [&](const std::string& name) {
     if (!code.empty()) return !words_of(own, name).empty();
-    return values.contains(name) || name == "dtype" || is_listed_option("nanogpt", name);
+    return values.contains(name) || name == "dtype" ||
+           classify("nanogpt", name, "").kind == Leftover::Kind::kNoEffect;
   };
   for (const NanoGptWord& word : words) {
     const size_t equals = word.text.find('=');

@@ -242,6 +242,7 @@ class OlmoCoreReader {
 
   /// What --model says in its place.
   void leave_model_open(std::string_view key, std::string_view why) {
+    read_.find("model.vocab_size");
     if (model_is_open_.empty())
       model_is_open_ = fmt::format("{}: {}: found \"{}\", {}; give --model", read_.origin(key).text,
                                    key, read_.text(key), why);
