@@ -381,7 +381,10 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
       export_variable(variable, value, run.state);
     for (const std::string& variable : program.unknown)
       export_variable(variable, run.session.unknowns.mark("the variable " + variable), run.state);
-    run_shell_program(program.words, run);
+    std::vector<std::string> words = program.words;
+    for (const auto& [place, what] : program.unknown_words)
+      words[place] = run.session.unknowns.mark(what);
+    run_shell_program(words, run);
   }
   if (run.session.failed()) return input_error(run.session.failure);
   if (!programs.empty()) set_batch_of_environment(run);

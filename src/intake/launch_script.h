@@ -21,7 +21,8 @@ Result<Reading> parse_launch_script(const std::string& text, const std::string& 
 struct StartedProgram {
   std::vector<std::string> words;
   std::map<std::string, std::string, std::less<>> environment;
-  std::set<std::string> unknown{};  ///< variables whose values somebody else keeps
+  std::set<std::string> unknown{};                ///< variables whose values somebody else keeps
+  std::map<size_t, std::string> unknown_words{};  ///< by their places: what they are
   std::map<std::string, std::string, std::less<>> files{};  ///< that it finds, path to text
 };
 /// The job of programs that a script really started; inner shells (`srun bash -c ...`) are

@@ -30,11 +30,12 @@ Result<Reading> ProgramReader::nanogpt() const {
     if (!ShellUnknowns::in(word.text)) words.push_back({word.text, run_.session.where(word.line)});
   }
   const auto program = own_text();
-  ERGOMETER_ASSIGN(Reading reading,
-                   read_nanogpt(program && is_nanogpt_program(*program) ? *program : "", own_path(),
-                                words, [&](const std::string& path) {
-                                  return text_of(path, launch_.line, launch_.name);
-                                }));
+  ERGOMETER_ASSIGN(
+      Reading reading,
+      read_nanogpt(
+          program && is_nanogpt_program(*program) ? *program : "", own_path(), words,
+          [&](const std::string& path) { return text_of(path, launch_.line, launch_.name); },
+          own_start()));
   count_alone({}, false, reading);
   return reading;
 }
@@ -42,19 +43,28 @@ Result<Reading> ProgramReader::nanogpt() const {
 Result<spec::FlatYaml> ProgramReader::dotted_words(std::string_view framework) const {
   spec::FlatYaml words;
   for (const ShellText& word : launch_.arguments) {
-    const size_t equals = word.text.find('='), begin = word.text.find_first_not_of("-+");
-    if (equals == word.text.npos || begin >= equals) continue;
-    ERGOMETER_TRY(check_word({word.text.substr(begin), word.line}, framework));
-    if (!ShellUnknowns::in(word.text))
-      words[word.text.substr(begin, equals - begin)] = {word.text.substr(equals + 1), -1,
-                                                        run_.session.where(word.line)};
+    std::string text = word.text;
+    const size_t begin = text.find_first_not_of("-+");
+    if (begin == text.npos) continue;
+    // OLMo's clean_opt: a name alone is on, and dashes are underscores.
+    const bool of_olmo = framework == "olmo";
+    if (of_olmo && begin > 0 && text.find('=') == text.npos) text += "=true";
+    const size_t equals = text.find('=');
+    if (equals == text.npos || begin >= equals) continue;
+    if (of_olmo) std::replace(text.begin(), text.begin() + static_cast<int64_t>(equals), '-', '_');
+    ERGOMETER_TRY(check_word({text.substr(begin), word.line}, framework));
+    if (!ShellUnknowns::in(text))
+      words[text.substr(begin, equals - begin)] = {text.substr(equals + 1), -1,
+                                                   run_.session.where(word.line)};
   }
   return words;
 }
 
 Result<Reading> ProgramReader::olmo(const std::string& text, const std::string& path) const {
   ERGOMETER_ASSIGN(const spec::FlatYaml words, dotted_words("olmo"));
-  return parse_olmo(text, path, words);
+  ERGOMETER_ASSIGN(Reading reading, parse_olmo(text, path, words));
+  count_alone({}, false, reading);
+  return reading;
 }
 
 /// A process of JAX drives all GPUs of its node: launchers count nodes.
@@ -68,8 +78,14 @@ Result<Reading> ProgramReader::maxtext() const {
   // What it says is known where it is not here.
   const bool base = std::filesystem::path(file->text).filename() == "base.yml";
   if (!text && !base) return tl::unexpected(text.error());
-  return parse_maxtext(text ? *text : "run_name: \"\"\n", text ? file->text : run_.session.name,
-                       words);
+  ERGOMETER_ASSIGN(Reading reading, parse_maxtext(text ? *text : "run_name: \"\"\n",
+                                                  text ? file->text : run_.session.name, words));
+  // JAX makes its mesh of all GPUs, and stops where the axes take others.
+  if (const auto* axes = reading.settings.find("gpus");
+      axes != nullptr && launch_.gpus > 0 && axes->text != std::to_string(launch_.gpus))
+    return input_error("{}: {}: its axes take {} GPUs, found {} by {}", axes->origin.text,
+                       axes->origin.key, axes->text, launch_.gpus, launch_.gpus_from);
+  return reading;
 }
 
 /// `xtuner train CONFIG.py --deepspeed deepspeed_zero2`

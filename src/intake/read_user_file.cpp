@@ -375,7 +375,25 @@ Result<Reading> read_nanogpt_file(const std::string& text, const std::string& fi
   const bool program = is_nanogpt_program(text);
   if (!program) words.push_back({file, file});
   for (const std::string& word : context.arguments) words.push_back({word, "--script-args"});
-  return with_open_gpus(read_nanogpt(program ? text : "", file, words, read), file);
+  return with_open_gpus(
+      read_nanogpt(program ? text : "", file, words, read, {context.environment, {}}), file);
+}
+
+/// A file of the Trainer's arguments, the first word or --config's, is read behind a script alone.
+Result<void> check_names_no_arguments(const std::string& file,
+                                      const std::vector<std::string>& words) {
+  constexpr std::string_view kConfig = "--config";
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    const bool names = word.starts_with("-") ? word.starts_with(std::string(kConfig) + "=")
+                                             : i == 0 || words[i - 1] == kConfig;
+    if (names && (word.ends_with(".json") || word.ends_with(".yaml") || word.ends_with(".yml")))
+      return input_error(
+          "{}: --script-args: found {}, a file; allowed: words. A script that starts the program "
+          "with it is read with the file",
+          file, word);
+  }
+  return {};
 }
 
 Result<Reading> read_by_form(const std::string& text, const std::string& file,
@@ -386,12 +404,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kDeepSpeed: return parse_deepspeed(text, file);
     case FileForm::kTrainer: return parse_trainer_file(text, file);
     case FileForm::kTrainerPython:
-      for (const std::string& word : context.arguments)
-        if (word.ends_with(".json") || word.ends_with(".yaml") || word.ends_with(".yml"))
-          return input_error(
-              "{}: --script-args: found {}, a file; allowed: words. A script that starts the "
-              "program with it is read with the file",
-              file, word);
+      ERGOMETER_TRY(check_names_no_arguments(file, context.arguments));
       return parse_trainer_python(text, file, {context.environment, context.arguments});
     case FileForm::kRecipePython:
       return parse_recipe_python(text, file, {context.environment, context.arguments});

@@ -11,6 +11,7 @@
 #include "intake/launch_script.h"
 #include "intake/megatron_names.h"
 #include "intake/program_reader.h"
+#include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_values.h"
 #include "spec/settings/settings.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr std::array kEstimators = std::to_array<std::string_view>(
     {"PyTorch", "HuggingFace", "ModelTrainer", "Estimator", "TorchEstimator"});
 
-/// GPUs of an instance by its type; of families without a size, of all sizes that are not listed.
+/// GPUs of an instance by its type.
 struct Instance {
   std::string_view type;
   int64_t gpus;
@@ -54,14 +55,16 @@ class SageMakerProgram {
     ERGOMETER_ASSIGN(const std::string entry,
                      needed({"entry_point", "source_code.entry_script", "source_code.command"},
                             "the script that it starts"));
-    ERGOMETER_ASSIGN(const int64_t each, gpus_of_instance());
+    ERGOMETER_ASSIGN(const int64_t all, gpus_of_instance());
     ERGOMETER_ASSIGN(const int64_t nodes, count_of({"instance_count", "compute.instance_count"}));
     ERGOMETER_ASSIGN(const bool launched, is_launched());
+    ERGOMETER_ASSIGN(const int64_t each, processes(all));
     StartedProgram program;
     // What the instance has, all GPUs are seen.
     std::string seen = "0";
-    for (int64_t gpu = 1; gpu < each; ++gpu) seen += fmt::format(",{}", gpu);
+    for (int64_t gpu = 1; gpu < all; ++gpu) seen += fmt::format(",{}", gpu);
     if (!launched) program.environment["CUDA_VISIBLE_DEVICES"] = seen;
+    add_environment(program);
     for (const auto& [name, value] : context_.environment) program.environment[name] = value;
     if (launched)
       program.words = {"torchrun", "--nnodes", std::to_string(nodes), "--nproc_per_node",
@@ -76,7 +79,7 @@ class SageMakerProgram {
     const std::string folder = first({"source_dir", "source_code.source_dir"});
     program.words.push_back(folder.empty() || folder.starts_with("s3:") ? entry
                                                                         : folder + "/" + entry);
-    ERGOMETER_TRY(add_words(program.words));
+    ERGOMETER_TRY(add_words(program));
     ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file_, context_));
     const std::string key = key_of({"instance_type", "compute.instance_type"});
     if (launched)
@@ -186,7 +189,10 @@ class SageMakerProgram {
   /// Whether a process is started for every GPU.
   Result<bool> is_launched() const {
     for (const auto& [key, value] : found_) {
-      const bool switches = key.starts_with("distribution.") && key.ends_with("enabled");
+      const bool switches = key.starts_with("distribution.") && key.ends_with(".enabled");
+      if (switches && !is_off(value.text) && base::lower(value.text) != "true")
+        return input_error("{}: {}: found {}; allowed: True or False, as a literal", value.from,
+                           key, value.text == "?" ? "what only the run knows" : value.text);
       if (switches && base::lower(value.text) == "true" && !base::contains(key, "parameter_server"))
         return true;
     }
@@ -197,8 +203,32 @@ class SageMakerProgram {
     return input_error("{}: distribution: found {}; allowed: a dictionary as a literal",
                        where(key_of({"distribution", "distributed"})), said);
   }
+  /// Of an instance: one for every GPU, unless its launcher is told another number.
+  Result<int64_t> processes(int64_t all) const {
+    const auto keys = {std::string_view("distribution.mpi.processes_per_host"),
+                       std::string_view("distributed.process_count_per_node")};
+    if (first(keys).empty()) return all;
+    ERGOMETER_ASSIGN(const int64_t number, count_of(keys));
+    if (number > all)
+      return input_error("{}: {}: found {}; allowed: at most {}, the GPUs of the instance",
+                         where(key_of(keys)), key_of(keys), number, all);
+    return number;
+  }
+  /// The estimator's `environment={"NAME": "value"}`.
+  void add_environment(StartedProgram& program) const {
+    constexpr std::string_view kSection = "environment.";
+    for (auto it = found_.lower_bound(kSection);
+         it != found_.end() && it->first.starts_with(kSection); ++it) {
+      const std::string name = it->first.substr(kSection.size());
+      if (it->second.text == "?")
+        program.unknown.insert(name);
+      else
+        program.environment[name] = it->second.text;
+    }
+  }
   /// Hyperparameters become words: {"epochs": 1} is --epochs 1.
-  Result<void> add_words(std::vector<std::string>& words) {
+  Result<void> add_words(StartedProgram& program) {
+    std::vector<std::string>& words = program.words;
     const auto it = expressions_.find("hyperparameters");
     if (it == expressions_.end()) return {};
     const auto said = values_.value(it->second, at_);
@@ -212,10 +242,11 @@ class SageMakerProgram {
             "{}: hyperparameters: what {} is, is known only when the program runs; a literal can "
             "be read",
             where(""), key);
-      if (!known) continue;
       words.push_back("--" + key);
-      words.push_back(item.is_string() ? item.get<std::string>()
-                                       : yaml_text(item).value_or("None"));
+      if (!known) program.unknown_words[words.size()] = "the hyperparameter " + key;
+      words.push_back(!known             ? ""
+                      : item.is_string() ? item.get<std::string>()
+                                         : yaml_text(item).value_or("None"));
     }
     return {};
   }
@@ -235,10 +266,14 @@ class SageMakerProgram {
   }
   /// SageMaker's own library, in its second version over PyTorch's FSDP.
   Result<void> add_model_parallelism(Reading& reading) const {
-    constexpr std::string_view kSection = "distribution.smdistributed.modelparallel.";
+    constexpr std::string_view kSection = "distribution.smdistributed.modelparallel.",
+                               kNewer = "distributed.smp.";
     const auto switched = found_.find(std::string(kSection) + "enabled");
-    if (switched == found_.end() || base::lower(switched->second.text) != "true") return {};
-    const std::string parameters = std::string(kSection) + "parameters.";
+    const bool is_newer = found_.contains(std::string(kNewer) + "_target_");
+    if (!is_newer && (switched == found_.end() || base::lower(switched->second.text) != "true"))
+      return {};
+    const std::string parameters =
+        is_newer ? std::string(kNewer) : std::string(kSection) + "parameters.";
     for (const auto& [name, setting] :
          {std::pair("tensor_parallel_degree", "tensor_model_parallel_size"),
           {"context_parallel_degree", "context_parallel_size"},

@@ -147,7 +147,11 @@ Result<Reading> ProgramReader::read() {
     if (own == FileForm::kRecipePython) return parse_recipe_python(*text, own_path(), own_start());
     if (own == FileForm::kLightningPython)
       return parse_lightning_python(*text, own_path(), own_start());
-    if (own == FileForm::kOlmoCore) return parse_olmo_core(*text, own_path(), own_start());
+    if (own == FileForm::kOlmoCore) {
+      ERGOMETER_ASSIGN(Reading reading, parse_olmo_core(*text, own_path(), own_start()));
+      count_alone({}, false, reading);
+      return reading;
+    }
   }
   ERGOMETER_ASSIGN(std::optional<TrainerProgram> program, own_program());
   if (file || said || program || is_trl(launch_.program)) {

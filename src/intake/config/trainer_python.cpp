@@ -500,19 +500,41 @@ class PythonReader {
     const auto take = [&](const char* key, const std::string& text) {
       if (!text.empty()) program_.values[key] = {text, line};
     };
+    const auto given = arguments_of_call(made, made.find('('));
+    const auto is_known = [&](const char* argument) {
+      const auto found = argument_of(given, argument, given.size());
+      return !found || python_.text(found->value, place);
+    };
     // A module of several classes: the last part of the name.
     const std::string name = kind->second.text.substr(kind->second.text.rfind('.') + 1);
     if (name == "FullyShardedDataParallelPlugin") {
       const auto reshards = said.find("plugin.reshard_after_forward");
-      const std::string strategy = base::lower(word("sharding_strategy"));
+      std::string strategy = base::lower(word("sharding_strategy"));
+      strategy.erase(0, strategy.rfind('.') + 1);  // npos + 1 is 0
+      constexpr std::array kStrategies = std::to_array<std::string_view>(
+          {"", "full_shard", "shard_grad_op", "no_shard", "hybrid_shard", "hybrid_shard_zero2",
+           "_hybrid_shard_zero2", "1", "2", "3", "4", "5"});
+      if (!base::contains(kStrategies, strategy) || !is_known("activation_checkpointing") ||
+          !is_known("reshard_after_forward"))
+        return false;
+      // CPUOffload(offload_params=True), or True alone.
+      auto offload = argument_of(given, "cpu_offload", given.size());
+      if (offload && said.contains("plugin.cpu_offload._target_"))
+        offload = argument_of(arguments_of_call(offload->value, offload->value.find('(')),
+                              "offload_params", 0);
+      const auto offloads = offload ? python_.text(offload->value, place) : "false";
+      if (!offloads) return false;
       take("fsdp", reshards != said.end() && is_off(reshards->second.text) ? "shard_grad_op"
                    : strategy.empty()                                      ? "full_shard"
-                                      : strategy.substr(strategy.rfind('.') + 1));
+                                                                           : strategy);
       take("fsdp_config.activation_checkpointing", word("activation_checkpointing"));
-      take("fsdp_config.offload_params", word("cpu_offload"));
+      if (!is_off(*offloads)) take("fsdp_config.offload_params", *offloads);
       return true;
     }
     if (name != "DeepSpeedPlugin") return false;
+    for (const char* argument :
+         {"hf_ds_config", "zero_stage", "offload_optimizer_device", "offload_param_device"})
+      if (!is_known(argument)) return false;
     take("deepspeed", word("hf_ds_config"));
     if (!word("hf_ds_config").empty()) return true;
     const auto stage = said.find("plugin.zero_stage");
@@ -521,7 +543,9 @@ class PythonReader {
     take("deepspeed.zero_optimization.offload_param.device", word("offload_param_device"));
     // Accelerator's own mixed_precision says it.
     take("deepspeed.bf16.enabled", "auto");
-    take("gradient_accumulation_steps", word("gradient_accumulation_steps"));
+    constexpr const char* kPasses = "gradient_accumulation_steps";
+    take(kPasses, is_known(kPasses) ? word(kPasses) : "auto");
+    if (!is_known(kPasses)) leave_open(kPasses, line, "DeepSpeedPlugin's " + word(kPasses), "--ga");
     return true;
   }
 

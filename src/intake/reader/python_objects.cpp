@@ -27,12 +27,16 @@ bool makes_object(std::string_view callee) {
   return !last.empty() && last[0] >= 'A' && last[0] <= 'Z' && last != "Path";
 }
 
-void set(const std::string& text, const std::string& file, size_t at, const std::string& path,
-         std::string value, spec::FlatYaml& into) {
-  // An object takes the place of all its parts.
+void erase_parts(const std::string& path, spec::FlatYaml& into) {
   const std::string parts = path + ".";
   for (auto it = into.lower_bound(parts); it != into.end() && it->first.starts_with(parts);)
     it = into.erase(it);
+}
+
+void set(const std::string& text, const std::string& file, size_t at, const std::string& path,
+         std::string value, spec::FlatYaml& into) {
+  // An object takes the place of all its parts.
+  erase_parts(path, into);
   const int line = line_at(text, at);
   into[path] = {std::move(value), line, fmt::format("{}:{}", file, line)};
 }
@@ -124,8 +128,12 @@ bool copy_tree(const std::string& from, const std::string& path, spec::FlatYaml&
   if (!is_path(from)) return false;
   for (auto it = into.lower_bound(prefix); it != into.end() && it->first.starts_with(prefix); ++it)
     copies[path + "." + it->first.substr(prefix.size())] = it->second;
+  if (copies.empty()) return false;
+  // Nothing stays of what the name was bound to before.
+  into.erase(path);
+  erase_parts(path, into);
   into.insert(copies.begin(), copies.end());
-  return !copies.empty();
+  return true;
 }
 
 /// A dictionary's items lie below its path.
@@ -148,10 +156,38 @@ void add_python_tree(PythonValues& values, const std::string& text, const std::s
     add_python_tree(values, text, file, it.value, at, path + "." + it.name, into);
 }
 
+/// "a.b.c" of `a["b"]["c"]`; empty where a key is no literal, or it is no item at all.
+std::string path_of_item(const std::string& target) {
+  size_t open = target.find('[');
+  std::string path = trimmed(std::string_view(target).substr(0, open));
+  if (open == target.npos || !is_path(path)) return "";
+  for (size_t end = 0; open < target.size(); open = end) {
+    end = behind_bracket(target, open);
+    const std::string key = trimmed(std::string_view(target).substr(open + 1, end - open - 2));
+    const bool quoted = key.size() > 2 && (key[0] == '"' || key[0] == '\'');
+    const auto name = quoted && target[open] == '[' ? literal(key) : std::nullopt;
+    if (!name || !is_path(*name)) return "";
+    path += "." + *name;
+  }
+  return path;
+}
+
+/// Whether a statement begins with a dictionary that is known and changes it: `a.update(...)`,
+/// `a["b"].pop("c")`, `a |= ...`, `del a["b"]`.
+bool changes_dictionary(std::string_view statement, const spec::FlatYaml& known) {
+  if (statement.starts_with("del ")) statement.remove_prefix(4);
+  const auto end = std::ranges::find_if_not(statement, is_word);
+  const std::string name(statement.begin(), end);
+  const std::string_view rest = statement.substr(name.size());
+  const auto part = known.lower_bound(name + ".");
+  if (name.empty() || part == known.end() || !part->first.starts_with(name + ".")) return false;
+  return rest.starts_with('.') || rest.starts_with('[') || trimmed(rest).starts_with("|=");
+}
+
 }  // namespace
 
-void add_python_globals(const std::string& written, const std::string& file, PythonStart start,
-                        spec::FlatYaml& into) {
+Result<void> add_python_globals(const std::string& written, const std::string& file,
+                                PythonStart start, spec::FlatYaml& into) {
   // Behind the last statement there is a place as well.
   const std::string text = without_comments(written) + "\npass\n";
   const PythonStatements statements(text);
@@ -159,16 +195,27 @@ void add_python_globals(const std::string& written, const std::string& file, Pyt
   for (size_t at = 0; at < text.size(); at = statements.behind(at)) {
     const auto reached = values.reached(at, true);
     if (values.names().scope(at) != PythonNames::kModule || reached == false) continue;
+    const std::string statement = trimmed(statements.statement(at));
+    bool is_read = false;
     for (const PythonAssignment& it : python_assignments(values, statements, at)) {
-      if (!is_path(it.target)) continue;
+      const bool is_item = !is_path(it.target);
+      const std::string target = is_item ? path_of_item(it.target) : it.target;
+      if (target.empty() || (is_item && it.expression.empty())) continue;
+      is_read = true;
       if (!reached)
-        set(text, file, at, it.target, trimmed(statements.statement(at)).substr(0, 60), into);
+        set(text, file, at, target, statement.substr(0, 60), into);
       else if (!it.expression.empty())
-        add_python_tree(values, text, file, it.expression, at, it.target, into);
+        add_python_tree(values, text, file, it.expression, at, target, into);
       else  // `steps *= 2`
-        add_python_value(values, text, file, it.target, statements.behind(at), it.target, into);
+        add_python_value(values, text, file, target, statements.behind(at), target, into);
     }
+    if (!is_read && changes_dictionary(statement, into))
+      return input_error(
+          "{}:{}: found {}; allowed: NAME[\"KEY\"] = VALUE: other changes of a dictionary are not "
+          "read",
+          file, line_at(text, at), statement.substr(0, 60));
   }
+  return {};
 }
 
 }  // namespace ergometer::intake

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "intake/reader/python_values.h"
 #include "spec/yaml/yaml_flat.h"
 
@@ -28,8 +29,9 @@ void add_python_assignments(PythonValues& values, const PythonStatements& statem
                             spec::FlatYaml& into);
 
 /// What a text of assignments gives to names of its module, `a = dict(b=1)` as "a.b": what stands
-/// in functions and classes, or is surely not reached, is left out.
-void add_python_globals(const std::string& text, const std::string& file, PythonStart start,
-                        spec::FlatYaml& into);
+/// in functions and classes, or is surely not reached, is left out. Refused: what changes such a
+/// dictionary otherwise than `a["b"] = 1`.
+Result<void> add_python_globals(const std::string& text, const std::string& file, PythonStart start,
+                                spec::FlatYaml& into);
 
 }  // namespace ergometer::intake

@@ -23,13 +23,13 @@ struct PythonStart {
   std::map<std::string, std::string, std::less<>> file_words{};
 };
 
-/// What expressions of a Python text come to without running it: literals, names that are bound
-/// once on the way, arithmetic, f-strings, dictionaries, variables of the environment, arguments
-/// of argparse, of dataclasses behind HfArgumentParser and of Fire. Whatever else is not known.
 /// Methods of HfArgumentParser and TrlParser that make objects of its classes.
 inline constexpr std::array<std::string_view, 4> kArgumentParsers = {
     "parse_args_into_dataclasses", "parse_args_and_config", "parse_json_file", "parse_yaml_file"};
 
+/// What expressions of a Python text come to without running it: literals, names that are bound
+/// once on the way, arithmetic, f-strings, dictionaries, variables of the environment, arguments
+/// of argparse, of dataclasses behind HfArgumentParser and of Fire. Whatever else is not known.
 class PythonValues {
  public:
   using Value = std::optional<nlohmann::json>;

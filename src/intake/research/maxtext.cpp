@@ -1,12 +1,14 @@
 #include "intake/research/maxtext.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
@@ -50,33 +52,40 @@ class MaxTextReader {
     read_recomputation();
     read_attention();
     spec::set_framework(read_.reading().settings, "maxtext", read_.file());
-    return read_.finish("a configuration of MaxText");
+    Result<Reading> reading = read_.finish("a configuration of MaxText");
+    if (reading && !model_is_open_.empty()) reading->open["model"] = model_is_open_;
+    return reading;
   }
 
  private:
+  /// What --model says in its place.
+  void leave_model_open(std::string_view key, std::string_view known) {
+    if (model_is_open_.empty())
+      model_is_open_ = fmt::format("{}: {}: found \"{}\", known: {}; give --model",
+                                   read_.origin(key).text, key, read_.text(key), known);
+  }
   void read_model() {
     const std::string name = read_.text("model_name", "default");
     if (name == "default") return read_sizes();
     const auto* entry = spec::find_hub_model(name);
-    if (entry == nullptr)
-      return read_.refuse("model_name",
-                          "default, or a model of the catalog; --model names another");
+    if (entry == nullptr) return leave_model_open("model_name", "default, models of the catalog");
+    // Those of a file give way, as base.yml's own do.
     for (const BaseSize& size : kBaseSizes)
-      if (read_.has(size.name))
+      if (const auto* said = read_.find(size.name); said != nullptr && said->line < 0)
         read_.refuse(size.name, "none beside model_name, which says the model's sizes");
     read_.set("model", entry->name, "model_name");
   }
   void read_sizes() {
     if (const int64_t scale = read_.integer("global_parameter_scale", 1).value_or(1); scale != 1)
-      return read_.refuse("global_parameter_scale", "1: --model says a scaled model's sizes");
+      return leave_model_open("global_parameter_scale", "1");
     if (const std::string block = read_.text("decoder_block", "llama2");
         block != "llama2" && block != "mistral" && block != "default")
-      return read_.refuse("decoder_block", "llama2, mistral; --model says another kind's sizes");
+      return leave_model_open("decoder_block", "llama2, mistral");
     if (const std::string gate = read_.text("mlp_activations", "silu,linear");
         gate != "silu,linear")
-      return read_.refuse("mlp_activations", "[\"silu\", \"linear\"]");
+      return leave_model_open("mlp_activations", "silu,linear");
     if (read_.integer("num_experts", 1).value_or(1) > 1)
-      return read_.refuse("num_experts", "1; --model says the sizes of a model with experts");
+      return leave_model_open("num_experts", "1");
     nlohmann::json model = {
         {"model_type", "llama"},
         {"max_position_embeddings", read_.integer("max_target_length", 1).value_or(2048)},
@@ -96,6 +105,8 @@ class MaxTextReader {
     const int64_t rest = (inside && axis == "fsdp") || (!inside && axis == "data") ? -1 : 1;
     const int64_t number = read_.integer(key, -1).value_or(rest);
     if (number == 0 || number > spec::kMostRanks) read_.refuse(key, "-1, or a number of GPUs");
+    if (number < 0 && axis != "fsdp" && axis != "data")
+      read_.refuse(key, "a number of GPUs: -1 is read of FSDP and data alone");
     if (number < 0) rest_ = true;
     return std::clamp<int64_t>(number, 0, spec::kMostRanks);
   }
@@ -142,7 +153,8 @@ class MaxTextReader {
       read_sharding_strategy(read_, replicated ? "hybrid_shard" : "full_shard", key_of("fsdp"));
       if (replicated && shards > 1) read_hybrid_shards(read_, shards, key_of("fsdp"));
     }
-    const double all = whole_ * static_cast<double>(shards * copies * more);
+    const double all = whole_ * static_cast<double>(shards) * static_cast<double>(copies) *
+                       static_cast<double>(more);
     if (rest || all < 1) return unsaid_gpus();
     if (all > static_cast<double>(spec::kMostRanks))
       return read_.refuse(key_of("fsdp"), "at most {} GPUs", spec::kMostRanks);
@@ -205,7 +217,15 @@ class MaxTextReader {
     if (base::contains(policy, "offload"))
       read_.not_modelled(kPolicy,
                          "memory and time: activations wait on the host; predicted on the GPU");
-    if (policy == "full") return read_.set("recompute_granularity", "full", kPolicy);
+    constexpr std::array kPolicies = std::to_array<std::string_view>(
+        {"full", "none", "minimal", "minimal_flash", "minimal_with_context",
+         "minimal_with_quantization", "minimal_with_context_and_quantization", "minimal_offloaded",
+         "save_dot_except_mlp", "save_dot_except_mlpwi", "save_dot_with_context_except_mlp",
+         "save_qkv_proj", "save_out_proj", "qkv_proj_offloaded", "custom"});
+    if (!base::contains(kPolicies, policy))
+      return read_.refuse(kPolicy, "{}", fmt::join(kPolicies, ", "));
+    if (policy == "full" || policy == "none")
+      return read_.set("recompute_granularity", policy, kPolicy);
     // Outputs of matrix products are kept, what lies between them is not.
     read_.set("recompute_granularity", "selective", kPolicy);
     const bool attention = policy == "minimal" || policy == "minimal_offloaded";
@@ -217,12 +237,17 @@ class MaxTextReader {
 
   void read_attention() {
     const std::string kind = read_.text("attention", "autoselected");
+    constexpr std::array kKinds = std::to_array<std::string_view>(
+        {"autoselected", "dot_product", "flash", "cudnn_flash_te", "cudnn_flash_jax"});
+    if (!base::contains(kKinds, kind))
+      return read_.refuse("attention", "{}", fmt::join(kKinds, ", "));
     if (kind == "dot_product") read_.set("attention_backend", "unfused", "attention");
-    if (kind == "cudnn_flash_te") read_.set("attention_backend", "cudnn", "attention");
-    if (!read_.flag("scan_layers", true)) read_.find("scan_layers");
+    if (kind == "cudnn_flash_te" || kind == "cudnn_flash_jax")
+      read_.set("attention_backend", "cudnn", "attention");
   }
 
   FlatReader read_;
+  std::string model_is_open_;  ///< why
   bool rest_ = false;
   double whole_ = 1;  ///< GPUs that hold one copy together, other than by its shards
 };

@@ -9,6 +9,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
 #include "spec/recipe/recipe.h"
@@ -130,7 +131,7 @@ class NanoGptReader {
 
   void read_batch() {
     constexpr const char *kBatch = "batch_size", *kSteps = "gradient_accumulation_steps";
-    const int64_t batch = size(kBatch), steps = size(kSteps);
+    const int64_t batch = size(kBatch), steps = read_.has(kSteps) ? size(kSteps) : 1;
     read_.set("micro_batch_size", std::to_string(batch), kBatch);
     read_.set("seq_length", std::to_string(size("block_size")), "block_size");
     if (is_shared_)
@@ -176,7 +177,8 @@ constexpr std::array kNames = std::to_array<std::string_view>(
 }  // namespace
 
 bool is_nanogpt_program(const std::string& text) {
-  return base::contains(text, kConfigurator) && base::contains(text, "block_size");
+  const std::string code = without_comments(text);
+  return base::contains(code, kConfigurator) && base::contains(code, "block_size");
 }
 
 bool is_nanogpt_config(const std::string& written) {
@@ -200,11 +202,21 @@ bool is_nanogpt_word(std::string_view word) {
 
 Result<Reading> read_nanogpt(
     const std::string& program, const std::string& file, const std::vector<NanoGptWord>& words,
-    const std::function<Result<std::string>(const std::string& path)>& read) {
-  spec::FlatYaml values = published_values();
-  const bool is_shared =
-      program.empty() || base::contains(program, "gradient_accumulation_steps //=");
-  if (!program.empty()) add_python_globals(before_words(program), file, {}, values);
+    const std::function<Result<std::string>(const std::string& path)>& read,
+    const PythonStart& start) {
+  const std::string code = without_comments(program), own = before_words(code);
+  const PythonStart environment = {start.environment, {}};
+  const bool is_shared = code.empty() || base::contains(code, "gradient_accumulation_steps //=");
+  spec::FlatYaml values = code.empty() ? published_values() : spec::FlatYaml();
+  if (!code.empty()) ERGOMETER_TRY(add_python_globals(own, file, environment, values));
+  if (!code.empty() && !values.contains("compile"))
+    values["compile"] = {base::contains(code, "torch.compile(") ? "True" : "False", 0};
+  // configurator.py refuses others as well.
+  const auto is_own = [&](const std::string& name) {
+    if (!code.empty()) return !words_of(own, name).empty();
+    return values.contains(name) || name == "dtype" ||
+           classify("nanogpt", name, "").kind == Leftover::Kind::kNoEffect;
+  };
   for (const NanoGptWord& word : words) {
     const size_t equals = word.text.find('=');
     if (equals == word.text.npos && word.text.starts_with("--"))
@@ -212,12 +224,15 @@ Result<Reading> read_nanogpt(
                          word.text);
     if (equals == word.text.npos) {
       ERGOMETER_ASSIGN(const std::string text, read(word.text));
-      add_python_globals(text, word.text, {}, values);
+      ERGOMETER_TRY(add_python_globals(text, word.text, environment, values));
       continue;
     }
     const std::string name = word.text.substr(0, equals);
     if (!name.starts_with("--"))
       return input_error("{}: {}: allowed: --{}", word.where, word.text, word.text);
+    if (!is_own(name.substr(2)))
+      return input_error("{}: {}: no name of nanoGPT's train.py, which takes no others", word.where,
+                         name);
     const std::string said = word.text.substr(equals + 1);
     values[name.substr(2)] = {literal(said).value_or(said), -1, word.where};
   }

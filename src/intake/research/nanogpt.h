@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "intake/reader/python_values.h"
 #include "intake/reader/reading.h"
 
 namespace ergometer::intake {
@@ -26,9 +27,10 @@ bool is_nanogpt_word(std::string_view word);
 
 /// The job of nanoGPT's train.py. `program`: its text, of which the names before configurator.py
 /// count; empty where it is not here, and the published one's hold. The last word of a name counts.
-/// `read` gives the text of a path.
+/// `read` gives the text of a path; of `start` the environment counts.
 Result<Reading> read_nanogpt(
     const std::string& program, const std::string& file, const std::vector<NanoGptWord>& words,
-    const std::function<Result<std::string>(const std::string& path)>& read);
+    const std::function<Result<std::string>(const std::string& path)>& read,
+    const PythonStart& start = {});
 
 }  // namespace ergometer::intake

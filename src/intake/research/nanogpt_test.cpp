@@ -10,6 +10,9 @@ namespace {
 constexpr std::string_view kProgram = R"(batch_size = 12
 gradient_accumulation_steps = 5 * 8
 block_size = 1024
+n_layer, n_head = 12, 12
+n_embd = 768
+compile = True
 dtype = 'bfloat16' if torch.cuda.is_bf16_supported() else 'float16'
 config_keys = [k for k, v in globals().items()]
 exec(open('configurator.py').read())
@@ -76,6 +79,29 @@ TEST(NanoGpt, TheLastWordCounts) {
   EXPECT_NE(said(*r, "model").find("\"vocab_size\":65"), std::string::npos);
 }
 
+TEST(NanoGpt, ItsOwnTextSaysEverything) {
+  // Without steps it makes one; what a comment says does not count.
+  const auto r = read_nanogpt(
+      "# see configurator.py\nimport os\nbatch_size = int(os.environ['BS'])\nblock_size = 512\n"
+      "n_layer = 24\nn_head = 16\nn_embd = 1024\nexec(open('configurator.py').read())\n"
+      "# gradient_accumulation_steps //= ddp_world_size\n",
+      "train.py", {{"--n_layer=6", "a.sh:1"}}, {}, {{{"BS", "4"}}, {}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "micro_batch_size"), "4");
+  EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "1");
+  EXPECT_EQ(said(*r, "software"), "transformers");
+  EXPECT_NE(said(*r, "model").find("\"n_layers\":6"), std::string::npos);
+  // Its sizes stand elsewhere.
+  EXPECT_FALSE(
+      read_nanogpt("block_size = 512\nexec(open('configurator.py').read())\n", "train.py", {}, {}));
+}
+
+TEST(NanoGpt, RefusesNamesThatItHasNot) {
+  EXPECT_TRUE(read("", {{"--eval_iters=10", "a.sh:1"}, {"--out_dir=x", "a.sh:1"}}));
+  EXPECT_FALSE(read("", {{"--dim=4096", "a.sh:1"}}));
+  EXPECT_FALSE(read(kProgram, {{"--eval_iters=10", "a.sh:1"}}));
+}
+
 TEST(NanoGpt, TakesPublishedModelsAsTheyAre) {
   const auto r = read("", {{"--init_from=gpt2-xl", "-"}, {"--n_layer=3", "-"}});
   ASSERT_TRUE(r) << r.error().message;
@@ -90,6 +116,7 @@ TEST(NanoGpt, RefusesWhatItDoesNotKnow) {
 
 TEST(NanoGpt, KnowsItsFiles) {
   EXPECT_TRUE(is_nanogpt_program(std::string(kProgram)));
+  EXPECT_FALSE(is_nanogpt_program("block_size = 2  # as configurator.py\n"));
   EXPECT_TRUE(is_nanogpt_config(std::string(kConfig)));
   EXPECT_FALSE(is_nanogpt_config("import torch\nbatch_size = 1\nblock_size = 2\n"));
   EXPECT_FALSE(is_nanogpt_config("batch_size = 1\ngradient_accumulation_steps = 4\n"));

@@ -102,7 +102,10 @@ class OlmoReader {
       read_.refuse("fsdp.hybrid_sharding_num_model_replicas",
                    "none: --fsdp-shard-size says on how many GPUs a copy lies");
     const std::string precision = base::lower(read_.text("fsdp.precision", "pure"));
-    read_.set("grad_reduce_in_bf16", precision == "pure" ? "true" : "false", "fsdp.precision");
+    // "pure" reduces in the format of its products.
+    const bool narrow =
+        precision == "pure" && base::lower(read_.text("precision", "fp32")) != "fp32";
+    read_.set("grad_reduce_in_bf16", narrow ? "true" : "false", "fsdp.precision");
     read_.find("fsdp.wrapping_strategy");
   }
 
@@ -155,11 +158,13 @@ class OlmoReader {
       return read_.refuse(kWord,
                           "whole_layer, one_in_two, one_in_three, one_in_four, one_in_eight, "
                           "two_in_three, three_in_four, fine_grained, null");
-    read_.set("recompute_granularity", "full", kWord);
-    if (share->of == 1) return;
+    // Every N-th layer from the first on, or all others.
+    const int64_t each = (layers_ + share->of - 1) / share->of,
+                  again = share->layers == 1 ? each : layers_ - each;
+    read_.set("recompute_granularity", again > 0 ? "full" : "none", kWord);
+    if (share->of == 1 || again == 0) return;
     read_.set("recompute_method", "block", kWord);
-    read_.set("recompute_num_layers",
-              std::to_string(std::max<int64_t>(1, layers_ * share->layers / share->of)), kWord);
+    read_.set("recompute_num_layers", std::to_string(again), kWord);
   }
 
   FlatReader read_;
@@ -171,18 +176,19 @@ class OlmoReader {
 struct CoreModel {
   std::string_view function, model;
   int64_t hidden, layers, heads, mlp;
-  bool normed;  ///< queries and keys
+  bool normed;        ///< queries and keys
+  int64_t words = 0;  ///< the catalog's vocabulary
 };
 constexpr std::array kCoreModels =
-    std::to_array<CoreModel>({{"olmo2_7B", "olmo2-7b", 0, 0, 0, 0, true},
-                              {"olmo2_13B", "olmo2-13b", 0, 0, 0, 0, true},
-                              {"olmo2_32B", "olmo2-32b", 0, 0, 0, 0, true},
-                              {"llama2_7B", "llama2-7b", 0, 0, 0, 0, false},
-                              {"llama2_13B", "llama2-13b", 0, 0, 0, 0, false},
-                              {"llama2_70B", "llama2-70b", 0, 0, 0, 0, false},
-                              {"llama3_8B", "llama3-8b", 0, 0, 0, 0, false},
-                              {"llama3_70B", "llama3-70b", 0, 0, 0, 0, false},
-                              {"llama3_405B", "llama3.1-405b", 0, 0, 0, 0, false},
+    std::to_array<CoreModel>({{"olmo2_7B", "olmo2-7b", 0, 0, 0, 0, true, 100352},
+                              {"olmo2_13B", "olmo2-13b", 0, 0, 0, 0, true, 100352},
+                              {"olmo2_32B", "olmo2-32b", 0, 0, 0, 0, true, 100352},
+                              {"llama2_7B", "llama2-7b", 0, 0, 0, 0, false, 32000},
+                              {"llama2_13B", "llama2-13b", 0, 0, 0, 0, false, 32000},
+                              {"llama2_70B", "llama2-70b", 0, 0, 0, 0, false, 32000},
+                              {"llama3_8B", "llama3-8b", 0, 0, 0, 0, false, 128256},
+                              {"llama3_70B", "llama3-70b", 0, 0, 0, 0, false, 128256},
+                              {"llama3_405B", "llama3.1-405b", 0, 0, 0, 0, false, 128256},
                               {"olmo2_190M", "", 768, 12, 12, 3072, true},
                               {"olmo2_760M", "", 1536, 16, 16, 6144, true},
                               {"olmo2_1B_v2", "", 2048, 16, 16, 8192, true},
@@ -202,7 +208,10 @@ class OlmoCoreReader {
     read_model();
     read_layout();
     read_rest();
-    return read_.finish("a program of OLMo-core");
+    read_launch();
+    Result<Reading> reading = read_.finish("a program of OLMo-core");
+    if (reading && !model_is_open_.empty()) reading->open["model"] = model_is_open_;
+    return reading;
   }
 
  private:
@@ -231,17 +240,34 @@ class OlmoCoreReader {
     read_.set("global_batch_size", std::to_string(*all / length_), kGlobal);
   }
 
+  /// What --model says in its place.
+  void leave_model_open(std::string_view key, std::string_view why) {
+    read_.find("model.vocab_size");
+    if (model_is_open_.empty())
+      model_is_open_ = fmt::format("{}: {}: found \"{}\", {}; give --model", read_.origin(key).text,
+                                   key, read_.text(key), why);
+  }
   void read_model() {
     constexpr const char* kFunction = "model.function";
     const std::string function = read_.text(kFunction);
     const bool own = function == "llama_like" || function == "olmo2_like";
     const auto known = std::ranges::find(kCoreModels, function, &CoreModel::function);
     if (known == kCoreModels.end() && !own)
-      return read_.refuse(kFunction,
-                          "a function whose sizes are known here (olmo2_7B, olmo2_13B, olmo2_32B, "
-                          "llama2_7B, llama3_8B, ...), or llama_like(...); --model says another "
-                          "one's sizes");
-    const int64_t words = read_.integer("model.vocab_size", 1).value_or(kDolma2);
+      return leave_model_open(kFunction,
+                              "known: olmo2_7B, olmo2_13B, olmo2_32B, llama2_7B, llama3_8B, ..., "
+                              "llama_like");
+    constexpr const char* kWords = "model.vocab_size";
+    const int64_t words = read_.integer(kWords, 1).value_or(kDolma2);
+    constexpr std::array kSizes =
+        std::to_array<std::string_view>({"d_model", "n_layers", "n_heads", "n_kv_heads", "qk_norm",
+                                         "hidden_size_multiplier", "hidden_size_multiple_of"});
+    if (!own)
+      for (const std::string_view size : kSizes)
+        if (const std::string key = fmt::format("model.{}", size); read_.has(key))
+          return leave_model_open(
+              key, fmt::format("known: none beside {}, which says the model's sizes", function));
+    if (!own && !known->model.empty() && words != known->words)
+      return leave_model_open(kWords, fmt::format("known: {}'s own, {}", function, known->words));
     if (!own && !known->model.empty())
       return read_.set("model", std::string(known->model), kFunction);
     CoreModel sizes = own ? CoreModel{} : *known;
@@ -284,7 +310,25 @@ class OlmoCoreReader {
     return (wide + step - 1) / step * step;
   }
 
+  /// Whom its own launcher starts: BeakerLaunchConfig has nodes of 8 GPUs.
+  void read_launch() {
+    constexpr const char *kNodes = "launch.num_nodes", *kEach = "launch.num_gpus";
+    const auto nodes = read_.integer(kNodes, 1), each = read_.integer(kEach, 1);
+    if (!nodes && !each) return;
+    const int64_t gpus = std::min(nodes.value_or(1), spec::kMostRanks + 1) *
+                         std::min(each.value_or(8), spec::kMostRanks + 1);
+    if (gpus > spec::kMostRanks)
+      return read_.refuse(nodes ? kNodes : kEach, "at most {} GPUs", spec::kMostRanks);
+    read_.set("gpus", std::to_string(gpus), nodes ? kNodes : kEach);
+  }
+
   void read_layout() {
+    // A part whose arguments are not known here is not one that is off.
+    for (const char* part : {"dp_config", "tp_config", "cp_config", "pp_config", "ep_config",
+                             "ac_config", "float8_config"})
+      if (const std::string section = of_module(part);
+          read_.has(section) && !read_.has_section(section))
+        return read_.refuse(section, "None, or a class with its arguments, written out");
     for (const auto& [part, setting] : {std::pair("tp_config", "tensor_model_parallel_size"),
                                         {"cp_config", "context_parallel_size"},
                                         {"pp_config", "pipeline_model_parallel_size"},
@@ -362,6 +406,7 @@ class OlmoCoreReader {
 
   static constexpr int64_t kDolma2 = 100352;  ///< its tokenizer's words, padded
   FlatReader read_;
+  std::string model_is_open_;  ///< why
   int64_t length_ = 1;
 };
 
@@ -387,11 +432,16 @@ class OlmoCoreProgram {
         file_(file) {}
 
   Result<Reading> read() {
-    for (const CorePart& part : kCoreParts) add_part(part);
+    for (const CorePart& part : kCoreParts) ERGOMETER_TRY(add_part(part));
     add_main();
     ERGOMETER_TRY(add_model());
     add_words();
-    return OlmoCoreReader(found_, file_).read();
+    Result<Reading> reading = OlmoCoreReader(found_, file_).read();
+    if (reading && !model_is_open_.empty()) {
+      reading->settings.erase("model");
+      reading->open["model"] = model_is_open_;
+    }
+    return reading;
   }
 
  private:
@@ -405,14 +455,33 @@ class OlmoCoreProgram {
     found_[path] = {value, line, fmt::format("{}:{}", file_, line)};
   }
   /// `Part(...)`, and `Part.from_data_mix(...)`.
-  void add_part(const CorePart& part) {
+  Result<void> add_part(const CorePart& part) {
     for (const size_t at : words_of(text_, part.call)) {
       const size_t open =
           text_.find_first_not_of("abcdefghijklmnopqrstuvwxyz_.", at + part.call.size());
       if (open == text_.npos || text_[open] != '(' || !runs(at)) continue;
+      if (part.path == "train_module." && ++modules_ > 1)
+        return input_error(
+            "{}:{}: a second train module that this program may make, of which one can be read",
+            file_, line_at(text_, at));
       const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
       add_python_call(values_, text_, file_, whole, at, std::string(part.path), found_);
+      for (const PythonArgument& it : arguments_of_call(text_, open)) add_named(part, it, at);
     }
+    return {};
+  }
+  /// `dp_config=dp_config` of what was made above.
+  void add_named(const CorePart& part, const PythonArgument& it, size_t at) {
+    const PythonBinding* made = nullptr;
+    const auto all = values_.names().bindings(it.value, values_.names().scope(at));
+    const auto outside = values_.names().bindings(it.value, PythonNames::kModule);
+    for (const auto* bindings : {&outside, &all})
+      for (const PythonBinding& binding : *bindings)
+        if (binding.at < at && values_.reached(binding.at, true) != false) made = &binding;
+    if (made == nullptr || made->index >= 0 || values_.reached(made->at, true) != true) return;
+    if (made->expression.find('(') == std::string::npos) return;
+    add_python_value(values_, text_, file_, made->expression, made->at,
+                     std::string(part.path) + it.name, found_);
   }
   /// `main(global_batch_size=..., sequence_length=...)` of its own scripts.
   void add_main() {
@@ -451,8 +520,9 @@ class OlmoCoreProgram {
       set("model.function", function, at);
     }
     if (found > 1)
-      return input_error("{}:{}: one of {} models that this program may make; --model says which",
-                         file_, line_at(text_, place), found);
+      model_is_open_ =
+          fmt::format("{}:{}: one of {} models that this program may make; give --model", file_,
+                      line_at(text_, place), found);
     if (found == 0) set("model.function", "", 0);
     return add_vocabulary(place);
   }
@@ -471,14 +541,21 @@ class OlmoCoreProgram {
       found_.erase(words);
       return {};
     }
-    return input_error("{}:{}: vocab_size: found {}, which is known only when the program runs",
-                       file_, line_at(text_, place), words->second.text);
+    model_is_open_ = fmt::format(
+        "{}:{}: vocab_size: found {}, which is known only when the program runs; give --model",
+        file_, line_at(text_, place), words->second.text);
+    found_.erase(words);
+    return {};
   }
   void add_words() {
     for (const std::string& word : words_) {
+      if (!word.starts_with("--")) continue;
+      // As its command line does: a name alone is on, and dashes are underscores.
       const size_t equals = word.find('=');
-      if (!word.starts_with("--") || equals == word.npos) continue;
-      found_[word.substr(2, equals - 2)] = {word.substr(equals + 1), -1, "the program's words"};
+      std::string name = word.substr(2, equals == word.npos ? equals : equals - 2);
+      std::ranges::replace(name, '-', '_');
+      found_[name] = {equals == word.npos ? "true" : word.substr(equals + 1), -1,
+                      "the program's words"};
     }
   }
 
@@ -488,6 +565,8 @@ class OlmoCoreProgram {
   PythonValues values_;
   const std::string& file_;
   spec::FlatYaml found_;
+  std::string model_is_open_;  ///< why
+  int modules_ = 0;
 };
 
 }  // namespace

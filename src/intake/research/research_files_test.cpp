@@ -59,6 +59,24 @@ TEST(Olmo, WordsCountOverIt) {
   EXPECT_NE(said(*r, "model").find("\"num_hidden_layers\":16"), std::string::npos);
 }
 
+TEST(Olmo, EveryThirdLayerIsCountedFromTheFirst) {
+  const std::pair<const char*, const char*> cases[] = {{"one_in_three", "11"},
+                                                       {"two_in_three", "21"}};
+  for (const auto& [word, layers] : cases) {
+    const auto r =
+        parse_olmo(kOlmo, "x.yaml", {{"activation_checkpointing", {word, -1, "a.sh:4"}}});
+    ASSERT_TRUE(r) << r.error().message;
+    EXPECT_EQ(said(*r, "recompute_num_layers"), layers);
+  }
+}
+
+TEST(Olmo, Float32IsReducedAsItIs) {
+  const auto r = parse_olmo(
+      kOlmo, "x.yaml", {{"precision", {"fp32", -1, ""}}, {"fsdp.precision", {"pure", -1, ""}}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "grad_reduce_in_bf16"), "false");
+}
+
 constexpr const char* kCore =
     R"(from olmo_core.train.train_module import TransformerTrainModuleConfig
 SEQUENCE_LENGTH = 4096
@@ -113,10 +131,45 @@ TEST(OlmoCore, WordsCountOverIt) {
   EXPECT_FALSE(odd);
 }
 
-TEST(OlmoCore, RefusesModelsOfUnknownSizes) {
-  std::string text = kCore;
-  text.replace(text.find("olmo2_7B"), 8, "olmo9_7B");
+constexpr const char* kNamed = R"(from olmo_core import x
+dp_config = TransformerDataParallelConfig(name=DataParallelType.fsdp, param_dtype=DType.bfloat16)
+tp = TransformerTensorParallelConfig(degree=4)
+model_config = TransformerConfig.llama2_7B(vocab_size=32000)
+dataset_config = NumpyFSLDatasetConfig(sequence_length=4096)
+data_loader_config = NumpyDataLoaderConfig(global_batch_size=1024 * 4096)
+train_module_config = TransformerTrainModuleConfig(
+    rank_microbatch_size=2 * 4096, max_sequence_length=4096, dp_config=dp_config, tp_config=tp,
+    cp_config=None)
+)";
+
+TEST(OlmoCore, FollowsPartsByTheirNames) {
+  const auto r = parse_olmo_core(kNamed, "x.py", {{}, {"--launch.num-nodes=2"}});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "llama2-7b");
+  EXPECT_EQ(said(*r, "zero"), "3");
+  EXPECT_EQ(said(*r, "precision"), "bf16");
+  EXPECT_EQ(said(*r, "tensor_model_parallel_size"), "4");
+  EXPECT_EQ(said(*r, "gpus"), "16");
+  std::string text = kNamed;
+  text.replace(text.find("tp_config=tp"), 12, "tp_config=part(4)");
   EXPECT_FALSE(parse_olmo_core(text, "x.py"));
+  text = kNamed;
+  text += "other = TransformerTrainModuleConfig(rank_microbatch_size=4096)\n";
+  EXPECT_FALSE(parse_olmo_core(text, "x.py"));
+}
+
+TEST(OlmoCore, LeavesModelsOfUnknownSizesOpen) {
+  for (const char* model :
+       {"llama2_7B(vocab_size=100352)", "llama2_7B(vocab_size=32000, n_layers=3)",
+        "olmo9_7B(vocab_size=32000)", "llama2_7B(vocab_size=words())"}) {
+    std::string text = kNamed;
+    text.replace(text.find("llama2_7B"), 27, model);
+    const auto r = parse_olmo_core(text, "x.py");
+    ASSERT_TRUE(r) << model << r.error().message;
+    EXPECT_TRUE(r->open.contains("model")) << model;
+    EXPECT_EQ(said(*r, "model"), "-") << model;
+  }
+  std::string text;
   text = kCore;
   // 8/3 x 1024 x 1.5 is 4095, of which the next multiple of 256 is 4096.
   text.replace(text.find("olmo2_7B("), 9,
@@ -154,11 +207,23 @@ TEST(MaxText, AShareOfABatchIsThatOfEveryDevice) {
   EXPECT_EQ(said(*r, "micro_batch_size"), "2");
   EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "2");
   EXPECT_EQ(said(*r, "gpus"), "-");
-  for (const char* wrong : {"hardware: tpu", "per_device_batch_size: 0.3",
-                            "ici_expert_parallelism: 4", "ici_tensor_sequence_parallelism: 2",
-                            "model_name: llama9-1b", "base_config: llama2_7b.yml"})
+  for (const char* wrong :
+       {"hardware: tpu", "per_device_batch_size: 0.3", "ici_expert_parallelism: 4",
+        "ici_tensor_sequence_parallelism: 2", "ici_pipeline_parallelism: -1", "attention: cudnn",
+        "remat_policy: ful", "base_config: llama2_7b.yml"})
     EXPECT_FALSE(parse_maxtext(std::string("max_target_length: 1024\n") + wrong + "\n", "x.yml"))
         << wrong;
+  const auto other = parse_maxtext("model_name: llama9-1b\n", "x.yml");
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_TRUE(other->open.contains("model"));
+}
+
+TEST(MaxText, AFilesSizesGiveWayToAModelsName) {
+  constexpr const char* kBoth = "model_name: llama2-7b\nbase_emb_dim: 2048\n";
+  const auto r = parse_maxtext(kBoth, "base.yml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "model"), "llama2-7b");
+  EXPECT_FALSE(parse_maxtext(kBoth, "base.yml", {{"base_emb_dim", {"4096", -1, "a.sh:1"}}}));
 }
 
 constexpr const char* kXtuner = R"(from xtuner.dataset import process_hf_dataset
@@ -198,7 +263,25 @@ TEST(Xtuner, FollowsDictionariesByTheirNames) {
   EXPECT_EQ(said(*r, "recompute_granularity"), "full");
   EXPECT_EQ(said(*r, "zero"), "2");
   EXPECT_EQ(said(*r, "software"), "deepspeed");
-  EXPECT_FALSE(left(*r, Leftover::Kind::kNotModelled, "pack_to_max_length"));
+  EXPECT_FALSE(
+      left(*r, Leftover::Kind::kNotModelled, "train_dataloader.dataset.pack_to_max_length"));
+}
+
+TEST(Xtuner, TheLastAssignmentCounts) {
+  std::string text = kXtuner;
+  text.insert(text.find("train_dataloader"),
+              "longer = dict(max_length=4096)\nused = alpaca\nused = longer\n");
+  text.replace(text.find("dataset=alpaca"), 14, "dataset=used");
+  text += "train_dataloader['batch_size'] = 4\nmodel['lora'] = None\n";
+  const auto r = parse_xtuner(text, "x.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "seq_length"), "4096");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "4");
+  EXPECT_EQ(said(*r, "lora"), "-");
+  for (const char* change :
+       {"optim_wrapper.update(accumulative_counts=2)\n", "model['llm'].pop('torch_dtype')\n",
+        "model[KEY] = 4\n", "model |= dict(a=1)\n", "del model['lora']\n"})
+    EXPECT_FALSE(parse_xtuner(kXtuner + std::string(change), "x.py")) << change;
 }
 
 TEST(Xtuner, RefusesWhatAnotherFileSays) {

@@ -165,7 +165,7 @@ bool is_xtuner_config(const std::string& text) {
 Result<Reading> parse_xtuner(const std::string& text, const std::string& file,
                              const spec::FlatYaml& words) {
   spec::FlatYaml values;
-  add_python_globals(text, file, {}, values);
+  ERGOMETER_TRY(add_python_globals(text, file, {}, values));
   if (!calls_of(without_comments(text), "read_base").empty())
     values["read_base"] = {"read_base()", 1};
   // Other names are the file's own.
