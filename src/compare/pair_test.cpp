@@ -121,19 +121,20 @@ TEST(Pair, AssumedSoftwareIsAFactorOfItsOwn) {
             0u);
 }
 
-// NVIDIA's recipe dispatches tokens otherwise on an H100 than on a B200: that is no compute rate.
+// NVIDIA's recipe interleaves stages on H100s and not on GB200s: that is no compute rate.
 TEST(Pair, WhatARecipeAsksForOnOneGpuIsAFactorOfItsOwn) {
   const auto on = [](const char* cluster) {
-    return test::settings_of({{"model", "deepseek-v3"},
+    return test::settings_of({{"model", "llama3-70b"},
                               {"cluster", cluster},
-                              {"gpus", "256"},
+                              {"gpus", "64"},
+                              {"tp", "4"},
                               {"pp", "4"},
-                              {"ep", "64"},
-                              {"gbs", "1024"},
-                              {"software", "nemo 26.04"}});
+                              {"seq", "8192"},
+                              {"gbs", "128"},
+                              {"software", "nemo 25.09"}});
   };
-  const JobPair pair = pair_of(on("hgx-h100"), on("hgx-b200"));
-  const auto name = std::string("moe_token_dispatcher_type");
+  const JobPair pair = pair_of(on("hgx-h100"), on("gb200-superpod"));
+  const std::string name = "virtual_pipeline_model_parallel_size";
   EXPECT_TRUE(
       std::ranges::none_of(pair.derived(), [&](const auto& it) { return it.name == name; }));
   bool told = false;

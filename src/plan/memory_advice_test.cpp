@@ -83,6 +83,7 @@ TEST(MemoryAdvice, IsWhatMakesItFit) {
 TEST(MemoryAdvice, ServesFewerSequencesAtOnce) {
   spec::Job job = runnable({});
   job.training.mode = spec::Mode::kDecode;
+  job.parallelism.zero_stage = 0;
   job.training.global_batch = job.training.micro_batch = 64;
   job.training.seq_length = 1 << 15;
   spec::Job fewer = job;
