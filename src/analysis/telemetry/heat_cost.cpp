@@ -9,6 +9,7 @@
 
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/throttling.h"
+#include "base/collection.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::analysis {
@@ -34,7 +35,7 @@ struct Sums {
 /// While nothing held the clock, the power cap alone, anything else.
 struct Clocks {
   Sums free, capped, held;
-  std::map<std::string_view, double> held_by_ns;  ///< by reason
+  std::map<int64_t, double> held_by_ns;  ///< by the bit of a reason
   double ns() const { return free.ns + capped.ns + held.ns; }
 };
 
@@ -51,23 +52,30 @@ Clocks clocks_of(const run::Device& gpu) {
     if (why == nullptr || (use != nullptr && use->value == 0)) continue;
     const auto bits = static_cast<int64_t>(why->value);
     if ((bits & kIdle) != 0) continue;
-    const int64_t holding = bits & kThrottlingReasons;
+    const int64_t holding = throttling_causes(bits);
     Sums& sums = holding == 0 ? clocks.free : holding == kPowerCap ? clocks.capped : clocks.held;
     const auto ns = static_cast<double>(clock.samples[i + 1].time_ns - reading.time_ns);
     sums.clock_ns += reading.value * ns;
     sums.ns += ns;
     if (&sums != &clocks.held) continue;
     for (const run::EventReasonName& reason : run::kEventReasons)
-      if ((holding & reason.bit & ~kPowerCap) != 0) clocks.held_by_ns[reason.name] += ns;
+      if ((holding & reason.bit & ~kPowerCap) != 0) clocks.held_by_ns[reason.bit] += ns;
   }
   return clocks;
 }
 
-/// The reason that held longest, other than the power cap.
+/// The reason that held longest, other than the power cap; of equally long ones the most severe,
+/// which come last.
 std::string longest_but_cap(const Clocks& clocks) {
-  const auto longest = std::ranges::max_element(clocks.held_by_ns, {},
-                                                [](const auto& reason) { return reason.second; });
-  return longest == clocks.held_by_ns.end() ? "" : std::string(longest->first);
+  std::string_view longest;
+  double longest_ns = 0;
+  for (const run::EventReasonName& reason : run::kEventReasons) {
+    const double ns = base::value_or(clocks.held_by_ns, reason.bit, 0.0);
+    if (ns <= 0 || ns < longest_ns) continue;
+    longest = reason.name;
+    longest_ns = ns;
+  }
+  return std::string(longest);
 }
 
 /// The fastest mean clocks of a kind of GPU.

@@ -15,12 +15,6 @@ using run::Metric;
 
 constexpr int64_t kHwSlowdown = 0x8, kHwReasons = 0x40 | 0x80;
 
-/// The reasons that hold the clock, without the one that only repeats another.
-int64_t causes(int64_t bits) {
-  return (bits & kHwReasons) != 0 ? bits & kThrottlingReasons & ~kHwSlowdown
-                                  : bits & kThrottlingReasons;
-}
-
 /// Severe reasons stand behind harmless ones in NVML's list.
 void sort_longest_first(std::vector<ReasonShare>& reasons) {
   std::ranges::reverse(reasons);
@@ -50,6 +44,11 @@ constexpr std::array kAdvice = std::to_array<ReasonAdvice>({
 
 }  // namespace
 
+int64_t throttling_causes(int64_t bits) {
+  return (bits & kHwReasons) != 0 ? bits & kThrottlingReasons & ~kHwSlowdown
+                                  : bits & kThrottlingReasons;
+}
+
 std::optional<Throttling> throttling_between(const run::Series& reasons, int64_t from_ns,
                                              int64_t to_ns, int64_t longest_ns) {
   std::array<double, run::kEventReasons.size()> held{};
@@ -59,7 +58,7 @@ std::optional<Throttling> throttling_between(const run::Series& reasons, int64_t
     const int64_t from = std::max(from_ns, samples[i].time_ns),
                   to = std::min(to_ns, samples[i + 1].time_ns);
     if (to <= from || samples[i + 1].time_ns - samples[i].time_ns > longest_ns) continue;
-    const int64_t bits = causes(static_cast<int64_t>(samples[i].value));
+    const int64_t bits = throttling_causes(static_cast<int64_t>(samples[i].value));
     const double dt = seconds(to - from);
     time += dt;
     if (bits != 0) throttled += dt;

@@ -13,6 +13,9 @@ namespace ergometer::analysis {
 /// Bits of the clock event reasons that hold clocks below what was asked, by power or by heat.
 inline constexpr int64_t kThrottlingReasons = 0x4 | 0x8 | 0x20 | 0x40 | 0x80;
 
+/// Of a reading's bits those that hold the clock, without the one that only repeats another.
+int64_t throttling_causes(int64_t bits);
+
 /// A reason under NVML's name, and for which part of the time it held.
 struct ReasonShare {
   std::string reason;
