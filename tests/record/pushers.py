@@ -24,7 +24,7 @@ GPU_METRICS = ["power", "gpu_temperature", "sm_clock", "gpu_utilization", "event
                "memory_temperature"]
 HOST_METRICS = ["net_sent", "net_received", "cpu_utilization", "memory_used"]
 METRICS = GPU_METRICS + [m for m in HOST_METRICS if m not in GPU_METRICS]
-LIMIT_S = 60
+LIMIT_S = 20
 
 
 class Recorder:

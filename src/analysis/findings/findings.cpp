@@ -42,8 +42,7 @@ Finding data_loading(const TraceSummary& summary) {
   Finding f = cost(summary, "data_loading", [](const auto& r) { return r.idle.loading_ns; });
   f.what = fmt::format(
       "The GPU idles {} of the span while the CPU loads data, by the trace's names: the next "
-      "kernel "
-      "is launched only when the batch is there.",
+      "kernel is launched only when the batch is there.",
       base::format_percent(f.fraction));
   f.try_next =
       "more workers that prefetch (DataLoader: num_workers, prefetch_factor, persistent_workers, "

@@ -397,8 +397,7 @@ std::string of_this_job(std::string check, const run::Run& run) {
   const auto command = run.facts.find(run::kCommandFact);
   const size_t at = check.find(kJob);
   if (command == run.facts.end() || at == check.npos) return check;
-  const std::string words = command->second.substr(kSimulate.size());
-  return check.replace(at, kJob.size(), words);
+  return check.replace(at, kJob.size(), command->second.substr(kSimulate.size()));
 }
 
 }  // namespace
