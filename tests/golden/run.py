@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs golden cases: whole commands and their whole output. See README.md beside this file.
 
-    tests/golden/run.py [--ergometer PROGRAM] [--update] [AREA | AREA/CASE ...]
+    tests/golden/run.py [--ergometer PROGRAM] [--update] [--every N] [AREA | AREA/CASE ...]
 """
 import argparse
 import difflib
@@ -82,6 +82,7 @@ def main(arguments, golden=GOLDEN, root=ROOT):
     parser.add_argument("--ergometer", default=ROOT / "build/release/ergometer", type=pathlib.Path,
                         help="the program (default: build/release/ergometer)")
     parser.add_argument("--update", action="store_true", help="rewrite expected.txt; review the diff as code")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth of the cases: a sample")
     parser.add_argument("cases", nargs="*", metavar="AREA[/CASE]", help="default: all")
     options = parser.parse_args(arguments)
     program = options.ergometer.resolve()
@@ -91,6 +92,7 @@ def main(arguments, golden=GOLDEN, root=ROOT):
     cases = find_cases(golden, options.cases)
     if cases is None:
         return 2
+    cases = cases[::options.every]
     failed = sum(not check_case(case, program, root, options.update) for case in cases)
     print(f"{len(cases) - failed} of {len(cases)} golden cases hold")
     return 1 if failed else 0

@@ -56,6 +56,13 @@ class Golden(unittest.TestCase):
         self.case("cli/new", cmd="ergometer bare")
         self.assertEqual(self.run_golden(), 1)
 
+    def test_a_sample_takes_every_nth_case(self):
+        for number in range(5):
+            right = "<ROOT>/examples\n--- stderr\n--- exit 0\n"
+            self.case(f"cli/{number}", cmd="ergometer root", expected_txt="wrong" if number % 2 else right)
+        self.assertEqual(self.run_golden("--every", "2"), 0, self.printed.getvalue())
+        self.assertIn("3 of 3 golden cases hold", self.printed.getvalue())
+
     def test_update_writes_the_expectation(self):
         folder = self.case("cli/bare", cmd="ergometer bare")
         self.assertEqual(self.run_golden("--update"), 0)
