@@ -34,7 +34,9 @@ TEST(DeviceNow, IsAsHotAsItsHottestPlaceWhereNothingReadsItsEdge) {
   constexpr auto kMetrics = static_cast<size_t>(run::Metric::kCount);
   std::array<double, kMetrics> values{};
   std::array<int64_t, kMetrics> times_ns{};
-  const DeviceNow gpu{.values = values, .times_ns = times_ns};
+  DeviceNow gpu;
+  gpu.values = values;
+  gpu.times_ns = times_ns;
   EXPECT_EQ(gpu.temperature_c(), std::nullopt);
   const auto set = [&](run::Metric metric, double celsius) {
     values[static_cast<size_t>(metric)] = celsius;

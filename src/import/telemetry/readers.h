@@ -63,10 +63,6 @@ Result<void> read_dmon(std::string_view text, LogBuilder& log);
 bool is_amd_table(std::string_view text);
 Result<void> read_amd_table(std::string_view text, LogBuilder& log);
 
-/// Notes that no column says when rows were read, how far apart they are taken (`Rounds`), and who
-/// says so: the user, or else `default_of`, "dmon's default".
-void note_untimed(std::string_view default_of, LogBuilder& log);
-
 /// What `ipmitool dcmi power reading` prints: a node's power, by the clock of its controller.
 bool is_ipmi_power(std::string_view text);
 Result<void> read_ipmi_power(std::string_view text, LogBuilder& log);

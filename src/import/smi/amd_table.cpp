@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "import/smi/rounds.h"
 #include "import/telemetry/readers.h"
-#include "import/telemetry/rounds.h"
 #include "import/telemetry/value.h"
 
 namespace ergometer::importer {

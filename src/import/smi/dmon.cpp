@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/collection.h"
+#include "import/smi/rounds.h"
 #include "import/telemetry/readers.h"
-#include "import/telemetry/rounds.h"
 #include "import/telemetry/value.h"
 #include "import/text/decimal.h"
 

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstdint>
 #include <set>
+#include <string_view>
+
+#include "import/telemetry/log_builder.h"
 
 namespace ergometer::importer {
 
@@ -24,5 +27,9 @@ class Rounds {
   int64_t round_ = 0;
   std::set<int64_t> seen_;  ///< in this round
 };
+
+/// Notes that no column says when rows were read, how far apart they are taken (`Rounds`), and who
+/// says so: the user, or else `default_of`, "dmon's default".
+void note_untimed(std::string_view default_of, LogBuilder& log);
 
 }  // namespace ergometer::importer
