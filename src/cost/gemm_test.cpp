@@ -147,14 +147,6 @@ TEST(Grouped, ManyEmptyExpertsReadTheirWeights) {
   EXPECT_NEAR(price.fixed_s, 200e-6, 1e-12);
 }
 
-TEST(Grouped, OneGroupIsAPlainProduct) {
-  const GroupedParameters grouped{0.5, 100, 100, 0.5, 0.8};
-  workload::Operator op = gemm_operator(2560, 1280, 1000);
-  op.groups = 1;
-  EXPECT_EQ(price_grouped(round_device(), grouped, ideal_gemm(), op).clocked_s,
-            price_gemm(round_device(), ideal_gemm(), op).clocked_s);
-}
-
 TEST(Grouped, TheWorkedNumberOfTheModelsHeader) {
   CostModel::Parameters p = parameters_of("a100-pcie", 1);
   p.grouped.efficiency = 0.803;  // the header's; the catalog's are fitted

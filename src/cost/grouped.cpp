@@ -17,8 +17,6 @@
 // / 708 = 0.870; 1536 / 1537 = 0.999; rate = 282.1 * 0.803 * 0.870 * 0.999 = 197.0 TFLOP/s
 // (measured 196.3); 387.6 GFLOP in 1.968 ms.
 //
-// One group is priced as a plain GEMM (gemm.cpp).
-//
 // Range: 128 to 10,000 rows an expert, equal rows for all; a skewed router is not described.
 //
 // How far off, with the catalog fitted to whole training runs (ergometer validate --microbench):
@@ -32,8 +30,6 @@ using workload::GemmLayout;
 
 Price price_grouped(const Device& device, const GroupedParameters& grouped,
                     const GemmParameters& gemm, const workload::Operator& op) {
-  // One group is a product as any other, and the library's own kernel does it.
-  if (op.groups == 1) return price_gemm(device, gemm, op);
   const double fixed_s = device.kernel_latency_s * op.kernels;
   if (op.m <= 0 || op.n <= 0 || op.k <= 0 || op.groups <= 0) return roofline(device, 0, 0, fixed_s);
   const bool weights = op.layout == GemmLayout::kNt;
