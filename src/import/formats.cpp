@@ -73,6 +73,8 @@ constexpr auto kFormats = std::to_array<Format>({
     {"Trainer's state", Form::kJson, is_trainer_state, read_trainer_state},
     {"Trainer's results", Form::kJson, is_trainer_results, read_trainer_results},
     {"dmon's rows", Form::kText, is_dmon, read_dmon},
+    {"rocm-smi's or amd-smi's table", Form::kText, is_amd_table, read_amd_table},
+    {"ipmitool's readings of power", Form::kText, is_ipmi_power, read_ipmi_power},
     {"Zeus's table", Form::kText, is_zeus_table, read_zeus_table},
     {"a table of readings", Form::kText, is_sensor_table, read_sensor_table},
     {"a table without its header", Form::kText, is_headerless_table, refuse_headerless},

@@ -208,28 +208,21 @@ double unpacked_bytes(const spec::Job& job, const workload::Workload& workload) 
   return element_bytes(job) * most;
 }
 
-/// Key-value cache of every sequence a replica serves, over the layers of the stage.
+/// What is kept of every sequence a replica serves, over the layers of the stage.
 double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload,
                       const Stage& stage) {
-  if (job.trains()) return 0;
-  double layers = 0;
+  const int64_t tokens = job.training.seq_length + job.training.generate_tokens;
+  double bytes = 0;  // of a sequence
   for (const Chunk& chunk : stage.chunks)
-    for (const int index : chunk.blocks)
-      layers +=
-          workload.blocks[static_cast<size_t>(index)].kind == workload::BlockKind::kLayer ? 1 : 0;
-  const spec::Model& model = job.model;
-  const spec::Parallelism& p = job.parallelism;
-  const bool latent = model.attention == spec::AttentionKind::kLatent;
-  // Latent attention caches what keys and values of all heads are made of, whole on every rank.
-  const int64_t heads = latent ? 1 : std::max<int64_t>(1, model.kv_heads / p.tp);
-  const int64_t width =
-      latent ? model.latent.kv_rank + model.latent.qk_rope_dim : 2 * model.head_dim;
-  const double tokens =
-      static_cast<double>(job.training.seq_length + job.training.generate_tokens) /
-      static_cast<double>(p.cp);
-  const double sequences =
-      static_cast<double>(job.training.global_batch) / static_cast<double>(p.dp);
-  return layers * element_bytes(job) * static_cast<double>(heads * width) * tokens * sequences;
+    for (const int index : chunk.blocks) {
+      const workload::CacheShare& cache = workload.blocks[static_cast<size_t>(index)].cache;
+      const int64_t kept = cache.most_tokens > 0 ? std::min(tokens, cache.most_tokens) : tokens;
+      bytes +=
+          cache.token_bytes * static_cast<double>(kept) / static_cast<double>(job.parallelism.cp) +
+          cache.state_bytes;
+    }
+  return bytes * static_cast<double>(job.training.global_batch) /
+         static_cast<double>(job.parallelism.dp);
 }
 
 /// TE registers buffers for the gathered input and the scattered output of both column- and

@@ -406,6 +406,17 @@ TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
   EXPECT_EQ(stage.gradients + stage.optimizer, 0);
 }
 
+// A window looks back at 50 of the 200 tokens; a layer without attention keeps none of them.
+TEST(Memory, EachLayerCachesWhatItLooksBackAt) {
+  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
+  job.parallelism.zero_stage = 0;
+  job.training.mode = spec::Mode::kDecode;
+  job.training.generate_tokens = 72;
+  job.model.layers[0].window = 50;
+  job.model.layers[1].mixer = spec::Mixer::kNone;
+  EXPECT_EQ(part(test::memory_of(job).worst(), "kv_cache"), 4 * (6 * 200.0 + 50) * 2 * 4 * 8 * 2);
+}
+
 // Latent attention's cache is what is expanded, whole on either rank: 512 + 64 a token and layer.
 TEST(Memory, LatentAttentionCachesWhatIsCompressed) {
   spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});

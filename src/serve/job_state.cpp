@@ -206,8 +206,8 @@ HistoryRow JobState::total(int64_t now_ns) const {
       if (device.kind != DeviceKind::kGpu) continue;
       ++row.gpus;
       row.power_w += std::max(0.0, device.power_w());
-      if (device.has(Metric::kGpuTemperature))
-        row.hottest_c = std::max(row.hottest_c, device.of(Metric::kGpuTemperature));
+      if (const Metric metric = device.temperature_metric(); device.has(metric))
+        row.hottest_c = std::max(row.hottest_c, device.of(metric));
     }
   }
   return row;

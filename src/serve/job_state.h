@@ -31,6 +31,11 @@ struct DeviceState {
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
   /// The first of the ways to tell it that the device has; -1: none.
   double power_w() const;
+  /// Of what has no sensor at its edge (MI300X) the hottest place's.
+  run::Metric temperature_metric() const {
+    return has(run::Metric::kGpuTemperature) ? run::Metric::kGpuTemperature
+                                             : run::Metric::kHotspotTemperature;
+  }
   void set(run::Metric metric, const run::Sample& sample);
 };
 

@@ -154,7 +154,10 @@ class Writer {
     gpu_column("power_w", [](const DeviceState& g, Column& c) {
       c.put_rounded(g.power_w() >= 0, g.power_w());
     });
-    metric_column("temperature_c", Metric::kGpuTemperature);
+    gpu_column("temperature_c", [](const DeviceState& gpu, Column& column) {
+      const Metric metric = gpu.temperature_metric();
+      column.put_rounded(gpu.has(metric), gpu.of(metric));
+    });
     metric_column("clock_mhz", Metric::kSmClock);
     metric_column("utilization_percent", Metric::kGpuUtilization);
     metric_column("event_reasons", Metric::kEventReasons);

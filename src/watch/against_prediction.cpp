@@ -109,8 +109,8 @@ AgainstPrediction::Point AgainstPrediction::point_of(const JobNow& now) {
     power.add(device.power_w());
     clock.add(device.of(Metric::kSmClock));
     use.add(device.of(Metric::kGpuUtilization));
-    point.hottest_c =
-        std::max(point.hottest_c, device.of(Metric::kGpuTemperature).value_or(point.hottest_c));
+    if (const auto celsius = device.temperature_c())
+      point.hottest_c = std::max(point.hottest_c, *celsius);
   }
   point.power_w = power.get();
   point.clock_mhz = clock.get();

@@ -33,6 +33,11 @@ struct DeviceNow {
       if (const auto read = of(metric)) return read;
     return std::nullopt;
   }
+  /// Of what has no sensor at its edge (MI300X) its hottest place.
+  std::optional<double> temperature_c() const {
+    const auto edge = of(run::Metric::kGpuTemperature);
+    return edge ? edge : of(run::Metric::kHotspotTemperature);
+  }
   /// "node7 gpu 3"; of the node itself "node7".
   std::string label() const {
     if (kind == run::DeviceKind::kNode) return std::string(node);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace ergometer::watch {
 namespace {
 
@@ -26,6 +28,24 @@ TEST(SnapshotNow, HasWhatIsLatestAndEachStepOnce) {
   const JobNow next = watched.look(12);
   ASSERT_EQ(next.steps.size(), 1U);
   EXPECT_EQ(next.steps[0].number, 2);
+}
+
+TEST(DeviceNow, IsAsHotAsItsHottestPlaceWhereNothingReadsItsEdge) {
+  constexpr auto kMetrics = static_cast<size_t>(run::Metric::kCount);
+  std::array<double, kMetrics> values{};
+  std::array<int64_t, kMetrics> times_ns{};
+  DeviceNow gpu;
+  gpu.values = values;
+  gpu.times_ns = times_ns;
+  EXPECT_EQ(gpu.temperature_c(), std::nullopt);
+  const auto set = [&](run::Metric metric, double celsius) {
+    values[static_cast<size_t>(metric)] = celsius;
+    times_ns[static_cast<size_t>(metric)] = 1;
+  };
+  set(run::Metric::kHotspotTemperature, 71);
+  EXPECT_EQ(gpu.temperature_c(), 71);
+  set(run::Metric::kGpuTemperature, 60);
+  EXPECT_EQ(gpu.temperature_c(), 60);
 }
 
 }  // namespace

@@ -11,6 +11,9 @@ namespace ergometer::workload {
 void set_parameters(const spec::Job& job, const Shapes& shapes, const Workload& workload,
                     const spec::Layer& layer, Block& block);
 
+/// What inference keeps of a layer, see cache.cpp.
+CacheShare layer_cache(const spec::Model& model, const Shapes& shapes, const spec::Layer& layer);
+
 /// What a block keeps for backward, see activations.cpp.
 ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
                                   const spec::Layer& layer);

@@ -72,6 +72,13 @@ enum class BlockKind : uint8_t {
 };
 
 /// A part of the model that is placed on a pipeline stage as a whole.
+/// What inference keeps of a sequence from token to token.
+struct CacheShare {
+  double token_bytes = 0;   ///< keys and values of a token
+  int64_t most_tokens = 0;  ///< as many as a window or a chunk looks back at; 0: all
+  double state_bytes = 0;   ///< of a state-space layer, however long the sequence is
+};
+
 struct Block {
   BlockKind kind = BlockKind::kLayer;
   std::string name;  ///< "embedding", "dense layer", "moe layer", "head"
@@ -83,6 +90,7 @@ struct Block {
   std::vector<Item> recompute;
   ParameterShare parameters;
   ActivationShare activations;
+  CacheShare cache;
   std::vector<double>
       weight_shapes;  ///< elements of the distinct weight matrices on this rank, one entry a shape
 };

@@ -11,6 +11,7 @@
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/telemetry_updates.h"
 #include "base/collection.h"
+#include "run/device_temperature.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -28,6 +29,7 @@ constexpr std::array kWatched = std::to_array<Watched>({
     {Metric::kSmClock, 0.02, 10, -1},
     {Metric::kMemoryClock, 0.02, 10, -1},
     {Metric::kGpuTemperature, 0, 3, 1},
+    {Metric::kHotspotTemperature, 0, 3, 1},
     {Metric::kMemoryTemperature, 0, 3, 1},
     {Metric::kInstantPower, 0.05, 5},
     {Metric::kPower, 0.05, 5},
@@ -185,9 +187,16 @@ double worth(const Watched& watched, double level) {
 
 std::string name_of(const Watched& watched) { return run::metric_info(watched.metric).name; }
 
+/// A GPU's temperature is watched once: at its hottest place only where nothing reads its edge.
+const run::Series* watched_series(const run::Device& device, Metric metric) {
+  const bool twice = metric == Metric::kHotspotTemperature &&
+                     run::temperature_metric(device) == Metric::kGpuTemperature;
+  return twice ? nullptr : device.find(metric);
+}
+
 void look_at_device(const run::Device& device, const GpuNames& names, Anomalies& found) {
   for (const Watched& watched : kWatched) {
-    const run::Series* series = device.find(watched.metric);
+    const run::Series* series = watched_series(device, watched.metric);
     // Changes of power are the telemetry report's (`power_changes`).
     if (series == nullptr || series->samples.size() < kFewestReadings ||
         run::metric_info(watched.metric).unit[0] == 'W')
@@ -234,7 +243,7 @@ std::optional<Peers> peers_of(const std::vector<const run::Device*>& all, Metric
   constexpr size_t kFewestPeers = 4;
   std::vector<const run::Device*> devices;
   for (const run::Device* device : all) {
-    const run::Series* series = device->find(metric);
+    const run::Series* series = watched_series(*device, metric);
     if (series != nullptr && series->samples.size() >= kFewestReadings) devices.push_back(device);
   }
   if (devices.size() < kFewestPeers) return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include "analysis/telemetry/telemetry_updates.h"
 #include "analysis/telemetry/throttling.h"
+#include "run/device_temperature.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -73,9 +74,10 @@ std::optional<GpuCondition> gpu_condition(const run::DeviceLog& log, int64_t ran
   if (gpu == nullptr) return std::nullopt;
   GpuCondition condition;
   condition.sm_clock_mhz = mean_of(*gpu, Metric::kSmClock, from_ns, to_ns);
-  condition.gpu_c = mean_of(*gpu, Metric::kGpuTemperature, from_ns, to_ns);
+  const Metric temperature = run::temperature_metric(*gpu);
+  condition.gpu_c = mean_of(*gpu, temperature, from_ns, to_ns);
   condition.others_clock_mhz = median_of_others(log, *gpu, Metric::kSmClock, from_ns, to_ns);
-  condition.others_gpu_c = median_of_others(log, *gpu, Metric::kGpuTemperature, from_ns, to_ns);
+  condition.others_gpu_c = median_of_others(log, *gpu, temperature, from_ns, to_ns);
   add_throttling(*gpu, from_ns, to_ns, condition);
   if (!condition.sm_clock_mhz && !condition.gpu_c && !condition.throttled_fraction)
     return std::nullopt;

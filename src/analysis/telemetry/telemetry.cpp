@@ -9,6 +9,7 @@
 #include "analysis/telemetry/telemetry_summary.h"
 #include "base/collection.h"
 #include "base/mean.h"
+#include "run/device_temperature.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::analysis {
@@ -316,7 +317,7 @@ DeviceReport report_device(const run::Device& device, const GpuNames& names) {
   report_power(device, report);
   report_windows(device, report);
   report_span(device, report);
-  report.gpu_c = levels(device, Metric::kGpuTemperature);
+  report.gpu_c = levels(device, run::temperature_metric(device));
   report.memory_c = levels(device, Metric::kMemoryTemperature);
   report.sm_clock_mhz = levels(device, Metric::kSmClock);
   report.memory_clock_mhz = levels(device, Metric::kMemoryClock);

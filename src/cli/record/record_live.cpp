@@ -48,12 +48,13 @@ std::string live_step(const std::optional<run::TrainingStep>& step) {
 
 std::string row(const Latest& l) {
   constexpr size_t kWidth = 79;  // a line that the terminal breaks would not be wiped away
-  const std::string line =
-      fmt::format("{:<8}{:>9}{:>8}{:>10}{:>8}  {}", label(l.device),
-                  value(l, {Metric::kInstantPower, Metric::kPower, Metric::kAveragePower}, "W"),
-                  value(l, {Metric::kGpuTemperature, Metric::kInletTemperature}, "C"),
-                  value(l, {Metric::kSmClock}, "MHz"),
-                  value(l, {Metric::kGpuUtilization, Metric::kCpuUtilization}, "%"), reasons(l));
+  const std::string line = fmt::format(
+      "{:<8}{:>9}{:>8}{:>10}{:>8}  {}", label(l.device),
+      value(l, {Metric::kInstantPower, Metric::kPower, Metric::kAveragePower}, "W"),
+      value(l, {Metric::kGpuTemperature, Metric::kHotspotTemperature, Metric::kInletTemperature},
+            "C"),
+      value(l, {Metric::kSmClock}, "MHz"),
+      value(l, {Metric::kGpuUtilization, Metric::kCpuUtilization}, "%"), reasons(l));
   return line.substr(0, kWidth) + '\n';
 }
 

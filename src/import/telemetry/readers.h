@@ -59,6 +59,14 @@ Result<void> read_trainer_state(std::string_view text, LogBuilder& log);
 bool is_dmon(std::string_view text);
 Result<void> read_dmon(std::string_view text, LogBuilder& log);
 
+/// What rocm-smi and amd-smi print with --csv, once or again and again.
+bool is_amd_table(std::string_view text);
+Result<void> read_amd_table(std::string_view text, LogBuilder& log);
+
+/// What `ipmitool dcmi power reading` prints: a node's power, by the clock of its controller.
+bool is_ipmi_power(std::string_view text);
+Result<void> read_ipmi_power(std::string_view text, LogBuilder& log);
+
 /// What nccl-tests print: their table of sizes, times and bandwidths.
 bool is_nccl_tests(std::string_view text);
 Result<void> read_nccl_tests(std::string_view text, LogBuilder& log);

@@ -124,6 +124,7 @@ constexpr std::array kUnits = std::to_array<UnitName>({
      "C",
      "C", 1},
     {"MHz", "MHz", 1},
+    {"Mhz", "MHz", 1},  // rocm-smi's
     {"GHz", "MHz", 1e3},
     {"kHz", "MHz", 1e-3},
     {"Hz", "MHz", 1e-6},

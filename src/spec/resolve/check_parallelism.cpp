@@ -16,14 +16,20 @@ bool allows_reach(SettingReader& read) {
   return read.flag("allow_tp_across_nodes", false, "tensor parallelism stays on the node's links");
 }
 
+/// A model of state-space layers alone has no heads of attention to divide.
+bool attends(const Model& model) {
+  return std::ranges::any_of(model.layers,
+                             [](const Layer& layer) { return layer.mixer == Mixer::kAttention; });
+}
+
 void check_tensor(SettingReader& read, const Job& job) {
   const int64_t tp = job.parallelism.tp;
   const Model& model = job.model;
-  if (model.heads % tp != 0)
+  if (attends(model) && model.heads % tp != 0)
     return read.refuse("{} does not divide {} attention heads; try {}", read.said(kTp, tp),
                        model.heads, divisors_text(model.heads, tp));
   // With more ranks than key/value heads every head is held by several ranks.
-  if (model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
+  if (attends(model) && model.kv_heads % tp != 0 && tp % model.kv_heads != 0)
     return read.refuse("{} and {} key/value heads: one must divide the other; try {}",
                        read.said(kTp, tp), model.kv_heads,
                        divisors_text(std::gcd(model.heads, model.kv_heads), tp));
@@ -61,7 +67,8 @@ void check_sequence(SettingReader& read, const Job& job) {
   if (p.sequence_parallel && seq % (p.tp * p.cp) != 0)
     read.refuse("{} does not divide by tp x cp = {} x {}, as sequence parallelism needs; try {}",
                 read.said("seq_length", seq), p.tp, p.cp, (seq / (p.tp * p.cp) + 1) * p.tp * p.cp);
-  if (p.cp > 1 && p.cp_comm == CpComm::kAllToAll && (job.model.heads / p.tp) % p.cp != 0)
+  if (p.cp > 1 && p.cp_comm == CpComm::kAllToAll && attends(job.model) &&
+      (job.model.heads / p.tp) % p.cp != 0)
     read.refuse(
         "{} does not divide {} attention heads a rank, as all-to-all needs; try {}, or "
         "--cp-comm-type "

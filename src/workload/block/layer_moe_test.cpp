@@ -168,6 +168,18 @@ TEST(MoeLayer, FullGraphsDoNotWaitForCounts) {
     EXPECT_NE(word(workload, item), "moe_counts_to_host");
 }
 
+TEST(MoeLayer, ServingQuantizesAllExpertsRowsAtOnce) {
+  spec::Job job = mixtral_job(1, 1, 1, 1);
+  job.training.precision = spec::Precision::kFp8;
+  const auto casts = [&] {
+    const Workload workload = lower(job);
+    return find_op(workload, layer_block(workload, 0).forward, "expert_fc1_fp8_cast").expert_casts;
+  };
+  EXPECT_EQ(casts(), 8);
+  job.training.mode = spec::Mode::kPrefill;
+  EXPECT_EQ(casts(), 0);
+}
+
 // One graph for the whole iteration takes kernels that read row counts on the GPU: those of MXFP8
 // have the activation and its quantization in them.
 TEST(MoeLayer, FullGraphsFuseMxfp8ExpertsWithTheirActivation) {

@@ -28,11 +28,11 @@ double read_weights(const Linear& linear) { return weights(linear, linear.groups
 
 /// Transformer Engine's grouped linear layer runs one GEMM and one cast an expert, from a loop in
 /// C++ that issues about four in the time of one PyTorch operator and spreads them over four
-/// streams.
+/// streams. What serves runs all experts in one kernel (vLLM's fused experts, DeepGEMM).
 constexpr int64_t kExpertsALaunch = 4;
 
-int launches(const Linear& linear) {
-  if (!linear.grouped) return 1;
+int launches(const BlockWriter& writer, const Linear& linear) {
+  if (!linear.grouped || !writer.shapes().training) return 1;
   return static_cast<int>((linear.groups + kExpertsALaunch - 1) / kExpertsALaunch);
 }
 
@@ -56,7 +56,7 @@ Operator gemm(const BlockWriter& writer, const Linear& linear, Pass pass, GemmLa
   op.name = linear.name + suffix;
   op.layout = layout;
   op.groups = linear.grouped ? linear.groups : 1;
-  op.kernels = launches(linear);
+  op.kernels = launches(writer, linear);
   op.precision = linear.fp8 ? writer.shapes().quantized : writer.shapes().precision;
   op.flops = 2 * linear.rows * static_cast<double>(linear.in) * static_cast<double>(linear.out);
   op.model_flops = 2 * linear.model_rows * static_cast<double>(linear.in) * linear.model_out;
@@ -96,7 +96,7 @@ bool is_adapter(const Linear& linear) { return linear.name.find("_lora_") != std
 void cast_weights(BlockWriter& writer, const Linear& linear) {
   if (writer.shapes().autocast)
     writer.memory({linear.module, linear.name + "_weight_cast",
-                   weight_cast_bytes(held_weights(linear)), launches(linear), 0, true},
+                   weight_cast_bytes(held_weights(linear)), launches(writer, linear), 0, true},
                   writer.pass());
 }
 
@@ -165,11 +165,13 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
                   Pass::kWeight);
 }
 
+/// Transformer Engine quantizes the rows of each expert by themselves.
 void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width, Pass pass) {
+  const bool each = linear.grouped && writer.shapes().training;
   writer.memory({linear.module, linear.name + "_fp8_cast",
                  rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes()),
-                 cast_kernels(writer.job()) * launches(linear),
-                 linear.grouped ? static_cast<int>(linear.groups) : 0, true},
+                 cast_kernels(writer.job()) * launches(writer, linear),
+                 each ? static_cast<int>(linear.groups) : 0, true},
                 pass);
 }
 
@@ -179,7 +181,7 @@ void cast_columns(BlockWriter& writer, const Linear& linear) {
   if (!linear.fp8 || bytes == 0) return;
   writer.memory({linear.module, linear.name + "_fp8_column_cast",
                  linear.rows * static_cast<double>(linear.in + linear.out) * bytes,
-                 2 * 2 * launches(linear), 0, true},
+                 2 * 2 * launches(writer, linear), 0, true},
                 Pass::kWeight);
 }
 

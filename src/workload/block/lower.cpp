@@ -92,6 +92,7 @@ int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
                            backward, forward);
   set_parameters(job, shapes, workload, layer, block);
   block.activations = layer_activations(job, shapes, layer);
+  if (!shapes.training) block.cache = layer_cache(job.model, shapes, layer);
   keep_cast_weights(shapes, matrix_elements(job, shapes, workload, block), block.activations);
   if (recomputes_by_operator(job))
     block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);

@@ -24,6 +24,9 @@
 // convolution and states once more, reads inputs, output and gradient, and carries the states'
 // gradients back: thrice the FLOPs, inputs and outputs thrice, 6 passes over states.
 //
+// Decoding takes one step of the recurrence instead: every sequence's state and the last inputs of
+// its convolution are read and written (selective_state_update, causal_conv1d_update), in 16 bit.
+//
 // Worked: Nemotron 3 Nano, H 64, P 64, G 8, N 128, Q 128: 2*128*128*8 + 2*128*64*64 + 4*128*64*64 =
 // 3,407,872 FLOPs a token; states 64*64*128*4/128 = 16,384 bytes a token and pass.
 namespace ergometer::workload {
@@ -33,6 +36,10 @@ constexpr double kForwardStatePasses = 2.5, kBackwardStatePasses = 6;
 constexpr double kBackwardWork = 3;    ///< FLOPs against forward, the recomputed scan included
 constexpr double kBackwardTokens = 3;  ///< passes over inputs and outputs against forward
 constexpr int kScanKernels = 5;        ///< cumulative sum, states, carry, C B', output
+
+bool decodes(const BlockWriter& writer) {
+  return writer.job().training.mode == spec::Mode::kDecode;
+}
 
 Linear in_projection(const BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
@@ -80,6 +87,25 @@ void scan(BlockWriter& writer, const char* name, Pass pass, double work, double 
   writer.add(std::move(op));
 }
 
+void state_update(BlockWriter& writer) {
+  const ScanWork scan = scan_work(writer.model(), writer.shapes());
+  const StateSpaceShapes rank = state_space_shapes(writer.model(), writer.shapes());
+  const spec::StateSpace& ssm = writer.model().state_space;
+  constexpr double kReadAndWritten = 2;
+  writer.memory({Module::kMamba, "causal_conv1d_update",
+                 kReadAndWritten * static_cast<double>(1 + ssm.conv_width) *
+                     rank_bytes(writer, rank.channels)});
+  Operator op;
+  op.kind = OperatorKind::kMemory;
+  op.pass = writer.pass();
+  op.module = Module::kMamba;
+  op.name = "state_update";
+  op.precision = writer.shapes().precision;
+  op.flops = op.model_flops = scan.model_flops;
+  op.bytes = scan.token_bytes + kReadAndWritten * rank_bytes(writer, rank.inner * ssm.state);
+  writer.add(std::move(op));
+}
+
 /// The norm reads the scan's output and the gate and writes the product.
 void gated_norm(BlockWriter& writer, const char* name, double passes, Pass pass) {
   const StateSpaceShapes rank = state_space_shapes(writer.model(), writer.shapes());
@@ -123,8 +149,12 @@ void state_space_forward(BlockWriter& writer) {
   const StateSpaceShapes rank = state_space_shapes(writer.model(), writer.shapes());
   column_forward(writer, in_projection(writer));
   swap_heads_and_tokens(writer, rank.in_width, writer.pass());
-  writer.memory({Module::kMamba, "causal_conv1d", 2 * rank_bytes(writer, rank.channels)});
-  scan(writer, "chunk_scan", writer.pass(), 1, 1, 1, kForwardStatePasses);
+  if (decodes(writer)) {
+    state_update(writer);
+  } else {
+    writer.memory({Module::kMamba, "causal_conv1d", 2 * rank_bytes(writer, rank.channels)});
+    scan(writer, "chunk_scan", writer.pass(), 1, 1, 1, kForwardStatePasses);
+  }
   swap_heads_and_tokens(writer, rank.inner, writer.pass());
   gated_norm(writer, "gated_norm", 3, writer.pass());
   row_forward(writer, out_projection(writer));

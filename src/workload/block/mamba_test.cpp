@@ -46,6 +46,33 @@ TEST(StateSpaceLayer, Forward) {
        memory("attention_residual_add", 6 * kHybridStream)});
 }
 
+// Of 64 sequences a token each: states of 2048 * 128 and four inputs of 4096 channels, read and
+// written; x, gate, B, C, dt in, y out.
+TEST(StateSpaceLayer, DecodingReadsAndWritesStates) {
+  spec::Job job = job_of(hybrid(), 4096);
+  job.training.mode = spec::Mode::kDecode;
+  job.training.micro_batch = 64;
+  const Workload workload = lower(job);
+  const Line update{"state_update",
+                    0,
+                    0,
+                    0,
+                    64 * 7.0 * 2048 * 128,
+                    64 * (2.0 * (3 * 2048 + 2048) + 4 * 32) + 2 * 64 * 2048.0 * 128 * 2};
+  expect_lines(workload, layer_block(workload, 0).forward,
+               {memory("input_norm", 2 * 64 * 2 * 2048.0),
+                gemm("in_proj", 64, 6176, 2048, 2 * (64 * 2048.0 + 6176.0 * 2048 + 64 * 6176)),
+                memory("causal_conv1d_update", 2 * 5 * 64 * 4096 * 2.0), update,
+                memory("gated_norm", 3 * 64 * 2048 * 2.0),
+                gemm("out_proj", 64, 2048, 2048, 2 * (2 * 64 * 2048.0 + 2048.0 * 2048)),
+                memory("attention_residual_add", 3 * 64 * 2048 * 2.0)});
+  const CacheShare& cache = layer_block(workload, 0).cache;
+  EXPECT_EQ(cache.state_bytes, (2048.0 * 128 + 4096 * 4) * 2);
+  EXPECT_EQ(cache.token_bytes, 0);
+  EXPECT_EQ(layer_block(workload, 1).cache.token_bytes, 0);
+  EXPECT_EQ(layer_block(workload, 2).cache.token_bytes, 2.0 * 8 * 128 * 2);
+}
+
 TEST(StateSpaceLayer, Backward) {
   const Workload workload = lower(job_of(hybrid(), 4096));
   const Line scan{"chunk_scan_backward", 0, 0, 0, 3 * kScan, 3 * kScanTokens + 6 * kScanStates};

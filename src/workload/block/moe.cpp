@@ -180,7 +180,9 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
   linear.model_rows = rows.model;
   linear.groups = rows.reached;
   linear.held = rows.experts;
-  linear.grouped = writer.job().training.moe_grouped_gemm;
+  // A rank's only expert is the same product either way; its rate is what training runs of grouped
+  // experts were measured at.
+  linear.grouped = writer.job().training.moe_grouped_gemm || linear.held == 1;
   adapt(writer, linear);
   return linear;
 }

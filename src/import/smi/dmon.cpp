@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "base/collection.h"
+#include "import/smi/rounds.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 #include "import/text/decimal.h"
@@ -109,7 +108,7 @@ bool is_units(std::string_view line) {
 
 class DmonReader {
  public:
-  explicit DmonReader(LogBuilder& log) : options_(log.options()), log_(log) {}
+  explicit DmonReader(LogBuilder& log) : log_(log), rounds_(log.options().sample_period_s) {}
   Result<void> read(std::string_view text);
 
  private:
@@ -117,7 +116,6 @@ class DmonReader {
   Result<void> read_row(std::string_view line, int64_t number);
   Result<void> read_value(std::string_view word, int64_t line, std::string_view title,
                           int64_t time_ns, size_t device);
-  Result<int64_t> time_of(int64_t line, int64_t gpu);
   Result<int64_t> clock_time(int64_t line);
   tl::unexpected<base::Error> error(int64_t line, std::string_view title, std::string_view found,
                                     std::string_view allowed) const {
@@ -130,12 +128,10 @@ class DmonReader {
     return static_cast<size_t>(at - titles_.begin());
   }
 
-  const TelemetryOptions& options_;
   LogBuilder& log_;
   std::vector<std::string_view> titles_, words_;
   bool entities_ = false;
-  int64_t round_ = 0;
-  std::set<int64_t> in_round_;                ///< GPUs of the round that is being read
+  Rounds rounds_;
   int64_t days_ns_ = 0, last_clock_ns_ = -1;  ///< of times without a date
   struct Counted {
     int64_t time_ns = -1;
@@ -170,17 +166,6 @@ Result<int64_t> DmonReader::clock_time(int64_t line) {
   if (*time < last_clock_ns_) days_ns_ += kDayNs;
   last_clock_ns_ = *time;
   return *time + days_ns_;
-}
-
-/// A GPU that comes again begins the next round, a period later.
-Result<int64_t> DmonReader::time_of(int64_t line, int64_t gpu) {
-  if (column("Time")) return clock_time(line);
-  if (!in_round_.insert(gpu).second) {
-    ++round_;
-    in_round_ = {gpu};
-  }
-  return static_cast<int64_t>(
-      std::llround(static_cast<double>(round_) * options_.sample_period_s * 1e9));
 }
 
 Result<void> DmonReader::read_value(std::string_view word, int64_t line, std::string_view title,
@@ -229,7 +214,12 @@ Result<void> DmonReader::read_row(std::string_view line, int64_t number) {
   const auto gpu = whole_number(words_[at]);
   if (!gpu || *gpu < 0 || *gpu >= kMostIndex)
     return error(number, titles_[at], words_[at], "a GPU's index");
-  ERGOMETER_ASSIGN(const int64_t time_ns, time_of(number, *gpu));
+  int64_t time_ns = 0;
+  if (column("Time")) {
+    ERGOMETER_ASSIGN(time_ns, clock_time(number));
+  } else {
+    time_ns = rounds_.time_ns(*gpu);
+  }
   const size_t device =
       log_.device_number(run::DeviceKind::kGpu, log_.file(), fmt::format("{} 0", *gpu));
   log_.device_at(device).index = *gpu;
@@ -265,12 +255,7 @@ Result<void> DmonReader::read(std::string_view text) {
     return input_error("{}:{}: found a head, allowed: a head and rows below it", log_.file(),
                        head_line);
   if (!timed)
-    log_.note(
-        "{}: no column says when a row was read: rows of a GPU are taken {:g} s "
-        "apart, {}, the first at 0 s",
-        log_.file(), options_.sample_period_s,
-        options_.sample_period_said ? "as --sample-period says"
-                                    : "dmon's default (else: --sample-period)");
+    note_untimed("dmon's default", log_);
   else if (!dated)
     log_.note(
         "{}: says the time of day and no date (dmon -o DT does): days are "
@@ -280,6 +265,16 @@ Result<void> DmonReader::read(std::string_view text) {
 }
 
 }  // namespace
+
+void note_untimed(std::string_view default_of, LogBuilder& log) {
+  const TelemetryOptions& options = log.options();
+  log.note(
+      "{}: no column says when a row was read: rows of a GPU are taken {:g} s apart, {}, the first "
+      "at 0 s",
+      log.file(), options.sample_period_s,
+      options.sample_period_said ? std::string("as --sample-period says")
+                                 : fmt::format("{} (else: --sample-period)", default_of));
+}
 
 bool is_dmon(std::string_view text) {
   constexpr int kLinesAbove = 16;

@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "import/smi/rounds.h"
+#include "import/telemetry/readers.h"
+#include "import/telemetry/value.h"
+
+namespace ergometer::importer {
+namespace {
+
+// What `rocm-smi --csv` and `amd-smi metric --csv` or `amd-smi monitor --csv` print:
+//
+//   device,Temperature (Sensor junction) (C),sclk clock speed:,Average Graphics Package Power (W)
+//   card0,62.0,(1700Mhz),455.0
+//
+//   timestamp,gpu,power_usage,hotspot_temperature,memory_temperature,gfx_clk,gfx
+//   1741082272,0,655,71,60,2100,100
+//
+// Called again and again they print their head again, and rocm-smi's warnings and empty lines stand
+// between. Only amd-smi says when, and only while it watches.
+
+using run::Metric;
+
+struct AmdColumn {
+  std::string_view name;  ///< in small letters
+  Metric metric;
+};
+constexpr std::array kAmdColumns = std::to_array<AmdColumn>({
+    // rocm-smi
+    {"temperature (sensor edge) (c)", Metric::kGpuTemperature},
+    {"temperature (sensor junction) (c)", Metric::kHotspotTemperature},
+    {"temperature (sensor memory) (c)", Metric::kMemoryTemperature},
+    {"average graphics package power (w)", Metric::kPower},
+    {"current socket graphics package power (w)", Metric::kPower},
+    {"max graphics package power (w)", Metric::kPowerLimit},
+    {"sclk clock speed:", Metric::kSmClock},
+    {"mclk clock speed:", Metric::kMemoryClock},
+    {"gpu use (%)", Metric::kGpuUtilization},
+    {"vram total used memory (b)", Metric::kMemoryUsed},
+    // amd-smi metric
+    {"socket_power", Metric::kPower},
+    {"current_socket_power", Metric::kPower},
+    {"average_socket_power", Metric::kPower},
+    {"edge", Metric::kGpuTemperature},
+    {"hotspot", Metric::kHotspotTemperature},
+    {"gfx_activity", Metric::kGpuUtilization},
+    {"umc_activity", Metric::kMemoryUtilization},
+    {"gfx_0_clk", Metric::kSmClock},
+    {"mem_0_clk", Metric::kMemoryClock},
+    // amd-smi monitor
+    {"power_usage", Metric::kPower},
+    {"max_power", Metric::kPowerLimit},
+    {"hotspot_temperature", Metric::kHotspotTemperature},
+    {"memory_temperature", Metric::kMemoryTemperature},
+    {"gfx_clk", Metric::kSmClock},
+    {"gfx_clock", Metric::kSmClock},
+    {"mem_clock", Metric::kMemoryClock},
+    {"gfx", Metric::kGpuUtilization},
+    {"mem", Metric::kMemoryUtilization},
+});
+
+struct Head {
+  struct Column {
+    std::string title;
+    std::optional<Metric> metric;
+  };
+  static constexpr size_t kNone = static_cast<size_t>(-1);
+  std::vector<Column> columns;
+  size_t gpu = kNone, time = kNone;
+};
+
+/// The head that a line is; nothing of any other line.
+std::optional<Head> head_of(std::string_view line) {
+  constexpr std::array kFirst = std::to_array<std::string_view>({"device", "gpu", "timestamp"});
+  if (std::ranges::none_of(kFirst, [&](auto word) { return line.starts_with(word); })) return {};
+  std::vector<std::string_view> cells;
+  split_cells(line, cells);
+  Head head;
+  bool any = false, celsius = false;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const std::string name = base::lower(cells[i]);
+    const bool gpu = name == "device" || name == "gpu";
+    if (gpu && head.gpu == Head::kNone) head.gpu = i;
+    if (name == "timestamp") head.time = i;
+    const auto* const known = std::ranges::find(kAmdColumns, name, &AmdColumn::name);
+    Head::Column& column = head.columns.emplace_back(Head::Column{std::string(cells[i]), {}});
+    if (known != kAmdColumns.end()) column.metric = known->metric;
+    // Words that other tools' tables use too name none of these tools.
+    any = any || (known != kAmdColumns.end() && name != "mem" && name != "edge");
+    celsius = celsius || name == "hotspot";
+  }
+  if (!any || head.gpu > 1) return std::nullopt;
+  // Beside "hotspot" it is a temperature, in monitor's columns how busy the memory is.
+  for (Head::Column& column : head.columns)
+    if (celsius && column.title == "mem") column.metric = Metric::kMemoryTemperature;
+  return head;
+}
+
+class AmdTableReader {
+ public:
+  explicit AmdTableReader(LogBuilder& log) : log_(log), rounds_(log.options().sample_period_s) {}
+  Result<void> read(std::string_view text);
+
+ private:
+  Result<void> read_row(int64_t line);
+  Result<void> read_value(std::string_view cell, const Head::Column& column, int64_t line,
+                          int64_t time_ns, size_t device);
+  Result<int64_t> time_of(int64_t line, int64_t gpu);
+  tl::unexpected<base::Error> error(int64_t line, const Head::Column& column,
+                                    std::string_view found, std::string_view allowed) const {
+    return input_error("{}:{}: column '{}': found '{}', allowed: {}", log_.file(), line,
+                       column.title, found, allowed);
+  }
+
+  LogBuilder& log_;
+  Rounds rounds_;
+  Head head_;
+  std::vector<std::string_view> cells_;
+  int64_t rows_ = 0;
+};
+
+Result<int64_t> AmdTableReader::time_of(int64_t line, int64_t gpu) {
+  if (head_.time == Head::kNone) return rounds_.time_ns(gpu);
+  const std::string_view cell = cells_[head_.time];
+  if (const auto time = time_to_ns(cell); time && !cell.starts_with('-')) return *time;
+  return error(line, head_.columns[head_.time], cell,
+               "seconds since 1970, or a time such as 2025-03-04T10:11:12");
+}
+
+Result<void> AmdTableReader::read_value(std::string_view cell, const Head::Column& column,
+                                        int64_t line, int64_t time_ns, size_t device) {
+  if (cell.starts_with('(') && cell.ends_with(')')) cell = cell.substr(1, cell.size() - 2);
+  const Cell read = read_cell(cell);
+  if (read.kind == Cell::Kind::kMissing) {
+    log_.drop(fmt::format("{}: {}", column.title, cell.empty() ? "empty" : cell));
+    return {};
+  }
+  const std::string_view own = run::metric_info(*column.metric).unit;
+  const auto factor = unit_factor(read.unit, own);
+  if (read.kind == Cell::Kind::kBad || !factor)
+    return error(line, column, cell, fmt::format("a number in {}, or N/A", own));
+  if (*column.metric == Metric::kPower && read.value == 0) {
+    log_.drop("power of 0 W: where two dies share a module, the first one reads the power of both");
+    return {};
+  }
+  log_.add(device, *column.metric, time_ns, read.value * *factor);
+  return {};
+}
+
+Result<void> AmdTableReader::read_row(int64_t line) {
+  std::string_view name = cells_[head_.gpu];
+  if (name.starts_with("card")) name.remove_prefix(4);
+  if (name == "system") {
+    log_.drop("rows of system are not used");
+    return {};
+  }
+  constexpr int64_t kMostIndex = 1 << 16;
+  const auto gpu = whole_number(name);
+  if (!gpu || *gpu < 0 || *gpu >= kMostIndex)
+    return error(line, head_.columns[head_.gpu], cells_[head_.gpu], "a GPU's number, or card0");
+  ERGOMETER_ASSIGN(const int64_t time_ns, time_of(line, *gpu));
+  const size_t device =
+      log_.device_number(run::DeviceKind::kGpu, log_.file(), fmt::format("{} 0", *gpu));
+  log_.device_at(device).index = *gpu;
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    const Head::Column& column = head_.columns[i];
+    if (column.metric) {
+      ERGOMETER_TRY(read_value(cells_[i], column, line, time_ns, device));
+    } else if (i != head_.gpu && i != head_.time) {
+      log_.drop(fmt::format("column '{}' is not used", column.title));
+    }
+  }
+  ++rows_;
+  return {};
+}
+
+Result<void> AmdTableReader::read(std::string_view text) {
+  bool timed = true;
+  for (Lines lines(text); lines.next();) {
+    if (auto head = head_of(lines.line())) {
+      head_ = *std::move(head);
+      timed = timed && head_.time != Head::kNone;
+      continue;
+    }
+    split_cells(lines.line(), cells_);
+    const size_t columns = head_.columns.size();
+    if (columns == 0 || (cells_.size() == 1 && columns > 1 && !lines.cut_off())) {
+      log_.drop("a line of text between the rows");
+      continue;
+    }
+    const auto done = cells_.size() == columns
+                          ? read_row(lines.number())
+                          : input_error("{}:{}: found {} cells, allowed: {}, as in the head",
+                                        log_.file(), lines.number(), cells_.size(), columns);
+    if (done) continue;
+    if (!lines.cut_off()) return done;
+    log_.drop("a row that is cut off at the end of the file");
+  }
+  if (rows_ == 0)
+    return input_error("{}: found a head of rocm-smi or amd-smi, allowed: a head and rows below it",
+                       log_.file());
+  if (!timed) note_untimed("a guess", log_);
+  return {};
+}
+
+}  // namespace
+
+bool is_amd_table(std::string_view text) {
+  constexpr int kLinesAbove = 16;
+  Lines lines(text);
+  for (int i = 0; i < kLinesAbove && lines.next(); ++i)
+    if (head_of(lines.line())) return true;
+  return false;
+}
+
+Result<void> read_amd_table(std::string_view text, LogBuilder& log) {
+  return AmdTableReader(log).read(text);
+}
+
+}  // namespace ergometer::importer

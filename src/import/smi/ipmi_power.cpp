@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "import/telemetry/readers.h"
+#include "import/telemetry/value.h"
+
+namespace ergometer::importer {
+namespace {
+
+// What `ipmitool dcmi power reading` prints, once or again and again:
+//
+//     Instantaneous power reading:                  6500 Watts
+//     ...
+//     IPMI timestamp:                           Tue Mar  4 10:11:12 2025
+//
+// or, since release 1.8.19, "IPMI timestamp:  03/04/2025 10:11:12 UTC    Sampling period: ...".
+
+constexpr std::string_view kReading = "Instantaneous power reading:";
+constexpr std::string_view kTimestamp = "IPMI timestamp:";
+
+std::vector<std::string_view> words_of(std::string_view text) {
+  std::vector<std::string_view> words;
+  for (size_t at = text.find_first_not_of(" \t"); at != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(" \t", end);
+  }
+  return words;
+}
+
+/// "Mar" is "03".
+std::string_view month_number(std::string_view name) {
+  constexpr std::string_view kNames = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  constexpr std::array kNumbers = std::to_array<std::string_view>(
+      {"01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"});
+  const size_t at = name.size() == 3 ? kNames.find(name) : std::string_view::npos;
+  return at == std::string_view::npos || at % 3 != 0 ? "" : kNumbers[at / 3];
+}
+
+std::optional<int64_t> ipmi_time(std::string_view text) {
+  const auto words = words_of(text);
+  // Tue Mar 4 10:11:12 2025
+  if (words.size() == 5 && !month_number(words[1]).empty())
+    return time_to_ns(
+        fmt::format("{}-{}-{:0>2} {}", words[4], month_number(words[1]), words[2], words[3]));
+  // 03/04/2025 10:11:12 UTC
+  constexpr size_t kDate = 10;
+  if (words.size() < 2 || words[0].size() != kDate) return std::nullopt;
+  return time_to_ns(fmt::format("{}-{}-{} {}", words[0].substr(6), words[0].substr(0, 2),
+                                words[0].substr(3, 2), words[1]));
+}
+
+/// What stands behind a word at the beginning of a line.
+std::optional<std::string_view> behind(std::string_view line, std::string_view word) {
+  line = trim(line);
+  if (!line.starts_with(word)) return std::nullopt;
+  return trim(line.substr(word.size()));
+}
+
+}  // namespace
+
+bool is_ipmi_power(std::string_view text) {
+  constexpr int kLinesAbove = 16;
+  Lines lines(text);
+  for (int i = 0; i < kLinesAbove && lines.next(); ++i)
+    if (behind(lines.line(), kReading)) return true;
+  return false;
+}
+
+Result<void> read_ipmi_power(std::string_view text, LogBuilder& log) {
+  const size_t node = log.device_number(run::DeviceKind::kNode, log.file(), log.file());
+  log.device_at(node).name = stem_of(log.file());
+  bool told = false;  // a reading whose time is not known yet
+  double watts = 0;
+  int64_t untold = 0;
+  for (Lines lines(text); lines.next();) {
+    if (const auto reading = behind(lines.line(), kReading)) {
+      if (told) ++untold;
+      const Cell cell = read_cell(*reading);
+      const auto factor = unit_factor(cell.unit == "Watts" ? "W" : cell.unit, "W");
+      if (cell.kind != Cell::Kind::kNumber || !factor)
+        return input_error("{}:{}: {} found '{}', allowed: a number of Watts", log.file(),
+                           lines.number(), kReading, *reading);
+      watts = cell.value * *factor;
+      told = true;
+    } else if (const auto stamp = behind(lines.line(), kTimestamp)) {
+      const auto time_ns = ipmi_time(stamp->substr(0, stamp->find("Sampling")));
+      if (!time_ns)
+        return input_error(
+            "{}:{}: {} found '{}', allowed: a time such as Tue Mar  4 10:11:12 2025 or 03/04/2025 "
+            "10:11:12 UTC",
+            log.file(), lines.number(), kTimestamp, *stamp);
+      if (told) log.add(node, run::Metric::kPower, *time_ns, watts);
+      told = false;
+    }
+  }
+  log.drop("a reading without a time", untold + (told ? 1 : 0));
+  return {};
+}
+
+}  // namespace ergometer::importer
