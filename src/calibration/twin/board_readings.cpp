@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "analysis/telemetry/telemetry.h"
@@ -41,6 +40,23 @@ BoardReading reading_of(const DeviceReport& it, int64_t node, int64_t gpu) {
           .warmer_k = {}};
 }
 
+std::pair<int64_t, int64_t> place_of_reading(const BoardReading& it) { return {it.node, it.gpu}; }
+
+/// One a GPU, where several files read it: of every number the first.
+std::vector<BoardReading> merged(const std::vector<BoardReading>& readings) {
+  std::vector<BoardReading> gpus;
+  for (const BoardReading& it : readings) {
+    if (gpus.empty() || place_of_reading(gpus.back()) != place_of_reading(it)) {
+      gpus.push_back(it);
+      continue;
+    }
+    for (const auto member : {&BoardReading::power_w, &BoardReading::die_c,
+                              &BoardReading::clock_mhz, &BoardReading::limit_w})
+      if (gpus.back().*member <= 0) gpus.back().*member = it.*member;
+  }
+  return gpus;
+}
+
 Result<std::vector<BoardReading>> gpus_of(const std::vector<DeviceReport>& devices,
                                           const std::vector<std::string>& hosts,
                                           const spec::Job& job, const std::string& name) {
@@ -65,8 +81,8 @@ Result<std::vector<BoardReading>> gpus_of(const std::vector<DeviceReport>& devic
                          fmt::join(hosts, ", "));
     gpus.push_back(reading_of(it, by_rank ? at / per_node : host, at % per_node));
   }
-  std::ranges::sort(gpus, {}, [](const BoardReading& it) { return std::tuple(it.node, it.gpu); });
-  return gpus;
+  std::ranges::stable_sort(gpus, {}, place_of_reading);
+  return merged(gpus);
 }
 
 /// How much warmer every GPU is than in as long a stretch before.

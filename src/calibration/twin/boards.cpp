@@ -28,7 +28,8 @@ constexpr double kPriorBoards = 4;   ///< as many boards' weight have the assume
 /// Of leakage, as far as it stands for voltage: a deviation of 1.5 % of the voltage draws what 20 %
 /// of the leakage do, where that is a tenth of the power.
 constexpr double kVoltageAsLeakage = 0.2;
-constexpr int kRounds = 10;
+constexpr double kFarthest = 2.3, kFarthestK = 30;  ///< of logarithms, of an inlet
+constexpr int kRounds = 16;
 constexpr double kTold = 0.8;  ///< of the prior's width: an error above it tells nothing
 
 /// Parameters of a node: its inlet, then leakage and resistance of every recorded board of it.
@@ -205,7 +206,8 @@ class BoardFit {
   /// To the least cost that the rounds find.
   Result<void> settle() {
     for (NodeFit& node : nodes_) node.best_off = INFINITY;
-    for (int round = 0; round < kRounds; ++round) ERGOMETER_TRY(improve());
+    for (int round = 0; round < kRounds && (round == 0 || !rests()); ++round)
+      ERGOMETER_TRY(improve());
     for (NodeFit& node : nodes_) node.x = node.best;
     return {};
   }
@@ -234,6 +236,15 @@ class BoardFit {
     node.best = node.x;
     node.best_off = now;
     return true;
+  }
+
+  /// Whether the next round would change next to nothing.
+  bool rests() const {
+    constexpr double kSame = 0.003, kSameSpread = 0.005;
+    if (spreads_moved_ > kSameSpread) return false;
+    return std::ranges::all_of(nodes_, [](const NodeFit& node) {
+      return std::isfinite(node.best_off) && (node.x - node.best).lpNorm<Eigen::Infinity>() < kSame;
+    });
   }
 
   bool nodes_at_best() const {
@@ -267,7 +278,9 @@ class BoardFit {
                      column = static_cast<Eigen::Index>(1 + 2 * i);
           one.r[row] = (r[b][k] - common[k]) / kNoise[k];
           one.slopes(row, 0) = (by_d[b][k] - r[b][k]) / kStepK / kNoise[k];
-          one.slopes(row, column) = (by_l[b][k] - r[b][k]) / kStep / kNoise[k];
+          // A temperature alone tells no leakage from resistance.
+          if (was_read(boards_[b].read, 0) || was_read(boards_[b].read, 2))
+            one.slopes(row, column) = (by_l[b][k] - r[b][k]) / kStep / kNoise[k];
           one.slopes(row, column + 1) = (by_r[b][k] - r[b][k]) / kStep / kNoise[k];
           if (!was_read(boards_[b].read, k)) one.r[row] = 0;
           if (!was_read(boards_[b].read, k)) one.slopes.row(row).setZero();
@@ -308,6 +321,10 @@ class BoardFit {
       h(j, j) += prior_weight(node.x[j], j % 2 == 1 ? leakage_ : resistance_);
     const Eigen::MatrixXd covariance = h.inverse();
     node.x = covariance * g;
+    // As far as overrides go: a factor of ten, an inlet that cools.
+    node.x[0] = std::clamp(node.x[0], -kFarthestK, kFarthestK);
+    for (Eigen::Index j = 1; j < node.x.size(); ++j)
+      node.x[j] = std::clamp(node.x[j], -kFarthest, kFarthest);
     node.error = covariance.diagonal().cwiseSqrt();
   }
 
@@ -325,12 +342,15 @@ class BoardFit {
   }
 
   void solve(const std::vector<Linear>& linear) {
-    constexpr int kReweighted = 40;
+    constexpr int kReweighted = 200;
+    const double leakage = leakage_, resistance = resistance_;
     for (int i = 0; i < kReweighted; ++i) {
       for (size_t n = 0; n < nodes_.size(); ++n) solve_node(n, linear[n]);
       leakage_ = spread_now(0, leakage_, assumed_leakage_);
       resistance_ = spread_now(1, resistance_, assumed_resistance_);
     }
+    spreads_moved_ =
+        std::max(std::abs(leakage_ / leakage - 1), std::abs(resistance_ / resistance - 1));
   }
 
   /// Of a spread, by how much more is known of the boards than their prior.
@@ -383,6 +403,7 @@ class BoardFit {
   std::vector<Board> boards_;
   std::vector<NodeFit> nodes_;
   double leakage_, assumed_leakage_, resistance_, assumed_resistance_;
+  double spreads_moved_ = 0;  ///< by the last round, relative
 };
 
 /// Root of the mean square error of the boards' values.

@@ -1,12 +1,16 @@
 #include "calibration/twin/boards.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "base/random.h"
+#include "calibration/twin/twin.h"
+#include "calibration/twin/twin_output.h"
 #include "engine/simulate.h"
 #include "physics/silicon.h"
+#include "spec/catalog/read.h"
 #include "spec/job/overrides.h"
 #include "spec/resolve/test_jobs.h"
 
@@ -32,15 +36,18 @@ void with(spec::Job& job, const char* override_text) {
   job.conditions.overrides.push_back(*spec::parse_override(override_text));
 }
 
-/// What recorders of its nodes would read: sensors off by their gain, whole degrees.
-run::DeviceLog recorded(const spec::Job& job) {
+/// What recorders of its nodes would read: power off by its sensor's gain, dies by 1 K from board
+/// to board, whole degrees.
+run::DeviceLog recorded(const spec::Job& job, double sensor_k = 0) {
   const auto run = engine::simulate(job, {.kernels = false, .all_ranks = true, .intervals = false});
   EXPECT_TRUE(run.has_value());
-  const auto silicon = physics::draw_silicon(job.conditions.seed, job.gpus);
+  const auto silicon = physics::draw_silicon(job.conditions.seed, job.gpus,
+                                             physics::silicon_spread(job.cluster.node.gpu));
   run::DeviceLog log;
   log.source = "recorded";
   run::TrainingLog& training = log.training.emplace_back();
-  for (int64_t i = 0; i < 2 * kReadings; ++i) training.steps.push_back({i, 1, (i + 1) * kBeat, 0});
+  for (int64_t i = 0; i < 2 * kReadings; ++i)
+    training.steps.push_back({i, run->performance.step_time_s, (i + 1) * kBeat, 0});
   for (const run::Rank& rank : run->ranks) {
     const int64_t at = job.parallelism.gpu_of(rank.rank), per_node = job.cluster.node.gpus;
     run::Device& gpu = log.devices.emplace_back();
@@ -53,7 +60,9 @@ run::DeviceLog recorded(const spec::Job& job) {
       for (int64_t i = 0; i <= 2 * kReadings; ++i) series.samples.push_back({i * kBeat, value});
     };
     add(run::Metric::kPower, rank.mean_power_w * silicon[static_cast<size_t>(at)].sensor_gain);
-    add(run::Metric::kGpuTemperature, std::round(rank.mean_gpu_c));
+    const double off_k =
+        sensor_k * base::Random(job.conditions.seed, static_cast<uint64_t>(at), "sensor").normal(0);
+    add(run::Metric::kGpuTemperature, std::round(rank.mean_gpu_c + off_k));
     add(run::Metric::kSmClock, rank.mean_clock_mhz);
   }
   return log;
@@ -136,6 +145,48 @@ TEST(Boards, OtherGpusThanTheJobsAreRefused) {
   EXPECT_EQ(refused.error().message,
             "other.run: found GPU 11 of b01; allowed: 0 to 7, which the job has");
   EXPECT_FALSE(fit_boards({}, job, "none.run").has_value());
+}
+
+/// On hidden boards that differ so much that their sensors, 1 K apart, show it.
+spec::Job spread(uint64_t seed, double resistance) {
+  spec::Job hidden = capped("500W");
+  hidden.conditions.seed = seed;
+  for (int64_t i = 0; i < hidden.gpus; ++i) {
+    const double draw = base::Random(seed, static_cast<uint64_t>(i), "paste").normal(0);
+    const auto text = fmt::format("node{}.gpu{}.resistance={:.3f}", i / 8, i % 8,
+                                  std::exp(resistance * std::clamp(draw, -2.0, 2.0)));
+    with(hidden, text.c_str());
+  }
+  return hidden;
+}
+
+TEST(Boards, ASpreadThatIsToldIsWithinItsError) {
+  constexpr double kHidden = 0.5;
+  int told = 0, within = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    const BoardValue found =
+        fitted(recorded(spread(seed, kHidden), 1), capped("500W")).resistance_spread;
+    told += found.told;
+    within += found.told && std::abs(std::log(found.value / kHidden)) < 2 * found.error;
+  }
+  EXPECT_GE(told, 3) << "of 16 boards each, whose sensors differ by nearly as much";
+  EXPECT_GE(within, told - 1);
+}
+
+TEST(Boards, TheTwinsFileHasTheSpread) {
+  const spec::Job hidden = spread(2, 0.5);
+  const run::DeviceLog log = recorded(hidden);
+  const auto recording = recording_of({}, log, "recorded.run");
+  ASSERT_TRUE(recording.has_value());
+  const auto twin = fit_twin(*recording, capped("500W"), 1, log);
+  ASSERT_TRUE(twin.has_value()) << twin.error().message;
+  ASSERT_TRUE(twin->boards.has_value()) << twin->no_boards;
+  const auto read =
+      spec::parse_cluster(cluster_file(*twin, "charllm-h200", "recorded.run"), "c.yaml");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_NEAR(physics::silicon_spread(read->node.gpu).thermal_resistance,
+              twin->boards->resistance_spread.value, 1e-4);
+  EXPECT_GT(twin->boards->resistance_spread.value, 0.3);
 }
 
 TEST(Boards, AGpuThatBecomesWarmerIsSeen) {

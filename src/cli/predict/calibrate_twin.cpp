@@ -17,8 +17,7 @@ namespace {
 
 using calibration::twin::Recording;
 
-Result<Recording> read_recording(const Arguments& arguments, const spec::Job& job, size_t threads) {
-  ERGOMETER_ASSIGN(const importer::Recorded recorded, read_recorded_job(arguments, job, threads));
+Result<Recording> recording_of(const importer::Recorded& recorded, const Arguments& arguments) {
   ERGOMETER_ASSIGN(const int64_t steps, whole_number(arguments, "trace-steps", 0, 1, 1'000'000));
   return calibration::twin::recording_of(recorded.traces.ranks, recorded.telemetry.log,
                                          arguments.value("from"), steps);
@@ -55,9 +54,10 @@ Result<int> run_calibrate_twin(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, settled_job(given));
   ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
-  ERGOMETER_ASSIGN(const Recording recording, read_recording(arguments, job, threads));
+  ERGOMETER_ASSIGN(const importer::Recorded recorded, read_recorded_job(arguments, job, threads));
+  ERGOMETER_ASSIGN(const Recording recording, recording_of(recorded, arguments));
   ERGOMETER_ASSIGN(const calibration::twin::Twin twin,
-                   calibration::twin::fit_twin(recording, job, threads));
+                   calibration::twin::fit_twin(recording, job, threads, recorded.telemetry.log));
   console.answer(arguments.has("json") ? to_json(twin) : to_text(twin));
   if (arguments.has("out")) ERGOMETER_TRY(write_twin(arguments, twin, settings, console));
   return 0;
