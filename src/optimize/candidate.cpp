@@ -31,6 +31,11 @@ double mean_step_s(const std::vector<Outcome>& outcomes) {
   return sum / static_cast<double>(draws.size());
 }
 
+void refuse(Played& played, std::string why) {
+  played.allowed = false;
+  played.refusal = std::move(why);
+}
+
 }  // namespace
 
 std::string_view to_word(Knob knob) {
@@ -59,32 +64,30 @@ Result<std::vector<Played>> Judge::play_all(std::vector<Candidate> candidates) {
   plays_ += candidates.size() * seeds_.size();
   std::vector<Played> played;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (!outcomes[i]->has_value()) return tl::unexpected(outcomes[i]->error());
+    const bool failed = !outcomes[i]->has_value();
+    if (failed && unchanged_.empty()) return tl::unexpected(outcomes[i]->error());
     Played& one = played.emplace_back();
     one.candidate = std::move(candidates[i]);
-    one.outcomes = *std::move(*outcomes[i]);
+    one.outcomes = failed ? unchanged_ : *std::move(*outcomes[i]);
     if (unchanged_.empty()) unchanged_ = one.outcomes;
     for (const Outcome& outcome : one.outcomes)
       one.value += value_of(options_.objective, outcome) / static_cast<double>(seeds_.size());
     rule(one);
+    if (failed) refuse(one, outcomes[i]->error().message);
   }
   return played;
 }
 
 void Judge::rule(Played& played) const {
-  const auto refuse = [&](std::string why) {
-    played.allowed = false;
-    played.refusal = std::move(why);
-  };
   const Outcome &now = played.outcomes.front(), &before = unchanged_.front();
   if (!now.fits && (before.fits || now.memory_bytes > before.memory_bytes))
-    return refuse("does not fit into memory");
+    return refuse(played, "does not fit into memory");
   if (options_.objective == Objective::kTime) return;
   const double drawn = 100 * (mean_step_s(played.outcomes) / mean_step_s(unchanged_) - 1);
   const double own = 100 * (played.outcomes.back().step_s / unchanged_.back().step_s - 1);
   if (const double slower = std::max(drawn, own); slower > options_.most_slowdown_pct)
-    refuse(fmt::format("takes {:.1f} % longer{}", slower,
-                       own > drawn ? " with the job's own silicon" : ""));
+    refuse(played, fmt::format("takes {:.1f} % longer{}", slower,
+                               own > drawn ? " with the job's own silicon" : ""));
 }
 
 std::vector<run::Rank> mean_ranks(const std::vector<Outcome>& outcomes) {

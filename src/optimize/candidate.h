@@ -48,7 +48,8 @@ class Judge {
   Judge(const Options& options, std::vector<uint64_t> seeds)
       : options_(options), seeds_(std::move(seeds)) {}
 
-  /// The first candidate ever played is the unchanged job.
+  /// The first candidate ever played is the unchanged job, and has to have an answer. One that has
+  /// none, as where clocks find no rest, is refused and has the unchanged job's outcomes.
   Result<std::vector<Played>> play_all(std::vector<Candidate> candidates);
   size_t plays() const { return plays_; }
   const Options& options() const { return options_; }

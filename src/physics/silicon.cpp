@@ -1,6 +1,7 @@
 #include "physics/silicon.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "base/exponential.h"
 #include "base/random.h"
@@ -19,6 +20,18 @@ Silicon draw(const base::Random& random, const SiliconSpread& spread) {
 }
 
 }  // namespace
+
+SiliconSpread silicon_spread(const spec::Gpu& gpu) {
+  SiliconSpread spread;
+  const auto take = [&](std::string_view name, double& value) {
+    if (const base::Parameter* said = gpu.parameters.find(name)) value = said->value;
+  };
+  take("spread.leakage", spread.leakage);
+  take("spread.voltage", spread.voltage);
+  take("spread.resistance", spread.thermal_resistance);
+  take("spread.sensor", spread.sensor_gain);
+  return spread;
+}
 
 std::vector<Silicon> draw_silicon(uint64_t seed, int64_t gpus, const SiliconSpread& spread) {
   std::vector<Silicon> silicon(static_cast<size_t>(gpus));

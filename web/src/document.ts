@@ -416,7 +416,7 @@ export interface RecordedTrace {
     span_ns: number;
     bulk_synchrony: { collective_waiting_ns: number | null; host_sync_ns: number };
     memory_round_trips: { upper_bound_ns: number; pairs: number; bytes: number };
-    launch: { idle_ns: number; short_kernels: number };
+    launch: { idle_ns: number; launching_ns: number; loading_ns: number; elsewhere_ns: number; latency_ns: number; short_kernels: number };
   };
   energy?: { rank: number; measured_j: number; mean_w: number; refused?: string; classes?: EnergyRow[]; phases?: EnergyRow[] }[];
 }

@@ -27,7 +27,7 @@ function recording() {
       classes: [{ class: 'gemm', count: 8, total_ns: 9e8 }, { class: 'copy', count: 2, total_ns: 1e8 }],
       phases: { total_ns: 1e9, assigned_fraction: 0.9, without_autograd: false, rows: [{ phase: 'forward', count: 5, total_ns: 4e8, busy_ns: 4e8 }, { phase: 'backward', count: 5, total_ns: 6e8, busy_ns: 6e8 }] },
       operators: { operator_fraction: 0.8, flops_fraction_of_time: 0.7, peak: { gpu: 'H100' }, rows: [{ operator: 'aten::mm', shapes: '[[8, 16], [16, 4]]', dtypes: '["c10::BFloat16", "c10::BFloat16"]', calls: 8, total_ns: 9e8, tflops_low: 600, tflops_high: 620, gb_per_s: 900, flops_fraction: 0.62, bytes_fraction: 0.27 }] },
-      taxes: { span_ns: 4e9, bulk_synchrony: { collective_waiting_ns: 4e8, host_sync_ns: 0 }, memory_round_trips: { upper_bound_ns: 8e8, pairs: 3, bytes: 2e9 }, launch: { idle_ns: 4e7, short_kernels: 5 } },
+      taxes: { span_ns: 4e9, bulk_synchrony: { collective_waiting_ns: 4e8, host_sync_ns: 0 }, memory_round_trips: { upper_bound_ns: 8e8, pairs: 3, bytes: 2e9 }, launch: { idle_ns: 4e7, launching_ns: 8e6, loading_ns: 2e7, elsewhere_ns: 4e6, latency_ns: 8e6, short_kernels: 5 } },
       arrivals: { matched: 9, unmatched: 0, skew_ns: 3e8, transfer_ns: 1e8, ranks: [{ rank: 0, last: 1, lateness_ns: 1e7, waiting_ns: 3e8 }, { rank: 1, last: 8, lateness_ns: 3e8, waiting_ns: 1e7 }] } },
     left_out: { kernels: 3, operators: 0, collectives: 0, ranks: 0 },
     critical_path: { span_ns: 2e9, kinds: [{ kind: 'gemm', on_path_ns: 15e8, saved_if_free_ns: 5e8 }, { kind: 'cpu', on_path_ns: 5e8 }], ranks: [{ rank: 1, on_path_ns: 2e9 }] },
@@ -77,6 +77,8 @@ test('a recording says who and where, every part of the analysis, the straggler,
   assert.deepEqual(operators, ['mm bf16 8x16 16x4', '8', '900 ms', '610 TFLOP/s', '900 GB/s', '62.0 %', 'FLOPs']);
   const taxes = await page.locator('#at-taxes tbody tr td:nth-child(2)').allTextContents();
   assert.deepEqual(taxes, ['10.0 %', '< 20.0 %', '1.0 %']);
+  const parts = await page.locator('#at-taxes tbody tr').nth(2).textContent();
+  assert.match(parts, /0\.2 % in launch calls, 0\.5 % loading data, 0\.1 % with the CPU elsewhere, 0\.2 % from call to start/);
   await page.locator('#at-path .show-table').click();
   assert.deepEqual(await page.locator('#at-path .numbers tbody tr').first().locator('td').allTextContents(), ['gemm', '1.5 s', '75.0 %', '500 ms']);
   const waits = await text('waits');

@@ -106,14 +106,29 @@ double lost_by_clock(const GpuDeviation& of_gpu) {
   return lost;
 }
 
-Finding deviation(double lost, PeerDeviation::Kind kind, const JobReport& report) {
+/// What else explains it: less work makes a GPU cooler, slower and thriftier, never hotter; more
+/// work the hotter and thirstier.
+std::string explained_too(const GpuDeviation& of_gpu) {
+  bool less = true, more = true;
+  for (const PeerDeviation* d : of_gpu) {
+    const double way = d->kind == PeerDeviation::Kind::kDrift ? d->moved : d->own - d->peers;
+    less = less && way < 0;
+    more = more && way > 0;
+  }
+  const bool draws = std::ranges::any_of(
+      of_gpu, [](const PeerDeviation* d) { return d->what.find("power") != std::string::npos; });
+  return less ? "; less work explains it too" : more && draws ? "; more work explains it too" : "";
+}
+
+Finding deviation(double lost, const GpuDeviation& told, PeerDeviation::Kind kind,
+                  const JobReport& report) {
   const bool drift = kind == PeerDeviation::Kind::kDrift;
   Finding f =
       priced(drift ? "gpu_drifts" : "gpu_deviates", lost * report.recorded_s, report.recorded_s);
   f.try_next =
       "its cooling, power limit and links; exchange its rank with another's and look again.";
   f.check = "ergometer analyze TELEMETRY --json: anomalies.deviations";
-  f.confidence = "a robust comparison with the GPUs of the same name; less work explains it too";
+  f.confidence = "a robust comparison with the GPUs of the same name" + explained_too(told);
   return f;
 }
 
@@ -122,18 +137,20 @@ void add_deviations_of(PeerDeviation::Kind kind, const std::vector<GpuDeviation>
                        const JobReport& report, std::vector<Finding>& findings) {
   const bool drift = kind == PeerDeviation::Kind::kDrift;
   double lost = 0;
+  GpuDeviation all;
   std::vector<std::string> hosts;
   for (const GpuDeviation& of_gpu : gpus) {
+    all.insert(all.end(), of_gpu.begin(), of_gpu.end());
     lost = std::max(lost, lost_by_clock(of_gpu));
     hosts.push_back(of_gpu.front()->host_label);
     if (gpus.size() > kGpusNamed) continue;
-    findings.push_back(deviation(lost_by_clock(of_gpu), kind, report));
+    findings.push_back(deviation(lost_by_clock(of_gpu), of_gpu, kind, report));
     findings.back().what =
         fmt::format("{} {} its peers: {}.", begin_sentence(of_gpu.front()->gpu),
                     drift ? "moves away from" : "differs from", deviation_text(of_gpu));
   }
   if (gpus.size() <= kGpusNamed) return;
-  Finding f = deviation(lost, kind, report);
+  Finding f = deviation(lost, all, kind, report);
   std::vector<std::string> parts;
   for (size_t i = 0; i < kGpusNamed; ++i)
     parts.push_back(fmt::format("{}: {}", gpus[i].front()->gpu, deviation_text(gpus[i])));

@@ -13,6 +13,7 @@
 #include "engine/outcome/interval.h"
 #include "engine/power/run_phases.h"
 #include "engine/simulate.h"
+#include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::calibration::twin {
@@ -211,17 +212,64 @@ double form_of(const Recording& recording, const Predicted& predicted) {
   return u.measured_cluster * form_deviation(recording.durations, predicted.durations, shares);
 }
 
+void set_fitted(base::ParameterSet& set, const std::string& name, double value, const char* unit,
+                const std::string& source) {
+  constexpr double kDigits = 1e4;
+  set.set(name, {std::round(value * kDigits) / kDigits, unit, source, base::Grade::kFitted});
+}
+
+/// The fans' curve in the place of the catalog's.
+void set_fans(const FanCurve& curve, spec::Job& job) {
+  const auto set = [&](const char* name, double value, const char* unit, double error) {
+    const std::string full =
+        fmt::format("cooling.{}.{}", spec::to_word(job.conditions.cooling), name);
+    set_fitted(job.cluster.node.parameters, full, value, unit,
+               fmt::format("readings of fans beside the hottest GPU, standard error {:.2g}{}{}",
+                           error, *unit == 0 ? "" : " ", unit));
+  };
+  set("fan_min", curve.lowest, "", curve.lowest_error);
+  set("fan_start", curve.start_c, "C", curve.start_error_k);
+  set("fan_full", std::max(curve.full_c, curve.start_c + 1), "C", curve.full_error_k);
+}
+
+void tell_boards(const run::DeviceLog& log, const spec::Job& job, Twin& twin) {
+  constexpr size_t kLeastBoards = 4;
+  spec::Job told = job;
+  told.cluster = twin.cluster;
+  auto boards = fit_boards(log, told, "readings by GPU");
+  if (!boards || boards->boards.size() < kLeastBoards) {
+    twin.no_boards = boards ? "takes readings of four GPUs or more" : "no GPU was read alone";
+    return;
+  }
+  base::ParameterSet& gpu = twin.cluster.node.gpu.parameters;
+  const auto set = [&](const char* name, const BoardValue& spread) {
+    set_fitted(gpu, name, spread.value, "",
+               fmt::format("readings of {} boards, standard error {:.0f} %", boards->boards.size(),
+                           100 * spread.error));
+  };
+  if (boards->resistance_spread.told) set("spread.resistance", boards->resistance_spread);
+  if (boards->leakage_spread.told) {
+    set("spread.leakage", boards->leakage_spread);
+    set_fitted(gpu, "spread.voltage", 0, "", "spread.leakage stands for it");
+  }
+  twin.boards = *std::move(boards);
+}
+
 }  // namespace
 
-Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t threads) {
+Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t threads,
+                      const run::DeviceLog& log) {
   if (spec::is_mixed(given.cluster))
     return input_error(
         "{} has groups of unlike nodes; calibrate --from fits clusters of one kind of node",
         given.cluster.name);
   spec::Job job = given;
   job.cluster.measured.reset();
+  FanReadings fans = fan_curve(log);
+  if (fans.curve) set_fans(*fans.curve, job);
   ERGOMETER_ASSIGN(const Predicted prior, predict(job, recording.values.contains("rest power")));
   Twin twin;
+  twin.fans = std::move(fans);
   twin.notes = recording.notes;
   twin.rows = rows_of(recording, prior.values);
   const Objective objective(job, twin.rows, threads);
@@ -240,6 +288,7 @@ Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t
   twin.cluster = told.cluster;
   twin.cluster.measured = evidence_of(job, problem, at);
   twin.cluster.measured->form = twin.form;
+  tell_boards(log, job, twin);
   return twin;
 }
 

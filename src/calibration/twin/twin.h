@@ -1,9 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "calibration/twin/boards.h"
+#include "calibration/twin/fan_curve.h"
 #include "calibration/twin/recording.h"
 #include "spec/cluster/cluster_factors.h"
 #include "spec/job/job.h"
@@ -32,6 +35,9 @@ struct Twin {
   std::vector<Row> rows;
   /// Of a step's logarithm, beside the factors: what the model's form leaves on other jobs.
   double form = 0;
+  FanReadings fans;              ///< in `cluster` where there is a curve
+  std::optional<Boards> boards;  ///< their spreads are in `cluster` where they are told
+  std::string no_boards;         ///< why there are none
   std::vector<std::string> notes;
 };
 
@@ -42,7 +48,10 @@ struct Twin {
 /// curvature where the fit ends. `form` is `form_deviation` times `measured_cluster` of
 /// catalog/tables/uncertainty.csv; without a trace it is not known better than the catalog's
 /// `base`. What the fit leaves of the recorded step, ln(after / recorded), adds to it, as squares.
+/// `log`: readings by GPU and of fans. The fans' curve is in place before factors are fitted, what
+/// boards differ by (`fit_boards`) is told of the fitted cluster.
 /// Input errors: nodes of several kinds; a job that cannot be simulated.
-Result<Twin> fit_twin(const Recording& recording, const spec::Job& job, size_t threads);
+Result<Twin> fit_twin(const Recording& recording, const spec::Job& job, size_t threads,
+                      const run::DeviceLog& log = {});
 
 }  // namespace ergometer::calibration::twin

@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "calibration/catalog_writer.h"
+#include "calibration/twin/boards_output.h"
 
 namespace ergometer::calibration::twin {
 namespace {
@@ -80,7 +81,8 @@ void add_collectives(std::string& out, const char* key, const Twin& twin,
 void add_gpu(std::string& out, const Twin& twin, std::string_view from) {
   std::string lines;
   for (const auto& [name, parameter] : twin.cluster.node.gpu.parameters.all())
-    if (factor_of(twin, name) != nullptr) add_line(lines, twin, name, parameter, 0, from);
+    if (factor_of(twin, name) != nullptr || name.starts_with("spread."))
+      add_line(lines, twin, name, parameter, 0, from);
   if (!lines.empty()) out += "parameters:\n" + lines;
 }
 
@@ -92,6 +94,44 @@ void add_coolings(std::string& out, const Twin& twin, std::string_view from) {
     if (!lines.empty()) ways += fmt::format("  {}:\n   name: twin\n   parameters:\n{}", way, lines);
   }
   if (!ways.empty()) out += "coolings:\n" + ways;
+}
+
+void add_fans(const Twin& twin, std::string& told, std::string& untold) {
+  if (!twin.fans.curve) {
+    untold += fmt::format("  how fans follow the hottest GPU: {}\n", twin.fans.not_told);
+    return;
+  }
+  const FanCurve& fans = *twin.fans.curve;
+  told += fmt::format(
+      "fans: {:.0f} % up to {:.1f} C (+-{:.1f} K), full from {:.1f} C (+-{:.1f} K)\n",
+      kPercent * fans.lowest, fans.start_c, fans.start_error_k, fans.full_c, fans.full_error_k);
+}
+
+void add_spread(const Twin& twin, const char* what, BoardValue Boards::* which, std::string& told,
+                std::string& untold) {
+  const std::string name = fmt::format("from board to board: {}", what);
+  if (!twin.boards) {
+    untold += fmt::format("  {}: {}\n", name, twin.no_boards);
+    return;
+  }
+  const BoardValue& spread = (*twin.boards).*which;
+  if (spread.told)
+    told += fmt::format("{:<34}{:>14.1f} %{:>8.1f} %\n", name, kPercent * spread.value,
+                        kPercent * spread.error);
+  else
+    untold += fmt::format("  {}: readings are too few or too noisy\n", name);
+}
+
+/// Members of the fans' curve and of what boards differ by.
+void write_readings(base::JsonWriter& json, const Twin& twin) {
+  if (twin.fans.curve) {
+    const FanCurve& fans = *twin.fans.curve;
+    json.key("fans").begin_object();
+    json.member("lowest", fans.lowest).member("lowest_error", fans.lowest_error);
+    json.member("start_c", fans.start_c).member("start_error_k", fans.start_error_k);
+    json.member("full_c", fans.full_c).member("full_error_k", fans.full_error_k).end_object();
+  }
+  if (twin.boards) write_boards(json, *twin.boards);
 }
 
 void add_evidence(std::string& out, const spec::ClusterEvidence& evidence) {
@@ -128,12 +168,16 @@ std::string to_text(const Twin& twin) {
                      value.at_bound ? "  at the end of its range" : "");
   fmt::format_to(std::back_inserter(out), "{:<34}{:>24.1f} %\n", "any other job, besides",
                  kPercent * twin.form);
+  std::string untold;
+  add_fans(twin, out, untold);
+  add_spread(twin, "resistance", &Boards::resistance_spread, out, untold);
+  add_spread(twin, "leakage", &Boards::leakage_spread, out, untold);
   out += "\nnot told\n";
   for (const FactorValue& value : twin.factors)
     if (!value.not_told.empty())
       fmt::format_to(std::back_inserter(out), "  {} (+-{:.0f} %): {}\n", value.factor->meaning,
                      kPercent * value.standard_error, value.not_told);
-  out += "  latencies, fan curve, heat capacities, what boards differ by: not fitted\n";
+  out += untold + "  latencies, heat capacities: not fitted\n";
   for (const std::string& note : twin.notes) out += note + "\n";
   return out;
 }
@@ -153,7 +197,9 @@ std::string to_json(const Twin& twin) {
     json.member("told", value.not_told.empty()).member("why_not", value.not_told);
     json.member("at_bound", value.at_bound);
   });
-  json.member("form", twin.form).list("notes", twin.notes).end_object();
+  json.member("form", twin.form).list("notes", twin.notes);
+  write_readings(json, twin);
+  json.end_object();
   return json.take();
 }
 

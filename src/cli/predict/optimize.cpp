@@ -10,16 +10,19 @@
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "base/text.h"
+#include "calibration/twin/boards_output.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
 #include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
+#include "cli/job/recorded_job.h"
 #include "optimize/balance.h"
 #include "report/decision/optimize_output.h"
 
 namespace ergometer::cli {
 namespace {
 
+using calibration::twin::Boards;
 using optimize::Knob;
 
 constexpr int64_t kMostDraws = 256;
@@ -63,7 +66,9 @@ Result<optimize::Options> optimize_options(const Arguments& arguments, const Con
   if (arguments.has("knobs")) {
     ERGOMETER_ASSIGN(options.knobs, knobs_of(arguments.value("knobs")));
   }
-  const std::string objective = arguments.value("objective", "time");
+  // Of a job that runs: what would cost it no time.
+  const bool running = arguments.has("from");
+  const std::string objective = arguments.value("objective", running ? "energy" : "time");
   for (const optimize::Objective one :
        {optimize::Objective::kTime, optimize::Objective::kEnergy, optimize::Objective::kPeakPower,
         optimize::Objective::kTemperature})
@@ -72,7 +77,8 @@ Result<optimize::Options> optimize_options(const Arguments& arguments, const Con
   ERGOMETER_ASSIGN(options.noise_floor_pct,
                    percent(arguments, "noise-floor", options.noise_floor_pct));
   ERGOMETER_ASSIGN(options.most_slowdown_pct,
-                   percent(arguments, "max-slowdown", options.most_slowdown_pct));
+                   percent(arguments, "max-slowdown",
+                           running ? options.noise_floor_pct : options.most_slowdown_pct));
   ERGOMETER_ASSIGN(
       options.judges,
       whole_number(arguments, "draws", static_cast<int64_t>(options.judges), 4, kMostDraws));
@@ -86,6 +92,20 @@ Result<optimize::Optimized> optimized(const spec::Job& job, const optimize::Opti
                                       const Arguments& arguments) {
   const auto align = balance_of(arguments);
   return align ? optimize::balance(job, *align, options) : optimize::optimize(job, options);
+}
+
+/// What a recording of the job tells of its boards.
+Result<Boards> recorded_boards(const Arguments& arguments, const spec::Job& job,
+                               const std::vector<std::string>& hosts, size_t threads) {
+  ERGOMETER_ASSIGN(const importer::Recorded recorded, read_recorded_job(arguments, job, threads));
+  return calibration::twin::fit_boards(recorded.telemetry.log, job, arguments.value("from"), hosts);
+}
+
+/// As recorded; those that were not are node0, node1, ...
+std::vector<std::string> names_of_nodes(const Boards& boards, const spec::Job& job) {
+  std::vector<std::string> names = boards.hosts;
+  while (std::ssize(names) < job.nodes()) names.push_back(fmt::format("node{}", names.size()));
+  return names;
 }
 
 Result<void> write_files(const std::string& folder, const std::vector<optimize::File>& files,
@@ -115,6 +135,9 @@ std::vector<Flag> optimize_flags() {
   flags.push_back(option("balance", "slowest|median|fastest", "optimization",
                          "caps by GPU until none waits for the others, and nothing else")
                       .one_of({"slowest", "median", "fastest"}));
+  add("from", "FILE,...",
+      "a recording of the job: what its GPUs differ by; then less energy at no more than the noise "
+      "floor's time, unless said");
   add("noise-floor", "PCT",
       "how far two runs of the same job differ: a gain has to exceed it; 0.5");
   add("max-slowdown", "PCT", "how much longer a step may take for less energy, power or heat; 1");
@@ -135,19 +158,31 @@ Result<int> run_optimize(const Arguments& arguments, const Console& console) {
       return input_error("--balance moves watts and decides by itself: leave --{} out", other);
   ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
-  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
-  const std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
+  ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
+  std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
   if (!hosts.empty() && std::ssize(hosts) != job.nodes())
     return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());
+  std::optional<Boards> boards;
+  if (arguments.has("from")) {
+    ERGOMETER_ASSIGN(boards, recorded_boards(arguments, job, hosts, options.threads));
+    job = on_boards(std::move(job), *boards);
+    if (hosts.empty()) hosts = names_of_nodes(*boards, job);
+  }
   ERGOMETER_ASSIGN(const optimize::Optimized result, optimized(job, options, arguments));
   std::vector<optimize::File> files;
   if (arguments.has("out")) {
     files = optimize::files_of(result, settings, hosts);
     ERGOMETER_TRY(write_files(arguments.value("out"), files, console));
   }
-  console.answer(arguments.has("json")
-                     ? report::optimize_json(result, options, files)
-                     : report::optimize_text(result, options, terminal_style(console.out)));
+  if (arguments.has("json")) {
+    console.answer(report::optimize_json(result, options, files, [&](base::JsonWriter& json) {
+      if (boards) write_boards(json, *boards);
+    }));
+    return 0;
+  }
+  std::string text = boards ? to_text(*boards, arguments.value("from")) + '\n' : std::string();
+  text += report::optimize_text(result, options, hosts, terminal_style(console.out));
+  console.answer(text);
   return 0;
 }
 

@@ -208,7 +208,8 @@ Result<Fleet> make_fleet(const spec::Job& job) {
   ERGOMETER_TRY(add_kinds(job, fleet));
   const auto gpus = static_cast<size_t>(fleet.gpus());
   const auto nodes = static_cast<size_t>(fleet.nodes);
-  fleet.silicon = physics::draw_silicon(conditions.seed, fleet.gpus());
+  fleet.silicon = physics::draw_silicon(conditions.seed, fleet.gpus(),
+                                        physics::silicon_spread(job.cluster.node.gpu));
   for (const FleetKind& kind : fleet.kinds) tell(conditions, kind, fleet);
   fleet.speed.assign(gpus, 1.0);
   fleet.fan.assign(nodes, conditions.fan);

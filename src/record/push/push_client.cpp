@@ -35,7 +35,7 @@ class TimeLimit {
 class PushConnection : public PushClient {
  public:
   PushConnection(const std::string& origin, const PushTarget& target)
-      : url(origin), named(target.named), http(origin) {}
+      : url(target.whole_url ? target.url : origin), named(target.named), http(origin) {}
   Result<PushAnswer> post(const std::string& lines) override;
   Result<PushAnswer> get() override;
   template <class Ask>

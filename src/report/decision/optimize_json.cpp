@@ -115,7 +115,8 @@ void write_balance(JsonWriter& json, const Optimized& result) {
 }  // namespace
 
 std::string optimize_json(const Optimized& result, const optimize::Options& options,
-                          const std::vector<optimize::File>& files) {
+                          const std::vector<optimize::File>& files,
+                          const std::function<void(base::JsonWriter&)>& also) {
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("objective", optimize::to_word(options.objective));
@@ -134,6 +135,7 @@ std::string optimize_json(const Optimized& result, const optimize::Options& opti
   if (result.balanced_to) write_balance(json, result);
   write_settings(json, result);
   json.array("files", files, [&](const optimize::File& file) { json.value(file.name); });
+  also(json);
   json.end_object();
   return json.take();
 }

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "base/json_writer.h"
 #include "optimize/files.h"
 #include "optimize/optimize.h"
 #include "report/summary/summary_text.h"
@@ -9,12 +12,15 @@
 namespace ergometer::report {
 
 /// What `ergometer optimize` says: the choice, what it gains and costs, how it fares when the hot
-/// GPUs are others, what was tried on the way.
+/// GPUs are others, what was tried on the way. `hosts`: names of the nodes, where caps and clocks
+/// shall stand GPU by GPU.
 std::string optimize_text(const optimize::Optimized& result, const optimize::Options& options,
-                          const TextStyle& style);
+                          const std::vector<std::string>& hosts, const TextStyle& style);
 
-/// The same and every candidate, as one JSON document. `files`: those that were written.
+/// The same and every candidate, as one JSON document. `files`: those that were written; `also`
+/// writes members of its own behind them.
 std::string optimize_json(const optimize::Optimized& result, const optimize::Options& options,
-                          const std::vector<optimize::File>& files);
+                          const std::vector<optimize::File>& files,
+                          const std::function<void(base::JsonWriter&)>& also);
 
 }  // namespace ergometer::report

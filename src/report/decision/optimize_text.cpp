@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -97,10 +98,49 @@ std::string difference(const Optimized& result) {
               change_pct(a.memory_bytes, b.memory_bytes));
 }
 
-std::string changes(const Optimized& result, const TextStyle& style) {
+/// Indexes of GPUs as "0-3,6".
+std::string indexes_text(const std::vector<int64_t>& gpus) {
+  std::string text;
+  for (size_t i = 0, end = 0; i < gpus.size(); i = end) {
+    end = i + 1;
+    while (end < gpus.size() && gpus[end] == gpus[end - 1] + 1) ++end;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", gpus[i]);
+    if (end > i + 1) text += fmt::format("-{}", gpus[end - 1]);
+  }
+  return text;
+}
+
+std::string setting_text(const optimize::GpuSetting& gpu) {
+  std::string text;
+  if (gpu.cap_w > 0) text += fmt::format(" {:.0f} W", gpu.cap_w);
+  if (gpu.lock_mhz > 0) text += fmt::format(" {:.0f} MHz", gpu.lock_mhz);
+  return text;
+}
+
+/// Host by host which GPU gets what.
+std::string by_host(const std::vector<optimize::GpuSetting>& gpus,
+                    const std::vector<std::string>& hosts) {
+  std::map<int64_t, std::map<std::string, std::vector<int64_t>>> told;
+  for (const optimize::GpuSetting& gpu : gpus) told[gpu.node][setting_text(gpu)].push_back(gpu.gpu);
+  std::string text;
+  for (const auto& [node, settings] : told) {
+    std::vector<std::string> parts;
+    for (const auto& [setting, indexes] : settings)
+      parts.push_back(fmt::format("gpu {}{}", indexes_text(indexes), setting));
+    text += "    " +
+            wrap(fmt::format("{}: {}", hosts[static_cast<size_t>(node)], fmt::join(parts, "; ")),
+                 kWidth - 4, 6) +
+            '\n';
+  }
+  return text;
+}
+
+std::string changes(const Optimized& result, const std::vector<std::string>& hosts,
+                    const TextStyle& style) {
   const optimize::Settings settings = optimize::settings_of(result);
   std::string text = heading(style, "What changes");
   for (const std::string& one : settings.lines) text += "  " + wrap(one, kWidth - 2, 4) + '\n';
+  if (!hosts.empty()) text += by_host(settings.gpus, hosts);
   for (const std::string& argument : settings.megatron)
     text += "  " + wrap("Megatron-LM: " + argument, kWidth - 2, 4) + '\n';
   return text;
@@ -112,7 +152,7 @@ std::string robustness(const Optimized& result, const TextStyle& style) {
   text += fmt::format("  it gains in {} of {} other draws of silicon, at least {:.1f} %\n",
                       robust.better, robust.draws, robust.worst_pct);
   if (robust.faults_moved_pct)
-    text += fmt::format("  with the faults you described on other GPUs: {:+.1f} %\n",
+    text += fmt::format("  with the faults of these GPUs on others: {:+.1f} %\n",
                         *robust.faults_moved_pct);
   return text;
 }
@@ -139,7 +179,8 @@ std::string short_name(const std::string& name) {
 }
 
 /// GPU by GPU where they are few; of many, those that waited longest.
-std::string balanced_gpus(const Optimized& result, const TextStyle& style) {
+std::string balanced_gpus(const Optimized& result, const std::vector<std::string>& hosts,
+                          const TextStyle& style) {
   std::vector<optimize::BalancedGpu> gpus = result.balanced_gpus;
   const bool few = gpus.size() <= kProposalsShown;
   if (!few) {
@@ -150,10 +191,12 @@ std::string balanced_gpus(const Optimized& result, const TextStyle& style) {
   text += fmt::format("  {:<14}{:>6}{:>12}{:>12}{:>12}{:>12}\n", "", "rank", "lead", "balanced",
                       "cap", "balanced");
   for (const optimize::BalancedGpu& gpu : gpus)
-    text += fmt::format("  {:<14}{:>6}{:>12}{:>12}{:>12}{:>12}\n",
-                        fmt::format("node{}.gpu{}", gpu.node, gpu.gpu), gpu.rank,
-                        base::format_seconds(gpu.lead_before_s), base::format_seconds(gpu.lead_s),
-                        power(gpu.cap_before_w), power(gpu.cap_w));
+    text += fmt::format(
+        "  {:<14}{:>6}{:>12}{:>12}{:>12}{:>12}\n",
+        hosts.empty() ? fmt::format("node{}.gpu{}", gpu.node, gpu.gpu)
+                      : fmt::format("{} gpu {}", hosts[static_cast<size_t>(gpu.node)], gpu.gpu),
+        gpu.rank, base::format_seconds(gpu.lead_before_s), base::format_seconds(gpu.lead_s),
+        power(gpu.cap_before_w), power(gpu.cap_w));
   text +=
       "  lead: how long it waits in a step for the slowest GPU that does the same\n"
       "  work, with the job's own silicon (--seed)\n";
@@ -205,7 +248,7 @@ std::string frontier(const Optimized& result, const TextStyle& style) {
 }  // namespace
 
 std::string optimize_text(const Optimized& result, const optimize::Options& options,
-                          const TextStyle& style) {
+                          const std::vector<std::string>& hosts, const TextStyle& style) {
   const spec::Job& job = result.unchanged;
   const std::string aim =
       result.balanced_to ? fmt::format("balanced to the {}", optimize::to_word(*result.balanced_to))
@@ -216,8 +259,9 @@ std::string optimize_text(const Optimized& result, const optimize::Options& opti
   text += heading(style, verdict(result, options)) + difference(result);
   text += fmt::format("  means over {} draws of silicon; noise floor {:g} %\n", options.judges,
                       options.noise_floor_pct);
-  if (!result.keeps) text += '\n' + changes(result, style) + '\n' + robustness(result, style);
-  if (result.balanced_to) text += '\n' + balanced_gpus(result, style);
+  if (!result.keeps)
+    text += '\n' + changes(result, hosts, style) + '\n' + robustness(result, style);
+  if (result.balanced_to) text += '\n' + balanced_gpus(result, hosts, style);
   text += '\n' + on_the_way(result, style);
   if (const std::string clocks = frontier(result, style); !clocks.empty()) text += '\n' + clocks;
   return text;

@@ -89,6 +89,8 @@ void write_taxes(JsonWriter& json, const analysis::Taxes& taxes) {
   json.member("bytes", trips.bytes).member("memory_bound_ns", trips.memory_bound_ns);
   json.member("known_ns", trips.known_ns).end_object();
   json.key("launch").begin_object(kOneLine).member("idle_ns", taxes.launch_idle_ns);
+  json.member("launching_ns", taxes.launching_ns).member("loading_ns", taxes.loading_ns);
+  json.member("elsewhere_ns", taxes.elsewhere_ns).member("latency_ns", taxes.latency_ns);
   json.member("short_kernels", taxes.short_kernels).member("short_ns", taxes.short_ns);
   json.end_object().end_object();
 }

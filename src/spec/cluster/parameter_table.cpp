@@ -64,6 +64,12 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "times the power limit that they draw for less than power.cap_window; else power.cap_held"},
     {kPower, "power.cap_window", "s", 1e-3, 60, false,
      "time over which they hold their mean to the limit; 1 s where nothing is known"},
+    // How far GPUs of a kind differ, standard deviations; 0.15, 0.015, 0.08 and 0.025 where no file
+    // says.
+    {kPower, "spread.leakage", "", 0, 1, false, "of the logarithm of a board's leakage"},
+    {kPower, "spread.voltage", "", 0, 0.1, false, "of a board's relative core voltage"},
+    {kPower, "spread.resistance", "", 0, 1, false, "of a board's resistance from die to spreader"},
+    {kPower, "spread.sensor", "", 0, 0.2, false, "of what a board's power sensor reads"},
     {kPower, "power.tensor_fp32", "J/FLOP", 0, 1e-9, false, "matrix work in TF32 or FP32"},
     {kPower, "power.tensor_fp16", "J/FLOP", 0, 1e-9, true, "matrix work in FP16 or BF16"},
     {kPower, "power.tensor_fp8", "J/FLOP", 0, 1e-9, false, "matrix work in FP8"},

@@ -91,7 +91,7 @@ export function taxesView(trace: RecordedTrace): HTMLElement | null {
   const rows: Cell[][] = [
     ["bulk synchrony", (bulk.host_sync_ns + (waited ?? 0)) / taxes.span_ns, `the GPU idled while a call still waited for it ${quantity(seconds(bulk.host_sync_ns), "s")}; ${waited === null ? "waiting in collectives needs traces of several ranks" : `ranks waited in collectives ${quantity(seconds(waited), "s")}`}`],
     ["memory round trips", trips.upper_bound_ns / taxes.span_ns, `upper bound: ${quantity(trips.bytes, "B")} written and read back between ${plural(trips.pairs, "pair")} of kernels`],
-    ["launch", launch.idle_ns / taxes.span_ns, `idle until a late launch took effect; ${plural(launch.short_kernels, "kernel")} over sooner than a launch`],
+    ["launch", launch.idle_ns / taxes.span_ns, `idle until a late launch took effect: ${quantity(launch.launching_ns / taxes.span_ns, "1")} in launch calls, ${quantity(launch.loading_ns / taxes.span_ns, "1")} loading data, ${quantity(launch.elsewhere_ns / taxes.span_ns, "1")} with the CPU elsewhere, ${quantity(launch.latency_ns / taxes.span_ns, "1")} from call to start; ${plural(launch.short_kernels, "kernel")} over sooner than a launch`],
   ];
   return h("div", { class: "block" }, h("p", { class: "note" }, "Shares of the span. They overlap each other and do not add up."), table("Taxes", { columns: [{ title: "tax" }, { title: "share", unit: "1" }, { title: "what", wide: true }], rows }, { rows: "taxes", text: (value, row) => (row[0] === rows[1]![0] && value === row[1] ? `< ${quantity(Number(value), "1")}` : undefined) }));
 }

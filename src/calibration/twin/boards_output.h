@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json_writer.h"
+#include "calibration/twin/boards.h"
+
+namespace ergometer::calibration::twin {
+
+/// For people: boards and nodes that are unlike others, how far the rest differ, what the recording
+/// does not tell. `from`: the recording's name.
+std::string to_text(const Boards& boards, std::string_view from);
+/// The same and every board, as members of the object that is open.
+void write_boards(base::JsonWriter& json, const Boards& boards);
+
+}  // namespace ergometer::calibration::twin
