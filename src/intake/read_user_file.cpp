@@ -26,6 +26,7 @@
 #include "intake/launch_script.h"
 #include "intake/megatron_yaml.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/research/internevo.h"
 #include "intake/research/maxtext.h"
 #include "intake/research/nanogpt.h"
 #include "intake/research/olmo.h"
@@ -101,7 +102,9 @@ bool is_neox(const Keys& keys) {
 bool is_run_file(const Keys& keys) {
   return (keys.has("run") && keys.any({"resources", "num_nodes"})) ||
          (keys.has("command") && keys.any({"compute", "parameters", "gpu_num"})) ||
-         (keys.has("commands") && keys.any({"resources.gpu", "nodes"}));
+         (keys.has("commands") && keys.any({"resources.gpu", "nodes"})) ||
+         (keys.has("entrypoint") && keys.has("resources.slots_per_trial")) ||
+         keys.under("services");
 }
 
 /// Frameworks whose files are told by a few words of their own.
@@ -136,9 +139,9 @@ std::string_view foreign_file(const Keys& keys) {
            "(--gbs: policy.train_global_batch_size, --mbs: policy.train_micro_batch_size)";
   if (keys.any({"dump_dir", "distributed.fsdp_type"}) && keys.any({"model.dim", "model.n_layers"}))
     return "a configuration of Lingua, which is not read; give its model and sizes as options";
-  if (keys.any({"entrypoint"}) && keys.any({"resources.slots_per_trial", "searcher"}))
-    return "an experiment of Determined, which is not read; give the command of its entrypoint as "
-           "a script, and --gpus";
+  if (keys.under("experiment") && keys.any({"experiment.task", "experiment.runner"}))
+    return "an experiment of FlagScale, which names the file of its training; give that one (train/"
+           "NAME.yaml), and --gpus";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";
@@ -171,6 +174,9 @@ FileForm form_of_yaml(const Keys& keys) {
   if (keys.any({"train.micro_batch_size", "train.global_batch_size", "train.train_iters"}) ||
       (keys.under("model") && keys.any({"ddp", "mixed_precision", "comm_overlap"})))
     return FileForm::kMegatronBridge;
+  // FlagScale's file of a training: system, model, data.
+  if (keys.under("system") && keys.any({"model.num_layers", "model.hidden_size"}))
+    return FileForm::kMegatronYaml;
   if (keys.any({"language_model", "model_parallel"})) return FileForm::kMegatronYaml;
   if (keys.has("base_model") &&
       keys.any({"sequence_len", "micro_batch_size", "adapter", "datasets", "flash_attention"}))
@@ -233,6 +239,7 @@ FileForm form_of_python(const std::string& text) {
   return calls_sagemaker(text)       ? FileForm::kSageMaker
          : is_nanogpt_program(text)  ? FileForm::kNanoGpt
          : is_xtuner_config(text)    ? FileForm::kXtuner
+         : is_internevo_config(text) ? FileForm::kInternEvo
          : calls_olmo_core(text)     ? FileForm::kOlmoCore
          : tells_trainer(text, true) ? FileForm::kTrainerPython
          : calls_recipe(text)        ? FileForm::kRecipePython
@@ -332,7 +339,8 @@ std::string what_python_writes(const std::string& text) {
   constexpr std::string_view kAsOptions =
       "give what it says as options: --model, --gpus, --mbs, --ga, --seq, --zero or --fsdp";
   constexpr std::array kWrites = std::to_array<Writes>(
-      {{"nemo_run", kOfNemo},
+      {{"from composer", kAsOptions},
+       {"nemo_run", kOfNemo},
        {"nemo.collections", kOfNemo},
        {"megatron.bridge",
         "a recipe of Megatron-Bridge can be read as the YAML that it writes "
@@ -341,6 +349,7 @@ std::string what_python_writes(const std::string& text) {
        {"levanter", kAsOptions},
        {"olmo_core", kAsOptions},
        {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
+       {"torch.distributed", kAsOptions},
        {"lightning", kAsOptions}});
   // Objects of NeMo's interface, without a recipe that puts them together.
   constexpr std::string_view kStrategy = "MegatronStrategy(";
@@ -433,6 +442,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
       return with_open_gpus(parse_olmo_core(text, file, {context.environment, context.arguments}),
                             file);
     case FileForm::kMaxText: return parse_maxtext(text, file);
+    case FileForm::kInternEvo: return with_open_gpus(parse_internevo(text, file), file);
     case FileForm::kXtuner: return with_open_gpus(parse_xtuner(text, file), file);
     case FileForm::kSageMaker: return parse_sagemaker(text, file, context);
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);

@@ -41,6 +41,13 @@ constexpr std::array kInstances = std::to_array<Instance>(
      {"g6e.xlarge", 1},    {"g6e.2xlarge", 1},      {"g6e.4xlarge", 1},   {"g6e.8xlarge", 1},
      {"g6e.16xlarge", 1}});
 
+/// "\"full_shard auto_wrap\"": quoted once more for a shell that takes the quotes away.
+std::string unquoted(std::string text) {
+  const bool quoted = text.size() > 1 && text.front() == text.back() &&
+                      (text.front() == '"' || text.front() == '\'');
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
+
 class SageMakerProgram {
  public:
   SageMakerProgram(const std::string& text, const std::string& file, const ScriptContext& context)
@@ -245,7 +252,7 @@ class SageMakerProgram {
       words.push_back("--" + key);
       if (!known) program.unknown_words[words.size()] = "the hyperparameter " + key;
       words.push_back(!known             ? ""
-                      : item.is_string() ? item.get<std::string>()
+                      : item.is_string() ? unquoted(item.get<std::string>())
                                          : yaml_text(item).value_or("None"));
     }
     return {};

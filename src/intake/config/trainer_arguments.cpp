@@ -338,6 +338,15 @@ class TrainerReader {
       else
         read_.set("quantize", !four ? "int8" : nested ? "nf4-dq" : "nf4", key);
     }
+    // Unsloth's uploads, "...-bnb-4bit", say it themselves.
+    const auto model = present({"model_name_or_path", "model_id", "model_name"});
+    const bool said = !present({"load_in_4bit", "load_in_8bit", "quantization_bit"}).empty();
+    if (said || model.empty() || !base::contains(base::lower(read_.text(model)), "bnb-4bit"))
+      return;
+    if (adapts)
+      read_.set("quantize", "nf4-dq", model);
+    else
+      read_.refuse(model, "a model in 16 bit without adapters: quantized weights are not trained");
   }
 
   /// Optimizers whose states are Adam's, in bitsandbytes' or torchao's 8 bit or in 32.
@@ -384,7 +393,8 @@ class TrainerReader {
     if (!is_off(deepspeed)) {
       ERGOMETER_ASSIGN(Reading other, read_deepspeed_beside(deepspeed, read_.file(),
                                                             read_.origin("deepspeed").text));
-      read_.note("its DeepSpeed configuration is {}", file_beside(deepspeed, read_.file()));
+      if (const std::string file = file_beside(deepspeed, read_.file()); !file.empty())
+        read_.note("its DeepSpeed configuration is {}", file);
       ERGOMETER_TRY(check_batches_agree(read_.said(), other.settings));
       add_reading(read_.reading(), std::move(other));
     }
