@@ -278,8 +278,8 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
       ERGOMETER_TRY(read_own_deepspeed(arguments, files));
       continue;
     }
-    const bool own =
-        argument.name == "zero_stage" || argument.name == "offload" || argument.name == "dtype";
+    const bool own = argument.name == "deepspeed_config" || argument.name == "zero_stage" ||
+                     argument.name == "offload" || argument.name == "dtype";
     if (own && has("deepspeed")) continue;
     // Its words may be another framework's, whose file says the rest.
     if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
@@ -337,6 +337,15 @@ Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& argu
   const auto find = [&](std::string_view name) {
     return std::ranges::find(arguments, name, &Argument::name);
   };
+  // `--deepspeed --deepspeed_config FILE`, what deepspeed.add_config_arguments takes.
+  if (const auto config = find("deepspeed_config"); config != arguments.end()) {
+    ERGOMETER_TRY(check_known(*config));
+    ERGOMETER_ASSIGN(const std::string text,
+                     text_of(config->value, line_of(config->name), "--deepspeed_config"));
+    ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, config->value));
+    add_reading(files, std::move(deepspeed));
+    return {};
+  }
   const auto stage = find("zero_stage");
   if (stage == arguments.end())
     return input_error(

@@ -18,6 +18,7 @@
 #include "intake/config/nanotron.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/neox.h"
+#include "intake/config/own_wrapping.h"
 #include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
 #include "intake/config/torchtune.h"
@@ -231,9 +232,10 @@ bool tells_trainer(std::string_view text, bool is_program) {
     if (base::contains(text, call)) return true;
   return false;
 }
-/// Adapters, or a loop of its own on accelerate.
-bool trains_itself(std::string_view text) {
-  return base::contains(text, "LoraConfig(") || base::contains(text, "Accelerator(");
+/// Adapters, or a loop of its own on accelerate, FSDP or DDP.
+bool trains_itself(const std::string& text) {
+  return base::contains(text, "LoraConfig(") || base::contains(text, "Accelerator(") ||
+         wraps_model(text);
 }
 FileForm form_of_python(const std::string& text) {
   return calls_sagemaker(text)       ? FileForm::kSageMaker
@@ -467,8 +469,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
   if (file.ends_with(".py")) ERGOMETER_TRY(check_learns_from_texts(text, file));
   if (file.ends_with(".py"))
     return input_error(
-        "{}: is a Python program without TrainingArguments, adapters, an Accelerator or a Trainer "
-        "of Lightning, which is not read; {}",
+        "{}: is a Python program without TrainingArguments, adapters, an Accelerator, a Trainer of "
+        "Lightning or a model of transformers in FSDP or DDP, which is not read; {}",
         file, what_python_writes(text));
   return input_error("{}: is none of the files that can be read: {}", file, kReadable);
 }

@@ -359,7 +359,10 @@ Result<Reading> ProgramReader::nemo() {
     return refuse(
         "takes its job from a recipe in Python, which is not read; give the configuration "
         "that Megatron-Bridge writes of it as YAML");
-  if (name.empty()) return refuse("without --config-name: its own file is not known here");
+  if (name.empty())
+    return refuse(
+        "without --config-name: its own file is not known here; put it beside the script and name "
+        "it (--script-adds \"--config-name FILE\"), or give --model and sizes as options");
   if (!name.ends_with(".yaml")) name += ".yaml";
   const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
   Result<std::string> text = input_error("");

@@ -70,6 +70,7 @@ constexpr std::array kFiles = std::to_array<PublishedFile>({
      "dataset = 'shakespeare_char'\ngradient_accumulation_steps = 1\nbatch_size = 64\n"
      "block_size = 256\nn_layer = 6\nn_head = 6\nn_embd = 384\ndropout = 0.2\n"},
     {"config/finetune_shakespeare.py", "nanoGPT",
+     "eval_iters = 40\nalways_save_checkpoint = False\n"
      "dataset = 'shakespeare'\ninit_from = 'gpt2-xl'\nbatch_size = 1\n"
      "gradient_accumulation_steps = 32\n"},
 });

@@ -68,10 +68,15 @@ class TrainerReader {
               key);
   }
 
-  /// A llama all of whose sizes are given; of others the rest stands in the framework.
+  /// GPT-2 where sizes are not given, or a llama all of whose sizes are; of others the rest stands
+  /// in the framework.
   void read_overridden(std::string_view named) {
     constexpr std::string_view kOverrides = "config_overrides";
+    const std::string type = read_.text("model_type");
     nlohmann::json model = {{"model_type", "llama"}};
+    if (type == "gpt2")
+      model = {{"model_type", type}, {"n_embd", 768},       {"n_head", 12},
+               {"n_layer", 12},      {"n_positions", 1024}, {"vocab_size", 50257}};
     for (const std::string& item : base::split(read_.text(kOverrides), ',')) {
       const size_t equals = item.find('=');
       if (equals == item.npos) continue;
@@ -83,11 +88,11 @@ class TrainerReader {
     }
     for (const char* size : {"hidden_size", "intermediate_size", "num_hidden_layers",
                              "num_attention_heads", "vocab_size"})
-      if (!named.empty() || read_.text("model_type") != "llama" || !model.contains(size))
+      if (!named.empty() || (type != "gpt2" && (type != "llama" || !model.contains(size))))
         return read_.refuse(kOverrides,
-                            "all sizes of a model_type llama; another model is read from a "
-                            "config.json of its own");
-    if (!model.contains("num_key_value_heads"))
+                            "sizes of a model_type gpt2, all sizes of a model_type llama; another "
+                            "model is read from a config.json of its own");
+    if (type == "llama" && !model.contains("num_key_value_heads"))
       model["num_key_value_heads"] = model["num_attention_heads"];
     read_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
               kOverrides);

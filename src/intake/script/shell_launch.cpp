@@ -549,6 +549,10 @@ class LaunchReader {
   }
   /// One process a node drives all its GPUs, or each process one.
   int64_t of_jax(int64_t nodes, int64_t on_node) {
+    // Where a launcher of PyTorch counts processes, each has a GPU.
+    if (launcher_ == "torchrun" && launcher_number(own_.tasks_per_node) > 1)
+      return std::max<int64_t>(1, launcher_number(own_.nodes)) *
+             known(own_.tasks_per_node, "--nproc-per-node");
     if (on_node == 0) {
       if (!launcher_.empty()) why_ = "a process of JAX drives all GPUs of its node";
       return 0;
