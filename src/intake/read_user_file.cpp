@@ -143,6 +143,17 @@ std::string_view foreign_file(const Keys& keys) {
   if (keys.under("experiment") && keys.any({"experiment.task", "experiment.runner"}))
     return "an experiment of FlagScale, which names the file of its training; give that one (train/"
            "NAME.yaml), and --gpus";
+  if (keys.any({"input_features", "output_features"}) && keys.has("model_type"))
+    return "a configuration of Ludwig, which is not read; give its model and sizes as options "
+           "(--mbs: trainer.batch_size, --ga: trainer.gradient_accumulation_steps, --lora, "
+           "--quantize)";
+  if (keys.has("llm_backbone") && keys.any({"training.batch_size", "training.grad_accumulation"}))
+    return "a configuration of H2O LLM Studio, which is not read; give its model and sizes as "
+           "options (--mbs: training.batch_size, --ga: training.grad_accumulation, --lora)";
+  if (keys.has("task") && keys.has("base_model") && keys.any({"params.batch_size", "params.lr"}))
+    return "a configuration of AutoTrain, which is not read; give its model and sizes as options "
+           "(--mbs: params.batch_size, --ga: params.gradient_accumulation, --seq: "
+           "params.block_size, --lora, --quantize)";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";

@@ -375,6 +375,11 @@ class LaunchReader {
                                  : known(own_.tasks_per_node, "--nproc-per-node");
       if (all && each == 0 && why_.empty()) why_ = "--nproc-per-node takes what a node has";
       gpus = nodes * each;
+      if (own_.nodes.empty() && slurm_nodes > 1 && gpus > 0)
+        launch_.apart = fmt::format(
+            "torchrun without --nnodes is one node's: each of the {} nodes trains by itself, on {} "
+            "GPUs",
+            slurm_nodes, gpus);
     } else if (launcher_ == "deepspeed") {
       gpus = of_deepspeed();
     } else if (launcher_ == "composer") {
