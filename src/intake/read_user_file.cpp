@@ -190,8 +190,10 @@ FileForm form_of_yaml(const Keys& keys) {
   if (keys.under("system") && keys.any({"model.num_layers", "model.hidden_size"}))
     return FileForm::kMegatronYaml;
   if (keys.any({"language_model", "model_parallel"})) return FileForm::kMegatronYaml;
+  // Others have an `adapter` with parts.
   if (keys.has("base_model") &&
-      keys.any({"sequence_len", "micro_batch_size", "adapter", "datasets", "flash_attention"}))
+      (keys.has("adapter") ||
+       keys.any({"sequence_len", "micro_batch_size", "datasets", "flash_attention"})))
     return FileForm::kAxolotl;
   if (is_trainer(keys)) return FileForm::kTrainer;
   if (keys.any({"zero_optimization", "train_micro_batch_size_per_gpu"}))

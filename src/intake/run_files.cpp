@@ -112,8 +112,10 @@ class RunFile {
     return {std::min(slots, spec::kMostRanks), where(kSlots), kSlots};
   }
   /// `python3 -m determined.launch.torch_distributed -- python3 train.py` as torchrun's words.
-  std::string command_of_determined() const {
-    std::string command = text("entrypoint");
+  std::string command_of_determined(const std::vector<std::string>& words) const {
+    std::string command = words.empty() ? text("entrypoint") : "";
+    for (const std::string& word : words)
+      command += word.find_first_of(" \"$") == word.npos ? word + " " : fmt::format("'{}' ", word);
     const size_t at = command.find(kLauncher), python = command.rfind("python", at);
     if (at == command.npos || python == command.npos) return command;
     size_t end = std::min(command.find(' ', at), command.size());
@@ -235,7 +237,7 @@ void add_choices(const std::string& text, spec::FlatYaml& values) {
   } catch (const YAML::Exception&) {}
 }
 
-/// The items of one of dstack's lists, `commands` or `env`.
+/// The items of a list: dstack's `commands` and `env`, an `entrypoint`.
 std::vector<std::string> items_of(const std::string& text, const char* list) {
   std::vector<std::string> items;
   try {
@@ -355,7 +357,7 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
   program.words = {"bash", "-c",
                    of_dstack  ? fmt::format("{}\n", fmt::join(items_of(text, "commands"), "\n"))
                    : of_azure ? run.command_of_azure(program)
-                   : of_determined ? run.command_of_determined()
+                   : of_determined ? run.command_of_determined(items_of(text, "entrypoint"))
                                    : run.text(of_sky ? "run" : "command")};
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())

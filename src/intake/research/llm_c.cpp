@@ -55,8 +55,8 @@ class LlmCReader {
   }
 
  private:
-  int64_t number(const char* key, int64_t fallback, int64_t most) {
-    const auto said = read_.has(key) ? read_.integer(key, 0) : std::optional(fallback);
+  int64_t number(const char* key, int64_t fallback, int64_t most, int64_t least = 0) {
+    const auto said = read_.has(key) ? read_.integer(key, least) : std::optional(fallback);
     if (!said || *said > most) read_.refuse(key, "a whole number of at most {}", most);
     return said.value_or(fallback);
   }
@@ -92,7 +92,7 @@ class LlmCReader {
   void read_batch() {
     constexpr const char *kBatch = "-b", *kLength = "-t", *kTokens = "-d";
     constexpr int64_t kMost = 1'000'000'000;
-    const int64_t batch = number(kBatch, 4, kMost), length = number(kLength, 1024, 1024);
+    const int64_t batch = number(kBatch, 4, kMost, 1), length = number(kLength, 1024, 1024, 1);
     read_.set("micro_batch_size", std::to_string(batch), kBatch);
     read_.set("seq_length", std::to_string(length), kLength);
     const auto tokens =
