@@ -64,13 +64,24 @@ class Manifest {
     if (word == "TrainJob") set_given_by_trainer(member(spec, "trainer"));
     const int64_t before = gpus_;
     if (is_there(spec)) walk(spec, 1, 0, "", "");
-    if (gpus_ > before && !base::contains(kWorkloads, word))
+    constexpr std::array kBesides = std::to_array<std::string_view>(
+        {"ConfigMap", "Secret", "Service", "ServiceAccount", "Namespace", "PersistentVolume",
+         "PersistentVolumeClaim", "Role", "RoleBinding"});
+    const bool other = !base::contains(kWorkloads, word) && !base::contains(kBesides, word);
+    if (other && word.ends_with("Workflow")) has_workflow_ = true;
+    if (gpus_ > before && other)
       fail(kind, fmt::format("kind: found \"{}\", whose pods are not counted; allowed: {}", word,
                              fmt::join(kWorkloads, ", ")));
   }
 
   Result<Reading> reading() {
     if (!error_.empty()) return input_error(error_);
+    if (gpus_ == 0 && has_workflow_)
+      return input_error(
+          "{}: is a workflow, whose templates are not read; give the pod's command as a script, "
+          "and "
+          "--gpus",
+          file_);
     if (gpus_ == 0)
       return input_error("{}: no container has nvidia.com/gpu or amd.com/gpu among its limits",
                          file_);
@@ -297,6 +308,7 @@ class Manifest {
   Variables given_;         ///< variables of every container
   std::string group_size_;  ///< pods of a LeaderWorkerSet's group; empty: there is none
   std::map<std::string, Variables, std::less<>> config_maps_;
+  bool has_workflow_ = false;
   bool is_mpi_ = false, says_nodes_ = false;
 };
 

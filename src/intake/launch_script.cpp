@@ -175,6 +175,9 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
     reading.settings.erase("gpus");
     reading.defaults.erase("gpus");
   }
+  if (!launch.apart.empty())
+    reading.notes.push_back(
+        fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.apart));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =
       fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.gpus_from);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,8 @@ class ProgramReader {
  public:
   ProgramReader(const Launch& launch, const ShellRun& run);
   Result<Reading> read();
+  /// Of files that are not here: what was taken in their place.
+  const std::set<std::string>& published() const { return published_; }
   /// Refused: what counts and is not known in a file that the script wrote.
   static Result<void> check_read(const Reading& reading);
 
@@ -112,6 +115,9 @@ class ProgramReader {
   Result<Reading> olmo(const std::string& text, const std::string& path) const;
   Result<Reading> maxtext() const;
   Result<Reading> xtuner() const;
+  /// `train.py --config configs/7B_sft.py`; nothing where that is no configuration of InternEvo.
+  Result<std::optional<Reading>> internevo() const;
+  Result<Reading> llm_c() const;
   /// `tune run RECIPE --config FILE key=value ...`
   Result<Reading> torchtune() const;
   /// What a file finds in its program's environment.
@@ -156,6 +162,7 @@ class ProgramReader {
   /// What a file of the Trainer's arguments says where no word does, by `configuration`.
   spec::FlatYaml file_values_;
 
+  mutable std::set<std::string> published_;
   const Launch& launch_;
   const ShellRun& run_;
   std::vector<std::string> names_;

@@ -3,6 +3,8 @@
 
 #include "intake/program_reader.h"
 #include "intake/reader/framework_options.h"
+#include "intake/research/internevo.h"
+#include "intake/research/llm_c.h"
 #include "intake/research/maxtext.h"
 #include "intake/research/nanogpt.h"
 #include "intake/research/olmo.h"
@@ -112,6 +114,34 @@ Result<Reading> ProgramReader::xtuner() const {
         "writes it");
   ERGOMETER_ASSIGN(const std::string text, text_of(path, line, launch_.name));
   return parse_xtuner(text, path, words);
+}
+
+Result<std::optional<Reading>> ProgramReader::internevo() const {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i] != "config" || !value_of(i).ends_with(".py")) continue;
+    const auto text = text_of(value_of(i), launch_.arguments[i].line, launch_.name);
+    if (text && is_internevo_config(*text)) {
+      ERGOMETER_ASSIGN(Reading reading, parse_internevo(*text, value_of(i)));
+      return reading;
+    }
+    if (!text && has("launcher")) return tl::unexpected(text.error());
+  }
+  return std::optional<Reading>();
+}
+
+Result<Reading> ProgramReader::llm_c() const {
+  std::vector<LlmCWord> words;
+  for (const ShellText& word : launch_.arguments)
+    words.push_back({word.text, run_.session.where(word.line)});
+  // What is not known may stand in a path.
+  for (size_t i = 1; i < words.size(); i += 2)
+    if (ShellUnknowns::in(words[i].text) &&
+        classify("llm-c", words[i - 1].text, "").kind != Leftover::Kind::kNoEffect)
+      return input_error("{}: {} depends on {}", words[i].where, words[i - 1].text,
+                         run_.session.unknowns.reason(words[i].text));
+  ERGOMETER_ASSIGN(Reading reading, read_llm_c(words, run_.session.name));
+  if (reading.settings.find("gpus") == nullptr) count_alone({}, false, reading);
+  return reading;
 }
 
 }  // namespace ergometer::intake

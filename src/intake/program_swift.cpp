@@ -33,6 +33,8 @@ constexpr std::array kSwiftNames = std::to_array<SwiftName>({
     {"dtype", "torch_dtype"},
 });
 
+constexpr std::string_view kOwnDefault = "ms-swift's default";
+
 bool is_tuner(std::string_view name) {
   return name == "train_type" || name == "tuner_type" || name == "sft_type";
 }
@@ -138,14 +140,15 @@ std::vector<Argument> megatron_words(const std::vector<Argument>& words) {
   };
   constexpr std::array kDefaults = std::to_array<Default>({{"use_distributed_optimizer", ""},
                                                            {"moe_grouped_gemm", ""},
+                                                           {"expert_tensor_parallel_size", "1"},
                                                            {"micro_batch_size", "1"},
                                                            {"global_batch_size", "16"},
                                                            {"recompute_granularity", "selective"},
                                                            {"attention_backend", "flash"}});
   for (const auto& [name, value] : kDefaults)
     if (!has(name))
-      made.push_back(
-          {std::string(name), std::string(value), std::string(value), "ms-swift's default", ""});
+      made.push_back({std::string(name), std::string(value), std::string(value),
+                      std::string(kOwnDefault), ""});
   const auto in_16 = [](const Argument& argument) {
     return argument.name == "bf16" || argument.name == "fp16";
   };
@@ -154,16 +157,21 @@ std::vector<Argument> megatron_words(const std::vector<Argument>& words) {
            argument.value == "float32";
   });
   if (!in_32 && std::ranges::none_of(made, in_16))
-    made.push_back({"bf16", "", "", "ms-swift's default", ""});
+    made.push_back({"bf16", "", "", std::string(kOwnDefault), ""});
   return made;
 }
 
-/// Shared experts that a model lacks overlap with nothing.
-void drop_shared_overlap(Reading& reading) {
+/// Experts that a model lacks are not split, and shared ones overlap with nothing.
+void drop_words_of_experts(Reading& reading) {
   const auto* named = reading.settings.find("model");
-  const auto* overlap = reading.settings.find("moe_shared_expert_overlap");
-  if (named == nullptr || overlap == nullptr) return;
+  if (named == nullptr) return;
   const auto model = spec::read_model(named->text);
+  constexpr const char* kSplit = "expert_tensor_parallel_size";
+  const auto* split = reading.settings.find(kSplit);
+  if (model && model->experts.count == 0 && split != nullptr && split->origin.text == kOwnDefault)
+    reading.settings.erase(kSplit);
+  const auto* overlap = reading.settings.find("moe_shared_expert_overlap");
+  if (overlap == nullptr) return;
   if (!model || model->experts.shared_ffn > 0) return;
   reading.leftovers.push_back({Leftover::Kind::kNoEffect, overlap->origin.key, overlap->origin.text,
                                "the model has no shared experts"});
@@ -276,7 +284,7 @@ Result<Reading> ProgramReader::megatron_swift() const {
           fmt::format("{}: which model --{} {} is, its name does not say; give --model",
                       model->where, model->name, model->value);
   }
-  drop_shared_overlap(reading);
+  drop_words_of_experts(reading);
   if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !packs)
     reading.notes.push_back(fmt::format(
         "every sequence is taken to be {} tokens long: without packing that is the longest, and "

@@ -66,6 +66,39 @@ bool trainer_switch(std::string_view name) {
 constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
 constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
 
+/// The words of QLoRA's own program and what it does without them, as the Trainer's.
+void add_words_of_qlora(std::vector<TrainerArgument>& list) {
+  int64_t length = 0;
+  int line = 0;
+  const auto said = [&](std::string_view name, std::string_view fallback) {
+    const auto found = std::ranges::find(list, name, &TrainerArgument::name);
+    std::string value(fallback);
+    if (found == list.end()) return value;
+    value = found->value;
+    line = found->line;
+    list.erase(found);
+    return value;
+  };
+  const auto add = [&](std::string name, std::string value) {
+    list.push_back({std::move(name), std::move(value), line});
+  };
+  for (const auto& [name, fallback] :
+       {std::pair("source_max_len", "1024"), {"target_max_len", "256"}})
+    length += base::parse_integer(said(name, fallback)).value_or(0);
+  add("max_seq_length", std::to_string(length));
+  const std::string bits = said("bits", "4");
+  if (bits == "4" || bits == "8") add(bits == "4" ? "load_in_4bit" : "load_in_8bit", "true");
+  add("bnb_4bit_use_double_quant", said("double_quant", "true"));
+  add("bnb_4bit_quant_type", said("quant_type", "nf4"));
+  add("lora_target_modules", said("lora_modules", "all") == "all" ? "all-linear" : "");
+  for (const auto& [name, fallback] : {std::pair("lora_r", "64"),
+                                       {"gradient_checkpointing", "true"},
+                                       {"per_device_train_batch_size", "1"},
+                                       {"gradient_accumulation_steps", "16"}})
+    if (std::ranges::find(list, name, &TrainerArgument::name) == list.end())
+      list.push_back({name, fallback, 0});
+}
+
 }  // namespace
 
 bool trainer_reads(std::string_view name) { return base::contains(kTrainerNames, name); }
@@ -245,8 +278,8 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
       ERGOMETER_TRY(read_own_deepspeed(arguments, files));
       continue;
     }
-    const bool own =
-        argument.name == "zero_stage" || argument.name == "offload" || argument.name == "dtype";
+    const bool own = argument.name == "deepspeed_config" || argument.name == "zero_stage" ||
+                     argument.name == "offload" || argument.name == "dtype";
     if (own && has("deepspeed")) continue;
     // Its words may be another framework's, whose file says the rest.
     if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
@@ -254,6 +287,8 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
     list.push_back({argument.name, value, line_in(argument.name)});
   }
+  const bool of_qlora = launch_.name == "qlora.py" && !program;
+  if (of_qlora) add_words_of_qlora(list);
   // Unsloth's own program adapts all linear layers, and quantizes scales as well.
   const bool unsloth = base::contains(launch_.name, "unsloth");
   if (unsloth && !program)
@@ -264,6 +299,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     const auto* software = reading.settings.find("software");
     OwnProcesses own = program ? program->processes : OwnProcesses();
     if (unsloth) own.one = "Unsloth", own.from = {run_.session.where(launch_.line), "Unsloth"};
+    if (of_qlora) own.one = "qlora.py", own.from = {run_.session.where(launch_.line), "qlora.py"};
     count_alone(own, software == nullptr || software->text != "deepspeed", reading);
     return reading;
   };
@@ -301,6 +337,15 @@ Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& argu
   const auto find = [&](std::string_view name) {
     return std::ranges::find(arguments, name, &Argument::name);
   };
+  // `--deepspeed --deepspeed_config FILE`, what deepspeed.add_config_arguments takes.
+  if (const auto config = find("deepspeed_config"); config != arguments.end()) {
+    ERGOMETER_TRY(check_known(*config));
+    ERGOMETER_ASSIGN(const std::string text,
+                     text_of(config->value, line_of(config->name), "--deepspeed_config"));
+    ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, config->value));
+    add_reading(files, std::move(deepspeed));
+    return {};
+  }
   const auto stage = find("zero_stage");
   if (stage == arguments.end())
     return input_error(
@@ -352,7 +397,7 @@ Result<Reading> ProgramReader::parse_llama_factory(const std::string& text,
     if (word.text.starts_with('-') || equals == word.text.npos) continue;
     const std::string key = word.text.substr(0, equals), value = word.text.substr(equals + 1);
     if (!ShellUnknowns::in(value)) {
-      overrides[key] = {value, -1};
+      overrides[key] = {value, -1, run_.session.where(word.line)};
       continue;
     }
     if (trainer_reads(key))

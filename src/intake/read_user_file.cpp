@@ -18,6 +18,7 @@
 #include "intake/config/nanotron.h"
 #include "intake/config/nemo_files.h"
 #include "intake/config/neox.h"
+#include "intake/config/own_wrapping.h"
 #include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
 #include "intake/config/torchtune.h"
@@ -26,6 +27,7 @@
 #include "intake/launch_script.h"
 #include "intake/megatron_yaml.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/research/internevo.h"
 #include "intake/research/maxtext.h"
 #include "intake/research/nanogpt.h"
 #include "intake/research/olmo.h"
@@ -101,7 +103,9 @@ bool is_neox(const Keys& keys) {
 bool is_run_file(const Keys& keys) {
   return (keys.has("run") && keys.any({"resources", "num_nodes"})) ||
          (keys.has("command") && keys.any({"compute", "parameters", "gpu_num"})) ||
-         (keys.has("commands") && keys.any({"resources.gpu", "nodes"}));
+         (keys.has("commands") && keys.any({"resources.gpu", "nodes"})) ||
+         (keys.has("entrypoint") && keys.has("resources.slots_per_trial")) ||
+         keys.under("services");
 }
 
 /// Frameworks whose files are told by a few words of their own.
@@ -136,9 +140,20 @@ std::string_view foreign_file(const Keys& keys) {
            "(--gbs: policy.train_global_batch_size, --mbs: policy.train_micro_batch_size)";
   if (keys.any({"dump_dir", "distributed.fsdp_type"}) && keys.any({"model.dim", "model.n_layers"}))
     return "a configuration of Lingua, which is not read; give its model and sizes as options";
-  if (keys.any({"entrypoint"}) && keys.any({"resources.slots_per_trial", "searcher"}))
-    return "an experiment of Determined, which is not read; give the command of its entrypoint as "
-           "a script, and --gpus";
+  if (keys.under("experiment") && keys.any({"experiment.task", "experiment.runner"}))
+    return "an experiment of FlagScale, which names the file of its training; give that one (train/"
+           "NAME.yaml), and --gpus";
+  if (keys.any({"input_features", "output_features"}) && keys.has("model_type"))
+    return "a configuration of Ludwig, which is not read; give its model and sizes as options "
+           "(--mbs: trainer.batch_size, --ga: trainer.gradient_accumulation_steps, --lora, "
+           "--quantize)";
+  if (keys.has("llm_backbone") && keys.any({"training.batch_size", "training.grad_accumulation"}))
+    return "a configuration of H2O LLM Studio, which is not read; give its model and sizes as "
+           "options (--mbs: training.batch_size, --ga: training.grad_accumulation, --lora)";
+  if (keys.has("task") && keys.has("base_model") && keys.any({"params.batch_size", "params.lr"}))
+    return "a configuration of AutoTrain, which is not read; give its model and sizes as options "
+           "(--mbs: params.batch_size, --ga: params.gradient_accumulation, --seq: "
+           "params.block_size, --lora, --quantize)";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";
@@ -171,9 +186,14 @@ FileForm form_of_yaml(const Keys& keys) {
   if (keys.any({"train.micro_batch_size", "train.global_batch_size", "train.train_iters"}) ||
       (keys.under("model") && keys.any({"ddp", "mixed_precision", "comm_overlap"})))
     return FileForm::kMegatronBridge;
+  // FlagScale's file of a training: system, model, data.
+  if (keys.under("system") && keys.any({"model.num_layers", "model.hidden_size"}))
+    return FileForm::kMegatronYaml;
   if (keys.any({"language_model", "model_parallel"})) return FileForm::kMegatronYaml;
+  // Others have an `adapter` with parts.
   if (keys.has("base_model") &&
-      keys.any({"sequence_len", "micro_batch_size", "adapter", "datasets", "flash_attention"}))
+      (keys.has("adapter") ||
+       keys.any({"sequence_len", "micro_batch_size", "datasets", "flash_attention"})))
     return FileForm::kAxolotl;
   if (is_trainer(keys)) return FileForm::kTrainer;
   if (keys.any({"zero_optimization", "train_micro_batch_size_per_gpu"}))
@@ -225,14 +245,16 @@ bool tells_trainer(std::string_view text, bool is_program) {
     if (base::contains(text, call)) return true;
   return false;
 }
-/// Adapters, or a loop of its own on accelerate.
-bool trains_itself(std::string_view text) {
-  return base::contains(text, "LoraConfig(") || base::contains(text, "Accelerator(");
+/// Adapters, or a loop of its own on accelerate, FSDP or DDP.
+bool trains_itself(const std::string& text) {
+  return base::contains(text, "LoraConfig(") || base::contains(text, "Accelerator(") ||
+         wraps_model(text);
 }
 FileForm form_of_python(const std::string& text) {
   return calls_sagemaker(text)       ? FileForm::kSageMaker
          : is_nanogpt_program(text)  ? FileForm::kNanoGpt
          : is_xtuner_config(text)    ? FileForm::kXtuner
+         : is_internevo_config(text) ? FileForm::kInternEvo
          : calls_olmo_core(text)     ? FileForm::kOlmoCore
          : tells_trainer(text, true) ? FileForm::kTrainerPython
          : calls_recipe(text)        ? FileForm::kRecipePython
@@ -332,7 +354,8 @@ std::string what_python_writes(const std::string& text) {
   constexpr std::string_view kAsOptions =
       "give what it says as options: --model, --gpus, --mbs, --ga, --seq, --zero or --fsdp";
   constexpr std::array kWrites = std::to_array<Writes>(
-      {{"nemo_run", kOfNemo},
+      {{"from composer", kAsOptions},
+       {"nemo_run", kOfNemo},
        {"nemo.collections", kOfNemo},
        {"megatron.bridge",
         "a recipe of Megatron-Bridge can be read as the YAML that it writes "
@@ -341,6 +364,7 @@ std::string what_python_writes(const std::string& text) {
        {"levanter", kAsOptions},
        {"olmo_core", kAsOptions},
        {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
+       {"torch.distributed", kAsOptions},
        {"lightning", kAsOptions}});
   // Objects of NeMo's interface, without a recipe that puts them together.
   constexpr std::string_view kStrategy = "MegatronStrategy(";
@@ -433,6 +457,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
       return with_open_gpus(parse_olmo_core(text, file, {context.environment, context.arguments}),
                             file);
     case FileForm::kMaxText: return parse_maxtext(text, file);
+    case FileForm::kInternEvo: return with_open_gpus(parse_internevo(text, file), file);
     case FileForm::kXtuner: return with_open_gpus(parse_xtuner(text, file), file);
     case FileForm::kSageMaker: return parse_sagemaker(text, file, context);
     case FileForm::kKubernetes: return parse_kubernetes(text, file, context);
@@ -457,8 +482,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
   if (file.ends_with(".py")) ERGOMETER_TRY(check_learns_from_texts(text, file));
   if (file.ends_with(".py"))
     return input_error(
-        "{}: is a Python program without TrainingArguments, adapters, an Accelerator or a Trainer "
-        "of Lightning, which is not read; {}",
+        "{}: is a Python program without TrainingArguments, adapters, an Accelerator, a Trainer of "
+        "Lightning or a model of transformers in FSDP or DDP, which is not read; {}",
         file, what_python_writes(text));
   return input_error("{}: is none of the files that can be read: {}", file, kReadable);
 }

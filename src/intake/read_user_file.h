@@ -40,6 +40,7 @@ enum class FileForm {
   kOlmoCore,
   kMaxText,
   kXtuner,
+  kInternEvo,
   kSageMaker,
   kKubernetes,
   kRunFile,           ///< machines and what they run: SkyPilot, mcli

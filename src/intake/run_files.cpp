@@ -103,10 +103,56 @@ class RunFile {
     return {};
   }
 
+  /// Determined starts a process for every slot where its launcher stands in front of the program.
+  Asked asked_of_determined(StartedProgram& program) const {
+    // Without its launcher another one counts, or it is one process.
+    const bool launches = base::contains(text("entrypoint"), kLauncher);
+    const int64_t slots = launches ? launcher_number(text(kSlots)) : 0;
+    take_environment("environment.environment_variables.", program);
+    return {std::min(slots, spec::kMostRanks), where(kSlots), kSlots};
+  }
+  /// `python3 -m determined.launch.torch_distributed -- python3 train.py` as torchrun's words.
+  std::string command_of_determined(const std::vector<std::string>& words) const {
+    std::string command = words.empty() ? text("entrypoint") : "";
+    for (const std::string& word : words)
+      command += word.find_first_of(" \"$") == word.npos ? word + " " : fmt::format("'{}' ", word);
+    const size_t at = command.find(kLauncher), python = command.rfind("python", at);
+    if (at == command.npos || python == command.npos) return command;
+    size_t end = std::min(command.find(' ', at), command.size());
+    if (command.compare(end, 3, " --") == 0 && command.compare(end + 3, 1, " ") == 0) end += 3;
+    command.replace(python, end - python,
+                    fmt::format("torchrun --nproc_per_node {}", text(kSlots)));
+    return command;
+  }
+
+  /// Azure ML writes inputs into the command: `${{inputs.batch_size}}`.
+  std::string command_of_azure(StartedProgram& program) const {
+    std::string command = text("command");
+    constexpr std::string_view kOpen = "${{", kInputs = "inputs.";
+    for (size_t at = command.find(kOpen); at != command.npos; at = command.find(kOpen, at + 1)) {
+      const size_t end = command.find("}}", at);
+      if (end == command.npos) break;
+      std::string key = command.substr(at + kOpen.size(), end - at - kOpen.size());
+      std::erase(key, ' ');
+      std::string name = "AZUREML_" + key;
+      std::ranges::replace(name, '.', '_');
+      // Of data what lies at its path is not known, nor what a sweep or an output is.
+      const bool known = key.starts_with(kInputs) && values_.contains(key);
+      if (known)
+        program.environment[name] = text(key);
+      else
+        program.unknown.insert(name);
+      command.replace(at, end + 2 - at, "${" + name + "}");
+    }
+    return command;
+  }
+
   std::string text(std::string_view key) const {
     const auto it = values_.find(key);
     return it == values_.end() ? "" : it->second.text;
   }
+
+  bool is_of_determined() const { return !text("entrypoint").empty() && !text(kSlots).empty(); }
 
   bool is_of_dstack() const { return !text("commands").empty() && text("run").empty(); }
   /// Whether it is a command job of Azure ML.
@@ -115,6 +161,8 @@ class RunFile {
   }
 
  private:
+  static constexpr std::string_view kLauncher = "determined.launch.";
+  static constexpr const char* kSlots = "resources.slots_per_trial";
   static constexpr const char* kOfInstance = "distribution.process_count_per_instance";
   static constexpr const char *kOfDstack = "resources.gpu", *kCountOfDstack = "resources.gpu.count";
 
@@ -189,7 +237,7 @@ void add_choices(const std::string& text, spec::FlatYaml& values) {
   } catch (const YAML::Exception&) {}
 }
 
-/// The items of one of dstack's lists, `commands` or `env`.
+/// The items of a list: dstack's `commands` and `env`, an `entrypoint`.
 std::vector<std::string> items_of(const std::string& text, const char* list) {
   std::vector<std::string> items;
   try {
@@ -215,6 +263,77 @@ Result<void> take_gpus(const Asked& asked, Reading& reading) {
   return {};
 }
 
+/// What a service reserves GPUs by; none where it reserves none.
+YAML::Node devices_of(const YAML::Node& service) {
+  YAML::Node found = service;
+  for (const char* key : {"deploy", "resources", "reservations", "devices"}) {
+    if (!found.IsMap() || !found[key]) return YAML::Node();
+    found.reset(YAML::Node(found[key]));
+  }
+  return found;
+}
+
+/// A service's GPUs: `count: 4`, `device_ids: ["0", "1"]`; 0: all that are there, or not said.
+int64_t gpus_of_service(const YAML::Node& service) {
+  int64_t gpus = 0;
+  for (const YAML::Node& device : devices_of(service)) {
+    if (device["device_ids"])
+      gpus += std::ssize(device["device_ids"].as<std::vector<std::string>>());
+    if (device["count"]) gpus += launcher_number(device["count"].as<std::string>());
+  }
+  return gpus;
+}
+
+/// `NAME: value` or `- NAME=value`, and what a command that is a list or a text comes to.
+StartedProgram program_of_service(const YAML::Node& service) {
+  StartedProgram program;
+  for (const auto& item : service["environment"]) {
+    const bool named = item.first.IsDefined();
+    const std::string line =
+        named ? item.first.as<std::string>() + "=" + item.second.as<std::string>("")
+              : item.as<std::string>();
+    if (const size_t equals = line.find('='); equals != line.npos)
+      program.environment[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  const YAML::Node command = service["command"] ? service["command"] : service["entrypoint"];
+  program.words = command.IsSequence()
+                      ? command.as<std::vector<std::string>>()
+                      : std::vector<std::string>{"bash", "-c", command.as<std::string>()};
+  return program;
+}
+
+/// The service of a Docker Compose file that has a command and reserves GPUs.
+Result<Reading> parse_compose(const std::string& text, const std::string& file,
+                              const ScriptContext& context) {
+  std::vector<YAML::Node> found;
+  try {
+    const YAML::Node document = YAML::Load(text);
+    for (const auto& service : document["services"])
+      if ((service.second["command"] || service.second["entrypoint"]) &&
+          devices_of(service.second).IsSequence())
+        found.push_back(service.second);
+    if (found.size() != 1)
+      return input_error(
+          "{}: is a file of Docker Compose in which {} services have a command and reserve GPUs "
+          "(deploy.resources.reservations.devices); allowed: one",
+          file, found.size());
+    StartedProgram program = program_of_service(found.front());
+    const int64_t gpus = gpus_of_service(found.front());
+    if (gpus > 0 && gpus < spec::kMostRanks &&
+        !program.environment.contains("CUDA_VISIBLE_DEVICES")) {
+      std::string seen = "0";
+      for (int64_t gpu = 1; gpu < gpus; ++gpu) seen += fmt::format(",{}", gpu);
+      program.environment["CUDA_VISIBLE_DEVICES"] = seen;
+    }
+    for (const auto& [name, value] : context.environment) program.environment[name] = value;
+    ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file, context));
+    reading.form = "a service of Docker Compose";
+    return reading;
+  } catch (const YAML::Exception& error) {
+    return input_error("{}:{}: {}", file, error.mark.line + 1, error.msg);
+  }
+}
+
 }  // namespace
 
 Result<Reading> parse_run_file(const std::string& text, const std::string& file,
@@ -222,26 +341,34 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
   ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
   if (values.contains("run")) add_choices(text, values);
   const RunFile run(values, file, context);
+  const bool of_compose = values.lower_bound("services.") != values.end() &&
+                          values.lower_bound("services.")->first.starts_with("services.");
+  if (of_compose) return parse_compose(text, file, context);
+  const bool of_determined = run.is_of_determined();
   const bool of_sky = values.contains("run"), of_dstack = run.is_of_dstack(),
              of_azure = !of_sky && run.is_of_azure();
   if (of_dstack) ERGOMETER_TRY(run.check_dstack());
   StartedProgram program;
-  const Asked asked = of_sky      ? run.asked_of_sky(program)
-                      : of_dstack ? run.asked_of_dstack(items_of(text, "env"), program)
-                      : of_azure  ? run.asked_of_azure(program)
-                                  : run.asked_of_mcli(program);
+  const Asked asked = of_sky          ? run.asked_of_sky(program)
+                      : of_dstack     ? run.asked_of_dstack(items_of(text, "env"), program)
+                      : of_azure      ? run.asked_of_azure(program)
+                      : of_determined ? run.asked_of_determined(program)
+                                      : run.asked_of_mcli(program);
   program.words = {"bash", "-c",
-                   of_dstack ? fmt::format("{}\n", fmt::join(items_of(text, "commands"), "\n"))
-                             : run.text(of_sky ? "run" : "command")};
+                   of_dstack  ? fmt::format("{}\n", fmt::join(items_of(text, "commands"), "\n"))
+                   : of_azure ? run.command_of_azure(program)
+                   : of_determined ? run.command_of_determined(items_of(text, "entrypoint"))
+                                   : run.text(of_sky ? "run" : "command")};
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;
   ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file, context));
   ERGOMETER_TRY(take_gpus(asked, reading));
-  reading.form = of_sky      ? "a task of SkyPilot"
-                 : of_dstack ? "a task of dstack"
-                 : of_azure  ? "a command job of Azure ML"
-                             : "a run of mcli";
+  reading.form = of_sky          ? "a task of SkyPilot"
+                 : of_dstack     ? "a task of dstack"
+                 : of_azure      ? "a command job of Azure ML"
+                 : of_determined ? "an experiment of Determined"
+                                 : "a run of mcli";
   return reading;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -40,6 +41,13 @@ constexpr std::array kInstances = std::to_array<Instance>(
      {"g6.2xlarge", 1},    {"g6.4xlarge", 1},       {"g6.8xlarge", 1},    {"g6.16xlarge", 1},
      {"g6e.xlarge", 1},    {"g6e.2xlarge", 1},      {"g6e.4xlarge", 1},   {"g6e.8xlarge", 1},
      {"g6e.16xlarge", 1}});
+
+/// "\"full_shard auto_wrap\"": quoted once more for a shell that takes the quotes away.
+std::string unquoted(std::string text) {
+  const bool quoted = text.size() > 1 && text.front() == text.back() &&
+                      (text.front() == '"' || text.front() == '\'');
+  return quoted ? text.substr(1, text.size() - 2) : text;
+}
 
 class SageMakerProgram {
  public:
@@ -226,6 +234,14 @@ class SageMakerProgram {
         program.environment[name] = it->second.text;
     }
   }
+  /// A file that lies beside the script that is started.
+  std::string in_source(const std::string& text) const {
+    const std::string folder = first({"source_dir", "source_code.source_dir"});
+    const std::string path = (std::filesystem::path(folder) / text).string();
+    std::error_code ignored;
+    const auto here = std::filesystem::path(file_).parent_path() / path;
+    return folder.empty() || !std::filesystem::is_regular_file(here, ignored) ? text : path;
+  }
   /// Hyperparameters become words: {"epochs": 1} is --epochs 1.
   Result<void> add_words(StartedProgram& program) {
     std::vector<std::string>& words = program.words;
@@ -245,7 +261,7 @@ class SageMakerProgram {
       words.push_back("--" + key);
       if (!known) program.unknown_words[words.size()] = "the hyperparameter " + key;
       words.push_back(!known             ? ""
-                      : item.is_string() ? item.get<std::string>()
+                      : item.is_string() ? in_source(unquoted(item.get<std::string>()))
                                          : yaml_text(item).value_or("None"));
     }
     return {};

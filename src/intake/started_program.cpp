@@ -17,6 +17,7 @@
 #include "intake/config/hydra_defaults.h"
 #include "intake/config/lightning.h"
 #include "intake/config/nemo_files.h"
+#include "intake/config/published_files.h"
 #include "intake/config/recipe_python.h"
 #include "intake/config/torchtitan.h"
 #include "intake/config/torchtune.h"
@@ -116,6 +117,7 @@ Result<Reading> ProgramReader::read() {
   if (launch_.foreign == "NeMo 2") return nemo_recipe();
   if (launch_.foreign == "MaxText") return maxtext();
   if (launch_.foreign == "XTuner") return xtuner();
+  if (launch_.foreign == "llm.c") return llm_c();
   if (!launch_.foreign.empty())
     return refuse(
         "is a program of {}, which is not read; give the job's sizes as options "
@@ -131,6 +133,8 @@ Result<Reading> ProgramReader::read() {
       launch_.arguments, [](const ShellText& word) { return is_override(word.text); });
   if (hydra || names_hydra_file()) return nemo();
   if (is_nanogpt()) return nanogpt();
+  ERGOMETER_ASSIGN(std::optional<Reading> of_internlm, internevo());
+  if (of_internlm) return *std::move(of_internlm);
   FileForm form = FileForm::kNone;
   ERGOMETER_ASSIGN(std::optional<Reading> file, configuration(form));
   const bool said = has_any({"per_device_train_batch_size", "per_gpu_train_batch_size",
@@ -234,6 +238,10 @@ Result<std::string> ProgramReader::text_of(const std::string& path, int line,
   if (ShellUnknowns::in(path))
     return input_error("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path));
   const std::string found = file_beside(path, run_.session.files.front());
+  if (const auto* published = published_file(path); published != nullptr && found.empty()) {
+    published_.insert(taken_as_published(path, *published));
+    return std::string(published->text);
+  }
   if (found.empty())
     return input_error("{}: {}: {} is not here; put it beside the script", where, what, path);
   return base::read_file(found, spec::kLargestWritten);
@@ -351,7 +359,10 @@ Result<Reading> ProgramReader::nemo() {
     return refuse(
         "takes its job from a recipe in Python, which is not read; give the configuration "
         "that Megatron-Bridge writes of it as YAML");
-  if (name.empty()) return refuse("without --config-name: its own file is not known here");
+  if (name.empty())
+    return refuse(
+        "without --config-name: its own file is not known here; put it beside the script and name "
+        "it (--script-adds \"--config-name FILE\"), or give --model and sizes as options");
   if (!name.ends_with(".yaml")) name += ".yaml";
   const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
   Result<std::string> text = input_error("");
@@ -612,7 +623,11 @@ bool trains(const Launch& launch) {
 }
 
 Result<Reading> read_program(const Launch& launch, const ShellRun& run) {
-  Result<Reading> reading = ProgramReader(launch, run).read();
+  ProgramReader program(launch, run);
+  Result<Reading> reading = program.read();
+  if (reading)
+    reading->notes.insert(reading->notes.end(), program.published().begin(),
+                          program.published().end());
   if (const Result<void> checked = reading ? ProgramReader::check_read(*reading) : Result<void>();
       !checked)
     reading = tl::unexpected(checked.error());

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "intake/config/published_files.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/recipe.h"
@@ -198,9 +199,13 @@ Result<void> check_batches_agree(const spec::Settings& trainer, const spec::Sett
 std::string file_beside(const std::string& path, const std::string& from) {
   const std::filesystem::path folder = std::filesystem::path(from).parent_path();
   std::error_code ignored;
-  for (const std::filesystem::path& candidate : {folder / path, std::filesystem::path(path),
-                                                 folder / std::filesystem::path(path).filename()})
+  for (const std::filesystem::path& candidate : {folder / path, std::filesystem::path(path)})
     if (std::filesystem::is_regular_file(candidate, ignored)) return candidate.string();
+  // Of a folder that a container or another machine has: the most of its path that is here.
+  for (size_t at = path.find('/'); at != path.npos; at = path.find('/', at + 1))
+    if (const auto candidate = folder / path.substr(at + 1);
+        std::filesystem::is_regular_file(candidate, ignored))
+      return candidate.string();
   return "";
 }
 
@@ -217,6 +222,11 @@ void add_reading(Reading& to, Reading other) {
 Result<Reading> read_deepspeed_beside(const std::string& path, const std::string& from,
                                       const std::string& where) {
   const std::string file = file_beside(path, from);
+  if (const auto* published = published_file(path); published != nullptr && file.empty()) {
+    ERGOMETER_ASSIGN(Reading reading, parse_deepspeed(std::string(published->text), path));
+    reading.notes.push_back(taken_as_published(path, *published));
+    return reading;
+  }
   if (file.empty())
     return input_error(
         "{}: names the DeepSpeed configuration \"{}\", which is neither beside {} nor "

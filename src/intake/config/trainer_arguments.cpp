@@ -68,10 +68,15 @@ class TrainerReader {
               key);
   }
 
-  /// A llama all of whose sizes are given; of others the rest stands in the framework.
+  /// GPT-2 where sizes are not given, or a llama all of whose sizes are; of others the rest stands
+  /// in the framework.
   void read_overridden(std::string_view named) {
     constexpr std::string_view kOverrides = "config_overrides";
+    const std::string type = read_.text("model_type");
     nlohmann::json model = {{"model_type", "llama"}};
+    if (type == "gpt2")
+      model = {{"model_type", type}, {"n_embd", 768},       {"n_head", 12},
+               {"n_layer", 12},      {"n_positions", 1024}, {"vocab_size", 50257}};
     for (const std::string& item : base::split(read_.text(kOverrides), ',')) {
       const size_t equals = item.find('=');
       if (equals == item.npos) continue;
@@ -83,11 +88,11 @@ class TrainerReader {
     }
     for (const char* size : {"hidden_size", "intermediate_size", "num_hidden_layers",
                              "num_attention_heads", "vocab_size"})
-      if (!named.empty() || read_.text("model_type") != "llama" || !model.contains(size))
+      if (!named.empty() || (type != "gpt2" && (type != "llama" || !model.contains(size))))
         return read_.refuse(kOverrides,
-                            "all sizes of a model_type llama; another model is read from a "
-                            "config.json of its own");
-    if (!model.contains("num_key_value_heads"))
+                            "sizes of a model_type gpt2, all sizes of a model_type llama; another "
+                            "model is read from a config.json of its own");
+    if (type == "llama" && !model.contains("num_key_value_heads"))
       model["num_key_value_heads"] = model["num_attention_heads"];
     read_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
               kOverrides);
@@ -338,6 +343,15 @@ class TrainerReader {
       else
         read_.set("quantize", !four ? "int8" : nested ? "nf4-dq" : "nf4", key);
     }
+    // Unsloth's uploads, "...-bnb-4bit", say it themselves.
+    const auto model = present({"model_name_or_path", "model_id", "model_name"});
+    const bool said = !present({"load_in_4bit", "load_in_8bit", "quantization_bit"}).empty();
+    if (said || model.empty() || !base::contains(base::lower(read_.text(model)), "bnb-4bit"))
+      return;
+    if (adapts)
+      read_.set("quantize", "nf4-dq", model);
+    else
+      read_.refuse(model, "a model in 16 bit without adapters: quantized weights are not trained");
   }
 
   /// Optimizers whose states are Adam's, in bitsandbytes' or torchao's 8 bit or in 32.
@@ -384,7 +398,8 @@ class TrainerReader {
     if (!is_off(deepspeed)) {
       ERGOMETER_ASSIGN(Reading other, read_deepspeed_beside(deepspeed, read_.file(),
                                                             read_.origin("deepspeed").text));
-      read_.note("its DeepSpeed configuration is {}", file_beside(deepspeed, read_.file()));
+      if (const std::string file = file_beside(deepspeed, read_.file()); !file.empty())
+        read_.note("its DeepSpeed configuration is {}", file);
       ERGOMETER_TRY(check_batches_agree(read_.said(), other.settings));
       add_reading(read_.reading(), std::move(other));
     }

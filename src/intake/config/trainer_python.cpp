@@ -10,6 +10,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/config/model_python.h"
+#include "intake/config/own_wrapping.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_changes.h"
@@ -115,7 +116,10 @@ class PythonReader {
           "{}: no arguments of TrainingArguments(...), SFTConfig(...), LoraConfig(...) or "
           "Accelerator(...) are written in it",
           file_);
-    if (!has_arguments_ && !program_.takes_words) read_own_loop();
+    if (!has_arguments_ && !program_.takes_words) {
+      if (wraps_model(text_)) ERGOMETER_TRY(read_own_wrapping());
+      read_own_loop();
+    }
     read_model();
     read_matrix_formats();
     read_frozen();
@@ -563,6 +567,20 @@ class PythonReader {
         program_.values.try_emplace(format,
                                     spec::FlatValue{precision == format ? "true" : "auto", 0});
     read_loader();
+  }
+  /// How often a loop of its own steps is not followed.
+  Result<void> read_own_wrapping() {
+    constexpr const char* kPasses = "gradient_accumulation_steps";
+    ERGOMETER_TRY(add_own_wrapping(python_, text_, file_, program_.values));
+    const size_t at = text_.find("accum");
+    if (calls_of(text_, "Accelerator").empty() && at != text_.npos) {
+      program_.values.try_emplace(kPasses, spec::FlatValue{"auto", 0});
+      leave_open(kPasses, line_at(text_, at), "how often its loop accumulates gradients", "--ga");
+    } else if (calls_of(text_, "Accelerator").empty()) {
+      program_.notes.push_back(fmt::format(
+          "{}: its loop is taken to step with every batch; --ga says otherwise", file_));
+    }
+    return {};
   }
   /// The first loader that runs is the training's.
   void read_loader() {

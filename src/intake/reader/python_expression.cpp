@@ -326,7 +326,10 @@ Value PythonExpression::string() {
     const std::string_view inner = text_.substr(quote + marks, end - quote - 2 * marks);
     at_ = end;
     const bool open = base::contains(prefix, "f");
-    const Value part = open ? formatted(inner) : Value(Json(std::string(inner)));
+    const bool raw = base::contains(prefix, "r");
+    const Value part = open  ? formatted(inner)
+                       : raw ? Value(Json(std::string(inner)))
+                             : Value(Json(unescaped(inner)));
     if (part && part->is_string() && all)
       *all += part->get<std::string>();
     else

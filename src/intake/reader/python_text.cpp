@@ -33,7 +33,7 @@ std::optional<std::string> scalar(const std::string& text) {
   if (base::parse_number(digits)) return digits;
   const bool quoted = text.size() >= 2 && (text[0] == '"' || text[0] == '\'');
   if (quoted && behind_string(text, 0) == text.size() && text.back() == text[0])
-    return text.substr(1, text.size() - 2);
+    return unescaped(std::string_view(text).substr(1, text.size() - 2));
   return std::nullopt;
 }
 
@@ -83,6 +83,21 @@ std::string without_comments(std::string text) {
     }
   }
   return text;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char next = text[i] == '\\' && i + 1 < text.size() ? text[i + 1] : '\0';
+    const bool itself = next == '"' || next == '\'' || next == '\\';
+    if (next != '\n' && next != 'n' && next != 't' && !itself) {
+      plain += text[i];
+      continue;
+    }
+    ++i;
+    if (next != '\n') plain += next == 'n' ? '\n' : next == 't' ? '\t' : next;
+  }
+  return plain;
 }
 
 std::string trimmed(std::string_view text) { return std::string(base::trimmed(text)); }

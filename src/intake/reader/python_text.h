@@ -18,6 +18,8 @@ struct PythonArgument {
 };
 
 int line_at(const std::string& text, size_t at);
+/// What a string says between its quotes: `\"` is a quote, and a line may end in a backslash.
+std::string unescaped(std::string_view text);
 std::string trimmed(std::string_view text);
 bool is_word(char c);
 /// Behind a string literal that begins at `at`; the end of the text if it never closes.

@@ -55,8 +55,8 @@ class NanoGptReader {
                                  {read_.file() + ", PyTorch DDP's way", ""});
     read_.set_default("recompute_granularity", "none", "nanoGPT computes nothing again");
     const bool compiles = read_.flag("compile", true);
-    spec::set_framework(read_.reading().settings,
-                        compiles ? "transformers-compiled" : "transformers", read_.file());
+    spec::set_framework(read_.reading().settings, compiles ? "nanogpt" : "nanogpt-eager",
+                        read_.file());
     return read_.finish("a configuration of nanoGPT");
   }
 

@@ -47,7 +47,7 @@ TEST(NanoGpt, DividesItsStepsOverAllGpus) {
   EXPECT_EQ(said(*r, "seq_length"), "1024");
   EXPECT_EQ(said(*r, "precision"), "bf16");
   EXPECT_EQ(said(*r, "zero"), "0");
-  EXPECT_EQ(said(*r, "software"), "transformers-compiled");
+  EXPECT_EQ(said(*r, "software"), "nanogpt");
   EXPECT_NE(said(*r, "model").find("\"no_bias\":true"), std::string::npos);
   EXPECT_NE(said(*r, "model").find("\"vocab_size\":50304"), std::string::npos);
 }
@@ -74,7 +74,7 @@ TEST(NanoGpt, TheLastWordCounts) {
   EXPECT_EQ(said(*r, "dropout"), "0.2");
   EXPECT_EQ(said(*r, "precision"), "fp32");
   EXPECT_EQ(said(*r, "tf32"), "true");
-  EXPECT_EQ(said(*r, "software"), "transformers");
+  EXPECT_EQ(said(*r, "software"), "nanogpt-eager");
   EXPECT_NE(said(*r, "model").find("\"n_layers\":6"), std::string::npos);
   EXPECT_NE(said(*r, "model").find("\"vocab_size\":65"), std::string::npos);
 }
@@ -89,7 +89,7 @@ TEST(NanoGpt, ItsOwnTextSaysEverything) {
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "micro_batch_size"), "4");
   EXPECT_EQ(said(*r, "gradient_accumulation_steps"), "1");
-  EXPECT_EQ(said(*r, "software"), "transformers");
+  EXPECT_EQ(said(*r, "software"), "nanogpt-eager");
   EXPECT_NE(said(*r, "model").find("\"n_layers\":6"), std::string::npos);
   // Its sizes stand elsewhere.
   EXPECT_FALSE(

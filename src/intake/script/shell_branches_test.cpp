@@ -60,8 +60,13 @@ TEST(ShellBranches, RefusedWhereWhatIsPrintedDependsOnIt) {
             goes_on);
   EXPECT_EQ(with_test("for i in 1; do for j in 1; do if TEST; then break 2; fi; done; done"),
             goes_on);
-  // Waiting for something: how often it goes round nobody knows.
-  EXPECT_EQ(with_test("while true; do if TEST; then break; fi; sleep 1; done; run"), goes_on);
+  // How often it goes round nobody knows, nor what it counts to.
+  EXPECT_EQ(with_test("N=1; while true; do if TEST; then break; fi; N=$((N + 1)); done; run $N"),
+            goes_on);
+}
+
+TEST(ShellBranches, LoopsThatGoRoundUntilSomethingIsThere) {
+  EXPECT_EQ(with_test("while true; do if TEST; then break; fi; sleep 1; done; run"), "run\n");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "intake/programs/accelerate_words.h"
 #include "intake/programs/deepspeed_hosts.h"
 #include "intake/programs/launcher_options.h"
+#include "intake/research/llm_c.h"
 #include "intake/script/inner_shell.h"
 #include "spec/catalog/read.h"
 
@@ -30,6 +31,7 @@ class LaunchReader {
   }
 
   std::optional<Launch> read() {
+    if (is_installation()) return std::nullopt;
     size_t at = 0;
     for (; at < words_.size(); ++at) {
       const std::string& word = words_[at].text;
@@ -93,6 +95,15 @@ class LaunchReader {
       if (it.name == name) return it.like;
     return "";
   }
+  /// `python -m pip install trl axolotl` names programs that it does not start.
+  bool is_installation() const {
+    constexpr std::array kInstallers = std::to_array<std::string_view>(
+        {"pip", "pip3", "conda", "mamba", "micromamba", "apt", "apt-get"});
+    for (size_t i = 1; i < words_.size(); ++i)
+      if (words_[i].text == "install" && base::contains(kInstallers, file_name(words_[i - 1].text)))
+        return true;
+    return false;
+  }
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;
     if (is_front_end(word) || (is_trl(word) && at + 1 < words_.size())) return true;
@@ -136,6 +147,8 @@ class LaunchReader {
                                                                {"litgpt", "finetune_adapter_v2"},
                                                                {"xtuner", "train"}});
     if (at + 1 >= words_.size()) return false;
+    // `make train_gpt2cu` builds it.
+    if (is_llm_c(words_[at].text)) return at == 0 || base::contains(words_[at].text, "/");
     if (file_name(words_[at].text).starts_with("fairseq-")) return true;
     return std::ranges::any_of(kFrontEnds, [&](const FrontEnd& it) {
       return file_name(words_[at].text) == it.program && words_[at + 1].text == it.command;
@@ -238,6 +251,11 @@ class LaunchReader {
                                                             {"fairseq-hydra-train", "fairseq"},
                                                             {"open_lm", "OpenLM"},
                                                             {"xtuner", "XTuner"}});
+    if (is_llm_c(launch_.program)) return "llm.c";
+    if (base::contains(std::to_array<std::string_view>({"scripts.base_train", "scripts.mid_train",
+                                                        "scripts.chat_sft", "scripts.chat_rl"}),
+                       launch_.program))
+      return "nanochat";
     for (const Foreign& it : kForeign) {
       if (std::any_of(words_.begin(), words_.end() - std::ssize(launch_.arguments) - 1,
                       [&](const ShellText& word) { return file_name(word.text) == it.word; }))
@@ -357,6 +375,11 @@ class LaunchReader {
                                  : known(own_.tasks_per_node, "--nproc-per-node");
       if (all && each == 0 && why_.empty()) why_ = "--nproc-per-node takes what a node has";
       gpus = nodes * each;
+      if (own_.nodes.empty() && slurm_nodes > 1 && gpus > 0)
+        launch_.apart = fmt::format(
+            "torchrun without --nnodes is one node's: each of the {} nodes trains by itself, on {} "
+            "GPUs",
+            slurm_nodes, gpus);
     } else if (launcher_ == "deepspeed") {
       gpus = of_deepspeed();
     } else if (launcher_ == "composer") {
@@ -531,6 +554,10 @@ class LaunchReader {
   }
   /// One process a node drives all its GPUs, or each process one.
   int64_t of_jax(int64_t nodes, int64_t on_node) {
+    // Where a launcher of PyTorch counts processes, each has a GPU.
+    if (launcher_ == "torchrun" && launcher_number(own_.tasks_per_node) > 1)
+      return std::max<int64_t>(1, launcher_number(own_.nodes)) *
+             known(own_.tasks_per_node, "--nproc-per-node");
     if (on_node == 0) {
       if (!launcher_.empty()) why_ = "a process of JAX drives all GPUs of its node";
       return 0;

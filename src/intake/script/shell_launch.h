@@ -38,6 +38,7 @@ struct Launch {
   std::vector<std::pair<std::string, ShellText>> accelerate_words;
   std::map<std::string, std::string, std::less<>> environment;  ///< of the program
   int line = 0;
+  std::string apart;       ///< why each of several nodes trains by itself; empty: it does not
   std::string depends_on;  ///< as of ShellCommand
 };
 /// Programs that take their whole job from a file, and start a process for every GPU themselves:

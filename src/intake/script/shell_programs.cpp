@@ -190,6 +190,11 @@ void ScriptRunner::record(const Words& words) {
   run_.commands.push_back(std::move(command));
 }
 
+/// `curl -LsSf https://astral.sh/uv/install.sh | sh` installs something.
+bool ScriptRunner::is_download(std::string_view reason) {
+  return base::contains(reason, "curl ") || base::contains(reason, "wget ");
+}
+
 Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, Streams streams) {
   // A job that queues its own successor is one job; a script may queue itself as one first.
   const bool queues = file_name(words.front().text) == "sbatch" && !session_.is_batch;
@@ -204,7 +209,14 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
     reason_ = reason_of(words).substr(0, 60);
     return Flow::kNext;
   }
-  if (ShellUnknowns::in(*text) && text->find('\n') + 1 >= text->size())
+  const bool unknown = ShellUnknowns::in(*text) && text->find('\n') + 1 >= text->size();
+  if (unknown && is_download(session_.unknowns.reason(*text))) {
+    record(words);
+    state_.status = kUnknownStatus;
+    reason_ = reason_of(words).substr(0, 60);
+    return Flow::kNext;
+  }
+  if (unknown)
     session_.fail(
         fmt::format("the script {} depends on {}", inner.text, session_.unknowns.reason(*text)));
   if (!inner.is_text && inner.text.empty()) streams.input->clear();

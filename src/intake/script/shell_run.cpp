@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/text.h"
 #include "intake/shell/shell_condition.h"
@@ -243,13 +244,30 @@ Flow ScriptRunner::run_while(const ShellNode& node, Streams streams) {
                       streams);
     }
     if ((state_.status == 0) == node.negated) break;
+    std::optional<ShellState> before;
+    if (!leaving_.empty() && !leaving_.back().states.empty()) before = copy_of_state();
     flow = run_pass(*node.parts[1], streams);
     if (leaves_loop(flow)) return flow;
-    if (flow_was_break_) break;
+    // One that may have been left goes on as it did: more passes are the same again.
+    if (flow_was_break_ || (before && is_as(*before))) break;
   }
   flow_was_break_ = false;
   state_.status = 0;
   return Flow::kNext;
+}
+
+bool ScriptRunner::is_as(const ShellState& before) const {
+  const auto same_entry = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.text == b.second.text;
+  };
+  const auto same_variable = [&](const auto& a, const auto& b) {
+    return a.first == b.first &&
+           std::ranges::equal(a.second.items, b.second.items, {}, &ShellText::text,
+                              &ShellText::text) &&
+           std::ranges::equal(a.second.entries, b.second.entries, same_entry);
+  };
+  return before.folder == state_.folder && before.files == state_.files &&
+         std::ranges::equal(before.variables, state_.variables, same_variable);
 }
 
 Flow ScriptRunner::ends_loop(Flow flow) {

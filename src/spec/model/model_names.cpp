@@ -12,10 +12,11 @@ namespace ergometer::spec {
 namespace {
 
 /// Endings that say how a model was tuned or stored, not what it is made of.
-constexpr std::array<std::string_view, 25> kTuned = {
-    "instruct", "base", "hf",   "chat", "it",   "pt",   "sft",     "dpo",  "thinking",
-    "preview",  "v0.1", "v0.2", "bf16", "fp16", "fp8",  "0324",    "0528", "2407",
-    "2409",     "2410", "2501", "2503", "2506", "2507", "original"};
+constexpr std::array<std::string_view, 29> kTuned = {
+    "instruct", "base",    "hf",   "chat",    "it",    "pt",   "sft",  "dpo",
+    "thinking", "preview", "v0.1", "v0.2",    "bf16",  "fp16", "fp8",  "0324",
+    "0528",     "2407",    "2409", "2410",    "2501",  "2503", "2506", "2507",
+    "original", "4bit",    "bnb",  "unsloth", "python"};
 
 bool is_separator(char c) { return c == '-' || c == '_' || c == ' '; }
 

@@ -97,7 +97,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "let --tp leave the node's fast links in searches and rank maps"},
 
     {"micro_batch_size", "mbs", field<&Training::micro_batch>(1, 1'048'576),
-     in("training", "micro_batch"), "sequences a replica handles at a time",
+     in("training", "micro_batch"), "sequences a replica handles at a time", megatron("batch_size"),
      sought("local_batch_size|per_device_batch_size|per_device_train_batch_size"), nemo()},
     {"global_batch_size", "gbs", field<&Training::global_batch>(1, kMostSamples), kBatch,
      "sequences of one step", sought("batch|batch_size|train_batch_size|total_batch_size"), nemo()},

@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 run_clm.py --model_type gpt2 --config_overrides n_embd=1024,n_head=16,n_layer=48,n_positions=1024 --tokenizer_name gpt2 --dataset_name wikitext --per_device_train_batch_size 8 --block_size 1024 --do_train --bf16 --torch_compile --output_dir o

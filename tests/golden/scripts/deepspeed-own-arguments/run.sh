@@ -1,0 +1,1 @@
+deepspeed --include localhost:0,1,2,3@worker2:0,1 --master_port 1 train.py --deepspeed --deepspeed_config ds.json --model_name_or_path facebook/opt-1.3b --per_device_train_batch_size 4 --max_seq_length 1024

@@ -1,0 +1,15 @@
+python qlora.py \
+    --model_name_or_path huggyllama/llama-65b \
+    --output_dir ./output/guanaco-65b \
+    --logging_steps 10 \
+    --save_strategy steps \
+    --data_seed 42 \
+    --do_train --do_eval \
+    --group_by_length \
+    --lora_r 64 --lora_alpha 16 --lora_modules all \
+    --double_quant --quant_type nf4 --bf16 --bits 4 \
+    --gradient_checkpointing \
+    --dataset oasst1 \
+    --source_max_len 16 --target_max_len 512 \
+    --per_device_train_batch_size 1 --gradient_accumulation_steps 16 \
+    --max_steps 1875 --learning_rate 0.0001 --adam_beta2 0.999 --max_grad_norm 0.3 --lora_dropout 0.05 --weight_decay 0.0 --seed 0
