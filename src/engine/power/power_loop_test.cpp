@@ -123,7 +123,7 @@ TEST(PowerLoop, IsNominalWhereNothingMovesClocks) {
        {Values{{"power_cap", "600"}}, Values{{"lock_clock", "1305"}}, Values{{"inlet_c", "30"}},
         Values{{"fan", "60"}}, Values{{"cooling", "liquid"}}, Values{{"seed", "3"}},
         Values{{"operand_activity", "0.5"}}, Values{{"cluster_cap", "15000"}},
-        Values{{"power_smoothing", "floor=0.9"}}, Values{{"duration", "60"}},
+        Values{{"power_smoothing", "floor=0.9,hysteresis=2s"}}, Values{{"duration", "60"}},
         Values{{"measured_step", "11"}}, Values{{"override", "node1.inlet=40C"}},
         Values{{"rank_map", "8-15,0-7"}}})
     EXPECT_FALSE(is_nominal(job_with(moves))) << moves.front().first;
@@ -524,6 +524,20 @@ TEST(PowerLoop, SmoothingBurnsWhatIsMissing) {
   EXPECT_NEAR(smooth.power.cluster_mean_w - plain.power.cluster_mean_w,
               smooth.cluster_power.smoothing_burnt_w,
               0.35 * smooth.cluster_power.smoothing_burnt_w);
+}
+
+// What a ramp keeps from the work would slow it down: no answer leaves that out.
+TEST(PowerLoop, ARampThatTheWorkDoesNotKeepIsRefused) {
+  const auto slow = simulate(job_with({{"power_smoothing", "floor=0.9,up=50W/s"}}), {});
+  ASSERT_FALSE(slow.has_value());
+  const std::string& message = slow.error().message;
+  const std::string before = "power_smoothing: up: found 50 W/s; allowed: at least ";
+  ASSERT_EQ(message.substr(0, before.size()), before);
+  const std::string enough = message.substr(before.size(), message.find(" W/s,") - before.size());
+  const run::Run plain = run_of(),
+                 quick = run_of({{"power_smoothing", "floor=0.9,up=" + enough + "W/s"}});
+  EXPECT_NEAR(quick.performance.step_time_s, plain.performance.step_time_s, 1e-9);
+  EXPECT_GE(quick.cluster_power.smoothing_burnt_w, 0);
 }
 
 TEST(PowerLoop, AClusterCapHolds) {
