@@ -300,10 +300,13 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
     telemetry.add(tick, heat);
   };
   if (!job.conditions.is_steady()) {
-    if (job.conditions.start_c > 0)
-      scene.heat.start_at(job.conditions.start_c);
-    else
+    if (job.conditions.start_c > 0) {
+      // A die's reading says what its sink has only with where the job comes to rest.
+      loop.settle(scene.played());
+      scene.heat.warm_to(job.conditions.start_c);
+    } else {
       scene.heat.cool_down();
+    }
     telemetry.lead_in_idle(heat);
     if (duration_s > 0)
       loop.run(scene.played(), duration_s, watch);

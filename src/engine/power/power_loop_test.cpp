@@ -302,9 +302,18 @@ TEST(PowerLoop, ADegradedNetworkCardSlowsTheJob) {
 }
 
 TEST(PowerLoop, ARunStartsAtTheTemperatureAskedFor) {
-  const run::Run warm = run_of({{"duration", "0.2"}, {"start_c", "80"}}),
-                 cold = run_of({{"duration", "0.2"}, {"start_c", "30"}});
+  const run::Run warm = run_of({{"duration", "0.02"}, {"start_c", "80"}}),
+                 cold = run_of({{"duration", "0.02"}, {"start_c", "30"}});
   EXPECT_NEAR(warm.thermal.mean_gpu_c - cold.thermal.mean_gpu_c, 50, 10);
+}
+
+// A die that is as warm as at rest has sinks that are cooler than it, as at rest.
+TEST(PowerLoop, WhoStartsAtItsOwnTemperatureStaysThere) {
+  const run::Run rest = run_of();
+  const std::string mean_c = std::to_string(rest.thermal.mean_gpu_c);
+  const run::Run warm = run_of({{"duration", "60"}, {"start_c", mean_c}});
+  EXPECT_NEAR(warm.thermal.mean_gpu_c, rest.thermal.mean_gpu_c, 0.5);
+  EXPECT_NEAR(warm.thermal.max_gpu_c, rest.thermal.max_gpu_c, 1.5);
 }
 
 TEST(PowerLoop, AHotterRoomIsSlowerOrHotter) {

@@ -338,7 +338,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"steady", "", unkept(kSwitch), kTime,
      "straight to the steady state; on without --duration and --measured-step"},
     {"start_c", "", measure<&Conditions::start_c>(1, 120, "C"), kTime,
-     "with --duration or --measured-step: every GPU's temperature at the start, instead of the "
+     "with --duration or --measured-step: the GPUs' mean temperature at the start, instead of the "
      "idle one",
      why("as idle")},
     {"run_phases", "", unkept(kText), kTime,
