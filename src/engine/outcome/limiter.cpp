@@ -13,6 +13,7 @@
 #include "plan/allocator.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
+#include "spec/job/vocabulary_order.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
@@ -173,20 +174,84 @@ Loss exposed(const EngineInput& input, double seconds, double step_s, Collective
                                way_of(input.job.cluster, heavy))};
 }
 
-Loss bubble(const EngineInput& input, const run::Performance& performance) {
+/// Seconds of the stages' own compute in a step, at their slowest ranks' clocks or at one clock.
+std::vector<double> work_of_stages(const EngineInput& input, bool at_one_clock) {
+  std::vector<double> work_s(static_cast<size_t>(input.job.parallelism.pp), 0);
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const plan::Role& source = input.plan.roles[role];
+    const auto stage = static_cast<size_t>(source.stage);
+    const auto ranks = static_cast<size_t>(input.job.stage_ranks());
+    const bool each = !at_one_clock && input.clocks_hz.size() == work_s.size() * ranks;
+    const double longer = each ? input.costs.reference_clock_hz /
+                                     std::ranges::min(input.clocks_hz.subspan(stage * ranks, ranks))
+                               : clocked_longer(input);
+    for (size_t i = 0; i < source.program.size(); ++i) {
+      const plan::Instruction& it = source.program[i];
+      if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
+      const auto op = static_cast<size_t>(it.op);
+      if (input.plan.operators[op].pass == workload::Pass::kOptimizer) continue;
+      const cost::Price& price = input.costs.prices[role][op];
+      work_s[stage] += input.plan.times(source, i) * (price.fixed_s + longer * price.clocked_s);
+    }
+  }
+  return work_s;
+}
+
+/// How a stage's work compares with the mean stage's.
+struct StageWork {
+  double times_mean = 1;
+  double beyond_s = 0;  ///< the mean
+};
+
+StageWork compared(const std::vector<double>& work_s, size_t stage) {
+  const double mean_s =
+      std::accumulate(work_s.begin(), work_s.end(), 0.0) / static_cast<double>(work_s.size());
+  return {work_s[stage] / mean_s, work_s[stage] - mean_s};
+}
+
+/// What makes a stage that is heavier than the others like them.
+std::string evened_out(const spec::Job& job, int64_t stage) {
+  const spec::Parallelism& layout = job.parallelism;
+  const bool has_head = stage == layout.stage_of(layout.parts() - 1);
+  const bool may_divide = has_head && !layout.divides_vocabulary() && !layout.trains_apart() &&
+                          spec::why_vocabulary_is_whole(job).empty();
+  return fmt::format(
+      "{}fewer layers on it (--stage-layers){}", has_head ? "it has the head; " : "",
+      may_divide ? " or a vocabulary that all stages share (--vocabulary-parallel)" : "");
+}
+
+/// More than half of a bubble is there because one stage's work, or its clock, is unlike the
+/// others'; else it is the schedule's.
+std::string why_bubble(const EngineInput& input, double bubble_s) {
   const spec::Parallelism& layout = input.job.parallelism;
+  const std::vector<double> work_s = work_of_stages(input, false);
+  const std::vector<double> at_one_clock_s = work_of_stages(input, true);
+  const auto stage = static_cast<size_t>(std::ranges::max_element(work_s) - work_s.begin());
+  const StageWork heavy = compared(work_s, stage);
+  if (heavy.beyond_s <= bubble_s / 2)
+    return fmt::format(
+        "{} stages share {} micro batches; more micro batches, more virtual stages "
+        "or fewer stages shrink it",
+        layout.pp, input.job.micro_batches());
+  const bool by_clock = compared(at_one_clock_s, stage).beyond_s < heavy.beyond_s / 2;
+  return fmt::format(
+      "stages wait for stage {}, which takes {:.2f} times as long as the mean "
+      "stage: {}",
+      stage, heavy.times_mean,
+      by_clock ? "its GPUs run at lower clocks"
+               : evened_out(input.job, static_cast<int64_t>(stage)) + " shrink it");
+}
+
+Loss bubble(const EngineInput& input, const run::Performance& performance) {
   const double fraction = performance.pipeline_bubble_fraction;
-  if (spec::is_mixed(input.job.cluster))
-    return {fraction * performance.step_time_s,
-            fmt::format("pipeline bubble {:.1f} % of the step: stages on unlike GPUs wait for each "
-                        "other; more layers on the quicker ones shrink it (--layers-by-speed, "
-                        "--stage-layers)",
-                        100 * fraction)};
-  return {fraction * performance.step_time_s,
-          fmt::format("pipeline bubble {:.1f} % of the step: {} stages share {} micro batches; "
-                      "more micro batches, "
-                      "more virtual stages or fewer stages shrink it",
-                      100 * fraction, layout.pp, input.job.micro_batches())};
+  const double bubble_s = fraction * performance.step_time_s;
+  if (bubble_s <= 0) return {};
+  return {bubble_s,
+          fmt::format("pipeline bubble {:.1f} % of the step: {}", 100 * fraction,
+                      spec::is_mixed(input.job.cluster)
+                          ? "stages on unlike GPUs wait for each other; more layers on the quicker "
+                            "ones shrink it (--layers-by-speed, --stage-layers)"
+                          : why_bubble(input, bubble_s))};
 }
 
 /// What matrix work takes above the time it would take at the best rate long GEMMs reach on this
@@ -200,8 +265,7 @@ Loss slow_matrices(const EngineInput& input, const Work& work,
                               : precision == spec::Precision::kNvfp4 ? "gemm.fp4_efficiency"
                                                                      : "gemm.efficiency",
                               1.0) *
-      peak_flops_per_s(input.job) *
-      (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
+      peak_flops_per_s(input.job) * spec::clocked_share(gpu, input.job.training, precision);
   const double flops =
       workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
   if (best <= 0 || work.matrix_s <= 0) return {};
