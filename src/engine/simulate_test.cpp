@@ -215,6 +215,17 @@ TEST(Limiter, NamesTheStageThatOthersWaitFor) {
   EXPECT_NE(held.limiter.find("lower clocks"), std::string::npos) << held.limiter;
 }
 
+// A tensor-parallel group's many gathers are more than one long one of data parallelism.
+TEST(Limiter, AddsUpTheOperatorsOfAGroup) {
+  const run::Run run = simulated(job_of({{"model", "llama3-70b"},
+                                         {"cluster", "hgx-h100"},
+                                         {"gpus", "64"},
+                                         {"tensor_model_parallel_size", "16"},
+                                         {"global_batch_size", "16"}}))
+                           .run;
+  EXPECT_NE(run.limiter.find("mostly tensor parallelism"), std::string::npos) << run.limiter;
+}
+
 // Tensor parallelism over the network costs more than anything else can.
 TEST(Limiter, NamesExposedCommunication) {
   const spec::Job job = job_of({{"model", "llama3-8b"},

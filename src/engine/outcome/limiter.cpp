@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <vector>
 
@@ -105,38 +106,59 @@ std::string_view group_words(GroupKind group) {
   return "communication";
 }
 
-/// The operator of a collective kind that communicates longest in the step, and on which role.
+/// Of the groups that a collective kind is over, the one that communicates longest in the step,
+/// all its operators together; of it the longest operator, and on which role.
 struct Heaviest {
   const Operator* op = nullptr;
   const plan::GroupPlacement* where = nullptr;
-  double transfers_s = 0;  ///< of all operators of the kind, mean over roles, if nobody waited
+  double longest_s = 0;    ///< that operator, in the step
+  double group_s = 0;      ///< all operators of the group, over roles, if nobody waited
+  double transfers_s = 0;  ///< all operators of the kind, mean over roles
 };
 
+void take_longer(const Heaviest& other, Heaviest& found) {
+  found.group_s += other.longest_s;
+  if (other.longest_s <= found.longest_s) return;
+  found.longest_s = other.longest_s;
+  found.op = other.op;
+  found.where = other.where;
+}
+
+/// An operator's seconds in a role's step, by its number.
+std::vector<double> transfers_of(const EngineInput& input, size_t role, CollectiveKind kind) {
+  std::vector<double> seconds(input.plan.operators.size(), 0);
+  const plan::Role& source = input.plan.roles[role];
+  for (size_t i = 0; i < source.program.size(); ++i) {
+    const plan::Instruction& it = source.program[i];
+    if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
+        it.kind == plan::InstructionKind::kWait || is_left_out(input, role, it))
+      continue;
+    const auto op = static_cast<size_t>(it.op);
+    if (input.plan.operators[op].kind == OperatorKind::kCollective &&
+        input.plan.operators[op].collective == kind)
+      seconds[op] += input.plan.times(source, i) * input.costs.prices[role][op].seconds();
+  }
+  return seconds;
+}
+
 Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
-  Heaviest found;
-  double longest = 0;
+  std::map<std::string_view, Heaviest> groups;
+  double transfers_s = 0;
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
-    std::vector<double> seconds(input.plan.operators.size(), 0);
-    const plan::Role& source = input.plan.roles[role];
-    for (size_t i = 0; i < source.program.size(); ++i) {
-      const plan::Instruction& it = source.program[i];
-      if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
-          it.kind == plan::InstructionKind::kWait || is_left_out(input, role, it))
-        continue;
-      const auto op = static_cast<size_t>(it.op);
-      if (input.plan.operators[op].kind != OperatorKind::kCollective ||
-          input.plan.operators[op].collective != kind)
-        continue;
-      const double transfer_s =
-          input.plan.times(source, i) * input.costs.prices[role][op].seconds();
-      found.transfers_s += transfer_s / static_cast<double>(input.plan.roles.size());
-      seconds[op] += transfer_s;
-      if (seconds[op] <= longest) continue;
-      longest = seconds[op];
-      found.op = &input.plan.operators[op];
-      found.where = &input.plan.placements[role][op];
+    const std::vector<double> seconds = transfers_of(input, role, kind);
+    for (size_t op = 0; op < seconds.size(); ++op) {
+      if (seconds[op] <= 0) continue;
+      const Operator& it = input.plan.operators[op];
+      take_longer({.op = &it, .where = &input.plan.placements[role][op], .longest_s = seconds[op]},
+                  groups[group_words(it.group)]);
+      transfers_s += seconds[op] / static_cast<double>(input.plan.roles.size());
     }
   }
+  if (groups.empty()) return {};
+  Heaviest found = std::ranges::max_element(groups, {}, [](const auto& it) {
+                     return it.second.group_s;
+                   })->second;
+  found.transfers_s = transfers_s;
   return found;
 }
 
