@@ -307,6 +307,12 @@ TEST(PowerLoop, ARunStartsAtTheTemperatureAskedFor) {
   EXPECT_NEAR(warm.thermal.mean_gpu_c - cold.thermal.mean_gpu_c, 50, 10);
 }
 
+TEST(PowerLoop, ACapBelowALockNamesTheLock) {
+  const run::Run run = run_of({{"lock_clock", "1605"}, {"power_cap", "300"}});
+  EXPECT_NE(run.thermal.limit.find("the cap holds clocks below 1605 MHz"), std::string::npos)
+      << run.thermal.limit;
+}
+
 // A die that is as warm as at rest has sinks that are cooler than it, as at rest.
 TEST(PowerLoop, WhoStartsAtItsOwnTemperatureStaysThere) {
   const run::Run rest = run_of();
