@@ -13,6 +13,7 @@
 #include "engine/time/rank_loads.h"
 #include "plan/allocator.h"
 #include "spec/job/job_words.h"
+#include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/vocabulary_order.h"
 #include "workload/flops.h"
