@@ -129,7 +129,7 @@ Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions
     text.remove_prefix(std::min(text.size(), part.size() + 1));
     const size_t equal = part.find('=');
     if (equal == std::string_view::npos)
-      return input_error("found \"{}\"; the form is floor=0.8,up=50W/s,down=50W/s,hysteresis=2s",
+      return input_error("found \"{}\"; the form is floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s",
                          part);
     ERGOMETER_TRY(read_smoothing(part.substr(0, equal), part.substr(equal + 1), conditions));
   }

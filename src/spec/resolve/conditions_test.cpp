@@ -288,7 +288,7 @@ TEST(PowerSmoothing, PartsInAnyOrder) {
             "--power-smoothing: up: found \"fast\"; allowed: from 0.1 to 1e+06 W/s");
   EXPECT_EQ(conditions_error({{"power-smoothing", "on"}}),
             "--power-smoothing: found \"on\"; the form is "
-            "floor=0.8,up=50W/s,down=50W/s,hysteresis=2s");
+            "floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s");
 }
 
 TEST(Conditions, AJobFileSaysTheSame) {
