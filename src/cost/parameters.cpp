@@ -154,7 +154,8 @@ Device read_device(const spec::Gpu& gpu, const spec::Training& training, Reader&
   const double slowed = gpu.sustained_clock_hz / gpu.boost_clock_hz;
   const double fp16 = r.need("peak_fp16");
   const auto set = [&](Precision precision, double peak) {
-    device.flops_per_s[static_cast<size_t>(precision)] = peak * slowed;
+    device.flops_per_s[static_cast<size_t>(precision)] =
+        peak * spec::clocked_share(gpu, training, precision);
   };
   set(Precision::kFp16, fp16);
   set(Precision::kBf16, r.or_else("peak_bf16", fp16));

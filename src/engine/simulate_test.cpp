@@ -194,6 +194,38 @@ TEST(Limiter, NamesTheBubble) {
   EXPECT_NE(run.limiter.find("pipeline bubble"), std::string::npos) << run.limiter;
 }
 
+// The head makes the last stage half as heavy again: no number of micro batches helps.
+TEST(Limiter, NamesTheStageThatOthersWaitFor) {
+  const Values layout = {{"model", "llama3-8b"},
+                         {"cluster", "hgx-h100"},
+                         {"gpus", "8"},
+                         {"pipeline_model_parallel_size", "8"},
+                         {"micro_batch_size", "1"},
+                         {"global_batch_size", "256"}};
+  const run::Run heavy = simulated(job_of(layout)).run;
+  EXPECT_NE(heavy.limiter.find("stages wait for stage 7, which takes 1.5"), std::string::npos)
+      << heavy.limiter;
+  EXPECT_NE(heavy.limiter.find("--vocabulary-parallel"), std::string::npos) << heavy.limiter;
+  EXPECT_EQ(heavy.limiter.find("micro batches"), std::string::npos) << heavy.limiter;
+  Values slow = layout;
+  slow.emplace_back("override", "gpu2.lock_clock=400MHz");
+  slow.emplace_back("stage_layers", "5,5,4,4,4,4,4,2");
+  const run::Run held = simulated(job_of(slow)).run;
+  EXPECT_NE(held.limiter.find("stages wait for stage 2"), std::string::npos) << held.limiter;
+  EXPECT_NE(held.limiter.find("lower clocks"), std::string::npos) << held.limiter;
+}
+
+// A tensor-parallel group's many gathers are more than one long one of data parallelism.
+TEST(Limiter, AddsUpTheOperatorsOfAGroup) {
+  const run::Run run = simulated(job_of({{"model", "llama3-70b"},
+                                         {"cluster", "hgx-h100"},
+                                         {"gpus", "64"},
+                                         {"tensor_model_parallel_size", "16"},
+                                         {"global_batch_size", "16"}}))
+                           .run;
+  EXPECT_NE(run.limiter.find("mostly tensor parallelism"), std::string::npos) << run.limiter;
+}
+
 // Tensor parallelism over the network costs more than anything else can.
 TEST(Limiter, NamesExposedCommunication) {
   const spec::Job job = job_of({{"model", "llama3-8b"},

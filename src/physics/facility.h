@@ -48,13 +48,22 @@ class Smoother {
   explicit Smoother(const Smoothing& smoothing) : smoothing_(smoothing) {}
   /// What is drawn over the next `dt_s` seconds when the work asks for `load_w`.
   double advance(double load_w, double dt_s);
+  /// Of the samples so far, the most that the upward ramp kept from the load, and how quickly power
+  /// rises where no ramp holds it back.
+  double most_missing_w() const { return most_missing_w_; }
+  double steepest_w_per_s() const { return steepest_w_per_s_; }
+  /// From here on those are found anew.
+  void count_anew() { most_missing_w_ = steepest_w_per_s_ = 0; }
 
  private:
   double floor_w(double load_w, double dt_s);
+  double lowered(double watts, double last_w, double dt_s) const;
 
   Smoothing smoothing_;
   bool held_ = false, begun_ = false;
   double below_s_ = 0, last_w_ = 0;
+  double unramped_w_ = 0;  ///< the last sample without the upward ramp
+  double most_missing_w_ = 0, steepest_w_per_s_ = 0;
 };
 
 }  // namespace ergometer::physics

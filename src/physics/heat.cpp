@@ -24,6 +24,7 @@ struct Heat::State {
         std::span<const double> die_resistance);
 
   void warm(size_t first, size_t count, double celsius);
+  void take_places();
   void begin();
   StepArrays arrays(std::span<const double> die_w, std::span<const double> memory_w);
   double heat_content_j() const;
@@ -65,6 +66,17 @@ void Heat::State::warm(size_t first, size_t count, double celsius) {
               count * HeatNetwork::kPlaces, celsius);
   std::fill_n(die_c.begin() + static_cast<int64_t>(first), count, celsius);
   std::fill_n(memory_c.begin() + static_cast<int64_t>(first), count, celsius);
+}
+
+/// Goes on from `places`, with a new account.
+void Heat::State::take_places() {
+  for (size_t gpu = 0; gpu < gpus; ++gpu) {
+    die_c[gpu] = places[gpu * HeatNetwork::kPlaces + HeatNetwork::kDie];
+    memory_c[gpu] = places[gpu * HeatNetwork::kPlaces + HeatNetwork::kMemory];
+  }
+  begun = true;
+  in_blocks = content_known = false;
+  carried = {};
 }
 
 /// Brings temperatures into blocks, in the order that the flows ask for.
@@ -142,6 +154,18 @@ void Heat::start_at(double celsius) {
   state_->warm(0, state_->gpus, celsius);
 }
 
+void Heat::scale_above_inlet(double factor) {
+  State& state = *state_;
+  if (state.in_blocks) state.layout.read(state.places);
+  for (size_t gpu = 0; gpu < state.gpus; ++gpu) {
+    const double inlet_c = state.inlet_c[gpu / state.gpus_per_node];
+    double* places = &state.places[gpu * HeatNetwork::kPlaces];
+    for (int place = 0; place < HeatNetwork::kPlaces; ++place)
+      places[place] = inlet_c + factor * (places[place] - inlet_c);
+  }
+  state.take_places();
+}
+
 size_t Heat::parts() const { return state_->layout.parts(); }
 int64_t Heat::first_node(size_t part) const { return state_->layout.first_node(part); }
 
@@ -169,12 +193,8 @@ void Heat::settle(std::span<const double> die_w, std::span<const double> memory_
     const double inlet_c = state.inlet_c[gpu / state.gpus_per_node];
     double* places = &state.places[gpu * HeatNetwork::kPlaces];
     for (int place = 0; place < HeatNetwork::kPlaces; ++place) places[place] += inlet_c;
-    state.die_c[gpu] = places[HeatNetwork::kDie];
-    state.memory_c[gpu] = places[HeatNetwork::kMemory];
   }
-  state.begun = true;
-  state.in_blocks = state.content_known = false;
-  state.carried = {};
+  state.take_places();
 }
 
 std::span<const double> Heat::die_c() const { return state_->die_c; }

@@ -61,6 +61,9 @@ class Heat {
   void set_flow(int64_t node, double flow);
   /// Every part at this temperature, and the energy account at zero.
   void start_at(double celsius);
+  /// How far every part is above the coolant that enters its node, times a factor. The energy
+  /// account starts anew from it.
+  void scale_above_inlet(double factor);
 
   /// Heat of die and HBM of every GPU for `dt_s` seconds.
   void advance(double dt_s, std::span<const double> die_w, std::span<const double> memory_w);

@@ -231,6 +231,21 @@ TEST(Heat, StartsAtTheInletOrWhereItIsTold) {
   EXPECT_NEAR(heat.carried_j(), 782.0 * 8 * 60, 1e-6);
 }
 
+TEST(Heat, ScaledItKeepsItsProportions) {
+  Heat heat(round_numbers(), two_rows(), 1, {});
+  heat.set_inlet(0, 30);
+  heat.settle(watts(heat, 400), watts(heat, 40));
+  const std::vector<double> rest_c(heat.die_c().begin(), heat.die_c().end());
+  heat.advance(1, watts(heat, 400), watts(heat, 40));
+  heat.scale_above_inlet(0.5);
+  for (size_t gpu = 0; gpu < rest_c.size(); ++gpu)
+    EXPECT_NEAR(heat.die_c()[gpu], 30 + (rest_c[gpu] - 30) / 2, 1e-9);
+  // Sinks too: with half the power it is at rest.
+  heat.advance(1, watts(heat, 200), watts(heat, 20));
+  for (size_t gpu = 0; gpu < rest_c.size(); ++gpu)
+    EXPECT_NEAR(heat.die_c()[gpu], 30 + (rest_c[gpu] - 30) / 2, 1e-9);
+}
+
 TEST(Lanes, TwinsJoinLanesAndRowsOrderThem) {
   const std::vector<Lane> plain = lanes_of(two_rows());
   ASSERT_EQ(plain.size(), 4u);

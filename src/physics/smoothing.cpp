@@ -24,15 +24,24 @@ double Smoother::floor_w(double load_w, double dt_s) {
   return smoothing_.floor_w;
 }
 
+/// `watts`, or what the downward ramp leaves of the sample before.
+double Smoother::lowered(double watts, double last_w, double dt_s) const {
+  if (smoothing_.down_w_per_s <= 0) return watts;
+  return std::max(watts, std::min(last_w, smoothing_.most_w) - smoothing_.down_w_per_s * dt_s);
+}
+
 double Smoother::advance(double load_w, double dt_s) {
-  double watts = std::max(load_w, floor_w(load_w, dt_s));
+  const double wanted_w = std::max(load_w, floor_w(load_w, dt_s));
+  double watts = wanted_w, unramped_w = wanted_w;
   if (begun_) {
     if (smoothing_.up_w_per_s > 0) watts = std::min(watts, last_w_ + smoothing_.up_w_per_s * dt_s);
-    if (smoothing_.down_w_per_s > 0)
-      watts =
-          std::max(watts, std::min(last_w_, smoothing_.most_w) - smoothing_.down_w_per_s * dt_s);
+    watts = lowered(watts, last_w_, dt_s);
+    unramped_w = lowered(wanted_w, unramped_w_, dt_s);
+    most_missing_w_ = std::max(most_missing_w_, load_w - watts);
+    steepest_w_per_s_ = std::max(steepest_w_per_s_, (unramped_w - unramped_w_) / dt_s);
   }
   begun_ = true;
+  unramped_w_ = unramped_w;
   return last_w_ = watts;
 }
 

@@ -67,6 +67,21 @@ TEST(Smoothing, RampsHoldBothWays) {
   EXPECT_DOUBLE_EQ(smoothed.burnt_j, 1400);
 }
 
+TEST(Smoothing, SaysWhatARampLacks) {
+  // 1 s each: 500 W of the second sample do not come; without a ramp power rises by 600 W there.
+  Smoother slow({.up_w_per_s = 100}), quick({.up_w_per_s = 600});
+  for (const double load_w : {100.0, 700.0, 100.0, 200.0}) {
+    slow.advance(load_w, 1);
+    quick.advance(load_w, 1);
+  }
+  EXPECT_EQ(slow.most_missing_w(), 500);
+  EXPECT_EQ(slow.steepest_w_per_s(), 600);
+  EXPECT_EQ(quick.most_missing_w(), 0);
+  slow.count_anew();
+  slow.advance(250, 1);
+  EXPECT_EQ(slow.most_missing_w(), 0);
+}
+
 TEST(Smoothing, BurntAndMissingBalance) {
   const base::Random random(7, 0, "smoothing test");
   PowerSeries load{0.1, {}};

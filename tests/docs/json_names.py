@@ -31,7 +31,7 @@ ergometer simulate gpt2 --cluster frontier --gpus 16 --json
 ergometer simulate gpt2 --cluster '{extends: hgx-h100, fabric: {kind: torus, collectives: ib-400g, dims: [2], link_bandwidth: 1 Gb/s}}' --json
 ergometer completion bash --json
 ergometer simulate llama3-8b --cluster hgx-h100 --gpus 8 --gbs 8 --tp 2 --sp --fuse ag-gemm --precision fp8 --optimizer-cpu-offload --cpu-offloading-num-layers 4 \
-  --linear-cross-entropy-fusion --use-precision-aware-optimizer --packed-mean-length 256 --power-smoothing floor=0.5,up=50W/s,down=50W/s --json
+  --linear-cross-entropy-fusion --use-precision-aware-optimizer --packed-mean-length 256 --power-smoothing floor=0.5,up=1000kW/s,down=50W/s --json
 ergometer validate --microbench $ROOT/tests/golden/validate/microbench/kernels.csv --json
 ergometer validate $ROOT/tests/golden/validate/explain/runs.csv --explain --json
 ergometer calibrate --truth $ROOT/tests/golden/calibrate/leave-out-source/runs.csv \

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <vector>
 
@@ -12,7 +13,9 @@
 #include "engine/time/rank_loads.h"
 #include "plan/allocator.h"
 #include "spec/job/job_words.h"
+#include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
+#include "spec/job/vocabulary_order.h"
 #include "workload/flops.h"
 
 namespace ergometer::engine {
@@ -104,38 +107,59 @@ std::string_view group_words(GroupKind group) {
   return "communication";
 }
 
-/// The operator of a collective kind that communicates longest in the step, and on which role.
+/// Of the groups that a collective kind is over, the one that communicates longest in the step,
+/// all its operators together; of it the longest operator, and on which role.
 struct Heaviest {
   const Operator* op = nullptr;
   const plan::GroupPlacement* where = nullptr;
-  double transfers_s = 0;  ///< of all operators of the kind, mean over roles, if nobody waited
+  double longest_s = 0;    ///< that operator, in the step
+  double group_s = 0;      ///< all operators of the group, over roles, if nobody waited
+  double transfers_s = 0;  ///< all operators of the kind, mean over roles
 };
 
+void take_longer(const Heaviest& other, Heaviest& found) {
+  found.group_s += other.longest_s;
+  if (other.longest_s <= found.longest_s) return;
+  found.longest_s = other.longest_s;
+  found.op = other.op;
+  found.where = other.where;
+}
+
+/// An operator's seconds in a role's step, by its number.
+std::vector<double> transfers_of(const EngineInput& input, size_t role, CollectiveKind kind) {
+  std::vector<double> seconds(input.plan.operators.size(), 0);
+  const plan::Role& source = input.plan.roles[role];
+  for (size_t i = 0; i < source.program.size(); ++i) {
+    const plan::Instruction& it = source.program[i];
+    if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
+        it.kind == plan::InstructionKind::kWait || is_left_out(input, role, it))
+      continue;
+    const auto op = static_cast<size_t>(it.op);
+    if (input.plan.operators[op].kind == OperatorKind::kCollective &&
+        input.plan.operators[op].collective == kind)
+      seconds[op] += input.plan.times(source, i) * input.costs.prices[role][op].seconds();
+  }
+  return seconds;
+}
+
 Heaviest heaviest(const EngineInput& input, CollectiveKind kind) {
-  Heaviest found;
-  double longest = 0;
+  std::map<std::string_view, Heaviest> groups;
+  double transfers_s = 0;
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
-    std::vector<double> seconds(input.plan.operators.size(), 0);
-    const plan::Role& source = input.plan.roles[role];
-    for (size_t i = 0; i < source.program.size(); ++i) {
-      const plan::Instruction& it = source.program[i];
-      if (it.op < 0 || it.kind == plan::InstructionKind::kJoin ||
-          it.kind == plan::InstructionKind::kWait || is_left_out(input, role, it))
-        continue;
-      const auto op = static_cast<size_t>(it.op);
-      if (input.plan.operators[op].kind != OperatorKind::kCollective ||
-          input.plan.operators[op].collective != kind)
-        continue;
-      const double transfer_s =
-          input.plan.times(source, i) * input.costs.prices[role][op].seconds();
-      found.transfers_s += transfer_s / static_cast<double>(input.plan.roles.size());
-      seconds[op] += transfer_s;
-      if (seconds[op] <= longest) continue;
-      longest = seconds[op];
-      found.op = &input.plan.operators[op];
-      found.where = &input.plan.placements[role][op];
+    const std::vector<double> seconds = transfers_of(input, role, kind);
+    for (size_t op = 0; op < seconds.size(); ++op) {
+      if (seconds[op] <= 0) continue;
+      const Operator& it = input.plan.operators[op];
+      take_longer({.op = &it, .where = &input.plan.placements[role][op], .longest_s = seconds[op]},
+                  groups[group_words(it.group)]);
+      transfers_s += seconds[op] / static_cast<double>(input.plan.roles.size());
     }
   }
+  if (groups.empty()) return {};
+  Heaviest found = std::ranges::max_element(groups, {}, [](const auto& it) {
+                     return it.second.group_s;
+                   })->second;
+  found.transfers_s = transfers_s;
   return found;
 }
 
@@ -173,20 +197,84 @@ Loss exposed(const EngineInput& input, double seconds, double step_s, Collective
                                way_of(input.job.cluster, heavy))};
 }
 
-Loss bubble(const EngineInput& input, const run::Performance& performance) {
+/// Seconds of the stages' own compute in a step, at their slowest ranks' clocks or at one clock.
+std::vector<double> work_of_stages(const EngineInput& input, bool at_one_clock) {
+  std::vector<double> work_s(static_cast<size_t>(input.job.parallelism.pp), 0);
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    const plan::Role& source = input.plan.roles[role];
+    const auto stage = static_cast<size_t>(source.stage);
+    const auto ranks = static_cast<size_t>(input.job.stage_ranks());
+    const bool each = !at_one_clock && input.clocks_hz.size() == work_s.size() * ranks;
+    const double longer = each ? input.costs.reference_clock_hz /
+                                     std::ranges::min(input.clocks_hz.subspan(stage * ranks, ranks))
+                               : clocked_longer(input);
+    for (size_t i = 0; i < source.program.size(); ++i) {
+      const plan::Instruction& it = source.program[i];
+      if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
+      const auto op = static_cast<size_t>(it.op);
+      if (input.plan.operators[op].pass == workload::Pass::kOptimizer) continue;
+      const cost::Price& price = input.costs.prices[role][op];
+      work_s[stage] += input.plan.times(source, i) * (price.fixed_s + longer * price.clocked_s);
+    }
+  }
+  return work_s;
+}
+
+/// How a stage's work compares with the mean stage's.
+struct StageWork {
+  double times_mean = 1;
+  double beyond_s = 0;  ///< the mean
+};
+
+StageWork compared(const std::vector<double>& work_s, size_t stage) {
+  const double mean_s =
+      std::accumulate(work_s.begin(), work_s.end(), 0.0) / static_cast<double>(work_s.size());
+  return {work_s[stage] / mean_s, work_s[stage] - mean_s};
+}
+
+/// What makes a stage that is heavier than the others like them.
+std::string evened_out(const spec::Job& job, int64_t stage) {
+  const spec::Parallelism& layout = job.parallelism;
+  const bool has_head = stage == layout.stage_of(layout.parts() - 1);
+  const bool may_divide = has_head && !layout.divides_vocabulary() && !layout.trains_apart() &&
+                          spec::why_vocabulary_is_whole(job).empty();
+  return fmt::format(
+      "{}fewer layers on it (--stage-layers){}", has_head ? "it has the head; " : "",
+      may_divide ? " or a vocabulary that all stages share (--vocabulary-parallel)" : "");
+}
+
+/// More than half of a bubble is there because one stage's work, or its clock, is unlike the
+/// others'; else it is the schedule's.
+std::string why_bubble(const EngineInput& input, double bubble_s) {
   const spec::Parallelism& layout = input.job.parallelism;
+  const std::vector<double> work_s = work_of_stages(input, false);
+  const std::vector<double> at_one_clock_s = work_of_stages(input, true);
+  const auto stage = static_cast<size_t>(std::ranges::max_element(work_s) - work_s.begin());
+  const StageWork heavy = compared(work_s, stage);
+  if (heavy.beyond_s <= bubble_s / 2)
+    return fmt::format(
+        "{} stages share {} micro batches; more micro batches, more virtual stages "
+        "or fewer stages shrink it",
+        layout.pp, input.job.micro_batches());
+  const bool by_clock = compared(at_one_clock_s, stage).beyond_s < heavy.beyond_s / 2;
+  return fmt::format(
+      "stages wait for stage {}, which takes {:.2f} times as long as the mean "
+      "stage: {}",
+      stage, heavy.times_mean,
+      by_clock ? "its GPUs run at lower clocks"
+               : evened_out(input.job, static_cast<int64_t>(stage)) + " shrink it");
+}
+
+Loss bubble(const EngineInput& input, const run::Performance& performance) {
   const double fraction = performance.pipeline_bubble_fraction;
-  if (spec::is_mixed(input.job.cluster))
-    return {fraction * performance.step_time_s,
-            fmt::format("pipeline bubble {:.1f} % of the step: stages on unlike GPUs wait for each "
-                        "other; more layers on the quicker ones shrink it (--layers-by-speed, "
-                        "--stage-layers)",
-                        100 * fraction)};
-  return {fraction * performance.step_time_s,
-          fmt::format("pipeline bubble {:.1f} % of the step: {} stages share {} micro batches; "
-                      "more micro batches, "
-                      "more virtual stages or fewer stages shrink it",
-                      100 * fraction, layout.pp, input.job.micro_batches())};
+  const double bubble_s = fraction * performance.step_time_s;
+  if (bubble_s <= 0) return {};
+  return {bubble_s,
+          fmt::format("pipeline bubble {:.1f} % of the step: {}", 100 * fraction,
+                      spec::is_mixed(input.job.cluster)
+                          ? "stages on unlike GPUs wait for each other; more layers on the quicker "
+                            "ones shrink it (--layers-by-speed, --stage-layers)"
+                          : why_bubble(input, bubble_s))};
 }
 
 /// What matrix work takes above the time it would take at the best rate long GEMMs reach on this
@@ -200,8 +288,7 @@ Loss slow_matrices(const EngineInput& input, const Work& work,
                               : precision == spec::Precision::kNvfp4 ? "gemm.fp4_efficiency"
                                                                      : "gemm.efficiency",
                               1.0) *
-      peak_flops_per_s(input.job) *
-      (gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1.0);
+      peak_flops_per_s(input.job) * spec::clocked_share(gpu, input.job.training, precision);
   const double flops =
       workload::model_flops_per_step(input.job).value() / static_cast<double>(input.job.gpus);
   if (best <= 0 || work.matrix_s <= 0) return {};

@@ -261,6 +261,19 @@ std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>
       drawn_w);
 }
 
+/// The highest clock that GPUs of a kind are let have.
+double top_hz(const PowerContext& context, const FleetKind& kind) {
+  const Fleet& fleet = context.fleet;
+  const GpuRange alike = fleet.gpus_of(kind);
+  double top_hz = 0;
+  for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu) {
+    if (fleet.role[gpu] < 0) continue;
+    const double lock_hz = fleet.limits[gpu].lock_hz, most_hz = kind.gpu.clocks.highest_hz;
+    top_hz = std::max(top_hz, lock_hz > 0 ? std::min(lock_hz, most_hz) : most_hz);
+  }
+  return top_hz;
+}
+
 /// What holds the clocks of a kind where they are, as a sentence.
 std::string limit_of_kind(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                           const FleetKind& kind) {
@@ -276,7 +289,7 @@ std::string limit_of_kind(const PowerContext& context, const std::vector<GpuReco
     return 0.0;
   };
   constexpr double kWorthSaying = 0.001;
-  const double top_mhz = gpu.clocks.highest_hz / kMegahertz;
+  const double top_mhz = top_hz(context, kind) / kMegahertz;
   const double braked = share(physics::kHwPowerBrake), capped = share(physics::kSwPowerCap),
                hot = share(physics::kSwThermalSlowdown) + share(physics::kHwThermalSlowdown);
   if (braked > kWorthSaying)

@@ -152,6 +152,17 @@ Powered unsteady() {
   return result;
 }
 
+/// Work that a ramp keeps from its power would take longer, which nothing here plays.
+Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
+  if (lacked_w_per_s <= 0) return {};
+  // Two digits, rounded up, so that what is said is enough.
+  const double digit = std::pow(10, std::floor(std::log10(lacked_w_per_s)) - 1);
+  return input_error(
+      "power_smoothing: up: found {:g} W/s; allowed: at least {:g} W/s, as quickly as this job's "
+      "power rises on a GPU: with less its work would run slower, which is not simulated",
+      job.conditions.smoothing_up_w_per_s, digit * std::ceil(lacked_w_per_s / digit));
+}
+
 /// The driver holds dies at their limit, whatever the parameters are.
 double held_at_c(const Fleet& fleet, double hottest_c) {
   double held_c = hottest_c;
@@ -289,10 +300,13 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
     telemetry.add(tick, heat);
   };
   if (!job.conditions.is_steady()) {
-    if (job.conditions.start_c > 0)
-      scene.heat.start_at(job.conditions.start_c);
-    else
+    if (job.conditions.start_c > 0) {
+      // A die's reading says what its sink has only with where the job comes to rest.
+      loop.settle(scene.played());
+      scene.heat.warm_to(job.conditions.start_c);
+    } else {
       scene.heat.cool_down();
+    }
     telemetry.lead_in_idle(heat);
     if (duration_s > 0)
       loop.run(scene.played(), duration_s, watch);
@@ -308,6 +322,7 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
     loop.show(lead_in, watch);
     record.close_circle();
   }
+  ERGOMETER_TRY(check_ramp(job, loop.play().ramp_lacked_w_per_s()));
   Powered result;
   result.reference_hz = loop.reference_hz();
   result.played_at = {loop.costs(), loop.clocks_hz()};

@@ -323,6 +323,20 @@ bool Boards::held_by_heat() const {
   return std::ranges::any_of(thermal_, [](const auto& thermal) { return thermal.reasons() != 0; });
 }
 
+double Boards::ramp_lacked_w_per_s() const {
+  constexpr double kRoundingW = 1e-6;
+  double missing_w = 0, steepest_w_per_s = 0;
+  for (const physics::Smoother& it : smoothers_) {
+    missing_w = std::max(missing_w, it.most_missing_w());
+    steepest_w_per_s = std::max(steepest_w_per_s, it.steepest_w_per_s());
+  }
+  return missing_w > kRoundingW ? steepest_w_per_s : 0;
+}
+
+void Boards::count_smoothing_anew() {
+  for (physics::Smoother& it : smoothers_) it.count_anew();
+}
+
 double Boards::shut_down(GpuRange gpus) const {
   double count = 0;
   for (size_t gpu = gpus.first; gpu < gpus.first + gpus.count; ++gpu)

@@ -80,6 +80,10 @@ class Boards {
   std::vector<double> effective_hz(double base_hz, std::span<const double> work_s,
                                    double marked_s) const;
   bool held_by_heat() const;
+  /// How quickly the work's power rises at most, W/s a GPU, where smoothing's upward ramp kept some
+  /// from it since `count_smoothing_anew`; 0: it did not.
+  double ramp_lacked_w_per_s() const;
+  void count_smoothing_anew();
   double shut_down(GpuRange gpus) const;
 
  private:

@@ -270,6 +270,23 @@ void FleetHeat::start_at(double celsius) {
   }
 }
 
+void FleetHeat::warm_to(double celsius) {
+  double above_k = 0, wanted_k = 0;
+  for (size_t gpu = 0; gpu < fleet_.role.size(); ++gpu) {
+    if (fleet_.role[gpu] < 0) continue;
+    const double inlet_c = inlet_c_[gpu / static_cast<size_t>(fleet_.gpus_per_node)];
+    above_k += fleet_.weight_of(gpu) * (die_c()[gpu] - inlet_c);
+    wanted_k += fleet_.weight_of(gpu) * (celsius - inlet_c);
+  }
+  std::ranges::fill(ceiling_hz_, 0.0);  // thermal governors find them anew
+  if (above_k <= 0 || wanted_k <= 0) return start_at(celsius);
+  for (size_t kind = 0; kind < heats_.size(); ++kind) {
+    heats_[kind].scale_above_inlet(wanted_k / above_k);
+    read(kind);
+  }
+  set_coolant(1);
+}
+
 double FleetHeat::idle_clock_hz(const FleetKind& kind, IdleClock clock) const {
   return clock == IdleClock::kLowest ? kind.gpu.clocks.lowest_hz : kind.gpu.clocks.highest_hz;
 }

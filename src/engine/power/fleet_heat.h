@@ -50,6 +50,9 @@ class FleetHeat {
   void cool_down(IdleClock clock = IdleClock::kLowest);
   /// Everything at one temperature.
   void start_at(double celsius);
+  /// The dies of GPUs at work at this temperature on average: how far every part is above its
+  /// coolant keeps its proportions. Below the coolant everything is at one temperature.
+  void warm_to(double celsius);
   /// The largest change of a temperature, K, and of a ceiling relative to the highest clock, in the
   /// last call of settle.
   double moved_k() const { return moved_k_; }

@@ -123,7 +123,7 @@ TEST(PowerLoop, IsNominalWhereNothingMovesClocks) {
        {Values{{"power_cap", "600"}}, Values{{"lock_clock", "1305"}}, Values{{"inlet_c", "30"}},
         Values{{"fan", "60"}}, Values{{"cooling", "liquid"}}, Values{{"seed", "3"}},
         Values{{"operand_activity", "0.5"}}, Values{{"cluster_cap", "15000"}},
-        Values{{"power_smoothing", "floor=0.9"}}, Values{{"duration", "60"}},
+        Values{{"power_smoothing", "floor=0.9,hysteresis=2s"}}, Values{{"duration", "60"}},
         Values{{"measured_step", "11"}}, Values{{"override", "node1.inlet=40C"}},
         Values{{"rank_map", "8-15,0-7"}}})
     EXPECT_FALSE(is_nominal(job_with(moves))) << moves.front().first;
@@ -302,9 +302,24 @@ TEST(PowerLoop, ADegradedNetworkCardSlowsTheJob) {
 }
 
 TEST(PowerLoop, ARunStartsAtTheTemperatureAskedFor) {
-  const run::Run warm = run_of({{"duration", "0.2"}, {"start_c", "80"}}),
-                 cold = run_of({{"duration", "0.2"}, {"start_c", "30"}});
+  const run::Run warm = run_of({{"duration", "0.02"}, {"start_c", "80"}}),
+                 cold = run_of({{"duration", "0.02"}, {"start_c", "30"}});
   EXPECT_NEAR(warm.thermal.mean_gpu_c - cold.thermal.mean_gpu_c, 50, 10);
+}
+
+TEST(PowerLoop, ACapBelowALockNamesTheLock) {
+  const run::Run run = run_of({{"lock_clock", "1605"}, {"power_cap", "300"}});
+  EXPECT_NE(run.thermal.limit.find("the cap holds clocks below 1605 MHz"), std::string::npos)
+      << run.thermal.limit;
+}
+
+// A die that is as warm as at rest has sinks that are cooler than it, as at rest.
+TEST(PowerLoop, WhoStartsAtItsOwnTemperatureStaysThere) {
+  const run::Run rest = run_of();
+  const std::string mean_c = std::to_string(rest.thermal.mean_gpu_c);
+  const run::Run warm = run_of({{"duration", "60"}, {"start_c", mean_c}});
+  EXPECT_NEAR(warm.thermal.mean_gpu_c, rest.thermal.mean_gpu_c, 0.5);
+  EXPECT_NEAR(warm.thermal.max_gpu_c, rest.thermal.max_gpu_c, 1.5);
 }
 
 TEST(PowerLoop, AHotterRoomIsSlowerOrHotter) {
@@ -524,6 +539,20 @@ TEST(PowerLoop, SmoothingBurnsWhatIsMissing) {
   EXPECT_NEAR(smooth.power.cluster_mean_w - plain.power.cluster_mean_w,
               smooth.cluster_power.smoothing_burnt_w,
               0.35 * smooth.cluster_power.smoothing_burnt_w);
+}
+
+// What a ramp keeps from the work would slow it down: no answer leaves that out.
+TEST(PowerLoop, ARampThatTheWorkDoesNotKeepIsRefused) {
+  const auto slow = simulate(job_with({{"power_smoothing", "floor=0.9,up=50W/s"}}), {});
+  ASSERT_FALSE(slow.has_value());
+  const std::string& message = slow.error().message;
+  const std::string before = "power_smoothing: up: found 50 W/s; allowed: at least ";
+  ASSERT_EQ(message.substr(0, before.size()), before);
+  const std::string enough = message.substr(before.size(), message.find(" W/s,") - before.size());
+  const run::Run plain = run_of(),
+                 quick = run_of({{"power_smoothing", "floor=0.9,up=" + enough + "W/s"}});
+  EXPECT_NEAR(quick.performance.step_time_s, plain.performance.step_time_s, 1e-9);
+  EXPECT_GE(quick.cluster_power.smoothing_burnt_w, 0);
 }
 
 TEST(PowerLoop, AClusterCapHolds) {

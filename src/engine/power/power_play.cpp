@@ -181,6 +181,7 @@ void PowerPlay::mark() {
 void PowerPlay::restart() {
   now_s_ = steps_ = into_slice_ = 0;
   slice_ = 0;
+  boards_.count_smoothing_anew();
   mark();
 }
 

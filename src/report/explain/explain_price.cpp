@@ -168,18 +168,24 @@ class PriceNode {
   std::string_view peak(Precision precision) const {
     return spec::matrix_peak(gpu_, job_.training, precision);
   }
+  bool follows_clock(Precision precision) const {
+    return precision != Precision::kFp32 || !spec::multiplies_fp32_as_vectors(gpu_, job_.training);
+  }
   static std::string_view efficiency(Precision precision) {
     if (precision == Precision::kNvfp4) return "gemm.fp4_efficiency";
     return precision == Precision::kFp8 ? "gemm.fp8_efficiency" : "gemm.efficiency";
   }
   std::string clocked_peak(Precision precision) const {
+    if (!follows_clock(precision)) return std::string(peak(precision));
     return fmt::format("{} x sustained_clock / boost_clock", peak(precision));
   }
   void device_parameters(Precision precision) {
-    for (const std::string_view name :
-         {peak(precision), std::string_view("sustained_clock"), std::string_view("boost_clock"),
-          std::string_view("memory_bandwidth")})
-      parameter(gpu_.parameters, name, gpu_.name + ": ");
+    const std::string of = gpu_.name + ": ";
+    parameter(gpu_.parameters, peak(precision), of);
+    if (follows_clock(precision))
+      for (const std::string_view name : {"sustained_clock", "boost_clock"})
+        parameter(gpu_.parameters, name, of);
+    parameter(gpu_.parameters, "memory_bandwidth", of);
     gpu_parameters({"kernel.latency"});
   }
 

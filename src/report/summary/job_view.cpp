@@ -154,6 +154,7 @@ JobView view_job(const std::string& job_json) {
       if (part.is_string()) view.frozen.push_back(part.get<std::string>());
   view.cooling = text(member(job, "conditions"), "cooling");
   view.conditions = conditions_of(member(job, "conditions"));
+  view.power_smoothing = member(member(job, "conditions"), "power_smoothing").is_object();
   return view;
 }
 

@@ -20,7 +20,7 @@ struct JobView {
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, etp = 0, zero = 0;
   int64_t fsdp_shard_size = 0;  ///< 0: a copy is sharded over all
   bool sequence_parallel = false, fsdp = false;
-  bool least_batch = false, masterless = false;
+  bool least_batch = false, masterless = false, power_smoothing = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
           images = 0, tiles_per_image = 0, tokens_per_image = 0, generate_tokens = 0,
           packed_mean_length = 0;

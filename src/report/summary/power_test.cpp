@@ -48,6 +48,16 @@ TEST(Power, TheHeaderSaysWhatWasAskedFor) {
 }
 
 // 3200 W over two nodes.
+TEST(Power, TheBlockSaysWhatSmoothingBurns) {
+  run::Run run = powered_run();
+  run.cluster_power.smoothing_burnt_w = 1250;
+  const TextStyle style{.colour = false, .unicode = false};
+  EXPECT_EQ(power_text(run, style).find("smoothing"), std::string::npos);
+  run.job_json = R"({"conditions": {"power_smoothing": {"floor": 0.9}}})";
+  EXPECT_NE(power_text(run, style).find("  smoothing    burns 1.25 kW, all GPUs together\n"),
+            std::string::npos);
+}
+
 TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
   EXPECT_EQ(power_text(powered_run(), {.colour = false, .unicode = false}),
             R"(Power and heat

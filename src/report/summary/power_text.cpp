@@ -122,6 +122,9 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
   if (!run.power.run_phases.empty())
     line("whole run", run_line(run.power.run_phases, view_job(run.job_json).nodes));
   line("energy", energy_line(run.power));
+  if (view_job(run.job_json).power_smoothing)
+    line("smoothing", fmt::format("burns {}, all GPUs together",
+                                  power_quantity(run.cluster_power.smoothing_burnt_w)));
   line("temperature", temperature_line(run.thermal));
   line("clock", clock_line(run.thermal));
   if (!run.thermal.limit.empty()) line("limit", run.thermal.limit);

@@ -309,7 +309,7 @@ struct Conditions {
   Sensor sensor = Sensor::kVendor;
   /// Of a run from a cold start, counted from 1: the step that power and heat are told of; 0: none.
   int64_t measured_step = 0;
-  double start_c = 0;  ///< of every GPU, at a start; 0: as idle
+  double start_c = 0;  ///< mean of the GPUs' dies, at a start; 0: as idle
   RunPhases run;       ///< not given: the step alone
   // The facility.
   double cluster_cap_w = 0;    ///< 0: none; else held by equal power caps

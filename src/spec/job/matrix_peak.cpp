@@ -21,4 +21,9 @@ std::string_view matrix_peak(const Gpu& gpu, const Training& training, Precision
   return "peak_fp16";
 }
 
+double clocked_share(const Gpu& gpu, const Training& training, Precision precision) {
+  if (precision == Precision::kFp32 && multiplies_fp32_as_vectors(gpu, training)) return 1;
+  return gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1;
+}
+
 }  // namespace ergometer::spec

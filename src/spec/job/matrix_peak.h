@@ -14,4 +14,9 @@ bool multiplies_fp32_as_vectors(const Gpu& gpu, const Training& training);
 /// "peak_bf16". Precisions that it has no units for take the next wider one's.
 std::string_view matrix_peak(const Gpu& gpu, const Training& training, Precision precision);
 
+/// The part of that peak that the clock leaves: sustained over boost clock, which is what power
+/// leaves of matrix units; all of it outside these, where data sheets count at the highest clock
+/// and products draw so much less that it holds.
+double clocked_share(const Gpu& gpu, const Training& training, Precision precision);
+
 }  // namespace ergometer::spec

@@ -22,6 +22,23 @@ TEST(MatrixPeak, Fp32IsTf32OrWhatTheGpuHasForFp32Itself) {
   EXPECT_EQ(peak_for_fp32("mi250", false), "peak_fp32_matrix");
 }
 
+// Vector units draw too little for power to lower their clock: B200's 75 TFLOP/s are more than
+// H100's 67, whatever clocks GEMMs on matrix units are held at.
+TEST(MatrixPeak, PowerTakesNothingOfVectorUnits) {
+  Training training;
+  training.tf32 = false;
+  for (const char* node : {"hgx-h100", "hgx-b200"}) {
+    const auto cluster = read_cluster(node);
+    ASSERT_TRUE(cluster) << cluster.error().message;
+    const Gpu& gpu = cluster->node.gpu;
+    EXPECT_EQ(clocked_share(gpu, training, Precision::kFp32), 1) << node;
+    EXPECT_EQ(clocked_share(gpu, training, Precision::kBf16),
+              gpu.sustained_clock_hz / gpu.boost_clock_hz);
+    EXPECT_EQ(clocked_share(gpu, {}, Precision::kFp32), gpu.sustained_clock_hz / gpu.boost_clock_hz)
+        << "as TF32";
+  }
+}
+
 TEST(MatrixPeak, ANarrowFormatWithoutUnitsTakesTheNextWider) {
   const auto cluster = read_cluster("hgx-a100-80gb");
   ASSERT_TRUE(cluster) << cluster.error().message;

@@ -21,8 +21,8 @@ double matrix_rate(const Gpu& gpu, const Training& training) {
   const bool narrow = precision == Precision::kFp8 || precision == Precision::kNvfp4;
   const double peak = value(matrix_peak(gpu, training, precision), gpu.peak_bf16_flops_per_s);
   const double efficiency = value("gemm.efficiency", 1);
-  const double clock = gpu.boost_clock_hz > 0 ? gpu.sustained_clock_hz / gpu.boost_clock_hz : 1;
-  return peak * clock * (narrow ? value("gemm.fp8_efficiency", efficiency) : efficiency);
+  return peak * clocked_share(gpu, training, precision) *
+         (narrow ? value("gemm.fp8_efficiency", efficiency) : efficiency);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Result<Override> parse_override(std::string_view text);
 /// "power_cap".
 std::string_view to_word(OverrideKind kind);
 
-/// Reads "floor=0.8,up=50W/s,down=50W/s,hysteresis=2s"; only the floor is required.
+/// Reads "floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s": a floor, and what holds it or ramps.
 Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions);
 
 }  // namespace ergometer::spec

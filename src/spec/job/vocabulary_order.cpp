@@ -168,6 +168,22 @@ Order interlaced(int64_t stages, int64_t stage, const Slots& slots, int64_t micr
 
 }  // namespace
 
+std::string_view why_vocabulary_is_whole(const Job& job) {
+  const Parallelism& p = job.parallelism;
+  if (p.pp == 1) return "needs --pp above 1";
+  if (p.schedule != Schedule::kOneFOneB) return "needs --schedule 1f1b";
+  if (!p.order.stages.empty()) return "has passes that a schedule file does not say";
+  if (job.training.mode != Mode::kPretrain) return "is for pre-training alone";
+  if (p.fsdp || p.zero_stage >= 2) return "needs parameters that stay: --zero 0 or 1";
+  if (job.training.linear_cross_entropy) return "has no loss fused with the head's product";
+  if (!job.training.sequence_lengths.is_even()) return "needs --sequence-lengths even";
+  if (job.model.vision != nullptr) return "is not defined with a vision tower";
+  if (job.model.mtp_layers > 0) return "is not defined with multi-token prediction";
+  if (job.model.embedding_dim > 0 && job.model.embedding_dim != job.model.hidden)
+    return "needs an embedding as wide as the layers";
+  return {};
+}
+
 int64_t vocabulary_barriers(VocabularyParallel vocabulary) {
   return vocabulary == VocabularyParallel::kOneBarrier    ? 1
          : vocabulary == VocabularyParallel::kTwoBarriers ? 2

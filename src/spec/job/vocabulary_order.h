@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "spec/job/job.h"
@@ -19,6 +20,10 @@ struct VocabularySlot {
   int32_t micro_batch = 0;
   size_t before = 0;
 };
+
+/// Why this job's vocabulary cannot be divided over its stages, as what a message says of the
+/// setting that asks for it; empty: it can.
+std::string_view why_vocabulary_is_whole(const Job& job);
 
 /// Micro batches that 1F1B holds more than without a divided vocabulary: one for every barrier
 /// between the last forward and the first backward of a micro batch.

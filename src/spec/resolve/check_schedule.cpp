@@ -1,6 +1,7 @@
 // The pipeline's order of work against the other sizes.
 
 #include "spec/job/stage_order.h"
+#include "spec/job/vocabulary_order.h"
 #include "spec/resolve/resolve.h"
 #include "spec/settings/schedule_file.h"
 #include "spec/settings/setting_names.h"
@@ -67,21 +68,8 @@ void check_schedule_file(SettingReader& read, const Job& job) {
 
 /// What a vocabulary divided over the stages is defined for.
 void check_vocabulary(SettingReader& read, const Job& job) {
-  const Parallelism& p = job.parallelism;
-  const auto refuse = [&](std::string_view what) {
-    read.refuse("{} {}", read.said("vocabulary_parallel"), what);
-  };
-  if (p.pp == 1) return refuse("needs --pp above 1");
-  if (p.schedule != Schedule::kOneFOneB) return refuse("needs --schedule 1f1b");
-  if (!p.order.stages.empty()) return refuse("has passes that a schedule file does not say");
-  if (job.training.mode != Mode::kPretrain) return refuse("is for pre-training alone");
-  if (p.fsdp || p.zero_stage >= 2) return refuse("needs parameters that stay: --zero 0 or 1");
-  if (job.training.linear_cross_entropy) return refuse("has no loss fused with the head's product");
-  if (!job.training.sequence_lengths.is_even()) return refuse("needs --sequence-lengths even");
-  if (job.model.vision != nullptr) return refuse("is not defined with a vision tower");
-  if (job.model.mtp_layers > 0) return refuse("is not defined with multi-token prediction");
-  if (job.model.embedding_dim > 0 && job.model.embedding_dim != job.model.hidden)
-    return refuse("needs an embedding as wide as the layers");
+  if (const std::string_view why = why_vocabulary_is_whole(job); !why.empty())
+    read.refuse("{} {}", read.said("vocabulary_parallel"), why);
 }
 
 /// What stages trained apart are defined for.

@@ -275,7 +275,10 @@ TEST(PowerSmoothing, PartsInAnyOrder) {
   EXPECT_EQ(c.smoothing_up_w_per_s, 50);
   EXPECT_EQ(c.smoothing_down_w_per_s, 100);
   EXPECT_EQ(c.smoothing_hysteresis_s, 2);
-  EXPECT_EQ(conditions({{"power-smoothing", "floor=80%"}}).smoothing_floor, 0.8);
+  EXPECT_EQ(conditions({{"power-smoothing", "floor=80%,hysteresis=2s"}}).smoothing_floor, 0.8);
+  EXPECT_EQ(conditions_error({{"power-smoothing", "floor=0.8"}}),
+            "--power-smoothing: a floor alone changes nothing, for it is let go of at once; add "
+            "hysteresis=2s or down=50W/s, such as floor=0.8,hysteresis=2s");
   EXPECT_EQ(conditions_error({{"power-smoothing", "up=50"}}),
             "--power-smoothing: lacks a floor, such as floor=0.8");
   EXPECT_EQ(conditions_error({{"power-smoothing", "flor=0.8"}}),
@@ -285,7 +288,7 @@ TEST(PowerSmoothing, PartsInAnyOrder) {
             "--power-smoothing: up: found \"fast\"; allowed: from 0.1 to 1e+06 W/s");
   EXPECT_EQ(conditions_error({{"power-smoothing", "on"}}),
             "--power-smoothing: found \"on\"; the form is "
-            "floor=0.8,up=50W/s,down=50W/s,hysteresis=2s");
+            "floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s");
 }
 
 TEST(Conditions, AJobFileSaysTheSame) {

@@ -338,7 +338,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"steady", "", unkept(kSwitch), kTime,
      "straight to the steady state; on without --duration and --measured-step"},
     {"start_c", "", measure<&Conditions::start_c>(1, 120, "C"), kTime,
-     "with --duration or --measured-step: every GPU's temperature at the start, instead of the "
+     "with --duration or --measured-step: the GPUs' mean temperature at the start, instead of the "
      "idle one",
      why("as idle")},
     {"run_phases", "", unkept(kText), kTime,
@@ -356,7 +356,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"pue", "", field<&Conditions::pue>(1, 5), in("conditions", "node_power"),
      "power of the building over power of its machines", why("the building is left out")},
     {"power_smoothing", "", unkept(kText), kLimits,
-     "GPUs hold a floor and limit ramps: floor=0.8,up=50W/s,down=50W/s,hysteresis=2s"},
+     "GPUs hold a floor and limit ramps: floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s"},
     {"override", "", unkept(kWords), in("conditions", "faults"),
      "one node or GPU that differs, as often as needed: node3.gpu5.power_cap=400W, "
      "node2.inlet=35C; "
