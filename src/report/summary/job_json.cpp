@@ -102,6 +102,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
     json.rows("groups", cluster.groups, [&](const spec::NodeGroup& group) {
       json.member("node", group.node.name).member("nodes", group.nodes);
       json.member("gpu", group.node.gpu.name)
+          .member("gpu_vendor", group.node.gpu.vendor)
           .member("gpu_memory_bytes", group.node.gpu.memory_bytes);
     });
   }

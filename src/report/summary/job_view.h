@@ -18,6 +18,8 @@ struct JobView {
   double images_left_out = 0;  ///< share of those that samples have
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, etp = 0, zero = 0;
+  std::string recompute_method;  ///< of full recomputation
+  int64_t recompute_layers = 0;  ///< its number; 0: none was said
   int64_t fsdp_shard_size = 0;  ///< 0: a copy is sharded over all
   bool sequence_parallel = false, fsdp = false;
   bool least_batch = false, masterless = false;
@@ -26,6 +28,7 @@ struct JobView {
           packed_mean_length = 0;
   /// What the user said about power, clocks, cooling and faults, a few words each.
   std::vector<std::string> conditions;
+  std::vector<std::string> vendors;  ///< of a cluster's unlike GPUs, each once
   std::vector<std::string> frozen;  ///< parts of a model with a vision tower
 
   std::vector<int64_t> rank_map;  ///< the GPU of every rank; empty: rank r on GPU r
