@@ -115,6 +115,7 @@ JobView view_job(const std::string& job_json) {
   view.active_parameters = real(model, "active_parameters");
   view.cluster = text(cluster, "name");
   view.gpu = gpus_text(cluster);
+  view.power_assumed = truth(cluster, "gpu_power_assumed");
   view.vendors = of_groups(cluster, "gpu_vendor");
   view.fabric = text(cluster, "fabric");
   view.wiring = wiring_text(cluster);

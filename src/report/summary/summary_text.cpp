@@ -154,8 +154,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     if (job.least_batch && (job.mode == "pretrain" || job.mode == "lora"))
       out += paint(style, kDim, wrap(batch_line(run, job), 80, 0)) + '\n';
     if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_words(job), 80, 0)) + '\n';
-    if (job.vendors.size() > 1)
-      out += paint(style, kBad, wrap(vendors_line(job), 80, 0)) + '\n';
+    if (job.vendors.size() > 1) out += paint(style, kBad, wrap(vendors_line(job), 80, 0)) + '\n';
     if (!job.conditions.empty())
       out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
              '\n';
