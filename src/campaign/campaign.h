@@ -27,6 +27,7 @@ struct Kept {
   double write_s = 0;     ///< besides, until the checkpoint can be read
   double interval_s = 0;  ///< between two; taken
   bool given = false;     ///< by the user; else the best in closed form
+  double asked_s = 0;     ///< what was given, or the best; work is divided into equal intervals
   double best_s = 0, young_s = 0, daly_s = 0;
   /// With the least mean time of the intervals that were played, and those around it that take
   /// 0.1 % longer at most. The same failures are drawn for each.

@@ -156,6 +156,7 @@ Result<Kept> keep_checkpoints(const Training& training, const Ask& ask, double w
   }
   ERGOMETER_ASSIGN(const double interval_s, taken_interval(ask.checkpointing, kept, step_s));
   kept.given = ask.checkpointing.is_given();
+  kept.asked_s = interval_s;
   kept.count = static_cast<double>(interval_count(work_s, std::clamp(interval_s, step_s, work_s)));
   kept.interval_s = work_s / kept.count;
   if (!fails) return kept;

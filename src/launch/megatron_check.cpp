@@ -69,6 +69,39 @@ Result<void> check_tensor(const Job& job) {
   return {};
 }
 
+/// Transformer Engine's all-to-all gives every rank whole heads, of keys and values, too.
+Result<void> check_context(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const spec::Model& m = job.model;
+  if (p.cp == 1 || p.cp_comm != spec::CpComm::kAllToAll ||
+      m.attention != spec::AttentionKind::kHeads || m.kv_heads / p.tp % p.cp == 0)
+    return {};
+  return refuses(
+      fmt::format("--cp-comm-type a2a needs a number of key/value heads a rank that cp {} divides; "
+                  "{} over tp {} are {}; take p2p",
+                  p.cp, m.kv_heads, p.tp, m.kv_heads / p.tp));
+}
+
+Result<void> check_experts(const Job& job) {
+  const spec::Parallelism& p = job.parallelism;
+  const spec::Training& t = job.training;
+  if (!t.overlap_expert_parallel) return {};
+  constexpr std::string_view kFlag = "--overlap-moe-expert-parallel-comm";
+  if (job.model.experts.count == 0 || p.ep == 1)
+    return refuses(fmt::format("{} needs experts and --ep above 1", kFlag));
+  if (p.pp > 1 && p.vpp == 1)
+    return refuses(fmt::format("{} with --pp above 1 needs --vpp above 1", kFlag));
+  if (t.recompute == spec::Recompute::kFull)
+    return refuses(fmt::format("{} takes no full recomputation", kFlag));
+  if (t.moe_dispatcher == spec::MoeDispatcher::kAllGather)
+    return refuses(fmt::format("{} takes no all-gather of tokens", kFlag));
+  if (t.moe_shared_overlap)
+    return refuses(fmt::format("{} takes no --moe-shared-expert-overlap", kFlag));
+  if (t.precision == spec::Precision::kFp32)
+    return refuses(fmt::format("{} needs --bf16 or --fp16", kFlag));
+  return {};
+}
+
 Result<void> check_sharding(const Job& job) {
   const spec::Parallelism& p = job.parallelism;
   const spec::Training& t = job.training;
@@ -107,6 +140,8 @@ Result<void> megatron_check(const Job& job) {
   ERGOMETER_TRY(check_recomputation(job.training));
   ERGOMETER_TRY(check_precision(job.training));
   ERGOMETER_TRY(check_tensor(job));
+  ERGOMETER_TRY(check_context(job));
+  ERGOMETER_TRY(check_experts(job));
   ERGOMETER_TRY(check_sharding(job));
   const spec::Model& m = job.model;
   if (m.positions == spec::PositionKind::kLearned &&

@@ -52,10 +52,11 @@ ClockDecision under_cap(const GpuPower& power, const Load& load) {
 // Compute is priced at the clock that training showed; a stream of products under the default cap
 // must come out near it, or governed runs would be off where constant clocks are not.
 TEST(PowerAnchors, GemmsRunNearTheSustainedClock) {
-  for (const char* node :
-       {"dgx-a100", "hgx-a100-40gb", "a100-pcie", "hgx-h100", "hgx-h100-500w", "hgx-h200", "gh200",
-        "h100-pcie", "hgx-b200", "hgx-b300", "gb200-nvl72", "gb300-nvl72", "l40s", "mi250",
-        "mi250x", "mi300x", "mi325x", "mi350x", "mi355x"}) {
+  for (const char* node : {"dgx-a100",    "hgx-a100-40gb", "a100-pcie", "hgx-h100", "hgx-h100-500w",
+                           "hgx-h200",    "gh200",         "h100-pcie", "hgx-b200", "hgx-b300",
+                           "gb200-nvl72", "gb300-nvl72",   "l40s",      "mi250",    "mi250x",
+                           "mi300x",      "mi325x",        "mi350x",    "mi355x",   "rtx-2080-ti",
+                           "rtx-3080",    "rtx-3090",      "rtx-4090",  "rtx-5090", "titan-rtx"}) {
     const spec::Gpu gpu = gpu_of(node);
     const auto power = gpu_power(gpu);
     ASSERT_TRUE(power) << power.error().message;

@@ -76,14 +76,12 @@ run::Link link(const char* kind, const LinkLoad& use, double ranks_per_role, dou
 
 /// Of the job's nodes on average, where they are unlike.
 struct Lines {
-  double intra_bytes_per_s = 0;  ///< of a GPU
-  double nics = 0;               ///< of a node
+  double nics = 0;  ///< of a node
   double nic_bytes_per_s = 0;
 };
 
 Lines lines_of(const spec::Node& node) {
-  Lines lines{.intra_bytes_per_s = node.intra_bytes_per_s,
-              .nics = static_cast<double>(node.nics.size())};
+  Lines lines{.nics = static_cast<double>(node.nics.size())};
   for (const spec::Nic& it : node.nics) lines.nic_bytes_per_s += it.bytes_per_s / lines.nics;
   return lines;
 }
@@ -94,11 +92,41 @@ Lines lines_of(const spec::Job& job) {
   const double share = 1 / static_cast<double>(job.nodes());
   for (int64_t node = 0; node < job.nodes(); ++node) {
     const Lines here = lines_of(spec::node_at(job.cluster, node));
-    mean.intra_bytes_per_s += share * here.intra_bytes_per_s;
     mean.nics += share * here.nics;
     mean.nic_bytes_per_s += share * here.nic_bytes_per_s;
   }
   return mean;
+}
+
+/// The links of one kind inside nodes, of which unlike nodes may have several.
+struct IntraUse {
+  const char* kind;
+  double gpus = 0, line_bytes_per_s = 0;  ///< those that have it, and theirs in the mean
+  std::vector<double> shares;             ///< of each role's ranks
+  LinkLoad load = {};
+};
+
+std::vector<IntraUse> intra_uses(const EngineInput& input) {
+  const spec::Job& job = input.job;
+  const size_t roles = input.plan.roles.size();
+  const spec::Node& first = job.cluster.node;
+  if (!spec::is_mixed(job.cluster))
+    return {{.kind = name_of(first.intra),
+             .gpus = static_cast<double>(job.gpus),
+             .line_bytes_per_s = first.intra_bytes_per_s,
+             .shares = std::vector<double>(roles, 1)}};
+  std::vector<IntraUse> uses;
+  for (int64_t rank = 0; rank < job.gpus; ++rank) {
+    const spec::Node& node = spec::node_of_group(job.cluster, spec::group_of_rank(job, rank));
+    auto use = std::ranges::find(uses, std::string_view(name_of(node.intra)), &IntraUse::kind);
+    if (use == uses.end())
+      use = uses.insert(use, {.kind = name_of(node.intra), .shares = std::vector<double>(roles)});
+    use->gpus += 1;
+    use->line_bytes_per_s += (node.intra_bytes_per_s - use->line_bytes_per_s) / use->gpus;
+    use->shares[static_cast<size_t>(rank / input.plan.ranks_per_role)] +=
+        1 / static_cast<double>(input.plan.ranks_per_role);
+  }
+  return uses;
 }
 
 /// What the fullest link of every dimension of a network without a tree carries.
@@ -155,7 +183,8 @@ class FabricUse {
 }  // namespace
 
 std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
-  LinkLoad intra, nic;
+  LinkLoad nic;
+  std::vector<IntraUse> intra = intra_uses(input);
   FabricUse fabric(input);
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const std::vector<double> times = executions(input, role);
@@ -164,19 +193,19 @@ std::vector<run::Link> link_use(const EngineInput& input, double step_s) {
       const cost::Traffic sent =
           cost::traffic(input.plan.operators[op], input.plan.placements[role][op]);
       const double seconds = input.costs.prices[role][op].seconds();
-      intra.add(sent.intra_bytes, times[op], seconds);
+      for (IntraUse& use : intra)
+        use.load.add(sent.intra_bytes, use.shares[role] * times[op], seconds);
       nic.add(sent.nic_bytes, times[op], seconds);
       fabric.add(role, op, times[op], sent, seconds);
     }
   }
   const spec::Node& node = input.job.cluster.node;
   const Lines lines = lines_of(input.job);
-  const auto ranks = static_cast<double>(input.plan.ranks_per_role),
-             gpus = static_cast<double>(input.job.gpus);
+  const auto ranks = static_cast<double>(input.plan.ranks_per_role);
   std::vector<run::Link> links;
   if (node.gpus > 1 && input.job.gpus > 1)
-    links.push_back(
-        link(name_of(node.intra), intra, ranks, gpus, 1, lines.intra_bytes_per_s, step_s));
+    for (const IntraUse& use : intra)
+      links.push_back(link(use.kind, use.load, ranks, use.gpus, 1, use.line_bytes_per_s, step_s));
   if (input.job.nodes() > 1 && lines.nics > 0)
     links.push_back(link("nic", nic, ranks, lines.nics * static_cast<double>(input.job.nodes()),
                          node.gpus / lines.nics, lines.nic_bytes_per_s, step_s));

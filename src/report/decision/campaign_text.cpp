@@ -163,14 +163,24 @@ std::string phases_text(const Campaign& campaign, const TextStyle& style) {
   return '\n' + table_text(table, style);
 }
 
+/// Work is divided into equal intervals, which are hardly ever what was given.
+std::string how_often(const campaign::Kept& kept) {
+  const std::string every = fmt::format("every {}", base::format_seconds(kept.interval_s));
+  const std::string asked = base::format_seconds(kept.asked_s);
+  if (!kept.given) return every + " (best)";
+  if (kept.count <= 1 && kept.asked_s > kept.interval_s)
+    return fmt::format("at the end, after {} (given: every {})",
+                       base::format_seconds(kept.interval_s), asked);
+  if (asked == base::format_seconds(kept.interval_s)) return every + " (given)";
+  return fmt::format("{} (given: {}; intervals are equal)", every, asked);
+}
+
 std::string how_kept(const Campaign& campaign, const campaign::Ask& ask) {
   const campaign::Kept& kept = campaign.kept;
   const std::string stands = fmt::format("training stands {}", base::format_seconds(kept.stop_s));
   const std::string size = base::format_bytes(kept.bytes);
   if (!ask.failures.any() && !kept.given) return fmt::format("{} at the end; {}", size, stands);
-  std::string text =
-      fmt::format("{} every {} ({}), {}", size, base::format_seconds(kept.interval_s),
-                  kept.given ? "given" : "best", stands);
+  std::string text = fmt::format("{} {}, {}", size, how_often(kept), stands);
   if (kept.write_s > 0)
     text += fmt::format(" and it is written {} later", base::format_seconds(kept.write_s));
   if (!ask.failures.any()) return text;

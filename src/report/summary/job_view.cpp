@@ -70,15 +70,21 @@ std::vector<std::string> conditions_of(const Json& conditions) {
   return words;
 }
 
+/// What the cluster's groups of unlike nodes say under `name`, each once.
+std::vector<std::string> of_groups(const Json& cluster, const char* name) {
+  std::vector<std::string> words;
+  const Json& groups = member(cluster, "groups");
+  if (!groups.is_array()) return words;
+  for (const Json& group : groups)
+    if (std::string word = text(group, name); !word.empty() && !base::contains(words, word))
+      words.push_back(std::move(word));
+  return words;
+}
+
 /// The cluster's GPU, or all kinds of one with unlike nodes: "A100-SXM4-80GB and H100-SXM5-80GB".
 std::string gpus_text(const Json& cluster) {
-  const Json& groups = member(cluster, "groups");
-  if (!groups.is_array()) return text(cluster, "gpu");
-  std::vector<std::string> kinds;
-  for (const Json& group : groups)
-    if (const std::string gpu = text(group, "gpu"); !base::contains(kinds, gpu))
-      kinds.push_back(gpu);
-  return fmt::format("{}", fmt::join(kinds, " and "));
+  const std::vector<std::string> kinds = of_groups(cluster, "gpu");
+  return kinds.empty() ? text(cluster, "gpu") : fmt::format("{}", fmt::join(kinds, " and "));
 }
 
 /// "dragonfly: local 32, global 74, adaptive routing".
@@ -109,6 +115,8 @@ JobView view_job(const std::string& job_json) {
   view.active_parameters = real(model, "active_parameters");
   view.cluster = text(cluster, "name");
   view.gpu = gpus_text(cluster);
+  view.power_assumed = truth(cluster, "gpu_power_assumed");
+  view.vendors = of_groups(cluster, "gpu_vendor");
   view.fabric = text(cluster, "fabric");
   view.wiring = wiring_text(cluster);
   view.gpus = integer(cluster, "gpus");
@@ -134,6 +142,8 @@ JobView view_job(const std::string& job_json) {
   view.mode = text(training, "mode");
   view.precision = text(training, "precision");
   view.recompute = text(training, "recompute");
+  view.recompute_method = text(training, "recompute_method");
+  view.recompute_layers = integer(training, "recompute_num_layers");
   view.micro_batch = integer(training, "micro_batch_size");
   view.global_batch = integer(training, "global_batch_size");
   view.least_batch = truth(training, "least_batch");

@@ -18,15 +18,19 @@ struct JobView {
   double images_left_out = 0;  ///< share of those that samples have
   int64_t gpus = 0, nodes = 0, gpus_per_node = 0;
   int64_t tp = 0, cp = 0, pp = 0, vpp = 0, dp = 0, ep = 0, etp = 0, zero = 0;
-  int64_t fsdp_shard_size = 0;  ///< 0: a copy is sharded over all
+  std::string recompute_method;  ///< of full recomputation
+  int64_t recompute_layers = 0;  ///< its number; 0: none was said
+  int64_t fsdp_shard_size = 0;   ///< 0: a copy is sharded over all
   bool sequence_parallel = false, fsdp = false;
+  bool power_assumed = false;  ///< nothing was measured of what a GPU draws for
   bool least_batch = false, masterless = false, power_smoothing = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
           images = 0, tiles_per_image = 0, tokens_per_image = 0, generate_tokens = 0,
           packed_mean_length = 0;
   /// What the user said about power, clocks, cooling and faults, a few words each.
   std::vector<std::string> conditions;
-  std::vector<std::string> frozen;  ///< parts of a model with a vision tower
+  std::vector<std::string> vendors;  ///< of a cluster's unlike GPUs, each once
+  std::vector<std::string> frozen;   ///< parts of a model with a vision tower
 
   std::vector<int64_t> rank_map;  ///< the GPU of every rank; empty: rank r on GPU r
 

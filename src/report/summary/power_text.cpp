@@ -117,10 +117,12 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
     constexpr size_t kIndent = 15;
     out += fmt::format("  {:<13}{}\n", name, wrap(text, kWidth, kIndent));
   };
-  line("GPU", gpu_line(run.power));
-  line("at the plug", cluster_line(run.power, view_job(run.job_json).nodes));
-  if (!run.power.run_phases.empty())
-    line("whole run", run_line(run.power.run_phases, view_job(run.job_json).nodes));
+  const JobView job = view_job(run.job_json);
+  line("GPU",
+       gpu_line(run.power) +
+           (job.power_assumed ? "; what it draws for its work is assumed, none is measured" : ""));
+  line("at the plug", cluster_line(run.power, job.nodes));
+  if (!run.power.run_phases.empty()) line("whole run", run_line(run.power.run_phases, job.nodes));
   line("energy", energy_line(run.power));
   if (view_job(run.job_json).power_smoothing)
     line("smoothing", fmt::format("burns {}, all GPUs together",

@@ -72,6 +72,17 @@ std::string layout_line(const JobView& job) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// Which layers full recomputation computes again, where it is said how many.
+std::string recomputed_layers(const JobView& job) {
+  if (job.recompute != "full" || job.recompute_layers == 0) return "";
+  if (job.recompute_method == "block")
+    return fmt::format(" of {} layer{} of every chunk (block)", job.recompute_layers,
+                       job.recompute_layers == 1 ? "" : "s");
+  return job.recompute_layers == 1
+             ? ""
+             : fmt::format(" (uniform, a checkpoint every {} layers)", job.recompute_layers);
+}
+
 std::string training_line(const JobView& job) {
   std::vector<std::string> words;
   if (job.mode == "lora")
@@ -88,7 +99,7 @@ std::string training_line(const JobView& job) {
   if (!job.optimizer_moments.empty() && !(job.masterless && job.optimizer_moments == "bf16"))
     words.push_back(job.optimizer_moments + " moments");
   if (!job.recompute.empty() && job.recompute != "none")
-    words.push_back(job.recompute + " recomputation");
+    words.push_back(job.recompute + " recomputation" + recomputed_layers(job));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
@@ -126,6 +137,13 @@ std::string batch_line(const run::Run& run, const JobView& job) {
       job.dp > 1 ? "reducing gradients and the optimizer weigh" : "the optimizer weighs");
 }
 
+std::string vendors_line(const JobView& job) {
+  return fmt::format(
+      "GPUs of {} in one job: neither NCCL nor RCCL runs between them, so that collectives and "
+      "pipeline transfers are priced as if a library did",
+      fmt::join(job.vendors, " and "));
+}
+
 std::string header(const run::Run& run, const JobView& job, const TextStyle& style) {
   std::string out;
   if (!job.model.empty()) {
@@ -136,6 +154,7 @@ std::string header(const run::Run& run, const JobView& job, const TextStyle& sty
     if (job.least_batch && (job.mode == "pretrain" || job.mode == "lora"))
       out += paint(style, kDim, wrap(batch_line(run, job), 80, 0)) + '\n';
     if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_words(job), 80, 0)) + '\n';
+    if (job.vendors.size() > 1) out += paint(style, kBad, wrap(vendors_line(job), 80, 0)) + '\n';
     if (!job.conditions.empty())
       out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
              '\n';

@@ -155,6 +155,22 @@ TEST_F(ClusterFiles, ARecordNeedsNoFile) {
   EXPECT_EQ(after->cluster.nodes, 32);
 }
 
+TEST(Coolings, FansAreForTheGpusOfTheNode) {
+  const auto fans = [](const char* node) {
+    const auto cluster = read_cluster(node);
+    EXPECT_TRUE(cluster) << node;
+    return cluster->node.parameters.at("cooling.air.fan_power");
+  };
+  EXPECT_EQ(fans("gh200") * 8, fans("hgx-h200"));
+  EXPECT_EQ(fans("a40") * 2, fans("a10g"));
+  EXPECT_EQ(fans("dgx2-v100"), fans("dgx1-v100") * 2);
+  const auto cluster = read_cluster("gh200");
+  const base::Parameter* one = cluster->node.parameters.find("cooling.air.fan_power");
+  EXPECT_EQ(one->grade, base::Grade::kAssumed);
+  EXPECT_EQ(one->source.find("assumed: by GPUs, 1 of the 650 W that a chassis of 8 takes"), 0u)
+      << one->source;
+}
+
 TEST_F(ClusterFiles, AGpuIsAsWellKnownHoweverItIsWritten) {
   const auto measured = [&](const std::string& text) {
     const auto cluster = parse_cluster(text, path("cluster.yaml"));

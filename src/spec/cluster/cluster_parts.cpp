@@ -71,12 +71,32 @@ void require_parameters(YamlMap& map, ParameterOwner owner, std::string_view pre
 
 namespace {
 
+/// Fans and pumps that a file states for a chassis of so many GPUs (`gpus`), for `node_gpus`.
+void size_fans(YamlMap& file, std::string_view prefix, int64_t node_gpus,
+               base::ParameterSet& target) {
+  const int64_t stated = file.integer("gpus", node_gpus, 1, kMostDomainGpus);
+  const std::string name = fmt::format("{}fan_power", prefix);
+  const base::Parameter* fans = target.find(name);
+  if (fans == nullptr || stated == node_gpus) return;
+  base::Parameter sized = *fans;
+  sized.value *= static_cast<double>(node_gpus) / static_cast<double>(stated);
+  sized.source = fmt::format("assumed: by GPUs, {} of the {:g} W that a chassis of {} takes ({})",
+                             node_gpus, fans->value, stated, fans->source);
+  sized.grade = base::Grade::kAssumed;
+  target.set(name, std::move(sized));
+}
+
 /// What a file of nothing but parameters says, the one that `map[key]` names.
 Result<void> read_set(YamlMap& map, std::string_view key, CatalogKind kind, ParameterOwner owner,
-                      std::string_view prefix, base::ParameterSet& target, std::string& entry) {
+                      std::string_view prefix, base::ParameterSet& target, std::string& entry,
+                      int64_t cooled_gpus = 0) {
   ERGOMETER_ASSIGN(YamlMap file, read_part(map, key, kind, entry));
-  file.allow({"name", "aliases", "parameters"});
+  if (cooled_gpus > 0)
+    file.allow({"name", "aliases", "gpus", "parameters"});
+  else
+    file.allow({"name", "aliases", "parameters"});
   read_parameters(file, {owner}, prefix, target);
+  if (cooled_gpus > 0) size_fans(file, prefix, cooled_gpus, target);
   require_parameters(file, owner, prefix, target, fmt::format("the {}", word_of(kind)));
   if (file.error()) return tl::unexpected(*file.error());
   return {};
@@ -151,7 +171,7 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
     if (!coolings->has(way)) continue;
     std::string ignored;
     ERGOMETER_TRY(read_set(*coolings, way, CatalogKind::kCooling, ParameterOwner::kCooling,
-                           fmt::format("cooling.{}.", way), node.parameters, ignored));
+                           fmt::format("cooling.{}.", way), node.parameters, ignored, node.gpus));
   }
   return {};
 }

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <string_view>
+#include <utility>
 
 #include "base/collection.h"
 #include "spec/job/matrix_peak.h"
@@ -55,6 +58,21 @@ std::string gpus_text(const Cluster& cluster) {
         !base::contains(names, name))
       names.push_back(name);
   return fmt::format("{}", fmt::join(names, " and "));
+}
+
+const Gpu& most_common_gpu(const Cluster& cluster, int64_t gpus) {
+  if (!is_mixed(cluster)) return cluster.node.gpu;
+  std::map<std::string_view, std::pair<int64_t, const Gpu*>> kinds;
+  for (const auto& [node, nodes] : cluster.groups) {
+    auto& [count, gpu] = kinds[node.gpu.name];
+    const int64_t here = std::min(gpus, nodes * node.gpus);
+    count += here;
+    gpus -= here;
+    gpu = &node.gpu;
+  }
+  return *std::ranges::max_element(kinds, {}, [](const auto& it) {
+            return it.second.first;
+          })->second.second;
 }
 
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage) {

@@ -24,6 +24,9 @@ const Node& node_at(const Cluster& cluster, int64_t node);
 size_t group_of_rank(const Job& job, int64_t rank);
 /// The names of its GPUs, each kind once: "A100-SXM4-80GB and H100-SXM5-80GB".
 std::string gpus_text(const Cluster& cluster);
+/// Of the first `gpus` GPUs the kind that most are of, whatever the order of the groups; of kinds
+/// that as many are of the first by name.
+const Gpu& most_common_gpu(const Cluster& cluster, int64_t gpus);
 /// Those on which the ranks of a pipeline stage run, in order, each once.
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage);
 

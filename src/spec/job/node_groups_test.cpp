@@ -33,6 +33,34 @@ TEST(NodeGroups, NodesAreCountedGroupByGroup) {
   EXPECT_EQ(node_at(*cluster, 3).gpu.name, "H100-SXM5-80GB");
 }
 
+TEST(NodeGroups, MostGpusChooseWhateverTheOrder) {
+  const auto most = [](const char* groups, int64_t gpus) {
+    const auto cluster = parse_cluster(groups, "mixed.yaml");
+    EXPECT_TRUE(cluster);
+    return most_common_gpu(*cluster, gpus).name;
+  };
+  EXPECT_EQ(most("{groups: [{node: mi300x, nodes: 1}, {node: hgx-h100, nodes: 3}]}", 32),
+            "H100-SXM5-80GB");
+  EXPECT_EQ(most("{groups: [{node: hgx-h100, nodes: 3}, {node: mi300x, nodes: 1}]}", 32),
+            "H100-SXM5-80GB");
+  // Kinds in several groups add up; of as many, the first by name; only what the job reaches.
+  constexpr const char* kApart =
+      "{groups: [{node: mi300x, nodes: 2}, {node: hgx-h100, nodes: 3}, {node: mi300x, nodes: 2}]}";
+  EXPECT_EQ(most(kApart, 56), "MI300X");
+  EXPECT_EQ(most(kApart, 32), "H100-SXM5-80GB");
+  EXPECT_EQ(most(kApart, 24), "MI300X");
+}
+
+TEST(NodeGroups, DefaultsDoNotDependOnTheOrder) {
+  for (const char* groups : {"{groups: [{node: mi300x, nodes: 1}, {node: hgx-h100, nodes: 3}]}",
+                             "{groups: [{node: hgx-h100, nodes: 3}, {node: mi300x, nodes: 1}]}"}) {
+    const auto job =
+        resolve(test::settings_of({{"model", "llama3-8b"}, {"cluster", groups}, {"gpus", "32"}}));
+    ASSERT_TRUE(job) << job.error().message;
+    EXPECT_EQ(job->recipe.name, "megatron-lm") << groups;
+  }
+}
+
 TEST(NodeGroups, GroupsOfOneKindAreThePlainCluster) {
   const auto cluster = parse_cluster(
       "{groups: [{node: hgx-h100, nodes: 2}, {node: hgx-h100, nodes: 3}]}", "mixed.yaml");

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "spec/catalog/read.h"
+#include "spec/job/node_groups.h"
 
 namespace ergometer::spec {
 namespace {
@@ -57,12 +58,12 @@ bool RecipeDraft::has(std::string_view name) const {
 }
 
 std::string RecipeDraft::fact(std::string_view name) const {
-  const Gpu& gpu = parts_.cluster.node.gpu;
+  const auto gpu = [&]() -> const Gpu& { return most_common_gpu(parts_.cluster, gpus()); };
   if (name == "release") return release;
-  if (name == "architecture") return gpu.architecture;
-  if (name == "gpu") return gpu.name;
-  if (name == "gpu_gb") return fmt::format("{:.0f}", gpu.memory_bytes / 1e9);
-  if (name == "vendor") return gpu.vendor;
+  if (name == "architecture") return gpu().architecture;
+  if (name == "gpu") return gpu().name;
+  if (name == "gpu_gb") return fmt::format("{:.0f}", gpu().memory_bytes / 1e9);
+  if (name == "vendor") return gpu().vendor;
   if (name == "model") return model_name();
   if (name == "experts") return fmt::format("{}", parts_.model.experts.count);
   if (name == "hidden") return fmt::format("{}", parts_.model.hidden);

@@ -99,6 +99,7 @@ Result<Job> fill(const Settings& settings, JobParts parts, bool checked) {
   if (checked && !read.error()) check_ranks(read, job);
   if (checked && !read.error()) check_training(read, job);
   if (read.error()) return tl::unexpected(*read.error());
+  note_unused(read, job);
   return job;
 }
 

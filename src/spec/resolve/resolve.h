@@ -41,6 +41,8 @@ void check_ranks(SettingReader& read, const Job& job);
 void check_schedule(SettingReader& read, const Job& job);
 void check_training(SettingReader& read, const Job& job);
 void check_fuse(SettingReader& read, const Job& job);
+/// Says of settings that were given and that the job, as it came to be, cannot use.
+void note_unused(SettingReader& read, const Job& job);
 /// What a search leaves out although a framework runs it: layers that do not divide, tensor
 /// parallelism beyond the fast links that nobody allowed.
 void check_searched(SettingReader& read, const Job& job);

@@ -40,6 +40,18 @@ void read_precision(SettingReader& read, Job& job) {
   contradicts("fp16", fp16, Precision::kFp16);
   contradicts("fp8", fp8, Precision::kFp8);
   contradicts("fp4", fp4, Precision::kNvfp4);
+  const auto contradicts_off = [&](std::string_view name, bool on, Precision meant) {
+    if (on || !read.given(name) || t.precision != meant) return;
+    if (read.given("precision"))
+      return read.refuse("{} contradicts {}; leave one out", read.said(name),
+                         read.said("precision"));
+    read.refuse("{} leaves open in what to compute instead; say it with --precision",
+                read.said(name));
+  };
+  contradicts_off("bf16", bf16, Precision::kBf16);
+  contradicts_off("fp16", fp16, Precision::kFp16);
+  contradicts_off("fp8", fp8, Precision::kFp8);
+  contradicts_off("fp4", fp4, Precision::kNvfp4);
   const bool fp4_blocks = t.precision == Precision::kNvfp4;  // blocks of 16 with FP8 scales
   t.fp8_recipe = read.choice("fp8_recipe", fp4_blocks ? Fp8Recipe::kMxfp8 : Fp8Recipe::kDelayed,
                              fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling");
@@ -80,7 +92,8 @@ void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
     for (const char* name : {"bf16", "fp16", "fp8", "fp4"})
       if (gpu.parameters.value_or(fmt::format("peak_{}", name), 0) > 0)
         has += fmt::format("{}{}", has.empty() ? "" : " or ", name);
-    read.refuse("{} has no {} matrix units; try {}", gpu.name, format, has);
+    read.refuse("{} has no {} matrix units, or none whose rate ({}) is known; try {}", gpu.name,
+                format, parameter, has);
   };
   if (job.training.precision == Precision::kFp8) lacks("fp8", "peak_fp8");
   if (job.training.precision == Precision::kNvfp4) lacks("fp4", "peak_fp4");

@@ -225,14 +225,48 @@ TEST(ResolveMessages, Recomputation) {
 
 TEST(ResolveMessages, PrecisionNeedsTheUnits) {
   EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "dgx-a100"}, {"fp8", "true"}})),
-            "A100-SXM4-80GB has no fp8 matrix units; try bf16 or fp16");
-  EXPECT_EQ(error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}}))
-                .find("has no bf16 matrix units; try fp16"),
-            std::string("V100-SXM2-16GB ").size());
+            "A100-SXM4-80GB has no fp8 matrix units, or none whose rate (peak_fp8) is known; try "
+            "bf16 or fp16");
+  EXPECT_EQ(
+      error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}}))
+          .find("has no bf16 matrix units, or none whose rate (peak_bf16) is known; try fp16"),
+      std::string("V100-SXM2-16GB ").size());
   EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}),
             "--fp16 contradicts --bf16; leave one out");
   EXPECT_EQ(dense({{"precision", "fp32"}, {"bf16", "true"}}),
             "--precision fp32 contradicts --bf16; leave one out");
+  // A switch that is off is an answer, too.
+  const auto off = [](Settings settings, const char* name) {
+    settings.set(name, "false", {std::string("--no-") + name, ""});
+    return error_of(settings);
+  };
+  EXPECT_EQ(off(over(kDense, {{"precision", "fp8"}}), "fp8"),
+            "--no-fp8 contradicts --precision fp8; leave one out");
+  EXPECT_EQ(off(flags(kDense), "bf16"),
+            "--no-bf16 leaves open in what to compute instead; say it with --precision");
+  EXPECT_EQ(off(over(kDense, {{"precision", "fp8"}}), "bf16"), "no error");
+  EXPECT_EQ(off(flags(kDense), "fp8"), "no error");
+}
+
+TEST(ResolveGivesWay, SettingsWithoutAnEffectAreSaid) {
+  const auto notes = [](const Flags& values) {
+    return adjustments(job_of(over({{"model", "llama3-8b"}, {"gpus", "8"}}, values)));
+  };
+  using Notes = std::vector<std::string>;
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"fp8_recipe", "delayed"}}),
+            (Notes{"--fp8_recipe delayed has no effect: nothing is in FP8 or FP4"}));
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"fp8_recipe", "delayed"}, {"fp8", "true"}}), Notes());
+  EXPECT_EQ(notes({{"cluster", "dgx1-v100"}, {"tf32", "true"}, {"precision", "fp32"}}),
+            (Notes{"--tf32 has no effect: V100-SXM2-16GB has no TF32"}));
+  EXPECT_EQ(notes({{"cluster", "dgx-a100"}, {"tf32", "true"}, {"precision", "fp32"}}), Notes());
+  EXPECT_EQ(notes({{"cluster", "mi300x"}, {"tf32", "true"}, {"precision", "fp32"}}), Notes());
+  EXPECT_EQ(
+      notes({{"cluster", "hgx-h100"}, {"mode", "decode"}, {"optimizer_cpu_offload", "true"}}),
+      (Notes{"--optimizer_cpu_offload has no effect: inference has no backward and no optimizer"}));
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"moe_grouped_gemm", "true"}}),
+            (Notes{"--moe_grouped_gemm has no effect: llama3-8b has no experts"}));
+  // What is off asks for nothing.
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"overlap_p2p", "false"}}), Notes());
 }
 
 TEST(Resolve, WhoeverSpeaksLastChoosesThePrecision) {
@@ -445,6 +479,17 @@ TEST(ResolveGivesWay, TheUsualSequenceComesInPieces) {
           flags({{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"packed-mean-length", "8000"}}))
           .training.seq_length,
       8000);
+}
+
+TEST(ResolveMessages, DocumentsLengthenNoSequenceBeyondTheModel) {
+  const Flags documents = {
+      {"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"packed-mean-length", "100000"}};
+  EXPECT_EQ(error_of(flags(documents)),
+            "--packed-mean-length 100000 is more than llama3-8b's 8192 positions; --seq-length "
+            "says how long sequences are");
+  const Job job = job_of(over(documents, {{"packed-mean-length", "8000"}}));
+  EXPECT_EQ(job.origins.at("seq_length").text,
+            "default: as long as --packed-mean-length says that documents are");
 }
 
 TEST(ResolveMessages, Tasks) {

@@ -17,11 +17,13 @@ namespace {
 constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
 constexpr double kMostSequences = 1e9;
 
-/// 4096 tokens where the model has as many positions, in pieces for context parallelism.
+/// 4096 tokens where the model has as many positions.
+int64_t usual_positions(const Job& job) { return std::min<int64_t>(job.model.max_positions, 4096); }
+
+/// Those, or as long as documents are, in pieces for context parallelism.
 int64_t usual_length(const Job& job) {
-  const int64_t usual = std::min<int64_t>(job.model.max_positions, 4096);
   const int64_t cp = job.parallelism.cp, piece = cp > 1 ? 2 * cp : 1;
-  const int64_t length = std::max({usual, job.training.packed_mean_length, piece});
+  const int64_t length = std::max({usual_positions(job), job.training.packed_mean_length, piece});
   return length / piece * piece;
 }
 
@@ -144,8 +146,15 @@ void read_batches(SettingReader& read, Job& job) {
   Training& t = job.training;
   read_step_batch(read, job);
   if (read.error()) return;
+  const bool by_documents = t.packed_mean_length > usual_positions(job);
   t.seq_length =
-      read.integer("seq_length", usual_length(job), "the model's positions, at most 4096");
+      read.integer("seq_length", usual_length(job),
+                   by_documents ? "as long as --packed-mean-length says that documents are"
+                                : "the model's positions, at most 4096");
+  if (by_documents && !read.given("seq_length") && t.packed_mean_length > job.model.max_positions)
+    return read.refuse(
+        "{} is more than {}'s {} positions; --seq-length says how long sequences are",
+        read.said("packed_mean_length"), job.model.name, job.model.max_positions);
   lengthen_positions(read, job);
   settle_sequence_parallel(read, job);
   settle_micro_batch_group(read, job);

@@ -68,6 +68,11 @@ std::string divisors_text(int64_t number, int64_t near) {
   return either({small.begin() + first, small.begin() + std::min(size, first + kShown)});
 }
 
+bool SettingReader::asks_for(std::string_view name) const {
+  const Settings::Value* found = settings_.find(name);
+  return found != nullptr && (info_of(name).kind != SettingKind::kSwitch || says_yes(found->text));
+}
+
 const Settings::Value* SettingReader::find(std::string_view name) const {
   const Settings::Value* found = settings_.find(name);
   return found != nullptr ? found : profile_.find(name);

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <fmt/core.h>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +25,8 @@ class SettingReader {
       : settings_(settings), profile_(profile), origins_(origins) {}
 
   bool given(std::string_view name) const { return settings_.find(name) != nullptr; }
+  /// Given, and no switch that is off.
+  bool asks_for(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t fallback, std::string_view reason);
   double real(std::string_view name, double fallback, std::string_view reason);
   bool flag(std::string_view name, bool fallback, std::string_view reason);
