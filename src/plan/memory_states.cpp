@@ -211,6 +211,7 @@ double unpacked_bytes(const spec::Job& job, const workload::Workload& workload) 
 /// What is kept of every sequence a replica serves, over the layers of the stage.
 double kv_cache_bytes(const spec::Job& job, const workload::Workload& workload,
                       const Stage& stage) {
+  if (job.trains()) return 0;
   const int64_t tokens = job.training.seq_length + job.training.generate_tokens;
   double bytes = 0;  // of a sequence
   for (const Chunk& chunk : stage.chunks)

@@ -89,7 +89,8 @@ constexpr std::array kUnused = std::to_array<Unused>({
 
 void note_unused(SettingReader& read, const Job& job) {
   for (const auto& [name, why] : kUnused) {
-    if (!read.asks_for(name)) continue;
+    // What a framework does by itself nobody asked for.
+    if (!read.asks_for(name) || read.where(name).ends_with("'s default")) continue;
     if (const std::string reason = why(job); !reason.empty())
       read.adjust(name, fmt::format("{} has no effect: {}", read.said(name), reason));
   }

@@ -123,7 +123,9 @@ void add_tower_layers(const spec::Job& tower, const Shapes& decoder, Workload& w
       if (other == layer) block = index;
     if (block < 0) {
       block = add_layer(tower, tower_shapes(tower, decoder, layer), workload, {});
-      std::string& name = workload.blocks[static_cast<size_t>(block)].name;
+      Block& made = workload.blocks[static_cast<size_t>(block)];
+      made.cache = {};  // an image is encoded once
+      std::string& name = made.name;
       name = "vision layer";
       if (layer.window > 0) name += fmt::format(", window {}", layer.window);
       known.emplace_back(layer, block);

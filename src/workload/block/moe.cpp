@@ -180,9 +180,7 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
   linear.model_rows = rows.model;
   linear.groups = rows.reached;
   linear.held = rows.experts;
-  // A rank's only expert is the same product either way; its rate is what training runs of grouped
-  // experts were measured at.
-  linear.grouped = writer.job().training.moe_grouped_gemm || linear.held == 1;
+  linear.grouped = writer.job().training.moe_grouped_gemm;
   adapt(writer, linear);
   return linear;
 }
