@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "import/smi/rounds.h"
@@ -63,6 +65,8 @@ constexpr std::array kAmdColumns = std::to_array<AmdColumn>({
     {"mem", Metric::kMemoryUtilization},
 });
 
+constexpr int64_t kMostCards = 1 << 16;
+
 struct Head {
   struct Column {
     std::string title;
@@ -71,6 +75,7 @@ struct Head {
   static constexpr size_t kNone = static_cast<size_t>(-1);
   std::vector<Column> columns;
   size_t gpu = kNone, time = kNone;
+  int64_t number = 0;  ///< of the file's unlike heads
 };
 
 /// The head that a line is; nothing of any other line.
@@ -94,9 +99,13 @@ std::optional<Head> head_of(std::string_view line) {
     celsius = celsius || name == "hotspot";
   }
   if (!any || head.gpu > 1) return std::nullopt;
-  // Beside "hotspot" it is a temperature, in monitor's columns how busy the memory is.
-  for (Head::Column& column : head.columns)
+  std::set<Metric> told;
+  for (Head::Column& column : head.columns) {
+    // Beside "hotspot" it is a temperature, in monitor's columns how busy the memory is.
     if (celsius && column.title == "mem") column.metric = Metric::kMemoryTemperature;
+    // Of two ways to tell the same the first one counts.
+    if (column.metric && !told.insert(*column.metric).second) column.metric.reset();
+  }
   return head;
 }
 
@@ -106,6 +115,7 @@ class AmdTableReader {
   Result<void> read(std::string_view text);
 
  private:
+  Result<void> begin(Head head, const std::string& title, int64_t line);
   Result<void> read_row(int64_t line);
   Result<void> read_value(std::string_view cell, const Head::Column& column, int64_t line,
                           int64_t time_ns, size_t device);
@@ -119,12 +129,24 @@ class AmdTableReader {
   LogBuilder& log_;
   Rounds rounds_;
   Head head_;
+  std::map<std::string, int64_t> heads_;  ///< their numbers, by their lines
   std::vector<std::string_view> cells_;
   int64_t rows_ = 0;
 };
 
+Result<void> AmdTableReader::begin(Head head, const std::string& title, int64_t line) {
+  if (!heads_.empty() && (head.time == Head::kNone) != (head_.time == Head::kNone))
+    return input_error(
+        "{}:{}: found tables with a timestamp and without, allowed: one kind in a file",
+        log_.file(), line);
+  head_ = std::move(head);
+  head_.number = heads_.try_emplace(title, std::ssize(heads_)).first->second;
+  return {};
+}
+
 Result<int64_t> AmdTableReader::time_of(int64_t line, int64_t gpu) {
-  if (head_.time == Head::kNone) return rounds_.time_ns(gpu);
+  // Tables of other columns that are printed in turn belong to one round.
+  if (head_.time == Head::kNone) return rounds_.time_ns(gpu + head_.number * kMostCards);
   const std::string_view cell = cells_[head_.time];
   if (const auto time = time_to_ns(cell); time && !cell.starts_with('-')) return *time;
   return error(line, head_.columns[head_.time], cell,
@@ -158,9 +180,8 @@ Result<void> AmdTableReader::read_row(int64_t line) {
     log_.drop("rows of system are not used");
     return {};
   }
-  constexpr int64_t kMostIndex = 1 << 16;
   const auto gpu = whole_number(name);
-  if (!gpu || *gpu < 0 || *gpu >= kMostIndex)
+  if (!gpu || *gpu < 0 || *gpu >= kMostCards)
     return error(line, head_.columns[head_.gpu], cells_[head_.gpu], "a GPU's number, or card0");
   ERGOMETER_ASSIGN(const int64_t time_ns, time_of(line, *gpu));
   const size_t device =
@@ -179,11 +200,9 @@ Result<void> AmdTableReader::read_row(int64_t line) {
 }
 
 Result<void> AmdTableReader::read(std::string_view text) {
-  bool timed = true;
   for (Lines lines(text); lines.next();) {
     if (auto head = head_of(lines.line())) {
-      head_ = *std::move(head);
-      timed = timed && head_.time != Head::kNone;
+      ERGOMETER_TRY(begin(*std::move(head), std::string(trim(lines.line())), lines.number()));
       continue;
     }
     split_cells(lines.line(), cells_);
@@ -203,7 +222,7 @@ Result<void> AmdTableReader::read(std::string_view text) {
   if (rows_ == 0)
     return input_error("{}: found a head of rocm-smi or amd-smi, allowed: a head and rows below it",
                        log_.file());
-  if (!timed) note_untimed("a guess", log_);
+  if (head_.time == Head::kNone) note_untimed("a guess", log_);
   return {};
 }
 

@@ -74,6 +74,21 @@ TEST(AmdTable, MemOfTheMonitorIsHowBusyTheMemoryIs) {
   EXPECT_EQ(amd_values(log, 0, Metric::kMemoryUtilization), Doubles{33});
 }
 
+TEST(AmdTable, TablesInTurnAreOneRound) {
+  const run::DeviceLog log = amd_of(
+      "device,GPU use (%)\ncard0,90\ndevice,sclk clock speed:\ncard0,(1700Mhz)\n"
+      "device,GPU use (%)\ncard0,91\ndevice,sclk clock speed:\ncard0,(1690Mhz)\n");
+  EXPECT_EQ(log.devices[0].find(Metric::kGpuUtilization)->samples[1].time_ns, 1'000'000'000);
+  EXPECT_EQ(log.devices[0].find(Metric::kSmClock)->samples[1].time_ns, 1'000'000'000);
+}
+
+TEST(AmdTable, OfTwoWaysToTellTheSameTheFirstCounts) {
+  const run::DeviceLog log = amd_of(
+      "device,Average Graphics Package Power (W),Current Socket Graphics Package Power (W)\n"
+      "card0,300,455\n");
+  EXPECT_EQ(amd_values(log, 0, Metric::kPower), Doubles{300});
+}
+
 TEST(AmdTable, WrongInputNamesLineColumnFoundAndAllowed) {
   EXPECT_EQ(amd_error("device,sclk clock speed:\ncard0,(fast)\n"),
             "amd.csv:2: column 'sclk clock speed:': found 'fast', allowed: a number in MHz, or "
@@ -85,6 +100,8 @@ TEST(AmdTable, WrongInputNamesLineColumnFoundAndAllowed) {
   EXPECT_EQ(amd_error("timestamp,gpu,power_usage\nsoon,0,3\n1,0,3\n"),
             "amd.csv:2: column 'timestamp': found 'soon', allowed: seconds since 1970, or a time "
             "such as 2025-03-04T10:11:12");
+  EXPECT_EQ(amd_error("timestamp,gpu,gfx\n1,0,3\ngpu,gfx\n0,4\n"),
+            "amd.csv:3: found tables with a timestamp and without, allowed: one kind in a file");
   EXPECT_EQ(amd_error("device,GPU use (%)\n"),
             "amd.csv: found a head of rocm-smi or amd-smi, allowed: a head and rows below it");
 }

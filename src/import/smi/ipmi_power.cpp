@@ -40,17 +40,25 @@ std::string_view month_number(std::string_view name) {
   return at == std::string_view::npos || at % 3 != 0 ? "" : kNumbers[at / 3];
 }
 
-std::optional<int64_t> ipmi_time(std::string_view text) {
+struct Stamp {
+  std::optional<int64_t> time_ns;
+  std::string_view zone;  ///< "EST"; empty where none is said
+};
+
+Stamp ipmi_time(std::string_view text) {
   const auto words = words_of(text);
+  const auto zone = [&](size_t at) { return words.size() > at ? words[at] : std::string_view(); };
   // Tue Mar 4 10:11:12 2025
-  if (words.size() == 5 && !month_number(words[1]).empty())
-    return time_to_ns(
-        fmt::format("{}-{}-{:0>2} {}", words[4], month_number(words[1]), words[2], words[3]));
+  if ((words.size() == 5 || words.size() == 6) && !month_number(words[1]).empty())
+    return {time_to_ns(fmt::format("{}-{}-{:0>2} {}", words[4], month_number(words[1]), words[2],
+                                   words[3])),
+            zone(5)};
   // 03/04/2025 10:11:12 UTC
   constexpr size_t kDate = 10;
-  if (words.size() < 2 || words[0].size() != kDate) return std::nullopt;
-  return time_to_ns(fmt::format("{}-{}-{} {}", words[0].substr(6), words[0].substr(0, 2),
-                                words[0].substr(3, 2), words[1]));
+  if (words.size() < 2 || words.size() > 3 || words[0].size() != kDate) return {};
+  return {time_to_ns(fmt::format("{}-{}-{} {}", words[0].substr(6), words[0].substr(0, 2),
+                                 words[0].substr(3, 2), words[1])),
+          zone(2)};
 }
 
 /// What stands behind a word at the beginning of a line.
@@ -76,6 +84,7 @@ Result<void> read_ipmi_power(std::string_view text, LogBuilder& log) {
   bool told = false;  // a reading whose time is not known yet
   double watts = 0;
   int64_t untold = 0;
+  std::string_view other_zone;
   for (Lines lines(text); lines.next();) {
     if (const auto reading = behind(lines.line(), kReading)) {
       if (told) ++untold;
@@ -87,7 +96,8 @@ Result<void> read_ipmi_power(std::string_view text, LogBuilder& log) {
       watts = cell.value * *factor;
       told = true;
     } else if (const auto stamp = behind(lines.line(), kTimestamp)) {
-      const auto time_ns = ipmi_time(stamp->substr(0, stamp->find("Sampling")));
+      const auto [time_ns, zone] = ipmi_time(stamp->substr(0, stamp->find("Sampling")));
+      if (!zone.empty() && zone != "UTC" && zone != "GMT") other_zone = zone;
       if (!time_ns)
         return input_error(
             "{}:{}: {} found '{}', allowed: a time such as Tue Mar  4 10:11:12 2025 or 03/04/2025 "
@@ -97,6 +107,8 @@ Result<void> read_ipmi_power(std::string_view text, LogBuilder& log) {
       told = false;
     }
   }
+  if (!other_zone.empty())
+    log.note("{}: its times are in {}, and are taken for UTC", log.file(), other_zone);
   log.drop("a reading without a time", untold + (told ? 1 : 0));
   return {};
 }

@@ -34,6 +34,15 @@ TEST(IpmiPower, BothWaysToSayWhen) {
   EXPECT_EQ(log->dropped[0].count, 1);
 }
 
+TEST(IpmiPower, AZoneThatIsNotUtcIsSaid) {
+  const auto log = parse_telemetry(
+      "Instantaneous power reading: 5 Watts\nIPMI timestamp: 03/04/2025 10:11:12 EST\n", "d.txt",
+      {});
+  ASSERT_TRUE(log);
+  ASSERT_EQ(log->notes.size(), 1U);
+  EXPECT_EQ(log->notes[0], "d.txt: its times are in EST, and are taken for UTC");
+}
+
 TEST(IpmiPower, WrongInputNamesLineFoundAndAllowed) {
   EXPECT_EQ(ipmi_error("Instantaneous power reading: much\n"),
             "dcmi.txt:1: Instantaneous power reading: found 'much', allowed: a number of Watts");

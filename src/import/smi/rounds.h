@@ -9,8 +9,8 @@
 
 namespace ergometer::importer {
 
-/// When rows were read that do not say so: one whose GPU comes again begins the next round, a
-/// period later; the first round is at 0.
+/// When rows were read that do not say so: one of a GPU (or other key) that comes again begins the
+/// next round, a period later; the first round is at 0.
 class Rounds {
  public:
   explicit Rounds(double period_s) : period_s_(period_s) {}

@@ -56,6 +56,7 @@ constexpr std::array kColumns = std::to_array<KnownColumn>({
     {"power.draw.average", Role::kMetric, Metric::kAveragePower},
     {"module.power.draw.instant", Role::kMetric, Metric::kModulePower},
     {"enforced.power.limit", Role::kMetric, Metric::kPowerLimit},
+    {"power.limit", Role::kMetric, Metric::kPowerLimit},
     {"temperature.gpu", Role::kMetric, Metric::kGpuTemperature},
     {"temperature.memory", Role::kMetric, Metric::kMemoryTemperature},
     {"clocks.sm", Role::kMetric, Metric::kSmClock},
@@ -166,6 +167,13 @@ Header read_header(std::string_view line) {
     header.metrics = header.metrics || metric;
     header.own_metrics = header.own_metrics || (metric && !column.plain);
   }
+  // What is enforced counts where what was asked for stands beside it.
+  const bool enforced = std::ranges::any_of(header.columns, [](const Column& column) {
+    return base::lower(column.title).starts_with("enforced.power.limit");
+  });
+  for (Column& column : header.columns)
+    if (enforced && base::lower(column.title).starts_with("power.limit"))
+      column.role = Role::kUnknown;
   // Zeus's first monitor wrote milliwatts under this header.
   if (cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power") header.columns[1].unit = "mW";
   return header;

@@ -9,7 +9,8 @@
 //                  and values of all heads are made of, whole on every rank. With a window or
 //                  chunks only what is looked back at (vLLM's hybrid cache; Transformers' hybrid
 //                  cache)
-//   state space    the state, inner channels times states, and the convolution's last inputs
+//   state space    the state, inner channels times states, and the convolution's last inputs;
+//                  context parallelism divides its heads
 //   neither        nothing
 //
 // Worked: Mamba-2 2.7B, 80 heads of 64 channels, states of 128, one group, convolution of 4: 5,120
@@ -20,9 +21,10 @@ CacheShare layer_cache(const spec::Model& model, const Shapes& shapes, const spe
   CacheShare cache;
   if (layer.mixer == spec::Mixer::kStateSpace) {
     const StateSpaceShapes rank = state_space_shapes(model, shapes);
-    cache.state_bytes =
-        shapes.element * static_cast<double>(rank.inner * model.state_space.state +
-                                             rank.channels * model.state_space.conv_width);
+    cache.state_bytes = shapes.element *
+                        static_cast<double>(rank.inner * model.state_space.state +
+                                            rank.channels * model.state_space.conv_width) /
+                        static_cast<double>(shapes.cp);
   }
   if (layer.mixer != spec::Mixer::kAttention) return cache;
   const bool latent = model.attention == spec::AttentionKind::kLatent;

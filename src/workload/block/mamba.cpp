@@ -91,9 +91,10 @@ void state_update(BlockWriter& writer) {
   const ScanWork scan = scan_work(writer.model(), writer.shapes());
   const StateSpaceShapes rank = state_space_shapes(writer.model(), writer.shapes());
   const spec::StateSpace& ssm = writer.model().state_space;
+  const double share = 1 / static_cast<double>(writer.shapes().cp);
   constexpr double kReadAndWritten = 2;
   writer.memory({Module::kMamba, "causal_conv1d_update",
-                 kReadAndWritten * static_cast<double>(1 + ssm.conv_width) *
+                 share * kReadAndWritten * static_cast<double>(1 + ssm.conv_width) *
                      rank_bytes(writer, rank.channels)});
   Operator op;
   op.kind = OperatorKind::kMemory;
@@ -101,8 +102,9 @@ void state_update(BlockWriter& writer) {
   op.module = Module::kMamba;
   op.name = "state_update";
   op.precision = writer.shapes().precision;
-  op.flops = op.model_flops = scan.model_flops;
-  op.bytes = scan.token_bytes + kReadAndWritten * rank_bytes(writer, rank.inner * ssm.state);
+  op.flops = op.model_flops = share * scan.model_flops;
+  op.bytes =
+      share * (scan.token_bytes + kReadAndWritten * rank_bytes(writer, rank.inner * ssm.state));
   writer.add(std::move(op));
 }
 
