@@ -239,6 +239,11 @@ void note_overridden(const ShellRun& run, Reading& reading) {
         fmt::format("--env {} does not count: the script sets it to {}", name, value));
 }
 
+void note_installers(const ShellRun& run, Reading& reading) {
+  for (const std::string& installer : run.session.installers)
+    reading.notes.push_back(fmt::format("taken to install something, not followed: {}", installer));
+}
+
 /// What a script that is not here makes of its words is not known.
 Result<void> check_scripts_are_here(const ShellRun& run) {
   for (const ShellCommand& command : run.commands) {
@@ -354,6 +359,7 @@ Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
   add_gpus(launch, run, reading);
   note_unset(run, reading);
   note_overridden(run, reading);
+  note_installers(run, reading);
   return reading;
 }
 

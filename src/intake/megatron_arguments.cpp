@@ -253,12 +253,25 @@ class ArgumentReader {
       return true;
     }
     if (argument.name == "cp_comm_type") ERGOMETER_TRY(check_same(argument));
+    if (argument.name == "batch_size" || argument.name == "micro_batch_size")
+      ERGOMETER_TRY(check_one_batch(argument));
     ERGOMETER_TRY(check_modelled(argument));
     if (argument.name == "context_parallel_algo") return read_context_algorithm(argument);
     if (read_special(argument)) return true;
     if (const MegatronDimension* dimension = find_megatron_dimension(argument.name))
       return read_dimension(*dimension, argument);
     return read_setting(argument);
+  }
+
+  /// Two names of a replica's sequences: the earlier release's one is never the step's batch.
+  Result<void> check_one_batch(const Argument& argument) {
+    if (!batch_name_.empty() && batch_name_ != argument.name)
+      return input_error(
+          "{}: --{}: found {} beside --{}, which says the same; allowed: --micro-batch-size alone "
+          "(--global-batch-size is that of a step)",
+          argument.where, dashed(argument.name), argument.value, dashed(batch_name_));
+    batch_name_ = argument.name;
+    return {};
   }
 
   /// MindSpeed's ways to lay a job out that make another one of it.
@@ -553,6 +566,7 @@ class ArgumentReader {
   int64_t first_dense_ = 0, shared_experts_ = 0, patched_words_ = 0, extra_words_ = -1;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
+  std::string batch_name_;  ///< under which a replica's sequences were said
   std::string first_where_;
 };
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "intake/config/published_files.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/read_user_file.h"
 #include "intake/reader/reading.h"
@@ -58,6 +59,10 @@ class ProgramReader {
   /// A file that the script wrote, or one that is here. What is not known in it is a number that
   /// nobody writes, which `check_read` looks for in what counts.
   Result<std::string> text_of(const std::string& path, int line, std::string_view what) const;
+  /// Whether a path that is not here is the file that a framework's repository has there.
+  bool takes_published(const PublishedFile& file, const std::string& path) const;
+  bool may_be_made(const std::string& path) const;
+  bool is_program_of(std::string_view publisher) const;
   int line_of(std::string_view name) const;
   Result<void> check_known(const Argument& argument) const;
   Result<Reading> torchtitan();

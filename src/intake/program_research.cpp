@@ -140,6 +140,15 @@ Result<Reading> ProgramReader::llm_c() const {
       return input_error("{}: {} depends on {}", words[i].where, words[i - 1].text,
                          run_.session.unknowns.reason(words[i].text));
   ERGOMETER_ASSIGN(Reading reading, read_llm_c(words, run_.session.name));
+  // Its number format is settled when it is built: `make train_gpt2cu PRECISION=FP32`.
+  for (const ShellCommand& command : run_.commands)
+    for (const ShellText& word : command.words) {
+      if (!word.text.starts_with("PRECISION=") || word.text == "PRECISION=BF16") continue;
+      reading.defaults.erase("precision");
+      reading.open["precision"] =
+          fmt::format("{}: it is built with {}; give --precision (and --tf32, if its products are)",
+                      run_.session.where(word.line), word.text);
+    }
   if (reading.settings.find("gpus") == nullptr) count_alone({}, false, reading);
   return reading;
 }

@@ -85,17 +85,23 @@ void add_words_of_qlora(std::vector<TrainerArgument>& list) {
   for (const auto& [name, fallback] :
        {std::pair("source_max_len", "1024"), {"target_max_len", "256"}})
     length += base::parse_integer(said(name, fallback)).value_or(0);
-  add("max_seq_length", std::to_string(length));
-  const std::string bits = said("bits", "4");
+  if (std::ranges::find(list, "max_seq_length", &TrainerArgument::name) == list.end())
+    add("max_seq_length", std::to_string(length));
+  const std::string full = base::lower(said("full_finetune", "false"));
+  const bool adapts = full == "false" || full == "0";
+  const std::string bits = said("bits", adapts ? "4" : "16");
   if (bits == "4" || bits == "8") add(bits == "4" ? "load_in_4bit" : "load_in_8bit", "true");
   add("bnb_4bit_use_double_quant", said("double_quant", "true"));
   add("bnb_4bit_quant_type", said("quant_type", "nf4"));
-  add("lora_target_modules", said("lora_modules", "all") == "all" ? "all-linear" : "");
+  const std::string modules = said("lora_modules", "all");
+  if (adapts) add("lora_target_modules", modules == "all" ? "all-linear" : "");
+  if (!adapts) said("lora_r", "");
   for (const auto& [name, fallback] : {std::pair("lora_r", "64"),
                                        {"gradient_checkpointing", "true"},
                                        {"per_device_train_batch_size", "1"},
                                        {"gradient_accumulation_steps", "16"}})
-    if (std::ranges::find(list, name, &TrainerArgument::name) == list.end())
+    if (std::ranges::find(list, name, &TrainerArgument::name) == list.end() &&
+        (adapts || name != std::string_view("lora_r")))
       list.push_back({name, fallback, 0});
 }
 
@@ -266,6 +272,9 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
       add_reading(files, std::move(deepspeed));
       continue;
     }
+    const auto* published = argument.name == "deepspeed" ? published_file(argument.value) : nullptr;
+    if (published != nullptr && !takes_published(*published, argument.value))
+      ERGOMETER_TRY(text_of(argument.value, line_of("deepspeed"), "--deepspeed"));
     if (argument.name == "fsdp_config" && written_file(run_.state, argument.value) != nullptr) {
       ERGOMETER_ASSIGN(const std::string text,
                        text_of(argument.value, line_of("fsdp_config"), "--fsdp_config"));

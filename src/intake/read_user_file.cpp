@@ -49,7 +49,8 @@ constexpr std::string_view kReadable =
     "training jobs, "
     "PyTorch Lightning's YAML and programs, "
     "Kubernetes manifests, tasks of "
-    "SkyPilot and dstack, runs of mcli, command jobs of Azure ML, "
+    "SkyPilot and dstack, runs of mcli, command jobs of Azure ML, experiments of Determined, "
+    "services of Docker Compose, configurations of InternEvo, FlagScale's YAML, "
     "launch scripts and lists of Megatron-LM's arguments";
 
 /// What is asked of a file's keys.

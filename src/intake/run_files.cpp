@@ -5,6 +5,9 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -20,6 +23,7 @@ namespace {
 struct Asked {
   int64_t gpus = 0;
   std::string where, key;
+  bool starts_all = true;  ///< every one of them has a process
 };
 
 class RunFile {
@@ -105,17 +109,28 @@ class RunFile {
 
   /// Determined starts a process for every slot where its launcher stands in front of the program.
   Asked asked_of_determined(StartedProgram& program) const {
+    for (const auto& [name, value] : context_.environment) program.environment[name] = value;
     // Without its launcher another one counts, or it is one process.
     const bool launches = base::contains(text("entrypoint"), kLauncher);
-    const int64_t slots = launches ? launcher_number(text(kSlots)) : 0;
-    take_environment("environment.environment_variables.", program);
-    return {std::min(slots, spec::kMostRanks), where(kSlots), kSlots};
+    return {std::min(launcher_number(text(kSlots)), spec::kMostRanks), where(kSlots), kSlots,
+            launches};
+  }
+  /// A list is started as it stands, without a shell.
+  std::vector<std::string> words_of_determined(std::vector<std::string> list) const {
+    if (list.empty()) return {"bash", "-c", command_of_determined(text("entrypoint"))};
+    for (std::string& word : list)
+      if (!word.starts_with(kLauncher)) word = command_of_determined(word);
+    const auto launcher = std::ranges::find_if(
+        list, [](const std::string& word) { return word.starts_with(kLauncher); });
+    if (launcher == list.end()) return list;
+    std::vector<std::string> words = {"torchrun", "--nproc_per_node", text(kSlots)};
+    auto program = launcher + 1;
+    if (program != list.end() && *program == "--") ++program;
+    words.insert(words.end(), program, list.end());
+    return words;
   }
   /// `python3 -m determined.launch.torch_distributed -- python3 train.py` as torchrun's words.
-  std::string command_of_determined(const std::vector<std::string>& words) const {
-    std::string command = words.empty() ? text("entrypoint") : "";
-    for (const std::string& word : words)
-      command += word.find_first_of(" \"$") == word.npos ? word + " " : fmt::format("'{}' ", word);
+  std::string command_of_determined(std::string command) const {
     const size_t at = command.find(kLauncher), python = command.rfind("python", at);
     if (at == command.npos || python == command.npos) return command;
     size_t end = std::min(command.find(' ', at), command.size());
@@ -250,6 +265,43 @@ std::vector<std::string> items_of(const std::string& text, const char* list) {
   return items;
 }
 
+/// Variables that an experiment of Determined sets: a list of NAME=VALUE, or such lists by what its
+/// slots are, of which those of GPUs count.
+Result<void> add_determined_variables(const std::string& text, const std::string& file,
+                                      StartedProgram& program) {
+  constexpr const char* kKey = "environment_variables";
+  constexpr std::array kSlotKinds = std::to_array<std::string_view>({"cpu", "cuda", "gpu", "rocm"});
+  try {
+    const YAML::Node document = YAML::Load(text);
+    const YAML::Node section = document["environment"];
+    if (!section || !section.IsMap() || !section[kKey] || section[kKey].IsNull()) return {};
+    const YAML::Node all = section[kKey];
+    std::vector<YAML::Node> lists;
+    if (all.IsSequence()) lists.push_back(all);
+    bool is_known = all.IsSequence() || all.IsMap();
+    if (all.IsMap())
+      for (const auto& one : all) {
+        const std::string slots = one.first.as<std::string>();
+        is_known = is_known && one.second.IsSequence() && base::contains(kSlotKinds, slots);
+        if (is_known && slots != "cpu") lists.push_back(one.second);
+      }
+    if (!is_known)
+      return input_error(
+          "{}:{}: environment.{}: found other keys or values; allowed: a list of NAME=VALUE, or "
+          "such lists under cpu, cuda, gpu and rocm",
+          file, all.Mark().line + 1, kKey);
+    for (const YAML::Node& list : lists)
+      for (const YAML::Node& item : list) {
+        const std::string line = item.as<std::string>();
+        if (const size_t equals = line.find('='); equals != line.npos)
+          program.environment[line.substr(0, equals)] = line.substr(equals + 1);
+      }
+    return {};
+  } catch (const YAML::Exception& error) {
+    return input_error("{}:{}: {}", file, error.mark.line + 1, error.msg);
+  }
+}
+
 Result<void> take_gpus(const Asked& asked, Reading& reading) {
   if (asked.gpus == 0) return {};
   const auto* said = reading.settings.find("gpus");
@@ -258,6 +310,7 @@ Result<void> take_gpus(const Asked& asked, Reading& reading) {
         "{}: {} GPUs are asked for, and the command starts {}; make both "
         "the same",
         asked.where, asked.gpus, said->text);
+  if (!asked.starts_all) return {};
   reading.settings.set("gpus", std::to_string(asked.gpus), {asked.where, asked.key});
   reading.open.erase("gpus");
   return {};
@@ -284,22 +337,157 @@ int64_t gpus_of_service(const YAML::Node& service) {
   return gpus;
 }
 
-/// `NAME: value` or `- NAME=value`, and what a command that is a list or a text comes to.
-StartedProgram program_of_service(const YAML::Node& service) {
-  StartedProgram program;
+/// What Compose writes into a file before it starts anything: ${NAME}, ${NAME:-DEFAULT} and $NAME
+/// of the shell that starts it, which --env alone says; `$$` is a dollar.
+class ComposeText {
+ public:
+  ComposeText(const std::string& file, const ScriptContext& context)
+      : file_(file), context_(context) {}
+
+  Result<std::string> read(const YAML::Node& node) {
+    const std::string text = node.IsNull() ? "" : node.as<std::string>();
+    return written(text, node.Mark().line + 1);
+  }
+  /// Names that nobody said and that have a default.
+  const std::set<std::string>& taken() const { return taken_; }
+
+ private:
+  static bool is_of_name(char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
+  static size_t behind_name(const std::string& text, size_t at) {
+    while (at < text.size() && is_of_name(text[at])) ++at;
+    return at;
+  }
+  Result<std::string> written(const std::string& text, int line) {
+    std::string result;
+    for (size_t at = 0; at < text.size();) {
+      const size_t next = at + 1;
+      if (text[at] != '$' || next >= text.size() ||
+          (text[next] != '{' && !is_of_name(text[next]))) {
+        result += text[at];
+        at = text.compare(at, 2, "$$") == 0 ? at + 2 : next;
+        continue;
+      }
+      const size_t begin = text[next] == '{' ? next + 1 : next, end = behind_name(text, begin);
+      const size_t close = text[next] == '{' ? text.find('}', end) : end;
+      const std::string otherwise =
+          close == text.npos || close == end ? "" : text.substr(end, close - end);
+      if (close == text.npos || base::contains(otherwise, "$"))
+        return input_error("{}:{}: found {}; allowed: ${{NAME}} and ${{NAME:-DEFAULT}}", file_,
+                           line, text.substr(at, 60));
+      ERGOMETER_ASSIGN(const std::string value,
+                       variable(text.substr(begin, end - begin), otherwise, line));
+      result += value;
+      at = text[next] == '{' ? close + 1 : end;
+    }
+    return result;
+  }
+  Result<std::string> variable(const std::string& name, const std::string& otherwise, int line) {
+    const auto given = context_.environment.find(name);
+    const bool keeps_empty = !otherwise.starts_with(':');
+    if (given != context_.environment.end() && (keeps_empty || !given->second.empty()))
+      return given->second;
+    const size_t size = keeps_empty ? 1 : 2;
+    if (otherwise.size() >= size && otherwise[size - 1] == '-') {
+      taken_.insert(fmt::format("{} = {}", name, otherwise.substr(size)));
+      return otherwise.substr(size);
+    }
+    return input_error(
+        "{}:{}: found ${{{}{}}}, which Compose takes from the shell that starts it or its .env "
+        "file; --env {}=VALUE says it",
+        file_, line, name, otherwise, name);
+  }
+
+  const std::string& file_;
+  const ScriptContext& context_;
+  std::set<std::string> taken_;
+};
+
+/// A text in words by its quotes alone: a dollar that is left stands for itself.
+std::vector<std::string> words_in_quotes(const std::string& text) {
+  std::vector<std::string> words;
+  std::string word;
+  char quote = 0;
+  bool has_word = false;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool ends = quote == 0 && (c == ' ' || c == '\t');
+    if (ends && has_word) words.push_back(std::exchange(word, ""));
+    has_word = !ends;
+    if (ends) continue;
+    if (quote == 0 && (c == '"' || c == '\''))
+      quote = c;
+    else if (c == quote)
+      quote = 0;
+    else if (c == '\\' && at + 1 < text.size() &&
+             (quote == 0 || (quote == '"' && (text[at + 1] == '"' || text[at + 1] == '\\'))))
+      word += text[++at];
+    else
+      word += c;
+  }
+  if (has_word) words.push_back(word);
+  return words;
+}
+
+/// The words of an entrypoint or a command: a list, or a text that no shell reads.
+Result<void> add_words(const YAML::Node& said, ComposeText& compose,
+                       std::vector<std::string>& words) {
+  if (!said || said.IsNull()) return {};
+  if (said.IsSequence()) {
+    for (const YAML::Node& item : said) {
+      ERGOMETER_ASSIGN(std::string word, compose.read(item));
+      words.push_back(std::move(word));
+    }
+    return {};
+  }
+  ERGOMETER_ASSIGN(std::string text, compose.read(said));
+  std::ranges::replace(text, '\n', ' ');
+  for (std::string& word : words_in_quotes(text)) words.push_back(std::move(word));
+  return {};
+}
+
+/// `NAME: value` or `- NAME=value`; a name alone is of the shell that starts Compose.
+Result<void> add_variables(const YAML::Node& service, ComposeText& compose,
+                           StartedProgram& program) {
   for (const auto& item : service["environment"]) {
     const bool named = item.first.IsDefined();
-    const std::string line =
-        named ? item.first.as<std::string>() + "=" + item.second.as<std::string>("")
-              : item.as<std::string>();
-    if (const size_t equals = line.find('='); equals != line.npos)
+    ERGOMETER_ASSIGN(std::string line, compose.read(named ? item.first : item));
+    if (named && !item.second.IsNull()) {
+      ERGOMETER_ASSIGN(const std::string value, compose.read(item.second));
+      line += "=" + value;
+    }
+    const size_t equals = line.find('=');
+    if (equals == line.npos)
+      program.unknown.insert(line);
+    else
       program.environment[line.substr(0, equals)] = line.substr(equals + 1);
   }
-  const YAML::Node command = service["command"] ? service["command"] : service["entrypoint"];
-  program.words = command.IsSequence()
-                      ? command.as<std::vector<std::string>>()
-                      : std::vector<std::string>{"bash", "-c", command.as<std::string>()};
+  return {};
+}
+
+Result<StartedProgram> program_of_service(const YAML::Node& service, ComposeText& compose,
+                                          const ScriptContext& context) {
+  StartedProgram program;
+  ERGOMETER_TRY(add_variables(service, compose, program));
+  for (const char* key : {"entrypoint", "command"})
+    ERGOMETER_TRY(add_words(service[key], compose, program.words));
+  for (const auto& [name, value] : context.environment) {
+    program.environment[name] = value;
+    program.unknown.erase(name);
+  }
   return program;
+}
+
+/// GPUs that a service reserves and its command starts: one of several nodes, or one that is shown
+/// some of them, starts another number.
+Asked asked_of_service(const YAML::Node& service, const std::string& file,
+                       const StartedProgram& program) {
+  const std::string words = fmt::format("{}", fmt::join(program.words, " "));
+  const bool of_nodes = base::contains(words, "nnodes") || base::contains(words, "num_machines");
+  const bool is_shown = program.environment.contains("CUDA_VISIBLE_DEVICES");
+  return {of_nodes || is_shown ? 0 : gpus_of_service(service),
+          fmt::format("{}:{}", file, devices_of(service).Mark().line + 1), "devices", false};
 }
 
 /// The service of a Docker Compose file that has a command and reserves GPUs.
@@ -317,17 +505,21 @@ Result<Reading> parse_compose(const std::string& text, const std::string& file,
           "{}: is a file of Docker Compose in which {} services have a command and reserve GPUs "
           "(deploy.resources.reservations.devices); allowed: one",
           file, found.size());
-    StartedProgram program = program_of_service(found.front());
-    const int64_t gpus = gpus_of_service(found.front());
-    if (gpus > 0 && gpus < spec::kMostRanks &&
-        !program.environment.contains("CUDA_VISIBLE_DEVICES")) {
+    ComposeText compose(file, context);
+    ERGOMETER_ASSIGN(StartedProgram program, program_of_service(found.front(), compose, context));
+    const Asked asked = asked_of_service(found.front(), file, program);
+    if (asked.gpus > 0 && asked.gpus < spec::kMostRanks) {
       std::string seen = "0";
-      for (int64_t gpu = 1; gpu < gpus; ++gpu) seen += fmt::format(",{}", gpu);
+      for (int64_t gpu = 1; gpu < asked.gpus; ++gpu) seen += fmt::format(",{}", gpu);
       program.environment["CUDA_VISIBLE_DEVICES"] = seen;
     }
-    for (const auto& [name, value] : context.environment) program.environment[name] = value;
     ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file, context));
+    ERGOMETER_TRY(take_gpus(asked, reading));
     reading.form = "a service of Docker Compose";
+    if (!compose.taken().empty())
+      reading.notes.push_back(
+          fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets a variable)",
+                      fmt::join(compose.taken(), ", ")));
     return reading;
   } catch (const YAML::Exception& error) {
     return input_error("{}:{}: {}", file, error.mark.line + 1, error.msg);
@@ -349,6 +541,7 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
              of_azure = !of_sky && run.is_of_azure();
   if (of_dstack) ERGOMETER_TRY(run.check_dstack());
   StartedProgram program;
+  if (of_determined) ERGOMETER_TRY(add_determined_variables(text, file, program));
   const Asked asked = of_sky          ? run.asked_of_sky(program)
                       : of_dstack     ? run.asked_of_dstack(items_of(text, "env"), program)
                       : of_azure      ? run.asked_of_azure(program)
@@ -357,8 +550,8 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
   program.words = {"bash", "-c",
                    of_dstack  ? fmt::format("{}\n", fmt::join(items_of(text, "commands"), "\n"))
                    : of_azure ? run.command_of_azure(program)
-                   : of_determined ? run.command_of_determined(items_of(text, "entrypoint"))
-                                   : run.text(of_sky ? "run" : "command")};
+                              : run.text(of_sky ? "run" : "command")};
+  if (of_determined) program.words = run.words_of_determined(items_of(text, "entrypoint"));
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;

@@ -211,6 +211,33 @@ bool ProgramReader::is_megatron() const {
   return own > 1;
 }
 
+/// Whether a program of the script may make the file: `cp my.json zero3.json`, `wget -O
+/// zero3.json`.
+bool ProgramReader::may_be_made(const std::string& path) const {
+  constexpr std::array kMakers = std::to_array<std::string_view>(
+      {"cp", "mv", "ln", "install", "rsync", "scp", "wget", "curl", "sed", "tee", "touch", "dd",
+       "aws", "gsutil", "gcloud", "unzip", "git"});
+  const std::string name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  return std::ranges::any_of(run_.commands, [&](const ShellCommand& command) {
+    const std::string& program = command.words.front().text;
+    return base::contains(kMakers, program.substr(program.rfind('/') + 1)) &&
+           std::ranges::any_of(command.words,
+                               [&](const ShellText& it) { return base::contains(it.text, name); });
+  });
+}
+
+/// A file of Axolotl's or LLaMA-Factory's counts for their own programs.
+bool ProgramReader::is_program_of(std::string_view publisher) const {
+  const std::string program = base::lower(launch_.program + " " + launch_.name);
+  if (publisher == "Axolotl") return base::contains(program, "axolotl");
+  if (publisher != "LLaMA-Factory") return true;
+  return base::contains(program, "llama") || program.starts_with("src/train");
+}
+
+bool ProgramReader::takes_published(const PublishedFile& file, const std::string& path) const {
+  return is_program_of(file.publisher) && !may_be_made(path);
+}
+
 Result<std::string> ProgramReader::text_of(const std::string& path, int line,
                                            std::string_view what) const {
   const std::string where = run_.session.where(line);
@@ -238,7 +265,8 @@ Result<std::string> ProgramReader::text_of(const std::string& path, int line,
   if (ShellUnknowns::in(path))
     return input_error("{}: {} depends on {}", where, what, run_.session.unknowns.reason(path));
   const std::string found = file_beside(path, run_.session.files.front());
-  if (const auto* published = published_file(path); published != nullptr && found.empty()) {
+  if (const auto* published = published_file(path);
+      published != nullptr && found.empty() && takes_published(*published, path)) {
     published_.insert(taken_as_published(path, *published));
     return std::string(published->text);
   }

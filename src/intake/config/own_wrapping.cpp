@@ -39,6 +39,8 @@ class WrappingReader {
       : python_(values), text_(text), file_(file), into_(into) {}
 
   Result<void> read() {
+    ERGOMETER_TRY(refuse_other_ways());
+    ERGOMETER_TRY(refuse_several_wrappers());
     for (const Wrapper& it : kWrappers)
       for (const auto& [at, open] : calls_of(text_, it.name)) {
         if (!it.shards || is_left_out(at)) continue;
@@ -52,6 +54,62 @@ class WrappingReader {
   }
 
  private:
+  /// Parallelism that a program sets up by itself beside what wraps its model.
+  Result<void> refuse_other_ways() const {
+    struct Other {
+      std::string_view call, says;
+    };
+    constexpr std::array kOwnWays =
+        std::to_array<Other>({{"parallelize_module", "tensor parallelism of its own"},
+                              {"pipeline", "a pipeline of its own"},
+                              {"PipelineStage", "a pipeline of its own"},
+                              {"initialize", "sharding by DeepSpeed's own call"}});
+    for (const Other& it : kOwnWays)
+      for (const auto& [at, open] : calls_of(text_, it.call)) {
+        // transformers' own pipeline(...) makes texts.
+        if (it.call == "pipeline" && !base::contains(text_, "pipelining")) continue;
+        if (it.call == "initialize" &&
+            !std::string_view(text_).substr(0, at).ends_with("deepspeed."))
+          continue;
+        if (is_left_out(at)) continue;
+        return input_error(
+            "{}:{}: {}(...) is {}, which is not read of a program; give the job's layout as "
+            "options "
+            "(`ergometer simulate --help`)",
+            file_, line_at(text_, at), it.call, it.says);
+      }
+    return {};
+  }
+  /// The arguments as they are written, to tell two calls apart.
+  std::string arguments_text(size_t open) const {
+    std::string text;
+    const auto arguments = arguments_of_call(text_, open);
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (i > 0 || !arguments[i].name.empty())
+        text += arguments[i].name + "=" + arguments[i].value + ",";
+    return text;
+  }
+  /// Two ways to wrap of which only the run decides, or that are of several models.
+  Result<void> refuse_several_wrappers() const {
+    std::optional<size_t> first;
+    std::string how;
+    for (const Wrapper& it : kWrappers)
+      for (const auto& [at, open] : calls_of(text_, it.name)) {
+        if (is_left_out(at)) continue;
+        const bool layers = it.name == "fully_shard" && python_.reached(at, true) == true;
+        const std::string own =
+            std::string(it.shards ? "sharded" : "copied") + (layers ? "" : arguments_text(open));
+        if (first && own != how && (it.shards || how.starts_with("sharded")))
+          return input_error(
+              "{}:{}: {}(...) and what line {} wraps are two ways to shard a model, of which the "
+              "script counts as one alone; give a copy of it with the one that is meant",
+              file_, line_at(text_, at), it.name, line_at(text_, *first));
+        if (!first) how = own;
+        if (!first) first = at;
+      }
+    return {};
+  }
+
   bool is_left_out(size_t at) const {
     const size_t line = text_.rfind('\n', at) + 1;
     const std::string before = trimmed(std::string_view(text_).substr(line, at - line));
@@ -63,7 +121,17 @@ class WrappingReader {
 
   Result<void> read_sharded(const Wrapper& wrapper, size_t at, size_t open) {
     spec::FlatYaml said;
-    for (const PythonArgument& it : arguments_of_call(text_, open)) {
+    const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const PythonArgument& it = arguments[i];
+      const bool is_group =
+          it.name == "mesh" || it.name == "device_mesh" ||
+          (it.name == "process_group" && it.value != "None" && !base::contains(it.value, "WORLD"));
+      if ((it.name.empty() && i > 0 && !it.value.starts_with("**")) || is_group)
+        return input_error(
+            "{}:{}: {}: found {}, which is not read; allowed: arguments by their names, over all "
+            "GPUs, without a mesh of devices or a group of processes",
+            file_, it.line, wrapper.name, (is_group ? it.name + "=" : "") + it.value.substr(0, 60));
       if (it.value.starts_with("**"))
         return input_error(
             "{}:{}: {}: found {}, which is known only when the script runs; write its arguments "

@@ -65,7 +65,8 @@ constexpr std::array kFiles = std::to_array<PublishedFile>({
     {"accelerate_configs/multi_gpu.yaml", "TRL",
      ERGOMETER_EIGHT_OF_ONE_NODE "distributed_type: MULTI_GPU\n"},
     {"config/train_gpt2.py", "nanoGPT",
-     "batch_size = 12\nblock_size = 1024\ngradient_accumulation_steps = 5 * 8\n"},
+     "batch_size = 12\nblock_size = 1024\ngradient_accumulation_steps = 5 * 8\n"
+     "max_iters = 600000\nlr_decay_iters = 600000\neval_iters = 200\n"},
     {"config/train_shakespeare_char.py", "nanoGPT",
      "dataset = 'shakespeare_char'\ngradient_accumulation_steps = 1\nbatch_size = 64\n"
      "block_size = 256\nn_layer = 6\nn_head = 6\nn_embd = 384\ndropout = 0.2\n"},
@@ -84,6 +85,8 @@ constexpr std::array kFiles = std::to_array<PublishedFile>({
 }  // namespace
 
 const PublishedFile* published_file(std::string_view path) {
+  // A path from the root is one of the user's own folders.
+  if (path.starts_with('/') || path.starts_with('~')) return nullptr;
   const auto found = std::ranges::find_if(kFiles, [&](const PublishedFile& file) {
     if (!path.ends_with(file.path)) return false;
     const size_t before = path.size() - file.path.size();

@@ -116,11 +116,18 @@ class PythonReader {
           "{}: no arguments of TrainingArguments(...), SFTConfig(...), LoraConfig(...) or "
           "Accelerator(...) are written in it",
           file_);
-    if (!has_arguments_ && !program_.takes_words) {
-      if (wraps_model(text_)) ERGOMETER_TRY(read_own_wrapping());
-      read_own_loop();
-    }
+    const bool own_loop = !has_arguments_ && !program_.takes_words;
+    const bool wraps = own_loop && wraps_model(text_);
+    if (wraps) ERGOMETER_TRY(read_own_wrapping());
+    if (own_loop) read_own_loop();
     read_model();
+    if (const auto second = wraps ? second_model() : std::nullopt) {
+      program_.values.erase("model_name_or_path");
+      program_.open["model"] = fmt::format(
+          "{}:{}: a second model is loaded, and which is trained is not followed; give "
+          "--model, where the others stay outside of the GPUs",
+          file_, *second);
+    }
     read_matrix_formats();
     read_frozen();
     program_.processes = own_processes(python_, statements_, text_, file_);
@@ -572,7 +579,9 @@ class PythonReader {
   Result<void> read_own_wrapping() {
     constexpr const char* kPasses = "gradient_accumulation_steps";
     ERGOMETER_TRY(add_own_wrapping(python_, text_, file_, program_.values));
-    const size_t at = text_.find("accum");
+    ERGOMETER_TRY(refuse_generation());
+    read_optimizer();
+    const size_t at = std::min(text_.find("accum"), counted_step());
     if (calls_of(text_, "Accelerator").empty() && at != text_.npos) {
       program_.values.try_emplace(kPasses, spec::FlatValue{"auto", 0});
       leave_open(kPasses, line_at(text_, at), "how often its loop accumulates gradients", "--ga");
@@ -582,6 +591,88 @@ class PythonReader {
     }
     return {};
   }
+  bool is_method(size_t at) const { return at > 0 && text_[at - 1] == '.'; }
+  /// Texts that a model makes between its steps are reinforcement's.
+  Result<void> refuse_generation() {
+    for (const auto& [at, open] : calls_of(text_, "generate")) {
+      if (!is_method(at) || python_.reached(at, true) == false) continue;
+      for (const size_t head : statements_.around(at)) {
+        const std::string_view statement = statements_.statement(head);
+        if (statement.starts_with("if ")) break;
+        const bool loops = statement.starts_with("for ") || statement.starts_with("while ");
+        const std::string_view body =
+            std::string_view(text_).substr(head, statements_.end_of_block(head) - head);
+        if (loops && base::contains(body, ".backward("))
+          return input_error("{}:{}: generate(...) in a loop that trains is {}", file_,
+                             line_at(text_, at), kIsReinforcement);
+      }
+    }
+    return {};
+  }
+  /// Where the optimizer steps under a condition that counts: `if (i + 1) % 8 == 0:`, or behind one
+  /// that goes on with the next batch; npos: nowhere.
+  size_t counted_step() const {
+    const auto counts = [&](size_t head) {
+      const std::string_view statement = statements_.statement(head);
+      return statement.starts_with("if ") && base::contains(statement, "%");
+    };
+    for (const auto& [at, open] : calls_of(text_, "step")) {
+      const std::string_view before = std::string_view(text_).substr(0, at);
+      const size_t line = before.rfind('\n') + 1;  // npos + 1 is 0
+      if (!is_method(at) || base::contains(before.substr(line), "sched")) continue;
+      const size_t own = statements_.start(at);
+      if (counts(own)) return at;
+      for (const size_t head : statements_.around(at))
+        if (counts(head)) return at;
+      for (size_t other = statements_.previous(own); other != text_.npos;
+           other = statements_.previous(other))
+        if (counts(other) && base::contains(std::string_view(text_).substr(
+                                                other, statements_.end_of_block(other) - other),
+                                            "continue"))
+          return at;
+    }
+    return text_.npos;
+  }
+  /// The class that makes the optimizer, as the Trainer's word.
+  void read_optimizer() {
+    struct Optimizer {
+      std::string_view made_by, word;
+    };
+    constexpr std::array kOptimizers =
+        std::to_array<Optimizer>({{"SGD", "sgd"},
+                                  {"Adam8bit", "adamw_bnb_8bit"},
+                                  {"AdamW8bit", "adamw_bnb_8bit"},
+                                  {"PagedAdam8bit", "paged_adamw_8bit"},
+                                  {"PagedAdamW8bit", "paged_adamw_8bit"},
+                                  {"Adafactor", "adafactor"},
+                                  {"Lion", "lion_32bit"},
+                                  {"Lion8bit", "lion_8bit"},
+                                  {"Muon", "muon"},
+                                  {"RMSprop", "rmsprop"}});
+    for (const Optimizer& it : kOptimizers)
+      for (const auto& [at, open] : calls_of(text_, it.made_by))
+        if (!is_definition(at) && python_.reached(at, true) != false)
+          program_.values.try_emplace("optim",
+                                      spec::FlatValue{std::string(it.word), line_at(text_, at)});
+  }
+  /// Whether a program loads several models, of which it trains one.
+  std::optional<int> second_model() {
+    std::set<std::string> names, models;
+    for (const auto& [at, open] : calls_of(text_, "from_pretrained")) {
+      if (is_definition(at) || python_.reached(at, true) == false || !is_method(at)) continue;
+      size_t begin = at - 1;
+      while (begin > 0 && is_word(text_[begin - 1])) --begin;
+      const std::string owner = text_.substr(begin, at - 1 - begin);
+      const bool loads = base::contains(owner, "Model") || base::contains(owner, "ForCausalLM");
+      if (!loads || base::contains(owner, "Peft")) continue;
+      names.insert(statements_.assigned(at));
+      if (const auto given = arguments_of_call(text_, open); !given.empty())
+        models.insert(given[0].value);
+      if (names.size() > 1 || models.size() > 1) return line_at(text_, at);
+    }
+    return std::nullopt;
+  }
+
   /// The first loader that runs is the training's.
   void read_loader() {
     constexpr const char* kBatch = "per_device_train_batch_size";

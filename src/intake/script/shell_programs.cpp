@@ -190,9 +190,17 @@ void ScriptRunner::record(const Words& words) {
   run_.commands.push_back(std::move(command));
 }
 
-/// `curl -LsSf https://astral.sh/uv/install.sh | sh` installs something.
-bool ScriptRunner::is_download(std::string_view reason) {
-  return base::contains(reason, "curl ") || base::contains(reason, "wget ");
+/// `curl -LsSf https://astral.sh/uv/install.sh | sh` installs something: all of the text is what
+/// was fetched, and its name says so. Any other download may hold the job itself.
+bool ScriptRunner::is_installer(const std::string& text) const {
+  const bool whole = text.starts_with('\x01') && text.find('\x02') + 2 >= text.size();
+  if (!whole) return false;
+  const std::string fetched = base::lower(session_.unknowns.reason(text));
+  if (!base::contains(fetched, "curl ") && !base::contains(fetched, "wget ")) return false;
+  constexpr std::array kInstallerNames =
+      std::to_array<std::string_view>({"install", "setup", "rustup", "//get.", "get-", ".deb.sh"});
+  return std::ranges::any_of(kInstallerNames,
+                             [&](std::string_view name) { return base::contains(fetched, name); });
 }
 
 Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, Streams streams) {
@@ -210,15 +218,17 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
     return Flow::kNext;
   }
   const bool unknown = ShellUnknowns::in(*text) && text->find('\n') + 1 >= text->size();
-  if (unknown && is_download(session_.unknowns.reason(*text))) {
+  if (unknown && is_installer(*text)) {
+    session_.installers.insert(session_.unknowns.entry(*text).reason);
     record(words);
     state_.status = kUnknownStatus;
     reason_ = reason_of(words).substr(0, 60);
     return Flow::kNext;
   }
   if (unknown)
-    session_.fail(
-        fmt::format("the script {} depends on {}", inner.text, session_.unknowns.reason(*text)));
+    session_.fail(fmt::format("the script {}depends on {}",
+                              inner.text.empty() ? "that is read " : inner.text + " ",
+                              session_.unknowns.reason(*text)));
   if (!inner.is_text && inner.text.empty()) streams.input->clear();
   contexts_.push_back(
       Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));

@@ -234,6 +234,9 @@ Flow ScriptRunner::run_if(const ShellNode& node, size_t at, Streams streams) {
 
 Flow ScriptRunner::run_while(const ShellNode& node, Streams streams) {
   for (;;) {
+    std::optional<ShellState> before;
+    if (!leaving_.empty() && !leaving_.back().states.empty()) before = copy_of_state();
+    const size_t unread = streams.input->size(), letter = option_letter_;
     Flow flow = run(*node.parts[0], streams);
     if (flow != Flow::kNext || stopped()) return flow;
     if (state_.status == kUnknownStatus) {
@@ -244,12 +247,11 @@ Flow ScriptRunner::run_while(const ShellNode& node, Streams streams) {
                       streams);
     }
     if ((state_.status == 0) == node.negated) break;
-    std::optional<ShellState> before;
-    if (!leaving_.empty() && !leaving_.back().states.empty()) before = copy_of_state();
     flow = run_pass(*node.parts[1], streams);
     if (leaves_loop(flow)) return flow;
     // One that may have been left goes on as it did: more passes are the same again.
-    if (flow_was_break_ || (before && is_as(*before))) break;
+    const bool reads = streams.input->size() != unread || option_letter_ != letter;
+    if (flow_was_break_ || (before && !reads && is_as(*before))) break;
   }
   flow_was_break_ = false;
   state_.status = 0;
@@ -267,6 +269,9 @@ bool ScriptRunner::is_as(const ShellState& before) const {
            std::ranges::equal(a.second.entries, b.second.entries, same_entry);
   };
   return before.folder == state_.folder && before.files == state_.files &&
+         before.functions == state_.functions &&
+         std::ranges::equal(before.arguments, state_.arguments, {}, &ShellText::text,
+                            &ShellText::text) &&
          std::ranges::equal(before.variables, state_.variables, same_variable);
 }
 

@@ -275,6 +275,30 @@ TEST(ShellRun, LessCommonWaysAreThoseOfBash) {
             "refused: run.sh:1: a branch of case that goes on (;& and ;;&) is not followed");
 }
 
+TEST(ShellRun, LoopsGoOnWhileTheirInputOrArgumentsDo) {
+  EXPECT_EQ(started("B=2; set -- --x 1 --y 2 --bs 16; while [ $# -gt 0 ]; do\n"
+                    "[ -f /data/stop ] && break\n[ \"$1\" = --bs ] && B=$2\nshift 2\ndone; run $B"),
+            "run|<?>");
+  EXPECT_EQ(started("B=2; while read -r K; do\n[ -f /data/stop ] && break\n"
+                    "if [ $K = two ]; then B=16; fi\ndone <<EOF\none\nother\ntwo\nEOF\nrun $B"),
+            "run|<?>");
+  // One that waits is the same again.
+  EXPECT_EQ(started("B=2; while true; do [ -f /data/stop ] && break; sleep 1; done; run $B"),
+            "run|2");
+}
+
+TEST(ShellRun, DownloadsThatAreRunAreInstallersByTheirName) {
+  EXPECT_EQ(started("curl -LsSf https://astral.sh/uv/install.sh | sh; run 1"),
+            "curl|-LsSf|https://astral.sh/uv/install.sh\nsh\nrun|1");
+  EXPECT_EQ(started("curl -sL https://x/train.sh | bash; run 1"),
+            "refused: run.sh:1: the script that is read depends on $(curl -sL https://x/train.sh) "
+            "at run.sh:1, which is not known here");
+  EXPECT_EQ(
+      started("B=$(curl -s http://x/install); echo \"run $B\" > t.sh; bash t.sh; run 1"),
+      "refused: run.sh:1: the script t.sh depends on $(curl -s http://x/install) at run.sh:1, "
+      "which is not known here");
+}
+
 TEST(ShellRun, WhatBranchesPrintAndReturn) {
   // Neither the first nor the second alone.
   EXPECT_EQ(started("run $([ -f /data/not-here ] && echo y || echo n)"), "run|<?>");

@@ -99,7 +99,7 @@ class ScriptRunner {
   /// What one of several ways printed, which of them is not known.
   void print_one_of(std::vector<std::string> printed, const std::string& reason, Streams streams);
   Flow run_while(const ShellNode& node, Streams streams);
-  /// Whether variables, files and the folder are what they were.
+  /// Whether variables, arguments, functions, files and the folder are what they were.
   bool is_as(const ShellState& before) const;
   static Flow ends_loop(Flow flow);
   /// break and continue count loops; true: `flow` concerns who stands around the loop.
@@ -152,7 +152,7 @@ class ScriptRunner {
   static bool prints_one_word(std::string_view program);
   std::string host_names();
   void record(const Words& words);
-  static bool is_download(std::string_view reason);
+  bool is_installer(const std::string& text) const;
   Flow run_inner_shell(const Words& words, const InnerShell& inner, Streams streams);
   void keep_exported();
   void hide_variables(const std::string& program, const Words& words);

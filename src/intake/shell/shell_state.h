@@ -107,6 +107,7 @@ struct ShellSession {
   std::set<std::string, std::less<>> given;  ///< variables of --env: stronger than Slurm's
   /// Those of --env that the script sets to something else: "4 at env.sh:1".
   std::map<std::string, std::string> overridden;
+  std::set<std::string> installers;  ///< downloads that were run and taken to install something
   std::map<std::string, std::string, std::less<>> of_run;  ///< marks of what stays in a run: $$
   bool is_batch = false;  ///< has #SBATCH lines: the SLURM_ variables are there
   BatchRequest batch;

@@ -62,6 +62,11 @@ const CatalogEntry* find_hub_model(std::string_view words) {
   return nullptr;
 }
 
+bool is_stored_in_4_bit(std::string_view name) {
+  const std::string text = base::lower(name.substr(name.rfind('/') + 1));  // npos + 1 is 0
+  return text.ends_with("-4bit") || text.ends_with("_4bit");
+}
+
 std::vector<std::string_view> model_sizes(std::string_view family) {
   std::vector<std::string_view> sizes;
   const std::string wanted = joined(plain_name(family));

@@ -13,6 +13,9 @@ namespace ergometer::spec {
 /// tuned does not count. Null when there is none.
 const CatalogEntry* find_hub_model(std::string_view words);
 
+/// Whether a name says that its weights are stored in 4 bit: "unsloth/llama-3-8b-bnb-4bit".
+bool is_stored_in_4_bit(std::string_view name);
+
 /// The catalog's sizes of a family: of "llama3" llama3-8b, llama3-70b, ...
 std::vector<std::string_view> model_sizes(std::string_view family);
 

@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/job/node_groups.h"
+#include "spec/model/model_names.h"
 #include "spec/recipe/inferred_recipe.h"
 #include "spec/recipe/recipe.h"
 #include "spec/resolve/stage_division.h"
@@ -43,6 +44,18 @@ Result<T> located(Result<T> result, const Settings::Value& value, std::string_vi
   const std::string inner = fmt::format("{}:1: ", name);
   if (message.starts_with(inner)) message.remove_prefix(inner.size());
   return input_error("{}: {}.{}", value.origin.text, name, message);
+}
+
+/// Weights that are stored in 4 bit are not those that a job in 16 bit holds.
+Result<void> check_stored_weights(const Settings& settings) {
+  const Settings::Value* model = settings.find("model");
+  if (settings.find("quantize") != nullptr || !is_stored_in_4_bit(model->text)) return {};
+  std::error_code ignored;
+  if (std::filesystem::exists(model->text, ignored)) return {};
+  return input_error(
+      "{}: model: found {}, whose weights are stored in 4 bit; allowed: --quantize nf4-dq with "
+      "--lora RANK, or --model with the model in 16 bit",
+      model->origin.text, model->text);
 }
 
 /// A model that a line of a user's script or file names may lie elsewhere than here.
@@ -115,6 +128,7 @@ Result<JobParts> read_job_parts(const Settings& settings) {
   if (cluster == nullptr)
     return input_error(
         "no cluster is given; name one with --cluster (`ergometer catalog list`), or a YAML file");
+  ERGOMETER_TRY(check_stored_weights(settings));
   JobParts parts;
   ERGOMETER_ASSIGN(parts.model,
                    replaceable(located(read_model(model->text), *model, "model"), *model));

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/text.h"
 #include "spec/job/node_groups.h"
 #include "spec/resolve/resolve.h"
 
@@ -90,7 +91,7 @@ constexpr std::array kUnused = std::to_array<Unused>({
 void note_unused(SettingReader& read, const Job& job) {
   for (const auto& [name, why] : kUnused) {
     // What a framework does by itself nobody asked for.
-    if (!read.asks_for(name) || read.where(name).ends_with("'s default")) continue;
+    if (!read.asks_for(name) || base::contains(read.where(name), "'s default: ")) continue;
     if (const std::string reason = why(job); !reason.empty())
       read.adjust(name, fmt::format("{} has no effect: {}", read.said(name), reason));
   }

@@ -1,0 +1,15 @@
+import torch, functools
+import torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy, MixedPrecision, CPUOffload
+from torch.distributed.fsdp import fully_shard, MixedPrecisionPolicy
+from torch.nn.parallel import DistributedDataParallel as DDP
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from torch.utils.data import DataLoader
+model = AutoModelForCausalLM.from_pretrained("meta-llama/Meta-Llama-3-8B")
+import bitsandbytes as bnb
+model = FSDP(model, mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))
+loader = DataLoader(ds, batch_size=2, sampler=sampler)
+opt = bnb.optim.AdamW8bit(model.parameters(), lr=1e-5)
+for batch in loader:
+    loss = model(**batch).loss
+    loss.backward(); opt.step(); opt.zero_grad()

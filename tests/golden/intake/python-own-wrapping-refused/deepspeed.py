@@ -1,0 +1,15 @@
+import torch, deepspeed
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP, ShardingStrategy, MixedPrecision
+from torch.nn.parallel import DistributedDataParallel as DDP
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from torch.utils.data import DataLoader
+model = AutoModelForCausalLM.from_pretrained("meta-llama/Meta-Llama-3-8B")
+if args.ddp:
+    model = DDP(model)
+else:
+    model, opt, _, _ = deepspeed.initialize(model=model, config={"zero_optimization": {"stage": 3}, "bf16": {"enabled": True}})
+loader = DataLoader(ds, batch_size=2)
+opt = torch.optim.AdamW(model.parameters(), lr=1e-5)
+for batch in loader:
+    loss = model(**batch).loss
+    loss.backward(); opt.step()
