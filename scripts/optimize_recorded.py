@@ -26,7 +26,7 @@ def main():
             return json.loads(subprocess.run([program, *map(str, words), "--json"], stdout=subprocess.PIPE, check=True).stdout)
 
         for seed in range(11, 11 + draws):
-            ask("simulate", job, "--override", FAULTS, "--seed", seed, "--trace-ranks", "all", "--run", run, "-q")
+            ask("simulate", job, "--override", FAULTS, "--seed", seed, "--trace-ranks", "all", "--duration", "180s", "--run", run, "-q")
             plan = ask("optimize", job, "--from", run, "--draws", 4, "--knobs", "placement,caps", "-q")
             caps = "".join(f",node{gpu['node']}.gpu{gpu['gpu']}.power_cap={gpu['power_cap_w']}W" for gpu in plan["settings"]["gpus"])
             ranks = plan["settings"]["rank_map"]

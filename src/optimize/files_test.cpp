@@ -51,11 +51,13 @@ TEST(Files, SayWhatSlurmAndNvidiaSmiTake) {
   const spec::Settings given = spec::test::settings_of(small_job());
   const auto files = files_of(changed(*spec::resolve(given)), given, {"cool", "warm"});
   EXPECT_TRUE(text_of(files, "slurm_hosts.txt").starts_with("cool\ncool\n"));
-  EXPECT_NE(
-      text_of(files, "gpu_order.sh").find("cool) export CUDA_VISIBLE_DEVICES=4,5,6,7,0,1,2,3"),
-      std::string::npos);
+  EXPECT_NE(text_of(files, "gpu_order.sh")
+                .find("cool\" \"*|*\" \"cool) export CUDA_VISIBLE_DEVICES=4,5,6,7,0,1,2,3"),
+            std::string::npos);
   const std::string& set = text_of(files, "set_gpus.sh");
   EXPECT_NE(set.find("nvidia-smi -i 3 -pl 600\n    nvidia-smi -i 3 -lgc 1500,1500"),
+            std::string::npos);
+  EXPECT_NE(set.find("*) echo \"set_gpus.sh: the job has no node $(hostname)\" >&2; exit 1 ;;"),
             std::string::npos);
   EXPECT_EQ(text_of(files, "megatron_args.txt"),
             "--decoder-first-pipeline-num-layers 5\n--decoder-last-pipeline-num-layers 3\n");

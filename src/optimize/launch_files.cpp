@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/shell.h"
 #include "optimize/files.h"
 
 namespace ergometer::optimize {
@@ -40,6 +41,14 @@ bool torchrun_can(const std::map<int64_t, std::vector<int64_t>>& nodes) {
   });
 }
 
+constexpr const char* kByHost = "case \"$(hostname) $(hostname -s)\" in\n";
+
+/// Of `kByHost`: the node whose full or short name this is.
+std::string case_of(const std::string& host) {
+  const std::string name = base::shell_quoted(host);
+  return fmt::format("  {0}\" \"*|*\" \"{0})", name);
+}
+
 /// A shell script to be sourced by every task before its program starts.
 std::string gpu_order(const spec::Job& job, const std::vector<std::string>& hosts) {
   const auto nodes = ranks_by_node(job);
@@ -47,19 +56,19 @@ std::string gpu_order(const spec::Job& job, const std::vector<std::string>& host
       "# Sourced on every node before training starts: local rank i takes the i-th GPU named "
       "here.\n"
       "# With Slurm: SLURM_HOSTFILE=slurm_hosts.txt srun --distribution=arbitrary ...\n"
-      "export CUDA_DEVICE_ORDER=PCI_BUS_ID\n"
-      "case \"$(hostname -s)\" in\n";
+      "export CUDA_DEVICE_ORDER=PCI_BUS_ID\n";
+  text += kByHost;
   for (const auto& [node, ranks] : nodes) {
     std::vector<int64_t> gpus;
     for (const int64_t rank : ranks)
       gpus.push_back(job.parallelism.gpu_of(rank) % job.cluster.node.gpus);
-    text += fmt::format("  {}) export CUDA_VISIBLE_DEVICES={}", host_of(hosts, node),
+    text += fmt::format("{} export CUDA_VISIBLE_DEVICES={}", case_of(host_of(hosts, node)),
                         fmt::join(gpus, ","));
     if (torchrun_can(nodes))
       text += fmt::format(" NODE_RANK={}", ranks.front() / std::ssize(ranks));
     text += fmt::format(" ;;  # ranks {}\n", fmt::join(ranks, " "));
   }
-  text += "  *) echo \"no rank runs on $(hostname -s)\" >&2 ;;\nesac\n";
+  text += "  *) echo \"gpu_order.sh: no rank runs on $(hostname)\" >&2; return 1 ;;\nesac\n";
   text += torchrun_can(nodes)
               ? "# torchrun: --node-rank \"$NODE_RANK\"\n"
               : "# torchrun cannot do this: ranks of a node are not consecutive. Use Slurm.\n";
@@ -83,23 +92,23 @@ const SettingTool& tool_of(const spec::Job& job) {
   return job.cluster.node.gpu.vendor == "AMD" ? kAmdSmi : kNvidiaSmi;
 }
 
-std::string set_gpus(const SettingTool& tool, const Settings& settings,
+std::string set_gpus(const SettingTool& tool, const Settings& settings, int64_t nodes,
                      const std::vector<std::string>& hosts) {
-  std::string text =
-      "#!/bin/sh\n# Run as root on every node. Undo with restore_gpus.sh.\nset -e\n"
-      "case \"$(hostname -s)\" in\n";
-  int64_t node = -1;
-  for (const GpuSetting& gpu : settings.gpus) {
-    if (gpu.node != node)
-      text += fmt::format("{}  {})\n", node < 0 ? "" : "    ;;\n", host_of(hosts, gpu.node));
-    node = gpu.node;
-    const auto add = [&](const char* form, double value) {
-      if (value > 0) text += "    " + fmt::format(fmt::runtime(form), gpu.gpu, value) + '\n';
-    };
-    add(tool.cap, gpu.cap_w);
-    add(tool.lock, gpu.lock_mhz);
+  std::string text = "#!/bin/sh\n# Run as root on every node. Undo with restore_gpus.sh.\nset -e\n";
+  text += kByHost;
+  for (int64_t node = 0; node < nodes; ++node) {
+    text += case_of(host_of(hosts, node)) + '\n';
+    for (const GpuSetting& gpu : settings.gpus) {
+      const auto add = [&](const char* form, double value) {
+        if (gpu.node == node && value > 0)
+          text += "    " + fmt::format(fmt::runtime(form), gpu.gpu, value) + '\n';
+      };
+      add(tool.cap, gpu.cap_w);
+      add(tool.lock, gpu.lock_mhz);
+    }
+    text += "    ;;\n";
   }
-  return text + "    ;;\nesac\n";
+  return text + "  *) echo \"set_gpus.sh: the job has no node $(hostname)\" >&2; exit 1 ;;\nesac\n";
 }
 
 std::string restore(const SettingTool& tool, const Settings& settings) {
@@ -188,7 +197,8 @@ std::vector<File> files_of(const Optimized& result, const spec::Settings& given,
   if (!settings.gpus.empty()) {
     const SettingTool& tool = tool_of(result.chosen);
     const auto by_tool = [&](const char* what) { return fmt::format("{}: {}", tool.name, what); };
-    add("set_gpus.sh", set_gpus(tool, settings, hosts), by_tool("power caps and clocks"));
+    add("set_gpus.sh", set_gpus(tool, settings, result.chosen.nodes(), hosts),
+        by_tool("power caps and clocks"));
     add("restore_gpus.sh", restore(tool, settings), by_tool("as before"));
   }
   if (const std::string text = megatron_text(settings); !text.empty())

@@ -4,16 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "analysis/telemetry/telemetry.h"
 #include "base/collection.h"
+#include "calibration/twin/sampling.h"
+#include "physics/gpu_power.h"
+#include "run/device_temperature.h"
 
 namespace ergometer::calibration::twin {
 namespace {
 
 using analysis::DeviceReport;
+
+constexpr double kSettledK = 1, kMostRise = 3;  ///< K, of `rise_to_come_k`
+constexpr int64_t kLeastPart = 4;               ///< of the readings: a quarter
 
 /// Hosts in the order of their lowest rank.
 std::vector<std::string> hosts_of(const std::vector<DeviceReport>& devices) {
@@ -27,6 +34,26 @@ std::vector<std::string> hosts_of(const std::vector<DeviceReport>& devices) {
   return hosts;
 }
 
+/// Recorded hosts in the order of the job's nodes, as many as it has; empty: not recorded.
+std::vector<std::string> by_node(std::vector<std::string> recorded, int64_t nodes) {
+  std::vector<std::string> hosts(static_cast<size_t>(nodes));
+  for (size_t n = 0; n < hosts.size(); ++n)
+    if (std::erase(recorded, fmt::format("node{}", n)) > 0) hosts[n] = fmt::format("node{}", n);
+  auto free = hosts.begin();
+  for (std::string& host : recorded) {
+    free = std::ranges::find(free, hosts.end(), std::string());
+    *free = std::move(host);
+  }
+  return hosts;
+}
+
+/// Whether readers took the name of its file for its host, as the file names none.
+bool is_file(const std::vector<DeviceReport>& devices, const std::string& host) {
+  return std::ranges::any_of(devices, [&](const DeviceReport& it) {
+    return it.kind == run::DeviceKind::kGpu && it.host == host && it.file == host;
+  });
+}
+
 double mean_of(const std::optional<analysis::Levels>& levels) { return levels ? levels->mean : 0; }
 
 BoardReading reading_of(const DeviceReport& it, int64_t node, int64_t gpu) {
@@ -37,7 +64,25 @@ BoardReading reading_of(const DeviceReport& it, int64_t node, int64_t gpu) {
           .die_c = mean_of(it.gpu_c),
           .clock_mhz = mean_of(it.sm_clock_mhz),
           .limit_w = mean_of(it.power_limit_w),
+          .power_error = 0,
+          .die_error_k = 0,
+          .clock_error = 0,
           .warmer_k = {}};
+}
+
+/// How far the means may be off by sampling; those of too few readings are none.
+void add_errors(const run::Device& device, const DeviceReport& report, BoardReading& into) {
+  const auto error_of = [&](std::optional<run::Metric> metric, double& mean) -> double {
+    const run::Series* series = metric ? device.find(*metric) : nullptr;
+    if (series == nullptr || !(mean > 0)) return 0;
+    if (series->samples.size() < kFewestReadings) mean = 0;
+    return sampling_error(series->samples);
+  };
+  into.power_error = error_of(run::metric_of(report.power_metric), into.power_w);
+  into.die_error_k = error_of(run::temperature_metric(device), into.die_c);
+  into.clock_error = error_of(run::Metric::kSmClock, into.clock_mhz);
+  if (into.power_w > 0) into.power_error /= into.power_w;
+  if (into.clock_mhz > 0) into.clock_error /= into.clock_mhz;
 }
 
 std::pair<int64_t, int64_t> place_of_reading(const BoardReading& it) { return {it.node, it.gpu}; }
@@ -50,24 +95,30 @@ std::vector<BoardReading> merged(const std::vector<BoardReading>& readings) {
       gpus.push_back(it);
       continue;
     }
-    for (const auto member : {&BoardReading::power_w, &BoardReading::die_c,
-                              &BoardReading::clock_mhz, &BoardReading::limit_w})
-      if (gpus.back().*member <= 0) gpus.back().*member = it.*member;
+    const auto take = [&](double BoardReading::* mean, double BoardReading::* error) {
+      if (gpus.back().*mean > 0) return;
+      gpus.back().*mean = it.*mean;
+      gpus.back().*error = it.*error;
+    };
+    take(&BoardReading::power_w, &BoardReading::power_error);
+    take(&BoardReading::die_c, &BoardReading::die_error_k);
+    take(&BoardReading::clock_mhz, &BoardReading::clock_error);
+    if (gpus.back().limit_w <= 0) gpus.back().limit_w = it.limit_w;
   }
   return gpus;
 }
 
-Result<std::vector<BoardReading>> gpus_of(const std::vector<DeviceReport>& devices,
+/// `hosts`: by node; empty: recorded by rank.
+Result<std::vector<BoardReading>> gpus_of(const run::DeviceLog& log,
+                                          const std::vector<DeviceReport>& devices,
                                           const std::vector<std::string>& hosts,
                                           const spec::Job& job, const std::string& name) {
   const int64_t per_node = job.cluster.node.gpus;
-  const bool by_rank = hosts.empty() || (hosts.size() == 1 && hosts.front().empty());
-  if (!by_rank && std::ssize(hosts) > job.nodes())
-    return input_error("{}: found GPUs of {} hosts; allowed: of the job's, which has {} node{}",
-                       name, hosts.size(), job.nodes(), job.nodes() == 1 ? "" : "s");
+  const bool by_rank = hosts.empty();
   std::vector<BoardReading> gpus;
   std::map<std::string, int64_t> counted;
-  for (const DeviceReport& it : devices) {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const DeviceReport& it = devices[i];
     if (it.kind != run::DeviceKind::kGpu) continue;
     const int64_t index = it.index < 0 ? counted[it.host]++ : it.index;
     const int64_t number = by_rank ? it.rank : index, most = by_rank ? job.gpus : per_node;
@@ -80,6 +131,7 @@ Result<std::vector<BoardReading>> gpus_of(const std::vector<DeviceReport>& devic
       return input_error("{}: found GPUs of {}; allowed: of {}, which --hosts names", name, it.host,
                          fmt::join(hosts, ", "));
     gpus.push_back(reading_of(it, by_rank ? at / per_node : host, at % per_node));
+    add_errors(log.devices[i], it, gpus.back());
   }
   std::ranges::stable_sort(gpus, {}, place_of_reading);
   return merged(gpus);
@@ -88,9 +140,10 @@ Result<std::vector<BoardReading>> gpus_of(const std::vector<DeviceReport>& devic
 /// How much warmer every GPU is than in as long a stretch before.
 void add_warmer(const run::DeviceLog& log, const analysis::LoggedSteps& steps, const spec::Job& job,
                 const std::vector<std::string>& hosts, BoardReadings& into) {
-  const auto earlier = analysis::analyze_telemetry(
-      run::readings_within(log, 2 * steps.start_ns - steps.end_ns, steps.start_ns));
-  const auto before = gpus_of(earlier.devices, hosts, job, "");
+  const run::DeviceLog earlier =
+      run::readings_within(log, 2 * steps.start_ns - steps.end_ns, steps.start_ns);
+  const auto before =
+      gpus_of(earlier, analysis::analyze_telemetry(earlier).devices, hosts, job, "");
   if (!before) return;
   for (const BoardReading& was : *before)
     for (BoardReading& is : into.gpus)
@@ -98,33 +151,109 @@ void add_warmer(const run::DeviceLog& log, const analysis::LoggedSteps& steps, c
         is.warmer_k = is.die_c - was.die_c;
 }
 
-/// What is missing of the job's GPUs.
-void note_missing(const spec::Job& job, BoardReadings& readings) {
-  const auto note = [&](int64_t count, const char* what) {
+std::string gpus_text(int64_t count) {
+  return fmt::format("{} GPU{}", count, count == 1 ? "" : "s");
+}
+
+/// GPUs that do not run the job's kernels tell nothing of how they would.
+Result<int64_t> leave_out_resting(const spec::Job& job, BoardReadings& readings) {
+  ERGOMETER_ASSIGN(const physics::GpuPower power, physics::gpu_power(job.cluster.node.gpu));
+  constexpr double kMegahertz = 1e6;
+  const int64_t resting = std::erase_if(readings.gpus, [&](const BoardReading& it) {
+    return it.clock_mhz > 0 && it.clock_mhz * kMegahertz < power.clocks.lowest_hz;
+  });
+  if (resting > 0)
+    readings.notes.push_back(
+        fmt::format("anything of {}: below {:.0f} MHz, its lowest clock at work",
+                    gpus_text(resting), power.clocks.lowest_hz / kMegahertz));
+  return resting;
+}
+
+/// What is missing of so many GPUs.
+void note_missing(int64_t gpus, BoardReadings& readings) {
+  const auto note = [&](int64_t count, const char* what, const std::string& why) {
     if (count > 0)
-      readings.notes.push_back(
-          fmt::format("{} of {} GPU{}: not recorded", what, count, count == 1 ? "" : "s"));
+      readings.notes.push_back(fmt::format("{} of {}: {}", what, gpus_text(count), why));
   };
   const auto lack = [&](double BoardReading::* member) {
     return std::ranges::count_if(readings.gpus,
                                  [&](const BoardReading& it) { return it.*member <= 0; });
   };
-  note(job.gpus - std::ssize(readings.gpus), "anything");
-  note(lack(&BoardReading::power_w), "power");
-  note(lack(&BoardReading::die_c), "temperature");
-  note(lack(&BoardReading::clock_mhz), "clock");
+  const std::string not_read = fmt::format("not recorded, or fewer than {} times", kFewestReadings);
+  note(gpus - std::ssize(readings.gpus), "anything", "not recorded");
+  note(lack(&BoardReading::power_w), "power", not_read);
+  note(lack(&BoardReading::die_c), "temperature", not_read);
+  note(lack(&BoardReading::clock_mhz), "clock", not_read);
+}
+
+/// Of heat that has not settled what is to come is an error, or tells nothing.
+void add_rise(double rise_k, BoardReadings& readings) {
+  for (BoardReading& it : readings.gpus) {
+    it.die_error_k = std::hypot(it.die_error_k, rise_k);
+    if (std::abs(rise_k) > kMostRise) it.die_c = 0;
+  }
+  if (std::abs(rise_k) > kMostRise)
+    readings.notes.push_back(
+        fmt::format("temperature: GPUs were still to become about {:.0f} K {}; record for longer",
+                    std::abs(rise_k), rise_k > 0 ? "warmer" : "cooler"));
 }
 
 /// Sensors of the air or coolant that enters a node.
-void add_inlets(const run::DeviceLog& log, BoardReadings& readings) {
+void add_inlets(const run::DeviceLog& log, const std::vector<std::string>& nodes,
+                BoardReadings& readings) {
   for (const run::Device& device : log.devices) {
     const run::Series* inlet = device.find(run::Metric::kInletTemperature);
-    const auto host = std::ranges::find(readings.hosts, device.host);
-    if (inlet == nullptr || inlet->samples.empty() || host == readings.hosts.end()) continue;
+    const auto host = std::ranges::find(nodes, device.host);
+    if (inlet == nullptr || inlet->samples.empty() || host == nodes.end()) continue;
     const double sum = base::sum(inlet->samples, &run::Sample::value);
-    readings.inlets_c[static_cast<size_t>(host - readings.hosts.begin())] =
+    readings.inlets_c[static_cast<size_t>(host - nodes.begin())] =
         sum / static_cast<double>(inlet->samples.size());
   }
+}
+
+/// What readings call the job's nodes, by node: empty where they go by rank; their names, and how
+/// they were told, into `readings`.
+Result<std::vector<std::string>> nodes_of(const std::vector<std::string>& recorded,
+                                          const std::vector<DeviceReport>& devices,
+                                          const std::vector<std::string>& hosts,
+                                          const spec::Job& job, const std::string& name,
+                                          BoardReadings& readings) {
+  readings.hosts = hosts;
+  const auto note = [&](const std::string& how) {
+    if (job.nodes() > 1 && hosts.empty())
+      readings.notes.push_back(
+          fmt::format("which host is which node: {}; --hosts says another", how));
+  };
+  if (recorded.size() == 1 && recorded.front().empty()) {
+    note("no host is named, nodes are taken by rank as node0, node1, ...");
+    return std::vector<std::string>();
+  }
+  if (std::ssize(recorded) > job.nodes())
+    return input_error("{}: found GPUs of {} hosts; allowed: of the job's, which has {} node{}",
+                       name, recorded.size(), job.nodes(), job.nodes() == 1 ? "" : "s");
+  const bool named = std::ranges::none_of(
+      recorded, [&](const std::string& host) { return is_file(devices, host); });
+  if (named && !hosts.empty()) return hosts;
+  std::vector<std::string> nodes = by_node(recorded, job.nodes());
+  if (!hosts.empty()) {
+    readings.notes.push_back(
+        fmt::format("which host is which node: files name none; taken in the order {}",
+                    fmt::join(recorded, ", ")));
+    return nodes;
+  }
+  for (const std::string& host : nodes)
+    readings.hosts.push_back(is_file(devices, host) ? "" : host);
+  for (size_t n = 0; n < nodes.size(); ++n)
+    if (readings.hosts[n].empty()) readings.hosts[n] = fmt::format("node{}", n);
+  std::vector<std::string> taken;
+  for (size_t n = 0; n < nodes.size(); ++n)
+    if (!nodes[n].empty())
+      taken.push_back(nodes[n] == readings.hosts[n]
+                          ? nodes[n]
+                          : fmt::format("{} ({})", readings.hosts[n], nodes[n]));
+  note(fmt::format("{}taken in the order {}", named ? "" : "files name none, ",
+                   fmt::join(taken, ", ")));
+  return nodes;
 }
 
 }  // namespace
@@ -134,30 +263,37 @@ Result<BoardReadings> board_readings(const run::DeviceLog& log, const spec::Job&
                                      const std::vector<std::string>& hosts) {
   const analysis::LoggedSteps steps = analysis::logged_steps(log);
   const bool timed = steps.end_ns > steps.start_ns;
-  const run::DeviceLog looked_at =
-      timed ? run::readings_within(log, steps.start_ns, steps.end_ns) : log;
+  run::DeviceLog looked_at = timed ? run::readings_within(log, steps.start_ns, steps.end_ns) : log;
+  int64_t part = 1;
+  for (; part < kLeastPart && std::abs(rise_to_come_k(looked_at)) > kSettledK; part *= 2)
+    looked_at = later_half(looked_at);
   const auto told = analysis::analyze_telemetry(looked_at);
   BoardReadings readings;
-  readings.hosts = hosts_of(told.devices);
-  if (readings.hosts.empty())
+  const std::vector<std::string> recorded = hosts_of(told.devices);
+  if (recorded.empty())
     return input_error(
         "{}: found no readings of GPUs{}; allowed: a recording of their power, temperature and "
         "clock",
         name, timed ? " while steps ran" : "");
-  if (!hosts.empty() && !readings.hosts.front().empty()) readings.hosts = hosts;
-  ERGOMETER_ASSIGN(readings.gpus, gpus_of(told.devices, readings.hosts, job, name));
+  ERGOMETER_ASSIGN(const std::vector<std::string> nodes,
+                   nodes_of(recorded, told.devices, hosts, job, name, readings));
+  ERGOMETER_ASSIGN(readings.gpus, gpus_of(looked_at, told.devices, nodes, job, name));
+  ERGOMETER_ASSIGN(const int64_t resting, leave_out_resting(job, readings));
   readings.inlets_c.resize(static_cast<size_t>(job.nodes()));
-  add_inlets(looked_at, readings);
-  if (readings.hosts.front().empty() && readings.hosts.size() == 1) readings.hosts.clear();
-  if (readings.hosts.size() > 1 && hosts.empty())
+  add_inlets(looked_at, nodes, readings);
+  for (BoardReading& it : readings.gpus)
+    it.host = readings.hosts.empty() ? "" : readings.hosts[static_cast<size_t>(it.node)];
+  if (part > 1) {
     readings.notes.push_back(
-        fmt::format("which host is which node: taken in the order {}; --hosts says another",
-                    fmt::join(readings.hosts, ", ")));
-  if (timed) add_warmer(log, steps, job, readings.hosts, readings);
+        fmt::format("all but the last {} of the readings: temperatures had not settled",
+                    part == 2 ? "half" : "quarter"));
+    add_rise(rise_to_come_k(looked_at), readings);
+  }
+  if (timed) add_warmer(log, steps, job, nodes, readings);
   if (!timed && log.source != "simulated")
     readings.notes.emplace_back(
         "when steps ran: no training log says; means of the whole recording were taken");
-  note_missing(job, readings);
+  note_missing(job.gpus - resting, readings);
   return readings;
 }
 

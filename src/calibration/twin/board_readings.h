@@ -16,20 +16,25 @@ struct BoardReading {
   std::string host;           ///< empty: the recording does not say
   int64_t node = 0, gpu = 0;  ///< of the job
   double power_w = 0, die_c = 0, clock_mhz = 0, limit_w = 0;
+  /// Of these means, one standard deviation of sampling: relative, K, relative.
+  double power_error = 0, die_error_k = 0, clock_error = 0;
   std::optional<double> warmer_k;  ///< than in as long a stretch before
 };
 
 struct BoardReadings {
   std::vector<BoardReading> gpus;               ///< by node, then GPU
   std::vector<std::optional<double>> inlets_c;  ///< by node of the job, where a sensor says
-  std::vector<std::string> hosts;               ///< by node of the job, as far as recorded
+  std::vector<std::string> hosts;               ///< by node of the job; empty: not known
   std::vector<std::string> notes;               ///< what could not be told, one sentence each
 };
 
 /// Of the second half of the steps where a training log says when they were, else of the whole
-/// recording. `hosts`: by node of the job; empty: recorded hosts are its nodes in the order of
-/// their ranks. A recording that names none is one of ranks, such as a simulated Run. Input errors:
-/// no GPU was read; more hosts, others, or other GPUs, than the job has.
+/// recording; the later half of that where GPUs still became warmer, and no temperature where they
+/// do so even there. `hosts`: by node of the job; empty: of recorded hosts nodeN is the job's node
+/// N, the others are its other nodes in the order of their ranks. Files that name no host are hosts
+/// by themselves, without a name. A recording of one nameless host is one of ranks, such as a
+/// simulated Run. Fewer than 8 readings, and GPUs below their lowest clock, count as not read.
+/// Input errors: no GPU was read; more hosts, others, or other GPUs, than the job has.
 Result<BoardReadings> board_readings(const run::DeviceLog& log, const spec::Job& job,
                                      const std::string& name,
                                      const std::vector<std::string>& hosts = {});

@@ -1,6 +1,7 @@
 #include "calibration/twin/boards.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -42,7 +43,12 @@ struct NodeFit {
 
 /// Of one recorded board, predicted less recorded: power and clock as logarithms, temperature in K.
 using Residual = std::array<double, 3>;
-constexpr Residual kNoise = {kPowerNoise, kDieNoise, kClockNoise};
+
+/// Of a board's residuals: of any sensor, and of the mean of its readings.
+Residual noise_of(const BoardReading& read) {
+  return {std::hypot(kPowerNoise, read.power_error), std::hypot(kDieNoise, read.die_error_k),
+          std::hypot(kClockNoise, read.clock_error)};
+}
 
 double lower_median(std::vector<double> values) {
   if (values.empty()) return 0;
@@ -62,10 +68,63 @@ void add_override(spec::Job& job, int64_t node, int64_t gpu, OverrideKind kind, 
   job.conditions.overrides.push_back(std::move(one));
 }
 
+/// What a recording tells of one GPU, whatever the job says of it.
+bool is_told(OverrideKind kind, const BoardReading& read) {
+  switch (kind) {
+    case OverrideKind::kResistance: return read.die_c > 0;
+    case OverrideKind::kLeakage: return read.power_w > 0 || read.clock_mhz > 0;
+    case OverrideKind::kSpeed: return read.clock_mhz > 0;
+    default: return false;
+  }
+}
+
+/// The job's overrides but what is told; one of several GPUs or nodes stays for the others.
+spec::Job without_told(spec::Job job, const std::vector<BoardReading>& gpus,
+                       const std::vector<bool>& inlets) {
+  const auto told = [&](OverrideKind kind, int64_t node, int64_t gpu) {
+    if (kind == OverrideKind::kInlet) return inlets[static_cast<size_t>(node)] && gpu < 0;
+    return std::ranges::any_of(gpus, [&](const BoardReading& it) {
+      return it.node == node && it.gpu == gpu && is_told(kind, it);
+    });
+  };
+  std::vector<spec::Override> kept;
+  std::swap(kept, job.conditions.overrides);
+  for (const spec::Override& one : kept) {
+    const bool of_nodes = one.kind == OverrideKind::kInlet;
+    std::vector<spec::Override> others;
+    bool any = false;
+    for (int64_t node = 0; node < job.nodes(); ++node)
+      for (int64_t gpu = of_nodes ? -1 : 0; gpu < (of_nodes ? 0 : job.cluster.node.gpus); ++gpu) {
+        if ((one.node >= 0 && one.node != node) || (!of_nodes && one.gpu >= 0 && one.gpu != gpu))
+          continue;
+        if (told(one.kind, node, gpu)) {
+          any = true;
+          continue;
+        }
+        others.push_back(one);
+        others.back().node = node;
+        others.back().gpu = gpu;
+        const std::string place =
+            of_nodes ? fmt::format("node{}", node) : fmt::format("node{}.gpu{}", node, gpu);
+        others.back().text = place + one.text.substr(one.text.rfind('.', one.text.find('=')));
+      }
+    if (!any) others = {one};
+    job.conditions.overrides.insert(job.conditions.overrides.end(), others.begin(), others.end());
+  }
+  return job;
+}
+
 class BoardFit {
  public:
-  BoardFit(const BoardReadings& readings, const spec::Job& job, double inlet_c)
-      : readings_(readings), job_(job), inlet_c_(inlet_c) {
+  BoardFit(const BoardReadings& readings, const spec::Job& job, double inlet_c,
+           const std::vector<bool>& inlets_told)
+      : readings_(readings), job_(job), inlets_told_(inlets_told) {
+    inlets_c_.assign(static_cast<size_t>(job.nodes()), inlet_c);
+    for (const spec::Override& one : job.conditions.overrides)
+      for (size_t n = 0; n < inlets_c_.size(); ++n)
+        if (one.kind == OverrideKind::kInlet &&
+            (one.node < 0 || one.node == static_cast<int64_t>(n)))
+          inlets_c_[n] = one.value;
     job_.conditions.seed = 0;
     const physics::SiliconSpread spread = physics::silicon_spread(job.cluster.node.gpu);
     leakage_ = assumed_leakage_ = std::hypot(spread.leakage, kVoltageAsLeakage);
@@ -114,7 +173,7 @@ class BoardFit {
       const NodeFit& node = nodes_[n];
       if (node.boards.empty()) continue;
       add_override(job, static_cast<int64_t>(n), -1, OverrideKind::kInlet,
-                   inlet_c_ + node.x[0] + inlet_k);
+                   inlets_c_[n] + node.x[0] + inlet_k);
       for (size_t i = 0; i < node.boards.size(); ++i) {
         const BoardReading& at = boards_[node.boards[i]].read;
         const auto j = static_cast<Eigen::Index>(1 + 2 * i);
@@ -153,8 +212,12 @@ class BoardFit {
   Result<void> take_caps() {
     constexpr double kSameCap = 2;  // W
     ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job_.cluster.node.gpu));
-    const double cap_w = job_.conditions.power_cap_w > 0 ? job_.conditions.power_cap_w : gpu.cap_w;
     for (Board& board : boards_) {
+      double cap_w = job_.conditions.power_cap_w > 0 ? job_.conditions.power_cap_w : gpu.cap_w;
+      for (const spec::Override& one : job_.conditions.overrides)
+        if (one.kind == OverrideKind::kPowerCap && (one.node < 0 || one.node == board.read.node) &&
+            (one.gpu < 0 || one.gpu == board.read.gpu))
+          cap_w = one.value;
       const double read_w = board.read.limit_w;
       const bool allowed = read_w >= gpu.lowest_cap_w && read_w <= gpu.highest_cap_w;
       if (allowed && std::abs(read_w - cap_w) > kSameCap) board.cap_w = read_w;
@@ -218,7 +281,7 @@ class BoardFit {
       return kPriorFreedom * std::log1p(value * value / (kPriorFreedom * sigma * sigma));
     };
     const auto& inlet = readings_.inlets_c[n];
-    double sum = off + (inlet ? std::pow((inlet_c_ + x[0] - *inlet) / kInletNoise, 2)
+    double sum = off + (inlet ? std::pow((inlets_c_[n] + x[0] - *inlet) / kInletNoise, 2)
                               : prior(x[0], kInletPrior));
     for (Eigen::Index j = 1; j < x.size(); ++j)
       sum += prior(x[j], j % 2 == 1 ? leakage_ : resistance_);
@@ -254,17 +317,18 @@ class BoardFit {
   Result<void> improve() {
     // Down: hotter boards may find no rest.
     constexpr double kStep = -0.05, kStepK = -1;
-    const auto at = play(0, 0, 0);
-    if (!at && nodes_at_best()) return tl::unexpected(at.error());
-    if (!at) {
-      for (NodeFit& node : nodes_) node.x = (node.x + node.best) / 2;
-      return {};
+    std::vector<std::vector<Residual>> plays;
+    for (const auto& [leakage, resistance, inlet_k] :
+         {std::array{0.0, 0.0, 0.0}, {kStep, 0.0, 0.0}, {0.0, kStep, 0.0}, {0.0, 0.0, kStepK}}) {
+      const auto ranks = play(leakage, resistance, inlet_k);
+      if (!ranks && nodes_at_best()) return tl::unexpected(ranks.error());
+      if (!ranks) {
+        for (NodeFit& node : nodes_) node.x = (node.x + node.best) / 2;
+        return {};
+      }
+      plays.push_back(residuals(*ranks));
     }
-    ERGOMETER_ASSIGN(const auto leaking_less, play(kStep, 0, 0));
-    ERGOMETER_ASSIGN(const auto insulated_less, play(0, kStep, 0));
-    ERGOMETER_ASSIGN(const auto cooler, play(0, 0, kStepK));
-    const auto r = residuals(*at), by_l = residuals(leaking_less), by_r = residuals(insulated_less),
-               by_d = residuals(cooler);
+    const auto &r = plays[0], &by_l = plays[1], &by_r = plays[2], &by_d = plays[3];
     const Residual common = together(r);
     std::vector<Linear> linear;
     for (size_t n = 0; n < nodes_.size(); ++n) {
@@ -274,14 +338,15 @@ class BoardFit {
       for (size_t i = 0; i < node.boards.size(); ++i)
         for (size_t k = 0; k < 3; ++k) {
           const size_t b = node.boards[i];
+          const double noise = noise_of(boards_[b].read)[k];
           const auto row = static_cast<Eigen::Index>(3 * i + k),
                      column = static_cast<Eigen::Index>(1 + 2 * i);
-          one.r[row] = (r[b][k] - common[k]) / kNoise[k];
-          one.slopes(row, 0) = (by_d[b][k] - r[b][k]) / kStepK / kNoise[k];
+          one.r[row] = (r[b][k] - common[k]) / noise;
+          one.slopes(row, 0) = (by_d[b][k] - r[b][k]) / kStepK / noise;
           // A temperature alone tells no leakage from resistance.
           if (was_read(boards_[b].read, 0) || was_read(boards_[b].read, 2))
-            one.slopes(row, column) = (by_l[b][k] - r[b][k]) / kStep / kNoise[k];
-          one.slopes(row, column + 1) = (by_r[b][k] - r[b][k]) / kStep / kNoise[k];
+            one.slopes(row, column) = (by_l[b][k] - r[b][k]) / kStep / noise;
+          one.slopes(row, column + 1) = (by_r[b][k] - r[b][k]) / kStep / noise;
           if (!was_read(boards_[b].read, k)) one.r[row] = 0;
           if (!was_read(boards_[b].read, k)) one.slopes.row(row).setZero();
         }
@@ -316,7 +381,7 @@ class BoardFit {
     const double weight =
         inlet ? 1 / (kInletNoise * kInletNoise) : prior_weight(node.x[0], kInletPrior);
     h(0, 0) += weight;
-    if (inlet) g[0] += weight * (*inlet - inlet_c_);
+    if (inlet) g[0] += weight * (*inlet - inlets_c_[n]);
     for (Eigen::Index j = 1; j < node.x.size(); ++j)
       h(j, j) += prior_weight(node.x[j], j % 2 == 1 ? leakage_ : resistance_);
     const Eigen::MatrixXd covariance = h.inverse();
@@ -367,12 +432,17 @@ class BoardFit {
     const NodeFit& node = nodes_[n];
     NodeInlet inlet;
     if (n < out.hosts.size()) inlet.host = out.hosts[n];
-    inlet.predicted_c = inlet.inlet_c = inlet_c_;
+    inlet.predicted_c = inlet.inlet_c = inlets_c_[n];
     inlet.error_k = kInletPrior;
-    if (!node.boards.empty()) {
+    if (inlets_told_[n]) {
+      inlet.told = true;
       inlet.inlet_c += node.x[0];
-      // What all sensors of a node read too much or too little in, none of them tells.
-      inlet.error_k = std::hypot(node.error[0], kDieNoise);
+      // What all sensors of a node read too much or too little in, none of them tells; nor what
+      // all its GPUs are short of their heat.
+      double together_k = kDieNoise;
+      for (const size_t i : node.boards)
+        together_k = std::max(together_k, noise_of(boards_[i].read)[1]);
+      inlet.error_k = std::hypot(node.error[0], together_k);
       inlet.read = readings_.inlets_c[n].has_value();
       inlet.unlike = std::abs(node.x[0]) > 2 * inlet.error_k;
     }
@@ -399,7 +469,8 @@ class BoardFit {
 
   const BoardReadings& readings_;
   spec::Job job_;
-  double inlet_c_;
+  std::vector<bool> inlets_told_;
+  std::vector<double> inlets_c_;  ///< by node, as the job says
   std::vector<Board> boards_;
   std::vector<NodeFit> nodes_;
   double leakage_, assumed_leakage_, resistance_, assumed_resistance_;
@@ -413,19 +484,51 @@ double mean_error(const Boards& boards, BoardValue Board::* which) {
   return boards.boards.empty() ? 0 : std::sqrt(sum / static_cast<double>(boards.boards.size()));
 }
 
+/// Whether a node's inlet is read, or three of its GPUs' temperatures, which bad paste in one of
+/// them cannot outvote.
+std::vector<bool> inlets_told(const BoardReadings& readings) {
+  constexpr int64_t kFewestGpus = 3;
+  std::vector<bool> told;
+  for (size_t n = 0; n < readings.inlets_c.size(); ++n) {
+    const auto warm = std::ranges::count_if(readings.gpus, [&](const BoardReading& it) {
+      return it.node == static_cast<int64_t>(n) && it.die_c > 0;
+    });
+    told.push_back(warm > 0 && (readings.inlets_c[n] || warm >= kFewestGpus));
+  }
+  return told;
+}
+
+/// Nodes, recorded in part, whose inlet stays as the job says.
+void note_inlets(Boards& boards) {
+  std::vector<std::string> few;
+  for (const Board& board : boards.boards) {
+    const std::string host =
+        board.read.host.empty() ? fmt::format("node{}", board.read.node) : board.read.host;
+    if (!boards.inlets[static_cast<size_t>(board.read.node)].told && !base::contains(few, host))
+      few.push_back(host);
+  }
+  if (!few.empty())
+    boards.notes.push_back(fmt::format(
+        "inlet of {}: takes a sensor of it, or temperatures of three GPUs", fmt::join(few, ", ")));
+}
+
 void note_untold(const spec::Job& job, Boards& boards) {
   const auto note = [&](const char* text) { boards.notes.emplace_back(text); };
   const auto none_told = [&](BoardValue Board::* which) {
     return std::ranges::none_of(boards.boards,
                                 [&](const Board& board) { return (board.*which).told; });
   };
-  if (none_told(&Board::leakage))
+  note_inlets(boards);
+  if (std::ranges::all_of(boards.boards, [](const Board& it) { return it.read.power_w <= 0; }))
+    note("leakage by board: no power was read");
+  else if (none_told(&Board::leakage))
     note(
         "leakage by board: the gains of power sensors differ by as much as it draws, and no cap "
         "turned it into clocks");
   if (none_told(&Board::resistance))
     note("resistance by board: temperatures tell too little of it");
-  if (std::ranges::none_of(boards.inlets, &NodeInlet::read))
+  if (std::ranges::none_of(boards.inlets, &NodeInlet::read) &&
+      std::ranges::any_of(boards.inlets, &NodeInlet::told))
     note("inlets were not read: what all GPUs of a node are warmer counts as its inlet");
   note("links and network cards by GPU: no sensor of these tells them");
   if (job.conditions.cluster_cap_w > 0)
@@ -443,14 +546,22 @@ Result<Boards> fit_boards(const run::DeviceLog& log, const spec::Job& job, const
   ERGOMETER_ASSIGN(const physics::CoolingParameters cooling,
                    physics::cooling_parameters(job.cluster.node, job.conditions.cooling));
   ERGOMETER_ASSIGN(const BoardReadings readings, board_readings(log, job, name, hosts));
-  BoardFit fit(readings, job, job.conditions.has_inlet ? job.conditions.inlet_c : cooling.inlet_c);
-  ERGOMETER_TRY(fit.run());
+  const std::vector<bool> told = inlets_told(readings);
+  BoardFit fit(readings, without_told(job, readings.gpus, told),
+               job.conditions.has_inlet ? job.conditions.inlet_c : cooling.inlet_c, told);
+  if (const auto done = fit.run(); !done) {
+    base::Error error = done.error();
+    error.message = fmt::format("{}: {}", name, error.message);
+    return tl::unexpected(std::move(error));
+  }
   Boards boards = std::move(fit).result();
   note_untold(job, boards);
   return boards;
 }
 
 spec::Job on_boards(spec::Job job, const Boards& boards) {
+  job = without_told(std::move(job), base::mapped(boards.boards, &Board::read),
+                     base::mapped(boards.inlets, &NodeInlet::told));
   for (size_t n = 0; n < boards.inlets.size(); ++n)
     if (const NodeInlet& it = boards.inlets[n]; it.inlet_c != it.predicted_c)
       add_override(job, static_cast<int64_t>(n), -1, OverrideKind::kInlet, it.inlet_c, "C");
@@ -468,11 +579,16 @@ spec::Job on_boards(spec::Job job, const Boards& boards) {
     job.cluster.node.gpu.parameters.set(
         name, {spread, "", "the error of what a recording tells by board", base::Grade::kFitted});
   };
-  if (std::ranges::any_of(boards.boards, [](const Board& it) { return it.leakage.told; })) {
+  // Errors of those that tell nothing are their kind's spread; so are those of others.
+  const auto is_known = [&](BoardValue Board::* which) {
+    return std::ssize(boards.boards) == job.gpus &&
+           std::ranges::any_of(boards.boards, [&](const Board& it) { return (it.*which).told; });
+  };
+  if (is_known(&Board::leakage)) {
     know("spread.leakage", mean_error(boards, &Board::leakage));
     know("spread.voltage", 0);
   }
-  if (std::ranges::any_of(boards.boards, [](const Board& it) { return it.resistance.told; }))
+  if (is_known(&Board::resistance))
     know("spread.resistance", mean_error(boards, &Board::resistance));
   return job;
 }

@@ -32,6 +32,7 @@ struct NodeInlet {
   std::string host;
   double predicted_c = 0, inlet_c = 0, error_k = 0;
   bool read = false;    ///< a sensor says it
+  bool told = false;    ///< by that, or by the temperatures of three GPUs or more
   bool unlike = false;  ///< beyond two errors of the job's
 };
 
@@ -39,23 +40,25 @@ struct NodeInlet {
 struct Boards {
   std::vector<Board> boards;                     ///< by node, then GPU
   std::vector<NodeInlet> inlets;                 ///< by node
-  std::vector<std::string> hosts;                ///< by node, as far as recorded
+  std::vector<std::string> hosts;                ///< by node; empty: not known
   BoardValue leakage_spread, resistance_spread;  ///< standard deviations of logarithms
   std::vector<std::string> notes;                ///< what the recording does not tell, and why
 };
 
 /// Fits leakage and resistance of every board and the inlet of every node to means of its power
-/// (2.5 %: sensors' gains), die temperature (1 K) and clock (0.5 %), all assumed noises, by
-/// Gauss-Newton over plays of the job with power and heat. Priors are Student's with four degrees
-/// of freedom, as most boards are alike and few are faulty; their widths are the kind's own
-/// (physics::SiliconSpread), fitted along with four boards' weight of the assumed. What power and
-/// clocks of all GPUs are off together is the cluster's, not theirs, and left out: `fit_twin`.
-/// Input errors: nodes of several kinds, constant clocks, no power data; `board_readings`'.
+/// (2.5 %: sensors' gains), die temperature (1 K) and clock (0.5 %), all assumed noises, beside
+/// what sampling leaves open of the means (`sampling_error`), by Gauss-Newton over plays of the job
+/// with power and heat. Priors are Student's with four degrees of freedom, as most boards are alike
+/// and few are faulty; their widths are the kind's own (physics::SiliconSpread), fitted along with
+/// four boards' weight of the assumed. What power and clocks of all GPUs are off together is the
+/// cluster's, not theirs, and left out: `fit_twin`. What the job itself says of recorded GPUs and
+/// nodes gives way: the job played is `without_told`. Input errors: nodes of several kinds,
+/// constant clocks, no power data; `board_readings`'.
 Result<Boards> fit_boards(const run::DeviceLog& log, const spec::Job& job, const std::string& name,
                           const std::vector<std::string>& hosts = {});
 
-/// The job on these boards: as overrides, each with its text, and what stays open of them as the
-/// spread of silicon.
+/// The job on these boards: as overrides, each with its text, in the place of what the job said of
+/// them, and what stays open of them as the spread of silicon: the kind's own unless all were recorded.
 spec::Job on_boards(spec::Job job, const Boards& boards);
 
 }  // namespace ergometer::calibration::twin

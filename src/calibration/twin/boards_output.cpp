@@ -53,7 +53,7 @@ void add_unlike(const Boards& boards, std::string& out) {
     };
     row(place_of(board), board.read.power_w, board.read.die_c, board.read.clock_mhz);
     row("  its kind here", board.predicted_w, board.predicted_c, board.predicted_mhz);
-    out += "    " + taken_for(board) + '\n';
+    out += "    " + base::wrap(taken_for(board), 76, 6) + '\n';
   }
   if (unlike == 0) out += "  no GPU is unlike others of its kind\n";
   if (unlike > kBoardsShown)
@@ -92,9 +92,10 @@ std::string to_text(const Boards& boards, std::string_view from) {
   add_unlike(boards, out);
   add_inlets_text(boards, out);
   add_warmer_text(boards, out);
-  fmt::format_to(std::back_inserter(out), "  from board to board: {}, {}\n",
-                 spread_text("resistance", boards.resistance_spread),
-                 spread_text("leakage", boards.leakage_spread));
+  const std::string spreads = fmt::format("from board to board: {}, {}",
+                                          spread_text("resistance", boards.resistance_spread),
+                                          spread_text("leakage", boards.leakage_spread));
+  out += "  " + base::wrap(spreads, 78, 4) + '\n';
   out += "  not told\n";
   for (const std::string& note : boards.notes) out += "    " + base::wrap(note, 76, 6) + '\n';
   return out;
@@ -117,12 +118,13 @@ void write_boards(base::JsonWriter& json, const Boards& boards) {
     write("leakage", board.leakage);
     write("resistance", board.resistance);
     json.member("speed", board.speed);
-    if (board.cap_w > 0) json.member("power_cap_w", board.cap_w);
+    json.key("power_cap_w");
+    board.cap_w > 0 ? json.value(board.cap_w) : json.null();
   });
   json.rows("inlets", boards.inlets, [&](const NodeInlet& it) {
     json.member("host", it.host).member("inlet_c", it.inlet_c).member("error_k", it.error_k);
     json.member("predicted_c", it.predicted_c).member("read", it.read);
-    json.member("unlike", it.unlike);
+    json.member("told", it.told).member("unlike", it.unlike);
   });
   json.key("spreads").begin_object();
   write("leakage", boards.leakage_spread);

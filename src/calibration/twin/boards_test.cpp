@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "base/random.h"
+#include "calibration/twin/boards_output.h"
 #include "calibration/twin/twin.h"
 #include "calibration/twin/twin_output.h"
 #include "engine/simulate.h"
 #include "physics/silicon.h"
+#include "run/run.h"
 #include "spec/catalog/read.h"
 #include "spec/job/overrides.h"
 #include "spec/resolve/test_jobs.h"
@@ -19,7 +23,7 @@ namespace {
 
 using spec::test::job_of;
 
-constexpr int64_t kReadings = 4, kBeat = 1'000'000'000;
+constexpr int64_t kReadings = 8, kBeat = 1'000'000'000;
 
 spec::Job capped(const std::string& cap) {
   return job_of({{"model", "llama3-8b"},
@@ -211,6 +215,121 @@ TEST(Boards, NamedHostsSayWhichNodeIsWhich) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().message,
             "recorded.run: found GPUs of b01; allowed: of a02, c03, which --hosts names");
+}
+
+bool has_note(const Boards& boards, std::string_view text) {
+  return std::ranges::any_of(
+      boards.notes, [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+TEST(Boards, ANominalRunOfAnyLengthHasNoneThatIsUnlike) {
+  for (const char* duration : {"0", "2", "10", "30", "60", "120"}) {
+    spec::Job job = capped("500W");
+    job.conditions.duration_s = std::stod(duration);
+    engine::SimulateOptions options{.kernels = false};
+    for (int64_t rank = 0; rank < job.gpus; ++rank) options.telemetry_ranks.push_back(rank);
+    const auto run = engine::simulate(job, options);
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    const Boards boards = fitted(run::device_log(*run), job);
+    for (const Board& board : boards.boards) EXPECT_FALSE(board.unlike) << duration << " s";
+    for (const NodeInlet& inlet : boards.inlets)
+      EXPECT_FALSE(inlet.unlike) << duration << " s: " << inlet.inlet_c;
+    EXPECT_TRUE(job.conditions.duration_s > 0 || has_note(boards, "fewer than 8 times"));
+  }
+}
+
+TEST(Boards, FilesThatNameNoHostNameNone) {
+  run::DeviceLog log = recorded(capped("500W"));
+  for (run::Device& device : log.devices)
+    device.host = device.file = device.host == "b01" ? "both/h0.csv" : "both/h1.csv";
+  const Boards boards = fitted(log, capped("500W"));
+  EXPECT_EQ(boards.hosts, (std::vector<std::string>{"node0", "node1"}));
+  EXPECT_EQ(boards.boards.back().read.host, "node1");
+  EXPECT_TRUE(has_note(boards, "node1 (both/h1.csv)"));
+  const auto named = fit_boards(log, capped("500W"), "both", {"a02", "b01"});
+  ASSERT_TRUE(named.has_value());
+  EXPECT_EQ(named->boards.back().read.host, "b01");
+}
+
+TEST(Boards, AHostNamedNode1IsTheJobsNode1) {
+  run::DeviceLog log = recorded(capped("500W"));
+  std::erase_if(log.devices, [](const run::Device& it) { return it.host == "b01"; });
+  for (run::Device& device : log.devices) device.host = "node1";
+  const Boards boards = fitted(log, capped("500W"));
+  EXPECT_EQ(boards.hosts, (std::vector<std::string>{"node0", "node1"}));
+  EXPECT_EQ(boards.boards.front().read.node, 1);
+  EXPECT_TRUE(has_note(boards, "which host is which node"));
+  EXPECT_FALSE(boards.inlets[0].told);
+}
+
+TEST(Boards, WhatTheJobSaysOfThemGivesWay) {
+  spec::Job hidden = capped("500W");
+  with(hidden, "node1.inlet=40C");
+  with(hidden, "node1.gpu6.resistance=3");
+  with(hidden, "gpu2.power_cap=400W");
+  run::DeviceLog log = recorded(hidden);
+  for (run::Device& device : log.devices) {
+    run::Series limit{.metric = run::Metric::kPowerLimit, .samples = {}};
+    for (int64_t i = 0; i <= 2 * kReadings; ++i)
+      limit.samples.push_back({i * kBeat, device.index == 2 ? 400.0 : 500.0});
+    device.series.push_back(std::move(limit));
+  }
+  const Boards said = fitted(log, hidden);
+  for (const Board& board : said.boards) EXPECT_EQ(board.cap_w, 0);
+  EXPECT_NEAR(std::log(said.boards[14].resistance.value / 3), 0, 0.2);
+  double factor = 1;
+  for (const spec::Override& one : on_boards(hidden, said).conditions.overrides)
+    if (one.kind == spec::OverrideKind::kResistance && one.node == 1 && one.gpu == 6)
+      factor *= one.value;
+  EXPECT_NEAR(factor, said.boards[14].resistance.value, 0.01);
+}
+
+TEST(Boards, WhereTwoWereRecordedTheOthersDifferAsTheirKindDoes) {
+  run::DeviceLog log = recorded(spread(2, 0.5));
+  std::erase_if(log.devices, [](const run::Device& it) { return it.index > 1; });
+  const spec::Job job = capped("500W");
+  const Boards boards = fitted(log, job);
+  EXPECT_EQ(physics::silicon_spread(on_boards(job, boards).cluster.node.gpu).thermal_resistance,
+            physics::silicon_spread(job.cluster.node.gpu).thermal_resistance);
+  for (const NodeInlet& inlet : boards.inlets) {
+    EXPECT_FALSE(inlet.told);
+    EXPECT_EQ(inlet.inlet_c, inlet.predicted_c);
+  }
+  EXPECT_TRUE(has_note(boards, "inlet of b01, a02: takes a sensor of it"));
+}
+
+TEST(Boards, AGpuBelowItsLowestClockRunsNothing) {
+  run::DeviceLog log = recorded(capped("500W"));
+  for (run::Sample& sample : log.devices[1].series[2].samples) sample.value = 20;
+  const Boards boards = fitted(log, capped("500W"));
+  EXPECT_EQ(boards.boards.size(), 15U);
+  EXPECT_TRUE(has_note(boards, "anything of 1 GPU: below"));
+}
+
+TEST(Boards, SensorsThatWereNotReadAreNotBlamed) {
+  run::DeviceLog log = recorded(capped("500W"));
+  for (run::Device& device : log.devices)
+    std::erase_if(device.series,
+                  [](const run::Series& it) { return it.metric == run::Metric::kPower; });
+  const Boards boards = fitted(log, capped("500W"));
+  EXPECT_FALSE(has_note(boards, "gains of power sensors"));
+  EXPECT_TRUE(has_note(boards, "no power was read"));
+}
+
+TEST(Boards, LinesFitATerminal) {
+  spec::Job hidden = capped("500W");
+  with(hidden, "node1.gpu6.resistance=3");
+  std::istringstream text(to_text(fitted(recorded(hidden), capped("500W")), "recorded.run"));
+  for (std::string line; std::getline(text, line);) EXPECT_LE(line.size(), 80U) << line;
+}
+
+TEST(Boards, TheTwinSaysWhyTheyAreNotTold) {
+  run::DeviceLog log = recorded(capped("500W"));
+  const auto recording = recording_of({}, log, "recorded.run");
+  log.devices[3].index = 11;
+  const auto twin = fit_twin(*recording, capped("500W"), 1, log);
+  ASSERT_TRUE(twin.has_value());
+  EXPECT_NE(twin->no_boards.find("found GPU 11 of b01"), std::string::npos) << twin->no_boards;
 }
 
 }  // namespace

@@ -112,7 +112,8 @@ FanReadings fan_curve(const run::DeviceLog& log) {
   if (rising.size() < kLeastReadings || high_c - low_c < kLeastRange)
     return {{}, "temperatures moved too little for the fans to show how they follow"};
   const FanLine line = line_through(rising);
-  if (!(line.b > 0)) return {{}, "the fans do not follow the hottest GPU"};
+  constexpr double kSure = 3;  // errors of the slope
+  if (!(line.b > kSure * line.b_error)) return {{}, "the fans do not follow the hottest GPU"};
   if (at_lowest < kLeastReadings)
     return {{}, "no reading shows the fans at rest, below which they do not fall"};
   return {FanCurve{lowest, kLevel / 2, line.at(lowest), line.error_at(lowest), line.at(1),

@@ -44,6 +44,17 @@ TEST(FanCurve, FollowsTheHottestGpuOfTheNode) {
   EXPECT_LT(told->full_error_k, 3);
 }
 
+TEST(FanCurve, SpeedsThatFollowNothingTellNone) {
+  for (uint64_t seed = 0; seed < 6; ++seed) {
+    run::DeviceLog log = warming(40, 78);
+    for (size_t i = 0; i < log.devices[2].series[0].samples.size(); ++i) {
+      const double draw = base::Random(seed, i, "loose fan").normal(0);
+      log.devices[2].series[0].samples[i].value = std::clamp(50 + 20 * draw, 30.0, 90.0);
+    }
+    EXPECT_EQ(fan_curve(log).not_told, "the fans do not follow the hottest GPU") << seed;
+  }
+}
+
 TEST(FanCurve, SaysWhyItIsNotTold) {
   EXPECT_EQ(fan_curve({}).not_told, "no speed of fans was recorded");
   EXPECT_EQ(fan_curve(warming(40, 78, run::Metric::kFanSpeed)).not_told,

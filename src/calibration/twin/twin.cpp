@@ -238,7 +238,7 @@ void tell_boards(const run::DeviceLog& log, const spec::Job& job, Twin& twin) {
   told.cluster = twin.cluster;
   auto boards = fit_boards(log, told, "readings by GPU");
   if (!boards || boards->boards.size() < kLeastBoards) {
-    twin.no_boards = boards ? "takes readings of four GPUs or more" : "no GPU was read alone";
+    twin.no_boards = boards ? "takes readings of four GPUs or more" : boards.error().message;
     return;
   }
   base::ParameterSet& gpu = twin.cluster.node.gpu.parameters;

@@ -101,7 +101,7 @@ Result<Boards> recorded_boards(const Arguments& arguments, const spec::Job& job,
   return calibration::twin::fit_boards(recorded.telemetry.log, job, arguments.value("from"), hosts);
 }
 
-/// As recorded; those that were not are node0, node1, ...
+/// By node; where the recording names none: node0, node1, ...
 std::vector<std::string> names_of_nodes(const Boards& boards, const spec::Job& job) {
   std::vector<std::string> names = boards.hosts;
   while (std::ssize(names) < job.nodes()) names.push_back(fmt::format("node{}", names.size()));
@@ -162,6 +162,9 @@ Result<int> run_optimize(const Arguments& arguments, const Console& console) {
   std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
   if (!hosts.empty() && std::ssize(hosts) != job.nodes())
     return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());
+  for (const std::string& host : hosts)
+    if (std::ranges::count(hosts, host) > 1)
+      return input_error("--hosts names {} more than once", host);
   std::optional<Boards> boards;
   if (arguments.has("from")) {
     ERGOMETER_ASSIGN(boards, recorded_boards(arguments, job, hosts, options.threads));
