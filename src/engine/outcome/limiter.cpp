@@ -277,7 +277,7 @@ std::string evened_out(const EngineInput& input, const std::vector<StageWork>& w
     remedies.emplace_back("fewer layers computed again on it (--recompute-stage-layers)");
   if (work[stage].has_layers) remedies.emplace_back("fewer layers on it (--stage-layers)");
   if (by_head && !layout.trains_apart() && spec::why_vocabulary_is_whole(input.job).empty())
-    remedies.emplace_back("a vocabulary that all stages share (--vocabulary-parallel)");
+    remedies.emplace_back("parts of the vocabulary on all stages (--vocabulary-parallel)");
   std::string text = by_head ? "it has the head" : by_recompute ? "it computes most again" : "";
   if (!remedies.empty())
     text += fmt::format("{}{} shrink it", text.empty() ? "" : "; ", fmt::join(remedies, " or "));
@@ -300,11 +300,12 @@ std::string heavy_stage(const EngineInput& input, const std::vector<StageWork>& 
 /// that are unlike, or many things together.
 std::string why_else(const EngineInput& input, const std::vector<StageWork>& work,
                      const std::vector<double>& launches_s, double bubble_s) {
+  const double mean_launches_s = base::sum(launches_s) / static_cast<double>(launches_s.size());
   std::vector<double> busy_s;
   for (size_t stage = 0; stage < work.size(); ++stage)
     busy_s.push_back(work[stage].all_s + launches_s[stage]);
   const auto stage = static_cast<size_t>(std::ranges::max_element(busy_s) - busy_s.begin());
-  if (launches_s[stage] > bubble_s / 2)
+  if (launches_s[stage] - mean_launches_s > bubble_s / 2)
     return fmt::format(
         "stages wait for stage {}, whose host launches kernels more slowly than they run; larger "
         "micro batches shrink it",
@@ -316,8 +317,9 @@ std::string why_else(const EngineInput& input, const std::vector<StageWork>& wor
         "stages wait for each other, mostly for stage {}; micro batches of images "
         "are unlike work",
         stage);
-  return fmt::format("stages wait for each other, mostly for stage {}, which is at work longest",
-                     stage);
+  return fmt::format(
+      "stages wait for each other, mostly for stage {}, which work and launches keep busy longest",
+      stage);
 }
 
 /// The bubble that a schedule of stages with equal work has at most.
