@@ -19,8 +19,9 @@
 // NN, m and n of NT. A vocabulary that nobody padded is the usual case.
 //
 // Clock and power limit: P is the data-sheet peak times sustained over boost clock; for FP32
-// without TF32 on GPUs that have no matrix mode for it, the vector units' peak, which data sheets
-// state at the highest clock: these draw too little for power to take of it. A GPU's sustained
+// without TF32 on GPUs that have no matrix mode for it, the vector units' peak, and all of it where
+// by the power model's numbers such products stay within the board's limit at the boost clock
+// (spec/job/matrix_peak.h). A GPU's sustained
 // clock is one parameter a GPU kind; what the kernels of its architecture reach at equal clock is
 // gemm.efficiency. Only their product shows in training; best shapes in short runs, at the
 // short-run clock, tell the two apart. For a GPU that was never measured take the sustained clock f

@@ -206,6 +206,7 @@ TEST(Limiter, NamesTheStageThatOthersWaitFor) {
   EXPECT_NE(heavy.limiter.find("stages wait for stage 7, which takes 1.5"), std::string::npos)
       << heavy.limiter;
   EXPECT_NE(heavy.limiter.find("--vocabulary-parallel"), std::string::npos) << heavy.limiter;
+  EXPECT_NE(heavy.limiter.find("it has the head"), std::string::npos) << heavy.limiter;
   EXPECT_EQ(heavy.limiter.find("micro batches"), std::string::npos) << heavy.limiter;
   Values slow = layout;
   slow.emplace_back("override", "gpu2.lock_clock=400MHz");
@@ -213,6 +214,53 @@ TEST(Limiter, NamesTheStageThatOthersWaitFor) {
   const run::Run held = simulated(job_of(slow)).run;
   EXPECT_NE(held.limiter.find("stages wait for stage 2"), std::string::npos) << held.limiter;
   EXPECT_NE(held.limiter.find("lower clocks"), std::string::npos) << held.limiter;
+}
+
+TEST(Limiter, NamesWhatMakesAStageHeavy) {
+  const auto says = [](std::initializer_list<std::pair<const char*, const char*>> more) {
+    Values layout = {{"cluster", "hgx-h100"},
+                     {"gpus", "8"},
+                     {"pipeline_model_parallel_size", "8"},
+                     {"micro_batch_size", "1"},
+                     {"global_batch_size", "256"}};
+    for (const auto& it : more) layout.emplace_back(it);
+    return simulated(job_of(layout)).run.limiter;
+  };
+  // The last stage has the head, but its layers are what makes it heavy.
+  const std::string layers = says({{"model", "llama2-7b"}, {"stage_layers", "3,3,3,3,3,3,3,11"}});
+  EXPECT_NE(layers.find("stages wait for stage 7"), std::string::npos) << layers;
+  EXPECT_NE(layers.find("fewer layers on it"), std::string::npos) << layers;
+  EXPECT_EQ(layers.find("the head"), std::string::npos) << layers;
+  // A vocabulary that all stages share is on no stage alone.
+  const std::string divided = says({{"model", "llama3-8b"},
+                                    {"vocabulary_parallel", "one-barrier"},
+                                    {"stage_layers", "3,3,3,3,3,3,3,11"}});
+  EXPECT_NE(divided.find("stages wait for stage 7"), std::string::npos) << divided;
+  EXPECT_EQ(divided.find("the head"), std::string::npos) << divided;
+  EXPECT_EQ(divided.find("--vocabulary-parallel"), std::string::npos) << divided;
+  // A stage of nothing but the head has no layers to give away.
+  const std::string bare =
+      says({{"model", "llama3-8b"}, {"num_layers", "7"}, {"stage_layers", "1,1,1,1,1,1,1,0"}});
+  EXPECT_NE(bare.find("stages wait for stage 7"), std::string::npos) << bare;
+  EXPECT_NE(bare.find("it has the head; parts of the vocabulary"), std::string::npos) << bare;
+  const std::string again = says({{"model", "llama2-7b"},
+                                  {"recompute_granularity", "full"},
+                                  {"recompute_stage_layers", "4,0,0,0,0,0,0,0"}});
+  EXPECT_NE(again.find("stages wait for stage 0"), std::string::npos) << again;
+  EXPECT_NE(again.find("--recompute-stage-layers"), std::string::npos) << again;
+}
+
+// 3 of 259 turns are the schedule's: more micro batches leave nearly all of the bubble there.
+TEST(Limiter, NoMicroBatchesAgainstWhatTheScheduleDoesNotExplain) {
+  const run::Run run = simulated(job_of({{"model", "gpt2"},
+                                         {"cluster", "hgx-h100"},
+                                         {"gpus", "4"},
+                                         {"pipeline_model_parallel_size", "4"},
+                                         {"global_batch_size", "256"}}))
+                           .run;
+  EXPECT_NE(run.limiter.find("pipeline bubble"), std::string::npos) << run.limiter;
+  EXPECT_EQ(run.limiter.find("more micro batches"), std::string::npos) << run.limiter;
+  EXPECT_NE(run.limiter.find("stages wait for"), std::string::npos) << run.limiter;
 }
 
 // A tensor-parallel group's many gathers are more than one long one of data parallelism.

@@ -1,10 +1,13 @@
 #include "engine/outcome/limiter.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <string_view>
 #include <vector>
 
 #include "base/collection.h"
@@ -197,75 +200,154 @@ Loss exposed(const EngineInput& input, double seconds, double step_s, Collective
                                way_of(input.job.cluster, heavy))};
 }
 
-/// Seconds of the stages' own compute in a step, at their slowest ranks' clocks or at one clock.
-std::vector<double> work_of_stages(const EngineInput& input, bool at_one_clock) {
-  std::vector<double> work_s(static_cast<size_t>(input.job.parallelism.pp), 0);
+/// A stage's own compute in a step, s.
+struct StageWork {
+  double all_s = 0;
+  double head_s = 0;   ///< of it, the head's and the loss's
+  double again_s = 0;  ///< of it, what is computed again
+  bool has_layers = false;
+};
+
+bool is_of_head(const Operator& op) {
+  return op.module == workload::Module::kHead || op.module == workload::Module::kLoss;
+}
+bool is_of_layers(const Operator& op) {
+  using workload::Module;
+  return op.module == Module::kAttention || op.module == Module::kMlp ||
+         op.module == Module::kMoe || op.module == Module::kMamba;
+}
+
+void add_work(const Operator& op, double seconds, StageWork& work) {
+  work.all_s += seconds;
+  if (is_of_head(op)) work.head_s += seconds;
+  if (op.pass == workload::Pass::kRecompute) work.again_s += seconds;
+  work.has_layers = work.has_layers || is_of_layers(op);
+}
+
+/// Of all stages, at their slowest ranks' clocks or at one clock.
+std::vector<StageWork> work_of_stages(const EngineInput& input, bool at_one_clock) {
+  std::vector<StageWork> work(static_cast<size_t>(input.job.parallelism.pp));
   for (size_t role = 0; role < input.plan.roles.size(); ++role) {
     const plan::Role& source = input.plan.roles[role];
     const auto stage = static_cast<size_t>(source.stage);
     const auto ranks = static_cast<size_t>(input.job.stage_ranks());
-    const bool each = !at_one_clock && input.clocks_hz.size() == work_s.size() * ranks;
+    const bool each = !at_one_clock && input.clocks_hz.size() == work.size() * ranks;
     const double longer = each ? input.costs.reference_clock_hz /
                                      std::ranges::min(input.clocks_hz.subspan(stage * ranks, ranks))
                                : clocked_longer(input);
     for (size_t i = 0; i < source.program.size(); ++i) {
       const plan::Instruction& it = source.program[i];
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0) continue;
-      const auto op = static_cast<size_t>(it.op);
-      if (input.plan.operators[op].pass == workload::Pass::kOptimizer) continue;
-      const cost::Price& price = input.costs.prices[role][op];
-      work_s[stage] += input.plan.times(source, i) * (price.fixed_s + longer * price.clocked_s);
+      const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
+      if (op.pass == workload::Pass::kOptimizer) continue;
+      const cost::Price& price = input.costs.prices[role][static_cast<size_t>(it.op)];
+      add_work(op, input.plan.times(source, i) * (price.fixed_s + longer * price.clocked_s),
+               work[stage]);
     }
   }
-  return work_s;
+  return work;
 }
 
-/// How a stage's work compares with the mean stage's.
-struct StageWork {
-  double times_mean = 1;
-  double beyond_s = 0;  ///< the mean
-};
-
-StageWork compared(const std::vector<double>& work_s, size_t stage) {
-  const double mean_s =
-      std::accumulate(work_s.begin(), work_s.end(), 0.0) / static_cast<double>(work_s.size());
-  return {work_s[stage] / mean_s, work_s[stage] - mean_s};
+/// How long hosts keep each stage waiting for launches.
+std::vector<double> launches_of_stages(const EngineInput& input, const Timeline& timeline) {
+  std::vector<double> launches_s(static_cast<size_t>(input.job.parallelism.pp), 0);
+  for (size_t role = 0; role < input.plan.roles.size(); ++role) {
+    double& longest_s = launches_s[static_cast<size_t>(input.plan.roles[role].stage)];
+    longest_s = std::max(longest_s, timeline.host_gaps_s[role]);
+  }
+  return launches_s;
 }
 
-/// What makes a stage that is heavier than the others like them.
-std::string evened_out(const spec::Job& job, int64_t stage) {
-  const spec::Parallelism& layout = job.parallelism;
-  const bool has_head = stage == layout.stage_of(layout.parts() - 1);
-  const bool may_divide = has_head && !layout.divides_vocabulary() && !layout.trains_apart() &&
-                          spec::why_vocabulary_is_whole(job).empty();
-  return fmt::format(
-      "{}fewer layers on it (--stage-layers){}", has_head ? "it has the head; " : "",
-      may_divide ? " or a vocabulary that all stages share (--vocabulary-parallel)" : "");
+/// A part of the stages' work, of one stage beyond the mean of all.
+template <class Part>
+double beyond_mean_s(const std::vector<StageWork>& work, size_t stage, Part part) {
+  return std::invoke(part, work[stage]) - base::sum(work, part) / static_cast<double>(work.size());
 }
 
-/// More than half of a bubble is there because one stage's work, or its clock, is unlike the
-/// others'; else it is the schedule's.
-std::string why_bubble(const EngineInput& input, double bubble_s) {
+/// What makes a stage that is heavier than the others like them, and what of it is unlike.
+std::string evened_out(const EngineInput& input, const std::vector<StageWork>& work, size_t stage) {
   const spec::Parallelism& layout = input.job.parallelism;
-  const std::vector<double> work_s = work_of_stages(input, false);
-  const std::vector<double> at_one_clock_s = work_of_stages(input, true);
-  const auto stage = static_cast<size_t>(std::ranges::max_element(work_s) - work_s.begin());
-  const StageWork heavy = compared(work_s, stage);
-  if (heavy.beyond_s <= bubble_s / 2)
+  const double half_s = beyond_mean_s(work, stage, &StageWork::all_s) / 2;
+  const bool by_head =
+      !layout.divides_vocabulary() && beyond_mean_s(work, stage, &StageWork::head_s) > half_s;
+  const bool by_recompute = input.job.training.recompute == spec::Recompute::kFull &&
+                            beyond_mean_s(work, stage, &StageWork::again_s) > half_s;
+  std::vector<std::string_view> remedies;
+  if (by_recompute)
+    remedies.emplace_back("fewer layers computed again on it (--recompute-stage-layers)");
+  if (work[stage].has_layers) remedies.emplace_back("fewer layers on it (--stage-layers)");
+  if (by_head && !layout.trains_apart() && spec::why_vocabulary_is_whole(input.job).empty())
+    remedies.emplace_back("parts of the vocabulary on all stages (--vocabulary-parallel)");
+  std::string text = by_head ? "it has the head" : by_recompute ? "it computes most again" : "";
+  if (!remedies.empty())
+    text += fmt::format("{}{} shrink it", text.empty() ? "" : "; ", fmt::join(remedies, " or "));
+  return text;
+}
+
+std::string heavy_stage(const EngineInput& input, const std::vector<StageWork>& work,
+                        size_t stage) {
+  const double beyond_s = beyond_mean_s(work, stage, &StageWork::all_s);
+  const bool by_clock =
+      beyond_mean_s(work_of_stages(input, true), stage, &StageWork::all_s) < beyond_s / 2;
+  const std::string why =
+      by_clock ? "its GPUs run at lower clocks" : evened_out(input, work, stage);
+  return fmt::format(
+      "stages wait for stage {}, which takes {:.2f} times as long as the mean stage{}", stage,
+      work[stage].all_s / (work[stage].all_s - beyond_s), why.empty() ? "" : ": " + why);
+}
+
+/// A bubble that neither one stage's work nor the schedule explains: launches and micro batches
+/// that are unlike, or many things together.
+std::string why_else(const EngineInput& input, const std::vector<StageWork>& work,
+                     const std::vector<double>& launches_s, double bubble_s) {
+  const double mean_launches_s = base::sum(launches_s) / static_cast<double>(launches_s.size());
+  std::vector<double> busy_s;
+  for (size_t stage = 0; stage < work.size(); ++stage)
+    busy_s.push_back(work[stage].all_s + launches_s[stage]);
+  const auto stage = static_cast<size_t>(std::ranges::max_element(busy_s) - busy_s.begin());
+  if (launches_s[stage] - mean_launches_s > bubble_s / 2)
+    return fmt::format(
+        "stages wait for stage {}, whose host launches kernels more slowly than they run; larger "
+        "micro batches shrink it",
+        stage);
+  if (!input.job.training.sequence_lengths.is_even())
+    return "stages wait for each other's micro batches, whose documents are unlike work";
+  if (input.job.model.vision != nullptr && input.job.trains())
+    return fmt::format(
+        "stages wait for each other, mostly for stage {}; micro batches of images "
+        "are unlike work",
+        stage);
+  return fmt::format(
+      "stages wait for each other, mostly for stage {}, which work and launches keep busy longest",
+      stage);
+}
+
+/// The bubble that a schedule of stages with equal work has at most.
+double schedule_bubble_s(const spec::Job& job, double step_s) {
+  const spec::Parallelism& layout = job.parallelism;
+  const auto filling = static_cast<double>(layout.pp - 1);
+  return step_s * filling / (static_cast<double>(job.micro_batches() * layout.vpp) + filling);
+}
+
+/// What more than half of a bubble comes from: one stage whose work or clock is unlike the others',
+/// or the schedule; else what these leave.
+std::string why_bubble(const EngineInput& input, const Timeline& timeline, double bubble_s,
+                       double step_s) {
+  const std::vector<StageWork> work = work_of_stages(input, false);
+  const auto stage =
+      static_cast<size_t>(std::ranges::max_element(work, {}, &StageWork::all_s) - work.begin());
+  if (beyond_mean_s(work, stage, &StageWork::all_s) > bubble_s / 2)
+    return heavy_stage(input, work, stage);
+  if (schedule_bubble_s(input.job, step_s) >= bubble_s / 2)
     return fmt::format(
         "{} stages share {} micro batches; more micro batches, more virtual stages "
         "or fewer stages shrink it",
-        layout.pp, input.job.micro_batches());
-  const bool by_clock = compared(at_one_clock_s, stage).beyond_s < heavy.beyond_s / 2;
-  return fmt::format(
-      "stages wait for stage {}, which takes {:.2f} times as long as the mean "
-      "stage: {}",
-      stage, heavy.times_mean,
-      by_clock ? "its GPUs run at lower clocks"
-               : evened_out(input.job, static_cast<int64_t>(stage)) + " shrink it");
+        input.job.parallelism.pp, input.job.micro_batches());
+  return why_else(input, work, launches_of_stages(input, timeline), bubble_s);
 }
 
-Loss bubble(const EngineInput& input, const run::Performance& performance) {
+Loss bubble(const EngineInput& input, const Timeline& timeline,
+            const run::Performance& performance) {
   const double fraction = performance.pipeline_bubble_fraction;
   const double bubble_s = fraction * performance.step_time_s;
   if (bubble_s <= 0) return {};
@@ -274,7 +356,7 @@ Loss bubble(const EngineInput& input, const run::Performance& performance) {
                       spec::is_mixed(input.job.cluster)
                           ? "stages on unlike GPUs wait for each other; more layers on the quicker "
                             "ones shrink it (--layers-by-speed, --stage-layers)"
-                          : why_bubble(input, bubble_s))};
+                          : why_bubble(input, timeline, bubble_s, performance.step_time_s))};
 }
 
 /// What matrix work takes above the time it would take at the best rate long GEMMs reach on this
@@ -322,7 +404,7 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
       static_cast<double>(timeline.host_gaps_s.size());
   const Loss losses[] = {
       slow_matrices(input, work, performance),
-      bubble(input, performance),
+      bubble(input, timeline, performance),
       exposed(input, parts.exposed_all_reduce, step_s, CollectiveKind::kAllReduce, "all-reduce"),
       exposed(input, parts.exposed_all_gather, step_s, CollectiveKind::kAllGather, "all-gather"),
       exposed(input, parts.exposed_reduce_scatter, step_s, CollectiveKind::kReduceScatter,

@@ -158,8 +158,8 @@ Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
   // Two digits, rounded up, so that what is said is enough.
   const double digit = std::pow(10, std::floor(std::log10(lacked_w_per_s)) - 1);
   return input_error(
-      "power_smoothing: up: found {:g} W/s; allowed: at least {:g} W/s, as quickly as this job's "
-      "power rises on a GPU: with less its work would run slower, which is not simulated",
+      "power_smoothing: up: found {:g} W/s, with which the job's work would run slower, which is "
+      "not simulated; {:g} W/s is enough, as quickly as its power rises on a GPU",
       job.conditions.smoothing_up_w_per_s, digit * std::ceil(lacked_w_per_s / digit));
 }
 

@@ -278,9 +278,9 @@ void FleetHeat::warm_to(double celsius) {
     above_k += fleet_.weight_of(gpu) * (die_c()[gpu] - inlet_c);
     wanted_k += fleet_.weight_of(gpu) * (celsius - inlet_c);
   }
-  std::ranges::fill(ceiling_hz_, 0.0);  // thermal governors find them anew
-  if (above_k <= 0 || wanted_k <= 0) return start_at(celsius);
-  for (size_t kind = 0; kind < heats_.size(); ++kind) {
+  std::ranges::fill(ceiling_hz_, 0.0);                   // thermal governors find them anew
+  if (above_k <= 0 || wanted_k <= 0) start_at(celsius);  // nothing to scale
+  for (size_t kind = 0; above_k > 0 && wanted_k > 0 && kind < heats_.size(); ++kind) {
     heats_[kind].scale_above_inlet(wanted_k / above_k);
     read(kind);
   }

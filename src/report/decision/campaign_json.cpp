@@ -80,7 +80,8 @@ void write_phases(JsonWriter& json, const Campaign& campaign) {
 void write_checkpoints(JsonWriter& json, const campaign::Kept& kept) {
   json.key("checkpoints").begin_object();
   json.member("bytes", kept.bytes).member("stop_s", kept.stop_s).member("write_s", kept.write_s);
-  json.member("count", kept.count).member("given", kept.given).member("best_s", kept.best_s);
+  json.member("count", kept.count).member("given", kept.given).member("asked_s", kept.asked_s);
+  json.member("best_s", kept.best_s);
   json.member("young_s", kept.young_s).member("daly_s", kept.daly_s);
   write_estimate(json, "simulated_s", kept.simulated_s);
   json.end_object();

@@ -172,7 +172,8 @@ std::string how_often(const campaign::Kept& kept) {
     return fmt::format("at the end, after {} (given: every {})",
                        base::format_seconds(kept.interval_s), asked);
   if (asked == base::format_seconds(kept.interval_s)) return every + " (given)";
-  return fmt::format("{} (given: {}; intervals are equal)", every, asked);
+  return fmt::format("{} (given: {}; the work makes {} equal intervals)", every, asked,
+                     count(kept.count));
 }
 
 std::string how_kept(const Campaign& campaign, const campaign::Ask& ask) {

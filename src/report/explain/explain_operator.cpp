@@ -10,6 +10,7 @@
 #include "plan/plan.h"
 #include "report/explain/explain.h"
 #include "report/explain/explain_price.h"
+#include "spec/job/matrix_peak.h"
 
 // The operators of a job by name: which take most of the step, and what one of them costs in each
 // pass.
@@ -88,8 +89,16 @@ Result<std::vector<Explanation>> heaviest_operators(const spec::Job& job) {
 Result<Explanation> explain_operator(const spec::Job& job, const std::string& name) {
   const plan::Plan plan = plan::make_plan(job, workload::lower(job));
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
-  Explanation root{
-      "op:" + name, "seconds on one rank at the GPU's sustained clock", {}, {}, {}, {}};
+  const bool boosts =
+      spec::multiplies_at_boost(job.cluster.node.gpu, job.training, job.training.precision);
+  Explanation root{"op:" + name,
+                   boosts ? "seconds on one rank: matrix products at the GPU's boost clock, all "
+                            "else at its sustained clock"
+                          : "seconds on one rank at the GPU's sustained clock",
+                   {},
+                   {},
+                   {},
+                   {}};
   std::set<std::string> told, names;
   std::vector<size_t> chosen;
   for (size_t i = 0; i < plan.operators.size(); ++i) {

@@ -169,7 +169,7 @@ class PriceNode {
     return spec::matrix_peak(gpu_, job_.training, precision);
   }
   bool follows_clock(Precision precision) const {
-    return precision != Precision::kFp32 || !spec::multiplies_fp32_as_vectors(gpu_, job_.training);
+    return !spec::multiplies_at_boost(gpu_, job_.training, precision);
   }
   static std::string_view efficiency(Precision precision) {
     if (precision == Precision::kNvfp4) return "gemm.fp4_efficiency";

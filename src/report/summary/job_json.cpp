@@ -78,19 +78,14 @@ void write_topology(JsonWriter& json, const spec::Fabric& fabric) {
   });
 }
 
-/// Whether nothing that a GPU of the cluster draws for was measured or fitted.
-bool power_is_assumed(const spec::Cluster& cluster) {
-  for (size_t group = 0; group < spec::group_count(cluster); ++group) {
-    const base::ParameterSet& numbers = spec::node_of_group(cluster, group).gpu.parameters;
-    const auto is_assumed = [&](const char* name) {
-      const base::Parameter* found = numbers.find(name);
-      return found != nullptr && found->grade == base::Grade::kAssumed;
-    };
-    if (is_assumed("power.constant") && is_assumed("power.leakage") && is_assumed("power.active") &&
-        is_assumed("power.tensor_fp16"))
-      return true;
-  }
-  return false;
+/// Whether nothing that a GPU draws for was measured or fitted.
+bool power_is_assumed(const spec::Gpu& gpu) {
+  const auto is_assumed = [&](const char* name) {
+    const base::Parameter* found = gpu.parameters.find(name);
+    return found != nullptr && found->grade == base::Grade::kAssumed;
+  };
+  return is_assumed("power.constant") && is_assumed("power.leakage") &&
+         is_assumed("power.active") && is_assumed("power.tensor_fp16");
 }
 
 void write_cluster(JsonWriter& json, const spec::Job& job) {
@@ -108,7 +103,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   json.member("gpu", node.gpu.name).member("gpu_vendor", node.gpu.vendor);
   json.member("gpu_memory_bytes", node.gpu.memory_bytes)
       .member("gpu_clock_hz", node.gpu.sustained_clock_hz);
-  if (power_is_assumed(cluster)) json.member("gpu_power_assumed", true);
+  if (cluster.groups.empty() && power_is_assumed(node.gpu)) json.member("gpu_power_assumed", true);
   json.member("intra_link", to_word(node.intra))
       .member("intra_bytes_per_s", node.intra_bytes_per_s);
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
@@ -121,6 +116,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
       json.member("gpu", group.node.gpu.name)
           .member("gpu_vendor", group.node.gpu.vendor)
           .member("gpu_memory_bytes", group.node.gpu.memory_bytes);
+      if (power_is_assumed(group.node.gpu)) json.member("gpu_power_assumed", true);
     });
   }
   json.end_object();

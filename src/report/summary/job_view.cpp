@@ -99,6 +99,18 @@ std::string wiring_text(const Json& cluster) {
                      routing.empty() ? "" : ", " + routing + " routing");
 }
 
+void find_assumed_power(const Json& cluster, JobView& view) {
+  const auto take = [&](const Json& part) {
+    if (!truth(part, "gpu_power_assumed"))
+      view.power_of_others = true;
+    else if (std::string gpu = text(part, "gpu"); !base::contains(view.power_assumed, gpu))
+      view.power_assumed.push_back(std::move(gpu));
+  };
+  const Json& groups = member(cluster, "groups");
+  if (!groups.is_array()) return take(cluster);
+  for (const Json& group : groups) take(group);
+}
+
 }  // namespace
 
 JobView view_job(const std::string& job_json) {
@@ -115,7 +127,7 @@ JobView view_job(const std::string& job_json) {
   view.active_parameters = real(model, "active_parameters");
   view.cluster = text(cluster, "name");
   view.gpu = gpus_text(cluster);
-  view.power_assumed = truth(cluster, "gpu_power_assumed");
+  find_assumed_power(cluster, view);
   view.vendors = of_groups(cluster, "gpu_vendor");
   view.fabric = text(cluster, "fabric");
   view.wiring = wiring_text(cluster);

@@ -22,7 +22,9 @@ struct JobView {
   int64_t recompute_layers = 0;  ///< its number; 0: none was said
   int64_t fsdp_shard_size = 0;   ///< 0: a copy is sharded over all
   bool sequence_parallel = false, fsdp = false;
-  bool power_assumed = false;  ///< nothing was measured of what a GPU draws for
+  /// GPUs of which nothing was measured of what they draw for, and whether others are there.
+  std::vector<std::string> power_assumed;
+  bool power_of_others = false;
   bool least_batch = false, masterless = false, power_smoothing = false;
   int64_t micro_batch = 0, global_batch = 0, micro_batches = 0, seq_length = 0, lora_rank = 0,
           images = 0, tiles_per_image = 0, tokens_per_image = 0, generate_tokens = 0,

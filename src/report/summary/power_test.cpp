@@ -47,7 +47,6 @@ TEST(Power, TheHeaderSaysWhatWasAskedFor) {
             std::string::npos);
 }
 
-// 3200 W over two nodes.
 TEST(Power, TheBlockSaysWhatSmoothingBurns) {
   run::Run run = powered_run();
   run.cluster_power.smoothing_burnt_w = 1250;
@@ -58,6 +57,7 @@ TEST(Power, TheBlockSaysWhatSmoothingBurns) {
             std::string::npos);
 }
 
+// 3200 W over two nodes.
 TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
   EXPECT_EQ(power_text(powered_run(), {.colour = false, .unicode = false}),
             R"(Power and heat
@@ -73,6 +73,24 @@ TEST(Power, TheBlockSaysWhatItDrawsAndHowHotItGets) {
   clock        1,740 MHz mean, 1,650 MHz the slowest GPU
   limit        power: the cap holds clocks below 1980 MHz 25.0 % of the time
 )");
+}
+
+TEST(Power, GpusThatNobodyMeasuredAreNamedBesideOthers) {
+  run::Run run = powered_run();
+  const auto says = [&](const char* cluster, const char* words) {
+    run.job_json = cluster;
+    const std::string text = power_text(run, {.colour = false, .unicode = false});
+    std::string joined;
+    for (size_t i = 0; i < text.size(); ++i)
+      if (text[i] != '\n' && (text[i] != ' ' || text[i - 1] != ' ')) joined += text[i];
+    return joined.find(words) != std::string::npos;
+  };
+  EXPECT_TRUE(says(R"({"cluster": {"gpu": "L4", "gpu_power_assumed": true}})",
+                   "; what it draws for its work is assumed"));
+  EXPECT_TRUE(says(R"({"cluster": {"gpu": "H100", "groups": [{"gpu": "H100"},
+                       {"gpu": "L4", "gpu_power_assumed": true}]}})",
+                   "; what L4 draws for its work is assumed"));
+  EXPECT_FALSE(says(R"({"cluster": {"gpu": "H100"}})", "is assumed"));
 }
 
 TEST(Power, ALineForEveryRank) {

@@ -1,6 +1,7 @@
 #include "report/summary/power_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -26,6 +27,14 @@ std::string gpu_line(const run::Power& power) {
     line += fmt::format("; mean {} to {} (90 %)", power_quantity(power.mean_interval_w.low),
                         power_quantity(power.mean_interval_w.high));
   return line;
+}
+
+/// What to know of numbers that nobody measured; beside GPUs with measured ones by their names.
+std::string assumed_part(const JobView& job) {
+  if (job.power_assumed.empty()) return {};
+  return fmt::format(
+      "; what {} draws for its work is assumed, none is measured",
+      job.power_of_others ? fmt::format("{}", fmt::join(job.power_assumed, " and ")) : "it");
 }
 
 std::string cluster_line(const run::Power& power, int64_t nodes) {
@@ -118,13 +127,11 @@ std::string power_text(const run::Run& run, const TextStyle& style) {
     out += fmt::format("  {:<13}{}\n", name, wrap(text, kWidth, kIndent));
   };
   const JobView job = view_job(run.job_json);
-  line("GPU",
-       gpu_line(run.power) +
-           (job.power_assumed ? "; what it draws for its work is assumed, none is measured" : ""));
+  line("GPU", gpu_line(run.power) + assumed_part(job));
   line("at the plug", cluster_line(run.power, job.nodes));
   if (!run.power.run_phases.empty()) line("whole run", run_line(run.power.run_phases, job.nodes));
   line("energy", energy_line(run.power));
-  if (view_job(run.job_json).power_smoothing)
+  if (job.power_smoothing)
     line("smoothing", fmt::format("burns {}, all GPUs together",
                                   power_quantity(run.cluster_power.smoothing_burnt_w)));
   line("temperature", temperature_line(run.thermal));

@@ -167,7 +167,8 @@ TEST(Coolings, FansAreForTheGpusOfTheNode) {
   const auto cluster = read_cluster("gh200");
   const base::Parameter* one = cluster->node.parameters.find("cooling.air.fan_power");
   EXPECT_EQ(one->grade, base::Grade::kAssumed);
-  EXPECT_EQ(one->source.find("assumed: by GPUs, 1 of the 650 W that a chassis of 8 takes"), 0u)
+  EXPECT_EQ(one->source.find("assumed: by GPUs, 1/8 of the 650 W that a chassis of 8 GPUs takes"),
+            0u)
       << one->source;
 }
 

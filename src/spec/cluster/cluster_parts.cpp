@@ -80,8 +80,9 @@ void size_fans(YamlMap& file, std::string_view prefix, int64_t node_gpus,
   if (fans == nullptr || stated == node_gpus) return;
   base::Parameter sized = *fans;
   sized.value *= static_cast<double>(node_gpus) / static_cast<double>(stated);
-  sized.source = fmt::format("assumed: by GPUs, {} of the {:g} W that a chassis of {} takes ({})",
-                             node_gpus, fans->value, stated, fans->source);
+  sized.source =
+      fmt::format("assumed: by GPUs, {}/{} of the {:g} W that a chassis of {} GPUs takes ({})",
+                  node_gpus, stated, fans->value, stated, fans->source);
   sized.grade = base::Grade::kAssumed;
   target.set(name, std::move(sized));
 }

@@ -14,9 +14,13 @@ bool multiplies_fp32_as_vectors(const Gpu& gpu, const Training& training);
 /// "peak_bf16". Precisions that it has no units for take the next wider one's.
 std::string_view matrix_peak(const Gpu& gpu, const Training& training, Precision precision);
 
-/// The part of that peak that the clock leaves: sustained over boost clock, which is what power
-/// leaves of matrix units; all of it outside these, where data sheets count at the highest clock
-/// and products draw so much less that it holds.
+/// Whether products run at the boost clock, at which data sheets state peaks: those of FP32 outside
+/// matrix units, where by the power model's numbers the board's limit allows it. Where these are
+/// not known, and of all other products, the sustained clock is taken.
+bool multiplies_at_boost(const Gpu& gpu, const Training& training, Precision precision);
+
+/// The part of that peak that the clock leaves: all of it at the boost clock; else sustained over
+/// boost clock.
 double clocked_share(const Gpu& gpu, const Training& training, Precision precision);
 
 }  // namespace ergometer::spec

@@ -22,11 +22,23 @@ TEST(MatrixPeak, Fp32IsTf32OrWhatTheGpuHasForFp32Itself) {
   EXPECT_EQ(peak_for_fp32("mi250", false), "peak_fp32_matrix");
 }
 
-// Vector units draw too little for power to lower their clock: B200's 75 TFLOP/s are more than
-// H100's 67, whatever clocks GEMMs on matrix units are held at.
-TEST(MatrixPeak, PowerTakesNothingOfVectorUnits) {
+// B200's 75 TFLOP/s are more than H100's 67, whatever clocks GEMMs on matrix units are held at:
+// within their limits both boards keep the boost clock.
+TEST(MatrixPeak, VectorUnitsHaveTheClockThatPowerAllows) {
   Training training;
   training.tf32 = false;
+  // H100 at 500 W and as a card of 350 W, V100 and the others of 250 to 350 W draw more than that
+  // at their boost clocks; V100's sustained clock is that of FP32 products.
+  for (const char* node :
+       {"hgx-h100-500w", "h100-pcie", "l40s", "a100-pcie", "a10g", "dgx1-v100", "titan-rtx"}) {
+    const auto cluster = read_cluster(node);
+    ASSERT_TRUE(cluster) << cluster.error().message;
+    const Gpu& gpu = cluster->node.gpu;
+    EXPECT_FALSE(multiplies_at_boost(gpu, training, Precision::kFp32)) << node;
+    EXPECT_EQ(clocked_share(gpu, training, Precision::kFp32),
+              gpu.sustained_clock_hz / gpu.boost_clock_hz)
+        << node;
+  }
   for (const char* node : {"hgx-h100", "hgx-b200"}) {
     const auto cluster = read_cluster(node);
     ASSERT_TRUE(cluster) << cluster.error().message;

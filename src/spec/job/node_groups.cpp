@@ -62,17 +62,21 @@ std::string gpus_text(const Cluster& cluster) {
 
 const Gpu& most_common_gpu(const Cluster& cluster, int64_t gpus) {
   if (!is_mixed(cluster)) return cluster.node.gpu;
+  std::map<std::string_view, int64_t> vendors;
   std::map<std::string_view, std::pair<int64_t, const Gpu*>> kinds;
   for (const auto& [node, nodes] : cluster.groups) {
     auto& [count, gpu] = kinds[node.gpu.name];
     const int64_t here = std::min(gpus, nodes * node.gpus);
     count += here;
+    vendors[node.gpu.vendor] += here;
     gpus -= here;
     gpu = &node.gpu;
   }
-  return *std::ranges::max_element(kinds, {}, [](const auto& it) {
-            return it.second.first;
-          })->second.second;
+  const auto of_vendor = [&](const auto& it) {
+    const auto& [count, gpu] = it.second;
+    return std::pair(vendors[gpu->vendor], count);
+  };
+  return *std::ranges::max_element(kinds, {}, of_vendor)->second.second;
 }
 
 std::vector<size_t> groups_of_stage(const Job& job, int64_t stage) {

@@ -49,6 +49,11 @@ TEST(NodeGroups, MostGpusChooseWhateverTheOrder) {
   EXPECT_EQ(most(kApart, 56), "MI300X");
   EXPECT_EQ(most(kApart, 32), "H100-SXM5-80GB");
   EXPECT_EQ(most(kApart, 24), "MI300X");
+  // The vendor with most GPUs, then of its kinds the one with most.
+  constexpr const char* kVendors =
+      "{groups: [{node: mi300x, nodes: 3}, {node: hgx-h100, nodes: 2}, {node: hgx-h200, nodes: "
+      "2}]}";
+  EXPECT_EQ(most(kVendors, 56), "H100-SXM5-80GB");
 }
 
 TEST(NodeGroups, DefaultsDoNotDependOnTheOrder) {

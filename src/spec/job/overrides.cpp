@@ -134,11 +134,11 @@ Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions
     ERGOMETER_TRY(read_smoothing(part.substr(0, equal), part.substr(equal + 1), conditions));
   }
   if (conditions.smoothing_floor == 0) return input_error("lacks a floor, such as floor=0.8");
-  if (conditions.smoothing_up_w_per_s == 0 && conditions.smoothing_down_w_per_s == 0 &&
-      conditions.smoothing_hysteresis_s == 0)
+  if (conditions.smoothing_down_w_per_s == 0 && conditions.smoothing_hysteresis_s == 0)
     return input_error(
-        "a floor alone changes nothing, for it is let go of at once; add hysteresis=2s or "
-        "down=50W/s, such as floor=0.8,hysteresis=2s");
+        "a floor {} changes nothing, for it is let go of at once; add hysteresis=2s or "
+        "down=50W/s, such as floor=0.8,hysteresis=2s",
+        conditions.smoothing_up_w_per_s == 0 ? "alone" : "with nothing but up");
   return {};
 }
 

@@ -279,6 +279,9 @@ TEST(PowerSmoothing, PartsInAnyOrder) {
   EXPECT_EQ(conditions_error({{"power-smoothing", "floor=0.8"}}),
             "--power-smoothing: a floor alone changes nothing, for it is let go of at once; add "
             "hysteresis=2s or down=50W/s, such as floor=0.8,hysteresis=2s");
+  EXPECT_EQ(conditions_error({{"power-smoothing", "floor=0.8,up=50kW/s"}}),
+            "--power-smoothing: a floor with nothing but up changes nothing, for it is let go of "
+            "at once; add hysteresis=2s or down=50W/s, such as floor=0.8,hysteresis=2s");
   EXPECT_EQ(conditions_error({{"power-smoothing", "up=50"}}),
             "--power-smoothing: lacks a floor, such as floor=0.8");
   EXPECT_EQ(conditions_error({{"power-smoothing", "flor=0.8"}}),

@@ -253,9 +253,20 @@ TEST(ResolveGivesWay, SettingsWithoutAnEffectAreSaid) {
     return adjustments(job_of(over({{"model", "llama3-8b"}, {"gpus", "8"}}, values)));
   };
   using Notes = std::vector<std::string>;
-  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"fp8_recipe", "delayed"}}),
-            (Notes{"--fp8_recipe delayed has no effect: nothing is in FP8 or FP4"}));
-  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"fp8_recipe", "delayed"}, {"fp8", "true"}}), Notes());
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"fp8_recipe", "tensorwise"}}),
+            (Notes{"--fp8_recipe tensorwise has no effect: nothing is in FP8 or FP4"}));
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"fp8_recipe", "tensorwise"}, {"fp8", "true"}}),
+            Notes());
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"cp_comm_type", "a2a"}}),
+            (Notes{"--cp_comm_type a2a has no effect: no sequence is shared (--cp 1)"}));
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"cp_comm_type", "p2p"}}), Notes()) << "the default";
+  EXPECT_EQ(notes({{"model", "mixtral-8x7b"},
+                   {"cluster", "hgx-h100"},
+                   {"tensor_model_parallel_size", "4"},
+                   {"sequence_parallel", "true"},
+                   {"moe_token_dispatcher_type", "allgather"}}),
+            Notes())
+      << "tokens are put in order on a rank alone, too";
   EXPECT_EQ(notes({{"cluster", "dgx1-v100"}, {"tf32", "true"}, {"precision", "fp32"}}),
             (Notes{"--tf32 has no effect: V100-SXM2-16GB has no TF32"}));
   EXPECT_EQ(notes({{"cluster", "dgx-a100"}, {"tf32", "true"}, {"precision", "fp32"}}), Notes());

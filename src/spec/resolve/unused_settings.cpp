@@ -46,7 +46,8 @@ std::string without_training(const Job& job) {
 std::string without_remainders(const Job& job) {
   return job.training.master_remainders
              ? ""
-             : "only Megatron-LM's bf16 training with FP32 master weights keeps these";
+             : "only Megatron-LM's bf16 training keeps FP32 master weights without the halves "
+               "that its parameters are";
 }
 std::string without_context(const Job& job) {
   return job.parallelism.cp > 1 ? "" : "no sequence is shared (--cp 1)";
@@ -78,13 +79,20 @@ constexpr std::array kUnused = std::to_array<Unused>({
     {"cp_comm_type", without_context},
     {"overlap_p2p", without_stages},
     {"batch_p2p_sync", without_stages},
-    {"moe_token_dispatcher_type", without_shared_experts},
-    {"moe_flex_dispatcher_backend", without_shared_experts},
+    {"moe_token_dispatcher_type", without_experts},  // alone, tokens are still put in order
+    {"moe_flex_dispatcher_backend", without_experts},
     {"overlap_moe_expert_parallel_comm", without_shared_experts},
     {"moe_expert_placement", without_shared_experts},
     {"moe_grouped_gemm", without_experts},
     {"moe_expert_capacity_factor", without_experts},
 });
+
+/// Whether a job of which nothing is said has the same word: it says nothing new.
+bool is_default(std::string_view name, const Job& job) {
+  const SettingInfo* info = find_setting(name);
+  return info->kind == SettingKind::kChoice && info->text != nullptr &&
+         info->text(*info, job) == info->text(*info, Job{});
+}
 
 }  // namespace
 
@@ -92,6 +100,7 @@ void note_unused(SettingReader& read, const Job& job) {
   for (const auto& [name, why] : kUnused) {
     // What a framework does by itself nobody asked for.
     if (!read.asks_for(name) || base::contains(read.where(name), "'s default: ")) continue;
+    if (is_default(name, job)) continue;
     if (const std::string reason = why(job); !reason.empty())
       read.adjust(name, fmt::format("{} has no effect: {}", read.said(name), reason));
   }
