@@ -58,7 +58,8 @@ Result<Boards> fit_boards(const run::DeviceLog& log, const spec::Job& job, const
                           const std::vector<std::string>& hosts = {});
 
 /// The job on these boards: as overrides, each with its text, in the place of what the job said of
-/// them, and what stays open of them as the spread of silicon: the kind's own unless all were recorded.
+/// them, and what stays open of them as the spread of silicon: the kind's own unless all were
+/// recorded.
 spec::Job on_boards(spec::Job job, const Boards& boards);
 
 }  // namespace ergometer::calibration::twin
