@@ -113,6 +113,13 @@ std::optional<int64_t> FlatReader::integer(std::string_view key, int64_t least) 
   return std::nullopt;
 }
 
+int64_t FlatReader::size(std::string_view key) {
+  constexpr int64_t kMost = 100'000'000;
+  const auto number = integer(key, 1);
+  if (!number || *number > kMost) refuse(key, "a whole number from 1 to 100000000");
+  return number.value_or(1);
+}
+
 bool FlatReader::copy(std::string_view key, std::string_view setting) {
   const spec::FlatValue* value = find(key);
   if (value == nullptr || value->text.empty()) return false;

@@ -34,6 +34,8 @@ class FlatReader {
   std::optional<bool> said_flag(std::string_view key);
   /// A whole number from `least` on; anything else is refused.
   std::optional<int64_t> integer(std::string_view key, int64_t least);
+  /// What must be there, from 1 to 100 million, so that products of two stay whole; else refused.
+  int64_t size(std::string_view key);
 
   /// A setting with the value as it stands, if there is one; false if there is none.
   bool copy(std::string_view key, std::string_view setting);

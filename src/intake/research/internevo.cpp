@@ -35,14 +35,8 @@ class InternEvoReader {
   }
 
  private:
-  int64_t size(const char* key) {
-    constexpr int64_t kMost = 100'000'000;
-    const auto number = read_.integer(key, 1);
-    if (!number || *number > kMost) read_.refuse(key, "a whole number");
-    return number.value_or(1);
-  }
   int64_t size_or(const char* key, int64_t fallback) {
-    return read_.has(key) ? size(key) : fallback;
+    return read_.has(key) ? read_.size(key) : fallback;
   }
 
   /// Those of InternLM have biases in attention, later ones and LLaMA's none.
@@ -53,18 +47,19 @@ class InternEvoReader {
     if (!base::contains(kDense, type))
       return read_.refuse("model_type", "{}: give --model for others",
                           "INTERNLM, INTERNLM2_PUBLIC, LLAMA2");
-    if (read_.has("model.num_experts") && size("model.num_experts") > 1)
+    if (read_.has("model.num_experts") && read_.size("model.num_experts") > 1)
       return read_.refuse("model.num_experts", "none: experts are not read; give --model");
-    const int64_t hidden = size("model.hidden_size"), heads = size("model.num_attention_heads");
-    layers_ = size("model.num_layers");
+    const int64_t hidden = read_.size("model.hidden_size"),
+                  heads = read_.size("model.num_attention_heads");
+    layers_ = read_.size("model.num_layers");
     nlohmann::json model = {{"model_type", "llama"},
                             {"hidden_size", hidden},
                             {"num_attention_heads", heads},
                             {"num_key_value_heads", size_or("model.num_kv_attention_heads", heads)},
                             {"num_hidden_layers", layers_},
-                            {"vocab_size", size("model.vocab_size")},
+                            {"vocab_size", read_.size("model.vocab_size")},
                             {"intermediate_size", feed_forward(hidden)},
-                            {"max_position_embeddings", size("data.seq_len")}};
+                            {"max_position_embeddings", read_.size("data.seq_len")}};
     if (type == "INTERNLM" && read_.flag("model.no_bias", false) == false)
       model["attention_bias"] = true;
     read_.set("model", model.dump(), "model.hidden_size");
@@ -86,7 +81,7 @@ class InternEvoReader {
 
   /// `micro_num` passes of `micro_bsz` sequences, or packed rows of as many tokens.
   void read_batch() {
-    read_.set("seq_length", std::to_string(size("data.seq_len")), "data.seq_len");
+    read_.set("seq_length", std::to_string(read_.size("data.seq_len")), "data.seq_len");
     read_.set("micro_batch_size", std::to_string(size_or("data.micro_bsz", 1)), "data.micro_bsz");
     const char* passes =
         read_.has("data.gradient_accumulation") ? "data.gradient_accumulation" : "data.micro_num";

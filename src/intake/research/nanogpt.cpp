@@ -61,13 +61,6 @@ class NanoGptReader {
   }
 
  private:
-  int64_t size(const char* key) {
-    constexpr int64_t kMost = 100'000'000;
-    const auto number = read_.integer(key, 1);
-    if (!number || *number > kMost) read_.refuse(key, "a whole number");
-    return number.value_or(1);
-  }
-
   void read_model() {
     const std::string from = read_.text("init_from", "scratch");
     if (from.starts_with("gpt2")) return read_published(from);
@@ -79,8 +72,9 @@ class NanoGptReader {
           "those of its checkpoint",
           read_.origin("init_from").text);
     const bool bias = read_.flag("bias", false);
-    const int64_t layers = size("n_layer"), heads = size("n_head"), hidden = size("n_embd"),
-                  words = vocabulary(), positions = size("block_size");
+    const int64_t layers = read_.size("n_layer"), heads = read_.size("n_head"),
+                  hidden = read_.size("n_embd"), words = vocabulary(),
+                  positions = read_.size("block_size");
     // MPT without ALiBi is GPT-2 whose biases can be left out.
     const nlohmann::json model =
         bias ? nlohmann::json{{"model_type", "gpt2"},     {"n_layer", layers},
@@ -131,9 +125,9 @@ class NanoGptReader {
 
   void read_batch() {
     constexpr const char *kBatch = "batch_size", *kSteps = "gradient_accumulation_steps";
-    const int64_t batch = size(kBatch), steps = read_.has(kSteps) ? size(kSteps) : 1;
+    const int64_t batch = read_.size(kBatch), steps = read_.has(kSteps) ? read_.size(kSteps) : 1;
     read_.set("micro_batch_size", std::to_string(batch), kBatch);
-    read_.set("seq_length", std::to_string(size("block_size")), "block_size");
+    read_.set("seq_length", std::to_string(read_.size("block_size")), "block_size");
     if (is_shared_)
       read_.set("global_batch_size", std::to_string(batch * steps), kSteps);
     else
