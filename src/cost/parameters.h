@@ -60,7 +60,7 @@ struct OverlapParameters {
 /// What the framework's generation does to the kernels.
 struct SoftwareParameters {
   double memory_factor = 1;  ///< time of memory-bound kernels
-  double gemm_factor = 1;    ///< rate of GEMMs
+  double gemm_factor = 1;    ///< rate of GEMMs on matrix units
   double send_s = 0;         ///< every pipeline transfer, on top
   double cast_factor = 1;    ///< time of casts to FP8, on top
   double unpack_factor = 1;  ///< time of unpacking weights of 4 bit

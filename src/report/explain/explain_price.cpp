@@ -102,8 +102,9 @@ class PriceNode {
                                          ": relative to the catalog's kernels, and "
                                          "stragglers among the nodes"));
       const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
+      const bool on_matrix_units = !spec::leaves_matrix_units(job_.cluster.node.gpu, job_.training);
       for (const char* name :
-           {gemm                            ? "kernels.gemm_factor"
+           {gemm                            ? (on_matrix_units ? "kernels.gemm_factor" : "")
             : op_.name.ends_with("_unpack") ? "kernels.unpack_factor"
                                             : "kernels.memory_factor",
             op_.name.ends_with("_fp8_cast") ? "kernels.cast_factor" : "", "scale.jitter"})
