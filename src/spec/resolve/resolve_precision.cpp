@@ -100,6 +100,25 @@ void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
   if (job.training.precision == Precision::kBf16) lacks("bf16", "peak_bf16");
 }
 
+/// A library that was asked for by name stops where it has no kernels for the GPU. What a recipe or
+/// a software's profile sets gives way to another kernel there, as frameworks do.
+void check_attention(SettingReader& read, const Job& job, const Gpu& gpu) {
+  constexpr std::string_view kName = "attention_backend";
+  const auto origin = job.origins.find(std::string(kName));
+  if (!read.given(kName) || origin == job.origins.end() ||
+      origin->second.text.starts_with("recipe "))
+    return;
+  const AttentionBackend asked = job.training.attention;
+  const int generation = asked == AttentionBackend::kFlash3   ? 3
+                         : asked == AttentionBackend::kFlash2 ? 2
+                         : asked == AttentionBackend::kFlash1 ? 1
+                                                              : 0;
+  const double newest = gpu.parameters.value_or("attention.flash", generation);
+  if (generation <= newest) return;
+  read.refuse("{}: FlashAttention {} has no kernels for {}; try {}", read.said(kName), generation,
+              gpu.name, newest > 0 ? fmt::format("fa{:.0f} or fused", newest) : "fused");
+}
+
 }  // namespace
 
 void resolve_precision(SettingReader& read, Job& job) {
@@ -116,8 +135,10 @@ void settle_autocast(Job& job) {
 }
 
 void check_precision(SettingReader& read, const Job& job) {
-  for (size_t group = 0; group < group_count(job.cluster); ++group)
+  for (size_t group = 0; group < group_count(job.cluster); ++group) {
     check_matrix_units(read, job, node_of_group(job.cluster, group).gpu);
+    check_attention(read, job, node_of_group(job.cluster, group).gpu);
+  }
   const bool narrow =
       job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
   if (job.training.fp8_parameters && !narrow)

@@ -231,6 +231,13 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
       error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}}))
           .find("has no bf16 matrix units, or none whose rate (peak_bf16) is known; try fp16"),
       std::string("V100-SXM2-16GB ").size());
+  EXPECT_EQ(
+      error_of(flags({{"model", "gpt2"}, {"cluster", "dgx-a100"}, {"attention_backend", "fa3"}})),
+      "--attention-backend fa3: FlashAttention 3 has no kernels for A100-SXM4-80GB; try fa2 or "
+      "fused");
+  EXPECT_EQ(
+      error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-h100"}, {"attention_backend", "fa3"}})),
+      "no error");
   EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}),
             "--fp16 contradicts --bf16; leave one out");
   EXPECT_EQ(dense({{"precision", "fp32"}, {"bf16", "true"}}),
