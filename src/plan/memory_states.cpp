@@ -195,7 +195,7 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
     }
   const double gradient = torch_fsdp(job) || !job.training.gradients_fp32 ? element_bytes(job) : 4;
   const double gathered = fully_sharded(job) ? 2 * layer + outside : 0;
-  return gathered + gradient * layer_gradient;
+  return gathered + (adds_whole_gradients(job) ? 0 : gradient * layer_gradient);
 }
 
 /// The largest of the matrices that are unpacked before a product, one at a time.
@@ -286,6 +286,8 @@ bool gradients_appear_in_backward(const spec::Job& job) {
 }
 
 double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
+  // As they come out of products: they are reduced unit by unit in the last backward.
+  if (adds_whole_gradients(job)) return element_bytes(job) * trainable(share, {});
   const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 2;
   return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
          nanotron_bucket_bytes(job, share);

@@ -144,7 +144,7 @@ void ShardedUnits::wait(size_t chunk, size_t index) {
 }
 
 void ShardedUnits::reduce(size_t chunk, size_t index, bool last) {
-  if (!reduces_) return;
+  if (!reduces_ || (!last && adds_whole_gradients(job_))) return;
   if (unit(chunk, index).copy_in >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_in);
   issue(unit(chunk, index).scatters);
   if (last) issue(unit(chunk, index).replica_sums);

@@ -22,7 +22,9 @@ namespace ergometer::plan {
 /// (`fsdp.scatter_copies`). A single rank sends nothing: its shard is copied to where parameters
 /// are used, and gradients once more to where the sums would arrive (tests/data/h100, kernel by
 /// kernel). FP8 weights that are not gathered in FP8 are quantized behind every gather. Not
-/// counted: adding the sums of later micro batches to the shard, 12 bytes a parameter of it.
+/// counted: adding the sums of later micro batches to the shard, 12 bytes a parameter of it. Where
+/// only the last micro batch reduces (PyTorch's no_sync) whole gradients are added up beside the
+/// products (workload/block/linear.h).
 class ShardedUnits {
  public:
   ShardedUnits(const spec::Job& job, const workload::Workload& workload, const Stage& stage,

@@ -230,6 +230,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (t.linear_cross_entropy) json.member("linear_cross_entropy", true);
   if (t.optimizer_offload) json.member("optimizer_offload", true);
   if (t.offloaded_layers > 0) json.member("cpu_offloading_num_layers", t.offloaded_layers);
+  if (!t.reduce_every_micro_batch) json.member("reduce_every_micro_batch", false);
   json.member("grad_accumulation_fusion", t.grad_accumulation_fusion)
       .member("fused_rope", t.fused_rope);
   if (job.model.experts.count > 0) write_moe(json, t);

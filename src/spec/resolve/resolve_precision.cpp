@@ -58,8 +58,10 @@ void read_precision(SettingReader& read, Job& job) {
   const bool narrow_products = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
   // A software's habit holds for the jobs that it can hold for.
   t.fp8_parameters = t.fp8_parameters && (narrow_products || read.given("fp8_param_gather"));
-  // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
-  const bool narrow = t.precision == Precision::kFp16 || !t.master_weights;
+  // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are. Under autocast they
+  // have the type of the weights, FP32.
+  const bool as_weights = job.software.parameters.value_or("ddp.autocast", 0) > 0;
+  const bool narrow = (t.precision == Precision::kFp16 && !as_weights) || !t.master_weights;
   const bool reduce_narrow =
       read.flag("grad_reduce_in_bf16", narrow,
                 !t.master_weights ? "gradients are as wide as their parameters"
