@@ -225,7 +225,10 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   run::Run& run = simulation.run;
   run.job_json = report::job_json(job);
   if (!job.training.fuse.empty()) {
-    ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, run));
+    spec::Settings without = settings;
+    without.erase("fuse");
+    ERGOMETER_ASSIGN(const spec::Job unfused, spec::resolve(without));
+    ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, unfused, run));
     console.note(compare::to_text(gain));
   }
   if (job.parallelism.trains_apart()) {
