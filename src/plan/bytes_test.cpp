@@ -211,7 +211,7 @@ TEST(Bytes, HybridShardingSumsShardsOverReplicas) {
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kShard, CollectiveKind::kReduceScatter),
                    4 * 4 * parameters);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
-                   4 * parameters / 2);
+                   4 * 4 * parameters / 2);
 }
 
 // PyTorch's no_sync: of four micro batches only the last one's gradients travel, and all are whole

@@ -152,6 +152,8 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
   if (job.training.precision != spec::Precision::kFp8 &&
       job.training.precision != spec::Precision::kNvfp4)
     return;
+  // What is quantized behind a gather lives as long as its layer computes.
+  if (fully_sharded(job) && !job.training.fp8_parameters) return;
   const double elements =
       all(fp8_weights(job, workload, stage), shards_from(job, fully_sharded(job)));
   state.fp8_copies = elements * fp8_copy_bytes(job);

@@ -147,7 +147,7 @@ void ShardedUnits::reduce(size_t chunk, size_t index, bool last) {
   if (!reduces_ || (!last && adds_whole_gradients(job_))) return;
   if (unit(chunk, index).copy_in >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_in);
   issue(unit(chunk, index).scatters);
-  if (last) issue(unit(chunk, index).replica_sums);
+  issue(unit(chunk, index).replica_sums);
 }
 
 void ShardedUnits::finish_gradients() {

@@ -214,6 +214,13 @@ void check_sharding(SettingReader& read, const Job& job) {
         "parameters again; try --pp 1, --zero 1 or {}",
         read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp),
         p.fsdp_shard_size > 0 ? "no --fsdp-shard-size" : "--software torchtitan");
+  if (p.zero_stage == 2 && p.pp > 1 && job.software.name.find("deepspeed") != std::string::npos)
+    read.refuse(
+        "{} cannot be combined with {}: DeepSpeed's pipeline engine refuses ZeRO 2 and 3; try "
+        "--zero 1",
+        read.said("zero", p.zero_stage), read.said(kPp, p.pp));
+  if (p.fsdp && job.training.framework == Framework::kNanotron)
+    read.refuse("{}: nanotron has no FSDP; try --zero 1", read.said("fsdp"));
   if (p.fsdp_shard_size == 0) return;
   if (p.zero_stage != 3)
     read.refuse("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size));

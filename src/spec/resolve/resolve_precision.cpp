@@ -136,17 +136,39 @@ void settle_autocast(Job& job) {
                job.parallelism.zero_stage == 0;
 }
 
+namespace {
+
+void check_optimizer(SettingReader& read, const Job& job) {
+  const Training& t = job.training;
+  const bool less = t.master_remainders || (t.master_weights && t.moments != Moments::kFp32);
+  if (!less || !job.trains() || t.framework != Framework::kMegatron ||
+      job.parallelism.zero_stage > 0)
+    return;
+  read.refuse(
+      "{} needs --zero 1: what keeps less than FP32 is Megatron-Core's distributed optimizer",
+      read.said(t.master_remainders ? "use_precision_aware_optimizer" : "optimizer_moments"));
+}
+
+}  // namespace
+
 void check_precision(SettingReader& read, const Job& job) {
   for (size_t group = 0; group < group_count(job.cluster); ++group) {
     check_matrix_units(read, job, node_of_group(job.cluster, group).gpu);
     check_attention(read, job, node_of_group(job.cluster, group).gpu);
   }
-  const bool narrow =
-      job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
-  if (job.training.fp8_parameters && !narrow)
+  const Training& t = job.training;
+  const bool narrow = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
+  if (t.fp8_parameters && !narrow)
     read.refuse("{} needs --fp8 or --fp4", read.said("fp8_param_gather"));
-  if (job.training.fp8_attention && !narrow)
+  if (t.fp8_attention && !narrow)
     read.refuse("{} needs --fp8 or --fp4", read.said("fp8_attention"));
+  if (t.quantize != FrozenWeights::k16Bit && narrow)
+    read.refuse("{} contradicts FP8 and FP4: packed weights are unpacked to 16 bit and multiply so",
+                read.said("quantize"));
+  if (t.attention == AttentionBackend::kUnfused && job.parallelism.cp > 1)
+    read.refuse("{} cannot be combined with {}: only fused kernels attend over parts of a sequence",
+                read.said("attention_backend"), read.said(kCp, job.parallelism.cp));
+  check_optimizer(read, job);
 }
 
 }  // namespace ergometer::spec

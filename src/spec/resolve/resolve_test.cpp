@@ -520,6 +520,21 @@ TEST(ResolveMessages, Tasks) {
   EXPECT_EQ(dense({{"lora", "9000"}}),
             "--lora 9000 is more than the narrowest matrix is wide (8192)");
   EXPECT_EQ(dense({{"quantize", "nf4"}}), "--quantize nf4 needs --lora RANK");
+  EXPECT_EQ(dense({{"quantize", "nf4"}, {"lora", "8"}, {"fp8", "true"}}),
+            "--quantize nf4 contradicts FP8 and FP4: packed weights are unpacked to 16 bit and "
+            "multiply so");
+  EXPECT_EQ(dense({{"optimizer_moments", "bf16"}, {"zero", "0"}}),
+            "--optimizer_moments bf16 needs --zero 1: what keeps less than FP32 is Megatron-Core's "
+            "distributed optimizer");
+  EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}}),
+            "--attention_backend unfused cannot be combined with --cp 2: only fused kernels attend "
+            "over parts of a sequence");
+  EXPECT_EQ(dense({{"software", "nanotron"}, {"fsdp", "true"}, {"pp", "1"}}),
+            "--fsdp true: nanotron has no FSDP; try --zero 1");
+  EXPECT_EQ(
+      dense({{"software", "deepspeed"}, {"zero", "2"}}),
+      "--zero 2 cannot be combined with --pp 4: DeepSpeed's pipeline engine refuses ZeRO 2 and "
+      "3; try --zero 1");
   EXPECT_EQ(dense({{"master_weights", "false"}, {"precision", "fp32"}}),
             "--master_weights false: parameters in FP32 have no other copy");
   EXPECT_EQ(dense({{"optimizer_moments", "bf16"}, {"software", "nanotron"}}),
