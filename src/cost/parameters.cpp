@@ -270,8 +270,7 @@ bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind 
   if (kind == GroupKind::kExpertTensor) extent = etp;
   if (kind == GroupKind::kContext) extent = p.tp * p.cp;
   if (kind == GroupKind::kExpert) extent = etp * p.ep;
-  if ((kind == GroupKind::kShard && p.fsdp_shard_size > 0) || kind == GroupKind::kExpertShard)
-    extent = p.tp * p.fsdp_shard_size;
+  if (kind == GroupKind::kShard && p.fsdp_shard_size > 0) extent = p.tp * p.fsdp_shard_size;
   if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kReplica ||
       (kind == GroupKind::kShard && p.fsdp_shard_size == 0)) {
     extent = p.tp * p.cp * p.dp;
