@@ -270,11 +270,11 @@ bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind 
   if (kind == GroupKind::kExpertTensor) extent = etp;
   if (kind == GroupKind::kContext) extent = p.tp * p.cp;
   if (kind == GroupKind::kExpert) extent = etp * p.ep;
-  if (kind == GroupKind::kShard && p.fsdp_shard_size > 0) extent = p.tp * p.fsdp_shard_size;
-  if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kReplica ||
-      (kind == GroupKind::kShard && p.fsdp_shard_size == 0)) {
+  const bool of_a_copy = kind == GroupKind::kShard || kind == GroupKind::kExpertData;
+  if (of_a_copy && p.fsdp_shard_size > 0)
+    extent = p.tp * p.fsdp_shard_size;
+  else if (of_a_copy || kind == GroupKind::kData || kind == GroupKind::kReplica)
     extent = p.tp * p.cp * p.dp;
-  }
   return extent > parameters.domain.gpus;
 }
 

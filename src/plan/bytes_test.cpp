@@ -235,6 +235,25 @@ TEST(Bytes, OnlyTheLastMicroBatchMayReduce) {
   EXPECT_FALSE(adds_whole_gradients(job));
 }
 
+// Copies of two ranks: each sums the gradients of its half of the experts, then the halves are
+// summed over the four copies.
+TEST(Bytes, HybridShardingSumsShardsOfExpertsToo) {
+  spec::Job job = test::make_job({.dp = 8, .ep = 1, .micro_batches = 4});
+  job.model.experts = {.count = 8, .top_k = 2, .ffn = 128};
+  for (spec::Layer& layer : job.model.layers) layer.moe = true;
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  job.parallelism.fsdp_shard_size = 2;
+  const workload::Workload workload = workload::lower(job);
+  const Plan plan = make_plan(job, workload);
+  const workload::ParameterShare share = stage_parameters(workload, plan.stages[0]);
+  ASSERT_GT(share.expert, 0);
+  EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kExpertData, CollectiveKind::kReduceScatter),
+                   4 * 4 * share.expert);
+  EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
+                   4 * (share.dense + share.expert) / 2);
+}
+
 TEST(Bytes, LoraMovesAdaptersOnly) {
   spec::Job job = test::make_job({.dp = 4, .micro_batches = 2});
   job.training.mode = spec::Mode::kLora;

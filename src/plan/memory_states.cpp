@@ -339,13 +339,13 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 
 double checkpoint_bytes(const spec::Job& job, const workload::Workload& workload) {
   const double each = trained_weight_bytes(job) + optimizer_bytes(job);
-  const double expert_replicas =
-      static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size);
+  // Ranks that hold unlike experts, or unlike parts of one.
+  const auto apart = static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).stride);
   double elements = 0;
   for (const Stage& stage : divide(job, workload)) {
     const ParameterShare share = stage_parameters(workload, stage);
     elements += share.trainable_dense * static_cast<double>(job.parallelism.tp) +
-                share.trainable_expert * static_cast<double>(job.stage_ranks()) / expert_replicas;
+                share.trainable_expert * apart;
   }
   return each * elements;
 }

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/json_writer.h"
+#include "spec/job/boards_limit.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/overrides.h"
@@ -292,6 +293,7 @@ void write_conditions(JsonWriter& json, const spec::Job& job) {
   json.key("conditions").begin_object();
   json.member("clocks", spec::setting_value("clocks", job));
   write_if(json, "power_cap_w", c.power_cap_w > 0, c.power_cap_w);
+  if (spec::cap_is_boards_limit(job)) json.member("power_cap_is_board_limit", true);
   write_if(json, "lock_clock_mhz", c.lock_clock_hz > 0, c.lock_clock_hz / 1e6);
   json.member("cooling", to_word(c.cooling));
   write_if(json, "inlet_c", c.has_inlet, c.inlet_c);

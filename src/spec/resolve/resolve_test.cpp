@@ -267,6 +267,25 @@ TEST(ResolveGivesWay, SettingsWithoutAnEffectAreSaid) {
   EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"cp_comm_type", "a2a"}}),
             (Notes{"--cp_comm_type a2a has no effect: no sequence is shared (--cp 1)"}));
   EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"cp_comm_type", "p2p"}}), Notes()) << "the default";
+  EXPECT_EQ(
+      notes({{"cluster", "hgx-h100"},
+             {"gpus", "16"},
+             {"tp", "8"},
+             {"cp", "2"},
+             {"cp_comm_type", "a2a"}}),
+      (Notes{"Transformer Engine's all-to-all needs cp 2 to divide the 1 key/value heads of a "
+             "rank, and Megatron-LM stops: p2p and all_gather do not"}));
+  EXPECT_EQ(
+      notes(
+          {{"cluster", "hgx-h100"}, {"model", "mistral-7b"}, {"cp", "2"}, {"seq_length", "8192"}}),
+      (Notes{"Transformer Engine's ring (--cp-comm-type p2p) takes no sliding windows, and "
+             "Megatron-LM stops: all_gather and a2a do"}));
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"},
+                   {"model", "mistral-7b"},
+                   {"cp", "2"},
+                   {"cp_comm_type", "all_gather"},
+                   {"seq_length", "8192"}}),
+            Notes());
   EXPECT_EQ(notes({{"model", "mixtral-8x7b"},
                    {"cluster", "hgx-h100"},
                    {"tensor_model_parallel_size", "4"},
