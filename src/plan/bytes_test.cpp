@@ -251,7 +251,7 @@ TEST(Bytes, HybridShardingSumsShardsOfExpertsToo) {
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kExpertData, CollectiveKind::kReduceScatter),
                    4 * 4 * share.expert);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
-                   4 * (share.dense + share.expert) / 2);
+                   4 * 4 * (share.dense + share.expert) / 2);
 }
 
 TEST(Bytes, LoraMovesAdaptersOnly) {
