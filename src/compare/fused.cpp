@@ -35,13 +35,18 @@ void find_grown(const run::Breakdown& fused, const run::Breakdown& apart, FusedG
 
 }  // namespace
 
-Result<FusedGain> fused_gain(const spec::Job& job, const run::Run& fused) {
+Result<FusedGain> fused_gain(const spec::Job& job, const spec::Job& unfused,
+                             const run::Run& fused) {
   spec::Job parts = job;
   parts.training.fuse.clear();
   ERGOMETER_ASSIGN(const run::Run apart, engine::simulate(parts, {.intervals = false}));
   FusedGain gain;
   gain.fused_s = fused.performance.step_time_s;
   gain.apart_s = apart.performance.step_time_s;
+  if (unfused.training.overlap_tp) {
+    ERGOMETER_ASSIGN(const run::Run overlapped, engine::simulate(unfused, {.intervals = false}));
+    gain.overlapped_s = overlapped.performance.step_time_s;
+  }
   if (!gain.loses()) return gain;
   find_grown(fused.performance.breakdown_s, apart.performance.breakdown_s, gain);
   ERGOMETER_ASSIGN(gain.fused_unshared_s, unshared_step_s(job));
@@ -53,6 +58,11 @@ std::string to_text(const FusedGain& gain) {
   std::string text =
       fmt::format("--fuse: {} a step instead of {}", base::format_seconds(gain.fused_s),
                   base::format_seconds(gain.apart_s));
+  if (gain.overlapped_s > 0)
+    text += fmt::format(
+        " apart; the software's own --tp-comm-overlap, which it takes the place of, "
+        "makes {}",
+        base::format_seconds(gain.overlapped_s));
   if (!gain.loses()) return text;
   text += fmt::format(", although no fused kernel is longer than its parts: {} grows by {}",
                       gain.grown, base::format_seconds(gain.grown_s));

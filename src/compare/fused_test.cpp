@@ -15,7 +15,10 @@ FusedGain gain_of(const Values& more) {
   const auto fill = [&]() -> Result<void> {
     ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(small(more)));
     ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {.intervals = false}));
-    ERGOMETER_ASSIGN(gain, fused_gain(job, run));
+    Values without = more;
+    std::erase_if(without, [](const auto& value) { return value.first == "fuse"; });
+    ERGOMETER_ASSIGN(const spec::Job unfused, spec::resolve(small(without)));
+    ERGOMETER_ASSIGN(gain, fused_gain(job, unfused, run));
     return {};
   };
   const auto done = fill();
@@ -31,6 +34,19 @@ TEST(FusedGain, IsAgainstTheSameJobWithoutThem) {
   EXPECT_FALSE(gain.loses());
   EXPECT_EQ(gain.apart_s, none.fused_s);
   EXPECT_EQ(none.fused_s, none.apart_s);
+}
+
+// Where a software overlaps these transfers by itself, that is what fused kernels compete with.
+TEST(FusedGain, TakesThePlaceOfTheSoftwaresOwnOverlap) {
+  const Values values = {{"cluster", "mi300x"}, {"tp", "2"}, {"sp", "true"}};
+  Values fused = values;
+  fused.emplace_back("fuse", "gemm-rs");
+  const FusedGain gain = gain_of(fused);
+  EXPECT_EQ(gain.overlapped_s, gain_of(values).fused_s);
+  EXPECT_NE(gain.overlapped_s, gain.apart_s);
+  EXPECT_EQ(to_text({.fused_s = 2, .apart_s = 3, .overlapped_s = 1}),
+            "--fuse: 2.00 s a step instead of 3.00 s apart; the software's own --tp-comm-overlap, "
+            "which it takes the place of, makes 1.00 s");
 }
 
 // A pipeline that the network limits: kernels are shorter, and transfers share its links otherwise.

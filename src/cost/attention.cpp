@@ -8,10 +8,12 @@
 // flops: those executed, causal calls and windows already cut; products: 2 forward, 5 backward; K:
 // keys that a query meets, on average: half a causal sequence, nearly a window. A tile of queries
 // loads and finishes once, whatever it meets, and works through masked halves of tiles: that costs
-// as much as length_ramp further keys. P: 16-bit matrix peak at the reference clock; head:
-// latent_forward or latent_backward where queries and values differ in width (192 and 128),
-// small_head at 64 (its exponentials bind), straight line between 64 and 128. Decoding (fewer than
-// 16 queries a sequence) reads the cache and does next to nothing else: the bytes alone count.
+// as much as length_ramp further keys. P: 16-bit matrix peak at the reference clock; of FP32
+// operands FP32's own (TF32's or the vector units'), with the same shares for want of a
+// measurement; head: latent_forward or latent_backward where queries and values differ in width
+// (192 and 128), small_head at 64 (its exponentials bind), straight line between 64 and 128.
+// Decoding (fewer than 16 queries a sequence) reads the cache and does next to nothing else: the
+// bytes alone count.
 //
 // Unfused: scores and values are batched GEMMs of their own, one forward and two backward each,
 // priced as in gemm.cpp over the whole square (nothing skips the masked half); softmax and dropout
@@ -136,6 +138,10 @@ double visited_keys(const Operator& op) {
           static_cast<double>(shape.q_length) * static_cast<double>(shape.qk_dim + shape.v_dim));
 }
 
+spec::Precision peak_of_attention(spec::Precision operands) {
+  return operands == spec::Precision::kFp32 ? operands : spec::Precision::kBf16;
+}
+
 double work_tiles(const AttentionShape& shape) {
   return static_cast<double>(shape.batch * shape.heads *
                              ((shape.q_length + kTileRows - 1) / kTileRows));
@@ -152,7 +158,7 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   const double tiles = work_tiles(shape);
   const double ramp = shape.backward ? attention.backward_tile_ramp : attention.tile_ramp;
   const double keys = visited_keys(op);
-  const double rate = device.rate(spec::Precision::kBf16) *
+  const double rate = device.rate(peak_of_attention(op.precision)) *
                       (shape.backward ? attention.backward : attention.forward) *
                       (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) * attention.rate *
                       (shape.sinks ? attention.sinks : 1) * (shape.masked ? attention.masked : 1) *

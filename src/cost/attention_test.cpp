@@ -46,6 +46,16 @@ TEST(Attention, SoftwareChangesItsRate) {
   EXPECT_NEAR(seconds(op), op.flops / 15e12, 1e-15);
 }
 
+// FP32 operands multiply at FP32's peak, half of the 16-bit one here.
+TEST(Attention, SinglePrecisionHasItsOwnPeak) {
+  workload::Operator op = attention_operator(2, 4096, 128, 128);
+  const double narrow = priced(op).clocked_s;
+  op.precision = spec::Precision::kFp32;
+  EXPECT_DOUBLE_EQ(priced(op).clocked_s, 2 * narrow);
+  op.precision = spec::Precision::kFp8;
+  EXPECT_DOUBLE_EQ(priced(op).clocked_s, narrow);
+}
+
 TEST(Attention, WorkTilesRampTheForwardRate) {
   // 2 heads x 4096 / 128 = 64 tiles against 0.64 * 100 SMs: half of 0.5 * 100 TFLOP/s.
   const workload::Operator op = attention_operator(2, 4096, 128, 128);

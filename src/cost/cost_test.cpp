@@ -208,6 +208,22 @@ TEST(CostModel, SoftwareChangesWhatKernelsTake) {
   EXPECT_DOUBLE_EQ(software_factor(software, op), 1.03);
 }
 
+// A generation's rate is that of products on matrix units: on the vector units there is none.
+TEST(CostModel, VectorUnitsHaveNoGenerations) {
+  spec::Job job = round_bench();
+  const workload::Operator op = gemm_operator(2560, 1280, 1000);
+  workload::Operator single = op;
+  single.precision = spec::Precision::kFp32;
+  job.training.precision = spec::Precision::kFp32;
+  job.training.tf32 = false;
+  const double products = model_of(job).price(op, {}).clocked_s;
+  const double vectors = model_of(job).price(single, {}).clocked_s;
+  job.software.parameters.set("kernels.gemm_factor", {0.5, "", "", base::Grade::kAssumed});
+  EXPECT_DOUBLE_EQ(model_of(job).price(single, {}).clocked_s, vectors);
+  job.training.tf32 = true;
+  EXPECT_DOUBLE_EQ(model_of(job).price(op, {}).clocked_s, 2 * products);
+}
+
 // 1 GB at 0.5 of 1 TB/s, by kernels that take 1.5 times as long: 3 ms behind the transfer.
 TEST(CostModel, CopiesFollowAnExchange) {
   spec::Job job = round_bench();

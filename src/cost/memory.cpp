@@ -46,7 +46,8 @@ Price price_memory(const Device& device, const MemoryParameters& memory,
   const double share = name == "memory.cross_entropy" ? memory.cross_entropy
                        : name == "memory.permute"     ? memory.permute
                                                       : memory.efficiency;
-  const double compute_s = op.flops / (memory.scan * device.rate(spec::Precision::kBf16));
+  const double compute_s =
+      op.flops > 0 ? op.flops / (memory.scan * device.rate(peak_of_attention(op.precision))) : 0;
   const double issued = issued_share(memory, op) * op.bytes;
   const double streamed_s = (op.bytes - issued) / (share * device.memory_bytes_per_s);
   const double issued_s = issued > 0 ? issued / (memory.issue_bytes_per_s * device.sms) : 0;

@@ -111,8 +111,10 @@ constexpr double kUnpackFactor = 2.7;
 
 SoftwareParameters read_software(Reader& r, const spec::Job& job) {
   const double doublings = std::log2(static_cast<double>(job.nodes()));
+  const double gemm_factor = r.need("kernels.gemm_factor");  // of products on matrix units
+  const bool idle = spec::leaves_matrix_units(job.cluster.node.gpu, job.training);
   return {r.need("kernels.memory_factor"),
-          r.need("kernels.gemm_factor"),
+          idle ? 1 : gemm_factor,
           r.need("p2p.fixed"),
           r.or_else("kernels.cast_factor", 1),
           r.or_else("kernels.unpack_factor", kUnpackFactor),
@@ -268,11 +270,11 @@ bool leaves_domain(const CostModel::Parameters& parameters, workload::GroupKind 
   if (kind == GroupKind::kExpertTensor) extent = etp;
   if (kind == GroupKind::kContext) extent = p.tp * p.cp;
   if (kind == GroupKind::kExpert) extent = etp * p.ep;
-  if (kind == GroupKind::kShard && p.fsdp_shard_size > 0) extent = p.tp * p.fsdp_shard_size;
-  if (kind == GroupKind::kData || kind == GroupKind::kExpertData || kind == GroupKind::kReplica ||
-      (kind == GroupKind::kShard && p.fsdp_shard_size == 0)) {
+  const bool of_a_copy = kind == GroupKind::kShard || kind == GroupKind::kExpertData;
+  if (of_a_copy && p.fsdp_shard_size > 0)
+    extent = p.tp * p.fsdp_shard_size;
+  else if (of_a_copy || kind == GroupKind::kData || kind == GroupKind::kReplica)
     extent = p.tp * p.cp * p.dp;
-  }
   return extent > parameters.domain.gpus;
 }
 

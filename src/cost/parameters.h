@@ -60,7 +60,7 @@ struct OverlapParameters {
 /// What the framework's generation does to the kernels.
 struct SoftwareParameters {
   double memory_factor = 1;  ///< time of memory-bound kernels
-  double gemm_factor = 1;    ///< rate of GEMMs
+  double gemm_factor = 1;    ///< rate of GEMMs on matrix units
   double send_s = 0;         ///< every pipeline transfer, on top
   double cast_factor = 1;    ///< time of casts to FP8, on top
   double unpack_factor = 1;  ///< time of unpacking weights of 4 bit
@@ -155,6 +155,9 @@ double issued_share(const MemoryParameters& memory, const workload::Operator& op
 /// An operator's time with this software relative to the kernels that the catalog describes.
 double software_factor(const SoftwareParameters& software, const workload::Operator& op);
 bool decodes(const workload::AttentionShape& shape);
+/// Whose matrix peak attention's and scans' rates are shares of: 16 bit, FP8 operands among them,
+/// but FP32 for FP32.
+spec::Precision peak_of_attention(spec::Precision operands);
 double work_tiles(const workload::AttentionShape& shape);
 /// K of attention.cpp: the keys that a query of a fused attention call meets, on average.
 double visited_keys(const workload::Operator& op);

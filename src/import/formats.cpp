@@ -74,6 +74,7 @@ constexpr auto kFormats = std::to_array<Format>({
     {"Trainer's results", Form::kJson, is_trainer_results, read_trainer_results},
     {"dmon's rows", Form::kText, is_dmon, read_dmon},
     {"rocm-smi's or amd-smi's table", Form::kText, is_amd_table, read_amd_table},
+    {"rocm-smi's or amd-smi's JSON", Form::kAny, is_amd_json, read_amd_json},
     {"ipmitool's readings of power", Form::kText, is_ipmi_power, read_ipmi_power},
     {"Zeus's table", Form::kText, is_zeus_table, read_zeus_table},
     {"a table of readings", Form::kText, is_sensor_table, read_sensor_table},

@@ -188,7 +188,10 @@ class Manifest {
     for (const char* part : {"command", "args"})
       if (const YAML::Node words = member(container, part); is_there(words))
         for (const auto& word : words)
-          if (word.IsScalar()) program.words.push_back(with_variables(word.Scalar(), program));
+          if (word.IsScalar()) {
+            program.words.push_back(with_variables(word.Scalar(), program));
+            program.lines.push_back(manifest_line(word));
+          }
     if (program.words.empty()) return;
     gpus_of_pod_ = gpus;
     for (const std::string& word : program.words)

@@ -166,6 +166,22 @@ Result<void> check_no_loose_lines(const ShellRun& run) {
   return {};
 }
 
+/// What becomes of the nodes of a batch on which nothing starts the program.
+std::string on_other_nodes(const Launch& launch, const ShellRun& run, const Reading& reading) {
+  const auto* gpus = reading.settings.find("gpus");
+  const auto number = base::parse_integer(gpus == nullptr ? "" : gpus->text);
+  // The program itself may be told of nodes: Trainer(num_nodes=4).
+  const bool awaits =
+      launch.awaits_nodes || (launch.is_alone && launch.visible && launch.visible->count > 0 &&
+                              number && *number > launch.visible->count);
+  return fmt::format(
+      "{}: Slurm runs a batch script on the first of its {} nodes, and no srun starts {} on the "
+      "others: {}",
+      run.session.where(launch.line), launch.idle_nodes + 1, launch.name,
+      awaits ? "it waits for them and trains nothing; predicted as if srun started it on all"
+             : "one node trains, the others idle");
+}
+
 void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
   if (launch.gpus > 0)
     reading.settings.set("gpus", std::to_string(launch.gpus),
@@ -178,6 +194,7 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
   if (!launch.apart.empty())
     reading.notes.push_back(
         fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.apart));
+  if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =
       fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.gpus_from);
@@ -393,7 +410,7 @@ Result<Reading> read_started_programs(const std::vector<StartedProgram>& program
     std::vector<std::string> words = program.words;
     for (const auto& [place, what] : program.unknown_words)
       words[place] = run.session.unknowns.mark(what);
-    run_shell_program(words, run);
+    run_shell_program(words, program.lines, run);
   }
   if (run.session.failed()) return input_error(run.session.failure);
   if (!programs.empty()) set_batch_of_environment(run);

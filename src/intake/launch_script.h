@@ -24,6 +24,9 @@ struct StartedProgram {
   std::set<std::string> unknown{};                ///< variables whose values somebody else keeps
   std::map<size_t, std::string> unknown_words{};  ///< by their places: what they are
   std::map<std::string, std::string, std::less<>> files{};  ///< that it finds, path to text
+  /// Of the words in the file that they stand in; behind its end the last one holds. Empty: they
+  /// stand in none.
+  std::vector<int> lines{};
 };
 /// The job of programs that a script really started; inner shells (`srun bash -c ...`) are
 /// followed. `name` is what messages call the script.

@@ -62,6 +62,34 @@ TEST(ShellLaunch, GpusOfLaunchers) {
   EXPECT_EQ(gpus_of("ls train"), -1);
 }
 
+/// What is said of the nodes on which nothing starts the program: "idle", "waits", or "" for none.
+std::string other_nodes(const std::string& command) {
+  const auto run =
+      run_shell("#!/bin/bash\n#SBATCH -N 2\n#SBATCH --gpus-per-node=8\n" + command, "run.sh", {});
+  if (!run || run->commands.empty()) return "not read";
+  const auto launch = launch_of(run->commands.back(), *run);
+  if (!launch || launch->idle_nodes == 0) return "";
+  return launch->awaits_nodes ? "waits" : "idle";
+}
+
+TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {
+  EXPECT_EQ(other_nodes("torchrun --nproc_per_node 8 train.py"), "idle");
+  EXPECT_EQ(other_nodes("python -m torch.distributed.run --nproc_per_node 8 train.py"), "idle");
+  EXPECT_EQ(other_nodes("python train.py"), "idle");
+  EXPECT_EQ(other_nodes("accelerate launch --num_processes 8 train.py"), "idle");
+  EXPECT_EQ(other_nodes("torchrun --nnodes 2 --nproc_per_node 8 train.py"), "waits");
+  EXPECT_EQ(other_nodes("torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py"), "waits");
+  EXPECT_EQ(other_nodes("NNODES=2 llamafactory-cli train x.yaml"), "waits");
+  // These reach the others, or a program that is not known here may.
+  for (const char* command :
+       {"srun torchrun --nproc_per_node 8 train.py",
+        "srun bash -c 'torchrun --nnodes 2 --nproc_per_node 8 train.py'",
+        "mpirun -np 16 python train.py", "ssh other torchrun --nnodes 2 train.py",
+        "deepspeed --num_nodes 2 --num_gpus 8 train.py",
+        "ibrun torchrun --nnodes 2 --nproc_per_node 8 train.py"})
+    EXPECT_EQ(other_nodes(command), "") << command;
+}
+
 std::string error_of(const std::string& script) {
   const auto reading = parse_launch_script(script, "run.sh");
   return reading ? "read" : reading.error().message;

@@ -91,6 +91,12 @@ class ProgramReader {
   Result<std::optional<TrainerProgram>> own_program() const;
   /// The front end of the Trainer that the program is.
   TrainerKind trainer_kind() const;
+  Result<void> add_deepspeed(const Argument& config, Reading& files) const;
+  /// --deepspeed_config without --deepspeed: whether its file was read. Refused: what the program's
+  /// parser refuses.
+  Result<bool> read_lone_deepspeed(const std::vector<Argument>& arguments,
+                                   const std::optional<TrainerProgram>& program,
+                                   Reading& files) const;
   /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
   /// DeepSpeed-Chat does of --zero_stage and --offload.
   Result<void> read_own_deepspeed(const std::vector<Argument>& arguments, Reading& files) const;

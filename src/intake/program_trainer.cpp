@@ -251,6 +251,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     const int line = line_of(name) % kLinesOfFile;
     return line == 0 ? -1 : line;
   };
+  ERGOMETER_ASSIGN(const bool reads_deepspeed, read_lone_deepspeed(arguments, program, files));
   for (const Argument& argument : arguments) {
     if (program && !program->takes_words) break;
     if (program && program->changed.contains(argument.name)) {
@@ -289,7 +290,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
     }
     const bool own = argument.name == "deepspeed_config" || argument.name == "zero_stage" ||
                      argument.name == "offload" || argument.name == "dtype";
-    if (own && has("deepspeed")) continue;
+    if (own && (has("deepspeed") || reads_deepspeed)) continue;
     // Its words may be another framework's, whose file says the rest.
     if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
     // A file's name is one word, and what stands behind it is the program's.
@@ -341,20 +342,55 @@ TrainerKind ProgramReader::trainer_kind() const {
                                                                       : TrainerKind::kPlain;
 }
 
+Result<void> ProgramReader::add_deepspeed(const Argument& config, Reading& files) const {
+  ERGOMETER_TRY(check_known(config));
+  ERGOMETER_ASSIGN(const std::string text,
+                   text_of(config.value, line_of(config.name), "--deepspeed_config"));
+  ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, config.value));
+  add_reading(files, std::move(deepspeed));
+  return {};
+}
+
+Result<bool> ProgramReader::read_lone_deepspeed(const std::vector<Argument>& arguments,
+                                                const std::optional<TrainerProgram>& program,
+                                                Reading& files) const {
+  const auto config = std::ranges::find(arguments, "deepspeed_config", &Argument::name);
+  if (config == arguments.end() || has("deepspeed")) return false;
+  const std::string text = own_text().value_or("");
+  // deepspeed.initialize takes the file, whether --deepspeed stands beside it or not.
+  if (base::contains(text, "add_config_arguments(") || base::contains(text, "--deepspeed_config")) {
+    ERGOMETER_TRY(add_deepspeed(*config, files));
+    return true;
+  }
+  // What the parser leaves over goes nowhere: a word that is not known here either.
+  if (base::contains(text, "return_remaining_strings=True") ||
+      base::contains(text, "parse_known_args("))
+    return false;
+  if (program && program->own.contains(config->name))
+    return input_error(
+        "{}: --{} is a word of {} itself, whose use of it is not read; --deepspeed FILE is what "
+        "the Trainer reads",
+        config->where, config->name, launch_.name);
+  const bool is_known =
+      !text.empty() || is_trl(launch_.program) || is_llama_factory(launch_.program);
+  return input_error(
+      "{}: --{} is no argument of the Trainer's, whose parser refuses it{}; "
+      "allowed: --deepspeed FILE",
+      config->where, config->name,
+      is_known ? ""
+               : fmt::format(", and {} is not here to say that it takes it by "
+                             "deepspeed.add_config_arguments",
+                             launch_.program));
+}
+
 Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& arguments,
                                                Reading& files) const {
   const auto find = [&](std::string_view name) {
     return std::ranges::find(arguments, name, &Argument::name);
   };
   // `--deepspeed --deepspeed_config FILE`, what deepspeed.add_config_arguments takes.
-  if (const auto config = find("deepspeed_config"); config != arguments.end()) {
-    ERGOMETER_TRY(check_known(*config));
-    ERGOMETER_ASSIGN(const std::string text,
-                     text_of(config->value, line_of(config->name), "--deepspeed_config"));
-    ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(text, config->value));
-    add_reading(files, std::move(deepspeed));
-    return {};
-  }
+  if (const auto config = find("deepspeed_config"); config != arguments.end())
+    return add_deepspeed(*config, files);
   const auto stage = find("zero_stage");
   if (stage == arguments.end())
     return input_error(

@@ -1,5 +1,8 @@
 #include "intake/read_user_file.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -53,6 +56,12 @@ constexpr std::string_view kReadable =
     "services of Docker Compose, configurations of InternEvo, FlagScale's YAML, "
     "launch scripts and lists of Megatron-LM's arguments";
 
+/// Whether settings of a job file may stand under this key.
+bool is_heading(std::string_view key) {
+  return std::ranges::any_of(spec::setting_table(),
+                             [&](const spec::SettingInfo& info) { return info.group == key; });
+}
+
 /// What is asked of a file's keys.
 class Keys {
  public:
@@ -70,10 +79,7 @@ class Keys {
   bool names_setting() const {
     return std::ranges::any_of(values_, [](const auto& item) {
       const std::string top = item.first.substr(0, item.first.find('.'));
-      if (spec::find_setting(top) != nullptr) return true;
-      const auto table = spec::setting_table();
-      return std::ranges::any_of(table,
-                                 [&](const spec::SettingInfo& info) { return info.group == top; });
+      return spec::find_setting(top) != nullptr || is_heading(top);
     });
   }
 
@@ -297,9 +303,49 @@ Result<Reading> read_config(const std::string& text, const std::string& file) {
   return reading;
 }
 
+constexpr std::string_view kAsOptions =
+    "what it says of the job can be given as options: --model, --cluster, --gpus, --tp, --pp, "
+    "--mbs, --gbs, --seq, ...";
+
+/// Whether a file that names a setting is another program's all the same: most of its keys are no
+/// settings, nor misspelt ones. Says which these are.
+std::string keys_of_another_program(const spec::FlatYaml& values) {
+  std::vector<std::string_view> others;
+  size_t own = 0;
+  for (const auto& [path, value] : values) {
+    std::string_view key = path;
+    const size_t dot = key.find('.');
+    const std::string_view top = key.substr(0, dot);
+    // Mappings of a model and a cluster have keys of their own.
+    if (dot != key.npos && (top == "model" || top == "cluster")) continue;
+    if (dot != key.npos && is_heading(top)) key.remove_prefix(dot + 1);
+    if (spec::find_setting(key) != nullptr || spec::nearest_setting(key))
+      ++own;
+    else
+      others.push_back(path);
+  }
+  if (others.size() < 2 || others.size() <= own) return "";
+  constexpr size_t kMostNamed = 3;
+  const std::vector<std::string_view> named(
+      others.begin(),
+      others.begin() + static_cast<std::ptrdiff_t>(std::min(kMostNamed, others.size())));
+  return fmt::format("{} of its {} keys are no settings of a job ({}{})", others.size(),
+                     values.size(), fmt::join(named, ", "),
+                     others.size() > kMostNamed ? ", ..." : "");
+}
+
 Result<Reading> read_own(const std::string& text, const std::string& file) {
   Reading reading;
-  ERGOMETER_ASSIGN(reading.settings, spec::parse_job_file(text, file));
+  auto settings = spec::parse_job_file(text, file);
+  if (!settings) {
+    const auto values =
+        text.starts_with('{') ? flatten_json(text, file) : spec::flatten_yaml(text, file);
+    const std::string others = values ? keys_of_another_program(*values) : "";
+    if (others.empty()) return tl::unexpected(settings.error());
+    return input_error("{}: what program this file is of is not known here: {}; it could be {}; {}",
+                       file, others, kReadable, kAsOptions);
+  }
+  reading.settings = *std::move(settings);
   reading.form = "a job file";
   return reading;
 }
@@ -326,9 +372,9 @@ FileForm form_of(const std::string& text, const std::string& file) {
     const FileForm form = form_of_yaml(Keys(*values));
     if (form != FileForm::kNone) return form;
   }
-  const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+  const bool data = file.ends_with(".yaml") || file.ends_with(".yml") || file.ends_with(".toml");
   if (text.starts_with("#!") || file.ends_with(".sh")) return FileForm::kMegatronArguments;
-  if (!yaml && has_arguments(text)) return FileForm::kMegatronArguments;
+  if (!data && has_arguments(text)) return FileForm::kMegatronArguments;
   return FileForm::kNone;
 }
 
@@ -352,21 +398,21 @@ std::string what_python_writes(const std::string& text) {
   };
   constexpr std::string_view kOfNemo =
       "a recipe of NeMo 2 can be read as the YAML that nemo_run writes (--to-yaml FILE)";
-  constexpr std::string_view kAsOptions =
+  constexpr std::string_view kSaid =
       "give what it says as options: --model, --gpus, --mbs, --ga, --seq, --zero or --fsdp";
   constexpr std::array kWrites = std::to_array<Writes>(
-      {{"from composer", kAsOptions},
+      {{"from composer", kSaid},
        {"nemo_run", kOfNemo},
        {"nemo.collections", kOfNemo},
        {"megatron.bridge",
         "a recipe of Megatron-Bridge can be read as the YAML that it writes "
         "(config.to_yaml(\"FILE\"), or run_config.yaml of a checkpoint)"},
-       {"xtuner", kAsOptions},
-       {"levanter", kAsOptions},
-       {"olmo_core", kAsOptions},
+       {"xtuner", kSaid},
+       {"levanter", kSaid},
+       {"olmo_core", kSaid},
        {"deepspeed.initialize", "give its configuration as DeepSpeed's JSON, and --model"},
-       {"torch.distributed", kAsOptions},
-       {"lightning", kAsOptions}});
+       {"torch.distributed", kSaid},
+       {"lightning", kSaid}});
   // Objects of NeMo's interface, without a recipe that puts them together.
   constexpr std::string_view kStrategy = "MegatronStrategy(";
   if (const size_t at = text.find(kStrategy); at != text.npos)
@@ -486,7 +532,8 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
         "{}: is a Python program without TrainingArguments, adapters, an Accelerator, a Trainer of "
         "Lightning or a model of transformers in FSDP or DDP, which is not read; {}",
         file, what_python_writes(text));
-  return input_error("{}: is none of the files that can be read: {}", file, kReadable);
+  return input_error("{}: is none of the files that can be read: {}; {}", file, kReadable,
+                     kAsOptions);
 }
 
 }  // namespace

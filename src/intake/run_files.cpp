@@ -265,6 +265,16 @@ std::vector<std::string> items_of(const std::string& text, const char* list) {
   return items;
 }
 
+/// Where what stands at a key begins; 0: not known.
+int line_of_key(const std::string& text, const char* key) {
+  try {
+    const YAML::Node value = YAML::Load(text)[key];
+    return value ? value.Mark().line + 1 : 0;
+  } catch (const YAML::Exception&) {
+    return 0;
+  }
+}
+
 /// Variables that an experiment of Determined sets: a list of NAME=VALUE, or such lists by what its
 /// slots are, of which those of GPUs count.
 Result<void> add_determined_variables(const std::string& text, const std::string& file,
@@ -431,19 +441,22 @@ std::vector<std::string> words_in_quotes(const std::string& text) {
 }
 
 /// The words of an entrypoint or a command: a list, or a text that no shell reads.
-Result<void> add_words(const YAML::Node& said, ComposeText& compose,
-                       std::vector<std::string>& words) {
+Result<void> add_words(const YAML::Node& said, ComposeText& compose, StartedProgram& program) {
   if (!said || said.IsNull()) return {};
+  const auto add = [&](std::string word, const YAML::Node& from) {
+    program.words.push_back(std::move(word));
+    program.lines.push_back(from.Mark().line + 1);
+  };
   if (said.IsSequence()) {
     for (const YAML::Node& item : said) {
       ERGOMETER_ASSIGN(std::string word, compose.read(item));
-      words.push_back(std::move(word));
+      add(std::move(word), item);
     }
     return {};
   }
   ERGOMETER_ASSIGN(std::string text, compose.read(said));
   std::ranges::replace(text, '\n', ' ');
-  for (std::string& word : words_in_quotes(text)) words.push_back(std::move(word));
+  for (std::string& word : words_in_quotes(text)) add(std::move(word), said);
   return {};
 }
 
@@ -471,7 +484,7 @@ Result<StartedProgram> program_of_service(const YAML::Node& service, ComposeText
   StartedProgram program;
   ERGOMETER_TRY(add_variables(service, compose, program));
   for (const char* key : {"entrypoint", "command"})
-    ERGOMETER_TRY(add_words(service[key], compose, program.words));
+    ERGOMETER_TRY(add_words(service[key], compose, program));
   for (const auto& [name, value] : context.environment) {
     program.environment[name] = value;
     program.unknown.erase(name);
@@ -547,11 +560,16 @@ Result<Reading> parse_run_file(const std::string& text, const std::string& file,
                       : of_azure      ? run.asked_of_azure(program)
                       : of_determined ? run.asked_of_determined(program)
                                       : run.asked_of_mcli(program);
+  const char* key = of_sky          ? "run"
+                    : of_dstack     ? "commands"
+                    : of_determined ? "entrypoint"
+                                    : "command";
   program.words = {"bash", "-c",
-                   of_dstack  ? fmt::format("{}\n", fmt::join(items_of(text, "commands"), "\n"))
+                   of_dstack  ? fmt::format("{}\n", fmt::join(items_of(text, key), "\n"))
                    : of_azure ? run.command_of_azure(program)
-                              : run.text(of_sky ? "run" : "command")};
-  if (of_determined) program.words = run.words_of_determined(items_of(text, "entrypoint"));
+                              : run.text(key)};
+  program.lines = {line_of_key(text, key)};
+  if (of_determined) program.words = run.words_of_determined(items_of(text, key));
   if (const std::string parameters = section_text(text, "parameters");
       !of_sky && !parameters.empty())
     program.files["/mnt/config/parameters.yaml"] = parameters;

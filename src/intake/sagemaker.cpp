@@ -88,6 +88,7 @@ class SageMakerProgram {
     program.words.push_back(folder.empty() || folder.starts_with("s3:") ? entry
                                                                         : folder + "/" + entry);
     ERGOMETER_TRY(add_words(program));
+    program.lines = {words_line_};
     ERGOMETER_ASSIGN(Reading reading, read_started_programs({program}, file_, context_));
     const std::string key = key_of({"instance_type", "compute.instance_type"});
     if (launched)
@@ -266,19 +267,12 @@ class SageMakerProgram {
     }
     return {};
   }
-  /// Words stand among the hyperparameters, GPUs in the instance.
+  /// GPUs stand in the instance.
   void name_places(const std::string& instance, Reading& reading) const {
-    constexpr std::string_view kWords = "the command line";
-    const std::string place = fmt::format("{}:{}", file_, words_line_);
     const spec::Settings all = reading.settings;
-    for (const auto& [name, value] : all.all()) {
+    for (const auto& [name, value] : all.all())
       if (base::contains(value.origin.key, "CUDA_VISIBLE_DEVICES"))
         reading.settings.set(name, value.text, {where(instance), instance});
-      else if (value.origin.text == kWords)
-        reading.settings.set(name, value.text, {place, value.origin.key});
-    }
-    for (Leftover& it : reading.leftovers)
-      if (it.where == kWords) it.where = place;
   }
   /// SageMaker's own library, in its second version over PyTorch's FSDP.
   Result<void> add_model_parallelism(Reading& reading) const {

@@ -3,6 +3,8 @@
 #include <map>
 #include <string>
 
+#include "plan/data_parallel.h"
+#include "plan/memory_parts.h"
 #include "plan/plan.h"
 #include "plan/test_job.h"
 
@@ -209,7 +211,47 @@ TEST(Bytes, HybridShardingSumsShardsOverReplicas) {
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kShard, CollectiveKind::kReduceScatter),
                    4 * 4 * parameters);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
-                   4 * parameters / 2);
+                   4 * 4 * parameters / 2);
+}
+
+// PyTorch's no_sync: of four micro batches only the last one's gradients travel, and all are whole
+// until then, in the 16 bit that products write.
+TEST(Bytes, OnlyTheLastMicroBatchMayReduce) {
+  spec::Job job = test::make_job({.dp = 8, .micro_batches = 4});
+  job.training.framework = spec::Framework::kTorchFsdp;
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  job.training.reduce_every_micro_batch = false;
+  const workload::Workload workload = workload::lower(job);
+  const Plan plan = make_plan(job, workload);
+  const double parameters = dense(plan, workload, 0);
+  EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kShard, CollectiveKind::kReduceScatter),
+                   4 * parameters);
+  EXPECT_DOUBLE_EQ(state_memory(job, workload, plan.stages[0]).gradients, 2 * parameters);
+  job.training.global_batch = 8;  // one micro batch: it is the last
+  EXPECT_DOUBLE_EQ(sum_of(make_plan(job, workload::lower(job)), 0, GroupKind::kShard,
+                          CollectiveKind::kReduceScatter),
+                   4 * parameters);
+  EXPECT_FALSE(adds_whole_gradients(job));
+}
+
+// Copies of two ranks: each sums the gradients of its half of the experts, then the halves are
+// summed over the four copies.
+TEST(Bytes, HybridShardingSumsShardsOfExpertsToo) {
+  spec::Job job = test::make_job({.dp = 8, .ep = 1, .micro_batches = 4});
+  job.model.experts = {.count = 8, .top_k = 2, .ffn = 128};
+  for (spec::Layer& layer : job.model.layers) layer.moe = true;
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  job.parallelism.fsdp_shard_size = 2;
+  const workload::Workload workload = workload::lower(job);
+  const Plan plan = make_plan(job, workload);
+  const workload::ParameterShare share = stage_parameters(workload, plan.stages[0]);
+  ASSERT_GT(share.expert, 0);
+  EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kExpertData, CollectiveKind::kReduceScatter),
+                   4 * 4 * share.expert);
+  EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
+                   4 * 4 * (share.dense + share.expert) / 2);
 }
 
 TEST(Bytes, LoraMovesAdaptersOnly) {

@@ -54,6 +54,10 @@ bool reduces_every_micro_batch(const spec::Job& job) {
   return fully_sharded(job) || job.parallelism.zero_stage >= 2;
 }
 
+bool adds_whole_gradients(const spec::Job& job) {
+  return !job.training.reduce_every_micro_batch && job.micro_batches() > 1;
+}
+
 BucketSize bucket_size(const spec::Job& job) {
   BucketSize size{.splits_blocks = job.training.framework == spec::Framework::kNanotron};
   if (job.training.bucket_elements > 0) {

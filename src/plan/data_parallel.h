@@ -14,8 +14,13 @@ double gradient_bytes(const spec::Training& training);
 double parameter_bytes(const spec::Training& training);
 /// ZeRO-3: parameters are gathered and gradients scattered unit by unit (`plan/sharded_units.h`).
 bool fully_sharded(const spec::Job& job);
-/// Gradients are reduced after every micro batch's backward rather than once a step.
+/// Gradients are reduced as every micro batch's backward goes, or as the last one's does
+/// (`adds_whole_gradients`), rather than once a step.
 bool reduces_every_micro_batch(const spec::Job& job);
+
+/// FSDP that reduces after the step's last micro batch alone: whole gradients are added up until
+/// then.
+bool adds_whole_gradients(const spec::Job& job);
 
 /// Gradients of a chunk that travel together: those of block `lowest`, in forward order, and of the
 /// blocks behind it up to the next bucket.

@@ -7,6 +7,7 @@
 
 #include "base/collection.h"
 #include "plan/memory.h"
+#include "spec/settings/setting_names.h"
 #include "spec/settings/settings.h"
 #include "workload/workload.h"
 
@@ -38,6 +39,22 @@ bool divides_layers(const spec::Job& job) {
   const std::vector<int64_t> layers = layers_per_chunk(job);
   return std::ranges::all_of(layers, [](int64_t count) { return count > 0; }) &&
          std::accumulate(layers.begin(), layers.end(), int64_t{0}) == job.model.pipeline_layers();
+}
+
+/// Whether frameworks' recipes settle into how many parts an expert's matrices are cut, by layouts
+/// that the advice changes.
+bool settles_expert_tensor(const spec::Job& job) {
+  if (job.model.experts.count == 0) return false;
+  const auto origin = job.origins.find(std::string(spec::kEtp));
+  return origin == job.origins.end() || origin->second.text.starts_with("default") ||
+         origin->second.text.starts_with("recipe ");
+}
+
+/// "--etp 2": what else is typed so that experts are divided as in the job that was tried.
+std::string expert_tensor_words(const spec::Job& before, const spec::Job& after) {
+  const spec::Parallelism &b = before.parallelism, &a = after.parallelism;
+  const bool moves = (a.tp != b.tp || a.ep != b.ep) && settles_expert_tensor(after);
+  return moves ? fmt::format("--etp {}", a.etp) : "";
 }
 
 MemoryReport memory_of(const spec::Job& job) {
@@ -76,6 +93,8 @@ void try_more_tp(const spec::Job& job, Tries& tries) {
   if (tp > std::max<int64_t>(job.cluster.node.gpus, job.cluster.domain_gpus)) return;
   tries.add(fmt::format("--tp {}", tp), [&](spec::Job& changed) {
     changed.parallelism.tp = tp;
+    if (settles_expert_tensor(job) && job.parallelism.etp == job.parallelism.tp)
+      changed.parallelism.etp = tp;
     // Sequence parallelism goes with tensor parallelism where nobody says otherwise.
     if (tp == 2 && job.trains()) changed.parallelism.sequence_parallel = true;
   });
@@ -201,14 +220,17 @@ struct Tried {
   MemoryReport then;                ///< with that one
 };
 
-Tried tried(const std::vector<Try>& tries, const MemoryReport& before) {
+Tried tried(const spec::Job& job, const std::vector<Try>& tries, const MemoryReport& before) {
   constexpr size_t kMost = 4;
   Tried result;
   result.then = before;
   for (const Try& one : tries) {
     if (result.enough.size() == kMost) break;
     MemoryReport report = memory_of(one.job);
-    if (report.fits) result.enough.push_back(one.words);
+    if (report.fits) {
+      const std::string besides = expert_tensor_words(job, one.job);
+      result.enough.push_back(one.words + (besides.empty() ? "" : " " + besides));
+    }
     if (filled(report) >= filled(result.then)) continue;
     result.nearest = &one;
     result.then = std::move(report);
@@ -221,7 +243,7 @@ Tried tried(const std::vector<Try>& tries, const MemoryReport& before) {
 std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
   constexpr size_t kMost = 4;
   std::vector<Try> tries = tries_for(job, report);
-  Tried last = tried(tries, report);
+  Tried last = tried(job, tries, report);
   if (!last.enough.empty()) return "try " + join(last.enough, "or");
   std::vector<std::string> together;
   for (size_t round = 0; last.nearest != nullptr && round < kMost; ++round) {
@@ -231,10 +253,14 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
       return words.find(earlier.substr(0, earlier.find(' '))) != words.npos;
     });
     together.push_back(words);
-    if (last.then.fits)
+    if (last.then.fits) {
+      const std::string besides = expert_tensor_words(job, last.nearest->job);
+      if (!besides.empty()) together.push_back(besides);
       return "no single change is enough; take all of these together: " + join(together, "and");
-    tries = tries_for(spec::Job(last.nearest->job), last.then);
-    last = tried(tries, MemoryReport(last.then));
+    }
+    const spec::Job next = last.nearest->job;
+    tries = tries_for(next, last.then);
+    last = tried(next, tries, MemoryReport(last.then));
   }
   if (together.empty()) return "try more GPUs to divide it over";
   return fmt::format("{} {} {:.1f} GiB; it takes more GPUs to divide it over",

@@ -80,6 +80,20 @@ TEST(MemoryAdvice, IsWhatMakesItFit) {
 }
 
 // The cache grows with the sequences that are served at once.
+// What recipes settle by the layout is said with a layout that is advised; what was typed stays.
+TEST(MemoryAdvice, SaysHowExpertsAreCut) {
+  spec::Job job = runnable({.tp = 2, .dp = 4, .ep = 2, .micro_batches = 4});
+  job.parallelism.etp = 2;
+  job.cluster.node.gpu.memory_bytes = 0.99 * test::memory_of(job).worst().needed();
+  const std::string advice = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(advice.find("--ep 4 --etp 2"), std::string::npos) << advice;
+  EXPECT_NE(advice.find("--tp 4 --etp 4"), std::string::npos) << advice;
+  job.origins["expert_tensor_parallel_size"] = {"--etp", ""};
+  const std::string typed = memory_advice(job, test::memory_of(job));
+  EXPECT_NE(typed.find("--ep 4"), std::string::npos) << typed;
+  EXPECT_EQ(typed.find("--etp"), std::string::npos) << typed;
+}
+
 TEST(MemoryAdvice, ServesFewerSequencesAtOnce) {
   spec::Job job = runnable({});
   job.training.mode = spec::Mode::kDecode;

@@ -152,6 +152,8 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
   if (job.training.precision != spec::Precision::kFp8 &&
       job.training.precision != spec::Precision::kNvfp4)
     return;
+  // What is quantized behind a gather lives as long as its layer computes.
+  if (fully_sharded(job) && !job.training.fp8_parameters) return;
   const double elements =
       all(fp8_weights(job, workload, stage), shards_from(job, fully_sharded(job)));
   state.fp8_copies = elements * fp8_copy_bytes(job);
@@ -195,7 +197,7 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
     }
   const double gradient = torch_fsdp(job) || !job.training.gradients_fp32 ? element_bytes(job) : 4;
   const double gathered = fully_sharded(job) ? 2 * layer + outside : 0;
-  return gathered + gradient * layer_gradient;
+  return gathered + (adds_whole_gradients(job) ? 0 : gradient * layer_gradient);
 }
 
 /// The largest of the matrices that are unpacked before a product, one at a time.
@@ -286,6 +288,8 @@ bool gradients_appear_in_backward(const spec::Job& job) {
 }
 
 double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
+  // As they come out of products: they are reduced unit by unit in the last backward.
+  if (adds_whole_gradients(job)) return element_bytes(job) * trainable(share, {});
   const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 2;
   return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
          nanotron_bucket_bytes(job, share);
@@ -335,13 +339,13 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
 
 double checkpoint_bytes(const spec::Job& job, const workload::Workload& workload) {
   const double each = trained_weight_bytes(job) + optimizer_bytes(job);
-  const double expert_replicas =
-      static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size);
+  // Ranks that hold unlike experts, or unlike parts of one.
+  const auto apart = static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).stride);
   double elements = 0;
   for (const Stage& stage : divide(job, workload)) {
     const ParameterShare share = stage_parameters(workload, stage);
     elements += share.trainable_dense * static_cast<double>(job.parallelism.tp) +
-                share.trainable_expert * static_cast<double>(job.stage_ranks()) / expert_replicas;
+                share.trainable_expert * apart;
   }
   return each * elements;
 }

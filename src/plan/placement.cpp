@@ -326,7 +326,10 @@ RankGroup rank_group(const spec::Job& job, GroupKind kind) {
     case GroupKind::kExpert: return {parallel.ep, etp};
     case GroupKind::kExpertTensor: return {etp, 1};
     case GroupKind::kData: return {replicas, parallel.tp};
-    case GroupKind::kExpertData: return {stage / (etp * parallel.ep), etp * parallel.ep};
+    case GroupKind::kExpertData: {
+      const int64_t apart = etp * parallel.ep, copy = hybrid ? parallel.tp * shard : stage;
+      return {std::max<int64_t>(1, copy / apart), apart};
+    }
     case GroupKind::kShard: return {shard, parallel.tp};
     case GroupKind::kReplica: return {replicas / shard, parallel.tp * shard};
     case GroupKind::kPipeline: return {2, stage};

@@ -50,6 +50,11 @@ TEST(RankGroup, HybridShardingSplitsTheReplicas) {
   job.parallelism.fsdp_shard_size = 4;
   expect_group(job, GroupKind::kShard, 4, 2);
   expect_group(job, GroupKind::kReplica, 4, 8);
+  // A copy's eight ranks: each holds an eighth of every expert, or with two groups of experts (of
+  // as many tensor-parallel ranks) a quarter of its own.
+  expect_group(job, GroupKind::kExpertData, 4, 2);
+  job.parallelism.ep = 2;
+  expect_group(job, GroupKind::kExpertData, 2, 4);
 }
 
 void expect_placement(const GroupPlacement& got, int64_t nodes, int64_t ranks_per_node,

@@ -65,7 +65,8 @@ spec::Job random_job(Draw& draw) {
   parallel.sequence_parallel = shape.tp > 1 && draw.coin();
   parallel.zero_stage = static_cast<int>(draw.below(4));
   parallel.fsdp = parallel.zero_stage == 3;
-  if (parallel.fsdp && shape.dp > 1 && draw.coin()) parallel.fsdp_shard_size = shape.dp / 2;
+  if (parallel.fsdp && shape.dp > 1 && shape.dp / 2 % shape.ep == 0 && draw.coin())
+    parallel.fsdp_shard_size = shape.dp / 2;
   spec::Training& training = job.training;
   training.overlap_grad_reduce = draw.coin();
   training.overlap_param_gather = draw.coin();

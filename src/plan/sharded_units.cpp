@@ -117,9 +117,10 @@ ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share
     unit.copy_out = make_copy("fsdp_copy_out", workload::Pass::kForward, copied_out_bytes(share));
   if (whole || !unit.scatters.empty())
     unit.copy_in = make_copy("fsdp_copy_in", workload::Pass::kBackward, copied_in_bytes(share));
-  const auto shards = static_cast<double>(rank_group(job_, GroupKind::kShard).size);
   add(unit.replica_sums, "fsdp_replica_all_reduce", CollectiveKind::kAllReduce, GroupKind::kReplica,
-      share.trainable_dense / shards, gradient);
+      share.trainable_dense / static_cast<double>(ranks(false)), gradient);
+  add(unit.replica_sums, "fsdp_expert_replica_all_reduce", CollectiveKind::kAllReduce,
+      GroupKind::kReplica, share.trainable_expert / static_cast<double>(ranks(true)), gradient);
   if (!unit.gathers.empty()) unit.event = writer_.new_event();
   return unit;
 }
@@ -144,10 +145,10 @@ void ShardedUnits::wait(size_t chunk, size_t index) {
 }
 
 void ShardedUnits::reduce(size_t chunk, size_t index, bool last) {
-  if (!reduces_) return;
+  if (!reduces_ || (!last && adds_whole_gradients(job_))) return;
   if (unit(chunk, index).copy_in >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_in);
   issue(unit(chunk, index).scatters);
-  if (last) issue(unit(chunk, index).replica_sums);
+  issue(unit(chunk, index).replica_sums);
 }
 
 void ShardedUnits::finish_gradients() {

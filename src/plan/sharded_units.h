@@ -11,9 +11,10 @@ namespace ergometer::plan {
 /// Fully sharded data parallelism (ZeRO-3, FSDP) on one stage: every block is a unit. Its
 /// parameters are gathered before its forward and again before its backward in every micro batch,
 /// the next unit's while this one computes; its gradients are reduced and scattered behind its
-/// backward. Hybrid sharding gathers and scatters inside one shard group and, behind the last micro
-/// batch, sums the shards over the replicas. Expert parameters are sharded over their own replicas.
-/// ZeRO-2 scatters in the same way, under Megatron's names, and gathers nothing here.
+/// backward. Hybrid sharding gathers and scatters inside one shard group and then sums the shards
+/// over the replicas, as PyTorch does unless set_requires_all_reduce says otherwise. Expert
+/// parameters are sharded over their own replicas. ZeRO-2 scatters in the same way, under
+/// Megatron's names, and gathers nothing here.
 ///
 /// Copies, by the framework, as kernels of the compute stream. Before a gather a rank's shard,
 /// which PyTorch keeps in FP32, is cast to what is sent and copied into the gather's buffer
@@ -22,7 +23,9 @@ namespace ergometer::plan {
 /// (`fsdp.scatter_copies`). A single rank sends nothing: its shard is copied to where parameters
 /// are used, and gradients once more to where the sums would arrive (tests/data/h100, kernel by
 /// kernel). FP8 weights that are not gathered in FP8 are quantized behind every gather. Not
-/// counted: adding the sums of later micro batches to the shard, 12 bytes a parameter of it.
+/// counted: adding the sums of later micro batches to the shard, 12 bytes a parameter of it. Where
+/// only the last micro batch reduces (PyTorch's no_sync) whole gradients are added up beside the
+/// products (workload/block/linear.h).
 class ShardedUnits {
  public:
   ShardedUnits(const spec::Job& job, const workload::Workload& workload, const Stage& stage,

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "spec/files/fingerprint.h"
+#include "spec/settings/assumed_software.h"
 #include "study/by_code.h"
 #include "study/change.h"
 #include "study/point_value.h"
@@ -64,8 +65,12 @@ Result<void> add_product(const Definition& definition, const PointSet& set, Expa
     return input_error("{}: axes: make {:.0f} points; allowed: at most {}", definition.file, size,
                        kMostPoints);
   std::vector<size_t> at(set.axes.size(), 0);
+  const spec::Settings first = product_point(definition, set, at).settings;
   for (bool more = true; more;) {
     Point point = product_point(definition, set, at);
+    // Points differ in what the axes say: software that nobody names is what the first is taken to
+    // run under. Settings that are no job are told where the point is predicted.
+    (void)spec::keep_assumed_software(first, point.settings);
     ERGOMETER_ASSIGN(const bool kept, holds(definition, set, point));
     if (kept)
       expansion.points.push_back(std::move(point));

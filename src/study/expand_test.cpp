@@ -43,6 +43,17 @@ TEST(Expand, SetsAreJoinedAndSeedsRepeatEveryPoint) {
   EXPECT_EQ(e.axes.back().name, "seed");
 }
 
+TEST(Expand, SoftwareThatNobodyNamesIsTheFirstPoints) {
+  const Expansion e = expanded(
+      "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\naxes: {fsdp: [false, true]}\n");
+  ASSERT_EQ(e.points.size(), 2u);
+  EXPECT_EQ(e.points[0].settings.find("software"), nullptr);
+  ASSERT_NE(e.points[1].settings.find("software"), nullptr);
+  EXPECT_EQ(e.points[1].settings.find("software")->text, "megatron-lm");
+  // Predictions are no surer for it.
+  EXPECT_EQ(spec::resolve(e.points[1].settings)->recipe.source, "inferred");
+}
+
 TEST(Expand, NumbersOfTheClusterExtendIt) {
   const Expansion e = expanded(
       "base: {cluster: charllm-h200}\naxes: {cluster.node_bandwidth: [100 Gb/s, 800 Gb/s]}\n");

@@ -19,6 +19,7 @@
 #include "workload/expert_loads.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -190,7 +191,8 @@ ExpertLoads expert_loads(const spec::Job& job) {
 
 double dropped_share(const spec::Job& job) {
   const double factor = job.training.moe_capacity_factor;
-  if (!has_uneven_experts(job) || factor == 0) return 0;
+  if (job.model.experts.count == 0 || factor == 0) return 0;
+  if (!has_uneven_experts(job)) return std::max(0.0, 1 - factor);
   const double room = factor / static_cast<double>(job.model.experts.count);
   double dropped = 0;
   int64_t moe_layers = 0;
@@ -200,6 +202,13 @@ double dropped_share(const spec::Job& job) {
       dropped += std::max(0.0, share - room);
   }
   return moe_layers > 0 ? dropped / static_cast<double>(moe_layers) : 0;
+}
+
+double expert_rows(const spec::Job& job, double choices) {
+  const double factor = job.training.moe_capacity_factor;
+  if (factor == 0) return choices;
+  const auto count = static_cast<double>(job.model.experts.count);
+  return std::ceil(choices / count * factor) * count;
 }
 
 }  // namespace ergometer::workload

@@ -35,4 +35,8 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer);
 /// The share of choices that a capacity drops, mean over layers; 0 without one.
 double dropped_share(const spec::Job& job);
 
+/// Rows that a rank whose tokens make so many choices sends to experts: with a capacity each expert
+/// gets the same number of them, missing ones are padding.
+double expert_rows(const spec::Job& job, double choices);
+
 }  // namespace ergometer::workload

@@ -99,6 +99,11 @@ TEST(ExpertLoads, ACapacityDropsWhatIsBeyondIt) {
   job.training.moe_capacity_factor = 1.25;
   EXPECT_TRUE(expert_loads(job).even());
   EXPECT_NEAR(dropped_share(job), (2 - 1.25) / 8, 1e-12);
+  job.training.moe_routing = {};
+  EXPECT_EQ(dropped_share(job), 0);
+  job.training.moe_capacity_factor = 0.75;
+  EXPECT_EQ(dropped_share(job), 0.25);
+  EXPECT_EQ(expert_rows(job, 100), 80);  // 9.4 of each of 8 experts' 12.5, and up
 }
 
 TEST(ExpertLoads, LoadsAreOneOnAverage) {

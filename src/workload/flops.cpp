@@ -6,6 +6,7 @@
 
 #include "workload/by_operator.h"
 #include "workload/chunk_layers.h"
+#include "workload/expert_loads.h"
 #include "workload/matrices.h"
 #include "workload/sequence_loads.h"
 #include "workload/shapes.h"
@@ -23,7 +24,9 @@
 // matrices and (d_qk + d_v) / 2 for d; a multi-token-prediction module one more layer, its 2h x h
 // projection and one more head. Norms, softmax, router, biases and the embedding lookup count
 // nothing. The 3 is one forward and two backward products; inference has the forward one only, LoRA
-// forward and input gradient (2), all three for its adapters and the attention core.
+// forward and input gradient (2), all three for its adapters and the attention core. What a
+// capacity of experts drops is not counted (Megatron-Core counts it); hardware FLOPs have the rows
+// that are computed, padding among them.
 //
 // Worked: Llama-3-8B, 8192 tokens: per token and layer 4096*6144 + 4096*4096 + 3*4096*14336 =
 // 218,103,808 weights and 32*128*8192/2*2 = 33,554,432 attention products; times 32 layers, plus
@@ -37,9 +40,10 @@ __extension__ typedef __int128 Int128;
 /// How often each kind of product is executed in one step.
 struct Passes {
   Int128 base = 3, attention = 3, adapter = 0;
+  double experts = 1;  ///< rows of routed experts, for each that tokens choose
 };
 
-Passes passes_of(const spec::Job& job) {
+Passes passes_of_mode(const spec::Job& job) {
   switch (job.training.mode) {
     case spec::Mode::kPretrain: return {trained_parts(job.training).decoder ? 3 : 2, 3, 0};
     case spec::Mode::kLora: return {2, 3, 3};
@@ -49,7 +53,34 @@ Passes passes_of(const spec::Job& job) {
   return {};
 }
 
-constexpr Passes kForward = {1, 1, 1};
+/// What the model asks for: a capacity drops some of it.
+Passes model_passes(const spec::Job& job) {
+  Passes passes = passes_of_mode(job);
+  passes.experts = 1 - dropped_share(job);
+  return passes;
+}
+
+/// What is executed: a capacity pads every expert to as many rows.
+double executed_expert_rows(const spec::Job& job) {
+  if (job.model.experts.count == 0) return 1;
+  const Shapes shapes = shapes_of(job);
+  const double choices = static_cast<double>(shapes.tokens) / static_cast<double>(shapes.tp) *
+                         static_cast<double>(job.model.experts.top_k);
+  return choices > 0 ? expert_rows(job, choices) / choices : 1;
+}
+
+Passes executed_passes(const spec::Job& job) {
+  Passes passes = passes_of_mode(job);
+  passes.experts = executed_expert_rows(job);
+  return passes;
+}
+
+Passes forward_again(const spec::Job& job) { return {1, 1, 1, executed_expert_rows(job)}; }
+
+/// Rows of experts that no capacity touches stay an integer.
+Int128 scaled(Int128 flops, double by) {
+  return by == 1 ? flops : static_cast<Int128>(static_cast<double>(flops) * by);
+}
 
 /// Twice the (query, key) pairs of one sequence, an integer also for the causal half.
 Int128 twice_pairs(const spec::Job& job, int64_t window) {
@@ -103,12 +134,15 @@ Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, I
                     const Passes& passes) {
   Int128 flops = 0;
   for (const Matrix& matrix : matrices) {
-    flops += passes.base * 2 * tokens * matrix.copies * matrix.in * matrix.out;
-    if (!lora_adapts(job, matrix.name)) continue;
-    const Adapters adapters =
-        adapters_of(job, matrix.name, matrix.out, job.model.kv_heads * job.model.head_dim);
-    flops += passes.adapter * 2 * tokens * matrix.copies * job.training.lora_rank *
-             (adapters.count * matrix.in + adapters.out);
+    Int128 products = passes.base * matrix.in * matrix.out;
+    if (lora_adapts(job, matrix.name)) {
+      const Adapters adapters =
+          adapters_of(job, matrix.name, matrix.out, job.model.kv_heads * job.model.head_dim);
+      products +=
+          passes.adapter * job.training.lora_rank * (adapters.count * matrix.in + adapters.out);
+    }
+    const bool routed = matrix.name.starts_with("expert_fc");
+    flops += scaled(2 * tokens * matrix.copies * products, routed ? passes.experts : 1);
   }
   return flops;
 }
@@ -127,7 +161,7 @@ Int128 by_operator_flops(const spec::Job& job, const spec::Layer& layer) {
   int products = 0;
   const auto add = [&](const std::vector<Matrix>& matrices) {
     for (const Matrix& matrix : matrices) {
-      const Int128 whole = matrix_flops(job, {matrix}, tokens, kForward);
+      const Int128 whole = matrix_flops(job, {matrix}, tokens, forward_again(job));
       if (matrix.name.starts_with("expert_")) {
         flops += whole;
         continue;
@@ -151,11 +185,12 @@ Int128 selective_flops(const spec::Job& job, const spec::Layer& layer) {
     flops += mixer_core(job, layer);
   if (recomputes(job, "mla_up_proj"))
     for (const Matrix& matrix : mixer_matrices(job.model, layer))
-      if (matrix.name.ends_with("_up")) flops += matrix_flops(job, {matrix}, tokens, kForward);
+      if (matrix.name.ends_with("_up"))
+        flops += matrix_flops(job, {matrix}, tokens, forward_again(job));
   const bool whole = recomputes(job, layer.moe ? "moe" : "mlp");
   for (const Matrix& matrix : mlp_matrices(job.model, layer))
     if (whole || (recomputes(job, "shared_experts") && matrix.name.starts_with("shared")))
-      flops += matrix_flops(job, {matrix}, tokens, kForward);
+      flops += matrix_flops(job, {matrix}, tokens, forward_again(job));
   return flops;
 }
 
@@ -208,8 +243,7 @@ Int128 vision_flops(const spec::Job& job) {
   return job.training.images_per_sample * job.training.tiles_per_image * tile_flops(job);
 }
 
-Int128 model_flops_per_sequence(const spec::Job& job) {
-  const Passes passes = passes_of(job);
+Int128 flops_per_sequence(const spec::Job& job, const Passes& passes) {
   Int128 flops = head_flops(job, passes) + embedding_projection_flops(job, passes) +
                  mtp_flops(job, passes) + vision_flops(job);
   for (const spec::Layer& layer : job.model.layers) flops += layer_flops(job, layer, passes);
@@ -245,7 +279,7 @@ class LayerFlops {
 };
 
 Int128 forward_flops(const spec::Job& job, const spec::Layer& layer) {
-  return layer_flops(job, layer, kForward);
+  return layer_flops(job, layer, forward_again(job));
 }
 
 Int128 full_recompute_flops(const spec::Job& job) {
@@ -265,7 +299,8 @@ Int128 full_recompute_flops(const spec::Job& job) {
   }
   // The block method stops at decoder layers, the uniform one covers the layer inside MTP modules
   // too.
-  if (!block) flops += mtp_flops(job, kForward) - job.model.mtp_layers * head_flops(job, kForward);
+  const Passes again = forward_again(job);
+  if (!block) flops += mtp_flops(job, again) - job.model.mtp_layers * head_flops(job, again);
   return flops;
 }
 
@@ -297,11 +332,13 @@ double image_flops(const spec::Job& job, double tiles, bool with_repeated) {
 }
 
 double model_flops(const spec::Job& job) {
-  return static_cast<double>(model_flops_per_sequence(job) * job.training.global_batch);
+  return static_cast<double>(flops_per_sequence(job, model_passes(job)) *
+                             job.training.global_batch);
 }
 
 double hardware_flops(const spec::Job& job) {
-  const Int128 flops = model_flops_per_sequence(job) + recompute_flops_per_sequence(job);
+  const Int128 flops =
+      flops_per_sequence(job, executed_passes(job)) + recompute_flops_per_sequence(job);
   return static_cast<double>(flops * job.training.global_batch);
 }
 

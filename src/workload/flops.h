@@ -14,7 +14,8 @@ namespace ergometer::workload {
 /// of unlike length.
 base::Flops model_flops_per_step(const spec::Job& job);
 
-/// The same plus what recomputation repeats, and with padding.
+/// The same plus what recomputation repeats, and with padding: of samples, and of experts to their
+/// capacity.
 base::Flops hardware_flops_per_step(const spec::Job& job);
 
 }  // namespace ergometer::workload

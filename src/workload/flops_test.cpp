@@ -224,6 +224,23 @@ TEST(Flops, OperatorsSumToTheFormulaExactly) {
   EXPECT_EQ(jobs, 9 * 8 * 16);
 }
 
+// 512 tokens choose 2 of 8 experts: 1,024 rows, 128 an expert; three matrices of 256 x 128, forward
+// and twice backward. Half of the room drops half of the rows; twice the room is filled up.
+TEST(Flops, ACapacityDropsAndPads) {
+  spec::Job job = job_of(small_models()[6], 512);
+  const double experts =
+      static_cast<double>(job.training.global_batch) * 3 * 2.0 * 1024 * 3 * 256 * 128;
+  const double all = model_flops_per_step(job).value();
+  EXPECT_EQ(hardware_flops_per_step(job).value(), all);
+  job.training.moe_capacity_factor = 0.5;
+  EXPECT_EQ(model_flops_per_step(job).value(), all - experts / 2);
+  EXPECT_EQ(hardware_flops_per_step(job).value(), all - experts / 2);
+  EXPECT_EQ(sum_over_operators(job), model_flops_per_step(job).value());
+  job.training.moe_capacity_factor = 2;
+  EXPECT_EQ(model_flops_per_step(job).value(), all);
+  EXPECT_EQ(hardware_flops_per_step(job).value(), all + experts);
+}
+
 TEST(Flops, DecodeOperatorsSumToTheFormula) {
   for (const spec::Model& model : small_models())
     for (const int64_t tp : {1, 2, 8}) {

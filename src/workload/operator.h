@@ -40,7 +40,7 @@ enum class GroupKind : uint8_t {
   kExpert,        ///< ep
   kExpertTensor,  ///< etp
   kData,          ///< dp x cp: replicas of the dense weights
-  kExpertData,    ///< replicas of the expert weights
+  kExpertData,    ///< replicas of the expert weights; FSDP: those that share one copy
   kShard,         ///< FSDP: the ranks that share one copy (kData unless hybrid)
   kReplica,       ///< hybrid FSDP: one rank of every shard group
   kPipeline,      ///< a neighbouring stage

@@ -28,6 +28,8 @@ EXTRA = """
 ergometer doctor --json
 ergometer simulate gpt2 --cluster hgx-h100 --json
 ergometer simulate gpt2 --cluster frontier --gpus 16 --json
+ergometer simulate gpt2 --cluster hgx-h100 --power-cap 700 --json
+ergometer simulate gpt2 --cluster '{groups: [{node: hgx-h100, nodes: 1}, {node: rtx-4090, nodes: 1}]}' --gpus 16 --pp 2 --mbs 1 --gbs 8 --json
 ergometer simulate gpt2 --cluster '{extends: hgx-h100, fabric: {kind: torus, collectives: ib-400g, dims: [2], link_bandwidth: 1 Gb/s}}' --json
 ergometer completion bash --json
 ergometer simulate llama3-8b --cluster hgx-h100 --gpus 8 --gbs 8 --tp 2 --sp --fuse ag-gemm --precision fp8 --optimizer-cpu-offload --cpu-offloading-num-layers 4 \

@@ -358,7 +358,8 @@ Finding throttling(const run::Run& run, const JobSettings& job) {
   const double cap_w = job.number("conditions", "power_cap_w", 0);
   const bool of_cluster = job.number("conditions", "cluster_cap_w", 0) > 0;
   const bool of_one_gpu = run.job_json.find("power_cap=") != std::string::npos;  // an override
-  if (by_cap && cap_w > 0 && !of_cluster && !of_one_gpu) {
+  const bool is_limit = job.on("conditions", "power_cap_is_board_limit", false);
+  if (by_cap && cap_w > 0 && !is_limit && !of_cluster && !of_one_gpu) {
     advise_on_own_cap(cap_w, run, f);
     return f;
   }

@@ -137,6 +137,10 @@ TEST(RunFindings, ACapOfTheJobIsCalledItsCap) {
   EXPECT_EQ(f->check, "ergometer simulate job.yaml --power-cap 300 --pp 8 --power-cap W");
   run.job_json = R"({"conditions": {"power_cap_w": null, "cluster_cap_w": 40000}})";
   EXPECT_EQ(named(run_findings(run), "throttling")->try_next.find("a higher power limit"), 0u);
+  // What the board takes anyway is nobody's cap.
+  run.job_json = R"({"conditions": {"power_cap_w": 700, "power_cap_is_board_limit": true}})";
+  EXPECT_EQ(named(run_findings(run), "throttling")->try_next.find("accept it: this is the board's"),
+            0u);
 }
 
 TEST(RunFindings, WithoutPowerHaveNoJoules) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/job/script_run.h"
 #include "cli/job/user_files.h"
+#include "spec/job/adjustments.h"
 
 namespace ergometer::cli {
 namespace {
@@ -45,7 +46,25 @@ Flag setting_flag(const spec::SettingInfo& setting) {
   return flag;
 }
 
+void tell(const spec::Job& job, const std::string& name, const Console& console) {
+  const std::string before = name.empty() ? "" : name + ": ";
+  if (!job.model.unknown_keys.empty())
+    console.note("{}{}: keys without a meaning here: {}", before, job.model.name,
+                 fmt::join(job.model.unknown_keys, ", "));
+  for (const std::string& reason : spec::adjustments(job)) console.note(before + reason);
+}
+
 }  // namespace
+
+Result<spec::Job> resolve_job(const spec::Settings& settings, const Console& console) {
+  auto job = spec::resolve(settings);
+  if (job) tell(*job, "", console);
+  return job;
+}
+
+void tell_job(const spec::Settings& settings, const std::string& name, const Console& console) {
+  if (const auto job = spec::resolve(settings)) tell(*job, name, console);
+}
 
 Result<spec::Settings> gather_settings(const Arguments& arguments, const Console& console) {
   if (!arguments.command.empty() && !arguments.has("megatron-run"))

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "cli/job/job_settings.h"
 #include "cli/job/user_files.h"
 #include "engine/simulate.h"
 #include "report/summary/job_view.h"
@@ -15,7 +16,7 @@ Result<run::Prediction> predict_settings(const std::string& path, const Console&
   UserFiles files(console);
   ERGOMETER_TRY(files.add(path));
   ERGOMETER_ASSIGN(const spec::Settings settings, files.settings({}));
-  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
+  ERGOMETER_ASSIGN(const spec::Job job, resolve_job(settings, console));
   ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, {}));
   return run::prediction_of(run, path, job.gpus);
 }

@@ -53,7 +53,7 @@ Result<int> run_calibrate_twin(const Arguments& arguments, const Console& consol
   ERGOMETER_ASSIGN(const size_t threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, settled_job(given));
-  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
+  ERGOMETER_ASSIGN(const spec::Job job, resolve_job(settings, console));
   ERGOMETER_ASSIGN(const importer::Recorded recorded, read_recorded_job(arguments, job, threads));
   ERGOMETER_ASSIGN(const Recording recording, recording_of(recorded, arguments));
   ERGOMETER_ASSIGN(const calibration::twin::Twin twin,

@@ -12,6 +12,7 @@
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
 #include "cli/console/whole_number.h"
+#include "cli/job/job_settings.h"
 #include "cli/job/script_run.h"
 #include "cli/job/settled_job.h"
 #include "cli/job/user_files.h"
@@ -158,6 +159,8 @@ Result<std::vector<Side>> sides_of(const Arguments& arguments, const Console& co
     return input_error(
         "compare: there is nothing to compare with; usage: ergometer compare A B..., or compare A "
         "--with tp=8,pp=2");
+  for (const Side& side : sides)
+    if (side.job) tell_job(*side.job, side.name, console);
   return sides;
 }
 

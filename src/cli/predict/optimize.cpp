@@ -158,7 +158,7 @@ Result<int> run_optimize(const Arguments& arguments, const Console& console) {
       return input_error("--balance moves watts and decides by itself: leave --{} out", other);
   ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
-  ERGOMETER_ASSIGN(spec::Job job, spec::resolve(settings));
+  ERGOMETER_ASSIGN(spec::Job job, resolve_job(settings, console));
   std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
   if (!hosts.empty() && std::ssize(hosts) != job.nodes())
     return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());

@@ -63,6 +63,7 @@ Result<int> run_plan(const Arguments& arguments, const Console& console) {
   if (!gpus.empty()) of_job.flags["gpus"] = std::to_string(gpus.front());
   ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(of_job, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, settled_job(given));
+  tell_job(settings, "", console);
   ERGOMETER_ASSIGN(const campaign::Sizes sizes, campaign::plan_sizes(settings, ask, gpus, threads));
   console.answer(arguments.has("json")
                      ? report::campaign_json(sizes, ask)

@@ -22,7 +22,9 @@ Result<spec::Settings> large_job(Arguments arguments, const Console& console) {
     arguments.written["gpus"] = "--job-gpus";
   }
   ERGOMETER_ASSIGN(const spec::Settings given, gather_settings(arguments, console));
-  return settled_job(given);
+  ERGOMETER_ASSIGN(spec::Settings settled, settled_job(given));
+  tell_job(settled, "", console);
+  return settled;
 }
 
 Result<spec::Settings> small_job(const std::string& path, const Console& console) {

@@ -24,7 +24,6 @@
 #include "report/timeline/trace.h"
 #include "run/job_settings.h"
 #include "spec/files/settings_record.h"
-#include "spec/job/adjustments.h"
 #include "spec/job/job_words.h"
 #include "spec/settings/schedule_file.h"
 #include "spec/settings/settings.h"
@@ -213,11 +212,7 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
     console.answer(settings_text(settings));
     return 0;
   }
-  ERGOMETER_ASSIGN(const spec::Job job, spec::resolve(settings));
-  if (!job.model.unknown_keys.empty())
-    console.note("{}: keys without a meaning here: {}", job.model.name,
-                 fmt::join(job.model.unknown_keys, ", "));
-  for (const std::string& reason : spec::adjustments(job)) console.note(reason);
+  ERGOMETER_ASSIGN(const spec::Job job, resolve_job(settings, console));
   if (arguments.has("schedule-save"))
     ERGOMETER_TRY(save_schedule(arguments.value("schedule-save"), job, console));
   ERGOMETER_ASSIGN(const engine::SimulateOptions options, simulate_options(arguments, job));
@@ -225,7 +220,10 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   run::Run& run = simulation.run;
   run.job_json = report::job_json(job);
   if (!job.training.fuse.empty()) {
-    ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, run));
+    spec::Settings without = settings;
+    without.erase("fuse");
+    ERGOMETER_ASSIGN(const spec::Job unfused, spec::resolve(without));
+    ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, unfused, run));
     console.note(compare::to_text(gain));
   }
   if (job.parallelism.trains_apart()) {

@@ -215,6 +215,7 @@ Result<std::vector<launch::NamedJob>> launch_jobs(const Arguments& arguments,
           "launch: JOB or STUDY is missing; usage: ergometer launch FILE...|STUDY.yaml --for "
           "FRAMEWORK --scheduler SCHEDULER --out FOLDER");
     ERGOMETER_ASSIGN(spec::Settings settings, gather_settings(arguments, console));
+    tell_job(settings, "", console);
     jobs.push_back({name_of(arguments), std::move(settings)});
   }
   if (jobs.empty()) return input_error("launch: the study has no jobs");

@@ -16,6 +16,7 @@
 #include "engine/views/power_record.h"
 #include "engine/views/telemetry_view.h"
 #include "engine/views/telling_ranks.h"
+#include "spec/job/boards_limit.h"
 #include "spec/job/node_groups.h"
 
 namespace ergometer::engine {
@@ -181,15 +182,6 @@ void cap_alike(const Fleet& told, Fleet& fleet) {
   }
 }
 
-/// Whether the job's power cap is the limit that all its GPUs have anyway.
-bool is_default_cap(const spec::Job& job) {
-  for (size_t group = 0; group < spec::group_count(job.cluster); ++group) {
-    const spec::Gpu& gpu = spec::node_of_group(job.cluster, group).gpu;
-    if (gpu.parameters.value_or("tdp", 0) != job.conditions.power_cap_w) return false;
-  }
-  return true;
-}
-
 void take_paces(const Fleet& from, Fleet& to) {
   for (size_t kind = 0; kind < to.kinds.size(); ++kind) to.kinds[kind].pace = from.kinds[kind].pace;
 }
@@ -263,7 +255,7 @@ bool has_power_data(const spec::Job& job) {
 
 bool is_nominal(const spec::Job& job) {
   spec::Conditions given = job.conditions;
-  if (is_default_cap(job)) given.power_cap_w = 0;
+  if (spec::cap_is_boards_limit(job)) given.power_cap_w = 0;
   // How one looks at a job moves no clock.
   given.constant_clocks = false;
   given.sensor = {};

@@ -148,6 +148,12 @@ double FleetHeat::hottest_c(size_t node) const {
   return *std::max_element(first, first + per_node);
 }
 
+double FleetHeat::wanted_fan(size_t node, double hottest_c) const {
+  if (fleet_.fan[node] > 0) return fleet_.fan[node];
+  const size_t kind = fleet_.kind_of_node(static_cast<int64_t>(node));
+  return physics::fan_speed(fleet_.kinds[kind].cooling, hottest_c);
+}
+
 /// By the dies as they are.
 void FleetHeat::set_coolant(double fan_weight) {
   std::vector<double> now_c(fan_.size());
@@ -155,16 +161,59 @@ void FleetHeat::set_coolant(double fan_weight) {
   for (const FleetKind& kind : fleet_.kinds) move_fans(kind, fan_weight, now_c);
 }
 
+/// Dies and fans where they rest with each other. Half of the way to what a controller wants is as
+/// a rule near enough for a round. Slow fans cool so much less that dies answer a step by more than
+/// three times itself, and halves go round for ever: such nodes go along the line through their
+/// last two speeds.
+void FleetHeat::settle_coolant() {
+  constexpr int kMostRounds = 20;
+  constexpr double kSameSpeed = 1e-4;
+  const auto gap = [&](size_t node) { return wanted_fan(node, hottest_c(node)) - fan_[node]; };
+  std::vector<double> last_fan = fan_, last_gap(fan_.size());
+  for (size_t node = 0; node < fan_.size(); ++node) last_gap[node] = gap(node);
+  set_coolant(0.5);
+  settle_heat();
+  std::vector<size_t> overshot;
+  for (size_t node = 0; node < fan_.size(); ++node) {
+    const double now = gap(node);
+    if (now * last_gap[node] < 0 && std::abs(now) > 0.5 * std::abs(last_gap[node]))
+      overshot.push_back(node);
+  }
+  for (int round = 0; round < kMostRounds && !overshot.empty(); ++round) {
+    std::vector<double> to = fan_;
+    for (const size_t node : overshot) {
+      const double now = gap(node), slope = (now - last_gap[node]) / (fan_[node] - last_fan[node]);
+      const size_t kind = fleet_.kind_of_node(static_cast<int64_t>(node));
+      to[node] = std::clamp(fan_[node] - now / slope, fleet_.kinds[kind].cooling.fan_lowest, 1.0);
+      last_fan[node] = fan_[node];
+      last_gap[node] = now;
+    }
+    for (const FleetKind& kind : fleet_.kinds) set_fans(kind, to);
+    settle_heat();
+    std::erase_if(overshot, [&](size_t node) {
+      return std::abs(gap(node)) < kSameSpeed || fan_[node] == last_fan[node];
+    });
+  }
+}
+
 /// Fans of a kind's nodes go the part `fan_weight` of the way to what their controller wants.
 void FleetHeat::move_fans(const FleetKind& kind, double fan_weight,
                           std::span<const double> hottest_c) {
+  std::vector<double> to = fan_;
+  for (int64_t number = kind.first_node; number < kind.first_node + kind.nodes; ++number) {
+    const auto node = static_cast<size_t>(number);
+    const double part = fleet_.fan[node] > 0 ? 1 : fan_weight;
+    to[node] += part * (wanted_fan(node, hottest_c[node]) - fan_[node]);
+  }
+  set_fans(kind, to);
+}
+
+void FleetHeat::set_fans(const FleetKind& kind, std::span<const double> speeds) {
   const auto number_of_kind = static_cast<size_t>(&kind - fleet_.kinds.data());
   physics::Heat& heat = heats_[number_of_kind];
   for (int64_t number = kind.first_node; number < kind.first_node + kind.nodes; ++number) {
     const auto node = static_cast<size_t>(number);
-    const double wanted =
-        fleet_.fan[node] > 0 ? fleet_.fan[node] : physics::fan_speed(kind.cooling, hottest_c[node]);
-    fan_[node] += (fleet_.fan[node] > 0 ? 1 : fan_weight) * (wanted - fan_[node]);
+    fan_[node] = speeds[node];
     inlet_c_[node] = fleet_.inlet_c[node] +
                      kind.cooling.recirculation_k_per_w * node_w(number, node_gpus_w_[node]);
     heat.set_inlet(number - kind.first_node, inlet_c_[node]);
@@ -211,8 +260,7 @@ void FleetHeat::note_moves(const std::vector<double>& before_c) {
 void FleetHeat::settle(const FleetStep& step, double weight) {
   const std::vector<double> before_c(die_c().begin(), die_c().end());
   take_power(step, weight);
-  set_coolant(0.5);
-  settle_heat();
+  settle_coolant();
   move_ceilings(step, 0.7);
   note_moves(before_c);
 }
@@ -221,8 +269,7 @@ void FleetHeat::settle(std::span<const double> watts, std::span<const double> me
   const std::vector<double> before_c(die_c().begin(), die_c().end());
   take_power(watts, memory_w);
   settle_heat();
-  set_coolant(0.5);
-  settle_heat();
+  settle_coolant();
   moved_clock_ = 0;
   note_moves(before_c);
 }

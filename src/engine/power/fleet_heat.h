@@ -79,7 +79,10 @@ class FleetHeat {
   void take_power(GpuRange gpus, std::span<const double> watts,
                   std::span<const double> row_memory_w);
   void set_coolant(double fan_weight);
+  void settle_coolant();
   void move_fans(const FleetKind& kind, double fan_weight, std::span<const double> hottest_c);
+  void set_fans(const FleetKind& kind, std::span<const double> speeds);  ///< by node of all kinds
+  double wanted_fan(size_t node, double hottest_c) const;
   double hottest_c(size_t node) const;
   double idle_clock_hz(const FleetKind& kind, IdleClock clock) const;
   void move_ceilings(const FleetStep& step, double weight);

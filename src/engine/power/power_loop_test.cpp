@@ -505,6 +505,29 @@ TEST(GovernedStep, HoldsTheMeanToTheCap) {
   EXPECT_GT(step.gpus[0].mean_w, 493.5 * 0.98);
 }
 
+// Near their lowest speed fans cool so much less that half of a controller's step overshoots: die
+// and speed meet all the same, and follow the air without jumps.
+TEST(FleetHeat, SlowFansAndDiesMeet) {
+  double last_c = 0;
+  for (int inlet_c = 0; inlet_c <= 14; ++inlet_c) {
+    SCOPED_TRACE(inlet_c);
+    const Loop loop({{"cluster", "hgx-b200"}, {"inlet_c", std::to_string(inlet_c)}});
+    FleetHeat heat(loop.fleet, loop.job.cluster);
+    const std::vector<double> watts(static_cast<size_t>(loop.fleet.gpus()), 500.0);
+    const std::vector<double> memory_w(watts.size(), 60.0);
+    for (int round = 0; round < 4; ++round) heat.settle(watts, memory_w);
+    EXPECT_LT(heat.moved_k(), 0.05);
+    const auto die_c = heat.surroundings().die_c;
+    const double hottest_c =
+        *std::max_element(die_c.begin(), die_c.begin() + loop.fleet.gpus_per_node);
+    EXPECT_NEAR(heat.fan()[0], physics::fan_speed(loop.fleet.kinds[0].cooling, hottest_c), 2e-3);
+    if (inlet_c > 0) {
+      EXPECT_LT(std::abs(hottest_c - last_c - 0.5), 0.6);
+    }
+    last_c = hottest_c;
+  }
+}
+
 TEST(PowerLoop, SymmetricSlotsHaveTheSameTemperature) {
   const Loop loop(Values{});
   FleetHeat heat(loop.fleet, loop.job.cluster);

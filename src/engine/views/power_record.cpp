@@ -95,7 +95,7 @@ void PowerRecord::add_peaks(std::vector<double> watts) {
 
 double PowerRecord::p95_w() const {
   double all = 0, so_far = 0, peak_w = 0;
-  for (const GpuRecord& sum : sums_) peak_w = std::max(peak_w, sum.peak_w);
+  for (const GpuRecord& gpu : gpus()) peak_w = std::max(peak_w, gpu.peak_w);
   for (const double weight : histogram_) all += weight;
   for (size_t bin = 0; bin < histogram_.size(); ++bin)
     if ((so_far += histogram_[bin]) >= 0.95 * all)

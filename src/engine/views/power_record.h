@@ -41,7 +41,7 @@ class PowerRecord {
   std::vector<GpuRecord> gpus() const;
   double duration_s() const { return duration_s_; }
   /// The power over `kPeakS` that 95 % of the ranks' time does not exceed, to a hundredth of a
-  /// watt.
+  /// watt; of less than that the largest mean.
   double p95_w() const;
   /// The cluster at its plugs: by tick, or over as many as make at most 65,536 samples.
   physics::PowerSeries cluster() const;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "import/smi/amd_value.h"
 #include "import/smi/rounds.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
@@ -26,46 +27,6 @@ namespace {
 // between. Only amd-smi says when, and only while it watches.
 
 using run::Metric;
-
-struct AmdColumn {
-  std::string_view name;  ///< in small letters
-  Metric metric;
-};
-constexpr std::array kAmdColumns = std::to_array<AmdColumn>({
-    // rocm-smi
-    {"temperature (sensor edge) (c)", Metric::kGpuTemperature},
-    {"temperature (sensor junction) (c)", Metric::kHotspotTemperature},
-    {"temperature (sensor memory) (c)", Metric::kMemoryTemperature},
-    {"average graphics package power (w)", Metric::kPower},
-    {"current socket graphics package power (w)", Metric::kPower},
-    {"max graphics package power (w)", Metric::kPowerLimit},
-    {"sclk clock speed:", Metric::kSmClock},
-    {"mclk clock speed:", Metric::kMemoryClock},
-    {"gpu use (%)", Metric::kGpuUtilization},
-    {"vram total used memory (b)", Metric::kMemoryUsed},
-    // amd-smi metric
-    {"socket_power", Metric::kPower},
-    {"current_socket_power", Metric::kPower},
-    {"average_socket_power", Metric::kPower},
-    {"edge", Metric::kGpuTemperature},
-    {"hotspot", Metric::kHotspotTemperature},
-    {"gfx_activity", Metric::kGpuUtilization},
-    {"umc_activity", Metric::kMemoryUtilization},
-    {"gfx_0_clk", Metric::kSmClock},
-    {"mem_0_clk", Metric::kMemoryClock},
-    // amd-smi monitor
-    {"power_usage", Metric::kPower},
-    {"max_power", Metric::kPowerLimit},
-    {"hotspot_temperature", Metric::kHotspotTemperature},
-    {"memory_temperature", Metric::kMemoryTemperature},
-    {"gfx_clk", Metric::kSmClock},
-    {"gfx_clock", Metric::kSmClock},
-    {"mem_clock", Metric::kMemoryClock},
-    {"gfx", Metric::kGpuUtilization},
-    {"mem", Metric::kMemoryUtilization},
-});
-
-constexpr int64_t kMostCards = 1 << 16;
 
 struct Head {
   struct Column {
@@ -91,11 +52,11 @@ std::optional<Head> head_of(std::string_view line) {
     const bool gpu = name == "device" || name == "gpu";
     if (gpu && head.gpu == Head::kNone) head.gpu = i;
     if (name == "timestamp") head.time = i;
-    const auto* const known = std::ranges::find(kAmdColumns, name, &AmdColumn::name);
+    const std::optional<Metric> known = amd_metric(name);
     Head::Column& column = head.columns.emplace_back(Head::Column{std::string(cells[i]), {}});
-    if (known != kAmdColumns.end()) column.metric = known->metric;
+    column.metric = known;
     // Words that other tools' tables use too name none of these tools.
-    any = any || (known != kAmdColumns.end() && name != "mem" && name != "edge");
+    any = any || (known && name != "mem" && name != "edge");
     celsius = celsius || name == "hotspot";
   }
   if (!any || head.gpu > 1) return std::nullopt;
@@ -155,38 +116,22 @@ Result<int64_t> AmdTableReader::time_of(int64_t line, int64_t gpu) {
 
 Result<void> AmdTableReader::read_value(std::string_view cell, const Head::Column& column,
                                         int64_t line, int64_t time_ns, size_t device) {
-  if (cell.starts_with('(') && cell.ends_with(')')) cell = cell.substr(1, cell.size() - 2);
-  const Cell read = read_cell(cell);
-  if (read.kind == Cell::Kind::kMissing) {
-    log_.drop(fmt::format("{}: {}", column.title, cell.empty() ? "empty" : cell));
-    return {};
-  }
-  const std::string_view own = run::metric_info(*column.metric).unit;
-  const auto factor = unit_factor(read.unit, own);
-  if (read.kind == Cell::Kind::kBad || !factor)
-    return error(line, column, cell, fmt::format("a number in {}, or N/A", own));
-  if (*column.metric == Metric::kPower && read.value == 0) {
-    log_.drop("power of 0 W: where two dies share a module, the first one reads the power of both");
-    return {};
-  }
-  log_.add(device, *column.metric, time_ns, read.value * *factor);
-  return {};
+  const std::string allowed =
+      add_amd_value(cell, *column.metric, column.title, time_ns, device, log_);
+  return allowed.empty() ? Result<void>() : error(line, column, unbracketed(cell), allowed);
 }
 
 Result<void> AmdTableReader::read_row(int64_t line) {
-  std::string_view name = cells_[head_.gpu];
-  if (name.starts_with("card")) name.remove_prefix(4);
+  const std::string_view name = cells_[head_.gpu];
   if (name == "system") {
     log_.drop("rows of system are not used");
     return {};
   }
-  const auto gpu = whole_number(name);
-  if (!gpu || *gpu < 0 || *gpu >= kMostCards)
+  const auto gpu = amd_card(name);
+  if (!gpu)
     return error(line, head_.columns[head_.gpu], cells_[head_.gpu], "a GPU's number, or card0");
   ERGOMETER_ASSIGN(const int64_t time_ns, time_of(line, *gpu));
-  const size_t device =
-      log_.device_number(run::DeviceKind::kGpu, log_.file(), fmt::format("{} 0", *gpu));
-  log_.device_at(device).index = *gpu;
+  const size_t device = amd_device(*gpu, log_);
   for (size_t i = 0; i < cells_.size(); ++i) {
     const Head::Column& column = head_.columns[i];
     if (column.metric) {

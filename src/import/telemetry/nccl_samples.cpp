@@ -23,14 +23,14 @@ enum class NcclTold : uint8_t { kBus, kAlgorithm, kTime };
 
 std::optional<std::pair<NcclTold, double>> nccl_told_by(std::string_view name) {
   const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos; };
-  constexpr double kMicro = 1e-6;
+  constexpr double kMicrosecond = 1e-6;
   if (!name.starts_with("nccl_")) return std::nullopt;
   if (has("bus_bandwidth") || has("busbw")) return std::pair(NcclTold::kBus, 1.0);
   if (has("algorithm_bandwidth") || has("algo_bandwidth") || has("algobw"))
     return std::pair(NcclTold::kAlgorithm, 1.0);
   const bool micro = name.ends_with("_us") || name.ends_with("_microseconds");
   if (has("exec_time") && (micro || name.ends_with("_seconds")))
-    return std::pair(NcclTold::kTime, micro ? kMicro : 1.0);
+    return std::pair(NcclTold::kTime, micro ? kMicrosecond : 1.0);
   return std::nullopt;
 }
 

@@ -63,6 +63,10 @@ Result<void> read_dmon(std::string_view text, LogBuilder& log);
 bool is_amd_table(std::string_view text);
 Result<void> read_amd_table(std::string_view text, LogBuilder& log);
 
+/// What they print with --json.
+bool is_amd_json(std::string_view text);
+Result<void> read_amd_json(std::string_view text, LogBuilder& log);
+
 /// What `ipmitool dcmi power reading` prints: a node's power, by the clock of its controller.
 bool is_ipmi_power(std::string_view text);
 Result<void> read_ipmi_power(std::string_view text, LogBuilder& log);

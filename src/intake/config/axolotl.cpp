@@ -83,6 +83,14 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
   if (trainer.find("per_device_train_batch_size") == trainer.end())
     trainer["per_device_train_batch_size"] = {"1", 0};
   ERGOMETER_ASSIGN(Reading reading, read_trainer(trainer, file, TrainerKind::kPlain));
+  // Packed sequences are attended to by variable-length kernels, or under a mask of documents.
+  if (const auto packs = values.find("sample_packing");
+      packs != values.end() && packs->second.text == "true")
+    reading.leftovers.push_back({Leftover::Kind::kNotModelled, "sample_packing",
+                                 packs->second.from.empty()
+                                     ? fmt::format("{}:{}", file, packs->second.line)
+                                     : packs->second.from,
+                                 std::string(kPackedDocuments)});
   if (fuses_loss)
     reading.settings.set("linear_cross_entropy_fusion", "true",
                          {fmt::format("{}, Cut Cross-Entropy", file), "plugins"});

@@ -117,7 +117,9 @@ class TorchtuneReader {
       read_.reading().open["seq_length"] =
           fmt::format("{}: {}: says nothing, the data decide how long sequences are; give --seq",
                       read_.file(), kLength);
-    else if (!packed)
+    else if (packed)
+      read_.not_modelled("dataset.packed", std::string(kPackedDocuments));
+    else
       read_.not_modelled("dataset.packed",
                          "time and memory: sequences are as long as the data's; predicted at the "
                          "longest");

@@ -119,10 +119,7 @@ class TrainerReader {
       read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
     const bool neat = read_.flag("neat_packing", false),
                packs = read_.flag("packing", false) || neat;
-    if (neat)
-      read_.not_modelled("neat_packing",
-                         "time: attention only within each packed document; predicted over whole "
-                         "sequences, --packed-mean-length says how long documents are");
+    if (neat) read_.not_modelled("neat_packing", std::string(kPackedDocuments));
     if (!length.empty() && !packs)
       read_.note(
           "every sequence is taken to be {} tokens long: without packing that is the longest, and "

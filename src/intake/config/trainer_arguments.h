@@ -65,6 +65,10 @@ Result<TrainerProgram> trainer_program(const std::string& text, const std::strin
 Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
                                      PythonStart start = {});
 
+/// What a prediction leaves out of packing whose attention stays within each document.
+inline constexpr std::string_view kPackedDocuments =
+    "time: attention only within each packed document; predicted over whole sequences, "
+    "--packed-mean-length says how long documents are";
 /// What a prediction leaves out of DPO and its relatives.
 Leftover preference_training(std::string_view name, const std::string& where);
 /// "dpo", "kto", "rm", ...: training that is not on texts alone.

@@ -98,9 +98,11 @@ class OlmoReader {
     if (way != "fsdp") return read_.refuse(kWay, "fsdp, ddp");
     if (!read_sharding_strategy(read_, read_.text(kShards, "FULL_SHARD"), kShards))
       return read_.refuse(kShards, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
-    if (read_.integer("fsdp.hybrid_sharding_num_model_replicas", 1).value_or(1) > 1)
-      read_.refuse("fsdp.hybrid_sharding_num_model_replicas",
-                   "none: --fsdp-shard-size says on how many GPUs a copy lies");
+    // Of a hybrid strategy alone, in place of a copy a node.
+    constexpr const char* kCopies = "fsdp.hybrid_sharding_num_model_replicas";
+    const auto copies = read_.integer(kCopies, 1);
+    if (copies && read_.said().find("fsdp_shard_size") != nullptr)
+      read_.set("fsdp_shard_size", fmt::format("1/{}", *copies), kCopies);
     const std::string precision = base::lower(read_.text("fsdp.precision", "pure"));
     // "pure" reduces in the format of its products.
     const bool narrow =
@@ -349,7 +351,8 @@ class OlmoCoreReader {
       if (way == "hsdp" && shards)
         read_hybrid_shards(read_, *shards, of_module("dp_config.shard_degree"));
       if (way == "hsdp" && copies && !shards)
-        read_.refuse(of_module("dp_config.num_replicas"), "shard_degree in its place, or none");
+        read_.set("fsdp_shard_size", fmt::format("1/{}", *copies),
+                  of_module("dp_config.num_replicas"));
     } else {
       read_.refuse(name, "DataParallelType.fsdp, hsdp, ddp");
     }

@@ -70,6 +70,19 @@ TEST(Olmo, EveryThirdLayerIsCountedFromTheFirst) {
   }
 }
 
+TEST(Olmo, CopiesOfAHybridStrategyAreCounted) {
+  const spec::FlatYaml copies = {{"fsdp.hybrid_sharding_num_model_replicas", {"4", -1, ""}}};
+  spec::FlatYaml hybrid = copies;
+  hybrid["fsdp.sharding_strategy"] = {"HYBRID_SHARD", -1, ""};
+  const auto r = parse_olmo(kOlmo, "x.yaml", hybrid);
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "fsdp_shard_size"), "1/4");
+  // Of other strategies it says nothing.
+  const auto whole = parse_olmo(kOlmo, "x.yaml", copies);
+  ASSERT_TRUE(whole) << whole.error().message;
+  EXPECT_EQ(said(*whole, "fsdp_shard_size"), "-");
+}
+
 TEST(Olmo, Float32IsReducedAsItIs) {
   const auto r = parse_olmo(
       kOlmo, "x.yaml", {{"precision", {"fp32", -1, ""}}, {"fsdp.precision", {"pure", -1, ""}}});
@@ -116,6 +129,14 @@ TEST(OlmoCore, CountsTokensOfItsBatches) {
   EXPECT_EQ(said(*r, "fsdp_shard_size"), "32");
   EXPECT_EQ(said(*r, "recompute_modules"), "mlp");
   EXPECT_EQ(said(*r, "software"), "torchtitan");
+}
+
+TEST(OlmoCore, CountsCopiesInPlaceOfShards) {
+  std::string text = kCore;
+  text.replace(text.find("shard_degree=32"), 15, "num_replicas=2");
+  const auto r = parse_olmo_core(text, "OLMo2-7B.py");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "fsdp_shard_size"), "1/2");
 }
 
 TEST(OlmoCore, WordsCountOverIt) {

@@ -24,7 +24,7 @@ using LaunchWords = std::vector<ShellText>;
 class LaunchReader {
  public:
   LaunchReader(const ShellCommand& command, const ShellRun& run)
-      : words_(command.words), run_(run) {
+      : words_(command.words), run_(run), starts_everywhere_(command.is_remote) {
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
     launch_.environment = command.environment;
@@ -39,6 +39,7 @@ class LaunchReader {
       if (is_program(at)) break;
       if (const std::string_view launcher = launcher_like(name); !launcher.empty()) {
         launcher_ = launcher;
+        starts_everywhere_ = starts_everywhere_ || (name != "sbatch" && reaches_nodes(launcher));
         note(at, at);
       } else if (name.starts_with("python")) {
         after_python_ = true;
@@ -94,6 +95,12 @@ class LaunchReader {
     for (const Launcher& it : kLaunchers)
       if (it.name == name) return it.like;
     return "";
+  }
+  /// Launchers that start processes on other nodes.
+  static bool reaches_nodes(std::string_view launcher) {
+    return base::contains(
+        std::to_array<std::string_view>({"srun", "mpirun", "jsrun", "deepspeed", "colossalai"}),
+        launcher);
   }
   /// `python -m pip install trl axolotl` names programs that it does not start.
   bool is_installation() const {
@@ -375,7 +382,7 @@ class LaunchReader {
                                  : known(own_.tasks_per_node, "--nproc-per-node");
       if (all && each == 0 && why_.empty()) why_ = "--nproc-per-node takes what a node has";
       gpus = nodes * each;
-      if (own_.nodes.empty() && slurm_nodes > 1 && gpus > 0)
+      if (own_.nodes.empty() && slurm_nodes > 1 && gpus > 0 && starts_everywhere_)
         launch_.apart = fmt::format(
             "torchrun without --nnodes is one node's: each of the {} nodes trains by itself, on {} "
             "GPUs",
@@ -416,6 +423,23 @@ class LaunchReader {
       launch_.node_gpus = each;
     launch_.gpus_from = gpus > 0 ? shown_ : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
+    look_at_other_nodes(slurm_nodes);
+  }
+  /// Slurm starts a batch script on the first of its nodes; the others run what srun, or another
+  /// launcher that reaches them, starts there.
+  void look_at_other_nodes(int64_t nodes) {
+    const std::string_view first = file_name(words_.front().text);
+    const bool is_known = first == launch_.name || first.starts_with("python") ||
+                          (is_launcher(first) && first != "salloc" && first != "blaunch");
+    // deepy.py starts DeepSpeed's launcher, Primus srun, JAX what it is told of by Slurm.
+    const bool starts_others = launch_.name == "deepy.py" || is_primus(launch_.program) ||
+                               launch_.foreign == "MaxText" || !launch_.accelerate_config.empty();
+    if (nodes < 2 || !run_.session.is_batch || starts_everywhere_ || starts_others || !is_known)
+      return;
+    const bool reads_variable =
+        is_front_end(launch_.program) || is_swift(launch_) || launch_.foreign == "XTuner";
+    launch_.idle_nodes = nodes - 1;
+    launch_.awaits_nodes = launcher_number(reads_variable ? said("NNODES") : own_.nodes) > 1;
   }
   /// Primus starts torchrun on the nodes of Slurm's words in front of its dashes.
   int64_t of_primus() {
@@ -627,7 +651,7 @@ class LaunchReader {
   const ShellRun& run_;
   Launch launch_;
   std::string launcher_;
-  bool after_python_ = false, after_env_ = false;
+  bool after_python_ = false, after_env_ = false, starts_everywhere_ = false;
   LauncherCounts slurm_, mpi_, own_;
   static constexpr std::string_view kNoHostfile = "/job/hostfile";  ///< DeepSpeed's own place
   std::string hostfile_{kNoHostfile}, hosts_, het_group_, include_, exclude_, resource_sets_, why_,

@@ -38,8 +38,10 @@ struct Launch {
   std::vector<std::pair<std::string, ShellText>> accelerate_words;
   std::map<std::string, std::string, std::less<>> environment;  ///< of the program
   int line = 0;
-  std::string apart;       ///< why each of several nodes trains by itself; empty: it does not
-  std::string depends_on;  ///< as of ShellCommand
+  std::string apart;          ///< why each of several nodes trains by itself; empty: it does not
+  int64_t idle_nodes = 0;     ///< nodes of the batch on which nothing starts it
+  bool awaits_nodes = false;  ///< it is told of several nodes, and waits for those
+  std::string depends_on;     ///< as of ShellCommand
 };
 /// Programs that take their whole job from a file, and start a process for every GPU themselves:
 /// LLaMA-Factory, Axolotl.

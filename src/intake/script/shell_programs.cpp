@@ -176,6 +176,7 @@ void ScriptRunner::record(const Words& words) {
     command.words.insert(command.words.end(), around.begin(), around.end());
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
+  command.is_remote = remote_ > 0;
   // Whole texts that were exported for what a script does itself are not kept for every program.
   constexpr size_t kLongestValue = 1'000;
   constexpr int64_t kMostKept = 16'000'000;
@@ -232,6 +233,9 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   if (!inner.is_text && inner.text.empty()) streams.input->clear();
   contexts_.push_back(
       Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
+  const bool remote =
+      inner.elsewhere == "ssh" || inner.elsewhere == "pdsh" || inner.elsewhere == "clush";
+  remote_ += remote ? 1 : 0;
   auto around = std::exchange(locals_, {});
   in_copy(streams, [&] {
     if (inner.elsewhere.empty()) keep_exported();
@@ -254,6 +258,7 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   });
   locals_ = std::move(around);
   contexts_.pop_back();
+  remote_ -= remote ? 1 : 0;
   // Nobody waits for what is typed.
   if (!inner.terminal.empty()) state_.status = 0;
   return Flow::kNext;

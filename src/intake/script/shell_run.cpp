@@ -384,9 +384,14 @@ Result<ShellRun> run_shell(const std::string& script, const std::string& file,
   return run;
 }
 
-void run_shell_program(const std::vector<std::string>& words, ShellRun& run) {
+void run_shell_program(const std::vector<std::string>& words, const std::vector<int>& lines,
+                       ShellRun& run) {
   std::vector<ShellText> texts;
-  for (const std::string& word : words) texts.push_back({word, 0});
+  for (const std::string& word : words) {
+    const size_t at = std::min(texts.size() + 1, lines.size());
+    texts.push_back({word, at == 0 ? 0 : lines[at - 1]});
+  }
+  run.session.line = lines.empty() ? 0 : lines.front();
   if (!texts.empty()) ScriptRunner(run).run_started(texts);
 }
 

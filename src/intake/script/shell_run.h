@@ -17,6 +17,7 @@ struct ShellCommand {
   int line = 0;
   /// Its environment, as far as it is known.
   std::map<std::string, std::string, std::less<>> environment;
+  bool is_remote = false;  ///< ssh or pdsh starts it on other hosts
   std::string
       depends_on;  ///< not empty: what decides whether it is started, which is not known here
 };
@@ -37,7 +38,8 @@ Result<ShellRun> run_shell(const std::string& script, const std::string& file,
                            const ScriptContext& context);
 
 /// Follows one program further: the inner shell that it starts, or itself. Appends to `run`, whose
-/// variables are the program's environment.
-void run_shell_program(const std::vector<std::string>& words, ShellRun& run);
+/// variables are the program's environment. `lines` as of StartedProgram.
+void run_shell_program(const std::vector<std::string>& words, const std::vector<int>& lines,
+                       ShellRun& run);
 
 }  // namespace ergometer::intake

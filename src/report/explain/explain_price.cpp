@@ -102,8 +102,9 @@ class PriceNode {
                                          ": relative to the catalog's kernels, and "
                                          "stragglers among the nodes"));
       const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
+      const bool on_matrix_units = !spec::leaves_matrix_units(job_.cluster.node.gpu, job_.training);
       for (const char* name :
-           {gemm                            ? "kernels.gemm_factor"
+           {gemm                            ? (on_matrix_units ? "kernels.gemm_factor" : "")
             : op_.name.ends_with("_unpack") ? "kernels.unpack_factor"
                                             : "kernels.memory_factor",
             op_.name.ends_with("_fp8_cast") ? "kernels.cast_factor" : "", "scale.jitter"})
@@ -288,7 +289,8 @@ class PriceNode {
         "attention.fixed + kernels x kernel.latency + max(FLOP / rate, bytes / (memory.efficiency "
         "x memory_bandwidth)); rate = {} x {} x width x keys / (keys + attention.length_ramp) x "
         "tiles / (tiles + {} x SMs)",
-        clocked_peak(Precision::kBf16), backward ? "attention.backward" : "attention.forward",
+        clocked_peak(cost::peak_of_attention(op_.precision)),
+        backward ? "attention.backward" : "attention.forward",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
     node_.inputs.push_back(
         sourced("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
@@ -300,7 +302,7 @@ class PriceNode {
         latent ? fmt::format("attention.latent_{}", backward ? "backward" : "forward")
                : "1 from heads of 128 up, attention.small_head at 64 and below, a line between"));
     multiprocessors();
-    device_parameters(Precision::kBf16);
+    device_parameters(cost::peak_of_attention(op_.precision));
     gpu_parameters({"attention.fixed", "memory.efficiency", "attention.forward",
                     "attention.backward", "attention.length_ramp", "attention.tile_ramp",
                     "attention.backward_tile_ramp"});

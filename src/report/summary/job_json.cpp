@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/json_writer.h"
+#include "spec/job/boards_limit.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/job/overrides.h"
@@ -230,6 +231,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (t.linear_cross_entropy) json.member("linear_cross_entropy", true);
   if (t.optimizer_offload) json.member("optimizer_offload", true);
   if (t.offloaded_layers > 0) json.member("cpu_offloading_num_layers", t.offloaded_layers);
+  if (!t.reduce_every_micro_batch) json.member("reduce_every_micro_batch", false);
   json.member("grad_accumulation_fusion", t.grad_accumulation_fusion)
       .member("fused_rope", t.fused_rope);
   if (job.model.experts.count > 0) write_moe(json, t);
@@ -291,6 +293,7 @@ void write_conditions(JsonWriter& json, const spec::Job& job) {
   json.key("conditions").begin_object();
   json.member("clocks", spec::setting_value("clocks", job));
   write_if(json, "power_cap_w", c.power_cap_w > 0, c.power_cap_w);
+  if (spec::cap_is_boards_limit(job)) json.member("power_cap_is_board_limit", true);
   write_if(json, "lock_clock_mhz", c.lock_clock_hz > 0, c.lock_clock_hz / 1e6);
   json.member("cooling", to_word(c.cooling));
   write_if(json, "inlet_c", c.has_inlet, c.inlet_c);

@@ -52,7 +52,8 @@ std::vector<std::string> conditions_of(const Json& conditions) {
   if (cooling == "liquid" || cooling == "immersion") words.push_back(cooling + " cooling");
   add("inlet_c", "inlet ", " C");
   add("fan", "fans ", " %", 100);
-  add("power_cap_w", "power cap ", " W");
+  add("power_cap_w", "power cap ",
+      truth(conditions, "power_cap_is_board_limit") ? " W (the board's limit)" : " W");
   add("lock_clock_mhz", "clock lock ", " MHz");
   add("cluster_cap_w", "cluster cap ", " kW", 1e-3);
   add("duration_s", "", " s from a cold start");

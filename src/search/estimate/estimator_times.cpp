@@ -150,7 +150,7 @@ void Estimator::play_stage(const Pass& of_pass, Family family, PassTimes& times)
   if (family != kBucketed) {
     const DataCosts& data = data_of(option_of(family)).by_kind.front();
     units = data.units.front();
-    sums_s = data.replica_sums_s;
+    sums_s = data.last_sums_s;
   }
   const auto play_row = [&](auto& lanes, auto forward, auto backward) {
     forward(false);

@@ -129,7 +129,7 @@ class Reader {
         all_s += reduce.data_s;
         for (size_t link = 0; link < reduce.demand.share.size(); ++link)
           costs_.unit_demand.share[link] += reduce.demand.share[link];
-        costs_.replica_sums_s += last.data_s - reduce.data_s;
+        costs_.last_sums_s += last.data_s - reduce.data_s;
         for (const Sum* part : {&gather, &wait, &gather, &wait, &reduce})
           costs_.micro_batch_energy += part->energy;
       }

@@ -10,6 +10,7 @@
 #include "search/space/stage_split.h"
 #include "spec/job/node_groups.h"
 #include "spec/resolve/stage_division.h"
+#include "spec/settings/assumed_software.h"
 #include "spec/settings/rank_map.h"
 
 namespace ergometer::search {
@@ -196,6 +197,10 @@ spec::Settings Space::settings(const Candidate& candidate) const {
   if (recompute.block) number(kDepth, candidate.recomputation.depth);
   if (!recompute.modules.empty())
     set(kModules, fmt::format("{}", fmt::join(recompute.modules, ",")));
+  // What every candidate of its kind is estimated under, whatever its own layout would suggest.
+  spec::Settings kind = base_of(layout).settings;
+  if (fsdp) kind.set(kFullySharded, "true", {"the search", ""});
+  (void)spec::keep_assumed_software(kind, settings);
   return settings;
 }
 

@@ -184,6 +184,29 @@ TEST(Space, JobIsWhatItsSettingsResolveTo) {
   }
 }
 
+// Weights in 4 bits suggest PyTorch's trainers to a job without tensor parallelism, which the
+// search starts from; a candidate with it is estimated, and written, under the same.
+TEST(Space, SoftwareIsInferredOnce) {
+  const Space space = test::space_of({{"model", "llama3-8b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"global_batch_size", "16"},
+                                      {"lora", "16"},
+                                      {"quantize", "nf4"}});
+  Draws draws(5);
+  LegalityCheck legal(space);
+  std::vector<Layout> layouts = all_layouts(space);
+  std::erase_if(layouts, [](const Layout& layout) { return layout.tp != 2; });
+  ASSERT_FALSE(layouts.empty());
+  std::optional<Candidate> candidate;
+  for (int draw = 0; draw < 100 && !candidate; ++draw)
+    candidate = random_candidate(space, layouts, legal, draws);
+  ASSERT_TRUE(candidate);
+  const auto resolved = spec::resolve(space.settings(*candidate));
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_EQ(resolved->recipe.name, space.job(*candidate).recipe.name);
+}
+
 TEST(Space, NanotronsStagesAreItsOwn) {
   const Space space = test::space_of({{"model", "llama3-8b"},
                                       {"cluster", "hgx-h100"},

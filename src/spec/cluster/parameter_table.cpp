@@ -135,6 +135,9 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kKernels, "attention.fa2", "", 0.1, 1.2, false,
      "rate of FlashAttention 2 relative to the GPU's best fused kernel; without it, 1"},
     {kKernels, "attention.fa1", "", 0.1, 1.2, false, "the same of FlashAttention 1"},
+    {kKernels, "attention.flash", "", 0, 9, false,
+     "the newest FlashAttention with kernels for the GPU, 0: none; without it, any is taken to "
+     "run"},
     {kKernels, "memory.efficiency", "", 0.05, 1, true, "share of HBM peak of memory-bound kernels"},
     {kKernels, "memory.ramp", "s", 0, 1e-3, true,
      "time at full bandwidth that a kernel loses to its ramp"},

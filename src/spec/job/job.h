@@ -218,6 +218,9 @@ struct Training {
   /// and back is taken to hide behind compute.
   int64_t offloaded_layers = 0;
   bool grad_accumulation_fusion = true;
+  /// FSDP; else only the backward of a step's last micro batch reduces, and until then every rank
+  /// adds up whole gradients (PyTorch's no_sync).
+  bool reduce_every_micro_batch = true;
   bool fused_rope = true;
   MoeDispatcher moe_dispatcher = MoeDispatcher::kAllToAll;
   bool moe_grouped_gemm = true;

@@ -7,6 +7,10 @@ bool multiplies_fp32_as_vectors(const Gpu& gpu, const Training& training) {
          gpu.parameters.has("peak_vector");
 }
 
+bool leaves_matrix_units(const Gpu& gpu, const Training& training) {
+  return training.precision == Precision::kFp32 && multiplies_fp32_as_vectors(gpu, training);
+}
+
 std::string_view matrix_peak(const Gpu& gpu, const Training& training, Precision precision) {
   const auto has = [&](std::string_view name) { return gpu.parameters.has(name); };
   if (precision == Precision::kFp32) {

@@ -9,6 +9,8 @@ namespace ergometer::spec {
 /// Whether products of FP32 run outside the matrix units: they are not rounded to TF32, and the GPU
 /// has no matrix mode for FP32 itself.
 bool multiplies_fp32_as_vectors(const Gpu& gpu, const Training& training);
+/// A job in FP32 all of whose products go to the vector units.
+bool leaves_matrix_units(const Gpu& gpu, const Training& training);
 
 /// The catalog's parameter, FLOP/s, that is a GPU's dense peak for matrix products of a precision:
 /// "peak_bf16". Precisions that it has no units for take the next wider one's.

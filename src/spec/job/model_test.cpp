@@ -254,8 +254,9 @@ TEST(ReadModel, UnknownArchitectureNamesTheNearest) {
           R"({"model_type": "jamba", "hidden_size": 1, "num_hidden_layers": 1, "num_experts": 16})")
           .find("the nearest is \"mixtral\""),
       std::string::npos);
-  EXPECT_NE(model_error(R"({"hidden_size": 4})").find("model_type: is missing; allowed: bloom, "),
-            std::string::npos);
+  EXPECT_NE(
+      model_error(R"({"hidden_size": 4})").find("model_type: is missing; allowed: baichuan, "),
+      std::string::npos);
 }
 
 TEST(ReadModel, SizesThatWouldOverflowAreRefused) {
@@ -295,6 +296,36 @@ TEST(Model, AnInlineOneIsCalledWhatItCallsItself) {
   EXPECT_EQ(name(R"("_name_or_path": "", )"), "model");
   EXPECT_EQ(name(R"("_name_or_path": 3, )"), "model");
   EXPECT_EQ(name(""), "model");
+}
+
+TEST(ReadModel, GptJReadsAttentionAndMlpFromOneNorm) {
+  const Model model = model_of(R"({"model_type": "gptj", "n_embd": 4096, "n_layer": 28,
+    "n_head": 16, "rotary_dim": 64, "vocab_size": 50400})");
+  EXPECT_TRUE(model.parallel_branches && model.mlp_bias && model.head_bias);
+  EXPECT_FALSE(model.qkv_bias || model.out_bias || model.gated || model.tied_embeddings);
+  EXPECT_EQ(model.norms_per_layer, 1);
+  EXPECT_DOUBLE_EQ(model.rotary_share, 0.25);  // 64 of 4096 / 16
+}
+
+TEST(ReadModel, BaichuanHasAlibiWhereItsFileCountsNoPositions) {
+  const std::string sizes =
+      R"({"model_type": "baichuan", "hidden_size": 5120, "num_hidden_layers": 40,
+    "num_attention_heads": 40, "intermediate_size": 13696, "model_max_length": 4096)";
+  EXPECT_EQ(model_of(sizes + "}").positions, PositionKind::kAlibi);
+  EXPECT_EQ(model_of(sizes + "}").max_positions, 4096);
+  EXPECT_EQ(model_of(sizes + R"(, "max_position_embeddings": 4096})").positions,
+            PositionKind::kRotary);
+}
+
+TEST(ReadModel, CohereSlidesThreeLayersOfFour) {
+  const Model model = model_of(R"({"model_type": "cohere2", "hidden_size": 4096,
+    "num_hidden_layers": 8, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "intermediate_size": 14336, "sliding_window": 4096, "sliding_window_pattern": 4})");
+  EXPECT_TRUE(model.parallel_branches && model.tied_embeddings && model.gated);
+  EXPECT_EQ(model.norm, NormKind::kLayerNorm);
+  EXPECT_FALSE(model.norm_bias);
+  EXPECT_EQ(model.layers[2].window, 4096);
+  EXPECT_EQ(model.layers[3].window, 0);
 }
 
 }  // namespace

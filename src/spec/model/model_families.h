@@ -47,6 +47,14 @@ void read_mixture(ConfigReader& config, int64_t experts, int64_t top_k, int64_t 
 void place_experts(int64_t first, int64_t every, Model& model);
 
 void read_llama(ConfigReader& config, Model& model);
+void read_baichuan(ConfigReader& config, Model& model);
+void read_cohere(ConfigReader& config, Model& model);
+void read_cohere2(ConfigReader& config, Model& model);
+void read_ernie4_5(ConfigReader& config, Model& model);
+void read_granite(ConfigReader& config, Model& model);
+void read_internlm3(ConfigReader& config, Model& model);
+void read_olmo(ConfigReader& config, Model& model);
+void read_olmo2(ConfigReader& config, Model& model);
 void read_mistral(ConfigReader& config, Model& model);
 void read_mixtral(ConfigReader& config, Model& model);
 void read_qwen2(ConfigReader& config, Model& model);
@@ -84,6 +92,7 @@ void read_qwen2_vl(ConfigReader& config, Model& model);
 void read_qwen2_5_vl(ConfigReader& config, Model& model);
 
 void read_gpt2(ConfigReader& config, Model& model);
+void read_gptj(ConfigReader& config, Model& model);
 void read_gpt_neo(ConfigReader& config, Model& model);
 void read_gpt_neox(ConfigReader& config, Model& model);
 void read_bloom(ConfigReader& config, Model& model);

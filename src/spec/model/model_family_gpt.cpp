@@ -1,5 +1,6 @@
 // LayerNorm, biases and an ungated MLP: GPT-2 and the families around it.
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "spec/model/model_families.h"
@@ -62,6 +63,21 @@ void read_gpt_neo(ConfigReader& config, Model& model) {
   const std::vector<std::string> kinds = neo_attention_layers(config);
   for (size_t i = 0; i < model.layers.size() && !kinds.empty(); ++i)
     model.layers[i].window = kinds[i % kinds.size()] == "local" ? window : 0;
+}
+
+void read_gptj(ConfigReader& config, Model& model) {
+  read_sizes(config, {16, 0, 0, 50400, 2048}, model);
+  set_biased_gpt(model);
+  read_activation(config, "gelu_new", model);
+  model.qkv_bias = model.out_bias = false;
+  model.parallel_branches = true;
+  model.norms_per_layer = 1;
+  model.head_bias = true;
+  const int64_t width = std::max<int64_t>(1, model.hidden / std::max<int64_t>(1, model.heads));
+  model.rotary_share = std::min(
+      1.0, static_cast<double>(config.size("rotary_dim", 64)) / static_cast<double>(width));
+  model.dropout = config.real("hidden_dropout", 0, 0, 1);
+  model.tied_embeddings = config.flag("tie_word_embeddings", false);
 }
 
 void read_gpt_neox(ConfigReader& config, Model& model) {

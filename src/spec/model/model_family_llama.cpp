@@ -18,6 +18,62 @@ void read_llama(ConfigReader& config, Model& model) {
   model.mlp_bias = config.flag("mlp_bias", false);
 }
 
+void read_granite(ConfigReader& config, Model& model) { read_llama(config, model); }
+
+void read_internlm3(ConfigReader& config, Model& model) {
+  read_llama_like(config, {32, 2, 10240, 128512, 32768}, model);
+  model.qkv_bias = config.flag("qkv_bias", false);
+  model.out_bias = model.mlp_bias = config.flag("bias", false);
+}
+
+void read_ernie4_5(ConfigReader& config, Model& model) {
+  read_llama_like(config, {16, 2, 3072, 103424, 131072, 128}, model);
+  model.qkv_bias = model.out_bias = model.mlp_bias = config.flag("use_bias", false);
+  model.tied_embeddings = config.flag("tie_word_embeddings", true);
+}
+
+/// Baichuan's 7B has rotary positions, of which its file says how many; its 13B has ALiBi.
+void read_baichuan(ConfigReader& config, Model& model) {
+  read_llama_like(config, {32, 0, 11008, 125696, 4096}, model);
+  model.qkv_matrix = QkvMatrix::kSliced;
+  if (!config.has("max_position_embeddings")) {
+    model.positions = PositionKind::kAlibi;
+    model.max_positions = config.size("model_max_length", 4096);
+  }
+}
+
+/// Norms without parameters.
+void read_olmo(ConfigReader& config, Model& model) {
+  read_llama_like(config, {32, 0, 11008, 50304, 2048}, model);
+  model.norm = NormKind::kLayerNorm;
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+}
+
+/// Norms stand behind attention and MLP, which costs the same; that of queries and keys is over all
+/// heads.
+void read_olmo2(ConfigReader& config, Model& model) {
+  read_llama_like(config, {32, 0, 11008, 50304, 2048}, model);
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.qk_norm = model.wide_qk_norm = true;
+}
+
+/// Command R: LayerNorm without bias, one for both branches.
+void read_cohere(ConfigReader& config, Model& model) {
+  read_llama_like(config, {64, 0, 22528, 256000, 8192}, model);
+  model.norm = NormKind::kLayerNorm;
+  model.parallel_branches = true;
+  model.norms_per_layer = 1;
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.qk_norm = config.flag("use_qk_norm", false);
+  model.tied_embeddings = config.flag("tie_word_embeddings", true);
+}
+
+void read_cohere2(ConfigReader& config, Model& model) {
+  read_cohere(config, model);
+  read_windows(config, config.count("sliding_window", 4096),
+               config.count("sliding_window_pattern", 4), model);
+}
+
 void read_mistral(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 8, 14336, 32000, 131072, 0, 4096, 32}, model);
   const int64_t window =

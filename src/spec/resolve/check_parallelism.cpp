@@ -56,6 +56,28 @@ void check_reach(SettingReader& read, const Job& job) {
               job.cluster.name, domain, divisors_text(std::gcd(domain, job.model.heads), tp));
 }
 
+/// What Transformer Engine, under Megatron's context parallelism, has no kernels for is predicted
+/// all the same, and told.
+void note_context(SettingReader& read, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const Model& m = job.model;
+  if (p.cp == 1 || job.training.framework != Framework::kMegatron || !attends(m)) return;
+  const bool slides = std::ranges::any_of(m.layers, [&](const Layer& layer) {
+    return layer.window > 0 && layer.window < job.training.seq_length;
+  });
+  if (p.cp_comm == CpComm::kP2p && slides)
+    read.adjust("cp_comm_type",
+                "Transformer Engine's ring (--cp-comm-type p2p) takes no sliding windows, and "
+                "Megatron-LM stops: all_gather and a2a do");
+  if (p.cp_comm == CpComm::kAllToAll && m.attention == AttentionKind::kHeads &&
+      m.kv_heads / p.tp % p.cp != 0)
+    read.adjust("cp_comm_type",
+                fmt::format("Transformer Engine's all-to-all needs cp {} to divide the {} "
+                            "key/value heads of a rank, and Megatron-LM stops: p2p and all_gather "
+                            "do not",
+                            p.cp, m.kv_heads / p.tp));
+}
+
 void check_sequence(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const int64_t seq = job.training.seq_length;
@@ -74,6 +96,7 @@ void check_sequence(SettingReader& read, const Job& job) {
         "--cp-comm-type "
         "p2p",
         read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp));
+  note_context(read, job);
 }
 
 /// Layers to divide over the chunks, the embedding and the loss among them where they count.
@@ -214,6 +237,13 @@ void check_sharding(SettingReader& read, const Job& job) {
         "parameters again; try --pp 1, --zero 1 or {}",
         read.said(p.fsdp ? "fsdp" : "zero"), read.said(kPp, p.pp),
         p.fsdp_shard_size > 0 ? "no --fsdp-shard-size" : "--software torchtitan");
+  if (p.zero_stage == 2 && p.pp > 1 && job.software.name.find("deepspeed") != std::string::npos)
+    read.refuse(
+        "{} cannot be combined with {}: DeepSpeed's pipeline engine refuses ZeRO 2 and 3; try "
+        "--zero 1",
+        read.said("zero", p.zero_stage), read.said(kPp, p.pp));
+  if (p.fsdp && job.training.framework == Framework::kNanotron)
+    read.refuse("{}: nanotron has no FSDP; try --zero 1", read.said("fsdp"));
   if (p.fsdp_shard_size == 0) return;
   if (p.zero_stage != 3)
     read.refuse("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size));
@@ -223,6 +253,12 @@ void check_sharding(SettingReader& read, const Job& job) {
     read.refuse("{} does not divide {} data-parallel {}ranks; try {}",
                 read.said("fsdp_shard_size", p.fsdp_shard_size), ranks,
                 p.cp > 1 ? "and context-parallel " : "", divisors_text(ranks, p.fsdp_shard_size));
+  const int64_t copy = p.tp * p.fsdp_shard_size, apart = p.ep * (p.etp > 0 ? p.etp : p.tp);
+  if (job.model.experts.count > 0 && copy % apart != 0)
+    read.refuse(
+        "{} makes copies of {} ranks, over which {} cannot be divided: every copy holds all "
+        "experts",
+        read.said("fsdp_shard_size", p.fsdp_shard_size), copy, read.said(kEp, p.ep));
 }
 
 void check_network(SettingReader& read, const Job& job) {

@@ -58,8 +58,10 @@ void read_precision(SettingReader& read, Job& job) {
   const bool narrow_products = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
   // A software's habit holds for the jobs that it can hold for.
   t.fp8_parameters = t.fp8_parameters && (narrow_products || read.given("fp8_param_gather"));
-  // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are.
-  const bool narrow = t.precision == Precision::kFp16 || !t.master_weights;
+  // Megatron-LM reduces bf16 gradients in FP32 and fp16 gradients as they are. Under autocast they
+  // have the type of the weights, FP32.
+  const bool as_weights = job.software.parameters.value_or("ddp.autocast", 0) > 0;
+  const bool narrow = (t.precision == Precision::kFp16 && !as_weights) || !t.master_weights;
   const bool reduce_narrow =
       read.flag("grad_reduce_in_bf16", narrow,
                 !t.master_weights ? "gradients are as wide as their parameters"
@@ -100,6 +102,25 @@ void check_matrix_units(SettingReader& read, const Job& job, const Gpu& gpu) {
   if (job.training.precision == Precision::kBf16) lacks("bf16", "peak_bf16");
 }
 
+/// A library that was asked for by name stops where it has no kernels for the GPU. What a recipe or
+/// a software's profile sets gives way to another kernel there, as frameworks do.
+void check_attention(SettingReader& read, const Job& job, const Gpu& gpu) {
+  constexpr std::string_view kName = "attention_backend";
+  const auto origin = job.origins.find(std::string(kName));
+  if (!read.given(kName) || origin == job.origins.end() ||
+      origin->second.text.starts_with("recipe "))
+    return;
+  const AttentionBackend asked = job.training.attention;
+  const int generation = asked == AttentionBackend::kFlash3   ? 3
+                         : asked == AttentionBackend::kFlash2 ? 2
+                         : asked == AttentionBackend::kFlash1 ? 1
+                                                              : 0;
+  const double newest = gpu.parameters.value_or("attention.flash", generation);
+  if (generation <= newest) return;
+  read.refuse("{}: FlashAttention {} has no kernels for {}; try {}", read.said(kName), generation,
+              gpu.name, newest > 0 ? fmt::format("fa{:.0f} or fused", newest) : "fused");
+}
+
 }  // namespace
 
 void resolve_precision(SettingReader& read, Job& job) {
@@ -115,15 +136,39 @@ void settle_autocast(Job& job) {
                job.parallelism.zero_stage == 0;
 }
 
+namespace {
+
+void check_optimizer(SettingReader& read, const Job& job) {
+  const Training& t = job.training;
+  const bool less = t.master_remainders || (t.master_weights && t.moments != Moments::kFp32);
+  if (!less || !job.trains() || t.framework != Framework::kMegatron ||
+      job.parallelism.zero_stage > 0)
+    return;
+  read.refuse(
+      "{} needs --zero 1: what keeps less than FP32 is Megatron-Core's distributed optimizer",
+      read.said(t.master_remainders ? "use_precision_aware_optimizer" : "optimizer_moments"));
+}
+
+}  // namespace
+
 void check_precision(SettingReader& read, const Job& job) {
-  for (size_t group = 0; group < group_count(job.cluster); ++group)
+  for (size_t group = 0; group < group_count(job.cluster); ++group) {
     check_matrix_units(read, job, node_of_group(job.cluster, group).gpu);
-  const bool narrow =
-      job.training.precision == Precision::kFp8 || job.training.precision == Precision::kNvfp4;
-  if (job.training.fp8_parameters && !narrow)
+    check_attention(read, job, node_of_group(job.cluster, group).gpu);
+  }
+  const Training& t = job.training;
+  const bool narrow = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
+  if (t.fp8_parameters && !narrow)
     read.refuse("{} needs --fp8 or --fp4", read.said("fp8_param_gather"));
-  if (job.training.fp8_attention && !narrow)
+  if (t.fp8_attention && !narrow)
     read.refuse("{} needs --fp8 or --fp4", read.said("fp8_attention"));
+  if (t.quantize != FrozenWeights::k16Bit && narrow)
+    read.refuse("{} contradicts FP8 and FP4: packed weights are unpacked to 16 bit and multiply so",
+                read.said("quantize"));
+  if (t.attention == AttentionBackend::kUnfused && job.parallelism.cp > 1)
+    read.refuse("{} cannot be combined with {}: only fused kernels attend over parts of a sequence",
+                read.said("attention_backend"), read.said(kCp, job.parallelism.cp));
+  check_optimizer(read, job);
 }
 
 }  // namespace ergometer::spec

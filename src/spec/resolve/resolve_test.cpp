@@ -231,6 +231,13 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
       error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}}))
           .find("has no bf16 matrix units, or none whose rate (peak_bf16) is known; try fp16"),
       std::string("V100-SXM2-16GB ").size());
+  EXPECT_EQ(
+      error_of(flags({{"model", "gpt2"}, {"cluster", "dgx-a100"}, {"attention_backend", "fa3"}})),
+      "--attention-backend fa3: FlashAttention 3 has no kernels for A100-SXM4-80GB; try fa2 or "
+      "fused");
+  EXPECT_EQ(
+      error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-h100"}, {"attention_backend", "fa3"}})),
+      "no error");
   EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}),
             "--fp16 contradicts --bf16; leave one out");
   EXPECT_EQ(dense({{"precision", "fp32"}, {"bf16", "true"}}),
@@ -260,6 +267,25 @@ TEST(ResolveGivesWay, SettingsWithoutAnEffectAreSaid) {
   EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"cp_comm_type", "a2a"}}),
             (Notes{"--cp_comm_type a2a has no effect: no sequence is shared (--cp 1)"}));
   EXPECT_EQ(notes({{"cluster", "hgx-h100"}, {"cp_comm_type", "p2p"}}), Notes()) << "the default";
+  EXPECT_EQ(
+      notes({{"cluster", "hgx-h100"},
+             {"gpus", "16"},
+             {"tp", "8"},
+             {"cp", "2"},
+             {"cp_comm_type", "a2a"}}),
+      (Notes{"Transformer Engine's all-to-all needs cp 2 to divide the 1 key/value heads of a "
+             "rank, and Megatron-LM stops: p2p and all_gather do not"}));
+  EXPECT_EQ(
+      notes(
+          {{"cluster", "hgx-h100"}, {"model", "mistral-7b"}, {"cp", "2"}, {"seq_length", "8192"}}),
+      (Notes{"Transformer Engine's ring (--cp-comm-type p2p) takes no sliding windows, and "
+             "Megatron-LM stops: all_gather and a2a do"}));
+  EXPECT_EQ(notes({{"cluster", "hgx-h100"},
+                   {"model", "mistral-7b"},
+                   {"cp", "2"},
+                   {"cp_comm_type", "all_gather"},
+                   {"seq_length", "8192"}}),
+            Notes());
   EXPECT_EQ(notes({{"model", "mixtral-8x7b"},
                    {"cluster", "hgx-h100"},
                    {"tensor_model_parallel_size", "4"},
@@ -513,6 +539,21 @@ TEST(ResolveMessages, Tasks) {
   EXPECT_EQ(dense({{"lora", "9000"}}),
             "--lora 9000 is more than the narrowest matrix is wide (8192)");
   EXPECT_EQ(dense({{"quantize", "nf4"}}), "--quantize nf4 needs --lora RANK");
+  EXPECT_EQ(dense({{"quantize", "nf4"}, {"lora", "8"}, {"fp8", "true"}}),
+            "--quantize nf4 contradicts FP8 and FP4: packed weights are unpacked to 16 bit and "
+            "multiply so");
+  EXPECT_EQ(dense({{"optimizer_moments", "bf16"}, {"zero", "0"}}),
+            "--optimizer_moments bf16 needs --zero 1: what keeps less than FP32 is Megatron-Core's "
+            "distributed optimizer");
+  EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}}),
+            "--attention_backend unfused cannot be combined with --cp 2: only fused kernels attend "
+            "over parts of a sequence");
+  EXPECT_EQ(dense({{"software", "nanotron"}, {"fsdp", "true"}, {"pp", "1"}}),
+            "--fsdp true: nanotron has no FSDP; try --zero 1");
+  EXPECT_EQ(
+      dense({{"software", "deepspeed"}, {"zero", "2"}}),
+      "--zero 2 cannot be combined with --pp 4: DeepSpeed's pipeline engine refuses ZeRO 2 and "
+      "3; try --zero 1");
   EXPECT_EQ(dense({{"master_weights", "false"}, {"precision", "fp32"}}),
             "--master_weights false: parameters in FP32 have no other copy");
   EXPECT_EQ(dense({{"optimizer_moments", "bf16"}, {"software", "nanotron"}}),

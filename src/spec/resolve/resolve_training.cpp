@@ -259,6 +259,11 @@ void read_kernels(SettingReader& read, Job& job) {
   Training& t = job.training;
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
+  constexpr std::string_view kReduces = "reduce_every_micro_batch";
+  t.reduce_every_micro_batch = read.flag(kReduces, true, "as gradients are sharded");
+  if (!t.reduce_every_micro_batch && !job.parallelism.fsdp)
+    read.refuse("{} needs --fsdp: others reduce once a step, or as their ZeRO stage does",
+                read.said(kReduces));
   // Engines that serve models replay graphs: without autograd and Python around every operator.
   t.cuda_graphs = read.flag("cuda_graphs", job.is_inference() || !t.cuda_graph_scope.empty(),
                             job.is_inference()           ? "inference replays graphs"

@@ -38,7 +38,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      in("parallelism", "expert_parallelism"), "ranks that share the experts",
      why("every rank holds all experts"), megatron("moe_expert_parallel_size"), core(), nemo()},
     {"expert_tensor_parallel_size", "etp", field<&Parallelism::etp>(1, kMostRanks), kTensor,
-     "ranks that share one expert's matrices; by default as --tp", core(), nemo()},
+     "ranks that share one expert's matrices; by default as --tp, in most recipes 1", core(),
+     nemo()},
     {"data_parallel_size", "dp", field<&Parallelism::dp>(1, kMostRanks), in("parallelism"),
      "replicas; what is left when not given"},
     {"sequence_parallel", "sp", field<&Parallelism::sequence_parallel>(), kTensor,
@@ -93,6 +94,11 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"fsdp_shard_size", "", field<&Parallelism::fsdp_shard_size>(1, kMostRanks), kSharding,
      "hybrid shard: ranks that hold one copy, context-parallel ones among them; node: those of a "
      "node; 1/4: so many that there are four copies"},
+    {"reduce_every_micro_batch", "", field<&Training::reduce_every_micro_batch>(), kSharding,
+     "FSDP: gradients are reduced after every micro batch; else only after the last, and until "
+     "then "
+     "every rank keeps whole ones (no_sync)",
+     why("as gradients are sharded")},
     {"allow_tp_across_nodes", "", unkept(kSwitch), kTensor,
      "let --tp leave the node's fast links in searches and rank maps"},
 

@@ -7,6 +7,7 @@
 #include "workload/block/graphs.h"
 #include "workload/block/linear.h"
 #include "workload/block/mlp.h"
+#include "workload/expert_loads.h"
 #include "workload/matrices.h"
 #include "workload/reached_experts.h"
 
@@ -366,15 +367,9 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
   MoeRows rows;
   rows.routed_tokens = static_cast<double>(shapes.tokens) / static_cast<double>(shapes.tp);
   const double choices = rows.routed_tokens * static_cast<double>(experts.top_k);
-  rows.sent = choices;
-  rows.model = choices * static_cast<double>(shapes.etp);
-  if (job.training.moe_capacity_factor > 0) {
-    // Every expert gets the same number of rows from every rank; missing ones are padding, surplus
-    // is dropped.
-    const double count = static_cast<double>(experts.count);
-    rows.sent = std::ceil(choices / count * job.training.moe_capacity_factor) * count;
-    rows.dropless = false;
-  }
+  rows.sent = expert_rows(job, choices);
+  rows.model = choices * (1 - dropped_share(job)) * static_cast<double>(shapes.etp);
+  rows.dropless = job.training.moe_capacity_factor == 0;
   rows.exchanged = rows.sent * std::max(1.0, shapes.expert_load);
   rows.model *= shapes.expert_load;
   rows.computed = rows.sent * static_cast<double>(shapes.etp) * shapes.expert_load;

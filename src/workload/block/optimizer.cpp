@@ -30,11 +30,11 @@ struct Sharding {
 Sharding state_sharding(const spec::Job& job) {
   const spec::Parallelism& p = job.parallelism;
   if (p.zero_stage == 0 && !p.fsdp) return {};
-  const double stage = static_cast<double>(job.stage_ranks());
+  // Ranks that hold one copy: hybrid FSDP has several of them.
+  const auto copy =
+      static_cast<double>(p.fsdp_shard_size > 0 ? p.tp * p.fsdp_shard_size : job.stage_ranks());
   const double etp = static_cast<double>(p.etp > 0 ? p.etp : p.tp);
-  Sharding sharding{static_cast<double>(p.dp * p.cp), stage / (etp * static_cast<double>(p.ep))};
-  if (p.fsdp_shard_size > 0) sharding.dense = static_cast<double>(p.fsdp_shard_size);
-  return sharding;
+  return {copy / static_cast<double>(p.tp), copy / (etp * static_cast<double>(p.ep))};
 }
 
 double owned(const spec::Job& job, const ParameterShare& stage) {

@@ -1,0 +1,5 @@
+from transformers import AutoModelForCausalLM, HfArgumentParser, Trainer, TrainingArguments
+from arguments import ModelArguments
+parser = HfArgumentParser((ModelArguments, TrainingArguments))
+model_args, training_args = parser.parse_args_into_dataclasses(return_remaining_strings=True)[:2]
+Trainer(model=AutoModelForCausalLM.from_pretrained(model_args.model_name_or_path), args=training_args).train()
