@@ -232,28 +232,18 @@ void ProgramReader::note_own_words(const TrainerProgram& program, Reading& readi
                                         launch_.name, fmt::join(own, ", ")));
 }
 
-Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form,
-                                       std::optional<TrainerProgram> program) {
-  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                   arguments_of(launch_.arguments, run_, kTrainerArguments));
-  ERGOMETER_ASSIGN(Reading files, accelerate());
-  const bool file_only = file.has_value();
-  // The word that named the file.
-  if (file_only && program) program->values.erase("config");
-  // Words switch off what a file of arguments switches on, so that both are read as one.
-  const bool of_arguments = file_only && !file_values_.empty();
-  if (file && !of_arguments) add_reading(files, *std::move(file));
-  if (form == FileForm::kAxolotl) return files;
+Result<std::vector<TrainerArgument>> ProgramReader::trainer_words(
+    const std::vector<Argument>& arguments, TrainerProgram* program, bool beside_file,
+    Reading& files, spec::Settings& written) const {
   std::vector<TrainerArgument> list;
-  spec::Settings written;  // by the script, of DeepSpeed
   // A manifest's words have no lines: they are a command line's.
   const auto line_in = [&](std::string_view name) {
     const int line = line_of(name) % kLinesOfFile;
     return line == 0 ? -1 : line;
   };
   for (const Argument& argument : arguments) {
-    if (program && !program->takes_words) break;
-    if (program && program->changed.contains(argument.name)) {
+    if (program != nullptr && !program->takes_words) break;
+    if (program != nullptr && program->changed.contains(argument.name)) {
       program->notes.push_back(
           fmt::format("{}: --{} says nothing: {} changes it once its words are read",
                       argument.where, argument.name, own_path()));
@@ -291,11 +281,30 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
                      argument.name == "offload" || argument.name == "dtype";
     if (own && has("deepspeed")) continue;
     // Its words may be another framework's, whose file says the rest.
-    if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
+    if (beside_file && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
     // A file's name is one word, and what stands behind it is the program's.
     const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
     list.push_back({argument.name, value, line_in(argument.name)});
   }
+  return list;
+}
+
+Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form,
+                                       std::optional<TrainerProgram> program) {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kTrainerArguments));
+  ERGOMETER_ASSIGN(Reading files, accelerate());
+  const bool file_only = file.has_value();
+  // The word that named the file.
+  if (file_only && program) program->values.erase("config");
+  // Words switch off what a file of arguments switches on, so that both are read as one.
+  const bool of_arguments = file_only && !file_values_.empty();
+  if (file && !of_arguments) add_reading(files, *std::move(file));
+  if (form == FileForm::kAxolotl) return files;
+  spec::Settings written;
+  ERGOMETER_ASSIGN(
+      std::vector<TrainerArgument> list,
+      trainer_words(arguments, program ? &*program : nullptr, file_only, files, written));
   const bool of_qlora = launch_.name == "qlora.py" && !program;
   if (of_qlora) add_words_of_qlora(list);
   // Unsloth's own program adapts all linear layers, and quantizes scales as well.
