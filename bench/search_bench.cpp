@@ -80,7 +80,7 @@ Counts estimate_all(const search::Space& space, const std::vector<search::Layout
 
 void run(benchmark::State& state, bool times) {
   const search::Space space = gpt3_space("1");
-  const std::vector<search::Layout> layouts = in_pieces(search::layouts_of(space));
+  const std::vector<search::Layout> layouts = in_pieces(space.layouts());
   search::LegalityCheck legal(space);
   std::vector<search::Options> options;
   for (const search::Layout& layout : layouts) options.push_back(space.options(layout, legal));

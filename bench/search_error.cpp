@@ -82,7 +82,7 @@ class Harness {
     const spec::Settings settings = random_settings(draws_);
     const auto space = Space::make(settings, {});
     if (!space) return;
-    const std::vector<Layout> layouts = all_layouts(*space);
+    const std::vector<Layout> layouts = space->layouts();
     LegalityCheck legal(*space);
     Estimator estimator(*space);
     int found = 0;

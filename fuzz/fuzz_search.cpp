@@ -29,7 +29,7 @@ const search::Space& space() {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::vector<search::Layout> layouts = search::layouts_of(space());
+  static const std::vector<search::Layout> layouts = space().layouts();
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto file = search::parse_search_file(text, "f");
   if (!file) return 0;

@@ -43,4 +43,25 @@ double sum(const Values& values, const Of& of = {}) {
   return total;
 }
 
+/// Of values of which there is one at least.
+template <class Values>
+double mean(const Values& values) {
+  return sum(values) / static_cast<double>(std::size(values));
+}
+
+// The middle one of values in order, of which there is one at least: of an even number the upper of
+// the two in the middle, or the lower.
+template <class Value>
+Value upper_median(std::vector<Value> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+template <class Value>
+Value lower_median(std::vector<Value> values) {
+  const auto middle = values.begin() + (std::ssize(values) - 1) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace ergometer::base

@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::base {
 namespace {
 
-std::string error_of(std::string_view text) {
-  const auto table = parse_csv(text, "t.csv");
-  return table ? "" : table.error().message;
-}
+std::string error_of(std::string_view text) { return error_of(parse_csv(text, "t.csv")); }
 
 TEST(Csv, CellsByColumn) {
   const auto table = parse_csv("a,b\n1,2\n3,\n", "t.csv");

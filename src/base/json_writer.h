@@ -123,4 +123,11 @@ std::string shortest(double number);
 
 inline constexpr JsonWriter::Layout kOneLine = JsonWriter::Layout::kOneLine;
 
+/// Another library's document on one line; bytes that are no UTF-8 become U+FFFD. `Json` is
+/// nlohmann::json or one of its kind, which few folders know.
+template <class Json>
+std::string json_line(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace ergometer::base

@@ -108,8 +108,6 @@ std::string shown(std::string_view text) {
   return text.size() > kLongest ? clean + "..." : clean;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// Length of the decimal number that `text` begins with, exponent included; 0 when there is none.
 /// `mantissa` is the length without the exponent.
 size_t number_length(std::string_view text, size_t& mantissa) {

@@ -7,6 +7,10 @@ std::string shell_quoted(std::string_view word) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=,+-@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos)
     return std::string(word);
+  return in_single_quotes(word);
+}
+
+std::string in_single_quotes(std::string_view word) {
   std::string quoted = "'";
   for (const char c : word) {
     if (c == '\'')

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -68,6 +69,10 @@ std::string format_seconds(double seconds) {
   return fmt::format("{}{} days", sign, three_digits(size / 86400));
 }
 
+std::string format_nanoseconds(int64_t ns) {
+  return format_seconds(static_cast<double>(ns) * 1e-9);
+}
+
 std::string format_percent(double fraction) {
   const std::string sign = fraction < 0 ? "-" : "";
   return fmt::format("{}{} %", sign, three_digits(std::fabs(fraction) * 100));
@@ -92,6 +97,39 @@ std::string_view trimmed(std::string_view text, std::string_view blanks) {
   const size_t first = text.find_first_not_of(blanks);
   if (first == text.npos) return {};
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::string dashed(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+std::string underscored(std::string_view name) {
+  std::string text(name);
+  std::ranges::replace(text, '-', '_');
+  return text;
+}
+
+int64_t line_at(std::string_view text, size_t at) {
+  return 1 + std::ranges::count(text.substr(0, at), '\n');
+}
+
+std::vector<std::string_view> words(std::string_view text, std::string_view blanks) {
+  std::vector<std::string_view> words;
+  for (size_t at = text.find_first_not_of(blanks); at != text.npos;) {
+    const size_t end = std::min(text.find_first_of(blanks, at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(blanks, end);
+  }
+  return words;
+}
+
+std::string squashed(std::string_view text) {
+  std::string result;
+  for (const char c : text)
+    if (is_letter_or_digit(c) || c == '.') result += lower(c);
+  return result;
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +19,7 @@ std::string format_bytes(double bytes);         ///< "104 GB"
 /// "1.23 TFLOP/s"; without a unit "1.23 T".
 std::string format_si(double value, std::string_view unit = "");
 std::string format_seconds(double seconds);   ///< "7.95 s", "312 us", "2.50 min", "3.00 h"
+std::string format_nanoseconds(int64_t ns);   ///< the same, of a trace's times
 std::string format_percent(double fraction);  ///< 0.413 is "41.3 %"
 std::string format_count(int64_t count);      ///< "1,536"
 
@@ -45,12 +49,40 @@ Result<int64_t> parse_count(std::string_view text);
 char lower(char c);
 std::string lower(std::string_view text);
 
+// Letters and digits of ASCII, whatever the locale.
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+constexpr bool is_letter_or_digit(char c) { return is_letter(c) || is_digit(c); }
+
 inline bool contains(std::string_view text, std::string_view word) {
   return text.find(word) != text.npos;
 }
+/// Whether it contains one of the words.
+inline bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) { return contains(text, word); });
+}
+
+/// What stands behind the last `mark`, the whole text where there is none: the file's name of
+/// "data/job.yaml", the last word of "model.hidden_size".
+constexpr std::string_view last_part(std::string_view text, char mark) {
+  return text.substr(text.rfind(mark) + 1);  // npos + 1 is 0
+}
+
+/// The line, from 1 on, of a place in a text or behind its end.
+int64_t line_at(std::string_view text, size_t at);
 
 /// Without the blanks at its ends.
 std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n");
+
+std::string dashed(std::string_view name);       ///< "seq-length" for "seq_length"
+std::string underscored(std::string_view name);  ///< "seq_length" for "seq-length"
+
+/// What stands between blanks; views into the text.
+std::vector<std::string_view> words(std::string_view text, std::string_view blanks = " \t\r\n");
+
+/// Letters, digits and dots alone, in lower case: "megatronbridge26.02" for
+/// "Megatron-Bridge 26.02".
+std::string squashed(std::string_view text);
 
 /// The parts between separators; an empty text has none, "a," has "a" and an empty one.
 std::vector<std::string> split(std::string_view text, char separator);

@@ -112,13 +112,7 @@ Result<Failures> parse_failures(std::string_view csv, const std::string& file) {
   return failures;
 }
 
-Failures catalog_failures() {
-  const spec::CatalogEntry* entry = spec::find_in_catalog(spec::CatalogKind::kTable, "failures");
-  ERGOMETER_CHECK(entry != nullptr, "the catalog has a table of failures");
-  auto failures = parse_failures(entry->text, std::string(entry->path));
-  ERGOMETER_CHECK(failures.has_value(), "the catalog's table of failures can be read");
-  return *std::move(failures);
-}
+Failures catalog_failures() { return spec::catalog_table("failures", parse_failures); }
 
 Failures with_mtbf(Failures failures, double mtbf_s) {
   failures.per_gpu_hour = 3600 / mtbf_s;

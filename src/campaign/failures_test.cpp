@@ -2,14 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::campaign {
 namespace {
 
 constexpr std::string_view kHead = "kind,term,value,source,grade\n";
 
 std::string refusal(const std::string& rows) {
-  const auto failures = parse_failures(std::string(kHead) + rows, "f.csv");
-  return failures ? "" : failures.error().message;
+  return base::error_of(parse_failures(std::string(kHead) + rows, "f.csv"));
 }
 
 TEST(Failures, OfTheCatalogAreThePublishedCount) {

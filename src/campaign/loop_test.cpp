@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "workload/parameters.h"
 
 namespace ergometer::campaign {
@@ -31,8 +32,7 @@ Loop played(const std::string& text) {
 std::string error_of(const std::string& text) {
   const auto program = parse_loop(text, "loop.yaml");
   if (!program) return program.error().message;
-  const auto loop = play_loop(*program);
-  return loop ? "" : loop.error().message;
+  return base::error_of(play_loop(*program));
 }
 
 double seconds_of(const Loop& loop) {

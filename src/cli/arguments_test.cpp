@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "cli/console/command.h"
 #include "cli/help.h"
 
@@ -11,8 +12,7 @@ Result<Arguments> parse(const char* command, const std::vector<std::string>& wor
 }
 
 std::string error(const char* command, const std::vector<std::string>& words) {
-  const auto result = parse(command, words);
-  return result ? "" : result.error().message;
+  return base::error_of(parse(command, words));
 }
 
 TEST(Arguments, LongAndShortNamesAreOneFlag) {

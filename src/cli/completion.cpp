@@ -7,6 +7,7 @@
 #include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/nearest.h"
+#include "base/shell.h"
 
 namespace ergometer::cli {
 namespace {
@@ -35,13 +36,6 @@ std::string case_pattern(const Flag& flag) {
 }
 
 bool takes_file(const Flag& flag) { return flag.value == "FILE"; }
-
-/// For single quotes of a shell.
-std::string in_single_quotes(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::string bash_values(const Command& command) {
   std::string cases;
@@ -72,8 +66,8 @@ std::string zsh_flag(const Flag& flag) {
   }
   std::string lines;
   const auto line = [&](const std::string& name, const std::string& end) {
-    lines +=
-        fmt::format("        {} \\\n", in_single_quotes(fmt::format("{}[{}]{}", name, help, end)));
+    lines += fmt::format("        {} \\\n",
+                         base::in_single_quotes(fmt::format("{}[{}]{}", name, help, end)));
   };
   line("--" + flag.name, tail);
   if (flag.short_name.size() > 1) line("--" + flag.short_name, tail);
@@ -113,7 +107,7 @@ std::string zsh_completion() {
       "    local -a commands=(\n";
   for (const Command& command : commands())
     out += fmt::format("      {}\n",
-                       in_single_quotes(fmt::format("{}:{}", command.name, command.summary)));
+                       base::in_single_quotes(fmt::format("{}:{}", command.name, command.summary)));
   out +=
       "    )\n"
       "    _describe command commands\n"
@@ -138,7 +132,7 @@ std::string fish_completion() {
       "complete -c ergometer -f -n __fish_use_subcommand -l version -d 'version and build'\n";
   for (const Command& command : commands())
     out += fmt::format("complete -c ergometer -f -n __fish_use_subcommand -a {} -d {}\n",
-                       command.name, in_single_quotes(std::string(command.summary)));
+                       command.name, base::in_single_quotes(command.summary));
   for (const Command& command : commands()) {
     for (const Flag& flag : all_flags(command)) {
       std::string line =
@@ -147,7 +141,7 @@ std::string fish_completion() {
       if (flag.short_name.size() > 1) line += " -l " + flag.short_name;
       if (flag.takes == Flag::Takes::kValue) line += takes_file(flag) ? " -r -F" : " -x";
       if (!flag.choices.empty()) line += fmt::format(" -a '{}'", fmt::join(flag.choices, " "));
-      out += line + " -d " + in_single_quotes(flag.help) + "\n";
+      out += line + " -d " + base::in_single_quotes(flag.help) + "\n";
       if (flag.takes == Flag::Takes::kSwitch)
         out += fmt::format("complete -c ergometer -n '__fish_seen_subcommand_from {}' -l no-{}\n",
                            command.name, flag.name);

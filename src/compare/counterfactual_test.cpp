@@ -1,5 +1,5 @@
 #include "compare/counterfactual.h"
-#include "base/random_cases.h"
+#include "base/test_support.h"
 
 #include <gtest/gtest.h>
 
@@ -15,9 +15,7 @@ using test::small;
 using test::Values;
 
 Comparison compare(const spec::Settings& a, const spec::Settings& b, int64_t most = 1024) {
-  auto result = compare_jobs(pair_of(a, b), {.threads = 2, .most_simulations = most});
-  EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().message);
-  return result ? *std::move(result) : Comparison{};
+  return base::value_of(compare_jobs(pair_of(a, b), {.threads = 2, .most_simulations = most}));
 }
 
 const Cause* find(const Comparison& comparison, const std::string& id) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "compare/test_jobs.h"
 
 namespace ergometer::compare {
@@ -22,7 +23,7 @@ FusedGain gain_of(const Values& more) {
     return {};
   };
   const auto done = fill();
-  EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().message);
+  EXPECT_TRUE(done.has_value()) << base::error_of(done);
   return gain;
 }
 

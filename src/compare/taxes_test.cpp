@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/collection.h"
+#include "base/test_support.h"
 #include "compare/test_jobs.h"
 
 namespace ergometer::compare {
@@ -26,7 +27,7 @@ Taxed taxed(const Values& more, const engine::SimulateOptions& options = {.inter
     return {};
   };
   const auto done = fill();
-  EXPECT_TRUE(done.has_value()) << (done ? "" : done.error().message);
+  EXPECT_TRUE(done.has_value()) << base::error_of(done);
   return result;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/test_support.h"
 #include "compare/pair.h"
 #include "spec/resolve/test_jobs.h"
 
@@ -21,7 +22,7 @@ inline spec::Settings small(const Values& more = {}) {
 
 inline JobPair pair_of(const spec::Settings& a, const spec::Settings& b) {
   auto pair = JobPair::make(a, b);
-  EXPECT_TRUE(pair.has_value()) << (pair ? "" : pair.error().message);
+  EXPECT_TRUE(pair.has_value()) << base::error_of(pair);
   return *std::move(pair);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "compare/test_jobs.h"
 #include "spec/resolve/resolve.h"
 
@@ -15,13 +16,13 @@ spec::Job stages(const Values& more) {
   Values values = {{"tp", "1"}, {"pp", "4"}, {"mbs", "1"}};
   values.insert(values.end(), more.begin(), more.end());
   auto job = spec::resolve(small(values));
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
+  EXPECT_TRUE(job.has_value()) << base::error_of(job);
   return *std::move(job);
 }
 
 engine::Simulation played(const spec::Job& job) {
   auto simulation = engine::simulate_in_full(job, {.intervals = false, .whole_step = true});
-  EXPECT_TRUE(simulation.has_value()) << (simulation ? "" : simulation.error().message);
+  EXPECT_TRUE(simulation.has_value()) << base::error_of(simulation);
   return *std::move(simulation);
 }
 

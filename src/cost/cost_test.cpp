@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/test_support.h"
 #include "cost/test_support.h"
 
 namespace ergometer::cost {
@@ -74,7 +75,7 @@ spec::Job round_bench() {
 
 CostModel model_of(const spec::Job& job) {
   auto model = CostModel::make(job);
-  EXPECT_TRUE(model.has_value()) << (model ? "" : model.error().message);
+  EXPECT_TRUE(model.has_value()) << base::error_of(model);
   return *std::move(model);
 }
 
@@ -296,7 +297,7 @@ TEST(CostModel, EveryNodeOfTheCatalogHasWhatItNeeds) {
     job.gpus = 4 * std::max<int64_t>(job.cluster.domain_gpus, 1);
     job.training.precision = spec::Precision::kFp16;
     const auto model = CostModel::make(job);
-    EXPECT_TRUE(model.has_value()) << entry.name << ": " << (model ? "" : model.error().message);
+    EXPECT_TRUE(model.has_value()) << entry.name << ": " << base::error_of(model);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "cost/test_support.h"
 
 namespace ergometer::cost {
@@ -32,7 +33,7 @@ spec::Job round_job() {
 physics::Energy energy_of(const spec::Job& job, const workload::Operator& op,
                           const plan::GroupPlacement& where = {}) {
   const auto model = EnergyModel::make(job);
-  EXPECT_TRUE(model.has_value()) << (model ? "" : model.error().message);
+  EXPECT_TRUE(model.has_value()) << base::error_of(model);
   return model ? model->energy(op, where) : physics::Energy{};
 }
 

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "base/test_support.h"
 #include "cost/parameters.h"
 #include "spec/catalog/read.h"
 
@@ -60,7 +61,7 @@ inline plan::GroupPlacement across(int64_t ranks, int64_t nodes, double nic_byte
 
 inline spec::Job job_on(const std::string& cluster, int64_t gpus) {
   auto read = spec::read_cluster(cluster);
-  EXPECT_TRUE(read.has_value()) << (read ? "" : read.error().message);
+  EXPECT_TRUE(read.has_value()) << base::error_of(read);
   spec::Job job;
   if (read) job.cluster = *std::move(read);
   job.gpus = gpus;
@@ -69,9 +70,7 @@ inline spec::Job job_on(const std::string& cluster, int64_t gpus) {
 }
 
 inline CostModel::Parameters parameters_of(const std::string& cluster, int64_t gpus) {
-  auto parameters = read_parameters(job_on(cluster, gpus));
-  EXPECT_TRUE(parameters.has_value()) << (parameters ? "" : parameters.error().message);
-  return parameters ? *std::move(parameters) : CostModel::Parameters{};
+  return base::value_of(read_parameters(job_on(cluster, gpus)));
 }
 
 }  // namespace ergometer::cost

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_agreement.h"
 #include "engine/time/test_job.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/time/test_plan.h"
+#include "workload/test_models.h"
 
 namespace ergometer::engine {
 namespace {
@@ -11,22 +12,8 @@ using test::TestPlan;
 using workload::Operator;
 using workload::OperatorKind;
 using workload::Pass;
-
-Operator product(int64_t m, int64_t n, int64_t k) {
-  Operator op;
-  op.kind = OperatorKind::kGemm;
-  op.m = m;
-  op.n = n;
-  op.k = k;
-  return op;
-}
-
-Operator kernel(double bytes) {
-  Operator op;
-  op.kind = OperatorKind::kMemory;
-  op.bytes = bytes;
-  return op;
-}
+using workload::test::kernel;
+using workload::test::product;
 
 /// A program of one role, one operator behind the other on the compute stream.
 class Program {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/test_support.h"
 #include "engine/time/test_job.h"
 #include "engine/views/kernel_list.h"
 #include "spec/catalog/read.h"
@@ -20,9 +21,7 @@ using test::Values;
 spec::Job small_job(const Values& more = {}) { return test::llama3_8b(16, more); }
 
 Simulation simulated(const spec::Job& job, const SimulateOptions& options = {}) {
-  auto result = simulate_in_full(job, options);
-  EXPECT_TRUE(result.has_value()) << (result ? "" : result.error().message);
-  return result ? *std::move(result) : Simulation{};
+  return base::value_of(simulate_in_full(job, options));
 }
 
 TEST(Simulate, PartsAddUpToTheStep) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/text.h"
 #include "import/bytes/read_ahead.h"
 #include "import/bytes/tar.h"
 #include "import/bytes/unpack.h"
@@ -236,9 +237,7 @@ void FileReader::drop(const std::string& name, const std::string& message) {
   held_.traces.dropped.push_back({name, without_name(message, name), 1});
 }
 
-bool is_hidden(const std::string& path) {
-  return path.substr(path.rfind('/') + 1).starts_with('.');
-}
+bool is_hidden(const std::string& path) { return base::last_part(path, '/').starts_with('.'); }
 
 std::string without_name(const std::string& message, const std::string& name) {
   if (!message.starts_with(name + ":")) return message;

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
+
 namespace ergometer::importer {
 namespace {
 
@@ -167,8 +169,7 @@ TEST_F(Import, JoinsRcclKernelsToTheirCollectives) {
 
 TEST_F(Import, SaysWhatCannotBeRead) {
   const auto error_of = [](const std::string& path) {
-    const auto traces = read_recorded({path}, {}, 1);
-    return traces ? "" : traces.error().message;
+    return base::error_of(read_recorded({path}, {}, 1));
   };
   const std::string packed = gzip(trace(50));
   const std::string sqlite = put("a", "SQLite format 3"), empty = put("b", ""),

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/test_support.h"
 #include "intake/config/axolotl.h"
 #include "intake/config/foundry.h"
 #include "intake/config/nanotron.h"
@@ -13,6 +14,7 @@
 #include "intake/kubernetes.h"
 #include "intake/read_user_file.h"
 #include "intake/reader/test_reading.h"
+#include "intake/trainer/trainer_program.h"
 
 namespace ergometer::intake {
 namespace {
@@ -25,10 +27,6 @@ Said read_of(const Result<Reading>& reading, const Said& expected) {
   Said found;
   for (const auto& [name, value] : expected) found[name] = said(*reading, name);
   return found;
-}
-
-std::string refusal(const Result<Reading>& reading) {
-  return reading ? "" : reading.error().message;
 }
 
 constexpr const char* kTune =
@@ -234,7 +232,7 @@ TEST(Kubernetes, TorchrunIsToldOfNodesAndProcesses) {
     EXPECT_EQ(form_of(text, "a.yaml"), FileForm::kKubernetes);
     EXPECT_EQ(read_of(parse_kubernetes(text, "a.yaml", {}), all), all);
   }
-  EXPECT_EQ(refusal(parse_kubernetes(train_job("numProcPerNode: 4"), "a.yaml", {})),
+  EXPECT_EQ(base::error_of(parse_kubernetes(train_job("numProcPerNode: 4"), "a.yaml", {})),
             "a.yaml:7: the manifest has 32 GPUs, and its command starts 16; make both the same");
 }
 

@@ -24,11 +24,6 @@ std::string some_value(const SettingInfo& info) {
   return "2";
 }
 
-std::string with_dashes(std::string text) {
-  std::replace(text.begin(), text.end(), '_', '-');
-  return text;
-}
-
 /// What a script with this argument says of a setting, beside others without which some count for
 /// nothing.
 std::string in_script(const std::string& argument, std::string_view setting) {
@@ -49,7 +44,7 @@ TEST(FrameworkNames, MegatronsArgumentsAreRead) {
     for (const std::string& name : info.names(info.megatron)) {
       SCOPED_TRACE(name);
       const size_t equals = name.find('=');
-      const std::string flag = "--" + with_dashes(name.substr(0, equals));
+      const std::string flag = "--" + base::dashed(name.substr(0, equals));
       if (equals != name.npos)
         EXPECT_EQ(in_script(flag, info.name), name.substr(equals + 1));
       else

@@ -294,9 +294,8 @@ std::string program_named_in(std::string line) {
                                                          "python3"};
   std::string before;
   for (const std::string& word : base::split(line, ' ')) {
-    const bool starts =
-        base::contains(kStarters, std::string_view(word).substr(word.rfind('/') + 1)) ||
-        (word.ends_with(".py") && word.find('=') == word.npos);
+    const bool starts = base::contains(kStarters, base::last_part(word, '/')) ||
+                        (word.ends_with(".py") && word.find('=') == word.npos);
     if (starts && !before.starts_with('-')) return word;
     if (!word.empty()) before = word;
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "intake/script/shell_launch.h"
 #include "spec/files/test_file.h"
 
@@ -241,9 +242,8 @@ TEST(LaunchScript, WordsOfLightningThatAreNotKnown) {
                            "seed_everything: 1\ntrainer: {devices: 8, num_nodes: 1}\n"
                            "model: {class_path: a.B}\ndata: {class_path: a.C}\n");
   const auto of = [&](const std::string& words) {
-    const auto r = parse_launch_script(
-        "srun python -m own.train fit --config " + fit.path + " " + words + "\n", "run.sh");
-    return r ? "" : r.error().message;
+    return base::error_of(parse_launch_script(
+        "srun python -m own.train fit --config " + fit.path + " " + words + "\n", "run.sh"));
   };
   EXPECT_NE(of("--trainer.num_nodes $(my_nodes)").find("--trainer.num_nodes depends on"),
             std::string::npos);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/core_model.h"
 #include "intake/megatron_names.h"
@@ -25,18 +26,6 @@ using spec::SettingInfo;
 using spec::SettingKind;
 using spec::Settings;
 
-std::string dashed(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
-
-std::string underscored(std::string_view word) {
-  while (word.starts_with('-')) word.remove_prefix(1);
-  std::string name(word);
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 /// Megatron's own test files: MODEL_ARGS: {--num-layers: 12, --swiglu: true}.
 Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string& text,
                                                                const std::string& file) {
@@ -49,7 +38,7 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
   for (const auto& [path, value] : values) {
     if (!path.starts_with(kPrefix) || value.text == "false" || value.text == "False") continue;
     const bool on = value.text == "true" || value.text == "True";
-    arguments.push_back({underscored(std::string_view(path).substr(kPrefix.size())),
+    arguments.push_back({option_name(std::string_view(path).substr(kPrefix.size())),
                          on ? "" : value.text, on ? "" : value.text,
                          fmt::format("{}:{}", file, value.line), ""});
   }
@@ -68,13 +57,13 @@ class ArgumentReader {
 
   Result<void> read(const Argument& argument) {
     if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
-      return input_error("{}: --{} depends on {}", argument.where, dashed(argument.name),
+      return input_error("{}: --{} depends on {}", argument.where, base::dashed(argument.name),
                          argument.unknown);
     if (mixes_layers(argument) && mixture_.empty())
-      mixture_ = fmt::format("{}: --{}", argument.where, dashed(argument.name));
+      mixture_ = fmt::format("{}: --{}", argument.where, base::dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (!known)
-      leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", dashed(argument.name)),
+      leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", base::dashed(argument.name)),
                                     argument.where, megatron_names()));
     return {};
   }
@@ -219,10 +208,10 @@ class ArgumentReader {
   }
   void leave(const Argument& argument, Leftover::Kind kind, std::string says) {
     leftovers_.push_back(
-        {kind, fmt::format("--{}", dashed(argument.name)), argument.where, std::move(says)});
+        {kind, fmt::format("--{}", base::dashed(argument.name)), argument.where, std::move(says)});
   }
   Origin origin(const Argument& argument) const {
-    return {argument.where, fmt::format("--{}", dashed(argument.name))};
+    return {argument.where, fmt::format("--{}", base::dashed(argument.name))};
   }
   void set_if_new(std::string_view name, std::string text, std::string_view reason) {
     if (settings_.find(name) == nullptr)
@@ -232,8 +221,8 @@ class ArgumentReader {
     const std::string found = argument.value.empty()
                                   ? "found nothing"
                                   : fmt::format("found \"{}\"", argument.value.substr(0, 60));
-    return input_error("{}: --{}: {}; allowed: {}", argument.where, dashed(argument.name), found,
-                       allowed);
+    return input_error("{}: --{}: {}; allowed: {}", argument.where, base::dashed(argument.name),
+                       found, allowed);
   }
 
   /// Of DeepSpeed's fork, whose mixtures differ in what is not said.
@@ -272,7 +261,7 @@ class ArgumentReader {
       return input_error(
           "{}: --{}: found {} beside --{}, which says the same; allowed: --micro-batch-size alone "
           "(--global-batch-size is that of a step)",
-          argument.where, dashed(argument.name), argument.value, dashed(batch_name_));
+          argument.where, base::dashed(argument.name), argument.value, base::dashed(batch_name_));
     batch_name_ = argument.name;
     return {};
   }
@@ -286,8 +275,8 @@ class ArgumentReader {
         {{"noop_layers", "layers that do nothing"}, {"tp_2d", "tensors split in two directions"}});
     for (const Other& it : kOthers)
       if (it.name == argument.name)
-        return input_error("{}: --{}: {} are not modelled", argument.where, dashed(argument.name),
-                           it.says);
+        return input_error("{}: --{}: {} are not modelled", argument.where,
+                           base::dashed(argument.name), it.says);
     return {};
   }
 
@@ -406,7 +395,7 @@ class ArgumentReader {
       if (word != argument.value)
         return input_error(
             "{}: --{}: found \"{}\", another one for some layers; allowed: one for all",
-            argument.where, dashed(argument.name), argument.list.substr(0, 60));
+            argument.where, base::dashed(argument.name), argument.list.substr(0, 60));
     return {};
   }
 
@@ -486,7 +475,7 @@ class ArgumentReader {
     for (const char* name : {"num_layers", "hidden_size", "num_attention_heads"})
       if (!model_.contains(name))
         return input_error("{}: --{} is missing, but other sizes of the model are given", file_,
-                           dashed(name));
+                           base::dashed(name));
     const int64_t vocabulary = spec::tokenizer_vocabulary(tokenizer_);
     if (vocabulary > 0 && padded_vocabulary_.empty() && !deepspeed_) note_vocabulary(vocabulary);
     if (!model_.contains("vocab_size")) {
@@ -505,7 +494,7 @@ class ArgumentReader {
       if (!model_.contains("moe_layer_freq")) model_["moe_layer_freq"] = 2;
     }
     model_["model_type"] = "megatron";
-    const std::string json = model_.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string json = base::json_line(model_);
     settings_.set("model", json, Origin{first_where_, ""});
     return {};
   }

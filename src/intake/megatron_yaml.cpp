@@ -36,12 +36,6 @@ constexpr std::array kOtherNames = std::to_array<Negation>({
     {"rotary_percent", ""},
 });
 
-std::string with_dashes(std::string_view name) {
-  std::string text(name);
-  std::ranges::replace(text, '_', '-');
-  return text;
-}
-
 /// A word that a shell leaves as it is; nothing else is an argument's value.
 std::string shell_quoted(std::string_view value) {
   std::string text = "'";
@@ -61,7 +55,7 @@ class ArgumentLines {
     const bool is_switch = info != nullptr && info->kind == spec::SettingKind::kSwitch;
     for (const Negation& it : kNegations)
       if (it.name == name) return no ? write(value.line, fmt::format("--{}", it.argument)) : void();
-    std::string argument = with_dashes(name);
+    std::string argument = base::dashed(name);
     for (const Negation& it : kOtherNames)
       if (it.name == name) argument = it.argument;
     if (argument.empty() || (no && !is_switch)) return;
@@ -103,8 +97,7 @@ Result<Reading> read_lines(const ArgumentLines& lines, const std::string& file,
   Reading reading;
   ERGOMETER_ASSIGN(reading.settings, parse_megatron_arguments(lines.text(), file, ignored));
   for (const std::string& name : ignored) {
-    std::string key = name.substr(std::min<size_t>(2, name.size()));
-    std::ranges::replace(key, '-', '_');
+    const std::string key = option_name(name);
     std::string where = file;
     for (const auto& [path, value] : values)
       if (path == key || path.ends_with('.' + key)) where = fmt::format("{}:{}", file, value.line);
@@ -158,7 +151,7 @@ void set_primus_model(const spec::FlatYaml& values, const std::string& module,
   std::string name = it->second.text;
   for (const char* ending : {".yaml", ".yml"})
     if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
-  name = name.substr(name.rfind('/') + 1);
+  name.erase(0, name.rfind('/') + 1);  // npos + 1 is 0
   if (const auto* entry = spec::find_hub_model(name)) name = entry->name;
   reading.settings.set("model", name,
                        {fmt::format("{}:{}", file, it->second.line), module + "model"});
@@ -210,7 +203,7 @@ Result<Reading> parse_megatron_yaml(const std::string& text, const std::string& 
   ArgumentLines lines;
   for (const auto& [key, value] : values) {
     if (value.text.empty()) continue;
-    lines.add(key.substr(key.rfind('.') + 1), value);
+    lines.add(std::string(base::last_part(key, '.')), value);
   }
   ERGOMETER_ASSIGN(Reading reading, read_lines(lines, file, "megatron-lm", values));
   reading.form = "Megatron-LM's arguments in YAML";

@@ -18,6 +18,7 @@
 #include "intake/reader/reading.h"
 #include "intake/script/argument.h"
 #include "intake/script/shell_launch.h"
+#include "intake/trainer/trainer_program.h"
 
 namespace ergometer::intake {
 
@@ -28,8 +29,12 @@ bool trainer_reads(std::string_view name);
 constexpr ArgumentKnowledge kAllCount = {[](std::string_view) { return true; },
                                          [](std::string_view) { return false; }};
 
-/// What read_program() reads a program with. Its parts: which framework's it is, and what others
-/// than the Trainer's take (started_program.cpp), programs on the Trainer with their launcher and
+/// Whether a word is Hydra's `model.micro_batch_size=4`.
+bool is_override(const std::string& word);
+
+/// What read_program() reads a program with. Its parts: which framework's it is, and by which file
+/// (started_program.cpp), Megatron-LM's (program_megatron.cpp), NeMo's (program_nemo.cpp), those on
+/// PyTorch's own parallelism (program_torch.cpp), programs on the Trainer with their launcher and
 /// front ends (program_trainer.cpp), ms-swift's (program_swift.cpp), GPT-NeoX's (program_neox.cpp),
 /// those of research (program_research.cpp), those with a dozen words of their own
 /// (program_fine_tuning.cpp).
@@ -43,6 +48,10 @@ class ProgramReader {
   static Result<void> check_read(const Reading& reading);
 
  private:
+  /// A program that its name, its launcher or its words tell apart; else nothing.
+  Result<std::optional<Reading>> by_name();
+  /// One whose own text says the job; else nothing.
+  Result<std::optional<Reading>> by_own_text() const;
   bool has(std::string_view name) const { return base::contains(names_, name); }
   /// Hydra's --config-name has a dash; with an underscore it is the Trainer's word for a model.
   bool names_hydra_file() const {
@@ -75,6 +84,12 @@ class ProgramReader {
   Result<Reading> nemo();
   /// What accelerate is told: by its words before its file, by that before its environment.
   Result<Reading> accelerate() const;
+  /// The program's words for the Trainer. Files that they name join `files`, and what the script
+  /// wrote of DeepSpeed `written`; `beside_file`: another framework's file says the rest.
+  /// `program`: what its own text says, or null.
+  Result<std::vector<TrainerArgument>> trainer_words(const std::vector<Argument>& arguments,
+                                                     TrainerProgram* program, bool beside_file,
+                                                     Reading& files, spec::Settings& written) const;
   /// The launcher's file, the program's own (`configuration`), then its arguments.
   Result<Reading> trainer(std::optional<Reading> file, FileForm form,
                           std::optional<TrainerProgram> program);
@@ -95,8 +110,7 @@ class ProgramReader {
   /// --deepspeed_config without --deepspeed: whether its file was read. Refused: what the program's
   /// parser refuses.
   Result<bool> read_lone_deepspeed(const std::vector<Argument>& arguments,
-                                   const std::optional<TrainerProgram>& program,
-                                   Reading& files) const;
+                                   const TrainerProgram* program, Reading& files) const;
   /// A bare --deepspeed is DeepSpeed's own switch: the program makes its configuration, as
   /// DeepSpeed-Chat does of --zero_stage and --offload.
   Result<void> read_own_deepspeed(const std::vector<Argument>& arguments, Reading& files) const;

@@ -232,20 +232,10 @@ void ProgramReader::note_own_words(const TrainerProgram& program, Reading& readi
                                         launch_.name, fmt::join(own, ", ")));
 }
 
-Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form,
-                                       std::optional<TrainerProgram> program) {
-  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
-                   arguments_of(launch_.arguments, run_, kTrainerArguments));
-  ERGOMETER_ASSIGN(Reading files, accelerate());
-  const bool file_only = file.has_value();
-  // The word that named the file.
-  if (file_only && program) program->values.erase("config");
-  // Words switch off what a file of arguments switches on, so that both are read as one.
-  const bool of_arguments = file_only && !file_values_.empty();
-  if (file && !of_arguments) add_reading(files, *std::move(file));
-  if (form == FileForm::kAxolotl) return files;
+Result<std::vector<TrainerArgument>> ProgramReader::trainer_words(
+    const std::vector<Argument>& arguments, TrainerProgram* program, bool beside_file,
+    Reading& files, spec::Settings& written) const {
   std::vector<TrainerArgument> list;
-  spec::Settings written;  // by the script, of DeepSpeed
   // A manifest's words have no lines: they are a command line's.
   const auto line_in = [&](std::string_view name) {
     const int line = line_of(name) % kLinesOfFile;
@@ -253,8 +243,8 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   };
   ERGOMETER_ASSIGN(const bool reads_deepspeed, read_lone_deepspeed(arguments, program, files));
   for (const Argument& argument : arguments) {
-    if (program && !program->takes_words) break;
-    if (program && program->changed.contains(argument.name)) {
+    if (program != nullptr && !program->takes_words) break;
+    if (program != nullptr && program->changed.contains(argument.name)) {
       program->notes.push_back(
           fmt::format("{}: --{} says nothing: {} changes it once its words are read",
                       argument.where, argument.name, own_path()));
@@ -292,11 +282,30 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
                      argument.name == "offload" || argument.name == "dtype";
     if (own && (has("deepspeed") || reads_deepspeed)) continue;
     // Its words may be another framework's, whose file says the rest.
-    if (file_only && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
+    if (beside_file && !trainer_reads(argument.name) && argument.name != "deepspeed") continue;
     // A file's name is one word, and what stands behind it is the program's.
     const std::string& value = argument.name == "deepspeed" ? argument.value : argument.list;
     list.push_back({argument.name, value, line_in(argument.name)});
   }
+  return list;
+}
+
+Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm form,
+                                       std::optional<TrainerProgram> program) {
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kTrainerArguments));
+  ERGOMETER_ASSIGN(Reading files, accelerate());
+  const bool file_only = file.has_value();
+  // The word that named the file.
+  if (file_only && program) program->values.erase("config");
+  // Words switch off what a file of arguments switches on, so that both are read as one.
+  const bool of_arguments = file_only && !file_values_.empty();
+  if (file && !of_arguments) add_reading(files, *std::move(file));
+  if (form == FileForm::kAxolotl) return files;
+  spec::Settings written;
+  ERGOMETER_ASSIGN(
+      std::vector<TrainerArgument> list,
+      trainer_words(arguments, program ? &*program : nullptr, file_only, files, written));
   const bool of_qlora = launch_.name == "qlora.py" && !program;
   if (of_qlora) add_words_of_qlora(list);
   // Unsloth's own program adapts all linear layers, and quantizes scales as well.
@@ -352,7 +361,7 @@ Result<void> ProgramReader::add_deepspeed(const Argument& config, Reading& files
 }
 
 Result<bool> ProgramReader::read_lone_deepspeed(const std::vector<Argument>& arguments,
-                                                const std::optional<TrainerProgram>& program,
+                                                const TrainerProgram* program,
                                                 Reading& files) const {
   const auto config = std::ranges::find(arguments, "deepspeed_config", &Argument::name);
   if (config == arguments.end() || has("deepspeed")) return false;
@@ -366,7 +375,7 @@ Result<bool> ProgramReader::read_lone_deepspeed(const std::vector<Argument>& arg
   if (base::contains(text, "return_remaining_strings=True") ||
       base::contains(text, "parse_known_args("))
     return false;
-  if (program && program->own.contains(config->name))
+  if (program != nullptr && program->own.contains(config->name))
     return input_error(
         "{}: --{} is a word of {} itself, whose use of it is not read; --deepspeed FILE is what "
         "the Trainer reads",

@@ -1,6 +1,7 @@
 // DeepSpeed, accelerate, the Trainer and PEFT.
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "intake/config/accelerate.h"
 #include "intake/config/adapters.h"
 #include "intake/config/axolotl.h"
@@ -8,15 +9,12 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/programs/accelerate_words.h"
 #include "intake/reader/test_reading.h"
+#include "intake/trainer/trainer_program.h"
 
 namespace ergometer::intake {
 namespace {
 
 using Kind = Leftover::Kind;
-
-std::string error_of(const Result<Reading>& reading) {
-  return reading ? "" : reading.error().message;
-}
 
 TEST(DeepSpeed, ReadsBatchesAndStage) {
   const auto r = parse_deepspeed(
@@ -66,13 +64,13 @@ TEST(DeepSpeed, TellsWhatItDoesNotModel) {
 }
 
 TEST(DeepSpeed, RefusesWhatIsWrong) {
-  EXPECT_EQ(error_of(parse_deepspeed("{\"train_batch_size\": \"many\"}", "ds.json")),
+  EXPECT_EQ(base::error_of(parse_deepspeed("{\"train_batch_size\": \"many\"}", "ds.json")),
             "ds.json:1: train_batch_size: found \"many\"; allowed: a whole number of at least 1");
-  EXPECT_NE(error_of(parse_deepspeed("{\"a\": ", "ds.json")).find("not valid JSON"),
+  EXPECT_NE(base::error_of(parse_deepspeed("{\"a\": ", "ds.json")).find("not valid JSON"),
             std::string::npos);
-  EXPECT_NE(
-      error_of(parse_deepspeed("{\"tp_size\": 4}", "ds.json")).find("the job would be another one"),
-      std::string::npos);
+  EXPECT_NE(base::error_of(parse_deepspeed("{\"tp_size\": 4}", "ds.json"))
+                .find("the job would be another one"),
+            std::string::npos);
 }
 
 TEST(Accelerate, ReadsFsdpOfBothVersions) {
@@ -96,7 +94,7 @@ TEST(Accelerate, KnowsItsKinds) {
   const auto ddp = parse_accelerate("distributed_type: MULTI_GPU\nnum_processes: 8\n", "a.yaml");
   ASSERT_TRUE(ddp);
   EXPECT_EQ(said(*ddp, "zero"), "0");
-  EXPECT_NE(error_of(parse_accelerate("distributed_type: TPU\n", "a.yaml")).find("MULTI_GPU"),
+  EXPECT_NE(base::error_of(parse_accelerate("distributed_type: TPU\n", "a.yaml")).find("MULTI_GPU"),
             std::string::npos);
 }
 
@@ -122,7 +120,7 @@ TEST(Trainer, ReadsArgumentsOfACommand) {
 
 TEST(Trainer, MissesADeepSpeedFile) {
   const auto r = read_trainer_arguments({{"--deepspeed", "no/such.json", 3}}, "run.sh");
-  EXPECT_EQ(error_of(r),
+  EXPECT_EQ(base::error_of(r),
             "run.sh:3: names the DeepSpeed configuration \"no/such.json\", which is neither beside "
             "run.sh nor here; without it the job would be another one");
 }
@@ -144,13 +142,15 @@ TEST(Trainer, ReadsCallsInPython) {
 
 TEST(Trainer, RefusesWhatIsNoLiteral) {
   EXPECT_EQ(
-      error_of(parse_trainer_python("TrainingArguments(bf16=True,\n  optim=cfg.optim)", "t.py")),
+      base::error_of(
+          parse_trainer_python("TrainingArguments(bf16=True,\n  optim=cfg.optim)", "t.py")),
       "t.py:2: optim: found cfg.optim, which is known only when the script runs; a literal can "
       "be read");
-  EXPECT_NE(error_of(parse_trainer_python(
+  EXPECT_NE(
+      base::error_of(parse_trainer_python(
                          "TrainingArguments(bf16=True)\nTrainingArguments(bf16=False)", "t.py"))
-                .find("which one is meant?"),
-            std::string::npos);
+          .find("which one is meant?"),
+      std::string::npos);
   for (const char* torn :
        {"TrainingArguments(", "TrainingArguments(bf16='", "LoraConfig([[[[", "((("})
     (void)parse_trainer_python(torn, "t.py");
@@ -166,10 +166,10 @@ TEST(Trainer, ReadsNoMoreCallsThanAHandWrites) {
   }
   for (const std::string& text :
        {calls, "SFTConfig(" + arguments + ")", "SFTConfig(fsdp_config={" + arguments + "})"})
-    EXPECT_NE(error_of(parse_trainer_python(text, "t.py")).find("found more than 100 calls"),
+    EXPECT_NE(base::error_of(parse_trainer_python(text, "t.py")).find("found more than 100 calls"),
               std::string::npos)
         << text.substr(0, 40);
-  EXPECT_NE(error_of(parse_trainer_python(brackets + "1" + std::string(1001, ')'), "t.py"))
+  EXPECT_NE(base::error_of(parse_trainer_python(brackets + "1" + std::string(1001, ')'), "t.py"))
                 .find("a literal can be read"),
             std::string::npos);
 }
@@ -276,13 +276,14 @@ TEST(TrainerPython, SpreadsADictionaryThatIsWrittenOnce) {
     ASSERT_TRUE(r) << r.error().message;
     EXPECT_EQ(said(*r, "micro_batch_size"), "4");
     EXPECT_EQ(said(*r, "precision"), "bf16");
-    EXPECT_NE(error_of(parse_trainer_python(text + "common.pop('bf16')\n", "t.py"))
+    EXPECT_NE(base::error_of(parse_trainer_python(text + "common.pop('bf16')\n", "t.py"))
                   .find("found **common"),
               std::string::npos);
   }
-  EXPECT_EQ(error_of(parse_trainer_python("TrainingArguments(bf16=True,\n  **load())", "t.py")),
-            "t.py:2: found **load(), which is known only when the script runs; a dictionary of "
-            "literals that is written once can be read");
+  EXPECT_EQ(
+      base::error_of(parse_trainer_python("TrainingArguments(bf16=True,\n  **load())", "t.py")),
+      "t.py:2: found **load(), which is known only when the script runs; a dictionary of "
+      "literals that is written once can be read");
 }
 
 TEST(TrainerPython, TheLastAssignmentCounts) {
@@ -301,7 +302,7 @@ TEST(TrainerPython, TheLastAssignmentCounts) {
 
 TEST(TrainerPython, WhatABranchDecidesIsRefused) {
   const auto about = [](const std::string& text) {
-    return error_of(parse_trainer_python(text, "t.py"));
+    return base::error_of(parse_trainer_python(text, "t.py"));
   };
   const std::string inner = "  TrainingArguments(bf16=True)\n", lora = "LoraConfig(r=8)";
   EXPECT_EQ(about("if a:\n" + inner),

@@ -16,7 +16,7 @@ struct Counts {
 Counts count(const search::Space& space, Framework framework) {
   search::LegalityCheck legal(space);
   Counts found;
-  for (const search::Layout& layout : search::all_layouts(space)) {
+  for (const search::Layout& layout : space.layouts()) {
     const search::Options options = space.options(layout, legal);
     for (const search::Overlap& overlap : options.overlaps)
       for (const search::Recomputation& recomputation : options.recomputations)

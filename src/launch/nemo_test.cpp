@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "launch/test_job.h"
 #include "spec/settings/settings.h"
 
@@ -11,13 +12,13 @@ namespace {
 /// What NeMo would run, as our reader of its files understands it.
 spec::Job read_back(const spec::Job& job, std::vector<std::string>& notes) {
   const auto yaml = nemo_yaml(job, 10, notes);
-  EXPECT_TRUE(yaml) << (yaml ? "" : yaml.error().message);
+  EXPECT_TRUE(yaml) << base::error_of(yaml);
   std::vector<std::string> ignored;
   auto settings = spec::parse_nemo(*yaml, "nemo.yaml", ignored);
-  EXPECT_TRUE(settings) << (settings ? "" : settings.error().message);
+  EXPECT_TRUE(settings) << base::error_of(settings);
   settings->set("cluster", "hgx-h100", {"test", ""});
   auto back = spec::resolve(*settings);
-  EXPECT_TRUE(back) << (back ? "" : back.error().message);
+  EXPECT_TRUE(back) << base::error_of(back);
   return std::move(*back);
 }
 

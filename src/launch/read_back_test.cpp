@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/prepared.h"
 #include "intake/config/torchtitan.h"
 #include "intake/launch_script.h"
@@ -101,7 +101,7 @@ void read_back_random_jobs(Framework framework, const char* software, uint64_t s
     const auto space = search::Space::make(settings, {});
     if (!space || space->bases().front().megatron.gpus > 64) continue;
     if (!check_model(framework, space->bases().front().megatron.model)) continue;
-    const std::vector<search::Layout> layouts = search::all_layouts(*space);
+    const std::vector<search::Layout> layouts = space->layouts();
     search::LegalityCheck legal(*space);
     int of_space = 0;
     for (int tries = 0; tries < 20 * kOfASpace && of_space < kOfASpace && jobs < wanted; ++tries) {

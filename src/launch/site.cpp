@@ -13,16 +13,14 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kRuntimes = {"pyxis", "apptainer", "docker"};
 
-bool is_letter_or_digit(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-
 bool made_of(std::string_view text, std::string_view further) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
-    return is_letter_or_digit(c) || further.find(c) != std::string_view::npos;
+    return base::is_letter_or_digit(c) || further.find(c) != std::string_view::npos;
   });
 }
 
 bool is_variable(std::string_view name) {
-  return made_of(name, "_") && std::isdigit(static_cast<unsigned char>(name.front())) == 0;
+  return made_of(name, "_") && !base::is_digit(name.front());
 }
 
 /// Names by which variables with secrets go.
@@ -38,9 +36,8 @@ bool sounds_secret(std::string name) {
 /// What Kubernetes takes as a name: RFC 1123.
 bool is_label(std::string_view name) {
   constexpr size_t kLongest = 63;
-  return name.size() <= kLongest && made_of(name, "-") && is_letter_or_digit(name.front()) &&
-         is_letter_or_digit(name.back()) &&
-         std::ranges::none_of(name, [](unsigned char c) { return std::isupper(c) != 0; });
+  return name.size() <= kLongest && made_of(name, "-") && base::is_letter_or_digit(name.front()) &&
+         base::is_letter_or_digit(name.back()) && base::lower(name) == name;
 }
 
 /// "30", "30:00", "2:00:00", "1-12", "1-12:30:00": sbatch's forms.
@@ -50,9 +47,7 @@ bool is_time_limit(std::string_view text) {
   std::string_view rest = dash == std::string_view::npos ? text : text.substr(dash + 1);
   int parts = 1;
   for (const std::string_view part : {days, rest})
-    if (!made_of(part, ":") ||
-        std::ranges::any_of(part, [](unsigned char c) { return std::isalpha(c) != 0; }))
-      return false;
+    if (!made_of(part, ":") || std::ranges::any_of(part, base::is_letter)) return false;
   for (size_t at = rest.find(':'); at != std::string_view::npos; at = rest.find(':')) {
     if (at == 0) return false;
     rest.remove_prefix(at + 1);
@@ -168,7 +163,7 @@ Result<void> check_kubernetes(const Site& site) {
   constexpr size_t kLongestName = 50;
   if (site.name.size() > kLongestName)
     return input_error("name: found '{}', allowed: {} characters at most", site.name, kLongestName);
-  if (std::isalpha(static_cast<unsigned char>(site.name.front())) == 0)
+  if (!base::is_letter(site.name.front()))
     return input_error(
         "name: found '{}', allowed: a lower-case letter first: a Service has that name", site.name);
   for (const auto& [what, text] :

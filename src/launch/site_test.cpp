@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::launch {
 namespace {
 
@@ -10,8 +12,7 @@ std::string error_of(const std::string& text, Scheduler scheduler = Scheduler::k
   site.scheduler = scheduler;
   const auto read = parse_site(text, "site.yaml", site);
   if (!read) return read.error().message;
-  const auto checked = check_site(site);
-  return checked ? "" : checked.error().message;
+  return base::error_of(check_site(site));
 }
 
 TEST(Site, ReadsEverything) {

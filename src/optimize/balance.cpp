@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 #include "optimize/caps.h"
 #include "spec/job/node_groups.h"
@@ -49,11 +50,7 @@ std::vector<double> by_stage(const std::vector<run::Rank>& ranks, Pick pick) {
 double largest(std::vector<double>& values) { return *std::ranges::max_element(values); }
 double smallest(std::vector<double>& values) { return *std::ranges::min_element(values); }
 /// Of an even number the lower of the two in the middle, so that it is some rank's own.
-double middle(std::vector<double>& values) {
-  const auto at = values.begin() + (std::ssize(values) - 1) / 2;
-  std::ranges::nth_element(values, at);
-  return *at;
-}
+double middle(std::vector<double>& values) { return base::lower_median(values); }
 
 /// The work that every rank is to be aligned with.
 std::vector<double> aligned_work_s(const std::vector<run::Rank>& ranks, Align align) {

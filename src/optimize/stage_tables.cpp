@@ -38,10 +38,6 @@ struct Settled {
   double die_c = 0, clock_hz = 0;
 };
 
-bool is_exchange(const plan::Instruction& it) {
-  return it.kind == plan::InstructionKind::kSend || it.kind == plan::InstructionKind::kRecv;
-}
-
 /// Mean over its micro batches but for the first and the last, which other work may touch.
 Pass mean_pass(const std::map<int32_t, Pass>& passes) {
   Pass mean;
@@ -89,7 +85,8 @@ Passes passes_of(const engine::EngineInput& input, const cost::EnergyTable& ener
     if (span.rank != rank) continue;
     const auto index = static_cast<size_t>(span.instruction);
     const plan::Instruction& it = input.plan.roles[role].program[index];
-    if (it.micro_batch < 0 || it.op < 0 || is_exchange(it) || !engine::launches(it.kind)) continue;
+    if (it.micro_batch < 0 || it.op < 0 || plan::is_message(it) || !engine::launches(it.kind))
+      continue;
     const workload::Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
     if (op.pass == workload::Pass::kOptimizer || op.module == workload::Module::kData) continue;
     Pass& pass = passes[{it.chunk, slot_of(it, op.pass, whole)}][it.micro_batch];

@@ -12,7 +12,6 @@ struct Gain {
   /// 90 % interval of what one more draw of silicon would show, the noise floor in it.
   double low_pct = 0, high_pct = 0;
   std::vector<double> by_seed_pct;
-  double half_width_pct() const { return value_pct - low_pct; }
   /// Whether it exceeds its own uncertainty.
   bool certain() const { return low_pct > 0; }
 };

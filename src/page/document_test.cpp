@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/test_support.h"
 #include "page/differences.h"
 #include "page/test_runs.h"
 #include "page/timeline_rows.h"
@@ -19,13 +20,12 @@ using test::small_run;
 
 Json document_of(std::vector<NamedRun> runs, const DocumentOptions& options = {}) {
   const auto text = document(std::move(runs), options);
-  EXPECT_TRUE(text.has_value()) << (text ? "" : text.error().message);
+  EXPECT_TRUE(text.has_value()) << base::error_of(text);
   return text ? Json::parse(*text) : Json();
 }
 
 std::string error_of(std::vector<NamedRun> runs, const DocumentOptions& options) {
-  const auto text = document(std::move(runs), options);
-  return text ? "" : text.error().message;
+  return base::error_of(document(std::move(runs), options));
 }
 
 TEST(Document, OneRun) {

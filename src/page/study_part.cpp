@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_writer.h"
 #include "page/columns.h"
 #include "run/study_columns.h"
 
@@ -37,7 +38,7 @@ std::string without_long_arrays(const std::string& summary_json) {
   Json summary = Json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
   if (!summary.is_object()) return "";
   for (const char* name : {"cluster_power", "ranks"}) summary.erase(name);
-  return summary.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return base::json_line(summary);
 }
 
 void write_point(JsonWriter& json, const run::StudyPoint& point) {

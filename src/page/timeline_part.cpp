@@ -110,7 +110,7 @@ std::string left_out(const RunView& view, const TimelineRows& rows, size_t shown
   for (const run::StepWindow& window : rows.windows) length_ns += window.to_ns - window.from_ns;
   return text + fmt::format("single kernels are those of {}{} of {}",
                             windows > 1 ? fmt::format("{} windows, together ", windows) : "",
-                            base::format_seconds(static_cast<double>(length_ns) * 1e-9),
+                            base::format_nanoseconds(length_ns),
                             view.simulated
                                 ? fmt::format("a step of {}", base::format_seconds(step_s))
                                 : "the recording");

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/test_support.h"
 #include "physics/heat.h"
 #include "spec/catalog/read.h"
 
@@ -148,7 +149,7 @@ TEST(CoolingParameters, EveryNodeOfTheCatalogCanBeCooled) {
     if (entry.kind != spec::CatalogKind::kNode) continue;
     const spec::Node node = node_named(entry.name);
     const auto cooling = cooling_parameters(node, node.cooling);
-    EXPECT_TRUE(cooling.has_value()) << (cooling ? "" : cooling.error().message);
+    EXPECT_TRUE(cooling.has_value()) << base::error_of(cooling);
   }
 }
 

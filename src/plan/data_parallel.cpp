@@ -45,13 +45,9 @@ double parameter_bytes(const spec::Training& training) {
   return workload::sends_fp8_parameters(training) ? 1 : 2;
 }
 
-bool fully_sharded(const spec::Job& job) {
-  return job.parallelism.fsdp || job.parallelism.zero_stage >= 3;
-}
-
 bool reduces_every_micro_batch(const spec::Job& job) {
   // Sharded gradients have no whole buffer that could collect several micro batches.
-  return fully_sharded(job) || job.parallelism.zero_stage >= 2;
+  return job.parallelism.shards_gradients();
 }
 
 bool adds_whole_gradients(const spec::Job& job) {
@@ -119,8 +115,8 @@ DataParallel::DataParallel(const spec::Job& job, const workload::Workload& workl
   bucket_size_ = bucket_size(job);
   const bool once_a_step = !reduces_every_micro_batch(job);
   overlap_gradients_ = once_a_step && job.training.overlap_grad_reduce;
-  overlap_parameters_ =
-      !fully_sharded(job) && parallel.zero_stage >= 1 && job.training.overlap_param_gather;
+  overlap_parameters_ = !parallel.shards_parameters() && parallel.zero_stage >= 1 &&
+                        job.training.overlap_param_gather;
   aligned_ = overlap_parameters_ && parallel.pp > 1 && parallel.vpp > 1;
   for (Kind& kind : kinds_) {
     kind.expert = &kind == &kinds_[1];
@@ -229,7 +225,9 @@ void DataParallel::finish_gradients() {
 }
 
 void DataParallel::gather_parameters() {
-  if (fully_sharded(job_) || overlap_parameters_ || job_.parallelism.zero_stage == 0) return;
+  if (job_.parallelism.shards_parameters() || overlap_parameters_ ||
+      job_.parallelism.zero_stage == 0)
+    return;
   for (const Kind& kind : kinds_) {
     if (kind.active && kind.total > 0) writer_.op(Stream::kCompute, gather_op(kind, kind.total));
   }

@@ -12,8 +12,6 @@ namespace ergometer::plan {
 /// Bytes of one gradient and of one parameter as data parallelism sends them.
 double gradient_bytes(const spec::Training& training);
 double parameter_bytes(const spec::Training& training);
-/// ZeRO-3: parameters are gathered and gradients scattered unit by unit (`plan/sharded_units.h`).
-bool fully_sharded(const spec::Job& job);
 /// Gradients are reduced as every micro batch's backward goes, or as the last one's does
 /// (`adds_whole_gradients`), rather than once a step.
 bool reduces_every_micro_batch(const spec::Job& job);

@@ -35,9 +35,10 @@ bool has_loss(const workload::Block& block) {
 /// gathered one by one.
 int64_t checkpoint_group(const spec::Job& job) {
   const spec::Training& training = job.training;
-  const bool grouped =
-      training.recompute == spec::Recompute::kFull && training.recompute_layers > 1 &&
-      training.recompute_method == spec::RecomputeMethod::kUniform && !fully_sharded(job);
+  const bool grouped = training.recompute == spec::Recompute::kFull &&
+                       training.recompute_layers > 1 &&
+                       training.recompute_method == spec::RecomputeMethod::kUniform &&
+                       !job.parallelism.shards_parameters();
   return grouped ? training.recompute_layers : 1;
 }
 

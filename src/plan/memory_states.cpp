@@ -59,7 +59,8 @@ double element_bytes(const spec::Job& job) {
 bool nanotron(const spec::Job& job) { return job.training.framework == spec::Framework::kNanotron; }
 
 bool torch_fsdp(const spec::Job& job) {
-  return job.training.framework == spec::Framework::kTorchFsdp && fully_sharded(job);
+  return job.training.framework == spec::Framework::kTorchFsdp &&
+         job.parallelism.shards_parameters();
 }
 
 /// PyTorch's DistributedDataParallel, or one GPU alone.
@@ -86,7 +87,8 @@ double optimizer_bytes(const spec::Job& job) {
 
 Shards shards_from(const spec::Job& job, bool sharded) {
   if (!sharded) return {};
-  const auto dense = fully_sharded(job) ? workload::GroupKind::kShard : workload::GroupKind::kData;
+  const auto dense = job.parallelism.shards_parameters() ? workload::GroupKind::kShard
+                                                         : workload::GroupKind::kData;
   return {static_cast<double>(rank_group(job, dense).size),
           static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).size)};
 }
@@ -153,9 +155,9 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
       job.training.precision != spec::Precision::kNvfp4)
     return;
   // What is quantized behind a gather lives as long as its layer computes.
-  if (fully_sharded(job) && !job.training.fp8_parameters) return;
+  if (job.parallelism.shards_parameters() && !job.training.fp8_parameters) return;
   const double elements =
-      all(fp8_weights(job, workload, stage), shards_from(job, fully_sharded(job)));
+      all(fp8_weights(job, workload, stage), shards_from(job, job.parallelism.shards_parameters()));
   state.fp8_copies = elements * fp8_copy_bytes(job);
   const bool replaces = job.training.fp8_parameters || !job.trains();  // what is in 16 bit
   state.weights += state.fp8_copies - (replaces ? 2 * elements : 0);
@@ -196,7 +198,7 @@ double gathered_bytes(const spec::Job& job, const workload::Workload& workload,
       layer_gradient = std::max(layer_gradient, trainable(block.parameters, kWhole));
     }
   const double gradient = torch_fsdp(job) || !job.training.gradients_fp32 ? element_bytes(job) : 4;
-  const double gathered = fully_sharded(job) ? 2 * layer + outside : 0;
+  const double gathered = job.parallelism.shards_parameters() ? 2 * layer + outside : 0;
   return gathered + (adds_whole_gradients(job) ? 0 : gradient * layer_gradient);
 }
 
@@ -290,7 +292,7 @@ bool gradients_appear_in_backward(const spec::Job& job) {
 double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
   // As they come out of products: they are reduced unit by unit in the last backward.
   if (adds_whole_gradients(job)) return element_bytes(job) * trainable(share, {});
-  const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 2;
+  const bool sharded = job.parallelism.shards_gradients();
   return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
          nanotron_bucket_bytes(job, share);
 }

@@ -44,6 +44,9 @@ struct Instruction {
   int32_t layer = -1;
 };
 
+inline bool is_message(const Instruction& it) {
+  return it.kind == InstructionKind::kSend || it.kind == InstructionKind::kRecv;
+}
 inline bool is_wait(const Instruction& it) {
   return it.kind == InstructionKind::kJoin || it.kind == InstructionKind::kWait;
 }

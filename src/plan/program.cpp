@@ -202,7 +202,7 @@ class RoleProgram {
   size_t checkpoint_begin(const Chunk& chunk, size_t last) const {
     const bool uniform = job_.training.recompute_method == spec::RecomputeMethod::kUniform;
     const int64_t layers = job_.training.recompute_layers;
-    if (!uniform || layers <= 1 || fully_sharded(job_)) return last;
+    if (!uniform || layers <= 1 || job_.parallelism.shards_parameters()) return last;
     int64_t position = -1;
     for (size_t i = 0; i <= last; ++i) position += is_recomputed(chunk, workload_, i) ? 1 : 0;
     const int64_t back = position % layers;

@@ -102,13 +102,13 @@ ShardedUnits::Unit ShardedUnits::make_unit(const workload::ParameterShare& share
     if (elements == 0 || rank_group(job_, group).size == 1) return;
     to.push_back(operators_.add(data_collective(name, kind, group, elements, bytes)));
   };
-  if (fully_sharded(job_)) {
+  if (job_.parallelism.shards_parameters()) {
     add(unit.gathers, "fsdp_all_gather", CollectiveKind::kAllGather, GroupKind::kShard, share.dense,
         sent_bytes(share, false) / share.dense);
     add(unit.gathers, "fsdp_expert_all_gather", CollectiveKind::kAllGather, GroupKind::kExpertData,
         share.expert, sent_bytes(share, true) / share.expert);
   }
-  const bool whole = fully_sharded(job_);
+  const bool whole = job_.parallelism.shards_parameters();
   add(unit.scatters, whole ? "fsdp_reduce_scatter" : "grad_reduce_scatter",
       CollectiveKind::kReduceScatter, GroupKind::kShard, share.trainable_dense, gradient);
   add(unit.scatters, whole ? "fsdp_expert_reduce_scatter" : "expert_grad_reduce_scatter",

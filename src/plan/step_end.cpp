@@ -50,14 +50,10 @@ double slicing_s(const spec::Job& job, const workload::Workload& workload, const
   return slice_s * replicas * matrices;
 }
 
-double norm_elements(const spec::Model& model) {
-  return static_cast<double>(model.hidden) * (model.norm_bias ? 2 : 1);
-}
-
 double layer_elements(const spec::Model& model, const spec::Layer& layer) {
   const auto hidden = static_cast<double>(model.hidden);
   const bool attends = layer.mixer == spec::Mixer::kAttention;
-  double elements = model.norms(layer) * norm_elements(model);
+  double elements = model.norms(layer) * model.norm_parameters();
   if (attends && model.qk_norm) elements += 2 * static_cast<double>(model.head_dim);
   if (attends && model.out_bias) elements += hidden;
   if (layer.feed_forward && model.mlp_bias && !layer.moe) elements += hidden;
@@ -102,7 +98,7 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
       if (chunk.layers[i] >= 0) elements += layer_elements(job, chunk.layers[i]);
       const bool head = chunk.blocks[i] == workload.head_block;
-      if (head && model.final_norm) elements += norm_elements(model);
+      if (head && model.final_norm) elements += model.norm_parameters();
     }
   }
   return elements;

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "record/clock.h"
 
 namespace ergometer::record {
@@ -39,10 +40,8 @@ std::vector<run::Recording::Fact> job_facts(const Environment& environment) {
                                  "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"};
   std::vector<run::Recording::Fact> facts;
   for (const char* name : kNames) {
-    std::string key = name;
-    std::transform(key.begin(), key.end(), key.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (const std::string value = environment(name); !value.empty()) facts.push_back({key, value});
+    if (const std::string value = environment(name); !value.empty())
+      facts.push_back({base::lower(name), value});
   }
   return facts;
 }

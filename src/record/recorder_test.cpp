@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <new>
 
+#include "base/test_support.h"
 #include "run/run.h"
 
 namespace ergometer::record {
@@ -66,11 +67,7 @@ class RecorderTest : public testing::Test {
     std::this_thread::sleep_for(std::chrono::duration<double>(3 * seconds));
     return recorder.stop();
   }
-  run::Run read() const {
-    auto run = run::read_run(path_);
-    EXPECT_TRUE(run) << run.error().message;
-    return run ? *run : run::Run{};
-  }
+  run::Run read() const { return base::value_of(run::read_run(path_)); }
 
   std::string path_ =
       (fs::temp_directory_path() / ("ergometer-recorder-" + std::to_string(getpid()) + ".run"))

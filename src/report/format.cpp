@@ -26,10 +26,6 @@ std::string format_probability(double p) {
   return fmt::format("{:.0f} %", 100 * p);
 }
 
-std::string format_time(int64_t nanoseconds) {
-  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
-}
-
 std::string format_quantity(double value, std::string_view unit) {
   if (unit.empty()) return fmt::format("{:.6g}", value);
   if (unit == "s") return base::format_seconds(value);

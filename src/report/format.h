@@ -14,7 +14,6 @@ std::string format_parameters(double count);  ///< billions: "70.6 B", "124 M", 
 std::string format_share(double fraction);    ///< always one decimal, for columns: "3.1 %"
 std::string format_share(int64_t part, int64_t whole);  ///< "-" of nothing
 std::string format_probability(double p);               ///< "62 %", "> 99 %", "< 1 %"
-std::string format_time(int64_t nanoseconds);           ///< "312 us"
 using base::wrap;
 /// With an SI prefix in front of the unit: 9.895e14 and "FLOP/s" give "990 TFLOP/s". A pure number
 /// has no prefix.

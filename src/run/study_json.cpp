@@ -4,16 +4,13 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/json_writer.h"
 #include "run/study_values.h"
 
 namespace ergometer::run {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 /// JSON has no NaN.
 Json numbers(const std::vector<double>& values) {
@@ -96,29 +93,31 @@ constexpr int kStatusCount = 3;
 
 }  // namespace
 
-std::string to_json(const std::map<std::string, std::string>& texts) { return dumped(Json(texts)); }
-std::string to_json(const std::vector<std::string>& texts) { return dumped(Json(texts)); }
-std::string to_json(const std::vector<int64_t>& list) { return dumped(Json(list)); }
+std::string to_json(const std::map<std::string, std::string>& texts) {
+  return base::json_line(Json(texts));
+}
+std::string to_json(const std::vector<std::string>& texts) { return base::json_line(Json(texts)); }
+std::string to_json(const std::vector<int64_t>& list) { return base::json_line(Json(list)); }
 
 std::string to_json(const FigureAxis& axis) {
-  return dumped(Json{{"title", axis.title},
-                     {"unit", axis.unit},
-                     {"logarithmic", axis.logarithmic},
-                     {"categories", axis.categories}});
+  return base::json_line(Json{{"title", axis.title},
+                              {"unit", axis.unit},
+                              {"logarithmic", axis.logarithmic},
+                              {"categories", axis.categories}});
 }
 
 std::string to_json(const FigureSeries& series) {
-  return dumped(Json{{"label", series.label},
-                     {"x", numbers(series.x)},
-                     {"y", numbers(series.y)},
-                     {"low", numbers(series.low)},
-                     {"high", numbers(series.high)},
-                     {"value", numbers(series.value)},
-                     {"point", series.point}});
+  return base::json_line(Json{{"label", series.label},
+                              {"x", numbers(series.x)},
+                              {"y", numbers(series.y)},
+                              {"low", numbers(series.low)},
+                              {"high", numbers(series.high)},
+                              {"value", numbers(series.value)},
+                              {"point", series.point}});
 }
 
 std::string to_json(const StudyPoint& point) {
-  return dumped(
+  return base::json_line(
       Json{{"id", point.id},
            {"family", point.family},
            {"axes", point.axes},

@@ -42,15 +42,6 @@ Estimates estimate_piece(Worker& worker, const std::vector<Layout>& layouts,
 
 }  // namespace
 
-std::vector<Layout> layouts_of(const Space& space) {
-  std::vector<Layout> layouts;
-  space.for_each_layout([&](const Layout& layout) {
-    layouts.push_back(layout);
-    return true;
-  });
-  return layouts;
-}
-
 void Estimates::add(const Estimates& other) {
   layouts += other.layouts;
   candidates += other.candidates;

@@ -54,6 +54,4 @@ std::string to_text(const Estimates& estimates, bool exact);
 std::optional<Estimates> parse_estimates(const Space& space, const std::vector<Layout>& layouts,
                                          std::string_view text);
 
-std::vector<Layout> layouts_of(const Space& space);
-
 }  // namespace ergometer::search

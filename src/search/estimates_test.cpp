@@ -33,14 +33,14 @@ std::vector<SearchOptions> several_options() {
 Estimates estimate_shard(const Space& space, const SearchOptions& options, spread::Shard shard) {
   const auto part = estimate(space, options, {.shard = shard}, *spread::thread_crew());
   EXPECT_TRUE(part) << part.error().message;
-  auto read = parse_estimates(space, layouts_of(space), to_text(*part, false));
+  auto read = parse_estimates(space, space.layouts(), to_text(*part, false));
   EXPECT_TRUE(read);
   return *std::move(read);
 }
 
 TEST(Estimates, AreTheSameWhoeverMakesThem) {
   const Space space = small_space();
-  ASSERT_GT(layouts_of(space).size(), 30u);
+  ASSERT_GT(space.layouts().size(), 30u);
   for (SearchOptions options : several_options()) {
     const std::string whole = to_text(estimate_shard(space, options, {}), true);
     options.prune = false;
@@ -115,7 +115,7 @@ TEST(Estimates, GoOnWhereTheyWereStopped) {
 
 TEST(Estimates, DamagedTextIsRefused) {
   const Space space = small_space();
-  const std::vector<Layout> layouts = layouts_of(space);
+  const std::vector<Layout> layouts = space.layouts();
   SearchOptions options;
   const std::string text = to_text(estimate_shard(space, options, {}), true);
   const size_t numbers = text.find_last_of(' ');

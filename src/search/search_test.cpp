@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/prepared.h"
 #include "engine/simulate.h"
 #include "plan/memory.h"
@@ -26,7 +26,7 @@ TEST(Search, EstimatesAreNearTheEngineAndMemoryIsThePlans) {
     const spec::Settings settings = random_settings(draws);
     const auto space = Space::make(settings, {});
     if (!space || space->bases().front().megatron.gpus > 64) continue;
-    const std::vector<Layout> layouts = all_layouts(*space);
+    const std::vector<Layout> layouts = space->layouts();
     LegalityCheck legal(*space);
     Estimator estimator(*space);
     for (int i = 0; i < 30; ++i) {
@@ -69,7 +69,7 @@ TEST(Search, EstimatesKnowTheKernelsOfEveryZeroStage) {
                                       {"mbs", "1"}});
   LegalityCheck legal(space);
   Estimator estimator(space);
-  const Layout layout = all_layouts(space).back();
+  const Layout layout = space.layouts().back();
   const Options options = space.options(layout, legal);
   ASSERT_GT(options.data.size(), 5u);
   for (const DataOption& data : options.data) {
@@ -193,7 +193,7 @@ TEST(Search, EstimatesAmongOthersAreNearThoseAlone) {
   for (int round = 0; round < 12; ++round) {
     const auto space = Space::make(random_settings(draws), {});
     if (!space) continue;
-    const std::vector<Layout> layouts = all_layouts(*space);
+    const std::vector<Layout> layouts = space->layouts();
     if (layouts.empty()) continue;
     LegalityCheck legal(*space);
     Estimator estimator(*space), alone(*space);
@@ -234,7 +234,7 @@ TEST(Search, BoundsAreBelowEveryEstimate) {
     if (!space) continue;
     LegalityCheck legal(*space);
     Estimator estimator(*space);
-    for (const Layout& layout : all_layouts(*space)) {
+    for (const Layout& layout : space->layouts()) {
       const Options options = space->options(layout, legal);
       if (options.candidates() == 0 || !estimator.set_layout(layout)) continue;
       for (const std::vector<PassVariant>& variants : played_alike(options)) {
@@ -262,7 +262,7 @@ TEST(Search, BoundsAreBelowEveryEstimate) {
 double best_of_all(const Space& space, const SearchOptions& options) {
   LegalityCheck legal(space);
   double best = INFINITY;
-  for (const Layout& layout : all_layouts(space)) {
+  for (const Layout& layout : space.layouts()) {
     const Options choices = space.options(layout, legal);
     for (const Overlap& overlap : choices.overlaps)
       for (const Recomputation& recomputation : choices.recomputations)

@@ -54,7 +54,7 @@ TEST(Simplest, TheFirstIsNoneTheLessAmongTheBest) {
 TEST(Simplest, OneThatSurelyFitsIsFirstUnlessItCostsTooMuch) {
   const Space space = space_of_two_gpus();
   Played risky;
-  risky.found.candidate.layout = all_layouts(space).front();
+  risky.found.candidate.layout = space.layouts().front();
   risky.found.gpus = 2;
   risky.run.performance = performance(9, 1);
   risky.run.memory.fit_probability = 0.51;
@@ -80,7 +80,7 @@ TEST(Simplest, EqualOnesAreOneLine) {
   const Space space = space_of_two_gpus();
   LegalityCheck legal(space);
   Played played;
-  played.found.candidate.layout = all_layouts(space).front();
+  played.found.candidate.layout = space.layouts().front();
   played.found.gpus = 2;
   played.run.performance = performance(9, 1);
   std::vector<Played> all(3, played);

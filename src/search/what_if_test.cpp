@@ -1,6 +1,6 @@
 #include "search/what_if.h"
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "search/search.h"
 #include "search/space/test_space.h"
 

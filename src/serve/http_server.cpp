@@ -47,10 +47,6 @@ const char* reason_of(int status) {
   return "Error";
 }
 
-bool must_wait(ssize_t result) {
-  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-}
-
 }  // namespace
 
 struct HttpConnection {
@@ -194,7 +190,7 @@ bool HttpServer::State::read(HttpConnection& at) {
   const size_t most = kMostHeadBytes + kMostBodyBytes;
   while (at.input.size() <= most) {
     const ssize_t got = at.channel->read(piece.data(), piece.size());
-    if (must_wait(got)) return true;
+    if (record::must_wait(got)) return true;
     if (got <= 0) return false;
     if (at.input.empty()) at.until = Clock::now() + kRequestTime;
     at.input.append(piece.data(), static_cast<size_t>(got));
@@ -244,7 +240,7 @@ bool HttpServer::State::write(uint64_t number, HttpConnection& at) {
     const size_t offset = at.sent < head ? at.sent : at.sent - head;
     const bool more = at.sent < head && all > head;
     const ssize_t put = at.channel->write(from.data() + offset, from.size() - offset, more);
-    if (must_wait(put)) return watch(at.socket.get(), number, EPOLLOUT, EPOLL_CTL_MOD);
+    if (record::must_wait(put)) return watch(at.socket.get(), number, EPOLLOUT, EPOLL_CTL_MOD);
     if (put <= 0) return false;
     at.sent += static_cast<size_t>(put);
   }
@@ -261,7 +257,7 @@ bool HttpServer::State::throw_away(HttpConnection& at) const {
   std::array<char, 16384> piece;
   const ssize_t got = ::recv(at.socket.get(), piece.data(), piece.size(), 0);
   if (got > 0) at.thrown_away += static_cast<size_t>(got);
-  return (got > 0 && at.thrown_away <= kMostBodyBytes) || must_wait(got);
+  return (got > 0 && at.thrown_away <= kMostBodyBytes) || record::must_wait(got);
 }
 
 bool HttpServer::State::go_on(uint64_t number, HttpConnection& at) {
@@ -274,7 +270,7 @@ bool HttpServer::State::go_on(uint64_t number, HttpConnection& at) {
       char next = 0;
       const ssize_t got = ::recv(at.socket.get(), &next, 1, MSG_PEEK);
       if (got > 0) return watch(at.socket.get(), number, 0, EPOLL_CTL_MOD);
-      return must_wait(got);
+      return record::must_wait(got);
     }
     case HttpConnection::Doing::kAnswering: return write(number, at) && read_requests(number, at);
     case HttpConnection::Doing::kClosing: return throw_away(at);

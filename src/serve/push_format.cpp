@@ -4,9 +4,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
+#include "base/text.h"
 #include "run/file/prediction.h"
 
 namespace ergometer::serve {
@@ -41,8 +41,8 @@ Result<int64_t> whole_or(const object& from, const char* key, int64_t fallback, 
 /// Letters, digits and ".-_", for it becomes part of a file's name.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= PushLimits::kName && text.front() != '.' &&
-         std::ranges::all_of(text, [](unsigned char c) {
-           return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
+         std::ranges::all_of(text, [](char c) {
+           return base::is_letter_or_digit(c) || c == '.' || c == '-' || c == '_';
          });
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "record/push/pusher.h"
 
 namespace ergometer::serve {
@@ -20,10 +21,7 @@ std::string batch(const std::string& rows) {
          rows + "]}\n";
 }
 
-std::string problem(const std::string& text) {
-  const auto read = PushReader().read(text);
-  return read ? "" : read.error().message;
-}
+std::string problem(const std::string& text) { return base::error_of(PushReader().read(text)); }
 
 TEST(PushFormat, ReadsHeadAndRows) {
   const auto push = PushReader().read(kHead + batch("[0,-1000,0,512.5,1,1980],[1,0,2,9,0,1.5]"));

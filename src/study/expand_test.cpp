@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "study/point_value.h"
 
 namespace ergometer::study {
@@ -11,9 +12,7 @@ Expansion expanded(const std::string& text) {
   const auto definition = parse_definition(text, "s.yaml");
   EXPECT_TRUE(definition) << definition.error().message;
   if (!definition) return {};
-  auto expansion = expand(*definition);
-  EXPECT_TRUE(expansion) << expansion.error().message;
-  return expansion ? *std::move(expansion) : Expansion{};
+  return base::value_of(expand(*definition));
 }
 
 TEST(Expand, TheFirstAxisVariesSlowestAndConstraintsCut) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/json_writer.h"
 #include "base/text.h"
@@ -45,24 +44,21 @@ std::optional<LabelNumber> label_number(std::string_view label) {
   const auto in_number = [&](size_t i) {
     const char c = label[i];
     const bool sign = c == '-' || c == '+';
-    return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.' || (sign && i == 0);
+    return base::is_digit(c) || c == '.' || (sign && i == 0);
   };
   while (end < label.size() && in_number(end)) ++end;
   // "1e6", but not the unit of "1 eV".
   if (end > 0 && end + 1 < label.size() && label[end] == 'e' &&
-      (std::isdigit(static_cast<unsigned char>(label[end + 1])) != 0 || label[end + 1] == '-')) {
+      (base::is_digit(label[end + 1]) || label[end + 1] == '-')) {
     ++end;
-    while (end < label.size() &&
-           (std::isdigit(static_cast<unsigned char>(label[end])) != 0 || label[end] == '-'))
-      ++end;
+    while (end < label.size() && (base::is_digit(label[end]) || label[end] == '-')) ++end;
   }
   const auto number = base::parse_number(label.substr(0, end));
   if (!number) return std::nullopt;
   std::string_view unit = label.substr(end);
   if (unit.starts_with(' ')) unit.remove_prefix(1);
-  const bool is_unit = std::all_of(unit.begin(), unit.end(), [](char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '%';
-  });
+  const bool is_unit = std::all_of(
+      unit.begin(), unit.end(), [](char c) { return base::is_letter(c) || c == '/' || c == '%'; });
   if (!is_unit) return std::nullopt;
   return LabelNumber{*number, std::string(unit)};
 }

@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::study {
 namespace {
 
@@ -136,8 +138,7 @@ TEST_F(Sessions, MergeNamesWhatIsWrong) {
   };
   const run::Run one = shard("1", {1, 3}), two = shard("2", {2, 3}), half = shard("h", {1, 2});
   const auto error = [](std::vector<run::Run> runs, const std::vector<std::string>& files) {
-    const auto merged = merge_shards(std::move(runs), files);
-    return merged ? "" : merged.error().message;
+    return base::error_of(merge_shards(std::move(runs), files));
   };
   EXPECT_EQ(error({one, two}, {"a", "b"}), "merge: 1 shard is missing: 3/3");
   EXPECT_EQ(error({one, one}, {"a", "b"}), "a and b: both hold shard 1/3");

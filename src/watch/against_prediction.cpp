@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/collection.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::watch {
@@ -25,12 +26,6 @@ constexpr std::array kLinkErrors = {Metric::kNvlinkErrors, Metric::kNetErrors,
 /// Reasons that say that a GPU could go faster.
 bool holds_back(std::string_view reason) {
   return reason.starts_with("hw_") || reason.starts_with("sw_");
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// The mean of what was read; negative: nothing was.
@@ -60,7 +55,8 @@ std::string slow_gpu(const std::vector<DeviceNow>& devices) {
     clocks.push_back(*clock);
     if (slowest == nullptr || *clock < *slowest->of(Metric::kSmClock)) slowest = &device;
   }
-  if (slowest == nullptr || *slowest->of(Metric::kSmClock) >= kSlower * median(clocks)) return {};
+  if (slowest == nullptr || *slowest->of(Metric::kSmClock) >= kSlower * base::upper_median(clocks))
+    return {};
   return slowest->label();
 }
 
@@ -144,7 +140,8 @@ std::optional<double> AgainstPrediction::mean(double Point::* of) const {
 std::optional<double> AgainstPrediction::median_step() const {
   std::vector<double> seconds;
   for (const Step& step : steps_) seconds.push_back(step.step.seconds);
-  return seconds.size() < kFewestSteps ? std::nullopt : std::optional(median(std::move(seconds)));
+  return seconds.size() < kFewestSteps ? std::nullopt
+                                       : std::optional(base::upper_median(std::move(seconds)));
 }
 
 double AgainstPrediction::tokens_per_step() const {

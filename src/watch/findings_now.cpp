@@ -6,6 +6,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/collection.h"
 #include "run/event_reasons.h"
 
 namespace ergometer::watch {
@@ -71,11 +72,7 @@ void slower(const JobNow& now, std::vector<FindingNow>& into) {
     if (device.kind == DeviceKind::kGpu && at_work(device))
       clocks[device.name].push_back(*device.of(Metric::kSmClock));
   std::map<std::string_view, double> median;
-  for (auto& [name, of_kind] : clocks) {
-    const auto middle = of_kind.begin() + static_cast<std::ptrdiff_t>(of_kind.size() / 2);
-    std::nth_element(of_kind.begin(), middle, of_kind.end());
-    median[name] = *middle;
-  }
+  for (auto& [name, of_kind] : clocks) median[name] = base::upper_median(std::move(of_kind));
   const Concerned found = gpus_that(now, [&](const DeviceNow& gpu) {
     return at_work(gpu) && *gpu.of(Metric::kSmClock) < kSlowerClock * median[gpu.name];
   });

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "watch/rule_file.h"
 
 #include <cstdio>
@@ -11,8 +12,7 @@ namespace ergometer::watch {
 namespace {
 
 std::string error_of(const std::string& text) {
-  const auto read = parse_rules(text, "r.yaml");
-  return read ? "" : read.error().message;
+  return base::error_of(parse_rules(text, "r.yaml"));
 }
 
 TEST(Rules, ARuleIsReadWhole) {

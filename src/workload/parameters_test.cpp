@@ -5,39 +5,21 @@
 #include <nlohmann/json.hpp>
 
 #include "spec/catalog/read.h"
+#include "workload/test_models.h"
 
 namespace ergometer::workload {
 namespace {
 
-spec::Model dense(int64_t layers, int64_t hidden, int64_t ffn, int64_t heads, int64_t kv_heads,
-                  int64_t vocab) {
-  spec::Model model;
-  model.hidden = hidden;
-  model.ffn = ffn;
-  model.heads = heads;
-  model.kv_heads = kv_heads;
-  model.head_dim = hidden / heads;
-  model.vocab = vocab;
-  model.layers.resize(static_cast<size_t>(layers));
-  return model;
-}
-
 spec::Model gpt(int64_t layers, int64_t hidden, int64_t heads, int64_t vocab, int64_t positions) {
-  spec::Model model = dense(layers, hidden, 4 * hidden, heads, heads, vocab);
-  model.activation = spec::Activation::kGelu;
-  model.gated = false;
-  model.norm = spec::NormKind::kLayerNorm;
-  model.norm_bias = model.qkv_bias = model.out_bias = model.mlp_bias = true;
-  model.positions = spec::PositionKind::kLearned;
+  spec::Model model = test::gpt_model(layers, hidden, heads, vocab);
   model.position_rows = positions;
-  model.tied_embeddings = true;
   return model;
 }
 
 TEST(Parameters, Llama2Has4MatricesOf4096And3Of11008) {
   // Layer: 4 * 4096^2 + 3 * 4096 * 11008 + 2 * 4096 = 202,383,360; 32 of them, two tables of 32000
   // x 4096, a norm.
-  const ParameterCount count = count_parameters(dense(32, 4096, 11008, 32, 32, 32000));
+  const ParameterCount count = count_parameters(test::dense_model(32, 4096, 11008, 32, 32, 32000));
   EXPECT_EQ(count.total, 32LL * 202'383'360 + 2 * 32000 * 4096 + 4096);
   EXPECT_EQ(count.total, 6'738'415'616);
   EXPECT_EQ(count.active, count.total);
@@ -46,7 +28,7 @@ TEST(Parameters, Llama2Has4MatricesOf4096And3Of11008) {
 }
 
 TEST(Parameters, GroupedQueriesShrinkKeysAndValues) {
-  EXPECT_EQ(count_parameters(dense(80, 8192, 28672, 64, 8, 128256)).total,
+  EXPECT_EQ(count_parameters(test::dense_model(80, 8192, 28672, 64, 8, 128256)).total,
             70'553'706'496);  // Llama 3 70B
 }
 
@@ -66,7 +48,7 @@ TEST(Parameters, BloomHasANormBehindTheEmbedding) {
 }
 
 TEST(Parameters, ExpertsAllCountInTotalAndTopKInActive) {
-  spec::Model mixtral = dense(32, 4096, 14336, 32, 8, 32000);
+  spec::Model mixtral = test::dense_model(32, 4096, 14336, 32, 8, 32000);
   mixtral.experts.count = 8;
   mixtral.experts.top_k = 2;
   mixtral.experts.ffn = 14336;
@@ -77,7 +59,7 @@ TEST(Parameters, ExpertsAllCountInTotalAndTopKInActive) {
 }
 
 TEST(Parameters, LatentAttentionSharedExpertsAndMtp) {
-  spec::Model v3 = dense(61, 7168, 18432, 128, 128, 129280);
+  spec::Model v3 = test::dense_model(61, 7168, 18432, 128, 128, 129280);
   v3.attention = spec::AttentionKind::kLatent;
   v3.latent = {1536, 512, 128, 64, 128};
   v3.experts.count = 256;

@@ -43,6 +43,10 @@ struct Shapes {
   double expert_load = 1;  ///< rows that reach the rank's experts, over an even share
 
   double token_share() const { return sequence_parallel ? 1.0 : 1.0 / static_cast<double>(tp); }
+  /// Elements of the residual stream that the rank holds.
+  double shard_elements() const {
+    return static_cast<double>(shard_tokens) * static_cast<double>(hidden);
+  }
   /// Bytes of the whole residual stream of the micro batch on this context-parallel rank.
   double stream_bytes() const {
     return element * static_cast<double>(tokens) * static_cast<double>(hidden);

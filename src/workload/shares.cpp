@@ -25,10 +25,6 @@ bool is_matrix(const Operator& op) {
 /// plain PyTorch.
 bool is_engine_module(const Operator& op) { return !is_adapter(op) && op.name != "router"; }
 
-double norm_parameters(const spec::Model& model) {
-  return static_cast<double>(model.hidden) * (model.norm_bias ? 2 : 1);
-}
-
 double attention_vectors(const spec::Model& model, const Shapes& shapes) {
   if (model.attention == spec::AttentionKind::kLatent)
     return static_cast<double>(model.latent.q_rank + model.latent.kv_rank);
@@ -64,7 +60,7 @@ double mixer_vectors(const spec::Model& model, const Shapes& shapes, const spec:
 ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
                              const spec::Layer& layer) {
   ParameterShare share;
-  share.dense = mixer_vectors(model, shapes, layer) + model.norms(layer) * norm_parameters(model);
+  share.dense = mixer_vectors(model, shapes, layer) + model.norms(layer) * model.norm_parameters();
   if (model.layer_scale) share.dense += 2 * static_cast<double>(model.hidden);
   const spec::Experts& experts = model.experts;
   if (layer.moe) {
@@ -100,18 +96,18 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
     case BlockKind::kEmbedding:
       share.dense = (divided ? 0 : embedding_table(model, shapes)) +
                     static_cast<double>(model.position_rows) * static_cast<double>(model.hidden) +
-                    (model.embedding_norm ? norm_parameters(model) : 0);
+                    (model.embedding_norm ? model.norm_parameters() : 0);
       break;
     case BlockKind::kLayer: share = layer_vectors(model, shapes, layer); break;
     case BlockKind::kMtp:
       share = layer_vectors(model, shapes, layer);
-      share.dense += 3 * norm_parameters(model);
+      share.dense += 3 * model.norm_parameters();
       // The module embeds its own tokens: away from the first stage it needs a copy of the table.
       if (ends_apart(job)) share.dense += embedding_table(model, shapes);
       break;
     case BlockKind::kVision: break;  // counted where its matrices are known
     case BlockKind::kHead:
-      share.dense = (model.final_norm ? norm_parameters(model) : 0) + (divided ? 0 : head_bias);
+      share.dense = (model.final_norm ? model.norm_parameters() : 0) + (divided ? 0 : head_bias);
       break;
     case BlockKind::kVocabulary: share.dense = embedding_table(model, shapes) + head_bias; break;
   }

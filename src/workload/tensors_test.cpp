@@ -2,24 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "workload/test_models.h"
+
 namespace ergometer::workload {
 namespace {
 
-Operator product(int64_t m, int64_t n, int64_t k) {
-  Operator op;
-  op.kind = OperatorKind::kGemm;
-  op.m = m;
-  op.n = n;
-  op.k = k;
-  return op;
-}
-
-Operator kernel(double bytes) {
-  Operator op;
-  op.kind = OperatorKind::kMemory;
-  op.bytes = bytes;
-  return op;
-}
+using test::kernel;
+using test::product;
 
 Operator collective(CollectiveKind kind, double bytes) {
   Operator op;

@@ -12,6 +12,23 @@
 
 namespace ergometer::workload::test {
 
+/// A matrix product, and a kernel that moves bytes.
+inline Operator product(int64_t m, int64_t n, int64_t k) {
+  Operator op;
+  op.kind = OperatorKind::kGemm;
+  op.m = m;
+  op.n = n;
+  op.k = k;
+  return op;
+}
+
+inline Operator kernel(double bytes) {
+  Operator op;
+  op.kind = OperatorKind::kMemory;
+  op.bytes = bytes;
+  return op;
+}
+
 inline spec::Model dense_model(int64_t layers, int64_t hidden, int64_t ffn, int64_t heads,
                                int64_t kv_heads, int64_t vocab) {
   spec::Model model;

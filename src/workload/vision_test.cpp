@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 #include "workload/flops.h"
 #include "workload/test_models.h"
@@ -14,11 +15,7 @@ namespace {
 
 using namespace test;
 
-spec::Model catalog_model(const char* name) {
-  auto model = spec::read_model(name);
-  EXPECT_TRUE(model) << model.error().message;
-  return model ? *model : spec::Model{};
-}
+spec::Model catalog_model(const char* name) { return base::value_of(spec::read_model(name)); }
 
 /// Two layers of 64 over tiles of 16 patches and a class token, four patches to a token of a
 /// decoder of two layers of 128.

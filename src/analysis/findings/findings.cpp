@@ -122,7 +122,7 @@ Finding queued_idle(const TraceSummary& summary) {
   if (2 * in_long.fraction > f.fraction) {
     f.what += fmt::format("{} in launch calls that take more than {}.",
                           base::format_percent(in_long.fraction),
-                          base::format_seconds(static_cast<double>(kLongestLaunchNs) * 1e-9));
+                          base::format_nanoseconds(kLongestLaunchNs));
     f.try_next =
         "a few steps before the profiler starts: a kernel's first launch loads it; copies from "
         "pinned memory: others are staged within the call.";

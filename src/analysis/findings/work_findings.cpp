@@ -11,10 +11,6 @@
 namespace ergometer::analysis {
 namespace {
 
-std::string seconds_text(int64_t nanoseconds) {
-  return base::format_seconds(static_cast<double>(nanoseconds) * 1e-9);
-}
-
 /// A cost that is a sum over ranks.
 Finding cost(const TraceSummary& summary, std::string name, std::string confidence, int64_t ns) {
   Finding f;
@@ -61,7 +57,7 @@ Finding slow_operator(const TraceSummary& summary) {
         "would save {} of the span.",
         row.name, tensors(row.shapes), base::format_percent(flops), summary.peak->gpu,
         base::format_percent(row.bytes_fraction(*summary.peak)), base::format_percent(kFarBelow),
-        seconds_text(row.total_ns), base::format_percent(f.fraction));
+        base::format_nanoseconds(row.total_ns), base::format_percent(f.fraction));
     f.try_next =
         "larger micro batches, dimensions that are multiples of 64, another kernel (flash "
         "attention, grouped GEMM), BF16 or FP8 instead of FP32.";

@@ -6,6 +6,7 @@
 
 #include "analysis/math/intervals.h"
 #include "analysis/math/sum.h"
+#include "base/collection.h"
 #include "base/mean.h"
 
 namespace ergometer::analysis {
@@ -132,9 +133,7 @@ void leave_out_long(std::vector<PipelineStep>& steps) {
   for (const PipelineStep& step : steps)
     if (step.counted) spans.push_back(step.span_ns);
   if (spans.empty()) return;
-  const auto median = spans.begin() + static_cast<ptrdiff_t>((spans.size() - 1) / 2);
-  std::nth_element(spans.begin(), median, spans.end());
-  const double most = kLongStep * static_cast<double>(*median);
+  const double most = kLongStep * static_cast<double>(base::lower_median(std::move(spans)));
   for (PipelineStep& step : steps)
     if (static_cast<double>(step.span_ns) > most) step.counted = false;
 }

@@ -9,6 +9,7 @@
 #include "analysis/math/sum.h"
 #include "analysis/ranks/arrivals.h"
 #include "analysis/ranks/collectives.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -168,12 +169,6 @@ std::optional<Approach> GroupStudy::approach(const CollectiveCall& call) const {
                   start - since - activity.busy.within(since, start)};
 }
 
-int64_t middle(std::vector<int64_t> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 void GroupStudy::compare_compute(GroupSkew& skew) const {
   std::vector<int64_t> others;
   for (const CollectiveCall& call : met_.front().one->calls) {
@@ -184,7 +179,7 @@ void GroupStudy::compare_compute(GroupSkew& skew) const {
       others.push_back(compute);
     }
   }
-  if (!others.empty()) skew.peers_compute_ns = middle(std::move(others));
+  if (!others.empty()) skew.peers_compute_ns = base::upper_median(std::move(others));
 }
 
 void GroupStudy::find_cause(GroupSkew& skew) const {
@@ -200,9 +195,9 @@ void GroupStudy::find_cause(GroupSkew& skew) const {
       idle.push_back(other->idle_ns);
     }
     if (!own || since.empty()) continue;
-    add_time(skew.inherited_ns, own->since_ns - middle(since));
-    add_time(skew.more_compute_ns, own->compute_ns - middle(compute));
-    add_time(skew.more_idle_ns, own->idle_ns - middle(idle));
+    add_time(skew.inherited_ns, own->since_ns - base::upper_median(since));
+    add_time(skew.more_compute_ns, own->compute_ns - base::upper_median(compute));
+    add_time(skew.more_idle_ns, own->idle_ns - base::upper_median(idle));
   }
   compare_compute(skew);
   const int64_t most = std::max({skew.inherited_ns, skew.more_compute_ns, skew.more_idle_ns});
@@ -279,7 +274,7 @@ void mark_skewed(const std::vector<run::RankTrace>& ranks, const ClockTable& clo
   constexpr int64_t kTogether = 5'000;  // ns, assumed: kernels of ranks that waited for no one
   std::vector<int64_t> spreads;
   for (const Met& one : met) spreads.push_back(end_spread(ranks, clocks, *one.one));
-  const int64_t apart = std::max(kTogether, 2 * middle(std::move(spreads)));
+  const int64_t apart = std::max(kTogether, 2 * base::upper_median(std::move(spreads)));
   for (Met& one : met) one.skewed = one.meeting.last_ns - one.meeting.first_ns > apart;
 }
 

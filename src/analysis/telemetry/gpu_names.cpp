@@ -3,23 +3,17 @@
 #include <fmt/format.h>
 
 #include "base/collection.h"
+#include "base/text.h"
 
 namespace ergometer::analysis {
-namespace {
-
-/// "a/b/node-3.csv" is "node-3.csv".
-std::string last_part(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
-}  // namespace
-
 GpuNames::GpuNames(const run::DeviceLog& log, bool beside_traces) : beside_traces_(beside_traces) {
   std::map<std::string, int> parts;
   for (const run::Device& d : log.devices)
     if (d.kind == run::DeviceKind::kGpu && !d.host.empty() && hosts_.emplace(d.host, d.host).second)
-      ++parts[last_part(d.host)];
+      ++parts[std::string(base::last_part(d.host, '/'))];
   // Files that share a name keep their folders.
   for (auto& [host, called] : hosts_)
-    if (parts[last_part(host)] == 1) called = last_part(host);
+    if (std::string name(base::last_part(host, '/')); parts[name] == 1) called = std::move(name);
 }
 
 std::string GpuNames::host_of(const run::Device& gpu) const {

@@ -12,7 +12,7 @@ std::string format_moment(int64_t time_ns) {
   namespace chrono = std::chrono;
   constexpr int64_t kNsPerMs = 1'000'000;
   constexpr int64_t kYearNs = int64_t{365} * 86400 * 1000 * kNsPerMs;
-  if (time_ns < kYearNs) return base::format_seconds(static_cast<double>(time_ns) * 1e-9);
+  if (time_ns < kYearNs) return base::format_nanoseconds(time_ns);
   const chrono::sys_time<chrono::milliseconds> time{chrono::milliseconds{time_ns / kNsPerMs}};
   const auto day = chrono::floor<chrono::days>(time);
   const chrono::year_month_day date{day};

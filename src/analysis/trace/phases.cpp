@@ -1,7 +1,6 @@
 #include "analysis/trace/phases.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "analysis/math/intervals.h"
@@ -11,25 +10,19 @@
 namespace ergometer::analysis {
 namespace {
 
-bool has_any(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(
-      words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
-}
-
 /// "AddmmBackward0", "CheckpointFunctionBackward", "torch::autograd::AccumulateGrad".
 bool is_backward_node(std::string_view name) {
   if (name.starts_with("aten::")) return false;
   if (name.starts_with("autograd::engine::evaluate_function")) return true;
-  while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.back())) != 0)
-    name.remove_suffix(1);
+  while (!name.empty() && base::is_digit(name.back())) name.remove_suffix(1);
   return name.ends_with("Backward") || name.ends_with("::AccumulateGrad");
 }
 
 /// A kernel's name where it can mean one phase only: a forward kernel may be recomputation.
 Phase phase_of_kernel(const std::string& name) {
   const std::string text = base::lower(name.substr(0, name.find('(')));
-  if (has_any(text, {"adam", "fusedsgd", "adagrad"})) return Phase::kOptimizer;
-  if (has_any(text, {"_bwd", "bwd_", "bn_bw", "backward", "dgrad", "wgrad"}))
+  if (base::contains_any(text, {"adam", "fusedsgd", "adagrad"})) return Phase::kOptimizer;
+  if (base::contains_any(text, {"_bwd", "bwd_", "bn_bw", "backward", "dgrad", "wgrad"}))
     return Phase::kBackward;
   return Phase::kUnknown;
 }
@@ -163,11 +156,12 @@ std::string_view to_word(Evidence evidence) {
 
 Phase phase_of_range(std::string_view name) {
   const std::string text = base::lower(name);
-  if (has_any(text, {"recompute", "recomputation"})) return Phase::kRecomputation;
-  if (has_any(text, {"optimizer", "optim_step", "engine.step", "zero_grad", "clip_grad"}))
+  if (base::contains_any(text, {"recompute", "recomputation"})) return Phase::kRecomputation;
+  if (base::contains_any(text,
+                         {"optimizer", "optim_step", "engine.step", "zero_grad", "clip_grad"}))
     return Phase::kOptimizer;
-  const bool forward = has_any(text, {"forward", "fwd"});
-  const bool backward = has_any(text, {"backward", "bwd", "backprop"});
+  const bool forward = base::contains_any(text, {"forward", "fwd"});
+  const bool backward = base::contains_any(text, {"backward", "bwd", "backprop"});
   if (forward == backward) return Phase::kUnknown;
   return forward ? Phase::kForward : Phase::kBackward;
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 #include <utility>
+
+#include "base/text.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::string plain_collective(std::string_view text) {
   std::string out;
   for (const char c : text)
-    if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (c != '_') out += base::lower(c);
   return out;
 }
 
@@ -114,8 +115,7 @@ std::string mesh_dimension(std::string_view name) {
 
 std::string parallelism_of(std::string_view group_description) {
   std::string text;
-  for (const char c : group_description)
-    text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char c : group_description) text += base::lower(c);
   if (text == "default_pg" || text == "world") return "world";
   if (text.starts_with("mesh_")) return mesh_dimension(std::string_view(text).substr(5));
   if (text.starts_with("dp_")) return mesh_dimension(text);

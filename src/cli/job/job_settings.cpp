@@ -13,12 +13,6 @@
 namespace ergometer::cli {
 namespace {
 
-std::string dashed(std::string_view name) {
-  std::string text(name);
-  std::ranges::replace(text, '_', '-');
-  return text;
-}
-
 std::string value_name(const spec::SettingInfo& setting) {
   using enum spec::SettingKind;
   if (setting.kind == kChoice) return std::string(setting.choices);
@@ -34,8 +28,8 @@ std::string value_name(const spec::SettingInfo& setting) {
 
 Flag setting_flag(const spec::SettingInfo& setting) {
   Flag flag;
-  flag.name = dashed(setting.name);
-  flag.short_name = dashed(setting.short_name);
+  flag.name = base::dashed(setting.name);
+  flag.short_name = base::dashed(setting.short_name);
   flag.takes =
       setting.kind == spec::SettingKind::kSwitch ? Flag::Takes::kSwitch : Flag::Takes::kValue;
   flag.value = value_name(setting);
@@ -78,7 +72,7 @@ Result<spec::Settings> gather_settings(const Arguments& arguments, const Console
   if (arguments.has("megatron-run")) ERGOMETER_TRY(files.add_run(arguments));
   ERGOMETER_ASSIGN(spec::Settings options, settings_of_words(arguments, files));
   for (const spec::SettingInfo& setting : spec::setting_table()) {
-    const std::string name = dashed(setting.name);
+    const std::string name = base::dashed(setting.name);
     if (arguments.has(name))
       options.set(setting.name, arguments.value(name), {arguments.written.at(name), ""});
   }
@@ -87,7 +81,8 @@ Result<spec::Settings> gather_settings(const Arguments& arguments, const Console
   spec::Settings settings = files.settings_so_far(options);
   files.tell(settings);
   for (const auto& [setting, why] : files.open(settings))
-    console.note("{} is open: {}", setting == "gpus" ? "the number of GPUs" : dashed(setting), why);
+    console.note("{} is open: {}", setting == "gpus" ? "the number of GPUs" : base::dashed(setting),
+                 why);
   return settings;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -110,10 +109,8 @@ std::vector<intake::StartedProgram> started_programs(const std::filesystem::path
 }
 
 bool is_variable_name(std::string_view text) {
-  return !text.empty() && std::isdigit(static_cast<unsigned char>(text[0])) == 0 &&
-         std::ranges::all_of(text, [](char c) {
-           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-         });
+  return !text.empty() && !base::is_digit(text[0]) &&
+         std::ranges::all_of(text, [](char c) { return base::is_letter_or_digit(c) || c == '_'; });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tl/expected.hpp>
 
+#include "base/json_writer.h"
 #include "base/version.h"
 #include "cli/mcp/mcp_tools.h"
 
@@ -122,9 +123,7 @@ Json respond(const Json& request, const RunTool& run) {
 }
 
 /// On one line, whatever bytes the texts hold.
-std::string line_of(const Json& json) {
-  return json.is_null() ? "" : json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string line_of(const Json& json) { return json.is_null() ? "" : base::json_line(json); }
 
 /// Whether brackets are inside each other no deeper than any message needs; a tree of more is not
 /// built.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/collection.h"
+#include "base/text.h"
 #include "cli/console/memory_stream.h"
 
 namespace ergometer::cli {
@@ -53,11 +54,6 @@ const Tool* find_tool(const std::string& name) {
   return tool == kTools.end() ? nullptr : &*tool;
 }
 
-std::string with_underscores(std::string name) {
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 Json option_schema(const Flag& flag) {
   const bool on_or_off = flag.takes == Flag::Takes::kNothing || flag.takes == Flag::Takes::kSwitch;
   Json schema = {{"description", flag.help}};
@@ -71,7 +67,7 @@ Json input_schema(const Tool& tool) {
   for (const Flag& flag : all_flags(*find_command(tool.command))) {
     // What simulate takes is not said twice.
     const bool listed = tool.name == "explain" ? flag.name == "explain" : is_offered(flag);
-    if (listed) properties[with_underscores(flag.name)] = option_schema(flag);
+    if (listed) properties[base::underscored(flag.name)] = option_schema(flag);
   }
   Json schema = {{"type", "object"}, {"properties", std::move(properties)}};
   if (tool.name == "explain") schema["required"] = Json::array({"explain"});
@@ -126,7 +122,7 @@ Result<Arguments> tool_arguments(const Tool& tool, const Command& command, const
   for (const Flag& flag : all_flags(command)) {
     if (flag.name != "json" && arguments.has(flag.name) && !is_offered(flag))
       return input_error("{}: no option of this tool, which writes no files and starts no programs",
-                         with_underscores(flag.name));
+                         base::underscored(flag.name));
   }
   if (tool.name == "explain" && arguments.value("explain").empty())
     return input_error("explain: the number's name is missing, such as mfu");

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <csignal>
 #include <filesystem>
 #include <iterator>
@@ -89,9 +88,8 @@ Result<calibration::DeviceLimits> planned_limits(const Source& source, const Con
 std::string file_name_of(std::string_view device) {
   std::string name;
   for (const char c : device) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0)
-      name += static_cast<char>(std::tolower(byte));
+    if (base::is_letter_or_digit(c))
+      name += base::lower(c);
     else if (!name.empty() && name.back() != '-')
       name += '-';
   }

@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -30,10 +29,6 @@ double t_quantile(size_t degrees) {
                                  2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
   constexpr double kNormal = 1.960;
   return degrees <= kTable.size() ? kTable[degrees - 1] : kNormal;
-}
-
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 struct SelfTestResult {
@@ -122,10 +117,10 @@ std::string calls_text(const std::vector<record::SourceCosts>& all) {
       const double mean = call.count > 0 ? static_cast<double>(call.total_ns) * 1e-9 /
                                                static_cast<double>(call.count)
                                          : 0;
-      out += fmt::format("{:<46}{:>9}{:>10}{:>10}{:>8}\n", costs.source + ": " + call.call,
-                         base::format_count(call.count), base::format_seconds(mean),
-                         base::format_seconds(static_cast<double>(call.longest_ns) * 1e-9),
-                         base::format_count(call.failed));
+      out +=
+          fmt::format("{:<46}{:>9}{:>10}{:>10}{:>8}\n", costs.source + ": " + call.call,
+                      base::format_count(call.count), base::format_seconds(mean),
+                      base::format_nanoseconds(call.longest_ns), base::format_count(call.failed));
     }
   }
   return out;
@@ -182,11 +177,11 @@ std::string to_json(const SelfTestResult& r) {
 
 Change change_of(const std::vector<double>& without_s, const std::vector<double>& with_s) {
   Change change;
-  change.mean_without_s = mean_of(without_s);
-  change.mean_with_s = mean_of(with_s);
+  change.mean_without_s = base::mean(without_s);
+  change.mean_with_s = base::mean(with_s);
   std::vector<double> differences;
   for (size_t i = 0; i < with_s.size(); ++i) differences.push_back(with_s[i] - without_s[i]);
-  const double mean = mean_of(differences);
+  const double mean = base::mean(differences);
   const double squares = base::sum(differences, [&](double d) { return (d - mean) * (d - mean); });
   const auto n = static_cast<double>(differences.size());
   const double half = t_quantile(differences.size() - 1) * std::sqrt(squares / (n - 1) / n);

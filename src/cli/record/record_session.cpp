@@ -100,32 +100,18 @@ bool shows_table(const RecordOptions& options, const Console& console) {
   return !console.quiet && is_terminal(console.err) && (options.command.empty() || options.live);
 }
 
-/// Sends the latest readings to `ergometer serve`, where that was asked for.
-Result<std::optional<record::Pusher>> push(const RecordOptions& options,
+/// Starts what sends the latest readings elsewhere, a Pusher or an OtlpExporter, where that was
+/// asked for.
+template <class Sender, class To>
+Result<std::optional<Sender>> start_sender(const To& to, const RecordOptions& options,
                                            const record::Snapshot& snapshot,
                                            const Console& console) {
-  if (options.push.target.url.empty()) return std::nullopt;
-  ERGOMETER_ASSIGN(record::Pusher pusher,
-                   record::Pusher::start(
-                       options.push, snapshot,
-                       [table = shows_table(options, console), &console](const std::string& text) {
-                         if (!table) console.note(text);
-                       }));
-  return std::optional(std::move(pusher));
-}
-
-/// Tells the latest readings to an OTLP receiver, where that was asked for.
-Result<std::optional<record::OtlpExporter>> tell_otlp(const RecordOptions& options,
-                                                      const record::Snapshot& snapshot,
-                                                      const Console& console) {
-  if (options.otlp.target.url.empty()) return std::nullopt;
-  ERGOMETER_ASSIGN(record::OtlpExporter exporter,
-                   record::OtlpExporter::start(
-                       options.otlp, snapshot,
-                       [table = shows_table(options, console), &console](const std::string& text) {
-                         if (!table) console.note(text);
-                       }));
-  return std::optional(std::move(exporter));
+  if (to.target.url.empty()) return std::nullopt;
+  const auto say = [table = shows_table(options, console), &console](const std::string& text) {
+    if (!table) console.note(text);
+  };
+  ERGOMETER_ASSIGN(Sender sender, Sender::start(to, snapshot, say));
+  return std::optional(std::move(sender));
 }
 
 /// Serves the latest readings to Prometheus, where that was asked for.
@@ -225,9 +211,10 @@ Result<Session> record_session(const RecordOptions& options, const std::string& 
     ERGOMETER_ASSIGN(record::ClockClient client, record::ClockClient::open(peer));
     recorder.ask_for_time(std::move(client));
   }
-  ERGOMETER_ASSIGN(std::optional<record::Pusher> pusher, push(options, snapshot, console));
+  ERGOMETER_ASSIGN(std::optional<record::Pusher> pusher,
+                   start_sender<record::Pusher>(options.push, options, snapshot, console));
   ERGOMETER_ASSIGN(std::optional<record::OtlpExporter> exporter,
-                   tell_otlp(options, snapshot, console));
+                   start_sender<record::OtlpExporter>(options.otlp, options, snapshot, console));
   recorder.start();
   std::optional<record::Child> child;
   const auto start = Clock::now();

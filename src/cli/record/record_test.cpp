@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "cli/record/record_live.h"
 #include "cli/record/record_options.h"
 #include "cli/record/record_overhead.h"
@@ -12,10 +13,7 @@ Result<RecordOptions> read(const std::vector<std::string>& words) {
   return read_record_options(arguments);
 }
 
-std::string error(const std::vector<std::string>& words) {
-  const auto options = read(words);
-  return options ? "" : options.error().message;
-}
+std::string error(const std::vector<std::string>& words) { return base::error_of(read(words)); }
 
 TEST(RecordOptions, TheCommandKeepsItsOwnOptions) {
   const auto options =

@@ -67,11 +67,10 @@ const char* term_word(Term term) {
   return "";
 }
 
-std::string kind_word(std::string kind) {
+std::string kind_word(std::string_view kind) {
   if (kind == "send_recv") return "send/recv";
   if (kind == "idle") return "idle (bubble and waiting)";
-  std::ranges::replace(kind, '_', '-');
-  return kind;
+  return base::dashed(kind);
 }
 
 std::string part_word(const Growth& growth) {

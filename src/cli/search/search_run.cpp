@@ -236,7 +236,7 @@ Result<int> search_with(const Arguments& arguments, spread::Crew& crew, const Co
   const StopAtSignal stop(console.hosted);
   plan.options.stop = &StopAtSignal::asked();
   ERGOMETER_ASSIGN(Estimates estimates,
-                   finished ? read_estimates(space, search::layouts_of(space), *finished, where.out)
+                   finished ? read_estimates(space, space.layouts(), *finished, where.out)
                             : make_estimates(plan, space, where, crew, console));
   if (!crew.leads()) return 0;
   if (!finished) ERGOMETER_TRY(write_estimates(plan, where, estimates, console));
@@ -290,7 +290,7 @@ Result<int> merge_searches(const std::vector<std::string>& paths, const Argument
   ERGOMETER_ASSIGN(SearchPlan plan, plan_of(first, paths[order.front()]));
   ERGOMETER_ASSIGN(plan.options.threads, thread_count(arguments));
   ERGOMETER_ASSIGN(const search::Space space, search::Space::make(plan.settings.given, plan.space));
-  const std::vector<search::Layout> layouts = search::layouts_of(space);
+  const std::vector<search::Layout> layouts = space.layouts();
   std::vector<Estimates> parts;
   for (const size_t i : order) {
     ERGOMETER_ASSIGN(Estimates part, read_estimates(space, layouts, files[i], paths[i]));

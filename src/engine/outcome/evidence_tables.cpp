@@ -65,15 +65,6 @@ Result<Evidence> read_evidence(const base::CsvTable& table, size_t row, const st
   return e;
 }
 
-template <class T>
-T catalog_table(const char* name, Result<T> (*parse)(std::string_view, const std::string&)) {
-  const spec::CatalogEntry* entry = spec::find_in_catalog(spec::CatalogKind::kTable, name);
-  ERGOMETER_CHECK(entry != nullptr, "the catalog has the tables of uncertainty");
-  auto table = parse(entry->text, std::string(entry->path));
-  ERGOMETER_CHECK(table.has_value(), "the catalog's tables of uncertainty can be read");
-  return *std::move(table);
-}
-
 }  // namespace
 
 Result<std::vector<Evidence>> parse_evidence(std::string_view csv, const std::string& file) {
@@ -124,13 +115,13 @@ Result<Uncertainty> parse_uncertainty(std::string_view csv, const std::string& f
 }
 
 const std::vector<Evidence>& own_evidence() {
-  static const std::vector<Evidence> table = catalog_table("own_evidence", parse_evidence);
+  static const std::vector<Evidence> table = spec::catalog_table("own_evidence", parse_evidence);
   return table;
 }
 
 const std::vector<Evidence>& catalog_evidence() {
   static const std::vector<Evidence> all = [] {
-    std::vector<Evidence> table = catalog_table("evidence", parse_evidence);
+    std::vector<Evidence> table = spec::catalog_table("evidence", parse_evidence);
     table.insert(table.end(), own_evidence().begin(), own_evidence().end());
     return table;
   }();
@@ -138,7 +129,7 @@ const std::vector<Evidence>& catalog_evidence() {
 }
 
 const Uncertainty& catalog_uncertainty() {
-  static const Uncertainty table = catalog_table("uncertainty", parse_uncertainty);
+  static const Uncertainty table = spec::catalog_table("uncertainty", parse_uncertainty);
   return table;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/collection.h"
 #include "engine/outcome/summary.h"
 #include "run/event_reasons.h"
 #include "spec/job/node_groups.h"
@@ -369,13 +370,11 @@ void fill_clock_costs(const PowerContext& context, run::Thermal& thermal) {
     }
     thermal.throttling_cost_s = cost_beside(context.loop, asked_hz);
   }
-  std::vector<double> sorted_hz = clocks_hz;
-  const auto middle = sorted_hz.begin() + std::ssize(sorted_hz) / 2;
-  std::nth_element(sorted_hz.begin(), middle, sorted_hz.end());
+  const double median_hz = base::upper_median(clocks_hz);
   std::vector<double> raised_hz = clocks_hz;
   constexpr double kRounding = 1e-9;  // of means over the same clock
   for (double& clock_hz : raised_hz)
-    if (clock_hz < (1 - kRounding) * *middle) clock_hz = *middle;
+    if (clock_hz < (1 - kRounding) * median_hz) clock_hz = median_hz;
   if (raised_hz != clocks_hz) thermal.straggler_cost_s = cost_beside(context.loop, raised_hz);
 }
 

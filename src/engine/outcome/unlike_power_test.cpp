@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/collection.h"
+#include "base/test_support.h"
 #include "cost/energy.h"
 #include "engine/power/activity.h"
 #include "engine/simulate.h"
@@ -30,9 +31,7 @@ spec::Job unlike_job(const std::string& cluster, const Values& more = {}) {
 }
 
 run::Run powered(const spec::Job& job) {
-  auto run = simulate(job, {.all_ranks = true, .energy_parts = true});
-  EXPECT_TRUE(run) << (run ? "" : run.error().message);
-  return run ? *std::move(run) : run::Run{};
+  return base::value_of(simulate(job, {.all_ranks = true, .energy_parts = true}));
 }
 
 void expect_close(double a, double b, double relative, const char* what) {

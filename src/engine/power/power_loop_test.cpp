@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/random.h"
+#include "base/test_support.h"
 #include "engine/outcome/power_interval.h"
 #include "engine/outcome/powered.h"
 #include "engine/simulate.h"
@@ -23,9 +24,7 @@ using test::Values;
 spec::Job job_with(const Values& more = {}) { return test::llama3_8b(16, more); }
 
 run::Run run_of(const Values& more = {}, bool ranks = false) {
-  auto run = simulate(job_with(more), {.all_ranks = ranks});
-  EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
-  return run ? *std::move(run) : run::Run{};
+  return base::value_of(simulate(job_with(more), {.all_ranks = ranks}));
 }
 
 double sum(const std::vector<run::PowerPart>& parts) {

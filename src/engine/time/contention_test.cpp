@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/test_support.h"
 #include "engine/time/fair_share.h"
 #include "engine/time/test_plan.h"
 #include "spec/catalog/read.h"
@@ -50,9 +51,7 @@ spec::Job job_of_sixteen() {
                                    {"global_batch_size", "16"},
                                    {"seq_length", "4096"}};
   for (const auto& [name, value] : values) settings.set(name, value, {});
-  auto job = spec::resolve(settings);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  return job ? *std::move(job) : spec::Job{};
+  return base::value_of(spec::resolve(settings));
 }
 
 struct Contended : testing::Test {

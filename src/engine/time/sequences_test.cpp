@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_agreement.h"
 #include "engine/time/test_job.h"
@@ -24,9 +24,7 @@ spec::Job llama(const Values& more) {
 }
 
 run::Run run_of(const spec::Job& job, const SimulateOptions& options = {}) {
-  auto run = simulate(job, options);
-  EXPECT_TRUE(run) << (run ? "" : run.error().message);
-  return run ? *std::move(run) : run::Run{};
+  return base::value_of(simulate(job, options));
 }
 
 double step_s(const Values& more) { return run_of(llama(more)).performance.step_time_s; }

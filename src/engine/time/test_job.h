@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_support.h"
 #include "run/run.h"
 #include "spec/settings/settings.h"
 
@@ -24,11 +25,7 @@ inline Result<spec::Job> try_job_of(const Values& values) {
 }
 
 /// The same; a job that cannot be is a failure of the test.
-inline spec::Job job_of(const Values& values) {
-  auto job = try_job_of(values);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  return job ? *std::move(job) : spec::Job{};
-}
+inline spec::Job job_of(const Values& values) { return base::value_of(try_job_of(values)); }
 
 /// Llama-3-8B on air-cooled nodes of eight H100, 32 sequences a step: TP 2, PP 2. With 16 GPUs DP 4
 /// and 8 micro batches.

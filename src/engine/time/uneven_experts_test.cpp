@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_agreement.h"
 #include "engine/time/test_job.h"
@@ -31,9 +31,7 @@ spec::Job mixtral(const Values& more) {
 }
 
 run::Run played(const spec::Job& job, const SimulateOptions& options = {}) {
-  auto run = simulate(job, options);
-  EXPECT_TRUE(run) << (run ? "" : run.error().message);
-  return run ? *std::move(run) : run::Run{};
+  return base::value_of(simulate(job, options));
 }
 
 Values random_experts(Random& random) {

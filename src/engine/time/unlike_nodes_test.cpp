@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_job.h"
 #include "engine/time/test_plan.h"
@@ -25,9 +26,7 @@ spec::Job job_on(const std::string& cluster, const Values& more = {}) {
 }
 
 run::Run played_on(const spec::Job& job, EngineKind engine = EngineKind::kSweep) {
-  auto run = simulate(job, {.engine = engine, .all_ranks = true});
-  EXPECT_TRUE(run) << (run ? "" : run.error().message);
-  return run ? *std::move(run) : run::Run{};
+  return base::value_of(simulate(job, {.engine = engine, .all_ranks = true}));
 }
 
 // Two replicas, of which the first computes 1 s and the second 3 s; then both reduce for 0.5 s. The

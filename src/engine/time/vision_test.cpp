@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_agreement.h"
 #include "engine/time/test_job.h"
@@ -64,7 +64,7 @@ double step_of(const Values& more) {
                    {"seq", "4096"},           {"clocks", "constant"}};
   values.insert(values.end(), more.begin(), more.end());
   const auto run = simulate(test::job_of(values), {});
-  EXPECT_TRUE(run) << (run ? "" : run.error().message);
+  EXPECT_TRUE(run) << base::error_of(run);
   return run ? run->performance.step_time_s : 0;
 }
 

@@ -46,15 +46,11 @@ using NamesByKernel = std::map<std::pair<std::string, std::string>, std::string,
 
 /// By architecture and kernel, the catalog's table.
 NamesByKernel read_names() {
-  const spec::CatalogEntry* const entry =
-      spec::find_in_catalog(spec::CatalogKind::kTable, "kernel_names");
-  ERGOMETER_CHECK(entry != nullptr, "the catalog names kernels");
-  const auto table = base::parse_csv(entry->text, std::string(entry->path));
-  ERGOMETER_CHECK(table.has_value(), "the catalog's names of kernels can be read");
+  const base::CsvTable table = spec::catalog_table("kernel_names", base::parse_csv);
   NamesByKernel names;
-  for (size_t row = 0; row < table->rows.size(); ++row)
-    names[{std::string(table->cell(row, "architecture")),
-           std::string(table->cell(row, "kernel"))}] = table->cell(row, "name");
+  for (size_t row = 0; row < table.rows.size(); ++row)
+    names[{std::string(table.cell(row, "architecture")), std::string(table.cell(row, "kernel"))}] =
+        table.cell(row, "name");
   return names;
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "base/random_cases.h"
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_job.h"
 #include "engine/views/power_record.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/test_support.h"
 #include "engine/simulate.h"
 #include "engine/time/test_job.h"
 #include "engine/views/kernel_window.h"
@@ -34,9 +35,7 @@ spec::Job pipeline_job(const Values& more = {}) {
 
 run::Run simulated_run(const spec::Job& job, SimulateOptions options = {}) {
   options.task_ranks = {0, 4, 8, 12};
-  auto run = simulate(job, options);
-  EXPECT_TRUE(run.has_value()) << (run ? "" : run.error().message);
-  return run ? *std::move(run) : run::Run{};
+  return base::value_of(simulate(job, options));
 }
 
 std::map<Kind, int> counts(const run::RankTasks& rank) {

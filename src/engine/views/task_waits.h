@@ -9,10 +9,6 @@
 
 namespace ergometer::engine {
 
-inline bool is_message(const plan::Instruction& it) {
-  return it.kind == plan::InstructionKind::kSend || it.kind == plan::InstructionKind::kRecv;
-}
-
 /// A stretch in which a rank's compute stream waits, and for whom or what.
 struct NamedWait {
   int64_t from_ns = 0, to_ns = 0;

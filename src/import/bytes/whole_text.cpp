@@ -30,10 +30,7 @@ tl::unexpected<base::Error> json_error(const std::string& file, std::string_view
                                        std::string_view what) {
   while (what.ends_with('.')) what.remove_suffix(1);
   std::string line;
-  if (at <= text.size()) {
-    const auto end = text.begin() + static_cast<ptrdiff_t>(at);
-    line = fmt::format(":{}", 1 + std::count(text.begin(), end, '\n'));
-  }
+  if (at <= text.size()) line = fmt::format(":{}", base::line_at(text, at));
   return input_error("{}{}: is no valid JSON: {}", file, line, what);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 #include "import/trace/graph_trace.h"
 
@@ -30,13 +31,10 @@ std::string attribute(const std::string& name, const std::string& value) {
 }
 
 run::WorkGraph chakra_of(const std::string& text, const std::string& file = "job.3.et") {
-  auto graph = read_text(read_chakra, text, file);
-  EXPECT_TRUE(graph) << graph.error().message;
-  return graph ? *std::move(graph) : run::WorkGraph{};
+  return base::value_of(read_text(read_chakra, text, file));
 }
 std::string chakra_error(const std::string& text) {
-  const auto graph = read_text(read_chakra, text, "g.et");
-  return graph ? "" : graph.error().message;
+  return base::error_of(read_text(read_chakra, text, "g.et"));
 }
 
 TEST(Chakra, ReadsNodesWithTimesDependenciesAndAttributes) {
@@ -206,8 +204,7 @@ TEST(ChakraJson, ReadsBothWaysOfWritingKeys) {
 
 TEST(ChakraJson, WrongValuesAreCountedAndWrongFilesRefused) {
   const auto error = [](const std::string& text) {
-    const auto graph = read_text(read_chakra_json, text, "g.json");
-    return graph ? "" : graph.error().message;
+    return base::error_of(read_text(read_chakra_json, text, "g.json"));
   };
   EXPECT_NE(error(R"({"workload_graph": []})").find("holds no node"), std::string::npos);
   EXPECT_NE(error("{\"workload_graph\": [\n{\"Id\": 1").find("g.json:2: is no valid JSON"),

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "base/text.h"
 #include "import/bytes/whole_text.h"
 #include "import/flight/json_tree.h"
 #include "import/flight/pickle.h"
@@ -199,7 +200,7 @@ std::string DumpReader::frame_of(const TreeValue* frames) const {
     const std::string* const path = file ? tree_.text_of(*file) : nullptr;
     if (path == nullptr || path->empty() || is_torch(*path)) continue;
     const std::string* const function = name ? tree_.text_of(*name) : nullptr;
-    return fmt::format("{}{}{}", path->substr(path->rfind('/') + 1),
+    return fmt::format("{}{}{}", base::last_part(*path, '/'),
                        line && line->kind == Kind::kWhole ? fmt::format(":{}", line->whole) : "",
                        function ? fmt::format(" in {}", *function) : "");
   }
@@ -255,7 +256,7 @@ bool has(std::string_view start, std::string_view word) { return start.find(word
 
 /// The number that ends a file's name, extensions aside: "nccl_trace_3", "trace-12.json".
 std::optional<int64_t> rank_at_end(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
+  std::string_view name = base::last_part(path, '/');
   for (const std::string_view extension : {".gz", ".zst", ".json", ".pkl", ".pickle", ".bin"})
     if (name.ends_with(extension)) name.remove_suffix(extension.size());
   const size_t before = name.find_last_not_of("0123456789");
@@ -297,7 +298,7 @@ Result<run::FlightDump> read_flight_dump(ByteSource& source, const std::string& 
   ERGOMETER_ASSIGN(const TreeValue root,
                    pickle ? read_pickle(bytes, file, tree) : read_json_tree(text, file, tree));
   ERGOMETER_ASSIGN(run::FlightDump dump, DumpReader(tree, file).read(root));
-  const auto named = rank_in_name(file.substr(file.rfind('/') + 1));
+  const auto named = rank_in_name(base::last_part(file, '/'));
   dump.rank = named ? *named : rank_at_end(file).value_or(-1);
   if (dump.rank < 0)
     return input_error(

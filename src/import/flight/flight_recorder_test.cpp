@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 
 namespace ergometer::importer {
@@ -30,8 +31,7 @@ Result<run::FlightDump> read_dump(const std::string& entries, const std::string&
 
 std::string dump_problem(const std::string& entries, const std::string& version = "2.10",
                          const std::string& file = "rank_3") {
-  const auto dump = read_dump(entries, version, file);
-  return dump ? "" : dump.error().message;
+  return base::error_of(read_dump(entries, version, file));
 }
 
 TEST(FlightRecorder, ReadsACall) {

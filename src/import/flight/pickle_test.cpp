@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::importer {
 namespace {
 
@@ -10,8 +12,7 @@ using namespace std::string_literals;
 
 std::string pickle_problem(const std::string& body) {
   ValueTree tree;
-  const auto value = read_pickle("\x80\x02" + body, "f", tree);
-  return value ? "" : value.error().message;
+  return base::error_of(read_pickle("\x80\x02" + body, "f", tree));
 }
 
 TEST(Pickle, ReadsWhatTorchWrites) {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <string>
 
+#include "base/test_support.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
@@ -51,7 +52,7 @@ std::string first_record() {
 
 run::TrainingLog read(const std::string& bytes) {
   const auto log = parse_telemetry(bytes, "runs/events.out.tfevents.1700000000.node", {});
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
+  EXPECT_TRUE(log) << base::error_of(log);
   return log && log->training.size() == 1 ? log->training[0] : run::TrainingLog{};
 }
 

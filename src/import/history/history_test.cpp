@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/telemetry.h"
 
@@ -10,7 +11,7 @@ using HistorySteps = std::vector<std::pair<int64_t, double>>;
 
 HistorySteps history_steps(const std::string& text, std::vector<std::string>* notes = nullptr) {
   const auto log = parse_telemetry(text, "history.txt", {});
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
+  EXPECT_TRUE(log) << base::error_of(log);
   HistorySteps steps;
   if (!log) return steps;
   if (notes != nullptr) *notes = log->notes;

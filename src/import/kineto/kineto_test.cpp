@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 #include "import/bytes/window.h"
 
@@ -30,15 +31,12 @@ class TextSource : public ByteSource {
 
 run::RankTrace kineto_of(const std::string& text, size_t piece = 1 << 20) {
   TextSource source(text, piece);
-  auto trace = read_kineto(source, "t.json");
-  EXPECT_TRUE(trace) << trace.error().message;
-  return trace ? *std::move(trace) : run::RankTrace{};
+  return base::value_of(read_kineto(source, "t.json"));
 }
 
 std::string kineto_error(const std::string& text) {
   TextSource source(text);
-  const auto trace = read_kineto(source, "t.json");
-  return trace ? "" : trace.error().message;
+  return base::error_of(read_kineto(source, "t.json"));
 }
 
 TEST(Kineto, KernelsOfOneNameAreOfOneClassAndCopiesOfNone) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/test_support.h"
 #include "import/import.h"
 
 namespace ergometer::importer {
@@ -53,8 +54,7 @@ Result<std::vector<run::RankTrace>> nsys_of(const Export& from) {
 
 std::string nsys_error(const std::string& sql) {
   const Export from(sql);
-  const auto traces = nsys_of(from);
-  return traces ? "" : traces.error().message;
+  return base::error_of(nsys_of(from));
 }
 
 int64_t dropped_of_any(const std::vector<run::RankTrace>& traces, std::string_view reason) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 
 namespace ergometer::importer {
@@ -23,10 +24,7 @@ Result<run::OperationTimeline> read_list(const std::string& events) {
                    "[" + events + "]", "j.json");
 }
 
-std::string error_of(const std::string& events) {
-  const auto timeline = read_list(events);
-  return timeline ? "" : timeline.error().message;
-}
+std::string error_of(const std::string& events) { return base::error_of(read_list(events)); }
 
 TEST(Operations, AreRecognisedByAnEventOrByNamesOfThreads) {
   EXPECT_TRUE(is_operations(
@@ -111,8 +109,7 @@ TEST(Operations, RolesOfOtherNames) {
 }
 
 std::string groups_error(const std::string& text) {
-  const auto groups = read_operation_groups(text, "j.yaml");
-  return groups ? "" : groups.error().message;
+  return base::error_of(read_operation_groups(text, "j.yaml"));
 }
 
 TEST(OperationGroups, AreRead) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "import/otlp/otlp_document.h"
 #include "import/otlp/otlp_steps.h"
 #include "import/telemetry/readers.h"
@@ -40,12 +41,6 @@ void OtlpReader::finish() {
   if (!steps_.empty()) add_training(std::move(steps_), log_);
 }
 
-int64_t otlp_line(std::string_view text, size_t at) {
-  return 1 + std::count(text.begin(),
-                        text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())),
-                        '\n');
-}
-
 }  // namespace
 
 bool is_otlp(std::string_view head) { return is_otlp_start(head); }
@@ -55,7 +50,7 @@ Result<void> read_otlp(std::string_view text, LogBuilder& log) {
   simdjson::dom::parser parser;
   simdjson::dom::document_stream documents;
   const auto wrong = [&](size_t at, std::string_view what) {
-    return input_error("{}:{}: {}", log.file(), otlp_line(text, at), what);
+    return input_error("{}:{}: {}", log.file(), base::line_at(text, at), what);
   };
   // The whole of a file may be one document.
   const size_t batch = std::max<size_t>(text.size(), size_t{1} << 20);

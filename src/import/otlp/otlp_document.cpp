@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
+#include "base/text.h"
 #include "run/exported_names.h"
 
 // OTLP in JSON, as its protocol buffers map to it: names in lower camel case, 64-bit whole numbers
@@ -74,7 +74,7 @@ std::vector<Label> labels_of_resource(element of) {
 std::string prometheus_name(std::string_view name, std::string_view unit, bool gauge) {
   std::string made(name);
   for (char& c : made)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != ':') c = '_';
+    if (!base::is_letter_or_digit(c) && c != ':') c = '_';
   for (const run::UnitName& known : run::unit_names())
     if (known.otlp == unit && (gauge || unit != "1") && !made.ends_with(known.prometheus))
       return made.append("_").append(known.prometheus);

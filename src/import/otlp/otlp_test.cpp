@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/otlp/otlp_steps.h"
 #include "import/telemetry/telemetry.h"
 
@@ -7,9 +8,7 @@ namespace ergometer::importer {
 namespace {
 
 run::DeviceLog told(std::string_view text) {
-  auto log = parse_telemetry(text, "told.jsonl", {});
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
-  return log ? *log : run::DeviceLog{};
+  return base::value_of(parse_telemetry(text, "told.jsonl", {}));
 }
 
 /// A request with one metric of one point.
@@ -150,8 +149,7 @@ TEST(Otlp, CountsOfIterationsAndTheirTime) {
 
 TEST(Otlp, WhatIsWrongIsNamed) {
   const auto error = [](const std::string& text) {
-    const auto log = parse_telemetry(text, "told.jsonl", {});
-    return log ? "" : log.error().message;
+    return base::error_of(parse_telemetry(text, "told.jsonl", {}));
   };
   const std::string good = span("training_single_iteration", 1, 2);
   EXPECT_EQ(

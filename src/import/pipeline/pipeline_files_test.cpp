@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 
 namespace ergometer::importer {
@@ -79,8 +80,7 @@ TEST(Megascan, ThreadsOfOneProcessAreRanksOfTheirOwn) {
 
 TEST(Megascan, AFileWithoutTasksIsRefused) {
   const auto error = [](const std::string& text) {
-    const auto ranks = read_text(read_megascan, text, "m.json");
-    return ranks ? "" : ranks.error().message;
+    return base::error_of(read_text(read_megascan, text, "m.json"));
   };
   EXPECT_NE(error("[]").find("no forward"), std::string::npos);
   EXPECT_NE(error("[{\"ph\":\"B\"},\n{\"ph\":").find("m.json:2: is no valid JSON"),
@@ -118,10 +118,7 @@ TEST(Primus, ZeroBubbleHasBackwardsInTwoParts) {
 }
 
 TEST(Primus, WrongTimesAreNamed) {
-  const auto error = [](const std::string& text) {
-    const auto trace = primus(text);
-    return trace ? "" : trace.error().message;
-  };
+  const auto error = [](const std::string& text) { return base::error_of(primus(text)); };
   EXPECT_EQ(error(R"({"1": {"fwd_start": [1, NaN], "fwd_end": [2, 3]}})"),
             "pp_rank_3.json: iteration 1: fwd_start[1] = NaN is no time in ms");
   EXPECT_EQ(error(R"({"1": {"fwd_start": [1, 2], "fwd_end": [3]}})"),

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/collection.h"
+#include "base/text.h"
 #include "import/pytorch_et/tensors.h"
 #include "import/text/name_index.h"
 #include "import/text/rank_name.h"
@@ -64,7 +65,7 @@ class ExecutionTraceReader {
 
 /// "dlrm_eg_3.json": without a rank in its name, a file's last number is the rank.
 int64_t ExecutionTraceReader::number_at_end(std::string_view file) {
-  std::string_view name = file.substr(file.rfind('/') + 1);
+  std::string_view name = base::last_part(file, '/');
   name = name.substr(0, name.find('.'));
   const size_t last = name.find_last_not_of("0123456789");
   const std::string_view digits = name.substr(last + 1);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 #include "import/pytorch_et/tensors.h"
 #include "import/trace/link_operators.h"
@@ -13,10 +14,8 @@ using NodeKind = run::WorkNode::Kind;
 
 run::WorkGraph execution_trace_of(const std::string& nodes,
                                   const std::string& file = "et_rank_2.json") {
-  auto graph = read_text(read_execution_trace,
-                         R"({"schema": "1.0.1", "pid": 1, "nodes": [)" + nodes + "]}", file);
-  EXPECT_TRUE(graph) << graph.error().message;
-  return graph ? *std::move(graph) : run::WorkGraph{};
+  return base::value_of(read_text(
+      read_execution_trace, R"({"schema": "1.0.1", "pid": 1, "nodes": [)" + nodes + "]}", file));
 }
 
 // 512 x 1024 by 1024 x 256: 2 x 512 x 1024 x 256 operations.
@@ -98,8 +97,7 @@ TEST(ExecutionTrace, AFilesLastNumberIsTheRankWithoutAnother) {
 
 TEST(ExecutionTrace, WrongFilesAreRefusedAndNodesWithoutIdCounted) {
   const auto error = [](const std::string& text) {
-    const auto graph = read_text(read_execution_trace, text, "e.json");
-    return graph ? "" : graph.error().message;
+    return base::error_of(read_text(read_execution_trace, text, "e.json"));
   };
   EXPECT_NE(error(R"({"schema": "1.0.1", "nodes": []})").find("holds no node"), std::string::npos);
   EXPECT_NE(error("{\"schema\": \"1.0.1\",\n \"nodes\": [{\"id\": 1}").find("e.json:2: "),

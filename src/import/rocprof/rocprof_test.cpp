@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 #include "import/import.h"
 
@@ -16,7 +17,7 @@ std::vector<run::RankTrace> rocprof_of(const std::string& text) {
   TextSource source(text);
   EXPECT_TRUE(is_rocprof(text.substr(0, 512)));
   auto traces = read_rocprof(source, "job.json");
-  EXPECT_TRUE(traces) << (traces ? "" : traces.error().message);
+  EXPECT_TRUE(traces) << base::error_of(traces);
   return traces ? *std::move(traces) : std::vector<run::RankTrace>{};
 }
 

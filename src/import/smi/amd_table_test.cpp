@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
@@ -8,13 +9,10 @@ namespace {
 using run::Metric;
 
 run::DeviceLog amd_of(std::string_view text, const TelemetryOptions& options = {}) {
-  auto log = parse_telemetry(text, "amd.csv", options);
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
-  return log ? *log : run::DeviceLog{};
+  return base::value_of(parse_telemetry(text, "amd.csv", options));
 }
 std::string amd_error(std::string_view text) {
-  const auto log = parse_telemetry(text, "amd.csv", {});
-  return log ? "" : log.error().message;
+  return base::error_of(parse_telemetry(text, "amd.csv", {}));
 }
 std::vector<double> amd_values(const run::DeviceLog& log, size_t device, Metric metric) {
   std::vector<double> values;

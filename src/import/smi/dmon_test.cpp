@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
@@ -8,13 +9,10 @@ namespace {
 using run::Metric;
 
 run::DeviceLog dmon_of(std::string_view text, const TelemetryOptions& options = {}) {
-  auto log = parse_telemetry(text, "dmon.txt", options);
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
-  return log ? *log : run::DeviceLog{};
+  return base::value_of(parse_telemetry(text, "dmon.txt", options));
 }
 std::string dmon_error(std::string_view text) {
-  const auto log = parse_telemetry(text, "dmon.txt", {});
-  return log ? "" : log.error().message;
+  return base::error_of(parse_telemetry(text, "dmon.txt", {}));
 }
 const std::vector<run::Sample>& readings(const run::DeviceLog& log, size_t device, Metric metric) {
   return log.devices.at(device).find(metric)->samples;

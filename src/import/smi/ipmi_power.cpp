@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/text.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 
@@ -21,16 +22,6 @@ namespace {
 constexpr std::string_view kReading = "Instantaneous power reading:";
 constexpr std::string_view kTimestamp = "IPMI timestamp:";
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (size_t at = text.find_first_not_of(" \t"); at != std::string_view::npos;) {
-    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = text.find_first_not_of(" \t", end);
-  }
-  return words;
-}
-
 /// "Mar" is "03".
 std::string_view month_number(std::string_view name) {
   constexpr std::string_view kNames = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -46,7 +37,7 @@ struct Stamp {
 };
 
 Stamp ipmi_time(std::string_view text) {
-  const auto words = words_of(text);
+  const auto words = base::words(text);
   const auto zone = [&](size_t at) { return words.size() > at ? words[at] : std::string_view(); };
   // Tue Mar 4 10:11:12 2025
   if ((words.size() == 5 || words.size() == 6) && !month_number(words[1]).empty())

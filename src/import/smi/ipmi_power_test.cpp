@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
 namespace {
 
 std::string ipmi_error(std::string_view text) {
-  const auto log = parse_telemetry(text, "dcmi.txt", {});
-  return log ? "" : log.error().message;
+  return base::error_of(parse_telemetry(text, "dcmi.txt", {}));
 }
 
 TEST(IpmiPower, BothWaysToSayWhen) {

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "base/text.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 #include "import/text/decimal.h"
@@ -103,7 +104,7 @@ CharllmNodeFile charllm_node_file(std::string_view path) {
 
 CharllmConfig charllm_swapped_config(std::string_view path) {
   for (std::string_view rest = folder_of(path); !rest.empty(); rest = folder_of(rest)) {
-    const std::string_view part = rest.substr(rest.rfind('/') + 1);
+    const std::string_view part = base::last_part(rest, '/');
     for (const Swapped& swapped : kSwapped)
       if (part.starts_with(swapped.prefix) && !is_another_sweep(rest))
         return {std::string(part), swapped.layout, swapped.labelled, swapped.job_json};

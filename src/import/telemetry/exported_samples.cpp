@@ -70,14 +70,6 @@ constexpr std::array kExported = std::to_array<Exported>({
     {"nvidia_smi_utilization_gpu_ratio", Metric::kGpuUtilization, 100},
 });
 
-std::string_view label(const std::vector<Label>& labels,
-                       std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names)
-    for (const Label& l : labels)
-      if (l.name == name && !l.value.empty()) return l.value;
-  return {};
-}
-
 /// Labels that say what is measured, not where.
 std::string kind_labels(const std::vector<Label>& labels) {
   std::string text;
@@ -106,6 +98,14 @@ bool is_other_sensor(std::string_view name, const std::vector<Label>& labels) {
 }
 
 }  // namespace
+
+std::string_view label(const std::vector<Label>& labels,
+                       std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names)
+    for (const Label& it : labels)
+      if (it.name == name && !it.value.empty()) return it.value;
+  return {};
+}
 
 void ExportedSamples::add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns,
                           double value) {

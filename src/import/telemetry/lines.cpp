@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/text.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 
@@ -58,7 +59,7 @@ std::string_view folder_of(std::string_view path) {
 }
 
 std::string_view stem_of(std::string_view path) {
-  std::string_view name = path.substr(path.rfind('/') + 1);
+  std::string_view name = base::last_part(path, '/');
   for (const std::string_view end : {".gz", ".csv", ".txt", ".log", ".prom", ".json"})
     if (name.size() > end.size() && name.ends_with(end)) name.remove_suffix(end.size());
   return name;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 
@@ -90,7 +91,7 @@ size_t MlLogReader::node() {
   const size_t number = log_.device_number(run::DeviceKind::kNode, folder, name);
   run::Device& device = log_.device_at(number);
   device.name = name;
-  device.job = folder.substr(folder.rfind('/') + 1);
+  device.job = base::last_part(folder, '/');
   return number;
 }
 
@@ -115,7 +116,7 @@ Result<void> MlLogReader::take_power(const LoggedEvent& event, int64_t line) {
   run::Device& device =
       log_.device(run::DeviceKind::kSwitch, folder, fmt::format("{} {}", stem_of(log_.file()), id));
   device.name = id.empty() ? std::string(stem_of(log_.file())) : id;
-  device.job = folder.substr(folder.rfind('/') + 1);
+  device.job = base::last_part(folder, '/');
   device.stated_power_w = watts;
   return {};
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
 #include "import/telemetry/readers.h"
 
 namespace ergometer::importer {
@@ -114,12 +115,6 @@ std::string InspectorReader::read(element document) {
   return members.problem();
 }
 
-int64_t line_at(std::string_view text, size_t at) {
-  return 1 + std::count(text.begin(),
-                        text.begin() + static_cast<std::ptrdiff_t>(std::min(at, text.size())),
-                        '\n');
-}
-
 }  // namespace
 
 bool is_nccl_inspector(std::string_view head) {
@@ -134,7 +129,7 @@ Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log) {
   simdjson::dom::parser parser;
   simdjson::dom::document_stream documents;
   const auto wrong = [&](size_t at, std::string_view what) {
-    return input_error("{}:{}: {}", log.file(), line_at(text, at), what);
+    return input_error("{}:{}: {}", log.file(), base::line_at(text, at), what);
   };
   constexpr size_t kBatch = size_t{1} << 20;  // a document has some hundreds of bytes
   if (const auto error = parser.parse_many(padded, kBatch).get(documents);

@@ -34,17 +34,9 @@ std::optional<std::pair<NcclTold, double>> nccl_told_by(std::string_view name) {
   return std::nullopt;
 }
 
-std::string nccl_text(const std::vector<Label>& labels,
-                      std::initializer_list<std::string_view> names) {
-  for (const std::string_view name : names)
-    for (const Label& label : labels)
-      if (label.name == name && !label.value.empty()) return label.value;
-  return {};
-}
-
 int64_t nccl_whole(const std::vector<Label>& labels, std::initializer_list<std::string_view> names,
                    int64_t otherwise) {
-  const auto number = whole_number(nccl_text(labels, names));
+  const auto number = whole_number(label(labels, names));
   return number && *number >= 0 ? *number : otherwise;
 }
 
@@ -95,14 +87,14 @@ double message_bytes(std::string_view text) {
 bool NcclSamples::add(std::string_view name, const std::vector<Label>& labels, int64_t time_ns,
                       double value) {
   const auto told = nccl_told_by(name);
-  const std::string kind = nccl_text(labels, {"collective", "coll", "function"});
+  const std::string kind(label(labels, {"collective", "coll", "function"}));
   if (!told || kind.empty()) return false;
   constexpr double kMost = 1e18;
   if (!(value >= 0 && value <= kMost)) return true;
-  const std::string communicator = nccl_text(labels, {"comm_id", "comm_hash", "comm", "comm_name"});
-  const std::string host = nccl_text(labels, {"node", "hostname", "host", "instance"});
+  const std::string communicator(label(labels, {"comm_id", "comm_hash", "comm", "comm_name"}));
+  const std::string host(label(labels, {"node", "hostname", "host", "instance"}));
   const auto [member, is_new] = members_.emplace(
-      Member(communicator, host, nccl_text(labels, {"rank", "gpu"})), logs_.size());
+      Member(communicator, host, std::string(label(labels, {"rank", "gpu"}))), logs_.size());
   if (is_new) {
     run::CollectiveLog log;
     log.source = "nccl-inspector";
@@ -113,8 +105,8 @@ bool NcclSamples::add(std::string_view name, const std::vector<Label>& labels, i
     log.nodes = nccl_whole(labels, {"n_nodes", "nnodes", "nodes"}, 0);
     logs_.push_back(std::move(log));
   }
-  const std::string size =
-      nccl_text(labels, {"message_size", "msg_size", "msg_size_bytes", "coll_msg_size_bytes"});
+  const std::string size(
+      label(labels, {"message_size", "msg_size", "msg_size_bytes", "coll_msg_size_bytes"}));
   run::CollectiveTiming& timing = timings_[{member->second, kind, size, time_ns}];
   timing.kind = kind;
   timing.bytes = message_bytes(size);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/nccl_samples.h"
 #include "import/telemetry/telemetry.h"
 
@@ -7,13 +8,10 @@ namespace ergometer::importer {
 namespace {
 
 run::DeviceLog nccl_of(std::string_view text, const std::string& file) {
-  auto log = parse_telemetry(text, file, {});
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
-  return log ? *log : run::DeviceLog{};
+  return base::value_of(parse_telemetry(text, file, {}));
 }
 std::string nccl_error(std::string_view text) {
-  const auto log = parse_telemetry(text, "n.txt", {});
-  return log ? "" : log.error().message;
+  return base::error_of(parse_telemetry(text, "n.txt", {}));
 }
 
 constexpr std::string_view kHead =

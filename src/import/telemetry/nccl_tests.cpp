@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/text.h"
 #include "import/telemetry/readers.h"
 #include "import/telemetry/value.h"
 #include "import/text/decimal.h"
@@ -26,16 +27,6 @@ namespace {
 
 constexpr std::string_view kTimeTitle = "time", kAlgorithmTitle = "algbw", kBusTitle = "busbw";
 constexpr size_t kHalf = 4;  // time, algbw, busbw, #wrong
-
-std::vector<std::string_view> words_of(std::string_view line) {
-  std::vector<std::string_view> words;
-  for (size_t at = line.find_first_not_of(" \t\r"); at != std::string_view::npos;) {
-    const size_t end = std::min(line.find_first_of(" \t\r", at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = line.find_first_not_of(" \t\r", end);
-  }
-  return words;
-}
 
 /// "all_reduce" of the first word like "./build/all_reduce_perf"; empty without one.
 std::string program_in(std::string_view text) {
@@ -73,7 +64,7 @@ class NcclTestsReader {
 };
 
 void NcclTestsReader::read_comment(std::string_view line) {
-  const std::vector<std::string_view> words = words_of(line);
+  const std::vector<std::string_view> words = base::words(line);
   if (line.find("Using devices") != std::string_view::npos) {
     ranks_ = 0;
     hosts_.clear();
@@ -160,7 +151,7 @@ Result<void> NcclTestsReader::read(std::string_view text) {
       read_comment(line.substr(line.find('#')));
       continue;
     }
-    const std::vector<std::string_view> words = words_of(line);
+    const std::vector<std::string_view> words = base::words(line);
     const bool row = head_line_ > 0 && !words.empty() && words.front().front() >= '0' &&
                      words.front().front() <= '9' && words.size() > 2;
     if (!row) {
@@ -191,7 +182,7 @@ std::vector<std::string_view> nccl_tests_head(std::string_view line) {
   if (line.find(kAlgorithmTitle) == std::string_view::npos) return {};
   const size_t hash = line.find('#');
   if (hash == std::string_view::npos) return {};
-  std::vector<std::string_view> titles = words_of(line.substr(hash + 1));
+  std::vector<std::string_view> titles = base::words(line.substr(hash + 1));
   const auto first = std::ranges::find(titles, kTimeTitle);
   const auto left = static_cast<size_t>(titles.end() - first);
   const bool halves = left == kHalf || left == 2 * kHalf;

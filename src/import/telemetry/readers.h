@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -142,6 +143,10 @@ std::string_view folder_of(std::string_view path);
 struct Label {
   std::string name, value;
 };
+/// What the first of these labels that says something says; empty: none does.
+std::string_view label(const std::vector<Label>& labels,
+                       std::initializer_list<std::string_view> names);
+
 class ExportedSamples {
  public:
   explicit ExportedSamples(LogBuilder& log) : log_(log) {}

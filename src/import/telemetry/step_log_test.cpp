@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
@@ -9,7 +10,7 @@ using Steps = std::vector<std::pair<int64_t, double>>;
 
 Steps steps_of(const std::string& text) {
   const auto log = parse_telemetry(text, "node-0.log", {});
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
+  EXPECT_TRUE(log) << base::error_of(log);
   Steps steps;
   if (!log || log->training.size() != 1) return steps;
   for (const run::TrainingStep& step : log->training[0].steps)

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
 #include "import/import.h"
 #include "import/telemetry/charllm_name.h"
 
@@ -18,20 +19,15 @@ const std::string kTelemetryData = ERGOMETER_SOURCE_DIR "/tests/data/telemetry/"
 
 run::DeviceLog parse(const std::string& text, const std::string& file = "t.csv",
                      bool repair = false) {
-  auto log = parse_telemetry(text, file, {.repair = repair});
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
-  return log ? *std::move(log) : run::DeviceLog{};
+  return base::value_of(parse_telemetry(text, file, {.repair = repair}));
 }
 
 std::string telemetry_error(const std::string& text, const std::string& file = "t.csv") {
-  const auto log = parse_telemetry(text, file, {});
-  return log ? "" : log.error().message;
+  return base::error_of(parse_telemetry(text, file, {}));
 }
 
 Telemetry telemetry_of(const std::vector<std::string>& paths) {
-  auto telemetry = read_telemetry(paths, {});
-  EXPECT_TRUE(telemetry) << (telemetry ? "" : telemetry.error().message);
-  return telemetry ? *std::move(telemetry) : Telemetry{};
+  return base::value_of(read_telemetry(paths, {}));
 }
 
 std::vector<double> values(const run::DeviceLog& log, size_t device, Metric metric) {

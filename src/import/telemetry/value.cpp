@@ -32,7 +32,7 @@ class Scanner {
     int64_t value = 0;
     if (text_.size() < count) ok_ = false;
     for (size_t i = 0; ok_ && i < count; ++i) {
-      ok_ = is_digit(text_[i]);
+      ok_ = base::is_digit(text_[i]);
       value = value * 10 + (text_[i] - '0');
     }
     if (!ok_ || value < lowest || value > highest) return fail();
@@ -50,8 +50,8 @@ class Scanner {
   /// Digits behind the point as nanoseconds; those below are cut off.
   int64_t fraction() {
     int64_t value = 0, unit = kNsPerSecond;
-    if (text_.empty() || !is_digit(text_.front())) return fail();
-    for (; !text_.empty() && is_digit(text_.front()); text_.remove_prefix(1)) {
+    if (text_.empty() || !base::is_digit(text_.front())) return fail();
+    for (; !text_.empty() && base::is_digit(text_.front()); text_.remove_prefix(1)) {
       unit /= 10;
       value += unit * (text_.front() - '0');
     }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace ergometer::importer {
 namespace {
 
@@ -31,7 +33,7 @@ bool read_exponent(std::string_view text, size_t& at, int64_t& exponent) {
   bool negative = false;
   if (at < text.size() && (text[at] == '+' || text[at] == '-')) negative = text[at++] == '-';
   const size_t first = at;
-  for (; at < text.size() && is_digit(text[at]); ++at)
+  for (; at < text.size() && base::is_digit(text[at]); ++at)
     exponent = std::min(exponent * 10 + (text[at] - '0'), kFar);
   if (negative) exponent = -exponent;
   return at > first;
@@ -41,14 +43,14 @@ bool read_digits(std::string_view text, Digits& number) {
   size_t at = 0;
   if (at < text.size() && text[at] == '-') number.negative = text[at++] == '-';
   bool any = false;
-  for (; at < text.size() && is_digit(text[at]); ++at, any = true) {
+  for (; at < text.size() && base::is_digit(text[at]); ++at, any = true) {
     if (number.count > 0 || text[at] != '0') ++number.point;
     add(number, text[at]);
   }
   if (!any) return false;
   if (at < text.size() && text[at] == '.') {
     const size_t first = ++at;
-    for (; at < text.size() && is_digit(text[at]); ++at) {
+    for (; at < text.size() && base::is_digit(text[at]); ++at) {
       if (number.count == 0 && text[at] == '0') --number.point;
       add(number, text[at]);
     }
@@ -94,12 +96,12 @@ std::optional<int64_t> plain_number(std::string_view text) {
   constexpr size_t kMostDigits = 16;
   uint64_t value = 0;
   size_t at = 0;
-  for (; at < text.size() && at <= kMostDigits && is_digit(text[at]); ++at)
+  for (; at < text.size() && at <= kMostDigits && base::is_digit(text[at]); ++at)
     value = value * 10 + static_cast<uint64_t>(text[at] - '0');
   if (at == 0 || at > kMostDigits) return std::nullopt;
   int decimals = 0;
   if (at < text.size() && text[at] == '.') {
-    for (++at; at < text.size() && decimals < 4 && is_digit(text[at]); ++at, ++decimals)
+    for (++at; at < text.size() && decimals < 4 && base::is_digit(text[at]); ++at, ++decimals)
       value = value * 10 + static_cast<uint64_t>(text[at] - '0');
     if (decimals == 0 || decimals > 3) return std::nullopt;
   }

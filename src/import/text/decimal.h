@@ -10,8 +10,6 @@ namespace ergometer::importer {
 /// differences of two stay within 64 bits.
 inline constexpr int64_t kLargestTime = (int64_t{1} << 62) - 1;
 
-inline constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 /// A JSON number of microseconds as whole nanoseconds, from its digits and never through a double,
 /// which has steps of 0.25 us at today's epoch time: "1428625731622.25" gives 1428625731622250.
 /// Digits below a nanosecond round to the nearest, a half to the even one. Exponents are read.

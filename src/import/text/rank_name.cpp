@@ -1,8 +1,9 @@
 #include "import/text/rank_name.h"
 
-#include <cctype>
 #include <charconv>
 #include <string>
+
+#include "base/text.h"
 
 namespace ergometer::importer {
 namespace {
@@ -28,7 +29,7 @@ std::optional<int64_t> number_behind(std::string_view text, std::string_view wor
 
 std::optional<int64_t> rank_in_name(std::string_view path) {
   std::string lower(path);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : lower) c = base::lower(c);
   std::string_view rest = lower;
   while (!rest.empty()) {
     const size_t slash = rest.rfind('/');

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <string>
 #include <tuple>
 
 #include "base/collection.h"
+#include "base/text.h"
 
 namespace ergometer::importer {
 namespace {
@@ -31,7 +31,7 @@ std::optional<int64_t> step_in_name(std::string_view name) {
   for (const char c : name.substr(0, last + 1)) {
     const bool is_between = kBetween.find(c) != std::string_view::npos;
     between = is_between ? between + 1 : 0;
-    if (!is_between) word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!is_between) word += base::lower(c);
   }
   if (between > 2 || !base::contains(kStepWords, word)) return std::nullopt;
   int64_t number = 0;

@@ -55,7 +55,7 @@ class AccelerateReader {
   }
 
   Result<void> read_deepspeed_section() {
-    spec::set_framework(read_.reading().settings, "deepspeed", read_.file());
+    read_.set_framework("deepspeed");
     const std::string prefix = "deepspeed_config.";
     const auto stage = read_.integer(prefix + "zero_stage", 0);
     if (stage && *stage > 3) read_.refuse(prefix + "zero_stage", "0, 1, 2 or 3");
@@ -126,7 +126,7 @@ class AccelerateReader {
   }
 
   void read_megatron() {
-    spec::set_framework(read_.reading().settings, "megatron-lm", read_.file());
+    read_.set_framework("megatron-lm");
     const std::string prefix = "megatron_lm_config.megatron_lm_";
     read_.copy_count(prefix + "tp_degree", "tensor_model_parallel_size");
     read_.copy_count(prefix + "pp_degree", "pipeline_model_parallel_size");

@@ -27,15 +27,16 @@ constexpr std::array kAxolotlNames = std::to_array<AxolotlName>({
     {"context_parallel_size", "context_parallel_size"},
 });
 
-}  // namespace
-
-Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
-                              const spec::FlatYaml& overrides) {
-  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
-  for (const auto& [key, value] : overrides) values[key] = value;
+/// What Axolotl's words are to the Trainer.
+struct AxolotlWords {
   spec::FlatYaml trainer;
-  std::string adapter;
+  std::string adapter;  ///< empty: none
   bool fuses_loss = false;
+};
+
+AxolotlWords words_of_axolotl(const spec::FlatYaml& values) {
+  AxolotlWords words;
+  auto& [trainer, adapter, fuses_loss] = words;
   for (const auto& [key, value] : values) {
     std::string name = key;
     for (const AxolotlName& it : kAxolotlNames)
@@ -63,11 +64,6 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
       fuses_loss = true;
     trainer[name] = value;
   }
-  if (!adapter.empty() && adapter != "lora" && adapter != "qlora") {
-    const spec::FlatValue& said = values.find("adapter")->second;
-    const std::string where = said.from.empty() ? fmt::format("{}:{}", file, said.line) : said.from;
-    return input_error("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter);
-  }
   // Its configuration alone switches FSDP on; a list of words beside it is the older way.
   const auto section = values.lower_bound("fsdp_config.");
   const bool says = section != values.end() && section->first.starts_with("fsdp_config.");
@@ -82,7 +78,34 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
     trainer.try_emplace("bnb_4bit_use_double_quant", spec::FlatValue{"true", 0});
   if (trainer.find("per_device_train_batch_size") == trainer.end())
     trainer["per_device_train_batch_size"] = {"1", 0};
-  ERGOMETER_ASSIGN(Reading reading, read_trainer(trainer, file, TrainerKind::kPlain));
+  return words;
+}
+
+/// All of a model that is trained whole is loaded in the width that it is trained in.
+bool loads_narrow(const spec::FlatYaml& values, const AxolotlWords& words) {
+  const auto bf16 = values.find("bf16"), deepspeed = values.find("deepspeed");
+  const bool narrow =
+      bf16 != values.end() &&
+      (bf16->second.text == "true" || bf16->second.text == "auto" || bf16->second.text == "full");
+  return narrow && words.adapter.empty() &&
+         (deepspeed == values.end() || is_off(deepspeed->second.text)) &&
+         words.trainer.find("fsdp") == words.trainer.end();
+}
+
+}  // namespace
+
+Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
+                              const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, spec::flatten_yaml(text, file));
+  for (const auto& [key, value] : overrides) values[key] = value;
+  const AxolotlWords words = words_of_axolotl(values);
+  if (const std::string& adapter = words.adapter;
+      !adapter.empty() && adapter != "lora" && adapter != "qlora") {
+    const spec::FlatValue& said = values.find("adapter")->second;
+    const std::string where = said.from.empty() ? fmt::format("{}:{}", file, said.line) : said.from;
+    return input_error("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter);
+  }
+  ERGOMETER_ASSIGN(Reading reading, read_trainer(words.trainer, file, TrainerKind::kPlain));
   // Packed sequences are attended to by variable-length kernels, or under a mask of documents.
   if (const auto packs = values.find("sample_packing");
       packs != values.end() && packs->second.text == "true")
@@ -91,17 +114,10 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
                                      ? fmt::format("{}:{}", file, packs->second.line)
                                      : packs->second.from,
                                  std::string(kPackedDocuments)});
-  if (fuses_loss)
+  if (words.fuses_loss)
     reading.settings.set("linear_cross_entropy_fusion", "true",
                          {fmt::format("{}, Cut Cross-Entropy", file), "plugins"});
-  // All of a model that is trained whole is loaded in the width that it is trained in.
-  const auto bf16 = values.find("bf16");
-  const bool narrow =
-      bf16 != values.end() &&
-      (bf16->second.text == "true" || bf16->second.text == "auto" || bf16->second.text == "full");
-  const auto deepspeed = values.find("deepspeed");
-  if (narrow && adapter.empty() && (deepspeed == values.end() || is_off(deepspeed->second.text)) &&
-      trainer.find("fsdp") == trainer.end())
+  if (loads_narrow(values, words))
     reading.fallbacks.set("master_weights", "false",
                           {fmt::format("{}, Axolotl loads the model in BF16", file), "bf16"});
   reading.form = "an Axolotl configuration";

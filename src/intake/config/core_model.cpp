@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
 #include "spec/model/model_names.h"
@@ -87,7 +88,7 @@ constexpr std::array kClasses = std::to_array<ClassName>({
 
 /// "nemo.collections.llm.gpt.model.llama.Llama3Config8B" is llama3-8b; null if nobody knows.
 const spec::CatalogEntry* model_of_class(std::string_view target) {
-  std::string name(target.substr(target.rfind('.') + 1));
+  std::string name(base::last_part(target, '.'));
   if (const size_t at = name.find("ModelProvider"); at != name.npos)
     name.replace(at, std::string_view("ModelProvider").size(), "Config");
   for (const ClassName& it : kClasses)
@@ -152,7 +153,7 @@ class CoreModelReader {
   void unknown(const std::string& target) {
     if (!target.empty())
       read_.note("its model {} is not in the catalog; --model says which one is meant",
-                 target.substr(target.rfind('.') + 1));
+                 base::last_part(target, '.'));
   }
 
   void inline_model(nlohmann::json model, const spec::CatalogEntry* known,
@@ -164,14 +165,13 @@ class CoreModelReader {
              fmt::format("{}: {}{} is missing, but other sizes of the model are given",
                          read_.file(), section_, name)});
     model["model_type"] = "megatron";
-    if (!target.empty()) model["_name_or_path"] = target.substr(target.rfind('.') + 1);
+    if (!target.empty()) model["_name_or_path"] = base::last_part(target, '.');
     if (!model.contains("num_query_groups"))
       model["num_query_groups"] = model["num_attention_heads"];
     model["group_query_attention"] = true;
     add_flavour(model);
     if (!add_vocabulary(model, known)) return;
-    read_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-              section_ + "num_layers");
+    read_.set("model", base::json_line(model), section_ + "num_layers");
   }
 
   void add_flavour(nlohmann::json& model) {

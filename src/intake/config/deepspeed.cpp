@@ -7,7 +7,6 @@
 #include "intake/config/published_files.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/catalog/read.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -24,7 +23,7 @@ class DeepSpeedReader {
     read_precision();
     read_parallelism();
     read_optimizer();
-    spec::set_framework(read_.reading().settings, "deepspeed", read_.file());
+    read_.set_framework("deepspeed");
     return read_.finish("a DeepSpeed configuration");
   }
 

@@ -11,7 +11,6 @@
 #include "intake/config/fine_tuning_words.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
-#include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -105,9 +104,7 @@ class FineTuningReader {
     return true;
   }
 
-  void framework(const char* recipe) {
-    spec::set_framework(read_.reading().settings, recipe, read_.file());
-  }
+  void framework(const char* recipe) { read_.set_framework(recipe); }
   void shard(std::string_view key, std::string_view strategy = "full_shard") {
     if (!read_sharding_strategy(read_, strategy, key))
       read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
@@ -290,8 +287,7 @@ class FineTuningReader {
     constexpr const char* kStrategy = "fsdp_config.sharding_strategy";
     const std::string strategy = read_.text(kStrategy, "full_shard");
     if (read_.flag("enable_fsdp", false))
-      shard(read_.has(kStrategy) ? kStrategy : "enable_fsdp",
-            strategy.substr(strategy.rfind('.') + 1));
+      shard(read_.has(kStrategy) ? kStrategy : "enable_fsdp", base::last_part(strategy, '.'));
     if (read_.text("batching_strategy", "packing") != "packing") unpacked("batching_strategy");
     if (read_.flag("fsdp_config.pure_bf16", false) || read_.flag("pure_bf16", false))
       all_in_16_bit(read_.has("pure_bf16") ? "pure_bf16" : "fsdp_config.pure_bf16");

@@ -9,7 +9,6 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/model/model_names.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -23,7 +22,7 @@ class FoundryReader {
     read_model();
     read_sharding();
     read_batch();
-    spec::set_framework(read_.reading().settings, "llm-foundry", read_.file());
+    read_.set_framework("llm-foundry");
     return read_.finish("an LLM Foundry configuration");
   }
 

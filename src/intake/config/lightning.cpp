@@ -20,7 +20,6 @@
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
 #include "spec/model/model_names.h"
-#include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -45,11 +44,9 @@ class LightningReader {
     read_own_words();
     read_accumulation();
     const bool compiles = read_.flag("program.compile", false);
-    spec::set_framework(read_.reading().settings,
-                        of_deepspeed_ ? "deepspeed"
+    read_.set_framework(of_deepspeed_ ? "deepspeed"
                         : compiles    ? "transformers-compiled"
-                                      : "transformers",
-                        read_.file());
+                                      : "transformers");
     return read_.finish("a configuration of PyTorch Lightning");
   }
 
@@ -68,9 +65,6 @@ class LightningReader {
         "{}: no_backward_sync(): how many batches its loop takes for a step is not known here; "
         "give --ga",
         read_.origin(kLoop).text);
-  }
-  static std::string last_of(std::string_view path) {
-    return std::string(path.substr(path.rfind('.') + 1));  // npos + 1 is 0
   }
 
   /// How many GPUs "0,1", "[0, 1]" or "3," list; nothing of what is no list.
@@ -114,7 +108,7 @@ class LightningReader {
   std::string strategy_word() {
     for (const char* key :
          {"trainer.strategy", "trainer.strategy.class_path", "trainer.strategy._target_"})
-      if (read_.has(key)) return base::lower(last_of(read_.text(key)));
+      if (read_.has(key)) return base::lower(base::last_part(read_.text(key), '.'));
     return "auto";
   }
   std::string_view strategy_place() {
@@ -146,7 +140,7 @@ class LightningReader {
 
   void read_fsdp(const std::string& word) {
     const std::string key = strategy_key("sharding_strategy");
-    std::string said = last_of(read_.text(key, "FULL_SHARD"));
+    std::string said(base::last_part(read_.text(key, "FULL_SHARD"), '.'));
     if (!read_sharding_strategy(read_, said, read_.has(key) ? key : strategy_place(), node_gpus_))
       return read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
     read_.set_default("master_weights", "true", "FSDP's mixed precision");
@@ -221,7 +215,7 @@ class LightningReader {
   void read_own_words() {
     read_model_name();
     for (const auto& [key, value] : values_) {
-      const std::string last = last_of(key);
+      const std::string last(base::last_part(key, '.'));
       if (!is_own(key) || key == model_key_) continue;
       if (take_first(kBatchWords, last, "micro_batch_size", key) ||
           take_first(kLengthWords, last, "seq_length", key))
@@ -258,7 +252,7 @@ class LightningReader {
           return;
   }
   bool take_model(const std::string& key, const std::string& name) {
-    const std::string last = last_of(key);
+    const std::string last(base::last_part(key, '.'));
     if (!base::contains(last, "model") && !base::contains(last, "name")) return false;
     for (const char* other : {"token", "data", "teacher"})
       if (base::contains(last, other)) return false;

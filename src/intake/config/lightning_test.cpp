@@ -2,14 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "intake/reader/test_reading.h"
 
 namespace ergometer::intake {
 namespace {
-
-std::string refusal_of(const Result<Reading>& reading) {
-  return reading ? "" : reading.error().message;
-}
 
 constexpr std::string_view kProgram = R"(import lightning as L
 from transformers import AutoModelForCausalLM
@@ -57,7 +54,7 @@ TEST(Lightning, ReadsEveryStrategy) {
     EXPECT_EQ(said(*r, "fsdp_shard_size"), it.shards) << it.strategy;
   }
   EXPECT_EQ(said(*with_strategy("\"deepspeed_stage_3_offload\""), "optimizer_cpu_offload"), "true");
-  EXPECT_NE(refusal_of(with_strategy("XLAStrategy()")).find("allowed: ddp, fsdp"),
+  EXPECT_NE(base::error_of(with_strategy("XLAStrategy()")).find("allowed: ddp, fsdp"),
             std::string::npos);
 }
 
@@ -93,7 +90,7 @@ TEST(Lightning, LeavesOpenWhatItDoesNotSay) {
   EXPECT_TRUE(r->open.contains("micro_batch_size"));
   EXPECT_EQ(said(*r, "precision"), "fp32");
   EXPECT_EQ(
-      refusal_of(parse_lightning("seed_everything: 1\ntrainer: {precision: 64}\n", "fit.yaml")),
+      base::error_of(parse_lightning("seed_everything: 1\ntrainer: {precision: 64}\n", "fit.yaml")),
       "fit.yaml:2: trainer.precision: found \"64\"; allowed: bf16-mixed, bf16-true, 16-mixed, "
       "16-true, 32-true");
 }
@@ -131,7 +128,7 @@ TEST(Lightning, ReadsTheFirstTrainerAlone) {
   EXPECT_EQ(said(*two, "precision"), "bf16");
   const auto either = parse_lightning_python(
       "if debug():\n  t = Trainer(devices=1)\nelse:\n  t = Trainer(devices=8)\n", "t.py");
-  EXPECT_EQ(refusal_of(either),
+  EXPECT_EQ(base::error_of(either),
             "t.py:2: which of the Trainers of lines 2 and 4 trains is known only when the script "
             "runs");
 }
@@ -142,7 +139,7 @@ TEST(Lightning, SpreadsADictionaryThatIsKnown) {
   ASSERT_TRUE(known) << known.error().message;
   EXPECT_EQ(said(*known, "gpus"), "2");
   EXPECT_EQ(said(*known, "precision"), "fp16");
-  EXPECT_EQ(refusal_of(parse_lightning_python("Trainer(devices=2, **cfg())\n", "t.py")),
+  EXPECT_EQ(base::error_of(parse_lightning_python("Trainer(devices=2, **cfg())\n", "t.py")),
             "t.py:1: Trainer's **cfg() is known only when the script runs; a literal can be read");
 }
 
@@ -153,10 +150,11 @@ TEST(Lightning, TakesTheStrategyThatSurelyIsTheLast) {
   const std::string first = "s = FSDPStrategy()\n", second = "s = DDPStrategy()\n";
   EXPECT_EQ(said(*strategy(first + second), "zero"), "0");
   EXPECT_EQ(said(*strategy(first + "if False:\n  " + second), "zero"), "3");
-  EXPECT_NE(refusal_of(strategy(first + "if big():\n  " + second)).find("found \"s\""),
+  EXPECT_NE(base::error_of(strategy(first + "if big():\n  " + second)).find("found \"s\""),
             std::string::npos);
-  EXPECT_NE(refusal_of(strategy("s = FSDPStrategy() if big() else 'ddp'\n")).find("allowed: ddp"),
-            std::string::npos);
+  EXPECT_NE(
+      base::error_of(strategy("s = FSDPStrategy() if big() else 'ddp'\n")).find("allowed: ddp"),
+      std::string::npos);
 }
 
 TEST(Lightning, TellsTheModelFromItsTokenizer) {
@@ -166,9 +164,9 @@ TEST(Lightning, TellsTheModelFromItsTokenizer) {
       "fit.yaml");
   ASSERT_TRUE(r) << r.error().message;
   EXPECT_EQ(said(*r, "model"), "gpt2-medium");
-  EXPECT_NE(refusal_of(parse_lightning("trainer: {devices: 8}\n"
-                                       "model: {init_args: {tensor_parallel_size: 4}}\n",
-                                       "fit.yaml"))
+  EXPECT_NE(base::error_of(parse_lightning("trainer: {devices: 8}\n"
+                                           "model: {init_args: {tensor_parallel_size: 4}}\n",
+                                           "fit.yaml"))
                 .find("a size of parallelism is not read"),
             std::string::npos);
 }

@@ -12,6 +12,7 @@
 
 #include "base/collection.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
 #include "intake/reader/python_changes.h"
@@ -159,8 +160,7 @@ class ModelReader {
             "{}: whether this configuration is the model's is known only when the script runs; "
             "give --model with its config.json",
             where);
-      const std::string config =
-          made->json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      const std::string config = base::json_line(made->json);
       if (const auto model = spec::parse_model(config, "its configuration"); !model)
         return input_error("{}: {}", where, model.error().message);
       return std::optional(spec::FlatValue{config, line, where});

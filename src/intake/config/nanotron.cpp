@@ -5,9 +5,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
-#include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -37,7 +37,7 @@ class NanotronReader {
     read_parallelism();
     read_tokens();
     read_optimizer();
-    spec::set_framework(read_.reading().settings, "nanotron", read_.file());
+    read_.set_framework("nanotron");
     return read_.finish("a nanotron configuration");
   }
 
@@ -62,8 +62,7 @@ class NanotronReader {
         read_.integer(of_model("num_key_value_heads"), 1).value_or(heads);
     model["tie_word_embeddings"] = read_.flag(of_model("tie_word_embeddings"), false);
     model["hidden_act"] = read_.text(of_model("hidden_act"), "silu");
-    read_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-              of_model("hidden_size"));
+    read_.set("model", base::json_line(model), of_model("hidden_size"));
     read_.copy_count("model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by");
     const std::string type = read_.text("model.dtype", "bfloat16");
     if (type != "bfloat16" && type != "float16" && type != "float32")

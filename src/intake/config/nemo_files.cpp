@@ -102,7 +102,7 @@ class RecipeFileReader {
   }
 
   Result<Reading> finish(std::string form) {
-    spec::set_framework(read_.reading().settings, "nemo", read_.file());
+    read_.set_framework("nemo");
     return read_.finish(std::move(form));
   }
 
@@ -250,7 +250,7 @@ class RecipeFileReader {
   void read_callbacks() {
     for (const auto& [key, value] : values_) {
       if (!key.starts_with("trainer.callbacks.") && !key.starts_with("callbacks.")) continue;
-      const std::string_view last = std::string_view(key).substr(key.rfind('.') + 1);
+      const std::string_view last = base::last_part(key, '.');
       for (const Overlap& it : kOverlap)
         if (it.key == last) read_.copy_flag(key, it.setting);
       if (last == "defer_embedding_wgrad_compute" || last == "wgrad_deferral_limit")

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/model/tokenizers.h"
-#include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -25,7 +24,7 @@ class NeoxReader {
     read_layout();
     read_batch();
     read_precision();
-    spec::set_framework(read_.reading().settings, "megatron-deepspeed", read_.file());
+    read_.set_framework("megatron-deepspeed");
     return read_.finish("a GPT-NeoX configuration");
   }
 
@@ -228,8 +227,7 @@ Result<Reading> parse_neox(const std::vector<NeoxFile>& files) {
   for (const NeoxFile& it : files) {
     ERGOMETER_ASSIGN(const spec::FlatYaml written, spec::flatten_yaml(it.text, it.file));
     for (const auto& [key, value] : written) {
-      std::string name = key;
-      std::ranges::replace(name, '-', '_');
+      std::string name = base::underscored(key);
       if (name == "gas") name = "gradient_accumulation_steps";  // its other spelling
       if (name == "attention_config") list = kinds_of_layers(it.text, value.line);
       values[name] = {value.text, value.line, fmt::format("{}:{}", it.file, value.line)};

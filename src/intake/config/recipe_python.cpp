@@ -119,7 +119,7 @@ std::string imported_from(const std::string& text, std::string_view call) {
     const size_t import = before.find(" import");
     if (!before.starts_with("from ") || import == before.npos) continue;
     const std::string module = trimmed(std::string_view(before).substr(5, import - 5));
-    return module.substr(module.rfind('.') + 1);
+    return std::string(base::last_part(module, '.'));
   }
   return "";
 }
@@ -136,7 +136,7 @@ std::vector<RecipeCall> recipe_calls(const std::string& text) {
       if (trimmed(std::string_view(text).substr(line, begin - line)).ends_with("def")) continue;
       std::string owner = text.substr(begin, at - begin);
       while (owner.ends_with('.') || owner.ends_with('_')) owner.pop_back();
-      owner = owner.substr(owner.rfind('.') == owner.npos ? 0 : owner.rfind('.') + 1);
+      owner.erase(0, owner.rfind('.') + 1);  // npos + 1 is 0
       if (owner.empty()) owner = imported_from(text, word);
       if (owner.empty()) continue;  // the program's own
       calls.push_back({begin, open, owner, word.ends_with("config"), word.starts_with("finetune")});

@@ -14,7 +14,6 @@
 #include "intake/reader/toml_flat.h"
 #include "spec/model/model_names.h"
 #include "spec/model/torchtitan_flavors.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -356,8 +355,7 @@ class TitanReader {
     const bool before = read_.flag("training.compile", false);  // its name until 2025
     const std::string parts = read_.text("compile.components", "model");
     const bool compiles = read_.flag("compile.enable", before) && base::contains(parts, "model");
-    spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
-                        read_.file());
+    read_.set_framework(compiles ? "torchtitan" : "torchtitan-eager");
     if (read_.text("training.dtype", "float32") != "float32")
       read_.not_modelled("training.dtype",
                          "memory: parameters and the optimizer's states are in 16 bit; predicted "

@@ -9,14 +9,13 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/model/model_names.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
 
 /// "torchtune.models.llama3_1.lora_llama3_1_8b" is llama3.1-8b.
 std::string model_of(std::string_view component) {
-  std::string name(component.substr(component.rfind('.') + 1));
+  std::string name(base::last_part(component, '.'));
   for (const std::string_view prefix : {"qlora_", "lora_", "dora_"})
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   for (const std::string_view suffix : {"_instruct", "_base"})
@@ -25,8 +24,7 @@ std::string model_of(std::string_view component) {
   for (const std::string_view family : {"llama3_", "qwen2_"})
     if (name.starts_with(family) && std::ranges::count(name, '_') > 1)
       name[family.size() - 1] = '.';
-  std::ranges::replace(name, '_', '-');
-  return name;
+  return base::dashed(name);
 }
 
 /// `optimizer=torch.optim.SGD` names the component of a part.
@@ -158,8 +156,7 @@ class TorchtuneReader {
       read_.refuse("teacher_model._component_", "none: a teacher beside the model is not read");
     // A switch for all, or one for each part.
     const bool compiles = read_.flag("compile", false) || read_.flag("compile.model", false);
-    spec::set_framework(read_.reading().settings, compiles ? "torchtitan" : "torchtitan-eager",
-                        read_.file());
+    read_.set_framework(compiles ? "torchtitan" : "torchtitan-eager");
   }
 
   FlatReader read_;

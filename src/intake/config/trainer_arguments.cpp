@@ -8,10 +8,12 @@
 
 #include "base/collection.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/accelerate.h"
 #include "intake/config/adapters.h"
 #include "intake/config/deepspeed.h"
+#include "intake/reader/framework_options.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/recipe.h"
 
@@ -94,8 +96,7 @@ class TrainerReader {
                             "model is read from a config.json of its own");
     if (type == "llama" && !model.contains("num_key_value_heads"))
       model["num_key_value_heads"] = model["num_attention_heads"];
-    read_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-              kOverrides);
+    read_.set("model", base::json_line(model), kOverrides);
   }
 
   void read_batches() {
@@ -517,13 +518,9 @@ Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& fi
 Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& arguments,
                                        const std::string& file, TrainerKind kind,
                                        spec::FlatYaml values) {
-  for (const TrainerArgument& argument : arguments) {
-    std::string_view name = argument.name;
-    while (name.starts_with('-')) name.remove_prefix(1);
-    std::string key(name);
-    std::ranges::replace(key, '-', '_');
-    values[key] = {argument.value.empty() ? "true" : argument.value, argument.line};
-  }
+  for (const TrainerArgument& argument : arguments)
+    values[option_name(argument.name)] = {argument.value.empty() ? "true" : argument.value,
+                                          argument.line};
   return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values, false) : kind);
 }
 

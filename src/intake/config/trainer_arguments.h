@@ -1,14 +1,10 @@
 #pragma once
 
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "intake/config/own_processes.h"
 #include "intake/reader/flat_reader.h"
-#include "intake/reader/python_values.h"
 #include "intake/reader/reading.h"
 
 namespace ergometer::intake {
@@ -37,34 +33,11 @@ TrainerKind kind_of_trainer_file(const spec::FlatYaml& values);
 /// words of the command line.
 Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
                                    const spec::FlatYaml& overrides = {});
-/// What a Python program tells the Trainer.
-struct TrainerProgram {
-  spec::FlatYaml values;
-  TrainerKind kind = TrainerKind::kPlain;
-  bool takes_words = false;  ///< HfArgumentParser makes the Trainer's own arguments of them
-  /// What the program changes once its words are read, so that they say nothing of it.
-  std::set<std::string, std::less<>> changed;
-  std::set<std::string, std::less<>> own;  ///< words that its own classes of arguments take
-  OwnProcesses processes;
-  std::map<std::string, std::string, std::less<>> open;  ///< as of Reading
-  std::vector<std::string> notes;
-  std::vector<Leftover> leftovers;
-};
 /// What is said of training on answers that the model itself generates.
 inline constexpr std::string_view kIsReinforcement =
     "a loop of generation and training (reinforcement learning), which is not modelled; the "
     "training step of its actor alone can be predicted: give its model and batch as options "
     "(`ergometer simulate --help`)";
-/// Refused: a Python program with a trainer of TRL's that generates answers.
-Result<void> check_learns_from_texts(const std::string& text, const std::string& file);
-Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
-                                       PythonStart start);
-/// What `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and `from_pretrained("...")`
-/// are given in a Python file, as far as it is known without running it. What matters and is not
-/// known is refused.
-Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
-                                     PythonStart start = {});
-
 /// What a prediction leaves out of packing whose attention stays within each document.
 inline constexpr std::string_view kPackedDocuments =
     "time: attention only within each packed document; predicted over whole sequences, "

@@ -31,9 +31,8 @@ std::optional<std::string> option_value(const std::vector<ShellText>& words, siz
                                         std::string_view name) {
   const std::string& word = words[at].text;
   const size_t equals = word.find('=');
-  std::string key = word.substr(0, equals);
+  const std::string key = base::dashed(word.substr(0, equals));
   const bool is_long = key.starts_with("--");
-  std::ranges::replace(key, '_', '-');
   if (key == name) {
     if (equals != word.npos)
       return equals + 1 < word.size() ? word.substr(equals + 1) : "(nothing)";

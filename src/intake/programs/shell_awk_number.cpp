@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
 #include <map>
 
@@ -82,8 +81,8 @@ class AwkExpression {
   }
   double atom() {
     const size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 ||
-                                  text_[at_] == '.' || text_[at_] == '_'))
+    while (at_ < text_.size() &&
+           (base::is_letter_or_digit(text_[at_]) || text_[at_] == '.' || text_[at_] == '_'))
       ++at_;
     const std::string word(text_.substr(begin, at_ - begin));
     if (word == "int" && take('(')) return std::trunc(in_brackets());

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/shell.h"
 #include "base/text.h"
 #include "intake/programs/shell_utilities.h"
 
@@ -9,13 +10,6 @@ namespace ergometer::intake {
 namespace {
 
 enum class OptionValue { kNone, kNeeded, kOptional };
-
-/// "'it'\''s'", as a shell reads it back.
-std::string quoted(std::string_view word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
-}
 
 OptionValue value_behind(std::string_view colons) {
   return colons.starts_with("::")  ? OptionValue::kOptional
@@ -88,7 +82,7 @@ class Getopt {
     }
   }
   void add(std::string& to, std::string_view word) const {
-    to += ' ' + (quotes_ ? quoted(word) : std::string(word));
+    to += ' ' + (quotes_ ? base::in_single_quotes(word) : std::string(word));
   }
 
   /// A long option's whole name; empty: none, or several begin so.

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "intake/reader/framework_options.h"
+#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -56,7 +57,7 @@ std::optional<bool> yes_or_no(std::string_view text) {
 }  // namespace
 
 bool divides_job(std::string_view key) {
-  const std::string_view last = key.substr(key.rfind('.') + 1);
+  const std::string_view last = base::last_part(key, '.');
   return base::contains(kParallelismWords, last);
 }
 
@@ -154,6 +155,10 @@ void FlatReader::set_fallback(std::string_view setting, std::string value,
                               std::string_view reason) {
   reading_.fallbacks.set(setting, std::move(value),
                          spec::Origin{fmt::format("{}, {}", file_, reason), ""});
+}
+
+void FlatReader::set_framework(const char* recipe) {
+  spec::set_framework(reading_.settings, recipe, file_);
 }
 
 void FlatReader::not_modelled(std::string_view key, std::string says) {

@@ -48,6 +48,8 @@ class FlatReader {
   void set_default(std::string_view setting, std::string value, std::string_view reason);
   /// What holds where no other file names a framework that does otherwise.
   void set_fallback(std::string_view setting, std::string value, std::string_view reason);
+  /// Names the recipe of the file's framework, unless the file names one.
+  void set_framework(const char* recipe);
   void note(std::string text) { reading_.notes.push_back(std::move(text)); }
   template <class... Parts>
     requires(sizeof...(Parts) > 0)

@@ -31,12 +31,7 @@ constexpr std::array kRelatives = std::to_array<Relative>({
 });
 
 /// Lower case, `_` for `-`, no dashes in front.
-std::string option_key(std::string_view name) {
-  while (name.starts_with('-')) name.remove_prefix(1);
-  std::string key = base::lower(name);
-  std::ranges::replace(key, '-', '_');
-  return key;
-}
+std::string option_key(std::string_view name) { return base::lower(option_name(name)); }
 
 /// "checkpoint.*" is everything in that section, "*.lora_dropout" that word in any, "save_*" every
 /// word that begins so.
@@ -59,7 +54,7 @@ bool takes_options_of(std::string_view framework, std::string_view other) {
 /// shorter one, the framework's own before another's. Megatron's core options stand under many
 /// sections.
 const FrameworkOption* find_option(std::string_view framework, const std::string& key) {
-  const std::string last = key.substr(key.rfind('.') + 1);
+  const std::string last(base::last_part(key, '.'));
   const FrameworkOption* best = nullptr;
   size_t most = 0;
   for (const FrameworkOption& it : framework_options()) {
@@ -75,15 +70,6 @@ const FrameworkOption* find_option(std::string_view framework, const std::string
   return best;
 }
 
-std::vector<FrameworkOption> read_options() {
-  const spec::CatalogEntry* entry =
-      spec::find_in_catalog(spec::CatalogKind::kTable, "framework_options");
-  ERGOMETER_CHECK(entry != nullptr, "the catalog has the table of frameworks' options");
-  auto table = parse_framework_options(entry->text, std::string(entry->path));
-  ERGOMETER_CHECK(table.has_value(), "the table of frameworks' options can be read");
-  return *std::move(table);
-}
-
 bool is_effect(std::string_view word) {
   constexpr std::array<std::string_view, 8> kEffects = {"none",
                                                         "memory",
@@ -97,6 +83,14 @@ bool is_effect(std::string_view word) {
 }
 
 }  // namespace
+
+std::string option_name(std::string_view option) {
+  return base::underscored(option.substr(std::min(option.find_first_not_of('-'), option.size())));
+}
+
+std::string name_in_word(std::string_view word) {
+  return option_name(word.substr(0, word.find('=')));
+}
 
 Result<std::vector<FrameworkOption>> parse_framework_options(std::string_view csv,
                                                              const std::string& file) {
@@ -119,7 +113,8 @@ Result<std::vector<FrameworkOption>> parse_framework_options(std::string_view cs
 }
 
 const std::vector<FrameworkOption>& framework_options() {
-  static const std::vector<FrameworkOption> options = read_options();
+  static const std::vector<FrameworkOption> options =
+      spec::catalog_table("framework_options", parse_framework_options);
   return options;
 }
 

@@ -9,6 +9,11 @@
 
 namespace ergometer::intake {
 
+/// An option by its name alone: "micro_batch_size" of "--micro-batch-size".
+std::string option_name(std::string_view option);
+/// The same of a word that may say its value: "--micro-batch-size=4".
+std::string name_in_word(std::string_view word);
+
 /// One line of catalog/tables/framework_options.csv.
 struct FrameworkOption {
   std::string framework;  ///< "megatron-lm", "deepspeed", ...

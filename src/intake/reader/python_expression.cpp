@@ -276,7 +276,7 @@ PythonExpression::Term PythonExpression::atom() {
     return {list(']'), "", ""};
   }
   if (c == '{') return {dictionary(), "", ""};
-  if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.') return {number(), "", ""};
+  if (base::is_digit(c) || c == '.') return {number(), "", ""};
   const size_t quote = text_.find_first_of("\"'", at_);
   const bool prefixed = quote != text_.npos && quote - at_ <= 2 &&
                         std::ranges::all_of(text_.substr(at_, quote - at_), [](char p) {

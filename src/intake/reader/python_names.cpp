@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
+
 namespace ergometer::intake {
 namespace {
 
@@ -17,10 +19,6 @@ PythonField field_of(std::string_view text, size_t at) {
   PythonField field{trimmed(std::string_view(target).substr(0, target.find(':'))), "", at};
   if (equals < text.size()) field.value = trimmed(text.substr(equals + 1));
   return field;
-}
-
-bool is_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
 }
 
 bool defines(std::string_view statement, std::string_view kind) {
@@ -219,7 +217,7 @@ std::vector<std::string> PythonNames::bases(std::string_view class_name) const {
   if (open == statement.npos || open > colon) return {};
   std::vector<std::string> found;
   for (const PythonArgument& it : arguments_of_call(std::string(statement), open))
-    if (it.name.empty()) found.push_back(it.value.substr(it.value.rfind('.') + 1));
+    if (it.name.empty()) found.emplace_back(base::last_part(it.value, '.'));
   return found;
 }
 
@@ -233,7 +231,7 @@ std::vector<PythonField> PythonNames::fields(std::string_view class_name) const 
       const PythonField field = field_of(statements_.statement(child), child);
       const bool known = std::ranges::any_of(
           found, [&](const PythonField& other) { return other.name == field.name; });
-      if (is_name(field.name) && !field.value.empty() && !known) found.push_back(field);
+      if (is_dotted_name(field.name) && !field.value.empty() && !known) found.push_back(field);
     }
     for (std::string& base : bases(classes[i])) classes.push_back(std::move(base));
   }

@@ -4,26 +4,23 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "intake/reader/python_changes.h"
 
 namespace ergometer::intake {
 namespace {
-
-bool is_path(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
-}
 
 /// "run.Config" of `run.Config(Part, c=2)`; empty where it is no call alone.
 std::string called(const std::string& expression) {
   const size_t open = expression.find('(');
   if (open == expression.npos || behind_bracket(expression, open) != expression.size()) return "";
   const std::string name = trimmed(std::string_view(expression).substr(0, open));
-  return is_path(name) ? name : "";
+  return is_dotted_name(name) ? name : "";
 }
 
 /// A class, by how Python's are called: `Part(...)`, `Part.Config(...)`.
 bool makes_object(std::string_view callee) {
-  const std::string_view last = callee.substr(callee.rfind('.') + 1);
+  const std::string_view last = base::last_part(callee, '.');
   return !last.empty() && last[0] >= 'A' && last[0] <= 'Z' && last != "Path";
 }
 
@@ -50,11 +47,11 @@ std::string path_within(std::string target, const PythonNames& names, size_t at)
     const std::vector<PythonBinding> all = names.bindings(first, names.scope(at));
     for (const PythonBinding& it : all)
       if (it.at < at && it.index < 0) last = &it;
-    if (last == nullptr || !is_path(last->expression) || last->expression == first) break;
+    if (last == nullptr || !is_dotted_name(last->expression) || last->expression == first) break;
     target.replace(0, first.size(), last->expression);
   }
   const size_t dot = target.find('.');
-  std::string path = dot == target.npos || !is_path(target) ? "" : target.substr(dot + 1);
+  std::string path = dot == target.npos || !is_dotted_name(target) ? "" : target.substr(dot + 1);
   // setattr(recipe.data, NAME, ...): all of what lies there.
   if (path.ends_with('.')) path.pop_back();
   return path;
@@ -72,7 +69,7 @@ void add_python_call(PythonValues& values, const std::string& text, const std::s
   for (const PythonArgument& it : arguments_of_call(expression, expression.find('('))) {
     if (!it.name.empty())
       add_python_value(values, text, file, it.value, at, prefix + it.name, into);
-    else if (is_path(it.value) && (maker == "run.Config" || maker == "run.Partial"))
+    else if (is_dotted_name(it.value) && (maker == "run.Config" || maker == "run.Partial"))
       maker = it.value;
   }
   if (!prefix.empty()) {
@@ -102,7 +99,7 @@ void add_python_assignments(PythonValues& values, const PythonStatements& statem
   for (size_t at = begin; at < end; at = statements.behind(at)) {
     const std::string whole = trimmed(statements.statement(at));
     std::vector<PythonAssignment> made = python_assignments(values, statements, at);
-    if (const size_t call = whole.find(".append("); is_path(whole.substr(0, call)))
+    if (const size_t call = whole.find(".append("); is_dotted_name(whole.substr(0, call)))
       made = {{fmt::format("{}.{}", whole.substr(0, call), callbacks),
                trimmed(std::string_view(whole).substr(call + 8, whole.size() - call - 9))}};
     const auto reached = values.reached(at, true);
@@ -125,7 +122,7 @@ namespace {
 bool copy_tree(const std::string& from, const std::string& path, spec::FlatYaml& into) {
   const std::string prefix = from + ".";
   spec::FlatYaml copies;
-  if (!is_path(from)) return false;
+  if (!is_dotted_name(from)) return false;
   for (auto it = into.lower_bound(prefix); it != into.end() && it->first.starts_with(prefix); ++it)
     copies[path + "." + it->first.substr(prefix.size())] = it->second;
   if (copies.empty()) return false;
@@ -146,7 +143,7 @@ void add_python_tree(PythonValues& values, const std::string& text, const std::s
     add_python_value(values, text, file, expression, at, path, into);
     // A name that stands for what is not known, as it is written there: `optim_type = AdamW`.
     const auto known = into.find(expression);
-    if (is_path(expression) && known != into.end() && into[path].text == expression)
+    if (is_dotted_name(expression) && known != into.end() && into[path].text == expression)
       into[path].text = std::string(known->second.text);
     return;
   }
@@ -160,13 +157,13 @@ void add_python_tree(PythonValues& values, const std::string& text, const std::s
 std::string path_of_item(const std::string& target) {
   size_t open = target.find('[');
   std::string path = trimmed(std::string_view(target).substr(0, open));
-  if (open == target.npos || !is_path(path)) return "";
+  if (open == target.npos || !is_dotted_name(path)) return "";
   for (size_t end = 0; open < target.size(); open = end) {
     end = behind_bracket(target, open);
     const std::string key = trimmed(std::string_view(target).substr(open + 1, end - open - 2));
     const bool quoted = key.size() > 2 && (key[0] == '"' || key[0] == '\'');
     const auto name = quoted && target[open] == '[' ? literal(key) : std::nullopt;
-    if (!name || !is_path(*name)) return "";
+    if (!name || !is_dotted_name(*name)) return "";
     path += "." + *name;
   }
   return path;
@@ -198,7 +195,7 @@ Result<void> add_python_globals(const std::string& written, const std::string& f
     const std::string statement = trimmed(statements.statement(at));
     bool is_read = false;
     for (const PythonAssignment& it : python_assignments(values, statements, at)) {
-      const bool is_item = !is_path(it.target);
+      const bool is_item = !is_dotted_name(it.target);
       const std::string target = is_item ? path_of_item(it.target) : it.target;
       if (target.empty() || (is_item && it.expression.empty())) continue;
       is_read = true;

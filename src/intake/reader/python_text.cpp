@@ -66,7 +66,7 @@ size_t behind_string(const std::string& text, size_t at) {
 }
 
 int line_at(const std::string& text, size_t at) {
-  return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<long>(at), '\n'));
+  return static_cast<int>(base::line_at(text, at));
 }
 
 std::string without_comments(std::string text) {
@@ -102,7 +102,11 @@ std::string unescaped(std::string_view text) {
 
 std::string trimmed(std::string_view text) { return std::string(base::trimmed(text)); }
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word(char c) { return base::is_letter_or_digit(c) || c == '_'; }
+
+bool is_dotted_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
+}
 
 std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t open) {
   std::vector<PythonArgument> arguments;

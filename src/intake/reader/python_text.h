@@ -22,6 +22,8 @@ int line_at(const std::string& text, size_t at);
 std::string unescaped(std::string_view text);
 std::string trimmed(std::string_view text);
 bool is_word(char c);
+/// "torch.optim.SGD"
+bool is_dotted_name(std::string_view text);
 /// Behind a string literal that begins at `at`; the end of the text if it never closes.
 size_t behind_string(const std::string& text, size_t at);
 /// Behind the bracket that closes the one at `open`; the end of the text if it never closes.

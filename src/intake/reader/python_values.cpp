@@ -8,6 +8,7 @@
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "intake/reader/framework_options.h"
 #include "intake/reader/python_expression.h"
 #include "intake/reader/python_operators.h"
 
@@ -30,13 +31,6 @@ bool is_of_launcher(std::string_view name) {
        "MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "OMPI_COMM_WORLD_SIZE"});
   return base::contains(kNames, name) || name.starts_with("SLURM_") || name.starts_with("PBS_") ||
          name.starts_with("LSB_");
-}
-
-std::string with_underscores(std::string_view name) {
-  while (name.starts_with('-')) name.remove_prefix(1);
-  std::string text(name);
-  std::ranges::replace(text, '-', '_');
-  return text;
 }
 
 /// A word of a command line as the number or the yes and no that it is read as.
@@ -74,7 +68,7 @@ std::string callee_of(const std::string& expression) {
   if (open == expression.npos || behind_bracket(expression, open) != expression.size()) return "";
   const std::string name = trimmed(std::string_view(expression).substr(0, open));
   return std::ranges::all_of(name, [](char c) { return is_word(c) || c == '.'; })
-             ? name.substr(name.rfind('.') + 1)
+             ? std::string(base::last_part(name, '.'))
              : "";
 }
 
@@ -372,7 +366,7 @@ std::vector<std::string> PythonValues::argument_classes() const {
       if (first.starts_with('(') || first.starts_with('[')) given = arguments_of_call(first, 0);
       for (const PythonArgument& it : given)
         if (it.name.empty() || it.name == "dataclass_types")
-          classes.push_back(it.value.substr(it.value.rfind('.') + 1));
+          classes.emplace_back(base::last_part(it.value, '.'));
     }
   return classes;
 }
@@ -467,7 +461,7 @@ Value PythonValues::said(std::string_view name) const {
   for (size_t i = 0; i < words.size(); ++i) {
     if (!words[i].starts_with('-')) continue;
     const size_t equals = words[i].find('=');
-    if (with_underscores(words[i].substr(0, equals)) != name) continue;
+    if (option_name(words[i].substr(0, equals)) != name) continue;
     const bool alone = equals == std::string::npos &&
                        (i + 1 == words.size() ||
                         (words[i + 1].starts_with('-') && !base::parse_number(words[i + 1])));
@@ -485,7 +479,7 @@ std::map<std::string, std::string> PythonValues::words() const {
   std::map<std::string, std::string> all;
   for (const std::string& word : start_.words) {
     if (!word.starts_with("--")) continue;
-    const std::string name = with_underscores(word.substr(0, word.find('=')));
+    const std::string name = option_name(word.substr(0, word.find('=')));
     const Value value = said(name);
     const auto text = value ? yaml_text(*value) : std::nullopt;
     if (text) all[name] = *text;
@@ -508,16 +502,16 @@ Value PythonValues::argument(const std::string& name) {
     const auto named = std::ranges::find_if(
         spellings, [](const std::string& word) { return word.starts_with("--"); });
     const std::string own = destination                ? literal(destination->value).value_or("")
-                            : named != spellings.end() ? with_underscores(*named)
+                            : named != spellings.end() ? option_name(*named)
                             : spellings.empty()        ? ""
-                                                       : with_underscores(spellings.front());
+                                                       : option_name(spellings.front());
     if (own != name) continue;
     const auto action = find_argument(given, "action");
     const std::string does = action ? literal(action->value).value_or("") : "";
     const bool off = does == "store_false";
     Value word;
     for (const std::string& spelling : spellings)
-      if (Value one = said(with_underscores(spelling))) word = std::move(one);
+      if (Value one = said(option_name(spelling))) word = std::move(one);
     if (word && word->is_discarded())
       return unknown(fmt::format("--{}, which is not known here", name));
     if (word && (off || does == "store_true")) return Json(!off);

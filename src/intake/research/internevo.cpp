@@ -10,13 +10,12 @@
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
 
 /// What train.py takes of a configuration's names; others are the file's own.
-constexpr std::array kTaken = std::to_array<std::string_view>(
+constexpr std::array kInternEvoTakes = std::to_array<std::string_view>(
     {"data", "model", "model_type", "parallel", "hybrid_zero_optimizer", "grad_scaler"});
 
 class InternEvoReader {
@@ -30,7 +29,7 @@ class InternEvoReader {
     read_parallelism();
     read_number_format();
     read_recomputation();
-    spec::set_framework(read_.reading().settings, "internevo", read_.file());
+    read_.set_framework("internevo");
     return read_.finish("a configuration of InternEvo");
   }
 
@@ -189,7 +188,7 @@ Result<Reading> parse_internevo(const std::string& text, const std::string& file
   ERGOMETER_TRY(add_python_globals(text, file, {}, values));
   std::erase_if(values, [](const auto& item) {
     const std::string& key = item.first;
-    return !base::contains(kTaken, std::string_view(key).substr(0, key.find('.')));
+    return !base::contains(kInternEvoTakes, std::string_view(key).substr(0, key.find('.')));
   });
   return InternEvoReader(values, file).read();
 }

@@ -10,7 +10,6 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -50,7 +49,7 @@ class LlmCReader {
         "attention is taken to be cuDNN's (make USE_CUDNN=1); without it, llm.c's own is slower");
     if (const int64_t processes = number("-pn", 1, 1'000'000); processes > 1)
       read_.set("gpus", std::to_string(processes), "-pn");
-    spec::set_framework(read_.reading().settings, "llm-c", read_.file());
+    read_.set_framework("llm-c");
     return read_.finish("llm.c's words");
   }
 
@@ -110,9 +109,7 @@ class LlmCReader {
 
 }  // namespace
 
-bool is_llm_c(std::string_view program) {
-  return program.substr(program.rfind('/') + 1) == "train_gpt2cu";  // npos + 1 is 0
-}
+bool is_llm_c(std::string_view program) { return base::last_part(program, '/') == "train_gpt2cu"; }
 
 Result<Reading> read_llm_c(const std::vector<LlmCWord>& words, const std::string& file) {
   spec::FlatYaml values;

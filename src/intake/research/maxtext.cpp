@@ -13,7 +13,6 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/model/model_names.h"
-#include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -43,7 +42,7 @@ class MaxTextReader {
       read_.refuse("hardware", "gpu, gpu_multiprocess: TPUs are not modelled");
     // A path from MaxText's own folders, "../base.yml".
     if (const std::string below = read_.text("base_config", "base.yml");
-        !below.empty() && below.substr(below.rfind('/') + 1) != "base.yml")
+        !below.empty() && base::last_part(below, '/') != "base.yml")
       read_.refuse("base_config", "base.yml: write the values of another file here");
     read_model();
     read_layout();
@@ -51,7 +50,7 @@ class MaxTextReader {
     read_number_format();
     read_recomputation();
     read_attention();
-    spec::set_framework(read_.reading().settings, "maxtext", read_.file());
+    read_.set_framework("maxtext");
     Result<Reading> reading = read_.finish("a configuration of MaxText");
     if (reading && !model_is_open_.empty()) reading->open["model"] = model_is_open_;
     return reading;

@@ -12,7 +12,6 @@
 #include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
-#include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
 namespace {
@@ -55,8 +54,7 @@ class NanoGptReader {
                                  {read_.file() + ", PyTorch DDP's way", ""});
     read_.set_default("recompute_granularity", "none", "nanoGPT computes nothing again");
     const bool compiles = read_.flag("compile", true);
-    spec::set_framework(read_.reading().settings, compiles ? "nanogpt" : "nanogpt-eager",
-                        read_.file());
+    read_.set_framework(compiles ? "nanogpt" : "nanogpt-eager");
     return read_.finish("a configuration of nanoGPT");
   }
 

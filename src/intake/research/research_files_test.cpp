@@ -5,6 +5,7 @@
 #include "intake/reader/test_reading.h"
 #include "intake/research/maxtext.h"
 #include "intake/research/olmo.h"
+#include "intake/research/olmo_core.h"
 #include "intake/research/xtuner.h"
 
 namespace ergometer::intake {

@@ -12,14 +12,13 @@
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
-#include "spec/recipe/recipe.h"
 #include "spec/settings/lora_targets.h"
 
 namespace ergometer::intake {
 namespace {
 
 /// Names that XTuner or its Runner takes, and those that stand for a data set's where it has none.
-constexpr std::array kTaken = std::to_array<std::string_view>(
+constexpr std::array kXtunerTakes = std::to_array<std::string_view>(
     {"_base_",        "read_base",     "model",          "train_dataloader",
      "optim_wrapper", "train_cfg",     "strategy",       "sequence_parallel_size",
      "max_length",    "custom_hooks",  "default_hooks",  "param_scheduler",
@@ -102,7 +101,7 @@ class XtunerReader {
         return read_.refuse("strategy.type", "none: --deepspeed says how states are sharded");
       read_.set("zero", "0", kWord);
       read_.set("overlap_grad_reduce", "true", kWord);
-      return spec::set_framework(read_.reading().settings, "transformers", read_.file());
+      return read_.set_framework("transformers");
     }
     if (!name.starts_with(kOwn)) {
       Result<Reading> config = read_deepspeed_beside(name, read_.file(), read_.origin(kWord).text);
@@ -127,7 +126,7 @@ class XtunerReader {
     if (offloads && *stage == 3)
       read_.not_modelled(kWord,
                          "memory and time: parameters wait on the host; predicted on the GPU");
-    spec::set_framework(read_.reading().settings, "deepspeed", read_.file());
+    read_.set_framework("deepspeed");
   }
 
   void read_adapters() {
@@ -171,7 +170,7 @@ Result<Reading> parse_xtuner(const std::string& text, const std::string& file,
   // Other names are the file's own.
   std::erase_if(values, [](const auto& item) {
     const std::string& key = item.first;
-    return !base::contains(kTaken, std::string_view(key).substr(0, key.find('.')));
+    return !base::contains(kXtunerTakes, std::string_view(key).substr(0, key.find('.')));
   });
   for (const auto& [key, value] : words) values[key] = value;
   return XtunerReader(values, file).read();

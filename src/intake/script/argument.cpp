@@ -6,21 +6,14 @@
 #include <array>
 
 #include "base/text.h"
+#include "intake/reader/framework_options.h"
 
 namespace ergometer::intake {
 namespace {
 
 /// Negative numbers are values, everything else that starts with dashes is the next argument.
 bool is_flag(std::string_view word) {
-  return word.size() > 2 && word.starts_with("--") &&
-         std::isalpha(static_cast<unsigned char>(word[2])) != 0;
-}
-
-std::string underscored_name(std::string_view word) {
-  while (word.starts_with('-')) word.remove_prefix(1);
-  std::string name(word.substr(0, word.find('=')));
-  std::ranges::replace(name, '-', '_');
-  return name;
+  return word.size() > 2 && word.starts_with("--") && base::is_letter(word[2]);
 }
 
 /// Arguments whose value is a path, a name or an address: never another argument.
@@ -74,7 +67,7 @@ class ArgumentList {
     const std::string& word = words_[i].text;
     const size_t equals = word.find('=');
     Argument argument;
-    argument.name = underscored_name(word);
+    argument.name = name_in_word(word);
     argument.where = run_.session.where(words_[i].line);
     if (equals != word.npos) {
       argument.value = argument.list = word.substr(equals + 1);
@@ -121,7 +114,7 @@ class ArgumentList {
       for (const std::string& word : base::split(choice, ' ')) {
         if (ShellUnknowns::in(word) && word != words_[i].text && entry(word).any_words)
           return refuse(i, "the words here depend on");
-        if (is_flag(word) && knows_.reads(underscored_name(word)))
+        if (is_flag(word) && knows_.reads(name_in_word(word)))
           return refuse(
               i, fmt::format("whether {} stands here depends on", word.substr(0, word.find('='))));
       }

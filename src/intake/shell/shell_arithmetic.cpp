@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/text.h"
 #include "intake/shell/shell_state.h"
 
 namespace ergometer::intake {
@@ -191,7 +192,7 @@ class ArithmeticReader {
       return 0;
     }
     if (text_[at_] == '\x01') return unknown_mark();
-    if (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) return number();
+    if (base::is_digit(text_[at_])) return number();
     const std::string_view name = take_name();
     if (name.empty()) {
       fail(fmt::format("\"{}\" is not a value", text_.substr(at_, 20)));
@@ -202,9 +203,7 @@ class ArithmeticReader {
   std::string_view take_name() {
     blanks();
     size_t end = at_;
-    while (end < text_.size() &&
-           (std::isalnum(static_cast<unsigned char>(text_[end])) != 0 || text_[end] == '_'))
-      ++end;
+    while (end < text_.size() && (base::is_letter_or_digit(text_[end]) || text_[end] == '_')) ++end;
     if (end < text_.size() && text_[end] == '[' && end > at_) {
       const size_t close = text_.find(']', end);
       if (close != text_.npos) end = close + 1;
@@ -270,8 +269,7 @@ class ArithmeticReader {
     int radix = 10;
     // 10#08: a number of another base.
     size_t digits = at_;
-    while (digits < text_.size() && std::isdigit(static_cast<unsigned char>(text_[digits])) != 0)
-      ++digits;
+    while (digits < text_.size() && base::is_digit(text_[digits])) ++digits;
     constexpr int kLargestRadix = 36;
     int said = 0;
     if (digits < text_.size() && text_[digits] == '#' &&
@@ -290,8 +288,7 @@ class ArithmeticReader {
     const auto read = std::from_chars(begin, text_.data() + text_.size(), value, radix);
     at_ += static_cast<size_t>(read.ptr - begin);
     if (read.ec != std::errc()) fail("a number beyond 64 bits");
-    if (at_ < text_.size() &&
-        (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '#'))
+    if (at_ < text_.size() && (base::is_letter_or_digit(text_[at_]) || text_[at_] == '#'))
       fail(fmt::format("\"{}\" is not a whole number", text_.substr(at_ - 1, 20)));
     return value;
   }

@@ -131,7 +131,7 @@ std::vector<std::string> brace_sequence(const std::string& from, const std::stri
   const std::string to = behind.substr(0, dots);
   const auto step = base::parse_integer(dots == behind.npos ? "1" : behind.substr(dots + 2));
   const auto is_letter = [](const std::string& text) {
-    return text.size() == 1 && std::isalpha(static_cast<unsigned char>(text[0])) != 0;
+    return text.size() == 1 && base::is_letter(text[0]);
   };
   const bool letters = is_letter(from) && is_letter(to);
   const auto number = [&](const std::string& text) {

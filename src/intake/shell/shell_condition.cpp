@@ -45,13 +45,7 @@ class TestReader {
     Answer left = all();
     while (is("||") || (!doubled_ && is("-o"))) {
       ++at_;
-      const Answer right = all();
-      if (left == Answer(true) || right == Answer(true))
-        left = true;
-      else if (!left || !right)
-        left = std::nullopt;
-      else
-        left = false;
+      left = joined(left, all(), true);
     }
     return left;
   }
@@ -59,15 +53,14 @@ class TestReader {
     Answer left = negation();
     while (is("&&") || (!doubled_ && is("-a"))) {
       ++at_;
-      const Answer right = negation();
-      if (left == Answer(false) || right == Answer(false))
-        left = false;
-      else if (!left || !right)
-        left = std::nullopt;
-      else
-        left = true;
+      left = joined(left, negation(), false);
     }
     return left;
+  }
+  /// Of two answers one that `decides` is enough, known or not the other.
+  static Answer joined(Answer left, Answer right, bool decides) {
+    if (left == decides || right == decides) return decides;
+    return left && right ? Answer(!decides) : std::nullopt;
   }
   Answer negation() {
     if (++depth_ > 100) return std::nullopt;

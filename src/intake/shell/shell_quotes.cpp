@@ -1,7 +1,8 @@
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
+#include "base/shell.h"
+#include "base/text.h"
 #include "intake/shell/shell_syntax.h"
 
 // Where quotes, substitutions and brackets of a script end, and what needs quotes.
@@ -46,7 +47,7 @@ size_t skip_dollar(std::string_view text, size_t at) {
   if (next == '{') return skip_brackets(text, at + 1, '{', '}');
   if (next == '\'') return skip_escaped_quotes(text, at);
   size_t end = at + 1;
-  const bool digit = std::isdigit(static_cast<unsigned char>(next)) != 0;
+  const bool digit = base::is_digit(next);
   if (digit || std::string_view("@*#?$!-").find(next) != std::string_view::npos) return at + 2;
   while (end < text.size() && is_shell_name_char(text[end])) ++end;
   return end;
@@ -76,9 +77,7 @@ std::string quoted_word(std::string_view text) {
            std::string_view("%+,-./:=@^\x01\x02").find(c) != std::string_view::npos;
   };
   if (!text.empty() && std::ranges::all_of(text, is_plain)) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+  return base::in_single_quotes(text);
 }
 
 size_t skip_brackets(std::string_view text, size_t at, char open, char close) {

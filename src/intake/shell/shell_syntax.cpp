@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/collection.h"
+#include "base/text.h"
 
 namespace ergometer::intake {
 namespace {
@@ -427,7 +427,7 @@ class ShellParser {
   /// An operator such as `2>&1` with its target; false when none stands here.
   bool redirection(ShellNode& command) {
     size_t end = at_;
-    while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0) ++end;
+    while (end < text_.size() && base::is_digit(text_[end])) ++end;
     constexpr std::array<std::string_view, 11> kOperations = {"<<<", "<<-", "<<", "<&", ">>", ">&",
                                                               ">|",  "&>>", "&>", "<",  ">"};
     const std::string_view rest = text_.substr(end);
@@ -493,7 +493,7 @@ class ShellParser {
   bool assignment(ShellNode& command) {
     size_t end = at_;
     while (end < text_.size() && is_shell_name_char(text_[end])) ++end;
-    if (end == at_ || std::isdigit(static_cast<unsigned char>(here())) != 0) return false;
+    if (end == at_ || base::is_digit(here())) return false;
     ShellAssignment made;
     made.line = line_;
     made.name = std::string(text_.substr(at_, end - at_));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -70,9 +69,7 @@ std::string ShellExpander::size_text(const Value& value) const {
 ShellExpander::Value ShellExpander::value_of(std::string_view name, std::string_view index,
                                              bool has_index) {
   if (name.empty()) return {};
-  if (!is_shell_name_char(name.front()) ||
-      std::isdigit(static_cast<unsigned char>(name.front())) != 0)
-    return special(name);
+  if (!is_shell_name_char(name.front()) || base::is_digit(name.front())) return special(name);
   if (const auto own = state_.variables.find(name);
       own != state_.variables.end() && !own->second.refers_to.empty()) {
     const std::string meant = meant_variable(state_, name);

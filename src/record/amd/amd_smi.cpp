@@ -97,9 +97,7 @@ class SmiSensors : public Sensors {
       : library_(std::move(library)), call_(library_->call), gpu_(gpu), costs_(costs) {}
 
   Status read(Metric metric, Value& value) override {
-    const int status = ask(metric, value);
-    if (status == kAmdNoPermission) return Status::kRefused;
-    return status == kAmdSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
+    return status_of(ask(metric, value), kAmdSuccess, kAmdNoPermission, value);
   }
 
  private:
@@ -108,7 +106,7 @@ class SmiSensors : public Sensors {
       case Metric::kInstantPower: return power(library_->power_at, value);
       case Metric::kAveragePower: return power(library_->power_at + 4, value);
       case Metric::kPowerLimit: return power_limit(value);
-      case Metric::kEnergy: return energy(value);
+      case Metric::kEnergy: return read_energy(call_.energy, costs_, gpu_, value);
       case Metric::kGpuTemperature: return temperature(kAmdEdge, value);
       case Metric::kHotspotTemperature: return temperature(kHotspot, value);
       case Metric::kMemoryTemperature: return temperature(kAmdVram, value);
@@ -149,15 +147,6 @@ class SmiSensors : public Sensors {
     constexpr uint64_t kMostWatts = 100'000;
     const double watts = static_cast<double>(cap) * (cap > kMostWatts ? kMicro : 1);
     value.value = cap == UINT64_MAX ? NAN : watts;
-    return status;
-  }
-  int energy(Value& value) {
-    uint64_t count = 0, time_ns = 0;
-    float microjoules = 0;
-    const int status = call_.energy.timed(costs_, gpu_, &count, &microjoules, &time_ns);
-    value.value =
-        count == UINT64_MAX ? NAN : static_cast<double>(count) * joules_per_count(microjoules);
-    value.boot_time_ns = static_cast<int64_t>(time_ns);
     return status;
   }
   int temperature(int sensor, Value& value) {

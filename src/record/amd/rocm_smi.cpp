@@ -82,9 +82,7 @@ class RsmiSensors : public Sensors {
       : library_(std::move(library)), call_(library_->call), gpu_(gpu), costs_(costs) {}
 
   Status read(Metric metric, Value& value) override {
-    const int status = ask(metric, value);
-    if (status == kRocmNoPermission) return Status::kRefused;
-    return status == kRocmSuccess && !std::isnan(value.value) ? Status::kGood : Status::kNone;
+    return status_of(ask(metric, value), kRocmSuccess, kRocmNoPermission, value);
   }
 
  private:
@@ -93,7 +91,7 @@ class RsmiSensors : public Sensors {
       case Metric::kInstantPower:
       case Metric::kAveragePower: return power(metric, value);
       case Metric::kPowerLimit: return number<uint64_t>(value, kMicro, call_.power_cap, 0);
-      case Metric::kEnergy: return energy(value);
+      case Metric::kEnergy: return read_energy(call_.energy, costs_, gpu_, value);
       case Metric::kGpuTemperature: return temperature(kRocmEdge, value);
       case Metric::kHotspotTemperature: return temperature(kJunction, value);
       case Metric::kMemoryTemperature: return temperature(kMemory, value);
@@ -132,15 +130,6 @@ class RsmiSensors : public Sensors {
       status = number<uint64_t>(value, kMicro, call_.average_power, 0);
     const bool average = type == kAverage;
     if (average != (metric == Metric::kAveragePower)) value.value = NAN;
-    return status;
-  }
-  int energy(Value& value) {
-    uint64_t count = 0, time_ns = 0;
-    float microjoules = 0;
-    const int status = call_.energy.timed(costs_, gpu_, &count, &microjoules, &time_ns);
-    value.value =
-        count == UINT64_MAX ? NAN : static_cast<double>(count) * joules_per_count(microjoules);
-    value.boot_time_ns = static_cast<int64_t>(time_ns);
     return status;
   }
   int temperature(uint32_t sensor, Value& value) {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cmath>
+#include <cstdint>
 #include <utility>
 
 #include "base/shared_library.h"
+#include "record/amd/sensors.h"
 #include "record/call_costs.h"
 
 namespace ergometer::record::amd {
@@ -38,6 +41,23 @@ void find_if_there(const base::SharedLibrary& library, Calls&... calls) {
     if (call.function == nullptr) call.function = [](Arguments...) { return kMissing; };
   };
   (find_one(calls), ...);
+}
+
+/// What an answer is worth: N/A is read as no number.
+inline Status status_of(int answer, int good, int refused, const Value& value) {
+  if (answer == refused) return Status::kRefused;
+  return answer == good && !std::isnan(value.value) ? Status::kGood : Status::kNone;
+}
+
+/// The energy counter, which both libraries have: its counts, what one is worth, and when.
+int read_energy(const auto& call, CallCosts& costs, auto gpu, Value& value) {
+  uint64_t count = 0, time_ns = 0;
+  float microjoules = 0;
+  const int status = call.timed(costs, gpu, &count, &microjoules, &time_ns);
+  value.value =
+      count == UINT64_MAX ? NAN : static_cast<double>(count) * joules_per_count(microjoules);
+  value.boot_time_ns = static_cast<int64_t>(time_ns);
+  return status;
 }
 
 /// AMD SMI or ROCm SMI, opened, and shut down once started; its GPUs share it.

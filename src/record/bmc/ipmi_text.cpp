@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <string>
 
+#include "base/text.h"
 #include "record/files/kept_file.h"
 
 namespace ergometer::record {
@@ -23,9 +23,8 @@ std::string_view next_line(std::string_view& rest) {
 std::string words(std::string_view name) {
   std::string text = " ";
   for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte)) {
-      text += static_cast<char>(std::tolower(byte));
+    if (base::is_letter_or_digit(c)) {
+      text += base::lower(c);
     } else if (text.back() != ' ') {
       text += ' ';
     }
@@ -33,31 +32,27 @@ std::string words(std::string_view name) {
   return text + ' ';
 }
 
-bool any_of(const std::string& text, std::initializer_list<std::string_view> parts) {
-  return std::ranges::any_of(
-      parts, [&](std::string_view part) { return text.find(part) != std::string::npos; });
-}
-
 /// "PSU1 Input Power", "PS1 Input Power", "PSU1_PIN", "Pwr Supply 1 In"; not what it puts out.
 bool is_supply_input(const std::string& name) {
-  return any_of(name, {" ps", " pwr supply", " power supply"}) &&
-         any_of(name, {" in ", " input", " pin ", " power in"}) && !any_of(name, {" out"});
+  return base::contains_any(name, {" ps", " pwr supply", " power supply"}) &&
+         base::contains_any(name, {" in ", " input", " pin ", " power in"}) &&
+         !base::contains_any(name, {" out"});
 }
 
 /// "Pwr Consumption" (Dell), "Total_Power" (Supermicro), "Sys Power", "PWR_SYS", "Power Meter"
 /// (HPE).
 bool is_total(const std::string& name) {
-  return any_of(name, {" pwr consumption", " total power", " total pwr", " sys power",
-                       " system power", " pwr sys", " power meter", " node power"});
+  return base::contains_any(name, {" pwr consumption", " total power", " total pwr", " sys power",
+                                   " system power", " pwr sys", " power meter", " node power"});
 }
 
 void add(const std::string& name, std::string_view unit, double value, NodeReadings& readings) {
   if (unit == "degrees C") {
-    if (any_of(name, {" inlet", " ambient", " intake"})) readings.inlet_c.add(value);
-    if (any_of(name, {" exhaust", " outlet"})) readings.outlet_c.add(value);
+    if (base::contains_any(name, {" inlet", " ambient", " intake"})) readings.inlet_c.add(value);
+    if (base::contains_any(name, {" exhaust", " outlet"})) readings.outlet_c.add(value);
   } else if (unit == "RPM") {
     readings.fan_rpm.add(value);
-  } else if (unit == "percent" && any_of(name, {" fan"})) {
+  } else if (unit == "percent" && base::contains_any(name, {" fan"})) {
     readings.fan_percent.add(value);
   } else if (unit == "Watts") {
     if (is_supply_input(name)) {

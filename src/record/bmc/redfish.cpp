@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/text.h"
 #include "record/bmc/redfish_client.h"
 #include "record/bmc/redfish_document.h"
 #include "record/files/call_timer.h"
@@ -84,9 +85,7 @@ void Discovery::add_heat(const std::string& chassis) {
 /// Of the sensors, whose number may be in the hundreds, those that are named like air.
 void Discovery::add_sensors(const std::string& chassis) {
   for (const std::string& path : redfish_members(follow(chassis, "Sensors"))) {
-    std::string name = path.substr(path.rfind('/') + 1);
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const std::string name = base::lower(base::last_part(path, '/'));
     for (const std::string_view word : {"inlet", "intake", "ambient", "outlet", "exhaust"}) {
       if (name.find(word) == std::string::npos) continue;
       add(path);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/collection.h"
+#include "base/text.h"
 #include "record/factors.h"
 #include "record/files/file_source.h"
 #include "record/files/make_device.h"
@@ -36,22 +37,6 @@ constexpr auto kParts = std::to_array<std::string_view>(
     {"coretemp", "k10temp", "zenpower", "amdgpu", "radeon", "nouveau", "xe", "i915", "nvme",
      "drivetemp", "jc42", "spd5118", "mlx5", "bnxt_en", "ice", "iwlwifi_1", "corsairpsu"});
 
-template <class Names>
-bool among(const Names& names, std::string_view name) {
-  return base::contains(names, name);
-}
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
-bool has_word(const std::string& text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(
-      words, [&](std::string_view word) { return text.find(word) != std::string::npos; });
-}
-
 /// "temp1" of "temp1_input", for inputs of one type.
 std::vector<std::string> inputs(const std::string& chip, std::string_view type) {
   constexpr std::string_view kInput = "_input", kAverage = "_average";
@@ -61,7 +46,7 @@ std::vector<std::string> inputs(const std::string& chip, std::string_view type) 
     for (const std::string_view ending : {kInput, kAverage}) {
       if (!file.ends_with(ending)) continue;
       const std::string stem = file.substr(0, file.size() - ending.size());
-      if (!among(stems, stem)) stems.push_back(stem);
+      if (!base::contains(stems, stem)) stems.push_back(stem);
     }
   }
   return stems;
@@ -95,8 +80,8 @@ void Finder::look(const std::string& chip, const std::string& name) {
   if (name == "coretemp") add_intel_packages(chip);
   if (name == "k10temp" || name == "zenpower") add_amd_package(chip);
   if (name == "power_meter") add_meter(chip);
-  if (among(kSupplies, name)) return add_supply(chip);
-  if (!among(kParts, name)) add_air(chip);
+  if (base::contains(kSupplies, name)) return add_supply(chip);
+  if (!base::contains(kParts, name)) add_air(chip);
 }
 
 void Finder::add_intel_packages(const std::string& chip) {
@@ -146,10 +131,11 @@ void Finder::add_supply(const std::string& chip) {
 void Finder::add_air(const std::string& chip) {
   for (const std::string& stem : inputs(chip, "temp")) {
     const std::string path = chip + '/' + stem;
-    const std::string label = lower(read_line(path + "_label").value_or(""));
-    if (has_word(label, {"inlet", "intake", "ambient"}))
+    const std::string label = base::lower(read_line(path + "_label").value_or(""));
+    if (base::contains_any(label, {"inlet", "intake", "ambient"}))
       inlets_.push_back({path + "_input", kMilli});
-    if (has_word(label, {"outlet", "exhaust"})) outlets_.push_back({path + "_input", kMilli});
+    if (base::contains_any(label, {"outlet", "exhaust"}))
+      outlets_.push_back({path + "_input", kMilli});
   }
   for (const std::string& stem : inputs(chip, "fan")) {
     const std::string path = chip + '/' + stem + "_input";

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "base/text.h"
@@ -16,9 +15,8 @@ constexpr std::string_view kBlanks = " \t\r";
 /// `name` in small letters, the header in any.
 bool begins_with(std::string_view header, std::string_view name) {
   return header.size() > name.size() &&
-         std::equal(name.begin(), name.end(), header.begin(), [](char n, char h) {
-           return n == static_cast<char>(std::tolower(static_cast<unsigned char>(h)));
-         });
+         std::equal(name.begin(), name.end(), header.begin(),
+                    [](char n, char h) { return n == base::lower(h); });
 }
 
 void keep_header(std::string_view header, HttpRequest& request) {

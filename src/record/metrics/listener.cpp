@@ -93,6 +93,10 @@ bool listens_to_this_machine_alone(int socket) {
 
 }  // namespace
 
+bool must_wait(ssize_t result) {
+  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
 Result<Listener> Listener::open(const std::string& listen) {
   ERGOMETER_ASSIGN(const Address address, parse_listen(listen));
   Listener result{listen_at(address), {}, false};

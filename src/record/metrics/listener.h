@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "base/result.h"
@@ -18,5 +20,8 @@ struct Listener {
   /// the port needs root.
   static Result<Listener> open(const std::string& listen);
 };
+
+/// Of a call on such a socket: whether it could do nothing yet, and is to be called again.
+bool must_wait(ssize_t result);
 
 }  // namespace ergometer::record

@@ -32,10 +32,6 @@ constexpr const char* kIndex =
     "<!doctype html><title>Ergometer</title><h1>Ergometer</h1>\n"
     "<p>Latest readings for Prometheus: <a href=\"/metrics\">/metrics</a></p>\n";
 
-bool would_block(ssize_t result) {
-  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-}
-
 std::string answer_to(std::string_view text, const MetricsServer::Page& page) {
   const auto request = parse_request(text);
   constexpr const char* kPlain = "text/plain";
@@ -76,7 +72,7 @@ class Connection {
     std::array<char, 4096> piece;
     for (;;) {
       const ssize_t got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
-      if (would_block(got)) return true;
+      if (must_wait(got)) return true;
       if (got <= 0) return false;
       request_.append(piece.data(), static_cast<size_t>(got));
       if (is_whole_request(request_)) {
@@ -95,7 +91,7 @@ class Connection {
     while (answering()) {
       const ssize_t put =
           ::send(socket_.get(), answer_.data() + sent_, answer_.size() - sent_, MSG_NOSIGNAL);
-      if (would_block(put)) return true;
+      if (must_wait(put)) return true;
       if (put <= 0) return false;
       sent_ += static_cast<size_t>(put);
     }
@@ -108,7 +104,7 @@ class Connection {
     const ssize_t got = ::recv(socket_.get(), piece.data(), piece.size(), 0);
     if (got > 0) thrown_away_ += static_cast<size_t>(got);
     constexpr size_t kEnough = size_t{1} << 16;
-    return (got > 0 && thrown_away_ < kEnough) || would_block(got);
+    return (got > 0 && thrown_away_ < kEnough) || must_wait(got);
   }
 
   Socket socket_;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "record/push/broken_pipe.h"
 #include "record/push/token_file.h"
 
@@ -90,7 +91,7 @@ Result<PushAnswer> PushConnection::result(const httplib::Result& answer, std::st
 }
 
 /// A URL without what may stand before its '@'.
-std::string without_secret(const std::string& url) { return url.substr(url.rfind('@') + 1); }
+std::string_view without_secret(std::string_view url) { return base::last_part(url, '@'); }
 
 /// What a server that asks who comes is shown.
 Result<void> check_own_files(const PushTarget& target, bool tls) {

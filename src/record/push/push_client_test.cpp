@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::record {
 namespace {
 
@@ -10,8 +12,7 @@ std::string error_of_url(const std::string& url, const std::string& named) {
   PushTarget target;
   target.url = url;
   target.named = named;
-  const auto client = push_client(target);
-  return client ? "" : client.error().message;
+  return base::error_of(push_client(target));
 }
 
 TEST(PushClient, WhatIsWrongIsNamedWithoutItsSecret) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <condition_variable>
 #include <ctime>
 #include <deque>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "record/clock.h"
 #include "record/host.h"
 
@@ -34,7 +34,7 @@ constexpr seconds kLast{2};
 std::string push_name(std::string name) {
   name.resize(std::min(name.size(), kMostName));
   for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '-';
+    if (!base::is_letter_or_digit(c) && c != '.' && c != '_') c = '-';
   if (name.starts_with('.')) name.front() = '-';
   return name;
 }

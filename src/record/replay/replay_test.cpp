@@ -3,6 +3,7 @@
 #include <chrono>
 #include <thread>
 
+#include "base/test_support.h"
 #include "record/test_support.h"
 #include "run/run.h"
 
@@ -36,7 +37,7 @@ class Replay : public ::testing::Test {
     options.replay_speed = speed;
     options.metrics = std::move(metrics);
     auto source = open_replay(options);
-    EXPECT_TRUE(source) << (source ? "" : source.error().message);
+    EXPECT_TRUE(source) << base::error_of(source);
     return source ? *std::move(source) : nullptr;
   }
   FakeTree tree_;

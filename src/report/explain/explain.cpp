@@ -234,7 +234,7 @@ Result<Explanation> explain(const run::Run& run, const spec::Job& job, const std
   std::vector<std::string> known = {"op:qkv", "links.nic.bytes_per_step", "energy", "taxes"};
   for (const run::SummaryField& field : run::summary_fields()) {
     known.emplace_back(field.name);
-    known.emplace_back(field.name.substr(field.name.rfind('.') + 1));
+    known.emplace_back(base::last_part(field.name, '.'));
   }
   return input_error(
       "--explain: no number is named '{}'{} (names are those of --json; op:NAME for an operator)",

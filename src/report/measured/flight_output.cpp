@@ -139,7 +139,7 @@ std::string arrivals_table(const FlightReport& report, const TextStyle& style) {
   table.row("Rank", "collectives", "came last", "median late", "at most");
   for (const analysis::FlightArrivals& row : first(report.arrivals, kMostFlightRows)) {
     table.row(row.rank, row.collectives, format_share(row.last, row.collectives),
-              format_time(row.median_ns), format_time(row.latest_ns));
+              base::format_nanoseconds(row.median_ns), base::format_nanoseconds(row.latest_ns));
   }
   return '\n' + table_text(table, style) + more_line(report.arrivals.size(), kMostFlightRows) +
          note(style,

@@ -34,7 +34,7 @@ std::string memory(int64_t count) {
 }
 
 std::string time(int64_t nanoseconds, int64_t timed) {
-  return timed > 0 ? base::format_seconds(static_cast<double>(nanoseconds) * 1e-9) : "-";
+  return timed > 0 ? base::format_nanoseconds(nanoseconds) : "-";
 }
 
 bool is_timed(const GraphSummary& graph) {

@@ -18,12 +18,8 @@ namespace {
 
 constexpr size_t kJobRowsShown = 8;
 
-std::string time(int64_t ns) { return format_time(ns); }
+std::string time(int64_t ns) { return base::format_nanoseconds(ns); }
 std::string time(double seconds) { return base::format_seconds(seconds); }
-
-std::string share_text(int64_t part, int64_t whole) {
-  return whole > 0 ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
-}
 
 // --- clocks
 
@@ -52,7 +48,7 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
   base::Table table("<34 >12 >9 >19");
   table.row("Critical path of " + time(path.span_ns), "time", "share", "shorter if free");
   for (const analysis::PathShare& kind : first(path.kinds, kJobRowsShown)) {
-    table.row("  " + kind.kind, time(kind.on_path_ns), share_text(kind.on_path_ns, path.span_ns),
+    table.row("  " + kind.kind, time(kind.on_path_ns), format_share(kind.on_path_ns, path.span_ns),
               kind.saved_if_free_ns < 0 ? "-" : time(kind.saved_if_free_ns));
   }
   std::string out = table_text(table, style) + more_line(path.kinds.size(), kJobRowsShown, "kinds");
@@ -60,7 +56,7 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
   std::string ranks = "on ranks";
   for (size_t i = 0; i < std::min(path.ranks.size(), kJobRowsShown); ++i)
     ranks += fmt::format("{} {} ({})", i == 0 ? "" : ",", path.ranks[i].rank,
-                         share_text(path.ranks[i].on_path_ns, path.span_ns));
+                         format_share(path.ranks[i].on_path_ns, path.span_ns));
   return out + "  " + wrap(ranks, 80, 2) + '\n';
 }
 

@@ -50,7 +50,7 @@ std::string ranks_table(const analysis::TraceSummary& summary, bool more, const 
   for (const analysis::RankSummary& rank : first(summary.ranks, kRanksShown)) {
     const analysis::RankBreakdown& b = rank.breakdown;
     const auto share = [&](int64_t part) { return format_share(part, b.span_ns); };
-    table.row(b.rank, b.gpu_events, format_time(b.span_ns), share(b.compute_ns),
+    table.row(b.rank, b.gpu_events, base::format_nanoseconds(b.span_ns), share(b.compute_ns),
               share(b.communication_ns), share(b.exposed_communication_ns), share(b.memory_ns),
               share(b.exposed_memory_ns), share(b.idle_ns), rank.truncated ? "cut off" : "");
   }
@@ -109,7 +109,7 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
   const int64_t total = total_of(summary.kernels);
   const auto line = [&](const analysis::KernelRow& row, std::string_view name) {
     return fmt::format("  {:<{}}{:>9}{:>12}{:>9}\n", name, kKernelNameWidth, row.count,
-                       format_time(row.total_ns), format_share(row.total_ns, total));
+                       base::format_nanoseconds(row.total_ns), format_share(row.total_ns, total));
   };
   const auto head = [&](std::string_view what) {
     return heading(style, fmt::format("{:<{}}{:>9}{:>12}{:>9}", what, kKernelNameWidth + 2, "count",
@@ -137,7 +137,7 @@ std::string collectives_table(const analysis::TraceSummary& summary, const TextS
     const auto known = [&](const std::string& text) { return row.known == 0 ? "-" : text; };
     table.row("  " + name.substr(0, kGroupWidth),
               row.group_size > 0 ? fmt::format("{}", row.group_size) : "-", row.count,
-              format_time(row.total_ns), known(base::format_bytes(row.bytes)),
+              base::format_nanoseconds(row.total_ns), known(base::format_bytes(row.bytes)),
               known(fmt::format("{:.1f}", row.mean_bus_gb_per_s)),
               known(fmt::format("{:.1f}", row.best_bus_gb_per_s)));
   }

@@ -89,7 +89,8 @@ std::string launches_line(const analysis::TraceSummary& summary) {
   std::string text = fmt::format("{} launches", base::format_count(calls));
   if (!call.empty())
     text += fmt::format(": a call takes {} (median), its kernel starts {} after it began",
-                        format_time(call[call.size() / 2]), format_time(delay[delay.size() / 2]));
+                        base::format_nanoseconds(call[call.size() / 2]),
+                        base::format_nanoseconds(delay[delay.size() / 2]));
   text += fmt::format("; {} of all events found the GPU idle when launched",
                       format_share(late, events));
   if (graphs > 0)
@@ -165,8 +166,8 @@ std::string phases_text(const analysis::TraceSummary& summary, const TextStyle& 
   base::Table shown("<22 >9 >12 >9 >10 >9 >9");
   shown.row("Phases", "count", "GPU time", "share", "compute", "comm", "copies");
   for (const analysis::PhaseRow& row : table.rows)
-    shown.row(fmt::format("  {}", to_word(row.phase)), row.count, format_time(row.total_ns),
-              format_share(row.total_ns, table.total_ns),
+    shown.row(fmt::format("  {}", to_word(row.phase)), row.count,
+              base::format_nanoseconds(row.total_ns), format_share(row.total_ns, table.total_ns),
               format_share(row.compute_ns, row.total_ns),
               format_share(row.communication_ns, row.total_ns),
               format_share(row.memory_ns, row.total_ns));
@@ -186,8 +187,8 @@ std::string operators_text(const analysis::TraceSummary& summary, const TextStyl
   base::Table shown("<44 >6 >10 >9 >6 >5");
   shown.row("Operators", "calls", "GPU time", "TFLOP/s", "GB/s", summary.peak ? "roof" : "");
   for (const analysis::ShapeRow& row : first(table.rows, kOperatorsShown)) {
-    shown.row("  " + label_of(row), row.calls, format_time(row.total_ns), rate_text(row),
-              figure(row.gb_per_s()), roof_text(row, summary));
+    shown.row("  " + label_of(row), row.calls, base::format_nanoseconds(row.total_ns),
+              rate_text(row), figure(row.gb_per_s()), roof_text(row, summary));
   }
   std::string out = table_text(shown, style);
   if (table.rows.size() > kOperatorsShown)

@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "base/test_support.h"
+
 namespace ergometer::run {
 namespace {
 
@@ -21,10 +23,7 @@ class LogTables : public testing::Test {
         << sqlite3_errmsg(db);
     sqlite3_close(db);
   }
-  std::string read_error() const {
-    const auto result = read_run(path_);
-    return result ? "" : result.error().message;
-  }
+  std::string read_error() const { return base::error_of(read_run(path_)); }
 
   std::string path_ =
       (fs::temp_directory_path() / ("ergometer-log-" + std::to_string(getpid()) + ".run")).string();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
 #include "run/file/sqlite.h"
 #include "run/run.h"
 #include "run/summary_fields.h"
@@ -38,8 +39,7 @@ class RunFile : public testing::Test {
     sqlite3_close(db);
   }
   std::string read_error(const std::string& name) const {
-    const auto result = read_run(path(name));
-    return result ? "" : result.error().message;
+    return base::error_of(read_run(path(name)));
   }
 
   fs::path folder_;

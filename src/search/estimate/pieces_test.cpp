@@ -14,7 +14,7 @@ std::vector<Layout> layouts_with(test::Values values) {
                                  {"gpus", "64"},
                                  {"gbs", "128"},
                                  {"seq_length", "4096"}});
-  return layouts_of(test::space_of(values));
+  return test::space_of(values).layouts();
 }
 
 std::vector<size_t> all_of(const Pieces& pieces) {

@@ -51,15 +51,6 @@ inline spec::Settings random_settings(Draws& draws) {
   return settings;
 }
 
-inline std::vector<Layout> all_layouts(const Space& space) {
-  std::vector<Layout> layouts;
-  space.for_each_layout([&](const Layout& layout) {
-    layouts.push_back(layout);
-    return true;
-  });
-  return layouts;
-}
-
 /// Every layout equally likely, then every option of it. Nothing: the layout has none.
 inline std::optional<Candidate> random_candidate(const Space& space,
                                                  const std::vector<Layout>& layouts,

@@ -276,6 +276,15 @@ bool Space::visit_experts(Layout layout, const Visit& visit) const {
   return true;
 }
 
+std::vector<Layout> Space::layouts() const {
+  std::vector<Layout> layouts;
+  for_each_layout([&](const Layout& layout) {
+    layouts.push_back(layout);
+    return true;
+  });
+  return layouts;
+}
+
 bool Space::for_each_layout_of(const Layout& division, LegalityCheck& legal,
                                const Visit& visit) const {
   const spec::Job& job = base_of(division).megatron;

@@ -93,6 +93,8 @@ class Space {
   using Visit = std::function<bool(const Layout&)>;
   /// Whether all were visited.
   bool for_each_layout(const Visit& visit) const;
+  /// All legal ones in that order.
+  std::vector<Layout> layouts() const;
   Options options(const Layout& layout, LegalityCheck& legal) const;
 
   /// Every way to divide the GPUs that what is fixed allows, legal or not, as a layout of which

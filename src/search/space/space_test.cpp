@@ -1,5 +1,5 @@
 #include "search/space/space.h"
-#include "base/random_cases.h"
+#include "base/test_support.h"
 
 #include <algorithm>
 
@@ -85,7 +85,7 @@ TEST(Space, LegalIsWhatResolveAccepts) {
       if (is_left_out(space, candidate)) {
         continue;
       }
-      ASSERT_EQ(legal(candidate), job.has_value()) << (job ? "" : job.error().message);
+      ASSERT_EQ(legal(candidate), job.has_value()) << base::error_of(job);
       accepted += job.has_value() ? 1 : 0;
     }
     EXPECT_GT(accepted, 5);
@@ -106,7 +106,7 @@ TEST(Space, SettingsInFullAreTheSameJob) {
     if (round % 2 == 0) settings.erase("seq_length");
     const auto space = Space::make(settings, {});
     if (!space) continue;
-    const std::vector<Layout> layouts = all_layouts(*space);
+    const std::vector<Layout> layouts = space->layouts();
     LegalityCheck legal(*space);
     for (int i = 0; i < 5; ++i) {
       const auto candidate = random_candidate(*space, layouts, legal, draws);
@@ -148,7 +148,7 @@ TEST(Space, JobIsWhatItsSettingsResolveTo) {
     settings.set("gpus", "16", {});
     const auto space = Space::make(settings, {});
     if (!space) continue;
-    const std::vector<Layout> layouts = all_layouts(*space);
+    const std::vector<Layout> layouts = space->layouts();
     LegalityCheck legal(*space);
     for (int i = 0; i < 20; ++i) {
       const auto candidate = random_candidate(*space, layouts, legal, draws);
@@ -215,7 +215,7 @@ TEST(Space, NanotronsStagesAreItsOwn) {
                                       {"software", "nanotron"},
                                       {"pp", "4"}});
   int layouts = 0;
-  for (const Layout& layout : all_layouts(space)) {
+  for (const Layout& layout : space.layouts()) {
     if (layout.vpp > 1) continue;
     Candidate candidate;
     candidate.layout = layout;
@@ -238,7 +238,7 @@ TEST(Space, ADivisionIsSaidWhereTheFrameworkHasAnother) {
                                       {"gbs", "16"},
                                       {"software", "torchtitan"}});
   int said = 0, unsaid = 0;
-  for (const Layout& layout : all_layouts(space)) {
+  for (const Layout& layout : space.layouts()) {
     if (layout.vpp > 1 || layout.pp == 1) continue;
     Candidate candidate;
     candidate.layout = layout;
@@ -260,7 +260,7 @@ TEST(Space, WhatIsFixedStaysFixed) {
                                       {"recompute", "none"}});
   LegalityCheck legal(space);
   int layouts = 0;
-  for (const Layout& layout : all_layouts(space)) {
+  for (const Layout& layout : space.layouts()) {
     EXPECT_EQ(layout.tp, 2);
     const Options options = space.options(layout, legal);
     EXPECT_EQ(options.recomputations.size(), 1u);

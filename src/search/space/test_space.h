@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/test_support.h"
 #include "search/space/space.h"
 #include "spec/resolve/test_jobs.h"
 
@@ -10,7 +11,7 @@ using spec::test::Values;
 
 inline Space space_of(const Values& values, const SpaceOptions& options = {}) {
   auto space = Space::make(settings_of(values), options);
-  EXPECT_TRUE(space.has_value()) << (space ? "" : space.error().message);
+  EXPECT_TRUE(space.has_value()) << base::error_of(space);
   return *std::move(space);
 }
 

@@ -1,8 +1,9 @@
 #include "search/space/why_none.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
+
+#include "base/text.h"
 
 namespace ergometer::search {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 std::string without_numbers(std::string_view message) {
   std::string text;
   for (const char c : message.substr(0, message.find(';')))
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0) text += c;
+    if (!base::is_digit(c)) text += c;
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/text.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::spec {
@@ -47,7 +48,7 @@ TEST(Catalog, NoNameMeansTwoThingsOfOneKind) {
     std::set<std::string> words{entry.name};
     for (const std::string_view alias : aliases_of(entry)) {
       std::string lower(alias);
-      for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      for (char& c : lower) c = base::lower(c);
       words.insert(lower);
     }
     for (const std::string& word : words)

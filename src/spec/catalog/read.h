@@ -3,8 +3,10 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "spec/job/cluster.h"
 #include "spec/job/model.h"
@@ -52,5 +54,17 @@ const CatalogEntry* find_in_catalog(CatalogKind kind, std::string_view name);
 std::vector<std::string_view> aliases_of(const CatalogEntry& entry);
 /// Names and aliases of one kind, for suggestions.
 std::vector<std::string_view> catalog_names(CatalogKind kind);
+
+/// A table of the catalog as `parse(text, path)` reads it. It is there and in order: the program's
+/// own file, not a user's.
+template <class Table>
+Table catalog_table(std::string_view name,
+                    Result<Table> (*parse)(std::string_view, const std::string&)) {
+  const CatalogEntry* entry = find_in_catalog(CatalogKind::kTable, name);
+  ERGOMETER_CHECK(entry != nullptr, "the catalog has each of its tables");
+  Result<Table> table = parse(entry->text, std::string(entry->path));
+  ERGOMETER_CHECK(table.has_value(), "the catalog's tables can be read");
+  return *std::move(table);
+}
 
 }  // namespace ergometer::spec

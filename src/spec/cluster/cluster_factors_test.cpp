@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/parameter_table.h"
 
@@ -19,8 +20,7 @@ Cluster h100() {
 }
 
 std::string refusal(const std::string& measured) {
-  const auto cluster = parse_cluster("extends: hgx-h100\nmeasured: " + measured, "twin.yaml");
-  return cluster ? "" : cluster.error().message;
+  return base::error_of(parse_cluster("extends: hgx-h100\nmeasured: " + measured, "twin.yaml"));
 }
 
 constexpr const char* kHead =

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/nearest.h"
 
 namespace ergometer::spec {
@@ -86,10 +87,6 @@ std::string users_file(const std::string& word, const Kinds& kinds, const std::s
   return is_file(path) ? path : std::string();
 }
 
-std::string dumped(const nlohmann::json& tree) {
-  return tree.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 Result<nlohmann::json> inline_tree(std::string_view yaml, const std::string& file, int depth) {
   if (depth > kDeepestParts)
     return input_error("{}: files name each other more than {} deep", file, kDeepestParts);
@@ -163,12 +160,12 @@ std::string relocated_parts(const std::string& json, const std::string& file) {
     const std::string path = users_file(word.get<std::string>(), kinds, file);
     if (!path.empty()) word = path;
   });
-  return dumped(tree);
+  return base::json_line(tree);
 }
 
 Result<std::string> with_parts_inline(std::string_view yaml, const std::string& file) {
   ERGOMETER_ASSIGN(const nlohmann::json tree, inline_tree(yaml, file, 0));
-  return dumped(tree);
+  return base::json_line(tree);
 }
 
 }  // namespace ergometer::spec

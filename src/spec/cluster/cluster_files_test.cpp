@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "base/test_support.h"
 #include "spec/files/fingerprint.h"
 #include "spec/files/settings_record.h"
 #include "spec/settings/settings.h"
@@ -55,8 +56,7 @@ fabric:
     write(name, text.replace(at, from.size(), to));
   }
   std::string error(const std::string& name) const {
-    const auto cluster = read_cluster(path(name));
-    return cluster ? "no error" : cluster.error().message;
+    return base::error_of(read_cluster(path(name)));
   }
 
  private:

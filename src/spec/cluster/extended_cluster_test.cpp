@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::spec {
 namespace {
 
 std::string message(const std::string& yaml) {
-  const auto cluster = parse_cluster(yaml, "c.yaml");
-  return cluster ? "" : cluster.error().message;
+  return base::error_of(parse_cluster(yaml, "c.yaml"));
 }
 
 TEST(ExtendedCluster, ChangesWhatItNamesAndNothingElse) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/collection.h"
+#include "base/json_writer.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
 #include "spec/model/tokenizers.h"
@@ -287,8 +288,7 @@ class NemoReader {
         model["max_position_embeddings"] = *positions;
     ERGOMETER_TRY(read_flavour(model));
     if (!read_vocabulary(model)) return {};
-    settings_.set("model", model.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                  origin("model.num_layers"));
+    settings_.set("model", base::json_line(model), origin("model.num_layers"));
     return {};
   }
 

@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::spec {
 namespace {
 
 std::string cluster_error(std::string_view yaml) {
-  const auto cluster = parse_cluster(yaml, "c.yaml");
-  return cluster ? "no error" : cluster.error().message;
+  return base::error_of(parse_cluster(yaml, "c.yaml"));
 }
 
 constexpr std::string_view kNode = R"(name: mine

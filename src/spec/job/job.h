@@ -91,6 +91,13 @@ struct Parallelism {
     return chunk * pp + (turns() && chunk % 2 == 1 ? pp - 1 - stage : stage);
   }
   int64_t parts() const { return pp * vpp; }
+  /// Whether the user says how many layers stages hold, other than by what counts as a layer.
+  bool says_stage_layers() const {
+    return !stage_layers.empty() || first_stage_layers > 0 || last_stage_layers > 0;
+  }
+  bool shards_gradients() const { return fsdp || zero_stage >= 2; }
+  /// FSDP and ZeRO-3: parameters are gathered unit by unit (`plan/sharded_units.h`).
+  bool shards_parameters() const { return fsdp || zero_stage >= 3; }
   bool trains_apart() const { return stage_training != StageTraining::kTogether; }
   bool divides_vocabulary() const { return vocabulary != VocabularyParallel::kNone; }
   /// Ranks that hold a part each of the vocabulary.

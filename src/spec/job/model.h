@@ -141,6 +141,8 @@ struct Model {
     if (whole) return layer;
     return {.moe = experts.count > 0};
   }
+  /// Weights of a norm of `hidden` width.
+  double norm_parameters() const { return static_cast<double>(hidden) * (norm_bias ? 2 : 1); }
   /// Norms of `hidden` width in one layer.
   int norms(const Layer& layer) const {
     return layer.mixer != Mixer::kNone && layer.feed_forward ? norms_per_layer

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 #include "spec/resolve/test_jobs.h"
 
@@ -20,8 +21,7 @@ Result<Job> job_on(const char* gpus) {
 }
 
 std::string group_error(const std::string& yaml) {
-  const auto cluster = parse_cluster(yaml, "mixed.yaml");
-  return cluster ? "no error" : cluster.error().message;
+  return base::error_of(parse_cluster(yaml, "mixed.yaml"));
 }
 
 TEST(NodeGroups, NodesAreCountedGroupByGroup) {

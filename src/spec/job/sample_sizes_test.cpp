@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::spec {
 namespace {
 
-std::string samples_error(const char* text) {
-  const auto samples = parse_samples(text);
-  return samples ? "no error" : samples.error().message;
-}
+std::string samples_error(const char* text) { return base::error_of(parse_samples(text)); }
 
 TEST(SampleSizes, ReadsEveryForm) {
   // Nearly all samples would be of one token, however many of them a sequence takes.

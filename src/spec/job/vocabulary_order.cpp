@@ -174,7 +174,7 @@ std::string_view why_vocabulary_is_whole(const Job& job) {
   if (p.schedule != Schedule::kOneFOneB) return "needs --schedule 1f1b";
   if (!p.order.stages.empty()) return "has passes that a schedule file does not say";
   if (job.training.mode != Mode::kPretrain) return "is for pre-training alone";
-  if (p.fsdp || p.zero_stage >= 2) return "needs parameters that stay: --zero 0 or 1";
+  if (p.shards_gradients()) return "needs parameters that stay: --zero 0 or 1";
   if (job.training.linear_cross_entropy) return "has no loss fused with the head's product";
   if (!job.training.sequence_lengths.is_even()) return "needs --sequence-lengths even";
   if (job.model.vision != nullptr) return "is not defined with a vision tower";

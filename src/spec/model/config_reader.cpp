@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/collection.h"
+#include "base/json_writer.h"
 #include "spec/model/config_keys.h"
 
 namespace ergometer::spec {
@@ -13,11 +14,6 @@ namespace {
 
 /// No size in a transformer is larger; products of a few of them still fit 64 bits.
 constexpr int64_t kLargestSize = 1'000'000'000;
-
-size_t line_at(std::string_view text, size_t offset) {
-  return 1 + static_cast<size_t>(
-                 std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(offset), '\n'));
-}
 
 /// Where `"key":` stands at or after `from`; npos when it does not.
 size_t key_offset(std::string_view text, std::string_view key, size_t from) {
@@ -34,7 +30,7 @@ size_t key_offset(std::string_view text, std::string_view key, size_t from) {
 std::string describe(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = base::json_line(value);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
   return text;
 }
@@ -206,7 +202,7 @@ size_t ConfigReader::line_of(std::string_view spelling) const {
     if (at != std::string_view::npos) from = at;
   }
   const size_t at = key_offset(text_, spelling, from);
-  return line_at(text_, at == std::string_view::npos ? from : at);
+  return base::line_at(text_, at == std::string_view::npos ? from : at);
 }
 
 void ConfigReader::refuse(std::string_view key, const std::string& found_and_allowed) {

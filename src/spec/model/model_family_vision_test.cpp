@@ -1,19 +1,17 @@
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::spec {
 namespace {
 
 Model vision_model(std::string_view json) {
-  auto model = parse_model(json, "config.json");
-  EXPECT_TRUE(model) << model.error().message;
-  return model ? *model : Model{};
+  return base::value_of(parse_model(json, "config.json"));
 }
 
 std::string vision_error(std::string_view json) {
-  const auto model = parse_model(json, "config.json");
-  return model ? "no error" : model.error().message;
+  return base::error_of(parse_model(json, "config.json"));
 }
 
 TEST(VisionFamilies, InternVL) {

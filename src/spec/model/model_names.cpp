@@ -1,7 +1,6 @@
 #include "spec/model/model_names.h"
 
 #include <array>
-#include <cctype>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -63,7 +62,7 @@ const CatalogEntry* find_hub_model(std::string_view words) {
 }
 
 bool is_stored_in_4_bit(std::string_view name) {
-  const std::string text = base::lower(name.substr(name.rfind('/') + 1));  // npos + 1 is 0
+  const std::string text = base::lower(base::last_part(name, '/'));
   return text.ends_with("-4bit") || text.ends_with("_4bit");
 }
 
@@ -78,13 +77,13 @@ std::vector<std::string_view> model_sizes(std::string_view family) {
     // "deepseek-v3" is one of deepseek, "llama3-405b-padding-128" a variant of one.
     const bool begins = name.size() > family.size() && name[family.size()] == '-' &&
                         base::lower(family) == name.substr(0, family.size());
-    if (begins && std::isdigit(static_cast<unsigned char>(name[family.size() + 1])) == 0) {
+    if (begins && !base::is_digit(name[family.size() + 1])) {
       sizes.push_back(name);
       continue;
     }
     const size_t size = name.find_last_of("-_");
     if (size == name.npos || size + 1 >= name.size()) continue;
-    if (std::isdigit(static_cast<unsigned char>(name[size + 1])) == 0) continue;
+    if (!base::is_digit(name[size + 1])) continue;
     if (joined(name.substr(0, size)) == wanted) sizes.push_back(name);
   }
   return sizes;

@@ -10,6 +10,7 @@
 #include "base/collection.h"
 #include "base/file.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "spec/catalog/read.h"
 #include "spec/model/model_families.h"
 #include "spec/model/model_names.h"
@@ -193,7 +194,7 @@ Result<Model> read_inline(const std::string& json_text) {
   const auto name = json.find("_name_or_path");
   if (name == json.end() || !name->is_string()) return model;
   const std::string said = name->get<std::string>();
-  if (!said.empty() && !said.ends_with('/')) model.name = said.substr(said.rfind('/') + 1);
+  if (!said.empty() && !said.ends_with('/')) model.name = base::last_part(said, '/');
   return model;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/collection.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "spec/catalog/read.h"
 #include "spec/model/config_keys.h"
 #include "spec/model/model_names.h"
@@ -60,7 +61,7 @@ Result<std::string> scaled_model(const Settings& settings, const ModelSizes& siz
   config.erase("_ergometer");
   set_sizes(config, sizes);
   config["_name_or_path"] = own.name + "-scaled";
-  std::string scaled = config.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string scaled = base::json_line(config);
   ERGOMETER_ASSIGN(const Model model, read_model(scaled));
   if (!has_sizes(model, sizes))
     return input_error(own.name + ": its config.json has no keys for these sizes");

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
+#include <utility>
 
 #include "base/csv.h"
 #include "base/nearest.h"
+#include "base/text.h"
 #include "spec/catalog/parse_once.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/inferred_recipe.h"
@@ -59,13 +61,27 @@ Recipe::Rule read_rule(YamlMap& map) {
   return rule;
 }
 
-/// Lower case, letters and digits and dots only: "Megatron-Bridge 26.02" is "megatronbridge26.02".
-std::string squashed(std::string_view text) {
-  std::string result;
-  for (const char c : text)
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.')
-      result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
+/// The rules of another recipe of the catalog, or with `setting` those that set it.
+std::vector<Recipe::Rule> read_rules_of(YamlMap& map) {
+  map.allow({"rules_of", "setting"});
+  const std::string name = map.text("rules_of"), setting = map.text("setting");
+  const CatalogEntry* entry = find_in_catalog(CatalogKind::kRecipe, name);
+  if (entry == nullptr) {
+    map.refuse("rules_of", fmt::format("found \"{}\"; allowed: a recipe of the catalog", name));
+    return {};
+  }
+  auto other = parse_recipe(entry->text, std::string(entry->path));
+  if (!other) {
+    map.refuse("rules_of", other.error().message);
+    return {};
+  }
+  if (!setting.empty())
+    std::erase_if(other->rules, [&](const Recipe::Rule& rule) {
+      return std::ranges::none_of(rule.settings,
+                                  [&](const auto& it) { return it.first == setting; });
+    });
+  if (other->rules.empty()) map.refuse("setting", "is set by none of its rules");
+  return std::move(other->rules);
 }
 
 /// What stands behind a name if it is a release: "25.07", "25.04.01", "v5.1"; nothing if it is
@@ -88,7 +104,7 @@ Result<Shared> parse_shared(std::string_view yaml, const std::string& file) {
 
 /// The recipe whose name or alias the words begin with, the longest; what follows is its release.
 Result<RecipeChoice> choice_of_words(std::string_view words) {
-  const std::string text = squashed(words);
+  const std::string text = base::squashed(words);
   RecipeChoice choice;
   size_t longest = 0;
   const CatalogEntry* found = nullptr;
@@ -97,7 +113,7 @@ Result<RecipeChoice> choice_of_words(std::string_view words) {
     std::vector<std::string_view> names = aliases_of(entry);
     names.push_back(entry.name);
     for (const std::string_view name : names) {
-      const std::string key = squashed(name);
+      const std::string key = base::squashed(name);
       if (key.size() <= longest || !text.starts_with(key)) continue;
       const auto release = release_behind(std::string_view(text).substr(key.size()));
       if (!release) continue;
@@ -162,7 +178,13 @@ Result<Recipe> parse_recipe(std::string_view yaml, const std::string& file) {
   for (const char* key : {"name", "title", "profiles"}) map.require(key);
   Recipe recipe{map.text("name"), map.text("title"), map.text("release"), {}, {}};
   for (YamlMap& profile : map.maps("profiles")) recipe.profiles.push_back(read_profile(profile));
-  for (YamlMap& rule : map.maps("rules")) recipe.rules.push_back(read_rule(rule));
+  for (YamlMap& rule : map.maps("rules")) {
+    if (!rule.has("rules_of")) {
+      recipe.rules.push_back(read_rule(rule));
+      continue;
+    }
+    for (Recipe::Rule& other : read_rules_of(rule)) recipe.rules.push_back(std::move(other));
+  }
   if (map.error()) return tl::unexpected(*map.error());
   return recipe;
 }

@@ -1,5 +1,6 @@
 #include "spec/recipe/recipe.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "spec/catalog/read.h"
@@ -30,6 +31,32 @@ TEST(Recipe, EveryFileOfTheCatalogReadsAndNamesProfilesThatExist) {
     ++count;
   }
   EXPECT_GE(count, 15);
+}
+
+TEST(Recipe, TakesTheRulesOfAnother) {
+  const auto with_rules = [](const char* rules) {
+    return parse_recipe(fmt::format("name: mine\ntitle: Mine\nprofiles:\n"
+                                    "  - {{profile: pytorch-fsdp}}\nrules:\n  - {}\n",
+                                    rules),
+                        "mine.yaml");
+  };
+  const auto torchtitan = find_recipe("torchtitan")->recipe;
+  const auto all = with_rules("{rules_of: torchtitan}"),
+             one = with_rules("{rules_of: torchtitan, setting: tf32}");
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_EQ(all->rules.size(), torchtitan->rules.size());
+  ASSERT_EQ(one->rules.size(), 1);
+  EXPECT_EQ(one->rules.front().settings,
+            (std::vector<std::pair<std::string, std::string>>{{"tf32", "false"}}));
+  const auto unknown = with_rules("{rules_of: torchtitanic}"),
+             unset = with_rules("{rules_of: torchtitan, setting: optimizer}");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(
+      unknown.error().message,
+      "mine.yaml:6: rules[0].rules_of: found \"torchtitanic\"; allowed: a recipe of the catalog");
+  ASSERT_FALSE(unset);
+  EXPECT_EQ(unset.error().message, "mine.yaml:6: rules[0].setting: is set by none of its rules");
 }
 
 TEST(Recipe, IsCalledAsItsUsersCallIt) {

@@ -164,11 +164,6 @@ void check_even_stages(SettingReader& read, const Job& job) {
                 layers / p.pp, with, divisors_text(layers / p.pp, p.vpp));
 }
 
-/// Whether the user says how layers are divided, other than by what counts as a layer.
-bool says_stages(const Parallelism& p) {
-  return !p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0;
-}
-
 /// The embedding and the loss may stand on chunks of their own. nanotron leaves stages without
 /// layers.
 void check_chunk_count(SettingReader& read, const Job& job) {
@@ -187,7 +182,7 @@ void check_chunk_count(SettingReader& read, const Job& job) {
 void check_stages(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (!p.stage_layers.empty()) return check_stage_list(read, job);
-  if (says_stages(p)) return check_first_and_last(read, job);
+  if (p.says_stage_layers()) return check_first_and_last(read, job);
   check_chunk_count(read, job);
 }
 
@@ -330,7 +325,7 @@ bool tensors_leave_domain(const Job& job) {
 
 void check_searched(SettingReader& read, const Job& job) {
   check_reach(read, job);
-  if (!says_stages(job.parallelism)) check_even_stages(read, job);
+  if (!job.parallelism.says_stage_layers()) check_even_stages(read, job);
 }
 
 void check_groups(SettingReader& read, const Job& job) {
@@ -342,7 +337,7 @@ void check_groups(SettingReader& read, const Job& job) {
 void check_ranks(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const bool counts = p.embedding_counts_as_layer || p.loss_counts_as_layer;
-  if (counts && !says_stages(p)) check_even_stages(read, job);
+  if (counts && !p.says_stage_layers()) check_even_stages(read, job);
   check_schedule(read, job);
   check_expert_ranks(read, job);
   check_sharding(read, job);

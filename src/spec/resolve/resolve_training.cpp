@@ -299,7 +299,7 @@ void check_batches_by_speed(SettingReader& read, const Job& job) {
   };
   if (p.vpp > 1 || !(p.schedule == Schedule::kOneFOneB || p.schedule == Schedule::kGpipe))
     return refuse("the schedule 1f1b or gpipe");
-  if (p.fsdp || p.zero_stage > 1) return refuse("--zero 0 or 1: others meet in every micro batch");
+  if (p.shards_gradients()) return refuse("--zero 0 or 1: others meet in every micro batch");
   if (p.ep > 1) return refuse("--ep 1: experts of several replicas meet in every micro batch");
   if (!job.training.sequence_lengths.is_even() || !job.training.moe_routing.is_even())
     refuse("documents and experts' loads that are even");

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 #include "spec/resolve/test_jobs.h"
 
@@ -13,8 +14,7 @@ Result<Job> vision_job(const char* model, const test::Values& values) {
 }
 
 std::string refused(const char* model, const test::Values& values) {
-  const auto job = vision_job(model, values);
-  return job ? "no error" : job.error().message;
+  return base::error_of(vision_job(model, values));
 }
 
 TEST(ResolveVision, TokensFollowFromTiles) {

@@ -16,10 +16,6 @@ constexpr std::string_view kStageLayers = "stage_layers";
 
 using Layers = std::vector<int64_t>;
 
-bool is_said(const Parallelism& p) {
-  return !p.stage_layers.empty() || p.first_stage_layers > 0 || p.last_stage_layers > 0;
-}
-
 std::string no_division(const Job& job) {
   const Parallelism& p = job.parallelism;
   const int64_t layers = job.model.pipeline_layers();
@@ -92,7 +88,7 @@ void take_list(SettingReader& read, Job& job) {
 void take_speed_list(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   constexpr std::string_view kBySpeed = "layers_by_speed";
-  if (is_said(p) || p.embedding_counts_as_layer || p.loss_counts_as_layer)
+  if (p.says_stage_layers() || p.embedding_counts_as_layer || p.loss_counts_as_layer)
     return read.refuse(
         "{} contradicts a division of layers that is given; leave one "
         "out",
@@ -128,7 +124,7 @@ void divide_stages(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   const int64_t chunks = p.pp * p.vpp;
   if (p.layers_by_speed) return take_speed_list(read, job);
-  if (p.pp == 1 || is_said(p)) return;
+  if (p.pp == 1 || p.says_stage_layers()) return;
   if (job.model.vision != nullptr && chunks <= job.model.pipeline_layers()) {
     p.stage_layers = vision_stage_layers(job);
     p.embedding_counts_as_layer = p.loss_counts_as_layer = false;

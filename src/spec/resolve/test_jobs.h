@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/test_support.h"
 #include "spec/settings/settings.h"
 
 // Jobs for tests, said as on the command line.
@@ -33,11 +34,7 @@ inline Settings settings_of(const Values& values, const Values& more) {
 }
 
 /// A job that cannot be is a failure of the test.
-inline Job job_of(const Settings& settings) {
-  auto job = resolve(settings);
-  EXPECT_TRUE(job.has_value()) << (job ? "" : job.error().message);
-  return job ? *std::move(job) : Job{};
-}
+inline Job job_of(const Settings& settings) { return base::value_of(resolve(settings)); }
 inline Job job_of(const Values& values) { return job_of(settings_of(values)); }
 
 }  // namespace ergometer::spec::test

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <span>
 #include <string>
 
@@ -14,8 +13,7 @@ namespace {
 std::string normal(std::string_view word) {
   while (word.starts_with('-')) word.remove_prefix(1);
   std::string text(word);
-  for (char& c : text)
-    c = c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& c : text) c = c == '-' ? '_' : base::lower(c);
   return text;
 }
 

@@ -78,7 +78,7 @@ std::optional<std::string> lora_targets(std::string_view targets, std::string& u
     std::erase_if(word, [](char c) { return c == ' ' || c == '\'' || c == '"'; });
     word = base::lower(word);
     if (word == "all-linear" || word == "all" || word == "all_linear") return "";
-    const std::string last = word.substr(word.rfind('.') + 1);
+    const std::string last(base::last_part(word, '.'));
     // GPT-2 and the first Qwen call both projections back by one name.
     if (last == "c_proj") {
       chosen[kProj] = chosen[kFc2] = true;

@@ -2,13 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::spec {
 namespace {
 
-std::string error_of(const std::string& text) {
-  const auto file = parse_schedule(text);
-  return file ? "" : file.error().message;
-}
+std::string error_of(const std::string& text) { return base::error_of(parse_schedule(text)); }
 
 TEST(ScheduleFile, ReadsStagesChunksAndPlacement) {
   const auto file = parse_schedule(

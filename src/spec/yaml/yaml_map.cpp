@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/collection.h"
+#include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "spec/yaml/yaml_document.h"
@@ -65,7 +66,7 @@ std::string value_text(const YamlValue& node) {
     return text;
   }
   int budget = 100'000;
-  return to_json(node, 0, budget).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return base::json_line(to_json(node, 0, budget));
 }
 
 std::optional<base::Grade> grade_of(std::string_view word) {
@@ -296,7 +297,7 @@ std::string YamlMap::as_json() const {
   int budget = kMostInlineValues;
   for (const Entry& entry : *entries_)
     object[std::string(entry.key)] = to_json(*entry.value, 0, budget);
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return base::json_line(object);
 }
 
 std::vector<YamlMap::Item> YamlMap::items() {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "base/test_support.h"
 #include "spec/files/matrix.h"
 
 namespace ergometer::study {
@@ -16,7 +17,7 @@ TEST(Charllm, PointsHaveNamesOfTheirOwnAndCanRun) {
   for (const Point& point : *points) {
     EXPECT_TRUE(names.insert({point.family, point.id}).second) << point.family << "/" << point.id;
     const auto job = spec::resolve(point.settings);
-    EXPECT_TRUE(job) << point.family << "/" << point.id << ": " << (job ? "" : job.error().message);
+    EXPECT_TRUE(job) << point.family << "/" << point.id << ": " << base::error_of(job);
   }
 }
 

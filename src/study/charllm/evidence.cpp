@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
+#include "base/collection.h"
 #include "base/text.h"
 #include "run/study_values.h"
 
@@ -90,14 +90,8 @@ const std::vector<std::string>& layouts_of(const std::string& gpu) {
 
 std::string model_of(const std::string& layout) { return layout.substr(0, layout.find('_')); }
 
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 double median(std::vector<double> values) {
-  if (values.empty()) return kNone;
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  return values.empty() ? kNone : base::upper_median(std::move(values));
 }
 
 double least(const std::vector<double>& values) {

@@ -80,7 +80,6 @@ const std::vector<std::string>& layouts_of(const std::string& gpu);
 /// "gpt3-175b" of "gpt3-175b_2".
 std::string model_of(const std::string& layout);
 
-double mean(const std::vector<double>& values);
 double median(std::vector<double> values);
 double least(const std::vector<double>& values);
 double most(const std::vector<double>& values);

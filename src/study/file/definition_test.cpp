@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::study {
 namespace {
 
 std::string definition_error(const std::string& text) {
-  const auto definition = parse_definition(text, "s.yaml");
-  return definition ? "" : definition.error().message;
+  return base::error_of(parse_definition(text, "s.yaml"));
 }
 
 constexpr const char* kGood = R"(

@@ -47,8 +47,8 @@ constexpr std::array kSums =
 constexpr std::array kProducts = std::to_array<Symbol>(
     {{"*", Operator::kMultiply}, {"/", Operator::kDivide}, {"%", Operator::kRemainder}});
 
-bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool goes_on(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool starts_name(char c) { return base::is_letter(c) || c == '_'; }
+bool goes_on(char c) { return base::is_letter_or_digit(c) || c == '_'; }
 
 class Parser {
  public:
@@ -183,7 +183,7 @@ class Parser {
     }
     const char c = at_ < text_.size() ? text_[at_] : '\0';
     if (c == '\'' || c == '"') return quoted(c);
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.') return number();
+    if (base::is_digit(c) || c == '.') return number();
     if (starts_name(c)) return name_or_call();
     refuse_here("a number, a name, a text in quotes or (");
     return {Operator::kNumber, 0, {}, {}};
@@ -199,9 +199,7 @@ class Parser {
   }
   Node number() {
     size_t end = at_;
-    const auto digit = [&](size_t i) {
-      return i < text_.size() && std::isdigit(static_cast<unsigned char>(text_[i])) != 0;
-    };
+    const auto digit = [&](size_t i) { return i < text_.size() && base::is_digit(text_[i]); };
     while (digit(end) || (end < text_.size() && text_[end] == '.')) ++end;
     if (end < text_.size() && (text_[end] == 'e' || text_[end] == 'E')) {
       const size_t mantissa = end++;

@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "base/test_support.h"
+
 namespace ergometer::study {
 namespace {
 
@@ -21,8 +23,7 @@ std::optional<Value> value_of(const std::string& text) {
 }
 double number_of(const std::string& text) { return std::get<double>(value_of(text).value()); }
 std::string expression_error(const std::string& text) {
-  const auto expression = Expression::parse(text);
-  return expression ? "" : expression.error().message;
+  return base::error_of(Expression::parse(text));
 }
 
 TEST(Expression, ProductsBindTighterThanSumsAndBothTighterThanComparisons) {

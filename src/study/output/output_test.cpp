@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/csv.h"
+#include "base/test_support.h"
 #include "base/text.h"
 #include "run/file/sqlite.h"
 #include "run/study_values.h"
@@ -134,8 +135,7 @@ TEST(StudyOutput, ColumnsArePickedByName) {
   const SessionResult result = two_rows();
   const run::Study& study = *result.run.study;
   const auto error = [&](std::string_view list) {
-    const auto picked = pick_columns(list, study);
-    return picked ? "" : picked.error().message;
+    return base::error_of(pick_columns(list, study));
   };
   const auto picked = pick_columns("status,tp,links.nic.utilization,thermal.max_gpu_c", study);
   ASSERT_TRUE(picked) << picked.error().message;

@@ -13,14 +13,12 @@ namespace {
 
 using run::StudyColumn;
 
-/// The part behind the last dot: people type "max_gpu_c" for "thermal.max_gpu_c".
-std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }
-
+/// By the part behind the last dot as well: people type "max_gpu_c" for "thermal.max_gpu_c".
 std::optional<std::string> meant(std::string_view name, const std::vector<StudyColumn>& columns) {
   std::vector<std::string_view> whole, last;
   for (const StudyColumn& column : columns) {
     whole.push_back(column.name);
-    last.push_back(last_part(column.name));
+    last.push_back(base::last_part(column.name, '.'));
   }
   for (const auto& candidates : {whole, last})
     if (const auto near = base::nearest(name, candidates))

@@ -8,6 +8,7 @@
 
 #include "base/csv.h"
 #include "base/file.h"
+#include "base/test_support.h"
 #include "validation/kernels/kernel_power_row.h"
 
 namespace ergometer::validation {
@@ -26,21 +27,18 @@ std::string gemm_line(std::string_view device, std::string_view dtype, std::stri
 }
 
 KernelPowerReport scored_power(const std::string& text) {
-  auto report = score_kernel_power_text(text, "table.csv");
-  EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
-  return report ? *std::move(report) : KernelPowerReport{};
+  return base::value_of(score_kernel_power_text(text, "table.csv"));
 }
 
 std::string power_error(const std::string& text) {
-  const auto report = score_kernel_power_text(text, "table.csv");
-  return report ? "" : report.error().message;
+  return base::error_of(score_kernel_power_text(text, "table.csv"));
 }
 
 workload::Operator attention_of(const std::string& cells) {
   const auto table = base::parse_csv(std::string(kAttentionHeader) + cells + "\n", "table.csv");
   EXPECT_TRUE(table.has_value());
   const auto work = attention_power_row(*table, 0, "table.csv");
-  EXPECT_TRUE(work.has_value()) << (work ? "" : work.error().message);
+  EXPECT_TRUE(work.has_value()) << base::error_of(work);
   return work ? work->op : workload::Operator{};
 }
 

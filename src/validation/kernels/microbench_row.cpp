@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 
 #include "base/text.h"
@@ -57,13 +56,13 @@ constexpr auto kMachines = std::to_array<KnownMachine>({
 int64_t nodes_in(std::string_view config) {
   if (const size_t at = config.find(" node"); at != config.npos) {
     size_t begin = at;
-    while (begin > 0 && std::isdigit(static_cast<unsigned char>(config[begin - 1])) != 0) --begin;
+    while (begin > 0 && base::is_digit(config[begin - 1])) --begin;
     if (const auto nodes = whole(config.substr(begin, at - begin))) return *nodes;
   }
   for (size_t at = config.find('n'); at != config.npos; at = config.find('n', at + 1)) {
     const bool starts = at == 0 || config[at - 1] == '-' || config[at - 1] == ' ';
     size_t end = at + 1;
-    while (end < config.size() && std::isdigit(static_cast<unsigned char>(config[end])) != 0) ++end;
+    while (end < config.size() && base::is_digit(config[end])) ++end;
     const bool ends = end < config.size() && (config[end] == '_' || config[end] == '.');
     if (starts && ends && end > at + 1) return *whole(config.substr(at + 1, end - at - 1));
   }
@@ -196,8 +195,7 @@ std::optional<double> message_bytes(const MicrobenchCells& cells) {
     const size_t at = cells.config.find(unit);
     if (at == cells.config.npos) continue;
     size_t begin = at;
-    while (begin > 0 && std::isdigit(static_cast<unsigned char>(cells.config[begin - 1])) != 0)
-      --begin;
+    while (begin > 0 && base::is_digit(cells.config[begin - 1])) --begin;
     if (const auto number = whole(cells.config.substr(begin, at - begin)))
       return static_cast<double>(*number) * scale;
   }

@@ -2,6 +2,7 @@
 // measured table. Its limits are the errors reached on these rows, which some parameters were
 // fitted to (rounded up): they catch a regression, they are no promise for other rows.
 #include "validation/kernels/microbench.h"
+#include "base/test_support.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -17,14 +18,11 @@ namespace {
 constexpr std::string_view kHeader = "id,kind,device,n_devices,config,metric,value,unit,source\n";
 
 MicrobenchReport scored(const std::string& row) {
-  auto report = score_microbench_text(std::string(kHeader) + row + "\n", "table.csv");
-  EXPECT_TRUE(report.has_value()) << (report ? "" : report.error().message);
-  return report ? *std::move(report) : MicrobenchReport{};
+  return base::value_of(score_microbench_text(std::string(kHeader) + row + "\n", "table.csv"));
 }
 
 std::string table_error(const std::string& text) {
-  const auto report = score_microbench_text(text, "table.csv");
-  return report ? "" : report.error().message;
+  return base::error_of(score_microbench_text(text, "table.csv"));
 }
 
 MicrobenchCells cells(std::string_view kind, std::string_view device, std::string_view config) {

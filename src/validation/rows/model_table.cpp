@@ -169,9 +169,9 @@ const std::map<std::string, std::string>& catalog_keys() {
     std::map<std::string, std::string> result;
     for (const spec::CatalogEntry& entry : spec::catalog()) {
       if (entry.kind != spec::CatalogKind::kModel) continue;
-      result.emplace(squashed(entry.name), entry.name);
+      result.emplace(base::squashed(entry.name), entry.name);
       for (const std::string_view alias : spec::aliases_of(entry))
-        result.emplace(squashed(alias), entry.name);
+        result.emplace(base::squashed(alias), entry.name);
     }
     return result;
   }();
@@ -186,7 +186,8 @@ const std::map<std::string, size_t>& table_keys() {
     for (size_t row = 0; row < table.rows.size(); ++row) {
       std::string name(table.cell(row, "model"));
       if (const size_t at = name.find("Config"); at != name.npos) name.erase(at, 6);
-      for (const std::string& spelling : spellings(squashed(name))) result.emplace(spelling, row);
+      for (const std::string& spelling : spellings(base::squashed(name)))
+        result.emplace(spelling, row);
     }
     return result;
   }();

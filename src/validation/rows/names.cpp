@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "base/collection.h"
 #include "base/text.h"
 
 namespace ergometer::validation {
 namespace {
-
-bool is_alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void erase_all(std::string& text, std::string_view part) {
   for (size_t at = text.find(part); at != text.npos; at = text.find(part))
@@ -34,7 +30,7 @@ std::optional<long> reduced_layers(std::string& name) {
   const size_t at = name.find("reduced to ");
   if (at == name.npos) return std::nullopt;
   long layers = 0;
-  for (size_t i = at + 11; i < name.size() && is_digit(name[i]) && layers < 100'000; ++i)
+  for (size_t i = at + 11; i < name.size() && base::is_digit(name[i]) && layers < 100'000; ++i)
     layers = layers * 10 + (name[i] - '0');
   name.resize(at);
   return layers > 0 ? std::optional(layers) : std::nullopt;
@@ -46,7 +42,7 @@ void erase_node_count(std::string& name) {
   if (at == name.npos) return;
   size_t begin = at;
   while (begin > 0 && (name[begin - 1] == '-' || name[begin - 1] == ' ')) --begin;
-  while (begin > 0 && is_digit(name[begin - 1])) --begin;
+  while (begin > 0 && base::is_digit(name[begin - 1])) --begin;
   name.resize(begin);
 }
 
@@ -170,17 +166,10 @@ constexpr size_t kMostSpellings = 48;
 
 }  // namespace
 
-std::string squashed(std::string_view text) {
-  std::string result;
-  for (const char c : text)
-    if (is_alnum(c) || c == '.') result += base::lower(c);
-  return result;
-}
-
 std::vector<std::string> words(std::string_view text) {
   std::vector<std::string> result(1);
   for (const char c : text) {
-    if (is_alnum(c) || c == '.')
+    if (base::is_letter_or_digit(c) || c == '.')
       result.back() += base::lower(c);
     else if (!result.back().empty())
       result.emplace_back();
@@ -225,7 +214,7 @@ ModelName parse_model_name(std::string_view text) {
     name.erase(0, slash + 1);
   for (const std::string& word : words(name))
     if (!is_noise(word)) result.key += word;
-  if (result.key.empty()) result.key = squashed(name);
+  if (result.key.empty()) result.key = base::squashed(name);
   return result;
 }
 
@@ -238,7 +227,8 @@ std::vector<std::string> spellings(const std::string& key) {
   // NeMo's classes spell 1.5 B "1P5B".
   std::string dotted = key;
   for (size_t i = 1; i + 1 < dotted.size(); ++i)
-    if (dotted[i] == 'p' && is_digit(dotted[i - 1]) && is_digit(dotted[i + 1])) dotted[i] = '.';
+    if (dotted[i] == 'p' && base::is_digit(dotted[i - 1]) && base::is_digit(dotted[i + 1]))
+      dotted[i] = '.';
   add(dotted);
   // And put their "Config" in the middle: Llama3Config8B.
   erase_all(dotted, "config");
@@ -253,7 +243,7 @@ std::vector<std::string> spellings(const std::string& key) {
 }
 
 std::optional<std::string_view> node_of_gpu(std::string_view gpu) {
-  const std::string key = squashed(gpu);
+  const std::string key = base::squashed(gpu);
   const auto has = [&](std::string_view part) { return contains(key, part); };
   if (has("gb300")) return "gb300-nvl72";
   if (has("gb200")) return "gb200-nvl72";
@@ -278,7 +268,7 @@ std::optional<std::string_view> node_of_gpu(std::string_view gpu) {
   if (has("a10g")) return "a10g";
   if (key.starts_with("l4") && !has("l40")) return "l4";
   for (const std::string_view node : {"rtx-3080", "rtx-3090", "rtx-4090", "rtx-5090"})
-    if (has(squashed(node))) return node;
+    if (has(base::squashed(node))) return node;
   if (has("a40") && !has("a400")) return "a40";
   for (const std::string_view kind : {"mi355x", "mi350x", "mi325x", "mi300x", "mi250x", "mi250"})
     if (has(kind)) return kind;
@@ -286,7 +276,7 @@ std::optional<std::string_view> node_of_gpu(std::string_view gpu) {
 }
 
 PrecisionName parse_precision(std::string_view text, bool blackwell) {
-  const std::string key = squashed(text);
+  const std::string key = base::squashed(text);
   const auto has = [&](std::string_view part) { return contains(key, part); };
   if (has("nvfp4") || has("fp4")) return {"nvfp4", "mxfp8"};
   if (has("fp8")) {
@@ -310,23 +300,24 @@ std::vector<Version> versions_in(std::string_view text) {
   size_t at = 0;
   const auto number = [&] {
     int value = 0;
-    for (; at < text.size() && is_digit(text[at]); ++at)
+    for (; at < text.size() && base::is_digit(text[at]); ++at)
       value = std::min(value, 99999) * 10 + text[at] - '0';
     return value;
   };
   while (at < text.size()) {
-    if (!is_digit(text[at])) {
+    if (!base::is_digit(text[at])) {
       ++at;
       continue;
     }
     Version version;
     version.major = number();
-    if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1])) {
+    if (at + 1 < text.size() && text[at] == '.' && base::is_digit(text[at + 1])) {
       ++at;
       version.minor = number();
       found.push_back(version);
     }
-    while (at < text.size() && (is_digit(text[at]) || text[at] == '.')) ++at;  // a patch level
+    while (at < text.size() && (base::is_digit(text[at]) || text[at] == '.'))
+      ++at;  // a patch level
   }
   return found;
 }

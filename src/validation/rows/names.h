@@ -9,9 +9,6 @@
 
 namespace ergometer::validation {
 
-/// Lower case, letters, digits and dots only: "Llama 3.1 405b" and "LLAMA3.1_405B" are both
-/// "llama3.1405b".
-std::string squashed(std::string_view text);
 /// The words of a text, lower case, cut at everything that is neither letter, digit nor dot.
 std::vector<std::string> words(std::string_view text);
 using base::contains;

@@ -109,7 +109,7 @@ Result<Identity> gpu_identity(const PowerRow& row) {
   const int64_t nodes = count_of(workload, "node");
   identity.gpus = nodes > 0 ? nodes * identity.gpus_per_node : count_of(row.cell("config"), "GPU");
   // MLCommons' fine-tuning benchmark is the one LLaMA 2 LoRA that a source names without a size.
-  if (squashed(workload).starts_with("llama2lora")) {
+  if (base::squashed(workload).starts_with("llama2lora")) {
     constexpr std::string_view kReason = "MLPerf's benchmark of that name";
     identity.source = "MLPerf Training v4.0 results";
     identity.release = "MLPerf v4.0";

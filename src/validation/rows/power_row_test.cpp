@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::validation {
 namespace {
 
@@ -82,8 +84,7 @@ TEST(PowerRow, GpuOfAFourGpuNode) {
 }
 
 std::string error_of(const std::string& cells) {
-  const auto found = power_job(power_row(cells), published_runs());
-  return found ? "" : found.error().message;
+  return base::error_of(power_job(power_row(cells), published_runs()));
 }
 
 TEST(PowerRow, SaysWhyARowIsNoJob) {

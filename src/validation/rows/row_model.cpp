@@ -244,7 +244,7 @@ void take_packing(JobDraft& draft) {
 }
 
 void take_task(JobDraft& draft) {
-  const std::string task = squashed(draft.cell("task"));
+  const std::string task = base::squashed(draft.cell("task"));
   const bool lora = task == "lora" || task == "peft" || draft.name.lora;
   if (lora || task == "sft" || draft.name.fine_tuning) take_packing(draft);
   if (!lora) return;

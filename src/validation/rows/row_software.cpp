@@ -63,7 +63,7 @@ std::string nemo_release(const JobDraft& draft) {
 std::string software_of(const JobDraft& draft) {
   for (const OwnCode& own : kOwnCode)
     if (draft.source_has(own.source)) return std::string(own.software);
-  const std::string framework = squashed(draft.cell("framework"));
+  const std::string framework = base::squashed(draft.cell("framework"));
   const auto has = [&](std::string_view part) { return contains(framework, part); };
   if (has("nanotron")) return std::string(nanotron_profile(draft));
   if (has("torchtitan") || has("torchtune")) {

@@ -10,7 +10,7 @@ namespace ergometer::validation {
 namespace {
 
 bool is_blackwell(const JobDraft& draft) {
-  const std::string gpu = squashed(draft.cell("gpu"));
+  const std::string gpu = base::squashed(draft.cell("gpu"));
   return contains(gpu, "b200") || contains(gpu, "b300");
 }
 
@@ -50,7 +50,7 @@ int64_t leading_number(std::string_view text) {
 /// setting says among how many GPUs an optimizer is sharded: it is over all.
 void take_sharding(JobDraft& draft) {
   const std::string_view cell = draft.cell("fsdp_zero");
-  const std::string key = squashed(cell);
+  const std::string key = base::squashed(cell);
   if (key.empty()) return;
   const auto says = [&](const char* setting, std::string value) {
     draft.say(setting, std::move(value), "fsdp_zero");
@@ -83,7 +83,7 @@ void take_sharding(JobDraft& draft) {
 }
 
 void take_switches(JobDraft& draft) {
-  const std::string sp = squashed(draft.cell("sp"));
+  const std::string sp = base::squashed(draft.cell("sp"));
   const bool on =
       sp == "yes" || sp == "1" || sp == "true" || sp == "on" || contains(sp, "sequence");
   const bool split = draft.number("tensor_model_parallel_size", 1) > 1;

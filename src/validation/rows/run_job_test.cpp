@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/test_support.h"
 #include "validation/rows/job_draft.h"
 #include "validation/rows/measurement.h"
 #include "validation/rows/test_row.h"
@@ -360,8 +361,7 @@ TEST(RunJob, BatchesThatNobodyTells) {
 
 TEST(RunJob, ReasonsOfRefusal) {
   const auto reason = [](const std::string& columns, const std::string& cells) {
-    const auto made = make_job(row(columns, cells));
-    return made ? "" : made.error().message;
+    return base::error_of(make_job(row(columns, cells)));
   };
   EXPECT_EQ(reason("model,gpu,gpus", "llama3-8b,H100,\"1,024\""),
             "gpus: found \"1,024\"; allowed: a whole number from 0 to 134217728");

@@ -45,10 +45,6 @@ class Parts {
   ActivationShare& share_;
 };
 
-double shard_stream(const Shapes& shapes) {
-  return static_cast<double>(shapes.shard_tokens) * static_cast<double>(shapes.hidden);
-}
-
 double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens); }
 
 /// Bytes an element of the input takes that a linear layer, or its adapter, saves. bitsandbytes'
@@ -240,7 +236,7 @@ void add_feed_input(const spec::Job& job, const Shapes& shapes, const spec::Laye
   if (!layer.moe) return parts.add("fc1_input", stream_input(job, shapes, "fc1"));
   // The router multiplies in 16 bit and has no adapter; shared experts, which read the same
   // tensor, may have one.
-  if (!shapes.lora) return parts.add("router_input", shapes.element * shard_stream(shapes));
+  if (!shapes.lora) return parts.add("router_input", shapes.element * shapes.shard_elements());
   if (job.model.experts.shared_ffn > 0)
     parts.add("shared_fc1_input", stream_input(job, shapes, "shared_fc1"));
 }
@@ -248,7 +244,7 @@ void add_feed_input(const spec::Job& job, const Shapes& shapes, const spec::Laye
 /// Of a layer that is a mixer or a feed-forward part alone: one norm and its linear layer.
 void add_half_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,
                      Parts& parts) {
-  const double stream = shard_stream(shapes);
+  const double stream = shapes.shard_elements();
   const bool mixes = layer.mixer != spec::Mixer::kNone;
   const bool rebuilt =
       recomputes(job, "layernorm") || (!mixes && !layer.moe && recomputes(job, "mlp"));
@@ -266,7 +262,7 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
   const spec::Model& model = job.model;
   const bool one_norm = model.parallel_branches && model.norms_per_layer == 1;
   const bool rebuilt = recomputes(job, "layernorm");
-  const double stream = shard_stream(shapes);
+  const double stream = shapes.shard_elements();
   parts.add("input_norm_input", norm_input(job, shapes) * stream);
   if (!rebuilt) add_mixer_input(job, shapes, layer, parts);
   // In parallel branches both norms read the same tensor, unless each casts it; with one norm both
@@ -293,7 +289,7 @@ void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
 /// that enters, and in the MLP, whose kept tensors are freed as it goes, the gradients around the
 /// activation or the gathered ones.
 double layer_transient(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer) {
-  const double incoming = shapes.stream * shard_stream(shapes);
+  const double incoming = shapes.stream * shapes.shard_elements();
   if (!layer.feed_forward) {
     // A state-space mixer's backward holds the states of all chunks and their gradients.
     if (layer.mixer != spec::Mixer::kStateSpace) return incoming;
@@ -343,9 +339,9 @@ double loss_transient(const spec::Job& job, const Shapes& shapes) {
 
 void add_head(const spec::Job& job, const Shapes& shapes, Parts& parts) {
   if (job.model.final_norm)
-    parts.add("final_norm_input", norm_input(job, shapes) * shard_stream(shapes));
+    parts.add("final_norm_input", norm_input(job, shapes) * shapes.shard_elements());
   if (job.parallelism.divides_vocabulary()) return;
-  if (!shapes.lora) parts.add("head_input", shapes.element * shard_stream(shapes));
+  if (!shapes.lora) parts.add("head_input", shapes.element * shapes.shard_elements());
   parts.add("logits", kept_logits(job, shapes));
   if (shapes.modules && job.model.capped_logits)
     parts.add("logit_tangents",
@@ -364,7 +360,7 @@ ActivationShare layer_activations(const spec::Job& job, const Shapes& shapes,
   add_mixer(job, shapes, layer, parts);
   if (layer.feed_forward) layer.moe ? add_moe(job, shapes, parts) : add_mlp(job, shapes, parts);
   add_adapters(job, shapes, parts);
-  share.checkpoint = shapes.stream * shard_stream(shapes);
+  share.checkpoint = shapes.stream * shapes.shard_elements();
   return share;
 }
 
@@ -377,7 +373,7 @@ ActivationShare embedding_activations(const spec::Job& job, const Shapes& shapes
   if (!shapes.training) return share;
   Parts parts(share);
   parts.add("token_ids", 8 * tokens(shapes));
-  if (job.model.dropout > 0) parts.add("dropout_masks", shard_stream(shapes));
+  if (job.model.dropout > 0) parts.add("dropout_masks", shapes.shard_elements());
   share.checkpoint = share.kept;
   return share;
 }
@@ -400,7 +396,7 @@ ActivationShare vocabulary_activations(const spec::Job& job, const Shapes& shape
   const double alive = job.parallelism.vocabulary == spec::VocabularyParallel::kInterlaced ? 1 : 2;
   ActivationShare share;
   Parts parts(share);
-  parts.add("head_input", alive * shapes.element * shard_stream(shapes));
+  parts.add("head_input", alive * shapes.element * shapes.shard_elements());
   parts.add("logits", alive * kept_logits(job, shapes));
   share.transient = loss_transient(job, shapes);
   return share;
@@ -411,12 +407,12 @@ ActivationShare mtp_activations(const spec::Job& job, const Shapes& shapes,
   ActivationShare share = layer_activations(job, shapes, layer);
   Parts parts(share);
   // Inputs of its two norms and of the projection (2h); its own head keeps as much as the main one.
-  parts.add("mtp_inputs", 4 * shapes.element * shard_stream(shapes));
+  parts.add("mtp_inputs", 4 * shapes.element * shapes.shard_elements());
   const double before_head = share.kept;
   add_head(job, shapes, parts);
   const double head = share.kept - before_head;
   // Recomputation rebuilds all between the module's two inputs and its head.
-  share.checkpoint = 2 * shapes.element * shard_stream(shapes) + head;
+  share.checkpoint = 2 * shapes.element * shapes.shard_elements() + head;
   share.transient = std::max(share.transient, loss_transient(job, shapes));
   return share;
 }

@@ -35,8 +35,7 @@ double bias_gradient_bytes(const BlockWriter& writer, const spec::Layer& layer) 
 void eager_backward(BlockWriter& writer, const spec::Layer& layer) {
   if (writer.job().training.framework != spec::Framework::kTorchFsdp || writer.shapes().lora)
     return;
-  const double shard = writer.shapes().element *
-                       static_cast<double>(writer.shapes().shard_tokens * writer.shapes().hidden);
+  const double shard = writer.shapes().element * writer.shapes().shard_elements();
   writer.memory({Module::kAttention, "input_grad_joins", input_gradient_bytes(writer), 2},
                 Pass::kBackward);
   if (!writer.shapes().modules)

@@ -45,7 +45,7 @@ double embedding_bytes(const BlockWriter& writer) {
 
 double shard_bytes(const BlockWriter& writer) {
   const Shapes& shapes = writer.shapes();
-  return shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
+  return shapes.element * shapes.shard_elements();
 }
 
 /// The loader that does not keep up: the GPU has nothing to do until the micro batch is there.

@@ -9,19 +9,15 @@
 namespace ergometer::workload {
 namespace {
 
-double stream_shard_elements(const Shapes& shapes) {
-  return static_cast<double>(shapes.shard_tokens) * static_cast<double>(shapes.hidden);
-}
-
 /// Bias, dropout and residual addition in one kernel; dropout keeps a one-byte mask.
 void residual_add(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
   if (shapes.modules) {
-    const ModuleWork work = module_residual(writer, stream_shard_elements(shapes), false);
+    const ModuleWork work = module_residual(writer, shapes.shard_elements(), false);
     return writer.memory({Module::kNorm, name, work.moved, work.kernels});
   }
   const double mask = writer.model().dropout > 0 && shapes.training ? 1 : 0;
-  writer.memory({Module::kNorm, name, (3 * shapes.element + mask) * stream_shard_elements(shapes)});
+  writer.memory({Module::kNorm, name, (3 * shapes.element + mask) * shapes.shard_elements()});
 }
 
 /// The half's output times a vector, before it is added (InternViT).
@@ -29,21 +25,20 @@ void layer_scale(BlockWriter& writer, const char* name, Pass pass) {
   const Shapes& shapes = writer.shapes();
   if (!writer.model().layer_scale) return;
   const double passes = pass == Pass::kBackward ? 3 : 2;
-  writer.memory({Module::kNorm, name, passes * shapes.element * stream_shard_elements(shapes)},
-                pass);
+  writer.memory({Module::kNorm, name, passes * shapes.element * shapes.shard_elements()}, pass);
 }
 
 /// Without dropout the gradient passes through untouched.
 void residual_backward(BlockWriter& writer, const char* name) {
   const Shapes& shapes = writer.shapes();
   if (shapes.modules) {
-    const ModuleWork work = module_residual(writer, stream_shard_elements(shapes), true);
+    const ModuleWork work = module_residual(writer, shapes.shard_elements(), true);
     if (work.moved.bytes > 0)
       writer.memory({Module::kNorm, name, work.moved, work.kernels}, Pass::kBackward);
     return;
   }
   if (writer.model().dropout > 0)
-    writer.memory({Module::kNorm, name, (2 * shapes.element + 1) * stream_shard_elements(shapes)},
+    writer.memory({Module::kNorm, name, (2 * shapes.element + 1) * shapes.shard_elements()},
                   Pass::kBackward);
 }
 
@@ -149,7 +144,7 @@ void feed_forward_backward(BlockWriter& writer, const spec::Layer& layer) {
 void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) {
   const Shapes& shapes = writer.shapes();
   if (shapes.modules) {
-    const ModuleWork work = module_norm(writer, stream_shard_elements(shapes));
+    const ModuleWork work = module_norm(writer, shapes.shard_elements());
     return writer.memory({Module::kNorm, name, work.moved, work.kernels});
   }
   double write = shapes.element;
@@ -158,14 +153,14 @@ void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear) 
   if (feeds_fp8_linear && shapes.fp8 &&
       writer.job().training.fp8_recipe == spec::Fp8Recipe::kDelayed)
     write = shapes.fp8_transposes ? 2 : 1;
-  writer.memory({Module::kNorm, name, (shapes.element + write) * stream_shard_elements(shapes)});
+  writer.memory({Module::kNorm, name, (shapes.element + write) * shapes.shard_elements()});
 }
 
 void norm_backward(BlockWriter& writer, const char* name, bool residual) {
   const Shapes& shapes = writer.shapes();
-  const double bytes = 3 * shapes.stream * stream_shard_elements(shapes);
+  const double bytes = 3 * shapes.stream * shapes.shard_elements();
   const ModuleWork work = shapes.modules
-                              ? module_norm_backward(writer, stream_shard_elements(shapes))
+                              ? module_norm_backward(writer, shapes.shard_elements())
                               : ModuleWork{bytes, 2};  // dx, and the sum of the weight's gradient
   writer.memory({Module::kNorm, name, work.moved, work.kernels}, Pass::kBackward);
   if (residual) writer.memory({Module::kNorm, "residual_grad_add", bytes}, Pass::kBackward);

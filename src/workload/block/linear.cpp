@@ -270,8 +270,7 @@ CollectiveKind reduction(const Shapes& shapes) {
 
 bool scatters_gradients(const spec::Job& job) {
   return job.training.framework == spec::Framework::kTorchFsdp &&
-         job.training.reduce_every_micro_batch &&
-         (job.parallelism.fsdp || job.parallelism.zero_stage >= 2);
+         job.training.reduce_every_micro_batch && job.parallelism.shards_gradients();
 }
 
 void adapt(const BlockWriter& writer, Linear& linear, int64_t keys) {

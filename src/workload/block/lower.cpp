@@ -171,7 +171,7 @@ void add_patches(const spec::Job& tower, const Shapes& shapes, const spec::Visio
                              patches_backward, vision, patch_vectors(vision));
   block.activations = patch_activations(shapes, vision);
   workload.patch_block = add_block(workload, std::move(block));
-  workload.tower_bytes = shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
+  workload.tower_bytes = shapes.element * shapes.shard_elements();
 }
 
 void add_projector(const spec::Job& tower, const Shapes& shapes, const spec::Vision& vision,
@@ -181,7 +181,7 @@ void add_projector(const spec::Job& tower, const Shapes& shapes, const spec::Vis
                    vision, projector_vectors(vision, shapes.hidden, shapes.tp));
   block.activations = projector_activations(shapes, vision);
   workload.projector_block = add_block(workload, std::move(block));
-  workload.image_bytes = shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
+  workload.image_bytes = shapes.element * shapes.shard_elements();
 }
 
 void add_vision(const spec::Job& job, const Shapes& decoder, Workload& workload) {

@@ -56,13 +56,8 @@ Operator memory_operator(const spec::Job& job, std::string name, double bytes, d
 
 /// Main gradients that a rank holds: whole ones, or its shard from ZeRO stage 2 on.
 double gradient_elements(const spec::Job& job, const ParameterShare& stage) {
-  if (job.parallelism.fsdp || job.parallelism.zero_stage >= 2) return owned(job, stage);
+  if (job.parallelism.shards_gradients()) return owned(job, stage);
   return stage.trainable_dense + stage.trainable_expert;
-}
-
-/// Fully sharded weights are quantized behind every gather (plan/sharded_units.h).
-bool gathers_weights(const spec::Job& job) {
-  return job.parallelism.fsdp || job.parallelism.zero_stage >= 3;
 }
 
 /// Adam on the host: the gradients' way there and the parameters' way back cross PCIe in 16 bit and
@@ -78,7 +73,7 @@ Operator host_step(const spec::Job& job, double elements) {
 /// Whether the optimizer also writes parameters in 16 bit.
 bool writes_narrow_parameters(const spec::Job& job) {
   return job.training.precision != spec::Precision::kFp32 && !job.training.autocast &&
-         !(gathers_weights(job) && job.software.parameters.has("fsdp.shard_copies"));
+         !(job.parallelism.shards_parameters() && job.software.parameters.has("fsdp.shard_copies"));
 }
 
 /// Bytes of an update that are of a parameter: its master and the copy that computes, or itself.
@@ -107,7 +102,7 @@ Operator optimizer_step(const spec::Job& job, const ParameterShare& stage) {
   const bool narrow = job.training.precision == spec::Precision::kFp8 ||
                       job.training.precision == spec::Precision::kNvfp4;
   if (narrow && !sends_fp8_parameters(job.training) && job.training.mode != spec::Mode::kLora &&
-      !gathers_weights(job))
+      !job.parallelism.shards_parameters())
     bytes += (stage.trainable_dense + stage.trainable_expert) * kFp8WeightCast;
   if (job.training.optimizer_offload) return host_step(job, elements);
   return memory_operator(job, "adam", bytes, elements);

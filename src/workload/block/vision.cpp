@@ -52,7 +52,7 @@ double merged_bytes(const BlockWriter& writer, const spec::Vision& vision) {
 
 void patches_forward(BlockWriter& writer, const spec::Vision& vision) {
   const Shapes& shapes = writer.shapes();
-  const double stream = shapes.element * static_cast<double>(shapes.shard_tokens * shapes.hidden);
+  const double stream = shapes.element * shapes.shard_elements();
   linear_forward(writer, patch_linear(writer, vision));
   writer.memory({Module::kEmbedding, "patch_position_add", 3 * stream});
   if (vision.tower.embedding_norm) norm_forward(writer, "patch_norm", false);

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "base/collection.h"
 #include "study/charllm/figures/figures.h"
 #include "study/charllm/ranked.h"
 
@@ -140,7 +141,7 @@ void chassis(Figures& figures, const std::vector<Row>& rows) {
       for (const run::Rank& rank : row.run.ranks)
         if (rank.slot == slot) of_nodes.push_back(rank.mean_gpu_c);
       put(series, slot % kLanes, slot / kLanes, row.seen);
-      series.value.push_back(mean(of_nodes));
+      series.value.push_back(base::mean(of_nodes));
     }
     figure.series.push_back(std::move(series));
     figures.add(std::move(figure));

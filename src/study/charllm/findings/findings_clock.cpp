@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "study/charllm/findings/findings.h"
 
 namespace ergometer::study::charllm {
@@ -127,10 +128,10 @@ void overlap(Findings& findings) {
                 fmt::format("of {} pairs the mean clock is lower in {}, higher in {}, the same in "
                             "{}; mean {:+.0f} MHz",
                             slower_mhz.size(), slower, faster, slower_mhz.size() - slower - faster,
-                            -mean(slower_mhz)),
+                            -base::mean(slower_mhz)),
                 "communication that no longer interrupts compute leaves the cap less idle time to "
                 "average over; no change where the network holds the Mixtrals up",
-                Measure{mean(slower_mhz), " MHz", 0, kAny}},
+                Measure{base::mean(slower_mhz), " MHz", 0, kAny}},
                slower > 4 * faster && faster < slower_mhz.size() / 10 ? run::Agreement::kYes
                                                                       : run::Agreement::kInPart);
   findings.add(basis,
@@ -138,12 +139,12 @@ void overlap(Findings& findings) {
                 fmt::format("of {} pairs {} hotter (by up to {:.1f} C), {} cooler (by up to {:.1f} "
                             "C), {} the same; mean {:+.2f} C",
                             hotter_c.size(), hotter, most(hotter_c), cooler, -least(hotter_c),
-                            hotter_c.size() - hotter - cooler, mean(hotter_c)),
+                            hotter_c.size() - hotter - cooler, base::mean(hotter_c)),
                 "heat follows mean power, which the cap already holds in deep pipelines and the "
                 "network in the Mixtrals: visible with TP 4 and 8",
-                Measure{mean(hotter_c), " C", 0, kAny}},
+                Measure{base::mean(hotter_c), " C", 0, kAny}},
                cooler == 0 && 2 * hotter > hotter_c.size() ? run::Agreement::kYes
-               : mean(hotter_c) > 0                        ? run::Agreement::kInPart
+               : base::mean(hotter_c) > 0                  ? run::Agreement::kInPart
                                                            : run::Agreement::kNo);
 }
 
@@ -174,7 +175,7 @@ void recomputation(Findings& findings, const std::string& id, const std::string&
                    text(lowest[0], "{:.0f}"), text(lowest[1], "{:.0f}"),
                    text(mean_mhz[0], "{:.0f}"), text(mean_mhz[1], "{:.0f}"),
                    text(share[0], "{:.0f}"), text(share[1], "{:.0f}")),
-       why, Measure{mean(lost), " MHz", raises ? 0 : -kAny, raises ? kAny : 0}},
+       why, Measure{base::mean(lost), " MHz", raises ? 0 : -kAny, raises ? kAny : 0}},
       of_cases(agree, layouts.size()));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/collection.h"
 #include "study/charllm/findings/findings.h"
 #include "study/charllm/points.h"
 #include "study/charllm/ranked.h"
@@ -28,10 +29,10 @@ void rear_row(Findings& findings) {
          fmt::format("How much hotter: HGX {}, air, four models", gpu == "h200" ? "H200" : "H100"),
          "15 to 27 %", kPaper,
          fmt::format("{:.1f} to {:.1f} %, mean {:.1f} %, {} layouts", least(excess), most(excess),
-                     mean(excess), excess.size()),
+                     base::mean(excess), excess.size()),
          "preheat is set to the 18 C of an H100 board (2507.16781); that it scales with load and "
          "stays in the range (told in whole per cent) from 200 to 680 W is predicted",
-         Measure{mean(excess), " %", 15, 27}},
+         Measure{base::mean(excess), " %", 15, 27}},
         least(excess) >= 15 && std::round(most(excess)) <= 27);
   }
   findings.add(
@@ -80,7 +81,7 @@ void dies_of_a_module(Findings& findings) {
                 fmt::format("{:.1f} to {:.1f} C, {} modules in 8 jobs", least(gaps), most(gaps),
                             gaps.size()),
                 "preheat is set to it; which die is downstream is assumed",
-                Measure{mean(gaps), " C", 5, 10}},
+                Measure{base::mean(gaps), " C", 5, 10}},
                least(gaps) >= 5 && most(gaps) <= 10);
 }
 

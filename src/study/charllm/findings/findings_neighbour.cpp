@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/collection.h"
 #include "study/charllm/findings/findings.h"
 #include "study/charllm/points.h"
 #include "study/charllm/ranked.h"
@@ -92,7 +93,7 @@ void warm_air(Findings& findings) {
     };
     percent_per_k.push_back(10 * (1 - tokens("30") / tokens("20")));
   }
-  const double slope = mean(percent_per_k);
+  const double slope = base::mean(percent_per_k);
   findings.add(
       basis,
       {"size.warm-air", "Throughput over the day, Llama 3 on 16,384 H100", "1 to 2 %",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
 #include "study/charllm/findings/findings.h"
 #include "study/charllm/points.h"
 
@@ -189,10 +190,10 @@ void overlap_gain(Findings& findings) {
        "never hidden in the study. The loss is Llama3-70B TP8-PP4 on H100: with overlap each "
        "stage gathers its parameters in its own first forward, one stage after the other, "
        "instead of all at once",
-       Measure{mean(wide) - mean(deep), " points", 0, kAny}},
-      least(wide) > 0 && most(deep) < 1.5 ? run::Agreement::kYes
-      : mean(wide) > mean(deep)           ? run::Agreement::kInPart
-                                          : run::Agreement::kNo);
+       Measure{base::mean(wide) - base::mean(deep), " points", 0, kAny}},
+      least(wide) > 0 && most(deep) < 1.5   ? run::Agreement::kYes
+      : base::mean(wide) > base::mean(deep) ? run::Agreement::kInPart
+                                            : run::Agreement::kNo);
 }
 
 }  // namespace

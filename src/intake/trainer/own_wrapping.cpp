@@ -1,4 +1,4 @@
-#include "intake/config/own_wrapping.h"
+#include "intake/trainer/own_wrapping.h"
 
 #include <fmt/format.h>
 
@@ -28,9 +28,7 @@ constexpr std::array kWrappers =
                             {"DistributedDataParallel", "", false}});
 
 /// "ShardingStrategy.FULL_SHARD", "torch.bfloat16": the last part.
-std::string last_part(std::string_view text) {
-  return base::lower(text.substr(text.rfind('.') + 1));  // npos + 1 is 0
-}
+std::string last_word(std::string_view text) { return base::lower(base::last_part(text, '.')); }
 
 class WrappingReader {
  public:
@@ -142,7 +140,7 @@ class WrappingReader {
     }
     const auto word = [&](const std::string& key) {
       const auto found = said.find(key);
-      return found == said.end() || is_off(found->second.text) ? "" : last_part(found->second.text);
+      return found == said.end() || is_off(found->second.text) ? "" : last_word(found->second.text);
     };
     std::string strategy = word("sharding_strategy");
     constexpr std::array kStrategies = std::to_array<std::string_view>(

@@ -1,0 +1,88 @@
+// Megatron-LM's programs, and those of DeepSpeed's fork.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/collection.h"
+#include "base/text.h"
+#include "intake/config/deepspeed.h"
+#include "intake/megatron_arguments.h"
+#include "intake/megatron_names.h"
+#include "intake/program_reader.h"
+
+namespace ergometer::intake {
+namespace {
+
+constexpr ArgumentKnowledge kOfMegatron = {megatron_reads, megatron_switch};
+
+}  // namespace
+
+bool ProgramReader::is_megatron() const {
+  for (const char* part : {"pretrain", "megatron", "train_gpt", "finetune_gpt"})
+    if (base::contains(base::lower(launch_.program), part)) return true;
+  constexpr std::array kOwn = std::to_array<std::string_view>(
+      {"num_layers", "hidden_size", "num_attention_heads", "seq_length", "micro_batch_size",
+       "global_batch_size", "tensor_model_parallel_size", "pipeline_model_parallel_size",
+       "train_iters", "train_samples", "use_mcore_models", "use_distributed_optimizer",
+       "use_checkpoint_args", "transformer_impl", "deepspeed_config"});
+  int own = 0;
+  for (size_t i = 0; i < names_.size(); ++i)
+    if (base::contains(kOwn, names_[i]) &&
+        launch_.arguments[i].text.substr(0, names_[i].size() + 2).find('_') == std::string::npos)
+      ++own;
+  return own > 1;
+}
+
+Result<Reading> ProgramReader::megatron() {
+  for (const char* other : {"bert", "_t5", "retro", "vision", "ict", "vlm", "multimodal"})
+    if (base::contains(launch_.program, other))
+      return refuse("trains no decoder of text alone, which is all that is modelled");
+  ERGOMETER_ASSIGN(const std::vector<Argument> arguments,
+                   arguments_of(launch_.arguments, run_, kOfMegatron));
+  ERGOMETER_ASSIGN(Reading reading, read_megatron(arguments, run_.session.name));
+  choose_attention(reading.settings);
+  count_alone({}, false, reading);
+  for (const Argument& argument : arguments) {
+    if (argument.name != "deepspeed_config" || !has("deepspeed")) continue;
+    const auto text = text_of(argument.value, line_of("deepspeed_config"), "--deepspeed_config");
+    if (!text && has("zero_stage")) {
+      // The stage is what the file is read for; DeepSpeed holds both to be equal.
+      reading.notes.push_back(
+          fmt::format("--zero-stage is taken, not DeepSpeed's file: {}", text.error().message));
+      continue;
+    }
+    if (!text) return tl::unexpected(text.error());
+    ERGOMETER_ASSIGN(Reading deepspeed, parse_deepspeed(*text, argument.value));
+    // The arguments say batches and model; how states are sharded stands in the file.
+    for (const char* name : {"zero", "optimizer_cpu_offload", "ddp_bucket_size",
+                             "grad_reduce_in_bf16", "overlap_grad_reduce", "overlap_param_gather"})
+      if (const auto* value = deepspeed.settings.find(name);
+          value != nullptr && (name != std::string_view("zero") || !has("zero_stage") ||
+                               shards_without_zero(*value, reading)))
+        reading.settings.set(name, value->text, value->origin);
+    reading.leftovers.insert(reading.leftovers.end(), deepspeed.leftovers.begin(),
+                             deepspeed.leftovers.end());
+  }
+  return reading;
+}
+
+/// Transformer Engine's variables take backends away; what is left without both fused ones is the
+/// unfused. Megatron-LM's --attention-backend sets them itself.
+void ProgramReader::choose_attention(spec::Settings& settings) const {
+  constexpr const char *kFlash = "NVTE_FLASH_ATTN", *kFused = "NVTE_FUSED_ATTN";
+  const auto off = [&](const char* name) {
+    const auto it = launch_.environment.find(name);
+    return it != launch_.environment.end() && it->second == "0";
+  };
+  if (off(kFlash) && off(kFused) && settings.find("attention_backend") == nullptr)
+    settings.set("attention_backend", "unfused",
+                 {run_.session.where(launch_.line), fmt::format("{}=0 {}=0", kFlash, kFused)});
+}
+
+bool ProgramReader::shards_without_zero(const spec::Settings::Value& value,
+                                        const Reading& reading) {
+  const auto* said = reading.settings.find("zero");
+  return base::contains(value.origin.key, "enabled") && said != nullptr && said->text == "0";
+}
+
+}  // namespace ergometer::intake
