@@ -210,9 +210,11 @@ Result<std::string> find_model_file(const std::string& path) {
   if (std::filesystem::exists(path, ignored)) return path;
   if (const std::vector<std::string_view> sizes = model_sizes(path); sizes.size() > 1)
     return input_error("{}: which size? The catalog has {}", path, fmt::join(sizes, ", "));
+  const bool of_hub = path.find('/') != path.npos;
   return input_error(
-      "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all)", path,
-      base::did_you_mean(nearest_model(path)));
+      "{}: neither a model of the catalog nor a file{} (`ergometer catalog list` shows all{})",
+      path, base::did_you_mean(nearest_model(path)),
+      of_hub ? "; a model's own config.json, or its folder, can be given in its place" : "");
 }
 
 Result<Model> parse_model(std::string_view json_text, const std::string& file) {
