@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "analysis/simulated_traces.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 #include "calibration/calibrate.h"
 #include "calibration/least_squares.h"
+#include "calibration/twin/form.h"
 #include "engine/outcome/evidence_tables.h"
 #include "engine/outcome/interval.h"
 #include "engine/power/run_phases.h"
@@ -66,9 +70,7 @@ std::vector<Row> rows_of(const Recording& recording, const Values& predicted) {
     const auto b = predicted.find(quantity.name);
     if (a == recording.values.end() || b == predicted.end()) continue;
     if (!quantity.absolute && (a->second <= 0 || b->second <= 0)) continue;
-    const bool step = quantity.name == std::string_view("step");
-    rows.push_back(
-        {quantity, a->second, b->second, b->second, step ? recording.step_noise : quantity.noise});
+    rows.push_back({quantity, a->second, b->second, b->second, noise_of(recording, quantity)});
   }
   return rows;
 }
@@ -212,6 +214,53 @@ double form_of(const Recording& recording, const Predicted& predicted) {
   return u.measured_cluster * form_deviation(recording.durations, predicted.durations, shares);
 }
 
+/// The job with one number of its kernels' form lower by its sigma.
+spec::Job with_form(spec::Job job, const FormNumber& number) {
+  base::ParameterSet& gpu = job.cluster.node.gpu.parameters;
+  if (const base::Parameter* found = gpu.find(number.parameter)) {
+    base::Parameter lower = *found;
+    lower.value *= std::exp(-number.sigma);
+    gpu.set(std::string(number.parameter), lower);
+  }
+  return job;
+}
+
+/// What the model's form leaves open of every factor: how far the fit moves with the numbers that
+/// shape kernels, each as far off as its sigma and the scatter of the recorded kernels say. They
+/// are not fitted along, as the sums of a class do not tell them from its factor.
+std::vector<double> form_errors(const Problem& problem, const Linearised& at,
+                                const std::vector<Row>& rows, const Recording& recording,
+                                const spec::Job& told, const Predicted& predicted, size_t threads) {
+  const auto numbers = form_numbers();
+  std::vector<Result<Predicted>> lower(numbers.size(), Predicted());
+  base::parallel_for(numbers.size(), threads, [&](size_t i) {
+    lower[i] = predict(with_form(told, numbers[i]), predicted.values.contains("rest power"));
+  });
+  const auto scatter = [&](const Durations& durations, std::string_view kernels) {
+    const auto a = durations.find(kernels), b = predicted.durations.find(kernels);
+    if (a == durations.end() || b == predicted.durations.end()) return 0.0;
+    return scatter_of(a->second, b->second);
+  };
+  std::map<std::string_view, double> expected;  // squares, by class
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (lower[i])
+      expected[numbers[i].kernels] += std::pow(scatter(lower[i]->durations, numbers[i].kernels), 2);
+  std::vector<double> squares(at.x.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!lower[i]) continue;
+    const std::string_view kernels = numbers[i].kernels;
+    const double share = recording.traced ? form_share(scatter(recording.durations, kernels),
+                                                       std::sqrt(expected[kernels]))
+                                          : 1;
+    std::vector<double> by;
+    for (const Row& row : rows)
+      by.push_back(share * (residual(row, lower[i]) - residual(row, predicted)));
+    const std::vector<double> moved = displaced(problem, at, by);
+    for (size_t j = 0; j < moved.size(); ++j) squares[j] += moved[j] * moved[j];
+  }
+  return base::mapped(squares, [](double square) { return std::sqrt(square); });
+}
+
 void set_fitted(base::ParameterSet& set, const std::string& name, double value, const char* unit,
                 const std::string& source) {
   constexpr double kDigits = 1e4;
@@ -276,14 +325,18 @@ Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t
   const Problem problem = problem_of(objective, twin.rows.size());
   const Fit found = fit(problem, std::vector<double>(problem.bounds.size(), 0), kIterations);
   const Linearised at = objective.linearise(found.x);
-  twin.factors = factors_of(problem, at, standard_errors(problem, at), job, twin.rows);
+  const spec::Job told = with_factors(job, found.x);
+  ERGOMETER_ASSIGN(const Predicted after, predict(told, recording.values.contains("rest power")));
+  std::vector<double> errors = standard_errors(problem, at);
+  const std::vector<double> forms =
+      form_errors(problem, at, twin.rows, recording, told, after, threads);
+  for (size_t j = 0; j < errors.size(); ++j) errors[j] = std::hypot(errors[j], forms[j]);
+  twin.factors = factors_of(problem, at, errors, job, twin.rows);
   for (size_t i = 0; i < twin.rows.size(); ++i) {
     Row& row = twin.rows[i];
     const double off = at.residuals[i] * row.noise;
     row.after = row.quantity.absolute ? row.recorded + off : row.recorded * std::exp(off);
   }
-  const spec::Job told = with_factors(job, found.x);
-  ERGOMETER_ASSIGN(const Predicted after, predict(told, false));
   twin.form = std::hypot(form_of(recording, after), leftover_of(twin.rows));
   twin.cluster = told.cluster;
   twin.cluster.measured = evidence_of(job, problem, at);
