@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "analysis/work/kernel_class.h"
+#include "spec/cluster/parameter_table.h"
 
 namespace ergometer::calibration::twin {
 namespace {
@@ -40,6 +42,17 @@ constexpr std::array kFormNumbers =
 }  // namespace
 
 std::span<const FormNumber> form_numbers() { return kFormNumbers; }
+
+void move_form(spec::Cluster& cluster, const FormNumber& number, double by) {
+  base::ParameterSet& gpu = cluster.node.gpu.parameters;
+  const base::Parameter* found = gpu.find(number.parameter);
+  const auto info =
+      std::ranges::find(spec::parameter_table(), number.parameter, &spec::ParameterInfo::name);
+  if (found == nullptr || info == spec::parameter_table().end()) return;
+  base::Parameter moved = *found;
+  moved.value = std::clamp(moved.value * std::exp(by), info->min, info->max);
+  gpu.set(std::string(number.parameter), std::move(moved));
+}
 
 double form_share(double scatter, double expected) {
   constexpr double kOwn = 0.01, kMost = 3;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "run/gpu_trace.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::calibration::twin {
 
@@ -28,6 +29,8 @@ struct FormNumber {
   double sigma;                ///< of its logarithm: how far off the catalog may be
 };
 std::span<const FormNumber> form_numbers();
+/// The number times exp(`by`), inside its own range; nothing where the GPU has none.
+void move_form(spec::Cluster& cluster, const FormNumber& number, double by);
 
 /// By how much of their sigma a class's numbers are off, as a trace tells whose kernels scatter by
 /// `scatter` where numbers off by their sigma would make it `expected`: the ratio of both, each

@@ -40,12 +40,8 @@ void hide(spec::Cluster& cluster, uint64_t seed) {
     const double draw = base::Random(seed, 0, factor.name).normal(0);
     spec::scale(cluster, factor, std::exp(factor.sigma * std::clamp(draw, -2.0, 2.0)));
   }
-  for (const FormNumber& number : form_numbers()) {
-    const std::string name(number.parameter);
-    base::Parameter own = *cluster.node.gpu.parameters.find(name);
-    own.value *= std::exp(number.sigma * base::Random(seed, 1, name).normal(0));
-    cluster.node.gpu.parameters.set(name, own);
-  }
+  for (const FormNumber& number : form_numbers())
+    move_form(cluster, number, number.sigma * base::Random(seed, 1, number.parameter).normal(0));
 }
 
 std::vector<run::RankTrace> traces_of(const spec::Job& job) {
@@ -160,6 +156,8 @@ Trials trials(const char* gpus, const char* gbs) {
       factor.within_two += std::abs(off) < 2;
       factor.sum += off;
       factor.squares += off * off;
+      if (asked != nullptr && std::abs(off) > 2)
+        fmt::print("  {} off by {:+.1f} errors\n", name, off);
     }
     all.squares += one.error * one.error;
     all.squares_before += one.before * one.before;
@@ -180,7 +178,8 @@ Trials trials(const char* gpus, const char* gbs) {
 
 TEST(Twin, TwoNodesTellOfSixtyFour) {
   const Trials all = trials("16", "32");
-  EXPECT_GE(all.within_two, all.factors * 8 / 10);
+  EXPECT_GE(all.within_two, all.factors * 9 / 10);
+  EXPECT_LE(all.within_two, all.factors * 99 / 100) << "errors that are too wide are wrong too";
   EXPECT_GE(all.near, all.count * 8 / 10);
   EXPECT_GE(all.inside, all.count * 8 / 10);
 }
