@@ -163,16 +163,18 @@ std::string hardly(const std::vector<Row>& rows, const spec::ClusterFactor& fact
 /// Errors of one factor where it is larger, and smaller, than the fit has it.
 struct Sides {
   double up = 0, down = 0;
-  double larger() const { return std::max(up, down); }
-  double smaller() const { return std::min(up, down); }
+  double form = 0;  ///< `form_errors`, which adds to both
+  double larger() const { return std::hypot(std::max(up, down), form); }
+  double smaller() const { return std::hypot(std::min(up, down), form); }
 };
 
 /// Of a factor that is told on one side alone.
 std::string bound_of(double x, const Sides& error) {
+  const double within = 2 * error.smaller();
   return error.up < error.down ? fmt::format("only that it is at most {:.2f} times the catalog's",
-                                             std::exp(x + 2 * error.up))
+                                             std::exp(x + within))
                                : fmt::format("only that it is at least {:.2f} times the catalog's",
-                                             std::exp(x - 2 * error.down));
+                                             std::exp(x - within));
 }
 
 std::vector<FactorValue> factors_of(const Problem& problem, const Linearised& at,
@@ -189,8 +191,10 @@ std::vector<FactorValue> factors_of(const Problem& problem, const Linearised& at
     if (!moved)
       value.not_told = unmoved(factors[j], job, rows);
     else if (const double most = kUndetermined * factors[j].sigma; errors[j].larger() > most)
-      value.not_told =
-          errors[j].smaller() > most / 2 ? hardly(rows, factors[j]) : bound_of(at.x[j], errors[j]);
+      value.not_told = errors[j].smaller() <= most / 2 ? bound_of(at.x[j], errors[j])
+                       : errors[j].form > most / 2
+                           ? "its kernels are off by unlike ratios: others than the model's"
+                           : hardly(rows, factors[j]);
     value.at_bound = std::abs(at.x[j]) > problem.bounds[j].upper - kNear;
     values.push_back(std::move(value));
   }
@@ -361,8 +365,7 @@ Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t
   std::vector<Sides> errors = errors_of(problem, objective, at, threads);
   const std::vector<double> forms =
       form_errors(problem, at, twin.rows, recording, told, after, threads);
-  for (size_t j = 0; j < errors.size(); ++j)
-    errors[j] = {std::hypot(errors[j].up, forms[j]), std::hypot(errors[j].down, forms[j])};
+  for (size_t j = 0; j < errors.size(); ++j) errors[j].form = forms[j];
   twin.factors = factors_of(problem, at, errors, job, twin.rows);
   for (size_t i = 0; i < twin.rows.size(); ++i) {
     Row& row = twin.rows[i];

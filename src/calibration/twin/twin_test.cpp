@@ -203,6 +203,16 @@ TEST(Twin, SaysWhatARecordingDoesNotTell) {
             "one mean of power and temperature tells sums: nothing shows GPUs at rest");
 }
 
+TEST(Twin, OfAHostThatNothingWaitsForLittleIsTold) {
+  spec::Job hidden = dense("8", "16");
+  spec::scale(hidden.cluster, *spec::find_cluster_factor("host"), 0.6);
+  const Twin twin = fitted(recorded(hidden, 1, true), dense("8", "16"));
+  const FactorValue host = told(twin, "host");
+  const double local = std::sqrt(twin.cluster.measured->covariance[4][4]);
+  EXPECT_GT(host.standard_error, 1.5 * local) << "a faster one would make the same step";
+  EXPECT_LT(std::abs(std::log(host.factor_of / 0.6)), 2 * host.standard_error);
+}
+
 TEST(Twin, StepAloneStillNarrowsTheSameJob) {
   spec::Job hidden = dense("8", "16");
   hide(hidden.cluster, 3);
