@@ -152,6 +152,22 @@ std::vector<double> standard_errors(const Problem& problem, const Linearised& at
   return errors;
 }
 
+std::vector<double> displaced(const Problem& problem, const Linearised& at,
+                              std::span<const double> by) {
+  const auto n = static_cast<Eigen::Index>(problem.bounds.size());
+  const Normal normal = normal_equations(problem, at, Eigen::VectorXd::Zero(n));
+  Eigen::VectorXd pull = Eigen::VectorXd::Zero(n);
+  for (size_t i = 0; i < problem.weights.size(); ++i) {
+    if (problem.weights[i] <= 0) continue;
+    const double weight =
+        problem.weights[i] * robust_weight(problem, at.residuals[i]) / square(problem.noise);
+    for (const Slope& slope : at.slopes[i])
+      pull[static_cast<Eigen::Index>(slope.parameter)] -= weight * slope.value * by[i];
+  }
+  const Eigen::VectorXd moved = normal.matrix.ldlt().solve(pull);
+  return {moved.begin(), moved.end()};
+}
+
 Fit fit(const Problem& problem, std::vector<double> start, int iterations) {
   Fit result;
   result.x = std::move(start);

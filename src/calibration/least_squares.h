@@ -59,6 +59,11 @@ std::vector<double> standard_errors(const Problem& problem, const Linearised& at
 /// The whole matrix behind them, its lower triangle: row j has j + 1 entries.
 std::vector<std::vector<double>> covariance(const Problem& problem, const Linearised& at);
 
+/// How far the minimum moves from `at`, where it lies, when the residuals move by `by`: to first
+/// order, -(half of C's Hessian)^-1 times the sum of w_i J_i by_i / s^2.
+std::vector<double> displaced(const Problem& problem, const Linearised& at,
+                              std::span<const double> by);
+
 struct Fit {
   std::vector<double> x;
   Linearised at;  ///< at x, but with slopes from where the last step began

@@ -49,6 +49,13 @@ TEST(LeastSquares, WeighsDataAgainstThePrior) {
   EXPECT_NEAR(standard_errors(problem, found.at)[0], 1 / std::sqrt(125.0), 1e-6);
 }
 
+TEST(LeastSquares, DisplacedAsTheRowsMove) {
+  // Of the problem above, the row says 0.25 instead: x = 25/125 = 0.2, 0.04 less.
+  const Problem problem = linear({{1, 0, 0.3}}, {{0.2, -1, 1}}, 0.1, kNormal);
+  const Fit found = fit(problem, {0}, 5);
+  EXPECT_NEAR(displaced(problem, found.at, std::vector<double>{0.05})[0], -0.04, 1e-9);
+}
+
 TEST(LeastSquares, WithoutDataThePriorStays) {
   Problem problem = linear({{1, 0, 0.3}}, {{0.2, -1, 1}}, 0.1, kNormal);
   problem.weights[0] = 0;

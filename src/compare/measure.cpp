@@ -32,13 +32,13 @@ std::string part_of(analysis::CollectiveKind kind) {
 
 /// Adds one rank's kernels of a step, weighted by `share`.
 void add_kernels(const run::RankTrace& trace, double share, Measured& result) {
+  analysis::KernelClasses classes(trace);
   for (const run::GpuEvent& event : trace.events) {
-    const std::string& name = trace.names[event.name];
     KernelClass* into = nullptr;
     if (event.kind == run::GpuClass::kCommunication) {
       into = &result.collectives[part_of(analysis::kind_of(trace, event))];
     } else {
-      const std::string_view kind = analysis::kernel_class(name, event.kind);
+      const std::string_view kind = classes.of(event);
       if (kind == "optimizer") continue;  // a part of its own
       into = &result.compute[std::string(kind)];
     }

@@ -5,13 +5,14 @@
 
 A command is what follows "$ " in a code block, its output the lines up to the next one; or an indented line that
 begins with a program's name, its output the code block right below. "\\" at a line's end continues a command. Without
-output nothing is compared, and an indented command without output is not run. In an output a line "..." stands for
+output it must end well, and an indented command without output is not run. In an output a line "..." stands for
 lines left out; notes ("ergometer: ...") count where the page shows one. A page's commands run one after the other in one empty folder that links to examples/ and tests/; what they need
 besides is made by comments of the page:
 
     <!-- before: COMMANDS -->     run in that folder, $ROOT being the repository
     <!-- file: NAME -->           the next code block is this file
     <!-- not run: WHY -->         leave the next code block alone
+    <!-- serves -->               "ergometer serve" of the next code block runs until the page ends or serves again
 """
 import argparse
 import difflib
@@ -64,11 +65,12 @@ def session(lines, start, end):
 
 
 def parse(lines):
-    """What the page does, in order: ("before", shell), ("file", name, text), ("example", Example)."""
+    """What the page does, in order: ("before", shell), ("file", name, text), ("example", Example),
+    ("serves", command)."""
     acts, at, taken = [], 0, None
     while at < len(lines):
         line = lines[at]
-        if comment := re.match(r"<!-- (before|file|not run): *(.*)", line):
+        if comment := re.match(r"<!-- (before|file|not run|serves):? *(.*)", line):
             kind, text = comment.groups()
             while "-->" not in text:
                 at += 1
@@ -82,8 +84,10 @@ def parse(lines):
             end = fence_end(lines, at)
             if taken and taken[0] == "file":
                 acts.append(("file", taken[1], "\n".join(lines[at + 1:end]) + "\n"))
-            elif not taken and lines[at + 1].startswith("$ "):
-                acts += [("example", example) for example in session(lines, at + 1, end)]
+            elif (not taken or taken[0] == "serves") and lines[at + 1].startswith("$ "):
+                for example in session(lines, at + 1, end):
+                    serves = taken and example.command.startswith("ergometer serve")
+                    acts.append(("serves", example.command) if serves else ("example", example))
             taken, at = None, end
         elif re.match(rf"    {PROGRAMS} ", line):
             command, at = command_at(lines, at, "    ")
@@ -100,12 +104,38 @@ def parse(lines):
     return acts
 
 
+class Server:
+    """What a page lets serve, one at a time."""
+
+    def __init__(self):
+        self.process = None
+
+    def start(self, command, folder, environment):
+        """What is wrong, if it does not serve."""
+        self.stop()
+        self.process = subprocess.Popen(["/bin/bash", "-c", "exec " + command], cwd=folder, env=environment,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        said = []
+        for line in self.process.stderr:
+            said.append(line)
+            if "serving http" in line:
+                return ""
+        return "".join(said) or "it ended"
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.communicate(timeout=TIMEOUT_S)
+            self.process = None
+
+
 def run(command, folder, environment, with_notes=False):
-    """Lines of the command's output; with those of the error stream where the page shows them."""
+    """Lines of the command's output, with those of the error stream where the page shows them; its exit status."""
     done = subprocess.run(["/bin/bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT if with_notes else subprocess.DEVNULL,
                           timeout=TIMEOUT_S)
-    return [line.rstrip() for line in done.stdout.decode("utf-8", "backslashreplace").rstrip("\n").split("\n")]
+    text = done.stdout.decode("utf-8", "backslashreplace").rstrip("\n")
+    return [line.rstrip() for line in text.split("\n")], done.returncode
 
 
 def pieces(shown):
@@ -153,9 +183,9 @@ def as_shown(shown, printed):
 
 
 def check_page(page, program, update):
-    """The number of outputs of the page that differ (and are rewritten with `update`)."""
+    """How many commands of the page fail, or print something else (which `update` mends)."""
     lines = page.read_text(encoding="utf-8").split("\n")
-    replacements = []
+    replacements, failed, server = [], [], Server()
     with tempfile.TemporaryDirectory(prefix="docs-") as name:
         folder, tools = pathlib.Path(name) / "page", pathlib.Path(name) / "bin"
         folder.mkdir()
@@ -169,15 +199,23 @@ def check_page(page, program, update):
         for kind, *rest in parse(lines):
             if kind == "before":
                 run(rest[0], folder, environment)
+            elif kind == "serves":
+                if wrong := server.start(rest[0], folder, environment):
+                    failed.append(f"{rest[0]}: {wrong}")
             elif kind == "file":
                 (folder / rest[0]).write_text(rest[1], encoding="utf-8")
             else:
                 example = rest[0]
                 shown = [line.rstrip() for line in lines[example.start:example.end]]
-                printed = run(example.command, folder, environment, any(x.startswith("ergometer:") for x in shown))
+                printed, status = run(example.command, folder, environment, any(x.startswith("ergometer:") for x in shown))
                 wanted = as_shown(shown, printed) if shown else []
                 if shown != wanted:
                     replacements.append((example, wanted))
+                if not shown and status != 0:
+                    failed.append(f"{example.command}: exit status {status}")
+        server.stop()
+    for fault in failed:
+        print(f"{page.relative_to(ROOT)}: {fault}")
     for example, wanted in replacements:
         print(f"{page.relative_to(ROOT)}:{example.start + 1}: {example.command}")
         if not update:
@@ -187,7 +225,7 @@ def check_page(page, program, update):
         for example, wanted in reversed(replacements):
             lines[example.start:example.end] = wanted
         page.write_text("\n".join(lines), encoding="utf-8")
-    return len(replacements)
+    return len(failed) + (0 if update else len(replacements))
 
 
 def main():
@@ -201,8 +239,8 @@ def main():
         sys.exit(f"{program}: no such program: build it, or give --ergometer")
     pages = [page.resolve() for page in given.pages] or sorted((ROOT / "docs").rglob("*.md"))
     differing = sum(check_page(page, program, given.update) for page in pages)
-    if differing and not given.update:
-        print(f"{differing} outputs differ. If this is what the program should print: tests/docs/outputs.py --update")
+    if differing:
+        print(f"{differing} commands fail or print something else. If that is right: tests/docs/outputs.py --update")
         sys.exit(1)
 
 

@@ -1,6 +1,11 @@
 #!/usr/bin/env python3
 """What outputs.py takes for a command, an output and lines left out."""
+import contextlib
+import io
+import pathlib
+import tempfile
 import unittest
+import unittest.mock
 
 import outputs
 
@@ -35,20 +40,46 @@ $ ergometer three
 ```
 $ ergometer four
 ```
+
+<!-- serves -->
+```
+$ ergometer serve --out d
+$ ergometer five
+```
 """.split("\n")
 
 
 class Parse(unittest.TestCase):
     def test_a_page_is_read_in_order(self):
         acts = outputs.parse(PAGE)
-        self.assertEqual([act[0] for act in acts], ["before", "file", "example", "example", "example"])
+        self.assertEqual([act[0] for act in acts], ["before", "file", "example", "example", "example", "serves", "example"])
+        self.assertEqual(acts[5], ("serves", "ergometer serve --out d"))
         self.assertEqual(acts[0][1], "touch a\n     touch b")
         self.assertEqual(acts[1][1:], ("job.yaml", "model: m\n"))
-        examples = [act[1] for act in acts[2:]]
+        examples = [act[1] for act in acts if act[0] == "example"]
         self.assertEqual([example.command for example in examples],
-                         ["ergometer one \\\n--more", "ergometer two", "ergometer three"])
+                         ["ergometer one \\\n--more", "ergometer two", "ergometer three", "ergometer five"])
         self.assertEqual([PAGE[example.start:example.end] for example in examples],
-                         [["first", "...", "last"], ["out"], []])
+                         [["first", "...", "last"], ["out"], [], []])
+
+
+class Page(unittest.TestCase):
+    def check(self, text):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(outputs, "ROOT", pathlib.Path(folder)):
+            program = pathlib.Path(folder) / "ergometer"
+            program.write_text("#!/bin/sh\n[ $2 = bad ] && exit 2\ntouch served\necho serving http://x/ >&2\nexec sleep 60\n")
+            program.chmod(0o755)
+            page = pathlib.Path(folder) / "page.md"
+            page.write_text(text)
+            with contextlib.redirect_stdout(io.StringIO()):
+                return outputs.check_page(page, program, False)
+
+    def test_a_server_runs_beside_what_follows(self):
+        self.assertEqual(self.check("<!-- serves -->\n```\n$ ergometer serve a\n$ test -e served\n```\n"), 0)
+
+    def test_what_fails_is_a_fault(self):
+        self.assertEqual(self.check("```\n$ true\n$ false\n```\n"), 1)
+        self.assertEqual(self.check("<!-- serves -->\n```\n$ ergometer serve bad\n```\n"), 1)
 
 
 class AsShown(unittest.TestCase):

@@ -12,9 +12,10 @@ WorkShares::WorkShares(const run::RankTrace& trace, const std::vector<PhaseOfEve
     : names_{"idle", "communication beside other work"} {
   std::map<std::string_view, size_t> numbers;
   std::vector<uint32_t> labels;
+  KernelClasses classes(trace);
   for (size_t i = 0; i < trace.events.size(); ++i) {
     const run::GpuEvent& event = trace.events[i];
-    const std::string_view name = kernel_class(trace.names[event.name], event.kind);
+    const std::string_view name = classes.of(event);
     const auto [number, is_new] = numbers.emplace(name, names_.size());
     if (is_new) {
       names_.emplace_back(name);

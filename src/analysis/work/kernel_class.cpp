@@ -158,6 +158,15 @@ std::string_view kernel_class(std::string_view name, run::GpuClass kind) {
   return found.empty() ? "other" : found;
 }
 
+KernelClasses::KernelClasses(const run::RankTrace& trace)
+    : trace_(trace), known_(trace.names.size()) {}
+
+std::string_view KernelClasses::of(const run::GpuEvent& event) {
+  std::string_view& known = known_[event.name][static_cast<size_t>(event.kind)];
+  if (known.empty()) known = kernel_class(trace_.names[event.name], event.kind);
+  return known;
+}
+
 std::string_view study_class(std::string_view name, run::GpuClass kind) {
   if (kind == run::GpuClass::kMemory) return {};
   const std::string text = base::lower(name);

@@ -19,8 +19,7 @@ namespace {
 
 using analysis::DeviceReport;
 
-constexpr double kSettledK = 1, kMostRise = 3;  ///< K, of `rise_to_come_k`
-constexpr int64_t kLeastPart = 4;               ///< of the readings: a quarter
+constexpr double kMostOff = 3;  ///< K, of `unsettled_k`
 
 /// Hosts in the order of their lowest rank.
 std::vector<std::string> hosts_of(const std::vector<DeviceReport>& devices) {
@@ -67,20 +66,27 @@ BoardReading reading_of(const DeviceReport& it, int64_t node, int64_t gpu) {
           .power_error = 0,
           .die_error_k = 0,
           .clock_error = 0,
+          .few_power = 0,
+          .few_die = 0,
+          .few_clock = 0,
           .warmer_k = {}};
 }
 
 /// How far the means may be off by sampling; those of too few readings are none.
 void add_errors(const run::Device& device, const DeviceReport& report, BoardReading& into) {
-  const auto error_of = [&](std::optional<run::Metric> metric, double& mean) -> double {
+  const auto error_of = [&](std::optional<run::Metric> metric, double& mean,
+                            size_t& few) -> double {
     const run::Series* series = metric ? device.find(*metric) : nullptr;
     if (series == nullptr || !(mean > 0)) return 0;
-    if (series->samples.size() < kFewestReadings) mean = 0;
+    if (series->samples.size() < kFewestReadings) {
+      mean = 0;
+      few = series->samples.size();
+    }
     return sampling_error(series->samples);
   };
-  into.power_error = error_of(run::metric_of(report.power_metric), into.power_w);
-  into.die_error_k = error_of(run::temperature_metric(device), into.die_c);
-  into.clock_error = error_of(run::Metric::kSmClock, into.clock_mhz);
+  into.power_error = error_of(run::metric_of(report.power_metric), into.power_w, into.few_power);
+  into.die_error_k = error_of(run::temperature_metric(device), into.die_c, into.few_die);
+  into.clock_error = error_of(run::Metric::kSmClock, into.clock_mhz, into.few_clock);
   if (into.power_w > 0) into.power_error /= into.power_w;
   if (into.clock_mhz > 0) into.clock_error /= into.clock_mhz;
 }
@@ -95,14 +101,16 @@ std::vector<BoardReading> merged(const std::vector<BoardReading>& readings) {
       gpus.push_back(it);
       continue;
     }
-    const auto take = [&](double BoardReading::* mean, double BoardReading::* error) {
+    const auto take = [&](double BoardReading::* mean, double BoardReading::* error,
+                          size_t BoardReading::* few) {
       if (gpus.back().*mean > 0) return;
       gpus.back().*mean = it.*mean;
       gpus.back().*error = it.*error;
+      gpus.back().*few = std::max(gpus.back().*few, it.*few);
     };
-    take(&BoardReading::power_w, &BoardReading::power_error);
-    take(&BoardReading::die_c, &BoardReading::die_error_k);
-    take(&BoardReading::clock_mhz, &BoardReading::clock_error);
+    take(&BoardReading::power_w, &BoardReading::power_error, &BoardReading::few_power);
+    take(&BoardReading::die_c, &BoardReading::die_error_k, &BoardReading::few_die);
+    take(&BoardReading::clock_mhz, &BoardReading::clock_error, &BoardReading::few_clock);
     if (gpus.back().limit_w <= 0) gpus.back().limit_w = it.limit_w;
   }
   return gpus;
@@ -169,33 +177,42 @@ Result<int64_t> leave_out_resting(const spec::Job& job, BoardReadings& readings)
   return resting;
 }
 
-/// What is missing of so many GPUs.
-void note_missing(int64_t gpus, BoardReadings& readings) {
+/// What is missing of so many GPUs; `heat_dropped`: temperatures that had not settled are told of.
+void note_missing(int64_t gpus, bool heat_dropped, BoardReadings& readings) {
   const auto note = [&](int64_t count, const char* what, const std::string& why) {
     if (count > 0)
       readings.notes.push_back(fmt::format("{} of {}: {}", what, gpus_text(count), why));
   };
-  const auto lack = [&](double BoardReading::* member) {
-    return std::ranges::count_if(readings.gpus,
-                                 [&](const BoardReading& it) { return it.*member <= 0; });
+  const auto lack = [&](const char* what, double BoardReading::* mean, size_t BoardReading::* few) {
+    int64_t none = 0, scarce = 0;
+    size_t most = 0;
+    for (const BoardReading& it : readings.gpus) {
+      if (it.*mean > 0) continue;
+      ++(it.*few > 0 ? scarce : none);
+      most = std::max(most, it.*few);
+    }
+    note(none, what, "not recorded");
+    note(scarce, what,
+         fmt::format("read {}; a mean takes {}: record for longer or more often",
+                     most == 1 ? "once" : fmt::format("{} times", most), kFewestReadings));
   };
-  const std::string not_read = fmt::format("not recorded, or fewer than {} times", kFewestReadings);
   note(gpus - std::ssize(readings.gpus), "anything", "not recorded");
-  note(lack(&BoardReading::power_w), "power", not_read);
-  note(lack(&BoardReading::die_c), "temperature", not_read);
-  note(lack(&BoardReading::clock_mhz), "clock", not_read);
+  lack("power", &BoardReading::power_w, &BoardReading::few_power);
+  if (!heat_dropped) lack("temperature", &BoardReading::die_c, &BoardReading::few_die);
+  lack("clock", &BoardReading::clock_mhz, &BoardReading::few_clock);
 }
 
-/// Of heat that has not settled what is to come is an error, or tells nothing.
-void add_rise(double rise_k, BoardReadings& readings) {
+/// What temperatures are off for they had not settled is an error, or too much: whether it is.
+bool add_unsettled(double off_k, BoardReadings& readings) {
+  const bool too_much = off_k > kMostOff;
   for (BoardReading& it : readings.gpus) {
-    it.die_error_k = std::hypot(it.die_error_k, rise_k);
-    if (std::abs(rise_k) > kMostRise) it.die_c = 0;
+    it.die_error_k = std::hypot(it.die_error_k, off_k);
+    if (too_much) it.die_c = 0;
   }
-  if (std::abs(rise_k) > kMostRise)
+  if (too_much)
     readings.notes.push_back(
-        fmt::format("temperature: GPUs were still to become about {:.0f} K {}; record for longer",
-                    std::abs(rise_k), rise_k > 0 ? "warmer" : "cooler"));
+        fmt::format("temperature: had not settled, by about {:.0f} K; record for longer", off_k));
+  return too_much;
 }
 
 /// Sensors of the air or coolant that enters a node.
@@ -263,10 +280,9 @@ Result<BoardReadings> board_readings(const run::DeviceLog& log, const spec::Job&
                                      const std::vector<std::string>& hosts) {
   const analysis::LoggedSteps steps = analysis::logged_steps(log);
   const bool timed = steps.end_ns > steps.start_ns;
-  run::DeviceLog looked_at = timed ? run::readings_within(log, steps.start_ns, steps.end_ns) : log;
-  int64_t part = 1;
-  for (; part < kLeastPart && std::abs(rise_to_come_k(looked_at)) > kSettledK; part *= 2)
-    looked_at = later_half(looked_at);
+  const Settled settled =
+      settled_part(timed ? run::readings_within(log, steps.start_ns, steps.end_ns) : at_work(log));
+  const run::DeviceLog& looked_at = settled.log;
   const auto told = analysis::analyze_telemetry(looked_at);
   BoardReadings readings;
   const std::vector<std::string> recorded = hosts_of(told.devices);
@@ -283,17 +299,17 @@ Result<BoardReadings> board_readings(const run::DeviceLog& log, const spec::Job&
   add_inlets(looked_at, nodes, readings);
   for (BoardReading& it : readings.gpus)
     it.host = readings.hosts.empty() ? "" : readings.hosts[static_cast<size_t>(it.node)];
-  if (part > 1) {
+  if (settled.part > 1)
     readings.notes.push_back(
         fmt::format("all but the last {} of the readings: temperatures had not settled",
-                    part == 2 ? "half" : "quarter"));
-    add_rise(rise_to_come_k(looked_at), readings);
-  }
+                    settled.part == 2 ? "half" : "quarter"));
+  if (!settled.short_of.empty()) readings.notes.push_back(settled.short_of);
+  const bool heat_dropped = add_unsettled(settled.off_k, readings);
   if (timed) add_warmer(log, steps, job, nodes, readings);
   if (!timed && log.source != "simulated")
     readings.notes.emplace_back(
-        "when steps ran: no training log says; means of the whole recording were taken");
-  note_missing(job.gpus - resting, readings);
+        "when steps ran: no training log says; GPUs were taken to run them while they drew power");
+  note_missing(job.gpus - resting, heat_dropped, readings);
   return readings;
 }
 

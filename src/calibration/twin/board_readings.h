@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ struct BoardReading {
   double power_w = 0, die_c = 0, clock_mhz = 0, limit_w = 0;
   /// Of these means, one standard deviation of sampling: relative, K, relative.
   double power_error = 0, die_error_k = 0, clock_error = 0;
+  /// Where there were fewer than kFewestReadings of one of them, which are no mean: how many.
+  size_t few_power = 0, few_die = 0, few_clock = 0;
   std::optional<double> warmer_k;  ///< than in as long a stretch before
 };
 
@@ -28,12 +31,12 @@ struct BoardReadings {
   std::vector<std::string> notes;               ///< what could not be told, one sentence each
 };
 
-/// Of the second half of the steps where a training log says when they were, else of the whole
-/// recording; the later half of that where GPUs still became warmer, and no temperature where they
-/// do so even there. `hosts`: by node of the job; empty: of recorded hosts nodeN is the job's node
+/// Of the second half of the steps where a training log says when they were, else of what is
+/// `at_work`; of that the `settled_part`, and no temperature where they are more than 3 K off even
+/// there. `hosts`: by node of the job; empty: of recorded hosts nodeN is the job's node
 /// N, the others are its other nodes in the order of their ranks. Files that name no host are hosts
 /// by themselves, without a name. A recording of one nameless host is one of ranks, such as a
-/// simulated Run. Fewer than 8 readings, and GPUs below their lowest clock, count as not read.
+/// simulated Run. Fewer than kFewestReadings, and GPUs below their lowest clock, count as not read.
 /// Input errors: no GPU was read; more hosts, others, or other GPUs, than the job has.
 Result<BoardReadings> board_readings(const run::DeviceLog& log, const spec::Job& job,
                                      const std::string& name,

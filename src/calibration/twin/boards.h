@@ -45,21 +45,10 @@ struct Boards {
   std::vector<std::string> notes;                ///< what the recording does not tell, and why
 };
 
-/// Fits leakage and resistance of every board and the inlet of every node to means of its power
-/// (2.5 %: sensors' gains), die temperature (1 K) and clock (0.5 %), all assumed noises, beside
-/// what sampling leaves open of the means (`sampling_error`), by Gauss-Newton over plays of the job
-/// with power and heat. Priors are Student's with four degrees of freedom, as most boards are alike
-/// and few are faulty; their widths are the kind's own (physics::SiliconSpread), fitted along with
-/// four boards' weight of the assumed. What power and clocks of all GPUs are off together is the
-/// cluster's, not theirs, and left out: `fit_twin`. What the job itself says of recorded GPUs and
-/// nodes gives way: the job played is `without_told`. Input errors: nodes of several kinds,
-/// constant clocks, no power data; `board_readings`'.
+/// What the job's recorded GPUs and nodes differ by (`board_fit`), and what the recording does not
+/// tell of them. What the job itself says of them gives way: the job played is `without_told`.
+/// Input errors: nodes of several kinds, constant clocks, no power data; `board_readings`'.
 Result<Boards> fit_boards(const run::DeviceLog& log, const spec::Job& job, const std::string& name,
                           const std::vector<std::string>& hosts = {});
-
-/// The job on these boards: as overrides, each with its text, in the place of what the job said of
-/// them, and what stays open of them as the spread of silicon: the kind's own unless all were
-/// recorded.
-spec::Job on_boards(spec::Job job, const Boards& boards);
 
 }  // namespace ergometer::calibration::twin

@@ -1,6 +1,7 @@
 #include "calibration/twin/boards_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 #include <vector>
@@ -80,9 +81,13 @@ void add_warmer_text(const Boards& boards, std::string& out) {
                      place_of(board), *board.read.warmer_k);
 }
 
-std::string spread_text(const char* what, const BoardValue& spread) {
-  return fmt::format("{} {:.0f} % (+-{:.0f} % of it{})", what, kInPercent * spread.value,
-                     kInPercent * spread.error, spread.told ? "" : ", assumed");
+void add_spread_text(const char* what, const BoardValue& spread, std::vector<std::string>& told,
+                     std::vector<std::string>& untold) {
+  const std::string value = fmt::format("{:.0f} %", kInPercent * spread.value);
+  if (spread.told)
+    told.push_back(fmt::format("{} {} (+-{:.0f} % of it)", what, value, kInPercent * spread.error));
+  else
+    untold.push_back(fmt::format("{} from board to board: {}; {} assumed", what, kAlike, value));
 }
 
 }  // namespace
@@ -92,12 +97,14 @@ std::string to_text(const Boards& boards, std::string_view from) {
   add_unlike(boards, out);
   add_inlets_text(boards, out);
   add_warmer_text(boards, out);
-  const std::string spreads = fmt::format("from board to board: {}, {}",
-                                          spread_text("resistance", boards.resistance_spread),
-                                          spread_text("leakage", boards.leakage_spread));
-  out += "  " + base::wrap(spreads, 78, 4) + '\n';
+  std::vector<std::string> told, untold = boards.notes;
+  add_spread_text("resistance", boards.resistance_spread, told, untold);
+  add_spread_text("leakage", boards.leakage_spread, told, untold);
+  if (!told.empty())
+    out += "  " + base::wrap(fmt::format("from board to board: {}", fmt::join(told, ", ")), 78, 4) +
+           '\n';
   out += "  not told\n";
-  for (const std::string& note : boards.notes) out += "    " + base::wrap(note, 76, 6) + '\n';
+  for (const std::string& note : untold) out += "    " + base::wrap(note, 76, 6) + '\n';
   return out;
 }
 

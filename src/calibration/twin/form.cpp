@@ -1,10 +1,13 @@
 #include "calibration/twin/form.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "analysis/work/kernel_class.h"
+#include "spec/cluster/parameter_table.h"
 
 namespace ergometer::calibration::twin {
 namespace {
@@ -25,19 +28,50 @@ std::vector<double> quantiles(const std::vector<double>& sorted) {
   return found;
 }
 
+// Assumed: libraries' kernels lose to shapes by a quarter more or less than the catalog's do;
+// weight gradients are products as others.
+constexpr std::array kFormNumbers =
+    std::to_array<FormNumber>({{"gemm", "gemm.k_ramp", 0.25},
+                               {"gemm", "gemm.wgrad", 0.03},
+                               {"gemm", "gemm.quantization", 0.25},
+                               {"gemm", "gemm.tile_step", 0.25},
+                               {"attention", "attention.length_ramp", 0.25},
+                               {"attention", "attention.fixed", 0.25},
+                               {"memory", "memory.ramp", 0.25}});
+
 }  // namespace
+
+std::span<const FormNumber> form_numbers() { return kFormNumbers; }
+
+void move_form(spec::Cluster& cluster, const FormNumber& number, double by) {
+  base::ParameterSet& gpu = cluster.node.gpu.parameters;
+  const base::Parameter* found = gpu.find(number.parameter);
+  const auto info =
+      std::ranges::find(spec::parameter_table(), number.parameter, &spec::ParameterInfo::name);
+  if (found == nullptr || info == spec::parameter_table().end()) return;
+  base::Parameter moved = *found;
+  moved.value = std::clamp(moved.value * std::exp(by), info->min, info->max);
+  gpu.set(std::string(number.parameter), std::move(moved));
+}
+
+double form_share(double scatter, double expected) {
+  constexpr double kOwn = 0.01, kMost = 3;
+  return std::min(kMost, (scatter + kOwn) / (expected + kOwn));
+}
 
 Durations durations_of(const std::vector<run::RankTrace>& ranks) {
   constexpr double kSecondsOfNs = 1e-9;
   Durations durations;
-  for (const run::RankTrace& rank : ranks)
+  for (const run::RankTrace& rank : ranks) {
+    analysis::KernelClasses classes(rank);
     for (const run::GpuEvent& event : rank.events) {
       if (event.kind == run::GpuClass::kCommunication || event.duration_ns <= 0) continue;
-      const std::string_view kind = analysis::kernel_class(rank.names[event.name], event.kind);
+      const std::string_view kind = classes.of(event);
       const bool own = kind == "gemm" || kind == "attention";
       durations[own ? std::string(kind) : "memory"].push_back(
           kSecondsOfNs * static_cast<double>(event.duration_ns));
     }
+  }
   for (auto& [name, of_class] : durations) std::sort(of_class.begin(), of_class.end());
   return durations;
 }

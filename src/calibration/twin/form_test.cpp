@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "spec/resolve/test_jobs.h"
+
 namespace ergometer::calibration::twin {
 namespace {
 
@@ -22,6 +24,27 @@ TEST(TwinForm, ScatterByHand) {
   EXPECT_NEAR(form_deviation({{"gemm", {1, 3}}, {"attention", {1}}}, {{"gemm", {1, 6}}},
                              {{"gemm", 0.5}, {"attention", 0.3}}),
               0.5 * scatter_of({1, 3}, {1, 6}), 1e-12);
+}
+
+TEST(TwinForm, ScatterSaysHowFarItsNumbersAreOff) {
+  EXPECT_NEAR(form_share(0.07, 0.03), 0.08 / 0.04, 1e-12);
+  EXPECT_EQ(form_share(0, 0), 1) << "kernels of one shape tell nothing";
+  EXPECT_NEAR(form_share(0, 0.04), 0.2, 1e-12);
+  EXPECT_EQ(form_share(0.5, 0.03), 3) << "other kernels than the model's";
+}
+
+TEST(TwinForm, ItsNumbersStayInTheirRange) {
+  spec::Cluster cluster =
+      spec::test::job_of({{"model", "llama3-8b"}, {"cluster", "hgx-h100"}}).cluster;
+  for (const FormNumber& number : form_numbers()) {
+    const double before = cluster.node.gpu.parameters.at(std::string(number.parameter));
+    move_form(cluster, number, -0.1);
+    EXPECT_NEAR(cluster.node.gpu.parameters.at(std::string(number.parameter)),
+                before * std::exp(-0.1), 1e-9 * before)
+        << number.parameter;
+  }
+  move_form(cluster, {"gemm", "gemm.tile_step", 1}, 5);
+  EXPECT_EQ(cluster.node.gpu.parameters.at("gemm.tile_step"), 1);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "analysis/telemetry/telemetry.h"
 #include "analysis/work/kernel_class.h"
+#include "calibration/twin/sampling.h"
 
 namespace ergometer::calibration::twin {
 namespace {
@@ -24,9 +25,9 @@ int64_t optimizer_steps(const run::RankTrace& trace) {
 
 double optimizer_s(const run::RankTrace& trace) {
   double seconds = 0;
+  analysis::KernelClasses classes(trace);
   for (const run::GpuEvent& event : trace.events)
-    if (event.kind != run::GpuClass::kCommunication &&
-        analysis::kernel_class(trace.names[event.name], event.kind) == "optimizer")
+    if (event.kind != run::GpuClass::kCommunication && classes.of(event) == "optimizer")
       seconds += kNano * static_cast<double>(event.duration_ns);
   return seconds;
 }
@@ -49,7 +50,7 @@ Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t steps,
     return input_error("{}: the trace's kernels take no time", name);
   recording.traced = true;
   recording.durations = durations_of(ranks);
-  recording.step_noise = kTracedStepNoise;
+  recording.noises["step"] = kTracedStepNoise;
   if (traced.steps_marked) {
     recording.values = values_of(traced);
     return {};
@@ -77,7 +78,7 @@ void add_steps(const analysis::LoggedSteps& logged, Recording& recording) {
   recording.steps = logged.steps;
   const double spread = (std::log(logged.high_s) - std::log(logged.low_s)) / kWidth;
   const auto half = static_cast<double>(std::max<int64_t>(1, logged.steps / 2));
-  recording.step_noise = std::hypot(kLeastStepNoise, spread / std::sqrt(half));
+  recording.noises["step"] = std::hypot(kLeastStepNoise, spread / std::sqrt(half));
 }
 
 /// The longest stretch in which the GPU says that it runs nothing, without its first seconds, in
@@ -113,18 +114,45 @@ void add_rest(const run::DeviceLog& log, double clock_mhz, Recording& recording)
   }
 }
 
+/// Heat that had not settled is an error of both means.
+void add_unsettled(const Settled& settled, Recording& recording) {
+  constexpr double kNone = 0.5;  // K: half of a sensor's degree
+  // Of the power: a tenth of it leaks, a third more every 10 K (assumed).
+  constexpr double kPowerOfHeat = 0.003;
+  if (settled.off_k < kNone) return;
+  for (const Quantity& quantity : quantities()) {
+    const std::string_view name = quantity.name;
+    if (name == "power" || name == "die")
+      recording.noises[quantity.name] =
+          std::hypot(quantity.noise, settled.off_k * (name == "power" ? kPowerOfHeat : 1));
+  }
+  recording.notes.push_back(
+      settled.short_of.empty()
+          ? fmt::format("temperatures had not settled, by about {:.0f} K: that much less sure is "
+                        "what they tell; record for longer",
+                        std::max(1.0, settled.off_k))
+          : settled.short_of);
+}
+
 void add_telemetry(const run::DeviceLog& log, const analysis::LoggedSteps& logged,
                    Recording& recording) {
   const bool timed = logged.end_ns > 0;
-  const auto told = analysis::analyze_telemetry(
-      timed ? run::readings_within(log, logged.start_ns, logged.end_ns) : log);
+  const Settled settled =
+      timed ? Settled{run::readings_within(log, logged.start_ns, logged.end_ns), 1, 0, ""}
+            : settled_part(at_work(log));
+  const auto told = analysis::analyze_telemetry(settled.log);
   if (told.power.known) recording.values["power"] = told.power.mean_w_per_gpu;
   if (told.thermal.known) recording.values["die"] = told.thermal.mean_gpu_c;
-  if ((told.power.known || told.thermal.known) && !timed && log.source != "simulated")
-    recording.notes.push_back(
-        "power and temperature are means of the whole recording: no training log says when its "
-        "steps ran");
   if (timed) add_rest(log, told.thermal.mean_clock_mhz.value_or(0), recording);
+  if (timed || (!told.power.known && !told.thermal.known)) return;
+  if (log.source != "simulated")
+    recording.notes.push_back(fmt::format(
+        "power and temperature are means of {} GPUs drew power: no training log says when steps "
+        "ran",
+        settled.part == 1   ? "all the time that"
+        : settled.part == 2 ? "the last half of the time that"
+                            : "the last quarter of the time that"));
+  add_unsettled(settled, recording);
 }
 
 }  // namespace
@@ -137,6 +165,11 @@ const std::vector<Quantity>& quantities() {
       {"idle", "", 0.01, true},       {"power", "W", 0.02},      {"die", "C", 1, true},
       {"rest power", "W", 0.02},      {"rest die", "C", 1, true}};
   return kQuantities;
+}
+
+double noise_of(const Recording& recording, const Quantity& quantity) {
+  const auto own = recording.noises.find(quantity.name);
+  return own == recording.noises.end() ? quantity.noise : own->second;
 }
 
 Values values_of(const compare::Measured& measured) {

@@ -35,16 +35,21 @@ using Values = std::map<std::string, double, std::less<>>;
 
 struct Recording {
   Values values;
-  bool traced = false;    ///< kernels are told apart
-  Durations durations;    ///< of these kernels
-  int64_t steps = 0;      ///< of a training log
-  double step_noise = 0;  ///< of the logarithm of `step`
+  bool traced = false;  ///< kernels are told apart
+  Durations durations;  ///< of these kernels
+  int64_t steps = 0;    ///< of a training log
+  Values noises;        ///< of quantities that are not known as `Quantity::noise` says
   std::vector<std::string> notes;
 };
 
+/// As `Quantity::noise`, of this recording.
+double noise_of(const Recording& recording, const Quantity& quantity);
+
 /// Of recorded traces and telemetry. A step's length is that of a training log where there is one,
-/// as profilers slow steps down. `trace_steps`: of traces that mark none; 0: as many as optimizers
-/// marked. Input errors: traces of which that is not known; neither traces nor a log of steps.
+/// as profilers slow steps down. Power and temperature are means while its second half of steps
+/// ran; without it, of the `settled_part` of what is `at_work`, and as uncertain as what was still
+/// to come. `trace_steps`: of traces that mark none; 0: as many as optimizers marked. Input errors:
+/// traces of which that is not known; neither traces nor a log of steps.
 Result<Recording> recording_of(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log,
                                const std::string& name, int64_t trace_steps = 0);
 /// Of what is measured, or predicted in the same form.

@@ -81,14 +81,14 @@ TEST(TwinRecording, TheLogsStepCountsBesideATrace) {
   EXPECT_EQ(recording->steps, 6);
   EXPECT_DOUBLE_EQ(recording->values.at("step"), 0.04) << "median of the second half";
   EXPECT_NEAR(recording->values.at("gemm"), 0.030, 1e-9);
-  EXPECT_LT(recording->step_noise, 0.03) << "surer than a profiled step";
-  EXPECT_GE(recording->step_noise, 0.005);
+  EXPECT_LT(recording->noises.at("step"), 0.03) << "surer than a profiled step";
+  EXPECT_GE(recording->noises.at("step"), 0.005);
 }
 
 TEST(TwinRecording, AStepOfAllButNoTimeLeavesTheNoiseFinite) {
   const auto recording = recording_of({}, steps_of({1, 1, 1, 1, 1e-311, 1e-311}), "log");
   ASSERT_TRUE(recording.has_value()) << recording.error().message;
-  EXPECT_TRUE(std::isfinite(recording->step_noise));
+  EXPECT_TRUE(std::isfinite(recording->noises.at("step")));
 }
 
 TEST(TwinRecording, RestIsWhereAContextHoldsTheClockAndNothingRuns) {
@@ -117,6 +117,30 @@ TEST(TwinRecording, RestIsWhereAContextHoldsTheClockAndNothingRuns) {
         if (sample.time_ns < 20 * kSecond) sample.value = 345;
   EXPECT_FALSE(recording_of({}, log, "recorded.run")->values.contains("rest power"))
       << "at its lowest clock no job holds the GPU";
+}
+
+TEST(TwinRecording, WithoutALogOfStepsItsSettledPartCounts) {
+  const auto cold_start = [](int64_t seconds) {
+    run::DeviceLog log;
+    log.source = "recorded";
+    run::Device gpu;
+    add(gpu, run::Metric::kPower, 0, seconds, 600);
+    add(gpu, run::Metric::kGpuTemperature, 0, seconds, 0);
+    for (run::Sample& sample : gpu.series.back().samples)
+      sample.value = 60 - 30 * std::exp(-1e-9 * static_cast<double>(sample.time_ns) / 40);
+    log.devices.push_back(gpu);
+    return recording_of({two_steps().trace}, log, "both", 2);
+  };
+  const auto settled = cold_start(400);
+  ASSERT_TRUE(settled.has_value()) << settled.error().message;
+  EXPECT_NEAR(settled->values.at("die"), 60, 0.5) << "its mean is 57 C";
+  EXPECT_FALSE(settled->noises.contains("die"));
+  const auto cold = cold_start(60);
+  ASSERT_TRUE(cold.has_value());
+  EXPECT_GT(cold->noises.at("die"), 5) << "8 to 12 K were to come";
+  EXPECT_GT(cold->noises.at("power"), 0.02);
+  EXPECT_NE(cold->notes.back().find("had not settled, by about"), std::string::npos)
+      << cold->notes.back();
 }
 
 TEST(TwinRecording, TelemetryAloneIsRefused) {

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string_view>
 
 #include "analysis/simulated_traces.h"
+#include "base/collection.h"
 #include "base/parallel.h"
 #include "calibration/calibrate.h"
 #include "calibration/least_squares.h"
+#include "calibration/twin/form.h"
 #include "engine/outcome/evidence_tables.h"
 #include "engine/outcome/interval.h"
 #include "engine/power/run_phases.h"
@@ -66,9 +70,7 @@ std::vector<Row> rows_of(const Recording& recording, const Values& predicted) {
     const auto b = predicted.find(quantity.name);
     if (a == recording.values.end() || b == predicted.end()) continue;
     if (!quantity.absolute && (a->second <= 0 || b->second <= 0)) continue;
-    const bool step = quantity.name == std::string_view("step");
-    rows.push_back(
-        {quantity, a->second, b->second, b->second, step ? recording.step_noise : quantity.noise});
+    rows.push_back({quantity, a->second, b->second, b->second, noise_of(recording, quantity)});
   }
   return rows;
 }
@@ -158,21 +160,41 @@ std::string hardly(const std::vector<Row>& rows, const spec::ClusterFactor& fact
   return "it moves too little of what was recorded";
 }
 
+/// Errors of one factor where it is larger, and smaller, than the fit has it.
+struct Sides {
+  double up = 0, down = 0;
+  double form = 0;  ///< `form_errors`, which adds to both
+  double larger() const { return std::hypot(std::max(up, down), form); }
+  double smaller() const { return std::hypot(std::min(up, down), form); }
+};
+
+/// Of a factor that is told on one side alone.
+std::string bound_of(double x, const Sides& error) {
+  const double within = 2 * error.smaller();
+  return error.up < error.down ? fmt::format("only that it is at most {:.2f} times the catalog's",
+                                             std::exp(x + within))
+                               : fmt::format("only that it is at least {:.2f} times the catalog's",
+                                             std::exp(x - within));
+}
+
 std::vector<FactorValue> factors_of(const Problem& problem, const Linearised& at,
-                                    std::span<const double> errors, const spec::Job& job,
+                                    std::span<const Sides> errors, const spec::Job& job,
                                     const std::vector<Row>& rows) {
   constexpr double kNear = 1e-3;
   std::vector<FactorValue> values;
   const auto factors = spec::cluster_factors();
   for (size_t j = 0; j < factors.size(); ++j) {
-    FactorValue value{&factors[j], std::exp(at.x[j]), errors[j], "", false};
+    FactorValue value{&factors[j], std::exp(at.x[j]), errors[j].larger(), "", false};
     const bool moved = std::ranges::any_of(at.slopes, [&](const std::vector<Slope>& row) {
       return std::ranges::any_of(row, [&](const Slope& slope) { return slope.parameter == j; });
     });
     if (!moved)
       value.not_told = unmoved(factors[j], job, rows);
-    else if (errors[j] > kUndetermined * factors[j].sigma)
-      value.not_told = hardly(rows, factors[j]);
+    else if (const double most = kUndetermined * factors[j].sigma; errors[j].larger() > most)
+      value.not_told = errors[j].smaller() <= most / 2 ? bound_of(at.x[j], errors[j])
+                       : errors[j].form > most / 2
+                           ? "its kernels are off by unlike ratios: others than the model's"
+                           : hardly(rows, factors[j]);
     value.at_bound = std::abs(at.x[j]) > problem.bounds[j].upper - kNear;
     values.push_back(std::move(value));
   }
@@ -210,6 +232,68 @@ double form_of(const Recording& recording, const Predicted& predicted) {
     if (const auto it = recording.values.find(name); it != recording.values.end())
       shares[name] = it->second / recording.values.at("step");
   return u.measured_cluster * form_deviation(recording.durations, predicted.durations, shares);
+}
+
+/// The curvature's errors, with a factor's slopes taken over half of its sigma on either side: a
+/// host that nothing waits for any more, or a power limit that is reached, ends what they tell, and
+/// near by a step goes up and down as collectives fall beside other kernels.
+std::vector<Sides> errors_of(const Problem& problem, const Objective& objective,
+                             const Linearised& at, size_t threads) {
+  std::vector<Sides> errors(at.x.size());
+  base::parallel_for(2 * errors.size(), threads, [&](size_t k) {
+    const size_t j = k / 2;
+    const double by = (k % 2 == 0 ? 0.5 : -0.5) * problem.bounds[j].sigma;
+    std::vector<double> x = at.x;
+    x[j] += by;
+    const std::vector<double> beside = objective.residuals(x);
+    Linearised moved = at;
+    for (size_t i = 0; i < beside.size(); ++i) {
+      std::erase_if(moved.slopes[i], [&](const Slope& slope) { return slope.parameter == j; });
+      moved.slopes[i].push_back({j, (beside[i] - at.residuals[i]) / by});
+    }
+    (k % 2 == 0 ? errors[j].up : errors[j].down) = standard_errors(problem, moved)[j];
+  });
+  return errors;
+}
+
+/// What the model's form leaves open of every factor: how far the fit moves with the numbers that
+/// shape kernels, each as far off as its sigma and the scatter of the recorded kernels say. They
+/// are not fitted along, as the sums of a class do not tell them from its factor.
+std::vector<double> form_errors(const Problem& problem, const Linearised& at,
+                                const std::vector<Row>& rows, const Recording& recording,
+                                const spec::Job& told, const Predicted& predicted, size_t threads) {
+  // Up and down: a tile's size is chosen, so that some numbers count in one direction alone.
+  const auto numbers = form_numbers();
+  std::vector<Result<Predicted>> moved(2 * numbers.size(), Predicted());
+  base::parallel_for(moved.size(), threads, [&](size_t i) {
+    const FormNumber& number = numbers[i / 2];
+    spec::Job job = told;
+    move_form(job.cluster, number, i % 2 == 0 ? number.sigma : -number.sigma);
+    moved[i] = predict(job, predicted.values.contains("rest power"));
+  });
+  const auto scatter = [&](const Durations& durations, std::string_view kernels) {
+    const auto a = durations.find(kernels), b = predicted.durations.find(kernels);
+    if (a == durations.end() || b == predicted.durations.end()) return 0.0;
+    return scatter_of(a->second, b->second);
+  };
+  std::map<std::string_view, double> expected;  // squares, by class
+  for (size_t i = 0; i < moved.size(); ++i)
+    if (const std::string_view kernels = numbers[i / 2].kernels; moved[i])
+      expected[kernels] += std::pow(scatter(moved[i]->durations, kernels), 2) / 2;
+  std::vector<double> squares(at.x.size());
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (!moved[i]) continue;
+    const std::string_view kernels = numbers[i / 2].kernels;
+    const double share = recording.traced ? form_share(scatter(recording.durations, kernels),
+                                                       std::sqrt(expected[kernels]))
+                                          : 1;
+    std::vector<double> by;
+    for (const Row& row : rows)
+      by.push_back(share * (residual(row, moved[i]) - residual(row, predicted)));
+    const std::vector<double> displacement = displaced(problem, at, by);
+    for (size_t j = 0; j < squares.size(); ++j) squares[j] += displacement[j] * displacement[j] / 2;
+  }
+  return base::mapped(squares, [](double square) { return std::sqrt(square); });
 }
 
 void set_fitted(base::ParameterSet& set, const std::string& name, double value, const char* unit,
@@ -276,14 +360,18 @@ Result<Twin> fit_twin(const Recording& recording, const spec::Job& given, size_t
   const Problem problem = problem_of(objective, twin.rows.size());
   const Fit found = fit(problem, std::vector<double>(problem.bounds.size(), 0), kIterations);
   const Linearised at = objective.linearise(found.x);
-  twin.factors = factors_of(problem, at, standard_errors(problem, at), job, twin.rows);
+  const spec::Job told = with_factors(job, found.x);
+  ERGOMETER_ASSIGN(const Predicted after, predict(told, recording.values.contains("rest power")));
+  std::vector<Sides> errors = errors_of(problem, objective, at, threads);
+  const std::vector<double> forms =
+      form_errors(problem, at, twin.rows, recording, told, after, threads);
+  for (size_t j = 0; j < errors.size(); ++j) errors[j].form = forms[j];
+  twin.factors = factors_of(problem, at, errors, job, twin.rows);
   for (size_t i = 0; i < twin.rows.size(); ++i) {
     Row& row = twin.rows[i];
     const double off = at.residuals[i] * row.noise;
     row.after = row.quantity.absolute ? row.recorded + off : row.recorded * std::exp(off);
   }
-  const spec::Job told = with_factors(job, found.x);
-  ERGOMETER_ASSIGN(const Predicted after, predict(told, false));
   twin.form = std::hypot(form_of(recording, after), leftover_of(twin.rows));
   twin.cluster = told.cluster;
   twin.cluster.measured = evidence_of(job, problem, at);

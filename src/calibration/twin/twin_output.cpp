@@ -119,7 +119,7 @@ void add_spread(const Twin& twin, const char* what, BoardValue Boards::* which, 
     told += fmt::format("{:<34}{:>14.1f} %{:>8.1f} %\n", name, kPercent * spread.value,
                         kPercent * spread.error);
   else
-    untold += fmt::format("  {}: readings are too few or too noisy\n", name);
+    untold += fmt::format("  {}: {}\n", name, kAlike);
 }
 
 /// Members of the fans' curve and of what boards differ by.

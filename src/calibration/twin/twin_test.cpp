@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <string_view>
 
 #include "analysis/simulated_traces.h"
 #include "base/random.h"
@@ -38,14 +40,8 @@ void hide(spec::Cluster& cluster, uint64_t seed) {
     const double draw = base::Random(seed, 0, factor.name).normal(0);
     spec::scale(cluster, factor, std::exp(factor.sigma * std::clamp(draw, -2.0, 2.0)));
   }
-  constexpr double kOwn = 0.25;
-  for (const char* name : {"gemm.k_ramp", "gemm.wgrad", "gemm.quantization", "gemm.tile_step",
-                           "attention.length_ramp", "attention.fixed", "memory.ramp"}) {
-    base::Parameter own = *cluster.node.gpu.parameters.find(name);
-    const double sigma = name == std::string_view("gemm.wgrad") ? 0.03 : kOwn;
-    own.value *= std::exp(sigma * base::Random(seed, 1, name).normal(0));
-    cluster.node.gpu.parameters.set(name, own);
-  }
+  for (const FormNumber& number : form_numbers())
+    move_form(cluster, number, number.sigma * base::Random(seed, 1, number.parameter).normal(0));
 }
 
 std::vector<run::RankTrace> traces_of(const spec::Job& job) {
@@ -66,14 +62,13 @@ Recording recorded(const spec::Job& job, uint64_t seed, bool traced) {
   Recording recording;
   recording.traced = traced;
   if (traced) recording.durations = durations_of(traces_of(job));
-  recording.step_noise = 0.005;
+  recording.noises["step"] = 0.005;
   for (const Quantity& quantity : quantities()) {
     const auto value = values.find(quantity.name);
     const std::string_view name = quantity.name;
     if (value == values.end() || (!traced && name != "step" && name != "power" && name != "die"))
       continue;
-    const double noise = (name == "step" ? recording.step_noise : quantity.noise) *
-                         base::Random(seed, 2, name).normal(0);
+    const double noise = noise_of(recording, quantity) * base::Random(seed, 2, name).normal(0);
     recording.values[quantity.name] =
         quantity.absolute ? value->second + noise : value->second * std::exp(noise);
   }
@@ -95,11 +90,11 @@ Twin fitted(const Recording& recording, const spec::Job& job) {
 
 /// Recovered factors and a prediction on another scale, of one hidden cluster.
 struct Trial {
-  int within_two = 0, factors = 0;  ///< told factors within two standard errors
-  double error = 0;                 ///< of the step on 64 nodes, predicted / true - 1
-  double before = 0;                ///< the same without the twin
-  bool inside = false;              ///< the truth lies in the prediction's 90 % interval
-  double width = 0;                 ///< of the interval, high / low
+  std::map<std::string_view, double> off;  ///< of told factors, in standard errors
+  double error = 0;                        ///< of the step on 64 nodes, predicted / true - 1
+  double before = 0;                       ///< the same without the twin
+  bool inside = false;                     ///< the truth lies in the prediction's 90 % interval
+  double width = 0;                        ///< of the interval, high / low
 };
 
 Trial trial(uint64_t seed, const std::string& recorded_on, const std::string& gbs) {
@@ -113,9 +108,8 @@ Trial trial(uint64_t seed, const std::string& recorded_on, const std::string& gb
   for (const FactorValue& value : twin.factors) {
     if (!value.not_told.empty()) continue;
     const double truth = std::clamp(base::Random(seed, 0, value.factor->name).normal(0), -2.0, 2.0);
-    ++result.factors;
-    result.within_two += std::abs(std::log(value.factor_of) - value.factor->sigma * truth) <
-                         2 * value.standard_error;
+    result.off[value.factor->name] =
+        (std::log(value.factor_of) - value.factor->sigma * truth) / value.standard_error;
   }
   const auto step_of = [&](const spec::Cluster& cluster, double jittering = 0) {
     jitter.value = usual * std::exp(jittering);
@@ -134,8 +128,13 @@ Trial trial(uint64_t seed, const std::string& recorded_on, const std::string& gb
 }
 
 /// Many hidden clusters; ERGOMETER_TWINS=200 in the environment asks for more.
+struct Factor {
+  int told = 0, within_two = 0;
+  double sum = 0, squares = 0;  ///< in standard errors
+};
 struct Trials {
   int count = 0, inside = 0, near = 0, within_two = 0, factors = 0;
+  std::map<std::string_view, Factor> by_factor;
   double squares = 0, squares_before = 0, width = 0;
 };
 Trials trials(const char* gpus, const char* gbs) {
@@ -149,8 +148,17 @@ Trials trials(const char* gpus, const char* gbs) {
                  one.before, one.width);
     all.inside += one.inside;
     all.near += std::abs(one.error) < 0.03;
-    all.within_two += one.within_two;
-    all.factors += one.factors;
+    for (const auto& [name, off] : one.off) {
+      all.within_two += std::abs(off) < 2;
+      ++all.factors;
+      Factor& factor = all.by_factor[name];
+      ++factor.told;
+      factor.within_two += std::abs(off) < 2;
+      factor.sum += off;
+      factor.squares += off * off;
+      if (asked != nullptr && std::abs(off) > 2)
+        fmt::print("  {} off by {:+.1f} errors\n", name, off);
+    }
     all.squares += one.error * one.error;
     all.squares_before += one.before * one.before;
     all.width += one.width / all.count;
@@ -161,14 +169,24 @@ Trials trials(const char* gpus, const char* gbs) {
       "high / low {:.3f}, factors within two errors {} of {}\n",
       gpus, all.count, all.inside, all.near, std::sqrt(all.squares / all.count),
       std::sqrt(all.squares_before / all.count), all.width, all.within_two, all.factors);
+  for (const auto& [name, factor] : all.by_factor)
+    fmt::print("  {:<16} within two errors {:>3} of {:>3}, off {:+.2f} errors, rms {:.2f}\n", name,
+               factor.within_two, factor.told, factor.sum / factor.told,
+               std::sqrt(factor.squares / factor.told));
   return all;
 }
 
 TEST(Twin, TwoNodesTellOfSixtyFour) {
   const Trials all = trials("16", "32");
-  EXPECT_GE(all.within_two, all.factors * 8 / 10);
+  EXPECT_GE(all.within_two, all.factors * 9 / 10);
+  EXPECT_LE(all.within_two, all.factors * 99 / 100) << "errors that are too wide are wrong too";
   EXPECT_GE(all.near, all.count * 8 / 10);
   EXPECT_GE(all.inside, all.count * 8 / 10);
+  if (all.count < 200) return;
+  // So many are enough for what is promised of 90 % intervals.
+  EXPECT_GE(all.near, all.count * 95 / 100);
+  EXPECT_GE(all.inside, all.count * 85 / 100);
+  EXPECT_LE(all.inside, all.count * 95 / 100);
 }
 
 TEST(Twin, OneNodeLeavesTheNetworkOpen) {
@@ -188,6 +206,16 @@ TEST(Twin, SaysWhatARecordingDoesNotTell) {
   EXPECT_EQ(told(twin, "grouped").not_told, "the recorded job has no grouped products");
   EXPECT_EQ(told(twin, "idle power").not_told,
             "one mean of power and temperature tells sums: nothing shows GPUs at rest");
+}
+
+TEST(Twin, OfAHostThatNothingWaitsForLittleIsTold) {
+  spec::Job hidden = dense("8", "16");
+  spec::scale(hidden.cluster, *spec::find_cluster_factor("host"), 0.6);
+  const Twin twin = fitted(recorded(hidden, 1, true), dense("8", "16"));
+  const FactorValue host = told(twin, "host");
+  const double local = std::sqrt(twin.cluster.measured->covariance[4][4]);
+  EXPECT_GT(host.standard_error, 1.5 * local) << "a faster one would make the same step";
+  EXPECT_LT(std::abs(std::log(host.factor_of / 0.6)), 2 * host.standard_error);
 }
 
 TEST(Twin, StepAloneStillNarrowsTheSameJob) {

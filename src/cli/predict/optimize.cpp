@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/output_file.h"
 #include "base/text.h"
+#include "calibration/twin/board_overrides.h"
 #include "calibration/twin/boards_output.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
