@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "plan/data_parallel.h"
 #include "plan/memory.h"
 #include "spec/settings/setting_names.h"
 #include "spec/settings/settings.h"
@@ -129,11 +130,18 @@ void try_for_states(const spec::Job& job, Tries& tries) {
   try_more_ep(job, tries);
   try_more_tp(job, tries);
   try_more_pp(job, tries);
-  if (job.trains() && replicated && p.pp == 1 && !p.fsdp && p.zero_stage < 3)
-    tries.add("--fsdp", [](spec::Job& changed) {
+  if (adds_whole_gradients(job))
+    tries.add("--reduce-every-micro-batch",
+              [](spec::Job& changed) { changed.training.reduce_every_micro_batch = true; });
+  if (job.trains() && replicated && p.pp == 1 && !p.fsdp && p.zero_stage < 3) {
+    // Recipes of PyTorch's FSDP may add up whole gradients, where this one does not.
+    const bool says_when =
+        job.training.framework == spec::Framework::kTorchFsdp && job.micro_batches() > 1;
+    tries.add(says_when ? "--fsdp --reduce-every-micro-batch" : "--fsdp", [](spec::Job& changed) {
       changed.parallelism.fsdp = true;
       changed.parallelism.zero_stage = 3;
     });
+  }
 }
 
 void try_recomputation(const spec::Job& job, Tries& tries) {

@@ -19,6 +19,7 @@
 //   ZeRO 2                            2          4/D or 2/D 12 / D
 //   ZeRO 3, Megatron-FSDP             2 / D      4/D or 2/D 12 / D
 //   PyTorch FSDP, FP32 shards         4 / D      4 / D      8 / D
+//     that reduces once a step        4 / D      2          8 / D (`adds_whole_gradients`)
 //   PyTorch DDP under autocast        4          4, and 4   8 (the second of buckets, from two
 //                                                           replicas on)
 //   nanotron, ZeRO 0                  2          4 + 2      12
@@ -274,7 +275,9 @@ double ddp_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
 
 StateBytes state_bytes(const spec::Job& job) {
   const bool on_host = job.training.optimizer_offload && job.trains();
-  const double gradient = wide_gradients(job) ? 4 : 2;
+  const double gradient = adds_whole_gradients(job) ? element_bytes(job)
+                          : wide_gradients(job)     ? 4
+                                                    : 2;
   const bool replicated = job.parallelism.dp * job.parallelism.cp > 1;
   const double buckets = torch_ddp(job) ? gradient : nanotron(job) ? element_bytes(job) : 0;
   return {.weight = on_host ? element_bytes(job) : trained_weight_bytes(job),
@@ -328,7 +331,7 @@ StateMemory state_memory(const spec::Job& job, const workload::Workload& workloa
   add_fp8(job, workload, stage, state);
   if (!job.trains()) return state;
   // Sharded gradients go to the host as they are reduced.
-  if (on_host && zero >= 2) return state;
+  if (on_host && zero >= 2 && !adds_whole_gradients(job)) return state;
   state.gradients = ddp_bucket_bytes(job, share) +
                     (gradients_appear_in_backward(job) ? 0 : gradient_bytes(job, share));
   if (on_host) return state;

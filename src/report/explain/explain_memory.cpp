@@ -4,6 +4,7 @@
 
 #include "engine/outcome/evidence_tables.h"
 #include "engine/outcome/memory_fit.h"
+#include "plan/data_parallel.h"
 #include "plan/memory_reserve.h"
 #include "plan/memory_states.h"
 #include "plan/stages.h"
@@ -83,8 +84,9 @@ std::string weights_rule(const spec::Job& job) {
     why = ", FP32";
   else if (bytes.weight == 4)
     why = ", FP32: autocast casts them where they are used";
-  const bool fp8 = job.training.precision == spec::Precision::kFp8 ||
-                   job.training.precision == spec::Precision::kNvfp4;
+  const bool narrow = job.training.precision == spec::Precision::kFp8 ||
+                      job.training.precision == spec::Precision::kNvfp4;
+  const bool fp8 = narrow && (!job.parallelism.shards_parameters() || job.training.fp8_parameters);
   return fmt::format(
       "{:g} B a {}parameter{}{}{}; ZeRO 3 and FSDP divide them over data parallelism", bytes.weight,
       job.trains() ? "trained " : "", why,
@@ -105,6 +107,11 @@ std::string rule(const spec::Job& job, std::string_view group) {
   if (group == "weights") return weights_rule(job);
   if (group == "gradients") {
     const plan::StateBytes bytes = plan::state_bytes(job);
+    if (plan::adds_whole_gradients(job))
+      return fmt::format(
+          "{:g} B a trained parameter, whole on every rank: they are reduced after the step's last "
+          "micro batch (--reduce-every-micro-batch)",
+          bytes.gradient);
     return fmt::format("{:g} B a trained parameter{}; divided over data parallelism from ZeRO 2",
                        bytes.gradient,
                        bytes.buckets > 0 ? fmt::format(", {:g} B in buckets", bytes.buckets) : "");

@@ -195,7 +195,7 @@ TEST(Space, SoftwareIsInferredOnce) {
                                       {"quantize", "nf4"}});
   Draws draws(5);
   LegalityCheck legal(space);
-  std::vector<Layout> layouts = all_layouts(space);
+  std::vector<Layout> layouts = space.layouts();
   std::erase_if(layouts, [](const Layout& layout) { return layout.tp != 2; });
   ASSERT_FALSE(layouts.empty());
   std::optional<Candidate> candidate;
