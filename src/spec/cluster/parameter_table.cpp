@@ -136,7 +136,7 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "rate of FlashAttention 2 relative to the GPU's best fused kernel; without it, 1"},
     {kKernels, "attention.fa1", "", 0.1, 1.2, false, "the same of FlashAttention 1"},
     {kKernels, "attention.flash", "", 0, 9, false,
-     "the newest FlashAttention with kernels for the GPU, 0: none; without it, any is taken to "
+     "the newest FlashAttention of 1 to 3 with kernels for the GPU; without it, any is taken to "
      "run"},
     {kKernels, "memory.efficiency", "", 0.05, 1, true, "share of HBM peak of memory-bound kernels"},
     {kKernels, "memory.ramp", "s", 0, 1e-3, true,

@@ -228,13 +228,14 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
       error_of(flags({{"model", "gpt2"}, {"cluster", "dgx1-v100"}, {"bf16", "true"}}))
           .find("has no bf16 matrix units, or none whose rate (peak_bf16) is known; try fp16"),
       std::string("V100-SXM2-16GB ").size());
-  EXPECT_EQ(
-      error_of(flags({{"model", "gpt2"}, {"cluster", "dgx-a100"}, {"attention_backend", "fa3"}})),
-      "--attention-backend fa3: FlashAttention 3 has no kernels for A100-SXM4-80GB; try fa2 or "
-      "fused");
-  EXPECT_EQ(
-      error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-h100"}, {"attention_backend", "fa3"}})),
-      "no error");
+  EXPECT_NE(
+      error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-b200"}, {"attention_backend", "fa3"}}))
+          .find("--attention-backend fa3: FlashAttention 3 has no kernels for B200"),
+      std::string::npos);
+  for (const char* cluster : {"hgx-h100", "dgx-a100"})
+    EXPECT_EQ(
+        error_of(flags({{"model", "gpt2"}, {"cluster", cluster}, {"attention_backend", "fa3"}})),
+        "");
   EXPECT_EQ(dense({{"fp16", "true"}, {"bf16", "true"}}),
             "--fp16 contradicts --bf16; leave one out");
   EXPECT_EQ(dense({{"precision", "fp32"}, {"bf16", "true"}}),
@@ -545,6 +546,7 @@ TEST(ResolveMessages, Tasks) {
   EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}}),
             "--attention_backend unfused cannot be combined with --cp 2: only fused kernels attend "
             "over parts of a sequence");
+  EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}, {"cp_comm_type", "a2a"}}), "");
   EXPECT_EQ(dense({{"software", "nanotron"}, {"fsdp", "true"}, {"pp", "1"}}),
             "--fsdp true: nanotron has no FSDP; try --zero 1");
   EXPECT_EQ(
