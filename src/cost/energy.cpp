@@ -99,7 +99,7 @@ physics::Energy attention_energy(const EnergyModel::Parameters& p, const Operato
 
 physics::Energy memory_energy(const EnergyModel::Parameters& p, const Operator& op) {
   // The state-space scan is the one memory-bound kernel whose FLOPs are matrix work.
-  return {.tensor_j = op.flops * p.work.tensor_fp16,
+  return {.tensor_j = op.flops * tensor_j_per_flop(p, peak_of_attention(op.precision)),
           .vector_j = kVectorFlopsPerByte * op.bytes * p.work.vector,
           .cache_j = op.bytes * p.work.cache,
           .memory_j = op.bytes * p.work.memory};

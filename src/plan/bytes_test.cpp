@@ -211,6 +211,10 @@ TEST(Bytes, HybridShardingSumsShardsOverReplicas) {
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kShard, CollectiveKind::kReduceScatter),
                    4 * 4 * parameters);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
+                   4 * parameters / 2);
+  job.training.framework = spec::Framework::kTorchFsdp;
+  EXPECT_DOUBLE_EQ(sum_of(make_plan(job, workload::lower(job)), 0, GroupKind::kReplica,
+                          CollectiveKind::kAllReduce),
                    4 * 4 * parameters / 2);
 }
 
@@ -251,7 +255,7 @@ TEST(Bytes, HybridShardingSumsShardsOfExpertsToo) {
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kExpertData, CollectiveKind::kReduceScatter),
                    4 * 4 * share.expert);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kReplica, CollectiveKind::kAllReduce),
-                   4 * 4 * (share.dense + share.expert) / 2);
+                   4 * (share.dense + share.expert) / 2);
 }
 
 TEST(Bytes, LoraMovesAdaptersOnly) {

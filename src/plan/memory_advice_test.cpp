@@ -79,11 +79,11 @@ TEST(MemoryAdvice, IsWhatMakesItFit) {
   EXPECT_EQ(advice.find("no single change"), std::string::npos) << advice;
 }
 
-// The cache grows with the sequences that are served at once.
 // What recipes settle by the layout is said with a layout that is advised; what was typed stays.
 TEST(MemoryAdvice, SaysHowExpertsAreCut) {
   spec::Job job = runnable({.tp = 2, .dp = 4, .ep = 2, .micro_batches = 4});
   job.parallelism.etp = 2;
+  job.model.experts.ffn = 1 << 19;
   job.cluster.node.gpu.memory_bytes = 0.99 * test::memory_of(job).worst().needed();
   const std::string advice = memory_advice(job, test::memory_of(job));
   EXPECT_NE(advice.find("--ep 4 --etp 2"), std::string::npos) << advice;
@@ -94,6 +94,7 @@ TEST(MemoryAdvice, SaysHowExpertsAreCut) {
   EXPECT_EQ(typed.find("--etp"), std::string::npos) << typed;
 }
 
+// The cache grows with the sequences that are served at once.
 TEST(MemoryAdvice, ServesFewerSequencesAtOnce) {
   spec::Job job = runnable({});
   job.training.mode = spec::Mode::kDecode;

@@ -19,7 +19,7 @@
 //   ZeRO 2                            2          4/D or 2/D 12 / D
 //   ZeRO 3, Megatron-FSDP             2 / D      4/D or 2/D 12 / D
 //   PyTorch FSDP, FP32 shards         4 / D      4 / D      8 / D
-//     that reduces once a step        4 / D      2          8 / D (`adds_whole_gradients`)
+//     that reduces once a step        4 / D      4 or 2     8 / D (`adds_whole_gradients`)
 //   PyTorch DDP under autocast        4          4, and 4   8 (the second of buckets, from two
 //                                                           replicas on)
 //   nanotron, ZeRO 0                  2          4 + 2      12
@@ -156,7 +156,8 @@ void add_fp8(const spec::Job& job, const workload::Workload& workload, const Sta
       job.training.precision != spec::Precision::kNvfp4)
     return;
   // What is quantized behind a gather lives as long as its layer computes.
-  if (job.parallelism.shards_parameters() && !job.training.fp8_parameters) return;
+  if (torch_fsdp(job) && job.parallelism.shards_parameters() && !job.training.fp8_parameters)
+    return;
   const double elements =
       all(fp8_weights(job, workload, stage), shards_from(job, job.parallelism.shards_parameters()));
   state.fp8_copies = elements * fp8_copy_bytes(job);
@@ -258,6 +259,12 @@ bool wide_gradients(const spec::Job& job) {
          job.training.precision == spec::Precision::kFp32;
 }
 
+/// Added up until the last backward reduces them unit by unit: as products write them, but in the
+/// width that is reduced in (FSDP 2).
+double whole_gradient_bytes(const spec::Job& job) {
+  return job.training.gradients_fp32 ? 4 : element_bytes(job);
+}
+
 /// PyTorch DDP's gradient buckets, which nanotron's gradients are made in.
 double nanotron_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
   if (!nanotron(job) || job.parallelism.dp * job.parallelism.cp == 1) return 0;
@@ -275,7 +282,7 @@ double ddp_bucket_bytes(const spec::Job& job, const ParameterShare& share) {
 
 StateBytes state_bytes(const spec::Job& job) {
   const bool on_host = job.training.optimizer_offload && job.trains();
-  const double gradient = adds_whole_gradients(job) ? element_bytes(job)
+  const double gradient = adds_whole_gradients(job) ? whole_gradient_bytes(job)
                           : wide_gradients(job)     ? 4
                                                     : 2;
   const bool replicated = job.parallelism.dp * job.parallelism.cp > 1;
@@ -293,8 +300,7 @@ bool gradients_appear_in_backward(const spec::Job& job) {
 }
 
 double gradient_bytes(const spec::Job& job, const ParameterShare& share) {
-  // As they come out of products: they are reduced unit by unit in the last backward.
-  if (adds_whole_gradients(job)) return element_bytes(job) * trainable(share, {});
+  if (adds_whole_gradients(job)) return whole_gradient_bytes(job) * trainable(share, {});
   const bool sharded = job.parallelism.shards_gradients();
   return (wide_gradients(job) ? 4 : 2) * trainable(share, shards_from(job, sharded)) +
          nanotron_bucket_bytes(job, share);

@@ -148,7 +148,8 @@ void ShardedUnits::reduce(size_t chunk, size_t index, bool last) {
   if (!reduces_ || (!last && adds_whole_gradients(job_))) return;
   if (unit(chunk, index).copy_in >= 0) writer_.op(Stream::kCompute, unit(chunk, index).copy_in);
   issue(unit(chunk, index).scatters);
-  issue(unit(chunk, index).replica_sums);
+  if (last || job_.training.framework == spec::Framework::kTorchFsdp)
+    issue(unit(chunk, index).replica_sums);
 }
 
 void ShardedUnits::finish_gradients() {

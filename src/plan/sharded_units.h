@@ -12,7 +12,8 @@ namespace ergometer::plan {
 /// parameters are gathered before its forward and again before its backward in every micro batch,
 /// the next unit's while this one computes; its gradients are reduced and scattered behind its
 /// backward. Hybrid sharding gathers and scatters inside one shard group and then sums the shards
-/// over the replicas, as PyTorch does unless set_requires_all_reduce says otherwise. Expert
+/// over the replicas: PyTorch in every micro batch (unless set_requires_all_reduce says otherwise),
+/// Megatron-FSDP and DeepSpeed's MiCS in the last. Expert
 /// parameters are sharded over their own replicas. ZeRO-2 scatters in the same way, under
 /// Megatron's names, and gathers nothing here.
 ///

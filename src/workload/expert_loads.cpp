@@ -204,6 +204,11 @@ double dropped_share(const spec::Job& job) {
   return moe_layers > 0 ? dropped / static_cast<double>(moe_layers) : 0;
 }
 
+double kept_share(const spec::Job& job, double choices) {
+  if (has_uneven_experts(job) || choices == 0) return 1 - dropped_share(job);
+  return std::min(1.0, expert_rows(job, choices) / choices);
+}
+
 double expert_rows(const spec::Job& job, double choices) {
   const double factor = job.training.moe_capacity_factor;
   if (factor == 0) return choices;

@@ -35,6 +35,9 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer);
 /// The share of choices that a capacity drops, mean over layers; 0 without one.
 double dropped_share(const spec::Job& job);
 
+/// The share of so many choices of a rank's tokens that a capacity leaves.
+double kept_share(const spec::Job& job, double choices);
+
 /// Rows that a rank whose tokens make so many choices sends to experts: with a capacity each expert
 /// gets the same number of them, missing ones are padding.
 double expert_rows(const spec::Job& job, double choices);

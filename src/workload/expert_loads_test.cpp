@@ -104,6 +104,8 @@ TEST(ExpertLoads, ACapacityDropsWhatIsBeyondIt) {
   job.training.moe_capacity_factor = 0.75;
   EXPECT_EQ(dropped_share(job), 0.25);
   EXPECT_EQ(expert_rows(job, 100), 80);  // 9.4 of each of 8 experts' 12.5, and up
+  EXPECT_EQ(kept_share(job, 100), 0.8);
+  EXPECT_EQ(kept_share(job, 1), 1);  // a row an expert is the least
 }
 
 TEST(ExpertLoads, LoadsAreOneOnAverage) {

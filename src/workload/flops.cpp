@@ -53,19 +53,23 @@ Passes passes_of_mode(const spec::Job& job) {
   return {};
 }
 
+/// Experts that a rank's tokens of a micro batch choose.
+double expert_choices(const spec::Job& job) {
+  const Shapes shapes = shapes_of(job);
+  return static_cast<double>(shapes.tokens) / static_cast<double>(shapes.tp) *
+         static_cast<double>(job.model.experts.top_k);
+}
+
 /// What the model asks for: a capacity drops some of it.
 Passes model_passes(const spec::Job& job) {
   Passes passes = passes_of_mode(job);
-  passes.experts = 1 - dropped_share(job);
+  if (job.model.experts.count > 0) passes.experts = kept_share(job, expert_choices(job));
   return passes;
 }
 
 /// What is executed: a capacity pads every expert to as many rows.
 double executed_expert_rows(const spec::Job& job) {
-  if (job.model.experts.count == 0) return 1;
-  const Shapes shapes = shapes_of(job);
-  const double choices = static_cast<double>(shapes.tokens) / static_cast<double>(shapes.tp) *
-                         static_cast<double>(job.model.experts.top_k);
+  const double choices = job.model.experts.count > 0 ? expert_choices(job) : 0;
   return choices > 0 ? expert_rows(job, choices) / choices : 1;
 }
 

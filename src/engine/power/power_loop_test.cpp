@@ -514,7 +514,7 @@ TEST(FleetHeat, SlowFansAndDiesMeet) {
     FleetHeat heat(loop.fleet, loop.job.cluster);
     const std::vector<double> watts(static_cast<size_t>(loop.fleet.gpus()), 500.0);
     const std::vector<double> memory_w(watts.size(), 60.0);
-    for (int round = 0; round < 4; ++round) heat.settle(watts, memory_w);
+    for (int round = 0; round < 16; ++round) heat.settle(watts, memory_w);
     EXPECT_LT(heat.moved_k(), 0.05);
     const auto die_c = heat.surroundings().die_c;
     const double hottest_c =

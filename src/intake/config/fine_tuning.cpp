@@ -105,6 +105,10 @@ class FineTuningReader {
   }
 
   void framework(const char* recipe) { read_.set_framework(recipe); }
+  /// Programs that call backward() in every micro batch, without no_sync around it.
+  void reduces_every_micro_batch(const char* whose) {
+    read_.set_default("reduce_every_micro_batch", "true", whose);
+  }
   void shard(std::string_view key, std::string_view strategy = "full_shard") {
     if (!read_sharding_strategy(read_, strategy, key))
       read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
@@ -161,6 +165,8 @@ class FineTuningReader {
 
   void read_verl() {
     read_.set_default("precision", "bf16", "verl's mixed precision");
+    read_.set_default("grad_reduce_in_bf16", "false", "verl's mixed precision reduces in FP32");
+    reduces_every_micro_batch("verl's loop");
     shard("model.strategy");
     if (read_.said().find("context_parallel_size") != nullptr)
       read_.set("cp_comm_type", "a2a", "ulysses_sequence_parallel_size");
@@ -286,6 +292,7 @@ class FineTuningReader {
   void read_llama_recipes() {
     constexpr const char* kStrategy = "fsdp_config.sharding_strategy";
     const std::string strategy = read_.text(kStrategy, "full_shard");
+    reduces_every_micro_batch("llama-recipes' loop");
     if (read_.flag("enable_fsdp", false))
       shard(read_.has(kStrategy) ? kStrategy : "enable_fsdp", base::last_part(strategy, '.'));
     if (read_.text("batching_strategy", "packing") != "packing") unpacked("batching_strategy");
@@ -325,6 +332,7 @@ class FineTuningReader {
       shard("plugin");
     else
       read_.refuse("plugin", "3d, ddp, zero2, zero2_cpu, gemini, gemini_auto, fsdp");
+    reduces_every_micro_batch("ColossalAI's plugins");
     if (plugin.ends_with("_cpu")) read_.set("optimizer_cpu_offload", "true", "plugin");
     if (plugin.starts_with("gemini"))
       read_.not_modelled("plugin",

@@ -144,6 +144,9 @@ class LightningReader {
     if (!read_sharding_strategy(read_, said, read_.has(key) ? key : strategy_place(), node_gpus_))
       return read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
     read_.set_default("master_weights", "true", "FSDP's mixed precision");
+    if (!read_.has("program.loop"))
+      read_.set_default("reduce_every_micro_batch", "true",
+                        "Lightning's Trainer leaves out no reduction of FSDP's");
     for (const char* option : {"activation_checkpointing_policy", "activation_checkpointing"})
       if (const std::string policy = strategy_key(option); !is_off(read_.text(policy)))
         read_.set("recompute_granularity", "full", policy);

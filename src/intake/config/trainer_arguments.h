@@ -38,6 +38,9 @@ inline constexpr std::string_view kIsReinforcement =
     "a loop of generation and training (reinforcement learning), which is not modelled; the "
     "training step of its actor alone can be predicted: give its model and batch as options "
     "(`ergometer simulate --help`)";
+/// Of a program whose own loop leaves out no reduction of FSDP's: among its words for the reader.
+inline constexpr const char* kReducesEach = "program.reduces_every_micro_batch";
+
 /// What a prediction leaves out of packing whose attention stays within each document.
 inline constexpr std::string_view kPackedDocuments =
     "time: attention only within each packed document; predicted over whole sequences, "

@@ -8,6 +8,7 @@
 
 #include "base/collection.h"
 #include "base/text.h"
+#include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
@@ -152,7 +153,12 @@ class WrappingReader {
       return input_error("{}:{}: sharding_strategy: found {}; allowed: {}, as a literal", file_,
                          line_at(text_, at), strategy.substr(0, 60),
                          "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
-    if (strategy != "no_shard") put("fsdp", strategy + " auto_wrap", at);
+    if (strategy != "no_shard") {
+      put("fsdp", strategy + " auto_wrap", at);
+      if (!base::contains(text_, "no_sync(") &&
+          !base::contains(text_, "set_requires_gradient_sync("))
+        put(kReducesEach, "true", at);
+    }
     const std::string policy(wrapper.policy);
     if (said.contains(policy) || said.contains(policy + "._target_")) {
       const std::string type = word(policy + ".param_dtype");

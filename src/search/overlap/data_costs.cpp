@@ -129,7 +129,10 @@ class Reader {
         all_s += reduce.data_s;
         for (size_t link = 0; link < reduce.demand.share.size(); ++link)
           costs_.unit_demand.share[link] += reduce.demand.share[link];
-        costs_.last_sums_s += last.data_s - reduce.data_s;
+        // What only the last micro batch reduces hides beside its backward, but for its copies.
+        const bool once = plan::adds_whole_gradients(job_);
+        costs_.last_sums_s += once ? last.compute_s : last.data_s - reduce.data_s;
+        if (once) costs_.step_energy += last.energy;
         for (const Sum* part : {&gather, &wait, &gather, &wait, &reduce})
           costs_.micro_batch_energy += part->energy;
       }

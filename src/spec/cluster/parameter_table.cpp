@@ -146,7 +146,7 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kKernels, "memory.issue", "B/s", 1e8, 1e12, false,
      "of an SM, where what it issues binds an element-wise kernel, not HBM"},
     {kKernels, "mamba.efficiency", "", 0.01, 1, false,
-     "share of 16-bit peak that the chunked scan of state-space layers reaches"},
+     "share of its operands' matrix peak that the chunked scan of state-space layers reaches"},
     {kKernels, "kernel.latency", "s", 0, 1e-3, true,
      "GPU time between dependent kernels of one stream"},
     {kKernels, "overlap.collective_sms", "", 0, 256, true,
@@ -217,7 +217,7 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "parameters a second that a node's processors update, of an offloaded optimizer; without it, "
      "5e9"},
     {kSoftware, "kernels.gemm_factor", "", 0.3, 2, true,
-     "GEMM rate of the generation's libraries relative to the kernel parameters"},
+     "rate of the generation's products on matrix units relative to the kernel parameters"},
     {kSoftware, "step.fixed", "s", 0, 10, true,
      "host work of every step that nothing hides: data, logging, waiting for the loss"},
     {kSoftware, "p2p.fixed", "s", 0, 10, true,

@@ -237,8 +237,9 @@ void check_sharding(SettingReader& read, const Job& job) {
         "{} cannot be combined with {}: DeepSpeed's pipeline engine refuses ZeRO 2 and 3; try "
         "--zero 1",
         read.said("zero", p.zero_stage), read.said(kPp, p.pp));
-  if (p.fsdp && job.training.framework == Framework::kNanotron)
-    read.refuse("{}: nanotron has no FSDP; try --zero 1", read.said("fsdp"));
+  if ((p.fsdp || p.zero_stage > 1) && job.training.framework == Framework::kNanotron)
+    read.refuse("{}: nanotron shards optimizer states alone; try --zero 1",
+                p.fsdp ? read.said("fsdp") : read.said("zero", p.zero_stage));
   if (p.fsdp_shard_size == 0) return;
   if (p.zero_stage != 3)
     read.refuse("{} needs --fsdp", read.said("fsdp_shard_size", p.fsdp_shard_size));

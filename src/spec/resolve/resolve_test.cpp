@@ -548,7 +548,7 @@ TEST(ResolveMessages, Tasks) {
             "over parts of a sequence");
   EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}, {"cp_comm_type", "a2a"}}), "");
   EXPECT_EQ(dense({{"software", "nanotron"}, {"fsdp", "true"}, {"pp", "1"}}),
-            "--fsdp true: nanotron has no FSDP; try --zero 1");
+            "--fsdp: nanotron shards optimizer states alone; try --zero 1");
   EXPECT_EQ(
       dense({{"software", "deepspeed"}, {"zero", "2"}}),
       "--zero 2 cannot be combined with --pp 4: DeepSpeed's pipeline engine refuses ZeRO 2 and "

@@ -261,7 +261,9 @@ void read_kernels(SettingReader& read, Job& job) {
                                          job.parallelism.fsdp ? "FSDP cannot" : "fused");
   constexpr std::string_view kReduces = "reduce_every_micro_batch";
   t.reduce_every_micro_batch = read.flag(kReduces, true, "as gradients are sharded");
-  if (!t.reduce_every_micro_batch && !job.parallelism.fsdp)
+  const bool scatters = job.parallelism.fsdp ||
+                        (t.framework == Framework::kTorchFsdp && job.parallelism.zero_stage >= 2);
+  if (!t.reduce_every_micro_batch && !scatters)
     read.refuse("{} needs --fsdp: others reduce once a step, or as their ZeRO stage does",
                 read.said(kReduces));
   // Engines that serve models replay graphs: without autograd and Python around every operator.

@@ -368,7 +368,7 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
   rows.routed_tokens = static_cast<double>(shapes.tokens) / static_cast<double>(shapes.tp);
   const double choices = rows.routed_tokens * static_cast<double>(experts.top_k);
   rows.sent = expert_rows(job, choices);
-  rows.model = choices * (1 - dropped_share(job)) * static_cast<double>(shapes.etp);
+  rows.model = choices * kept_share(job, choices) * static_cast<double>(shapes.etp);
   rows.dropless = job.training.moe_capacity_factor == 0;
   rows.exchanged = rows.sent * std::max(1.0, shapes.expert_load);
   rows.model *= shapes.expert_load;
