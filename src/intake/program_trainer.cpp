@@ -366,10 +366,10 @@ Result<bool> ProgramReader::read_lone_deepspeed(const std::vector<Argument>& arg
   const auto config = std::ranges::find(arguments, "deepspeed_config", &Argument::name);
   if (config == arguments.end() || has("deepspeed")) return false;
   const std::string text = own_text().value_or("");
-  // deepspeed.initialize takes the file, whether --deepspeed stands beside it or not.
   const bool by_parser =
       base::contains(text, "HfArgumentParser") || base::contains(text, "TrlParser") ||
       (text.empty() && (is_trl(launch_.program) || is_llama_factory(launch_.program)));
+  // deepspeed.initialize takes the file, whether --deepspeed stands beside it or not.
   if (base::contains(text, "add_config_arguments(") || base::contains(text, "--deepspeed_config") ||
       (!by_parser && base::contains(text, "deepspeed.initialize("))) {
     ERGOMETER_TRY(add_deepspeed(*config, files));
