@@ -1,6 +1,7 @@
 // torchtune, torchtitan, nanotron, Axolotl, LLM Foundry, GPT-NeoX and Kubernetes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/test_support.h"
@@ -171,6 +172,20 @@ TEST(Axolotl, ReadsItsFile) {
                          {"lora_targets", "qkv,proj"},         {"precision", "bf16"}};
   EXPECT_EQ(form_of(kAxolotl, "a.yaml"), FileForm::kAxolotl);
   EXPECT_EQ(read_of(parse_axolotl(kAxolotl, "a.yaml"), expected), expected);
+}
+
+// YAML's words for true and false, as Axolotl's reader takes them.
+TEST(Axolotl, WarnsOfPackedSamples) {
+  const auto warns = [](const std::string& word) {
+    const auto reading = parse_axolotl(
+        "base_model: meta-llama/Llama-3.1-8B\nsample_packing: " + word + "\n", "a.yaml");
+    EXPECT_TRUE(reading) << word;
+    return reading && std::ranges::any_of(reading->leftovers, [](const Leftover& it) {
+             return it.kind == Leftover::Kind::kNotModelled && it.name == "sample_packing";
+           });
+  };
+  for (const char* word : {"true", "True", "yes", "on"}) EXPECT_TRUE(warns(word)) << word;
+  for (const char* word : {"false", "False", "no", "off"}) EXPECT_FALSE(warns(word)) << word;
 }
 
 constexpr const char* kFoundry =

@@ -178,7 +178,7 @@ std::string on_other_nodes(const Launch& launch, const ShellRun& run, const Read
       "{}: Slurm runs a batch script on the first of its {} nodes, and no srun starts {} on the "
       "others: {}",
       run.session.where(launch.line), launch.idle_nodes + 1, launch.name,
-      awaits ? "it waits for them and trains nothing; predicted as if srun started it on all"
+      awaits ? "it trains nothing without them; predicted as if it were started on all"
              : "one node trains, the others idle");
 }
 

@@ -80,13 +80,26 @@ TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {
   EXPECT_EQ(other_nodes("accelerate launch --num_processes 8 train.py"), "idle");
   EXPECT_EQ(other_nodes("torchrun --nnodes 2 --nproc_per_node 8 train.py"), "waits");
   EXPECT_EQ(other_nodes("torchrun --nnodes $SLURM_NNODES --nproc_per_node 8 train.py"), "waits");
+  EXPECT_EQ(other_nodes("torchrun --nnodes 2:2 --nproc_per_node 8 train.py"), "waits");
   EXPECT_EQ(other_nodes("NNODES=2 llamafactory-cli train x.yaml"), "waits");
+  // Axolotl reads no NNODES: its launcher's words count.
+  const std::string axolotl = "--nproc_per_node 8 -m axolotl.cli.train x.yaml";
+  EXPECT_EQ(other_nodes("torchrun --nnodes 2 " + axolotl), "waits");
+  EXPECT_EQ(other_nodes("axolotl train x.yaml --launcher torchrun -- --nnodes 2"), "waits");
+  EXPECT_EQ(other_nodes("export NNODES=2\ntorchrun " + axolotl), "idle");
+  // More processes than the first node has GPUs.
+  EXPECT_EQ(other_nodes("WORLD_SIZE=16 python train.py"), "waits");
+  EXPECT_EQ(other_nodes("accelerate launch --num_processes 16 train.py"), "waits");
+  // Without a hostfile DeepSpeed's launcher starts its own node's, and refuses others.
+  EXPECT_EQ(other_nodes("deepspeed --num_gpus 8 train.py"), "idle");
+  EXPECT_EQ(other_nodes("deepspeed --num_nodes 2 --num_gpus 8 train.py"), "waits");
   // These reach the others, or a program that is not known here may.
   for (const char* command :
        {"srun torchrun --nproc_per_node 8 train.py",
         "srun bash -c 'torchrun --nnodes 2 --nproc_per_node 8 train.py'",
         "mpirun -np 16 python train.py", "ssh other torchrun --nnodes 2 train.py",
-        "deepspeed --num_nodes 2 --num_gpus 8 train.py",
+        "deepspeed --hostfile elsewhere --num_nodes 2 --num_gpus 8 train.py",
+        "printf 'a slots=8\\nb slots=8\\n' > hosts\ndeepspeed --hostfile hosts train.py",
         "ibrun torchrun --nnodes 2 --nproc_per_node 8 train.py"})
     EXPECT_EQ(other_nodes(command), "") << command;
 }

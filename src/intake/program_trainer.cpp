@@ -236,7 +236,7 @@ Result<std::vector<TrainerArgument>> ProgramReader::trainer_words(
     const std::vector<Argument>& arguments, TrainerProgram* program, bool beside_file,
     Reading& files, spec::Settings& written) const {
   std::vector<TrainerArgument> list;
-  // A manifest's words have no lines: they are a command line's.
+  // Words of the command line have no lines.
   const auto line_in = [&](std::string_view name) {
     const int line = line_of(name) % kLinesOfFile;
     return line == 0 ? -1 : line;
@@ -366,8 +366,12 @@ Result<bool> ProgramReader::read_lone_deepspeed(const std::vector<Argument>& arg
   const auto config = std::ranges::find(arguments, "deepspeed_config", &Argument::name);
   if (config == arguments.end() || has("deepspeed")) return false;
   const std::string text = own_text().value_or("");
+  const bool by_parser =
+      base::contains(text, "HfArgumentParser") || base::contains(text, "TrlParser") ||
+      (text.empty() && (is_trl(launch_.program) || is_llama_factory(launch_.program)));
   // deepspeed.initialize takes the file, whether --deepspeed stands beside it or not.
-  if (base::contains(text, "add_config_arguments(") || base::contains(text, "--deepspeed_config")) {
+  if (base::contains(text, "add_config_arguments(") || base::contains(text, "--deepspeed_config") ||
+      (!by_parser && base::contains(text, "deepspeed.initialize("))) {
     ERGOMETER_TRY(add_deepspeed(*config, files));
     return true;
   }
@@ -375,21 +379,20 @@ Result<bool> ProgramReader::read_lone_deepspeed(const std::vector<Argument>& arg
   if (base::contains(text, "return_remaining_strings=True") ||
       base::contains(text, "parse_known_args("))
     return false;
-  if (program != nullptr && program->own.contains(config->name))
+  const bool is_used = program != nullptr && program->values.contains("deepspeed");
+  if (program != nullptr && program->own.contains(config->name)) {
+    if (is_used) return false;
     return input_error(
         "{}: --{} is a word of {} itself, whose use of it is not read; --deepspeed FILE is what "
         "the Trainer reads",
         config->where, config->name, launch_.name);
-  const bool is_known =
-      !text.empty() || is_trl(launch_.program) || is_llama_factory(launch_.program);
+  }
+  // A program without a parser, or with one of another module's, may take it or pass it over.
+  if (!by_parser) return false;
   return input_error(
-      "{}: --{} is no argument of the Trainer's, whose parser refuses it{}; "
+      "{}: --{} is no argument of the Trainer's, whose parser refuses it; "
       "allowed: --deepspeed FILE",
-      config->where, config->name,
-      is_known ? ""
-               : fmt::format(", and {} is not here to say that it takes it by "
-                             "deepspeed.add_config_arguments",
-                             launch_.program));
+      config->where, config->name);
 }
 
 Result<void> ProgramReader::read_own_deepspeed(const std::vector<Argument>& arguments,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "spec/files/fingerprint.h"
 #include "spec/settings/assumed_software.h"
@@ -58,6 +59,19 @@ Result<bool> holds(const Definition& definition, const PointSet& set, const Poin
   return true;
 }
 
+/// Points differ in what the axes say, not in software that nobody names. Settings that are no job
+/// are told where the point is predicted.
+void share_software(std::span<Point> points) {
+  std::vector<spec::Settings*> jobs;
+  for (Point& point : points) jobs.push_back(&point.settings);
+  const std::vector<std::string> software = spec::share_assumed_software(jobs);
+  const auto first = std::ranges::find_if(software, [](const auto& it) { return !it.empty(); });
+  for (size_t i = 0; i < points.size(); ++i)
+    if (!software[i].empty() && software[i] != *first)
+      points[i].notes.push_back(
+          fmt::format("assumed to run under {}, the first row under {}", software[i], *first));
+}
+
 Result<void> add_product(const Definition& definition, const PointSet& set, Expansion& expansion) {
   double size = 1;
   for (const Axis& axis : set.axes) size *= static_cast<double>(axis.values.size());
@@ -65,12 +79,9 @@ Result<void> add_product(const Definition& definition, const PointSet& set, Expa
     return input_error("{}: axes: make {:.0f} points; allowed: at most {}", definition.file, size,
                        kMostPoints);
   std::vector<size_t> at(set.axes.size(), 0);
-  const spec::Settings first = product_point(definition, set, at).settings;
+  const size_t begin = expansion.points.size();
   for (bool more = true; more;) {
     Point point = product_point(definition, set, at);
-    // Points differ in what the axes say: software that nobody names is what the first is taken to
-    // run under. Settings that are no job are told where the point is predicted.
-    (void)spec::keep_assumed_software(first, point.settings);
     ERGOMETER_ASSIGN(const bool kept, holds(definition, set, point));
     if (kept)
       expansion.points.push_back(std::move(point));
@@ -82,6 +93,7 @@ Result<void> add_product(const Definition& definition, const PointSet& set, Expa
       if (!more) at[i] = 0;
     }
   }
+  share_software(std::span(expansion.points).subspan(begin));
   return {};
 }
 

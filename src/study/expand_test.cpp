@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/test_support.h"
 #include "study/point_value.h"
 
@@ -42,15 +44,52 @@ TEST(Expand, SetsAreJoinedAndSeedsRepeatEveryPoint) {
   EXPECT_EQ(e.axes.back().name, "seed");
 }
 
-TEST(Expand, SoftwareThatNobodyNamesIsTheFirstPoints) {
-  const Expansion e = expanded(
-      "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\naxes: {fsdp: [false, true]}\n");
-  ASSERT_EQ(e.points.size(), 2u);
-  EXPECT_EQ(e.points[0].settings.find("software"), nullptr);
-  ASSERT_NE(e.points[1].settings.find("software"), nullptr);
-  EXPECT_EQ(e.points[1].settings.find("software")->text, "megatron-lm");
-  // Predictions are no surer for it.
-  EXPECT_EQ(spec::resolve(e.points[1].settings)->recipe.source, "inferred");
+/// The software of every point of llama3-8b on 8 GPUs, by its id.
+std::map<std::string, std::string> software_of(const std::string& axes) {
+  std::map<std::string, std::string> software;
+  const Expansion e =
+      expanded("base: {model: llama3-8b, cluster: hgx-h100, gpus: 8, lora: 16}\naxes: " + axes);
+  for (const Point& point : e.points) {
+    const auto job = spec::resolve(point.settings);
+    if (!job) continue;
+    // Predictions are no surer for it.
+    EXPECT_EQ(job->recipe.source, "inferred") << point.id;
+    software[point.id] = job->recipe.name;
+  }
+  return software;
+}
+
+// FSDP and 4 bits suggest other software; Megatron-LM has no 4 bits.
+TEST(Expand, PointsShareSoftwareThatNobodyNamesInAnyOrder) {
+  using Software = std::map<std::string, std::string>;
+  const Software fsdp = {{"fsdp=false", "megatron-lm"}, {"fsdp=true", "megatron-lm"}};
+  EXPECT_EQ(software_of("{fsdp: [false, true]}\n"), fsdp);
+  EXPECT_EQ(software_of("{fsdp: [true, false]}\n"), fsdp);
+  const Software bits = {{"quantize=16-bit", "transformers 2026"},
+                         {"quantize=nf4", "transformers 2026"}};
+  EXPECT_EQ(software_of("{quantize: [16-bit, nf4]}\n"), bits);
+  EXPECT_EQ(software_of("{quantize: [nf4, 16-bit]}\n"), bits);
+}
+
+// AMD's Primus runs on no GPU of NVIDIA's, whichever is first.
+TEST(Expand, SoftwareThatNobodyNamesIsTheVendors) {
+  for (const char* clusters : {"hgx-h100, mi300x", "mi300x, hgx-h100"}) {
+    const Expansion e =
+        expanded(std::string("base: {model: llama3-8b, gpus: 8}\naxes: {cluster: [") + clusters +
+                 "], fsdp: [true, false]}\n");
+    ASSERT_EQ(e.points.size(), 4u);
+    for (const Point& point : e.points) {
+      const bool of_amd = point.axes.at("cluster") == "mi300x";
+      EXPECT_EQ(spec::resolve(point.settings)->recipe.name, of_amd ? "primus" : "megatron-lm")
+          << point.id;
+    }
+    EXPECT_TRUE(e.points.front().notes.empty());
+    const bool amd_first = e.points.front().axes.at("cluster") == "mi300x";
+    EXPECT_EQ(e.points.back().notes,
+              std::vector<std::string>{
+                  amd_first ? "assumed to run under megatron-lm, the first row under primus"
+                            : "assumed to run under primus, the first row under megatron-lm"});
+  }
 }
 
 TEST(Expand, NumbersOfTheClusterExtendIt) {

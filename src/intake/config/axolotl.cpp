@@ -108,7 +108,7 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
   ERGOMETER_ASSIGN(Reading reading, read_trainer(words.trainer, file, TrainerKind::kPlain));
   // Packed sequences are attended to by variable-length kernels, or under a mask of documents.
   if (const auto packs = values.find("sample_packing");
-      packs != values.end() && packs->second.text == "true")
+      packs != values.end() && !is_off(packs->second.text))
     reading.leftovers.push_back({Leftover::Kind::kNotModelled, "sample_packing",
                                  packs->second.from.empty()
                                      ? fmt::format("{}:{}", file, packs->second.line)

@@ -246,7 +246,9 @@ void settle_capacity(bool pads, Reading& reading) {
   else
     reading.notes.push_back(fmt::format(
         "{}: {} {} alone drops what is beyond it, which is nothing where tokens are spread evenly, "
-        "and pads nothing: predicted without it (--moe-expert-capacity-factor pads)",
+        "and pads nothing: predicted without it; ergometer's own option "
+        "--moe-expert-capacity-factor predicts experts padded to their capacity, as "
+        "--moe-pad-expert-input-to-capacity beside it does in Megatron-LM",
         said->origin.text, said->origin.key, said->text));
   reading.settings.erase(kCapacity);
 }

@@ -42,7 +42,7 @@ class GpuCount {
       launch_.node_gpus = each;
     launch_.gpus_from = gpus > 0 ? by_.shown : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
-    look_at_other_nodes(slurm_nodes);
+    look_at_other_nodes(slurm_nodes, on_node);
   }
 
  private:
@@ -118,19 +118,30 @@ class GpuCount {
   }
   /// Slurm starts a batch script on the first of its nodes; the others run what srun, or another
   /// launcher that reaches them, starts there.
-  void look_at_other_nodes(int64_t nodes) {
+  void look_at_other_nodes(int64_t nodes, int64_t on_node) {
     const std::string_view first = by_.first;
     const bool is_known = first == launch_.name || first.starts_with("python") ||
                           (is_launcher(first) && first != "salloc" && first != "blaunch");
     // deepy.py starts DeepSpeed's launcher, Primus srun, JAX what it is told of by Slurm.
     const bool starts_others = launch_.name == "deepy.py" || is_primus(launch_.program) ||
                                launch_.foreign == "MaxText" || !launch_.accelerate_config.empty();
-    if (nodes < 2 || !run_.session.is_batch || by_.starts_everywhere || starts_others || !is_known)
+    if (nodes < 2 || !run_.session.is_batch || by_.starts_everywhere || starts_others ||
+        deepspeed_reaches_hosts() || !is_known)
       return;
-    const bool reads_variable =
-        is_front_end(launch_.program) || is_swift(launch_) || launch_.foreign == "XTuner";
+    const bool starts_torchrun =
+        is_llama_factory(launch_.program) || is_swift(launch_) || launch_.foreign == "XTuner";
+    const std::string told =
+        starts_torchrun && by_.launcher != "torchrun" ? said("NNODES") : by_.own.nodes;
     launch_.idle_nodes = nodes - 1;
-    launch_.awaits_nodes = launcher_number(reads_variable ? said("NNODES") : by_.own.nodes) > 1;
+    // Of an elastic job's MIN:MAX nodes it waits for the fewest.
+    launch_.awaits_nodes = launcher_number(told.substr(0, told.find(':'))) > 1 ||
+                           (on_node > 0 && launch_.gpus > on_node);
+  }
+  /// DeepSpeed's launcher starts processes on the hosts of its hostfile, and on its own node where
+  /// there is none. One that is named may lie where the job runs.
+  bool deepspeed_reaches_hosts() const {
+    return by_.launcher == "deepspeed" && (by_.hostfile != LauncherWords::kOwnHostfile ||
+                                           !said("DLTS_HOSTFILE").empty() || !hostfile().empty());
   }
   /// Primus starts torchrun on the nodes of Slurm's words in front of its dashes.
   int64_t of_primus() {

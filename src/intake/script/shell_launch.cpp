@@ -97,11 +97,10 @@ class LaunchReader {
       if (it.name == name) return it.like;
     return "";
   }
-  /// Launchers that start processes on other nodes.
+  /// Launchers that start processes on other nodes; DeepSpeed's does where it has a hostfile.
   static bool reaches_nodes(std::string_view launcher) {
     return base::contains(
-        std::to_array<std::string_view>({"srun", "mpirun", "jsrun", "deepspeed", "colossalai"}),
-        launcher);
+        std::to_array<std::string_view>({"srun", "mpirun", "jsrun", "colossalai"}), launcher);
   }
   /// `python -m pip install trl axolotl` names programs that it does not start.
   bool is_installation() const {

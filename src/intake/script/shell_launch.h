@@ -40,7 +40,7 @@ struct Launch {
   int line = 0;
   std::string apart;          ///< why each of several nodes trains by itself; empty: it does not
   int64_t idle_nodes = 0;     ///< nodes of the batch on which nothing starts it
-  bool awaits_nodes = false;  ///< it is told of several nodes, and waits for those
+  bool awaits_nodes = false;  ///< it is told of several nodes, and trains nothing without them
   std::string depends_on;     ///< as of ShellCommand
 };
 /// Programs that take their whole job from a file, and start a process for every GPU themselves:

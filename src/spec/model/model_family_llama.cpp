@@ -42,7 +42,7 @@ void read_baichuan(ConfigReader& config, Model& model) {
   }
 }
 
-/// Norms without parameters.
+/// Norms without parameters; counted are those of norms with them, under 0.01 % of the model.
 void read_olmo(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 0, 11008, 50304, 2048}, model);
   model.norm = NormKind::kLayerNorm;
@@ -58,6 +58,7 @@ void read_olmo2(ConfigReader& config, Model& model) {
 }
 
 /// Command R: LayerNorm without bias, one for both branches.
+/// Norms of queries and keys have weights of every head; counted are those of one head.
 void read_cohere(ConfigReader& config, Model& model) {
   read_llama_like(config, {64, 0, 22528, 256000, 8192}, model);
   model.norm = NormKind::kLayerNorm;

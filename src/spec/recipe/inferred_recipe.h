@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,7 @@ namespace ergometer::spec {
 struct InferredRecipe {
   std::string software;
   bool only = false;  ///< other software has no word for what the line asks for
+  size_t row = 0;     ///< of the table; later lines hold for more jobs, the last for all
 };
 Result<InferredRecipe> infer_recipe(const RecipeDraft& draft);
 

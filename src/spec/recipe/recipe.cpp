@@ -164,8 +164,9 @@ Result<std::vector<Inference>> read_inferences() {
     auto when = RecipeCondition::parse(table.cell(row, "when"));
     if (!when)
       return input_error("{}:{}: {}", entry->path, table.rows[row].line, when.error().message);
-    all.push_back({*std::move(when),
-                   {std::string(table.cell(row, "software")), table.cell(row, "only") == "yes"}});
+    all.push_back(
+        {*std::move(when),
+         {std::string(table.cell(row, "software")), table.cell(row, "only") == "yes", row}});
   }
   return all;
 }

@@ -125,6 +125,21 @@ TEST(Recipe, FillsWhatIsLeftOpenAndSaysSo) {
   EXPECT_EQ(made->origins.at("overlap_grad_reduce").text, "--overlap_grad_reduce");
 }
 
+// --fsdp without a stage is ZeRO 3.
+TEST(Recipe, DeepSpeedDoesTheSameByEitherWordForZero3) {
+  for (const test::Values& words :
+       {test::Values{{"software", "deepspeed"}, {"zero", "3"}},
+        test::Values{{"software", "deepspeed"}, {"fsdp", "true"}},
+        test::Values{{"software", "deepspeed"}, {"fsdp", "true"}, {"zero", "3"}}}) {
+    const auto made = resolve(recipe_settings(words));
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_TRUE(made->parallelism.shards_parameters());
+    EXPECT_FALSE(made->training.gradients_fp32);
+    EXPECT_TRUE(made->training.overlap_grad_reduce);
+    EXPECT_TRUE(made->training.overlap_param_gather);
+  }
+}
+
 TEST(Recipe, TheReleaseChoosesTheProfile) {
   const auto profile = [](const char* software) {
     const auto made =

@@ -69,13 +69,14 @@ void note_context(SettingReader& read, const Job& job) {
     read.adjust("cp_comm_type",
                 "Transformer Engine's ring (--cp-comm-type p2p) takes no sliding windows, and "
                 "Megatron-LM stops: all_gather and a2a do");
-  if (p.cp_comm == CpComm::kAllToAll && m.attention == AttentionKind::kHeads &&
-      m.kv_heads / p.tp % p.cp != 0)
+  // Where tp is more than the key/value heads, several ranks hold each.
+  const int64_t heads = std::max<int64_t>(1, m.kv_heads / p.tp);
+  if (p.cp_comm == CpComm::kAllToAll && m.attention == AttentionKind::kHeads && heads % p.cp != 0)
     read.adjust("cp_comm_type",
                 fmt::format("Transformer Engine's all-to-all needs cp {} to divide the {} "
                             "key/value heads of a rank, and Megatron-LM stops: p2p and all_gather "
                             "do not",
-                            p.cp, m.kv_heads / p.tp));
+                            p.cp, heads));
 }
 
 void check_sequence(SettingReader& read, const Job& job) {

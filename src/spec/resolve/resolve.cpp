@@ -181,6 +181,43 @@ Result<void> keep_assumed_software(const Settings& base, Settings& changed) {
   return {};
 }
 
+std::vector<std::string> share_assumed_software(const std::vector<Settings*>& jobs) {
+  using Kind = std::pair<std::string, std::string>;  // vendor, the framework that is said
+  struct Suggested {
+    Kind kind;
+    InferredRecipe recipe;
+  };
+  std::vector<std::optional<Suggested>> suggested(jobs.size());
+  std::map<Kind, InferredRecipe> shared;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i]->find("software") != nullptr) continue;
+    const auto parts = read_job_parts(*jobs[i]);
+    if (!parts) continue;
+    auto recipe = infer_recipe(RecipeDraft(*jobs[i], *parts));
+    if (!recipe) continue;
+    const Settings::Value* framework = jobs[i]->find("framework");
+    Kind kind{parts->cluster.node.gpu.vendor, framework == nullptr ? "" : framework->text};
+    const auto rank = [](const InferredRecipe& it) { return std::pair(it.only, it.row); };
+    InferredRecipe& most = shared.try_emplace(kind, *recipe).first->second;
+    if (rank(*recipe) > rank(most)) most = *recipe;
+    suggested[i] = {std::move(kind), *std::move(recipe)};
+  }
+  std::vector<std::string> software(jobs.size());
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (!suggested[i]) continue;
+    const InferredRecipe& own = suggested[i]->recipe;
+    const InferredRecipe& ours = shared.at(suggested[i]->kind);
+    software[i] = own.software;
+    if (own.only || own.software == ours.software) continue;
+    Settings kept = *jobs[i];
+    kept.set("software", ours.software, Origin{std::string(kAssumedSoftware), ""});
+    if (!resolve(kept)) continue;
+    *jobs[i] = std::move(kept);
+    software[i] = ours.software;
+  }
+  return software;
+}
+
 Result<Job> read_job(const Settings& settings) {
   ERGOMETER_ASSIGN(JobParts parts, read_job_parts(settings));
   return fill(settings, std::move(parts), false);

@@ -273,6 +273,16 @@ TEST(ResolveGivesWay, SettingsWithoutAnEffectAreSaid) {
              {"cp_comm_type", "a2a"}}),
       (Notes{"Transformer Engine's all-to-all needs cp 2 to divide the 1 key/value heads of a "
              "rank, and Megatron-LM stops: p2p and all_gather do not"}));
+  // Of 4 key/value heads over 8 ranks each holds one.
+  EXPECT_EQ(
+      notes({{"cluster", "hgx-h100"},
+             {"model", "qwen3-30b-a3b"},
+             {"gpus", "16"},
+             {"tp", "8"},
+             {"cp", "2"},
+             {"cp_comm_type", "a2a"}}),
+      (Notes{"Transformer Engine's all-to-all needs cp 2 to divide the 1 key/value heads of a "
+             "rank, and Megatron-LM stops: p2p and all_gather do not"}));
   EXPECT_EQ(
       notes(
           {{"cluster", "hgx-h100"}, {"model", "mistral-7b"}, {"cp", "2"}, {"seq_length", "8192"}}),

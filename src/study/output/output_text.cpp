@@ -220,6 +220,7 @@ struct NoteKind {
 };
 constexpr std::array kNoteKinds = std::to_array<NoteKind>({
     {"corrected: ", "corrected"},
+    {"assumed to run under ", "assumed to run under other software than the first"},
     {"the same job as ", "the same job as an earlier one"},
     {"the same result as ", "settings without effect"},
 });
