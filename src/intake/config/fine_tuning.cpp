@@ -292,9 +292,10 @@ class FineTuningReader {
   void read_llama_recipes() {
     constexpr const char* kStrategy = "fsdp_config.sharding_strategy";
     const std::string strategy = read_.text(kStrategy, "full_shard");
-    reduces_every_micro_batch("llama-recipes' loop");
-    if (read_.flag("enable_fsdp", false))
+    if (read_.flag("enable_fsdp", false)) {
       shard(read_.has(kStrategy) ? kStrategy : "enable_fsdp", base::last_part(strategy, '.'));
+      reduces_every_micro_batch("llama-recipes' loop");
+    }
     if (read_.text("batching_strategy", "packing") != "packing") unpacked("batching_strategy");
     if (read_.flag("fsdp_config.pure_bf16", false) || read_.flag("pure_bf16", false))
       all_in_16_bit(read_.has("pure_bf16") ? "pure_bf16" : "fsdp_config.pure_bf16");
@@ -332,7 +333,8 @@ class FineTuningReader {
       shard("plugin");
     else
       read_.refuse("plugin", "3d, ddp, zero2, zero2_cpu, gemini, gemini_auto, fsdp");
-    reduces_every_micro_batch("ColossalAI's plugins");
+    if (plugin.starts_with("gemini") || plugin == "fsdp")
+      reduces_every_micro_batch("ColossalAI's plugins");
     if (plugin.ends_with("_cpu")) read_.set("optimizer_cpu_offload", "true", "plugin");
     if (plugin.starts_with("gemini"))
       read_.not_modelled("plugin",
