@@ -219,7 +219,7 @@ TEST(Bytes, HybridShardingSumsShardsOverReplicas) {
 }
 
 // PyTorch's no_sync: of four micro batches only the last one's gradients travel, and all are whole
-// until then, in the 16 bit that products write.
+// until then, as wide as they are reduced.
 TEST(Bytes, OnlyTheLastMicroBatchMayReduce) {
   spec::Job job = test::make_job({.dp = 8, .micro_batches = 4});
   job.training.framework = spec::Framework::kTorchFsdp;
@@ -231,6 +231,8 @@ TEST(Bytes, OnlyTheLastMicroBatchMayReduce) {
   const double parameters = dense(plan, workload, 0);
   EXPECT_DOUBLE_EQ(sum_of(plan, 0, GroupKind::kShard, CollectiveKind::kReduceScatter),
                    4 * parameters);
+  EXPECT_DOUBLE_EQ(state_memory(job, workload, plan.stages[0]).gradients, 4 * parameters);
+  job.training.gradients_fp32 = false;
   EXPECT_DOUBLE_EQ(state_memory(job, workload, plan.stages[0]).gradients, 2 * parameters);
   job.training.global_batch = 8;  // one micro batch: it is the last
   EXPECT_DOUBLE_EQ(sum_of(make_plan(job, workload::lower(job)), 0, GroupKind::kShard,

@@ -102,7 +102,7 @@ TEST(HeterogeneousRuns, Opt350mOnThreeKindsOfGpu) {
              worst, within, inside);
   EXPECT_LT(sum, 14);
   EXPECT_LT(worst, 33);
-  EXPECT_EQ(within, 6);
+  EXPECT_EQ(within, 7);
 }
 
 }  // namespace

@@ -230,7 +230,7 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
       std::string("V100-SXM2-16GB ").size());
   EXPECT_NE(
       error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-b200"}, {"attention_backend", "fa3"}}))
-          .find("--attention-backend fa3: FlashAttention 3 has no kernels for B200"),
+          .find("--attention_backend fa3: FlashAttention 3 has no kernels for B200"),
       std::string::npos);
   for (const char* cluster : {"hgx-h100", "dgx-a100"})
     EXPECT_EQ(
