@@ -164,8 +164,9 @@ void FleetHeat::set_coolant(double fan_weight) {
 /// Dies and fans where they rest with each other. Half of the way to what a controller wants is as
 /// a rule near enough for a round. Slow fans cool so much less that dies answer a step by more than
 /// three times itself, and halves go round for ever: such nodes go along the line through their
-/// last two speeds.
-void FleetHeat::settle_coolant() {
+/// last two speeds. So do all of them `to_the_end`, where a play leaves fans as its controllers
+/// happen to have them.
+void FleetHeat::settle_coolant(bool to_the_end) {
   constexpr int kMostRounds = 20;
   constexpr double kSameSpeed = 1e-4;
   const auto gap = [&](size_t node) { return wanted_fan(node, hottest_c(node)) - fan_[node]; };
@@ -176,7 +177,9 @@ void FleetHeat::settle_coolant() {
   std::vector<size_t> overshot;
   for (size_t node = 0; node < fan_.size(); ++node) {
     const double now = gap(node);
-    if (now * last_gap[node] < 0 && std::abs(now) > 0.5 * std::abs(last_gap[node]))
+    const bool moves = fan_[node] != last_fan[node] && std::abs(now) > kSameSpeed;
+    if ((to_the_end && moves) ||
+        (now * last_gap[node] < 0 && std::abs(now) > 0.5 * std::abs(last_gap[node])))
       overshot.push_back(node);
   }
   for (int round = 0; round < kMostRounds && !overshot.empty(); ++round) {
@@ -260,16 +263,17 @@ void FleetHeat::note_moves(const std::vector<double>& before_c) {
 void FleetHeat::settle(const FleetStep& step, double weight) {
   const std::vector<double> before_c(die_c().begin(), die_c().end());
   take_power(step, weight);
-  settle_coolant();
+  settle_coolant(false);
   move_ceilings(step, 0.7);
   note_moves(before_c);
 }
 
-void FleetHeat::settle(std::span<const double> watts, std::span<const double> memory_w) {
+void FleetHeat::settle(std::span<const double> watts, std::span<const double> memory_w,
+                       bool to_the_end) {
   const std::vector<double> before_c(die_c().begin(), die_c().end());
   take_power(watts, memory_w);
   settle_heat();
-  settle_coolant();
+  settle_coolant(to_the_end);
   moved_clock_ = 0;
   note_moves(before_c);
 }

@@ -34,8 +34,10 @@ class FleetHeat {
   /// what they would then be: called until nothing changes. `weight`: how far to go from the power
   /// of the call before to this one; below 1 where a clock alternates between two lattice points.
   void settle(const FleetStep& step, double weight = 1);
-  /// The same for mean power over steps, one a GPU; ceilings are left alone.
-  void settle(std::span<const double> watts, std::span<const double> memory_w);
+  /// The same for mean power over steps, one a GPU; ceilings are left alone. `to_the_end`: until
+  /// fans and dies rest with each other.
+  void settle(std::span<const double> watts, std::span<const double> memory_w,
+              bool to_the_end = false);
   /// Nodes are advanced part by part, for who has more to do with their GPUs meanwhile.
   size_t parts() const { return parts_.size(); }
   GpuRange gpus_of(size_t part) const { return parts_[part].gpus; }
@@ -79,7 +81,7 @@ class FleetHeat {
   void take_power(GpuRange gpus, std::span<const double> watts,
                   std::span<const double> row_memory_w);
   void set_coolant(double fan_weight);
-  void settle_coolant();
+  void settle_coolant(bool to_the_end);
   void move_fans(const FleetKind& kind, double fan_weight, std::span<const double> hottest_c);
   void set_fans(const FleetKind& kind, std::span<const double> speeds);  ///< by node of all kinds
   double wanted_fan(size_t node, double hottest_c) const;

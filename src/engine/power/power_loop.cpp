@@ -269,7 +269,7 @@ bool PowerLoop::rest(const Played& played, const std::function<double()>& lackin
     if (!held) {
       if (hunting_) hunted.add(means);
       if (hunting_) means = hunted;
-      heat.settle(means.watts, means.memory_w);
+      heat.settle(means.watts, means.memory_w, hunting_);
       means.die_c.assign(heat.surroundings().die_c.begin(), heat.surroundings().die_c.end());
     }
     const double moved_k = largest_difference(means.die_c, last_c);

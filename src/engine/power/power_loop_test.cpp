@@ -524,6 +524,9 @@ TEST(FleetHeat, SlowFansAndDiesMeet) {
       EXPECT_LT(std::abs(hottest_c - last_c - 0.5), 0.6);
     }
     last_c = hottest_c;
+    FleetHeat at_once(loop.fleet, loop.job.cluster);
+    at_once.settle(watts, memory_w, true);
+    EXPECT_NEAR(at_once.fan()[0], heat.fan()[0], 2e-3);
   }
 }
 
