@@ -17,7 +17,8 @@ void check(const calibration::twin::Recording& recording) {
   for (const auto& [name, value] : recording.values)
     if (!std::isfinite(value)) std::abort();
   if (!(recording.values.at("step") > 0)) std::abort();
-  if (!(recording.step_noise > 0) || !std::isfinite(recording.step_noise)) std::abort();
+  for (const auto& [name, noise] : recording.noises)
+    if (!(noise > 0) || !std::isfinite(noise)) std::abort();
   if (!std::isfinite(
           calibration::twin::form_deviation(recording.durations, recording.durations, {})))
     std::abort();
