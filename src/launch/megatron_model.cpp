@@ -28,6 +28,8 @@ Result<void> check_megatron_model(const Model& model) {
     return megatron_cannot(model, "sliding or chunked attention");
   if (model.parallel_branches) return megatron_cannot(model, "attention and MLP side by side");
   if (model.norms_per_layer != 2) return megatron_cannot(model, "more than two norms a layer");
+  if (model.wide_qk_norm)
+    return megatron_cannot(model, "a norm of queries and keys over all heads");
   if (model.embedding_norm) return megatron_cannot(model, "a norm behind the embedding");
   if (model.norm == spec::NormKind::kLayerNorm && !model.norm_bias)
     return megatron_cannot(model, "LayerNorm without a bias");

@@ -237,7 +237,7 @@ TEST(Bytes, OnlyTheLastMicroBatchMayReduce) {
   job.training.global_batch = 8;  // one micro batch: it is the last
   EXPECT_DOUBLE_EQ(sum_of(make_plan(job, workload::lower(job)), 0, GroupKind::kShard,
                           CollectiveKind::kReduceScatter),
-                   4 * parameters);
+                   2 * parameters);
   EXPECT_FALSE(adds_whole_gradients(job));
 }
 
