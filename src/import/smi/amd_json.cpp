@@ -115,6 +115,7 @@ class AmdJsonReader {
     Metric metric;
   };
   LogBuilder& log_;
+  simdjson::dom::parser parser_;
   Rounds rounds_;
   int64_t line_ = 1;  ///< where the document begins
   std::optional<bool> timed_;
@@ -204,10 +205,9 @@ Result<void> AmdJsonReader::read_list(element list) {
 }
 
 Result<void> AmdJsonReader::read_document(std::string_view text) {
-  simdjson::dom::parser parser;
   const simdjson::padded_string padded(text);
   element document;
-  if (const auto problem = parser.parse(padded).get(document); problem != simdjson::SUCCESS)
+  if (const auto problem = parser_.parse(padded).get(document); problem != simdjson::SUCCESS)
     return input_error(
         "{}:{}: found JSON that is malformed ({}), allowed: a document of rocm-smi "
         "or amd-smi",

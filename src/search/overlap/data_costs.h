@@ -29,8 +29,7 @@ struct DataCosts {
   std::vector<std::vector<Bucket>> buckets;  ///< [chunk], as Megatron issues them; if overlapped
   std::vector<std::vector<Unit>> units;      ///< [chunk][block]; empty below ZeRO-2
   LinkDemand unit_demand;                    ///< of what units scatter, in the mean
-  double last_sums_s =
-      0;  ///< the last micro batch's alone: sums of hybrid copies, copies of no_sync
+  double last_sums_s = 0;  ///< of the last micro batch: sums of hybrid copies, copies of no_sync
 
   double begin_s = 0;        ///< before the first forward: gradients set to zero
   double before_norm_s = 0;  ///< from the last backward to where all stages meet

@@ -80,7 +80,9 @@ std::vector<Recipe::Rule> read_rules_of(YamlMap& map) {
       return std::ranges::none_of(rule.settings,
                                   [&](const auto& it) { return it.first == setting; });
     });
-  if (other->rules.empty()) map.refuse("setting", "is set by none of its rules");
+  if (other->rules.empty())
+    map.refuse("setting",
+               fmt::format("found \"{}\"; allowed: what a rule of {} sets", setting, name));
   return std::move(other->rules);
 }
 

@@ -56,7 +56,9 @@ TEST(Recipe, TakesTheRulesOfAnother) {
       unknown.error().message,
       "mine.yaml:6: rules[0].rules_of: found \"torchtitanic\"; allowed: a recipe of the catalog");
   ASSERT_FALSE(unset);
-  EXPECT_EQ(unset.error().message, "mine.yaml:6: rules[0].setting: is set by none of its rules");
+  EXPECT_EQ(unset.error().message,
+            "mine.yaml:6: rules[0].setting: found \"optimizer\"; allowed: what a rule of "
+            "torchtitan sets");
 }
 
 TEST(Recipe, IsCalledAsItsUsersCallIt) {

@@ -254,8 +254,9 @@ void check_sharding(SettingReader& read, const Job& job) {
   if (job.model.experts.count > 0 && copy % apart != 0)
     read.refuse(
         "{} makes copies of {} ranks, over which {} cannot be divided: every copy holds all "
-        "experts",
-        read.said("fsdp_shard_size", p.fsdp_shard_size), copy, read.said(kEp, p.ep));
+        "experts; try a multiple of {}",
+        read.said("fsdp_shard_size", p.fsdp_shard_size), copy, read.said(kEp, p.ep),
+        apart / std::gcd(apart, p.tp));
 }
 
 void check_network(SettingReader& read, const Job& job) {

@@ -163,13 +163,17 @@ void check_precision(SettingReader& read, const Job& job) {
   if (t.fp8_attention && !narrow)
     read.refuse("{} needs --fp8 or --fp4", read.said("fp8_attention"));
   if (t.quantize != FrozenWeights::k16Bit && narrow)
-    read.refuse("{} contradicts FP8 and FP4: packed weights are unpacked to 16 bit and multiply so",
-                read.said("quantize"));
+    read.refuse(
+        "{} contradicts FP8 and FP4: packed weights are unpacked to 16 bit and multiply so; "
+        "try --precision bf16",
+        read.said("quantize"));
   // Ulysses has whole sequences of some heads on every rank, which any attention takes.
   if (t.attention == AttentionBackend::kUnfused && read.given("attention_backend") &&
       job.parallelism.cp > 1 && job.parallelism.cp_comm != CpComm::kAllToAll)
-    read.refuse("{} cannot be combined with {}: only fused kernels attend over parts of a sequence",
-                read.said("attention_backend"), read.said(kCp, job.parallelism.cp));
+    read.refuse(
+        "{} cannot be combined with {}: only fused kernels attend over parts of a sequence; "
+        "try fused, or --cp-comm-type a2a",
+        read.said("attention_backend"), read.said(kCp, job.parallelism.cp));
   check_optimizer(read, job);
 }
 

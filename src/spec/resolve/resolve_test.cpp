@@ -549,13 +549,13 @@ TEST(ResolveMessages, Tasks) {
   EXPECT_EQ(dense({{"quantize", "nf4"}}), "--quantize nf4 needs --lora RANK");
   EXPECT_EQ(dense({{"quantize", "nf4"}, {"lora", "8"}, {"fp8", "true"}}),
             "--quantize nf4 contradicts FP8 and FP4: packed weights are unpacked to 16 bit and "
-            "multiply so");
+            "multiply so; try --precision bf16");
   EXPECT_EQ(dense({{"optimizer_moments", "bf16"}, {"zero", "0"}}),
             "--optimizer_moments bf16 needs --zero 1: what keeps less than FP32 is Megatron-Core's "
             "distributed optimizer");
   EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}}),
             "--attention_backend unfused cannot be combined with --cp 2: only fused kernels attend "
-            "over parts of a sequence");
+            "over parts of a sequence; try fused, or --cp-comm-type a2a");
   EXPECT_EQ(dense({{"attention_backend", "unfused"}, {"cp", "2"}, {"cp_comm_type", "a2a"}}), "");
   EXPECT_EQ(dense({{"software", "nanotron"}, {"fsdp", "true"}, {"pp", "1"}}),
             "--fsdp: nanotron shards optimizer states alone; try --zero 1");
