@@ -145,7 +145,8 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
 
   result.run.performance = performance(job, result.timeline);
   add_interval(result.run.performance, job, result.timeline);
-  widen(step_spread, result.run.performance);
+  widen(step_spread, "how far its limits hold clocks depends on what it draws",
+        result.run.performance);
   result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
   result.run.gpu_kinds = gpu_kinds(job, result.timeline);

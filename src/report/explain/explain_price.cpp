@@ -116,6 +116,12 @@ class PriceNode {
                                      "s", job_.software.name));
     }
     if (op_.host_wait_s <= 0) return;
+    if (op_.name == workload::kActivationsOut || op_.name == workload::kActivationsIn) {
+      node_.formula =
+          "bytes that a layer keeps x layers offloaded / layers / (host_link x host.link_share)";
+      gpu_parameters({"host_link"});
+      return parameter(job_.cluster.node.parameters, "host.link_share", "in the node: ");
+    }
     // Every other wait is the step's own.
     struct Wait {
       std::string_view op, parameter, formula;
