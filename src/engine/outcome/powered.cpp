@@ -164,11 +164,14 @@ Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
       job.conditions.smoothing_up_w_per_s, digit * std::ceil(lacked_w_per_s / digit));
 }
 
-/// The driver holds dies at their limit, whatever the parameters are.
+/// The driver holds dies at their limit, whatever the parameters are; not where one is well above
+/// it, at the lowest clock.
 double held_at_c(const Fleet& fleet, double hottest_c) {
   double held_c = hottest_c;
-  for (const FleetKind& kind : fleet.kinds)
-    held_c = std::max(held_c, kind.gpu.target_c > 0 ? kind.gpu.target_c : INFINITY);
+  for (const FleetKind& kind : fleet.kinds) {
+    const bool holds = kind.gpu.target_c > 0 && hottest_c < kind.gpu.target_c + kHeldWithinK;
+    held_c = std::max(held_c, holds ? kind.gpu.target_c : INFINITY);
+  }
   return held_c;
 }
 
@@ -214,9 +217,9 @@ void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   power.mean_interval_w.high = std::min(power.mean_interval_w.high, power.peak_interval_w.high);
   power.cluster_mean_interval_w.high =
       std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
-  // Nor is it held above the boards' caps.
-  power.mean_interval_w.high =
-      std::min(power.mean_interval_w.high, std::max(power.mean_w_per_gpu, mean_cap_w(fleet)));
+  // Nor is it above the boards' caps, unless they are broken.
+  if (const double cap_w = mean_cap_w(fleet); power.mean_w_per_gpu <= cap_w)
+    power.mean_interval_w.high = std::min(power.mean_interval_w.high, cap_w);
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
   run::Thermal& thermal = result.thermal;

@@ -56,6 +56,17 @@ void check_reach(SettingReader& read, const Job& job) {
               job.cluster.name, domain, divisors_text(std::gcd(domain, job.model.heads), tp));
 }
 
+/// A tier's ratio is of what it has below to what it has above.
+void note_top_tier(SettingReader& read, const Job& job) {
+  const std::vector<FabricTier>& tiers = job.cluster.fabric.tiers;
+  if (tiers.empty() || tiers.back().oversubscription <= 1 || job.nodes() == 1) return;
+  read.adjust("cluster",
+              fmt::format("oversubscription {:g} of {}, the highest tier of {}, has no "
+                          "effect: nothing is above it; what leads up to it is said of "
+                          "the tier below",
+                          tiers.back().oversubscription, tiers.back().name, job.cluster.name));
+}
+
 /// What Transformer Engine, under Megatron's context parallelism, has no kernels for is predicted
 /// all the same, and told.
 void note_context(SettingReader& read, const Job& job) {
@@ -98,6 +109,7 @@ void check_sequence(SettingReader& read, const Job& job) {
         "p2p",
         read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp));
   note_context(read, job);
+  note_top_tier(read, job);
 }
 
 /// Layers to divide over the chunks, the embedding and the loss among them where they count.
