@@ -265,6 +265,10 @@ run::Interval host_copies_spread(double copies_s, double exposed_s, double step_
           .high = std::max(1.0, step_at(1 / kLinkFactor) / step_s)};
 }
 
+run::Interval host_optimizer_spread(double optimizer_s, double step_s) {
+  return {.low = 1 - optimizer_s / 2 / step_s, .high = 1 + optimizer_s / step_s};
+}
+
 void widen(const run::Interval& spread, std::string_view why, run::Performance& performance) {
   if (spread.low == 1 && spread.high == 1) return;
   run::Performance& p = performance;
@@ -286,8 +290,12 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
   performance.step_time_s_low = interval.low_s;
   performance.step_time_s_high = interval.high_s;
   performance.interval_reasons = std::move(interval.reasons);
-  if (job.training.offloaded_layers == 0) return;
   const double step_s = performance.step_time_s;
+  if (job.training.optimizer_offload && job.trains())
+    widen(host_optimizer_spread(performance.breakdown_s.optimizer, step_s),
+          "the host may update an offloaded optimizer half or twice as fast as assumed",
+          performance);
+  if (job.training.offloaded_layers == 0) return;
   const double exposed_s =
       std::max(0.0, performance.breakdown_s.idle - host_share(timeline) * step_s);
   widen(host_copies_spread(host_copies_s(job), exposed_s, step_s),

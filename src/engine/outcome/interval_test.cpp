@@ -197,6 +197,7 @@ TEST(Interval, WidensForTheLinkToTheHost) {
   expect(host_copies_spread(6, 0, 10), 1, 1.2);
   expect(host_copies_spread(12, 2, 12), 10 / 12.0, 2);
   expect(host_copies_spread(3, 0, 10), 1, 1);
+  expect(host_optimizer_spread(2, 10), 0.9, 1.2);
 }
 
 // A recording leaves 3 % of form and 4 % of the cluster open: sigma = 0.05, whatever waits.
