@@ -14,6 +14,7 @@
 #include "cost/cost.h"
 #include "engine/power/run_phases.h"
 #include "engine/simulate.h"
+#include "spec/job/host_link.h"
 #include "workload/parameters.h"
 #include "workload/sequences.h"
 
@@ -282,7 +283,10 @@ class LoopPlay {
       const double bytes = (fetched ? phase.weights_bytes : 0) +
                            (asked.optimizer_offload ? phase.optimizer_bytes : 0);
       if (bytes == 0) continue;
-      const double seconds = bytes / loop_.program.host_bytes_per_s;
+      const double rate = loop_.program.host_bytes_per_s > 0
+                              ? loop_.program.host_bytes_per_s
+                              : spec::host_bytes_per_s(phase.job.cluster.node);
+      const double seconds = bytes / rate;
       loop_.switches.push_back({phase.name + " from the host", phase.pool, "", bytes, seconds});
       if (asked.does == Does::kTrain)
         loop_.switches.push_back({phase.name + " to the host", phase.pool, "", bytes, seconds});

@@ -42,7 +42,7 @@ struct LoopProgram {
   int64_t tokens_of_tools() const { return tool_calls * tool_tokens; }
   double seconds_of_tools() const { return static_cast<double>(tool_calls) * tool_seconds; }
   int64_t staleness = 0;           ///< how many updates rollouts may be behind
-  double host_bytes_per_s = 25e9;  ///< a GPU, one direction. Assumed: 40 % of PCIe 5's 63 GB/s
+  double host_bytes_per_s = 0;     ///< a GPU, one direction; 0: the machine's (spec/job/host_link.h)
   std::vector<LoopPhase> phases;
 };
 

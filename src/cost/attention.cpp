@@ -130,6 +130,12 @@ double head_factor(const AttentionParameters& attention, const AttentionShape& s
          (1 - attention.small_head) * (width - kSmallHead) / (kFullHead - kSmallHead);
 }
 
+double library_factor(const AttentionParameters& attention, const Operator& op) {
+  return attention.generation * (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) *
+         attention.rate * (op.attention.sinks ? attention.sinks : 1) *
+         (op.attention.masked ? attention.masked : 1);
+}
+
 double visited_keys(const Operator& op) {
   const AttentionShape& shape = op.attention;
   const double products = shape.backward ? 5 : 2;
@@ -160,9 +166,8 @@ Price price_attention(const Device& device, const AttentionParameters& attention
   const double keys = visited_keys(op);
   const double rate = device.rate(peak_of_attention(op.precision)) *
                       (shape.backward ? attention.backward : attention.forward) *
-                      (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) * attention.rate *
-                      (shape.sinks ? attention.sinks : 1) * (shape.masked ? attention.masked : 1) *
-                      head_factor(attention, shape) * (keys / (keys + attention.length_ramp)) *
+                      library_factor(attention, op) * head_factor(attention, shape) *
+                      (keys / (keys + attention.length_ramp)) *
                       (tiles / (tiles + ramp * device.sms));
   const double compute_s = op.flops > 0 ? op.flops / rate : 0;  // no keys, no rate
   return roofline(device, compute_s, memory_s,

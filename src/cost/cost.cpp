@@ -73,6 +73,7 @@ Terms CostModel::terms(const workload::Operator& op, const plan::GroupPlacement&
     terms.work_tiles = work_tiles(op.attention);
     terms.visited_keys = visited_keys(op);
     terms.head_factor = head_factor(p.attention, op.attention);
+    terms.library_factor = library_factor(p.attention, op);
   }
   terms.software_factor = software_factor(p.software, op);
   if (op.kind == OperatorKind::kCollective && where.size > 1) {

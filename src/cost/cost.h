@@ -39,6 +39,7 @@ struct Terms {
   double work_tiles = 0;          ///< fused attention: U of attention.cpp
   double visited_keys = 0;        ///< fused attention: keys that a query meets, on average
   double head_factor = 0;         ///< fused attention: what the heads' width does to the rate
+  double library_factor = 1;      ///< fused attention: what its library does to the rate
   std::string_view memory_share;  ///< memory-bound kernel: the parameter that is its share of HBM
   double issued_share = 0;        ///< memory-bound kernel: of its bytes, those the SMs bind
   bool low_latency = false;       ///< collective: which of its two protocols is the quicker

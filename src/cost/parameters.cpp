@@ -86,9 +86,7 @@ AttentionParameters read_attention(Reader& r, spec::AttentionBackend backend) {
   // Slow enough that the exponentials of narrow heads do not bind.
   if (backend == spec::AttentionBackend::kFlash1) p.small_head = 1;
   p.fp8 = r.or_else("attention.fp8", 1);
-  const double generation = attention_generation(r, backend);
-  p.forward *= generation;
-  p.backward *= generation;
+  p.generation = attention_generation(r, backend);
   return p;
 }
 

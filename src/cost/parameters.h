@@ -42,6 +42,7 @@ struct AttentionParameters {
   double forward = 0, backward = 0, length_ramp = 0;
   double tile_ramp = 0, backward_tile_ramp = 0, fixed_s = 0;
   double latent_forward = 0, latent_backward = 0, small_head = 0, fp8 = 1;
+  double generation = 1;  ///< of the job's library to the best one
   // Of the job's software, relative: its kernels' rate; with learned sinks; under a mask.
   double rate = 1, sinks = 1, masked = 1;
 };
@@ -162,6 +163,9 @@ double work_tiles(const workload::AttentionShape& shape);
 /// K of attention.cpp: the keys that a query of a fused attention call meets, on average.
 double visited_keys(const workload::Operator& op);
 double head_factor(const AttentionParameters& attention, const workload::AttentionShape& shape);
+/// What the library's generation, FP8 operands, the software's own kernels, learned sinks and a
+/// mask make of a fused call's rate together.
+double library_factor(const AttentionParameters& attention, const workload::Operator& op);
 
 /// Compute that scales with the clock against memory that does not: the larger at the clock that
 /// the device settles it at decides. `compute_s` is at the reference clock, `fixed_s` comes on top.

@@ -105,21 +105,41 @@ Result<std::vector<run::RunPhase>> phases_of(const spec::Job& job, const run::Po
                     batch, standing.cluster_w);
 }
 
+/// Where nothing governs clocks: the reference for all, or one a rank, of a GPU that an override
+/// slows its share.
+std::vector<double> ungoverned_clocks(const spec::Job& job, double reference_hz) {
+  std::vector<double> clocks_hz(1, reference_hz);
+  for (const spec::Override& change : job.conditions.overrides) {
+    if (change.kind != spec::OverrideKind::kSpeed) continue;
+    clocks_hz.resize(static_cast<size_t>(job.gpus), reference_hz);
+    for (int64_t rank = 0; rank < job.gpus; ++rank) {
+      const int64_t gpu = job.parallelism.gpu_of(rank), per_node = job.cluster.node.gpus;
+      if ((change.node < 0 || change.node == gpu / per_node) &&
+          (change.gpu < 0 || change.gpu == gpu % per_node))
+        clocks_hz[static_cast<size_t>(rank)] = change.value * reference_hz;
+    }
+  }
+  return clocks_hz;
+}
+
 /// Plays the plan and fills all but what needs spans.
 Result<void> play(const spec::Job& job, const SimulateOptions& options, const Planned& planned,
                   Simulation& result) {
   const bool events = options.engine == EngineKind::kEvents;
   const std::vector<int64_t> sampled = events ? played_ranks(options) : std::vector<int64_t>{};
-  const std::span<const double> one_clock(&planned.costs.reference_clock_hz, 1);
+  const bool with_power =
+      options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
+  const double reference_hz = planned.costs.reference_clock_hz;
+  const std::vector<double> clocks_hz = !options.clocks_hz.empty() ? options.clocks_hz
+                                        : with_power ? std::vector<double>(1, reference_hz)
+                                                     : ungoverned_clocks(job, reference_hz);
   const EngineInput input{.job = job,
                           .plan = planned.plan,
                           .costs = planned.costs,
-                          .clocks_hz = options.clocks_hz.empty() ? one_clock : options.clocks_hz,
+                          .clocks_hz = clocks_hz,
                           .sampled_ranks = sampled,
                           .stretch = planned.stretch};
   run::Interval step_spread = {.low = 1, .high = 1};
-  const bool with_power =
-      options.clocks_hz.empty() && !job.conditions.constant_clocks && has_power_data(job);
   if (with_power) {
     ERGOMETER_ASSIGN(
         Powered powered,
@@ -145,7 +165,8 @@ Result<void> play(const spec::Job& job, const SimulateOptions& options, const Pl
 
   result.run.performance = performance(job, result.timeline);
   add_interval(result.run.performance, job, result.timeline);
-  widen(step_spread, result.run.performance);
+  widen(step_spread, "how far its limits hold clocks depends on what it draws",
+        result.run.performance);
   result.run.memory = memory_summary(job, planned.memory);
   result.run.links = link_use(input, result.timeline.step_s);
   result.run.gpu_kinds = gpu_kinds(job, result.timeline);

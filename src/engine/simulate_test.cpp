@@ -107,6 +107,21 @@ TEST(Simulate, SlowNodeSlowsTheJob) {
   EXPECT_LT(slow_s, normal_s / 0.9);
 }
 
+// A slowed GPU is slow where nothing governs its clock, too.
+TEST(Simulate, AnOverrideSlowsAGpuOfConstantClocks) {
+  spec::Job job = small_job();
+  job.conditions.constant_clocks = true;
+  SimulateOptions slow;
+  slow.clocks_hz.assign(static_cast<size_t>(job.gpus), job.cluster.node.gpu.sustained_clock_hz);
+  slow.clocks_hz[9] /= 2;
+  const double by_clocks_s = simulated(job, slow).run.performance.step_time_s;
+  const double even_s = simulated(job).run.performance.step_time_s;
+  job.conditions.overrides.push_back(
+      {.node = 1, .gpu = 1, .kind = spec::OverrideKind::kSpeed, .value = 0.5, .text = ""});
+  EXPECT_EQ(simulated(job).run.performance.step_time_s, by_clocks_s);
+  EXPECT_GT(by_clocks_s, 1.2 * even_s);
+}
+
 TEST(Simulate, SampledRanksCarryNamedKernels) {
   const Simulation result = simulated(small_job(), {.sampled_ranks = {0, 9}});
   std::set<int64_t> ranks;

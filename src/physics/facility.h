@@ -40,7 +40,9 @@ struct Smoothing {
   double floor_w = 0;
   double up_w_per_s = 0, down_w_per_s = 0;  ///< 0: no limit
   double hysteresis_s = 0;                  ///< time below the floor before it is released
-  double most_w = INFINITY;                 ///< no more is burnt than reaches this: the power cap
+  /// No more is burnt than reaches this, the power cap, nor than leaves the mean at it where the
+  /// load has bursts above it.
+  double most_w = INFINITY;
 };
 /// The state machine of one GPU: clamp(max(load, floor while it is held), ramps).
 class Smoother {
@@ -57,11 +59,13 @@ class Smoother {
 
  private:
   double floor_w(double load_w, double dt_s);
+  double most_burnt_w() const { return std::max(0.0, smoothing_.most_w - over_w_); }
   double lowered(double watts, double last_w, double dt_s) const;
 
   Smoothing smoothing_;
   bool held_ = false, begun_ = false;
   double below_s_ = 0, last_w_ = 0;
+  double over_w_ = 0;      ///< what bursts above the cap take from what may be burnt
   double unramped_w_ = 0;  ///< the last sample without the upward ramp
   double most_missing_w_ = 0, steepest_w_per_s_ = 0;
 };

@@ -4,6 +4,9 @@
 
 namespace ergometer::physics {
 
+/// What the driver's power limit looks back over; assumed, as the governor's slow loop.
+constexpr double kCapWindowS = 1;
+
 /// The least power of a sample with this load: the floor is held from the first sample that reaches
 /// it until the load has been below it for the hysteresis.
 double Smoother::floor_w(double load_w, double dt_s) {
@@ -21,13 +24,13 @@ double Smoother::floor_w(double load_w, double dt_s) {
     return 0;
   }
   below_s_ += dt_s;
-  return smoothing_.floor_w;
+  return std::min(smoothing_.floor_w, most_burnt_w());
 }
 
 /// `watts`, or what the downward ramp leaves of the sample before.
 double Smoother::lowered(double watts, double last_w, double dt_s) const {
   if (smoothing_.down_w_per_s <= 0) return watts;
-  return std::max(watts, std::min(last_w, smoothing_.most_w) - smoothing_.down_w_per_s * dt_s);
+  return std::max(watts, std::min(last_w, most_burnt_w()) - smoothing_.down_w_per_s * dt_s);
 }
 
 double Smoother::advance(double load_w, double dt_s) {
@@ -41,6 +44,7 @@ double Smoother::advance(double load_w, double dt_s) {
     steepest_w_per_s_ = std::max(steepest_w_per_s_, (unramped_w - unramped_w_) / dt_s);
   }
   begun_ = true;
+  over_w_ = std::max(0.0, over_w_ + (watts - smoothing_.most_w) * dt_s / kCapWindowS);
   unramped_w_ = unramped_w;
   return last_w_ = watts;
 }

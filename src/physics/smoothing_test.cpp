@@ -67,6 +67,24 @@ TEST(Smoothing, RampsHoldBothWays) {
   EXPECT_DOUBLE_EQ(smoothed.burnt_j, 1400);
 }
 
+// Bursts of 1500 W a fourth of the time, else 500 W: what is burnt leaves the mean at the cap of
+// 1000 W, which is 833 W between bursts; a floor of 900 W gives way as much.
+TEST(Smoothing, BurnsNoMoreThanLeavesTheMeanAtTheCap) {
+  for (const Smoothing& limits : {Smoothing{.down_w_per_s = 50, .most_w = 1000},
+                                  Smoothing{.floor_w = 900, .hysteresis_s = 60, .most_w = 1000}}) {
+    Smoother smoother(limits);
+    double sum_w = 0, least_w = 1e9;
+    for (int i = 0; i < 4000; ++i) {
+      const double watts = smoother.advance(i % 4 == 0 ? 1500 : 500, 0.1);
+      if (i < 2000) continue;
+      sum_w += watts;
+      least_w = std::min(least_w, watts);
+    }
+    EXPECT_NEAR(sum_w / 2000, 1000, 1);
+    EXPECT_NEAR(least_w, 833, 60);
+  }
+}
+
 TEST(Smoothing, SaysWhatARampLacks) {
   // 1 s each: 500 W of the second sample do not come; without a ramp power rises by 600 W there.
   Smoother slow({.up_w_per_s = 100}), quick({.up_w_per_s = 600});

@@ -287,16 +287,15 @@ class BatchMemory {
   std::vector<ChunkMemory> chunks_, most_;
 };
 
-ActivationMemory activations_of_member(const spec::Job& job, const workload::Workload& workload,
-                                       const Stage& stage, int64_t stage_index, int64_t member) {
-  const BatchMemory batches(job, workload, stage, member);
-  std::vector<int64_t> alive(stage.chunks.size(), 0);
-  std::vector<double> tokens(alive.size(), 0);
+/// The fullest moment of the schedule.
+Peak peak_of(const spec::Job& job, const BatchMemory& batches,
+             const workload::ActivationShare& vocabulary, size_t chunks, int64_t stage_index) {
+  std::vector<int64_t> alive(chunks, 0);
+  std::vector<double> tokens(chunks, 0);
   Peak peak;
   peak.alive = alive;
   peak.tokens = tokens;
   // Of a divided vocabulary, what lasts from one pass to the next is there all the time.
-  const workload::ActivationShare& vocabulary = workload.vocabulary.activations;
   double held = vocabulary.kept, logits = logits_of(vocabulary);
   const bool inference =
       job.training.mode == spec::Mode::kPrefill || job.training.mode == spec::Mode::kDecode;
@@ -332,6 +331,14 @@ ActivationMemory activations_of_member(const spec::Job& job, const workload::Wor
       held -= chunk.kept, logits -= chunk.kept_logits;
     }
   }
+  return peak;
+}
+
+ActivationMemory activations_of_member(const spec::Job& job, const workload::Workload& workload,
+                                       const Stage& stage, int64_t stage_index, int64_t member) {
+  const BatchMemory batches(job, workload, stage, member);
+  const workload::ActivationShare& vocabulary = workload.vocabulary.activations;
+  const Peak peak = peak_of(job, batches, vocabulary, stage.chunks.size(), stage_index);
   ActivationMemory memory;
   memory.loss = peak.loss;
   memory.gradients = peak.gradients;

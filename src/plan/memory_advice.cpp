@@ -264,6 +264,8 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
     if (last.then.fits) {
       const std::string besides = expert_tensor_words(job, last.nearest->job);
       if (!besides.empty()) together.push_back(besides);
+      // One option, further along than the first try of it.
+      if (together.size() == 1) return "try " + together.front();
       return "no single change is enough; take all of these together: " + join(together, "and");
     }
     const spec::Job next = last.nearest->job;

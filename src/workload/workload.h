@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,9 +24,14 @@ enum class Stream : uint8_t {
   kData,
   kPipelineForward,
   kPipelineBackward,
-  kVocabulary  ///< collectives over the stages of a divided vocabulary
+  kVocabulary,  ///< collectives over the stages of a divided vocabulary
+  kHostCopies   ///< activations to the host and back, by copy engines that need no SM
 };
-inline constexpr int kStreamCount = 8;
+inline constexpr int kStreamCount = 9;
+
+/// Operators on kHostCopies (workload/block/offload.cpp).
+inline constexpr std::string_view kActivationsOut = "activations_to_host",
+                                  kActivationsIn = "activations_from_host";
 
 /// One entry of a block's list, in issue order: either an operator on a stream, or a join: `stream`
 /// waits for everything issued so far on `on`. A collective on kCompute is in line, nothing hides

@@ -278,7 +278,17 @@ std::string refusal_line(const spec::Job& job, launch::Framework framework, size
                  width);
 }
 
-std::string settings_text(const spec::Job& job, launch::Framework framework, size_t width) {
+/// A locked clock is none of a framework's settings.
+std::string clock_line(const spec::Job& job, size_t width) {
+  const double mhz = job.conditions.lock_clock_hz / 1e6;
+  if (mhz <= 0) return {};
+  return comment(job.cluster.node.gpu.vendor == "AMD"
+                     ? fmt::format("at a locked clock: rocm-smi --setperfdeterminism {:.0f}", mhz)
+                     : fmt::format("at a locked clock: nvidia-smi -lgc {0:.0f},{0:.0f}", mhz),
+                 width);
+}
+
+std::string framework_text(const spec::Job& job, launch::Framework framework, size_t width) {
   std::vector<std::string> notes;
   if (framework == launch::Framework::kMegatron)
     return "\nMegatron-LM's arguments for the first\n" +
@@ -295,6 +305,10 @@ std::string settings_text(const spec::Job& job, launch::Framework framework, siz
   if (text && !notes.empty()) return answer;
   const std::string refusal = refusal_line(job, framework, width);
   return answer + (text || !refusal.empty() ? refusal : text.error().message + '\n');
+}
+
+std::string settings_text(const spec::Job& job, launch::Framework framework, size_t width) {
+  return framework_text(job, framework, width) + clock_line(job, width);
 }
 
 /// Errors are one line a reason, for whatever reads them.

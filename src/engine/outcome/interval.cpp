@@ -10,6 +10,7 @@
 #include "engine/outcome/evidence_tables.h"
 #include "spec/catalog/read.h"
 #include "spec/job/node_groups.h"
+#include "workload/workload.h"
 
 namespace ergometer::engine {
 namespace {
@@ -217,10 +218,6 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   const Known known = known_about(job, key, evidence);
   const bool measured = job.cluster.measured.has_value();
   Terms terms = measured ? measured_terms(job, key, u) : catalog_terms(job, key, known, u);
-  // As unsure as of a kind of job never seen: nothing in the catalog bounds the link's rate.
-  if (job.training.offloaded_layers > 0)
-    terms.add(u.kind_unseen,
-              "the way of offloaded activations to the host and back is taken to cost no time");
   if (!job.training.fuse.empty())
     terms.add(u.kind_unseen,
               "no job with communication inside the kernels of products was ever seen");
@@ -242,7 +239,37 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
   add_interval(performance, job, timeline, catalog_evidence());
 }
 
-void widen(const run::Interval& spread, run::Performance& performance) {
+namespace {
+
+/// Seconds a step's copies of activations take one way or the other, one behind the other.
+double host_copies_s(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  double seconds = 0;
+  for (const int block : workload.layer_blocks) {
+    const workload::Block& layer = workload.blocks[static_cast<size_t>(block)];
+    for (const auto* list : {&layer.forward, &layer.backward})
+      for (const workload::Item& item : *list)
+        if (item.stream == workload::Stream::kHostCopies && item.op >= 0)
+          seconds += workload.operators[static_cast<size_t>(item.op)].host_wait_s;
+  }
+  return seconds * static_cast<double>(job.micro_batches());
+}
+
+}  // namespace
+
+run::Interval host_copies_spread(double copies_s, double exposed_s, double step_s) {
+  constexpr double kLinkFactor = 2;
+  const double hidden_s = step_s - exposed_s;
+  const auto step_at = [&](double factor) { return std::max(hidden_s, copies_s / factor); };
+  return {.low = std::min(1.0, step_at(kLinkFactor) / step_s),
+          .high = std::max(1.0, step_at(1 / kLinkFactor) / step_s)};
+}
+
+run::Interval host_optimizer_spread(double optimizer_s, double step_s) {
+  return {.low = 1 - optimizer_s / 2 / step_s, .high = 1 + optimizer_s / step_s};
+}
+
+void widen(const run::Interval& spread, std::string_view why, run::Performance& performance) {
   if (spread.low == 1 && spread.high == 1) return;
   run::Performance& p = performance;
   const auto end = [&](double far_s, double factor) {
@@ -252,10 +279,8 @@ void widen(const run::Interval& spread, run::Performance& performance) {
   p.step_time_s_high = p.step_time_s * end(p.step_time_s_high, spread.high);
   constexpr double kWorthNaming = 0.01;
   if (spread.high - spread.low > kWorthNaming)
-    p.interval_reasons.push_back(
-        fmt::format("how far its limits hold clocks depends on what it draws: {:+.0f} to {:+.0f} % "
-                    "of the step",
-                    100 * (spread.low - 1), 100 * (spread.high - 1)));
+    p.interval_reasons.push_back(fmt::format("{}: {:+.0f} to {:+.0f} % of the step", why,
+                                             100 * (spread.low - 1), 100 * (spread.high - 1)));
 }
 
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline,
@@ -265,6 +290,16 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
   performance.step_time_s_low = interval.low_s;
   performance.step_time_s_high = interval.high_s;
   performance.interval_reasons = std::move(interval.reasons);
+  const double step_s = performance.step_time_s;
+  if (job.training.optimizer_offload && job.trains())
+    widen(host_optimizer_spread(performance.breakdown_s.optimizer, step_s),
+          "the host may update an offloaded optimizer half or twice as fast as assumed",
+          performance);
+  if (job.training.offloaded_layers == 0) return;
+  const double exposed_s =
+      std::max(0.0, performance.breakdown_s.idle - host_share(timeline) * step_s);
+  widen(host_copies_spread(host_copies_s(job), exposed_s, step_s),
+        "the link to the host's memory may be half or twice as fast as assumed", performance);
 }
 
 }  // namespace ergometer::engine

@@ -402,6 +402,7 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
   const double host_s =
       std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
       static_cast<double>(timeline.host_gaps_s.size());
+  const bool job_waits_for_copies = input.job.training.offloaded_layers > 0;
   const Loss losses[] = {
       slow_matrices(input, work, performance),
       bubble(input, timeline, performance),
@@ -417,6 +418,9 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
       simple(work.memory_s, step_s, "memory-bound kernels",
              "norms, activations and copies wait for HBM"),
       simple(host_s, step_s, "the host", "kernels are so short that launching them takes longer"),
+      simple(job_waits_for_copies ? parts.idle - host_s : 0, step_s, "copies to the host and back",
+             "layers compute faster than the link carries their activations; fewer "
+             "--cpu-offloading-num-layers shrink it"),
       simple(work.allocator_s, step_s, "the memory allocator",
              "memory is so full that blocks are handed back to the driver and asked for again"),
       simple(parts.optimizer - work.allocator_s, step_s, "the optimizer",

@@ -225,9 +225,14 @@ Percentiles percentiles(std::vector<double> values) {
   return {.low = at(0.05), .median = at(0.5), .high = at(0.95)};
 }
 
-/// What a board draws when it draws `factor` times what was found: a mean goes beyond no cap.
-double held(double watts, double factor, const Fleet& fleet, size_t gpu) {
-  return std::min(factor * watts, std::max(watts, cap_of(fleet, gpu)));
+/// What a board draws when it draws `factor` times what was found: a mean goes beyond no cap, but
+/// where the lowest clock has broken it, nothing holds it.
+double held(const GpuStep& step, double factor, const Fleet& fleet, size_t gpu) {
+  constexpr double kNoClockLeft = 1.001;
+  const double watts = step.mean_w, cap_w = cap_of(fleet, gpu);
+  const bool broken =
+      watts > cap_w && step.clock_hz <= kNoClockLeft * fleet.of_gpu(gpu).gpu.clocks.lowest_hz;
+  return broken ? factor * watts : std::min(factor * watts, std::max(watts, cap_w));
 }
 
 /// One number of each draw.
@@ -242,7 +247,7 @@ class Drawn {
       if (fleet.role[gpu] < 0) continue;
       const double weight = fleet.weight_of(gpu), die_c = heat.surroundings().die_c[gpu];
       const GpuStep& one = step.gpus[gpu];
-      const double mean_w = held(one.mean_w, board, fleet, gpu);
+      const double mean_w = held(one, board, fleet, gpu);
       ranks += weight;
       sum_w += weight * mean_w;
       more_w += weight * (mean_w - one.mean_w) / fleet.of_gpu(gpu).node.supply_efficiency;

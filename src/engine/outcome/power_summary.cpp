@@ -236,6 +236,20 @@ std::vector<run::SlotRow> slot_rows(const PowerContext& context,
   return result;
 }
 
+/// GPUs whose mean is above the temperature that the driver holds them at.
+std::string above_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus,
+                        const FleetKind& kind) {
+  double hottest_c = 0;
+  const GpuRange alike = context.fleet.gpus_of(kind);
+  for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu)
+    if (context.fleet.role[gpu] >= 0) hottest_c = std::max(hottest_c, gpus[gpu].mean_c);
+  if (kind.gpu.target_c <= 0 || hottest_c < kind.gpu.target_c + kHeldWithinK) return {};
+  return fmt::format(
+      "temperature: the limit of {:.0f} C is broken: at {:.0f} MHz, the lowest clock, GPUs still "
+      "get up to {:.0f} C hot",
+      kind.gpu.target_c, kind.gpu.clocks.lowest_hz / kMegahertz, hottest_c);
+}
+
 /// A cap that a GPU of the kind draws more than at its lowest clock, as a sentence; else nothing.
 std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                        const FleetKind& kind) {
@@ -296,6 +310,7 @@ std::string limit_of_kind(const PowerContext& context, const std::vector<GpuReco
   if (braked > kWorthSaying)
     return fmt::format("the power brake holds GPUs at {:.0f} MHz {:.1f} % of the time",
                        gpu.clocks.lowest_hz / kMegahertz, 100 * braked);
+  if (const std::string hotter = above_limit(context, gpus, kind); !hotter.empty()) return hotter;
   if (hot > kWorthSaying)
     return fmt::format("temperature: GPUs are held at {:.0f} C, their limit, {:.1f} % of the time",
                        gpu.target_c, 100 * hot);

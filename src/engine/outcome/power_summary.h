@@ -6,6 +6,9 @@
 
 namespace ergometer::engine {
 
+/// The mean of a die that its governor holds lies no further above the limit.
+inline constexpr double kHeldWithinK = 2;
+
 /// What the summary is made of.
 struct PowerContext {
   const spec::Job& job;

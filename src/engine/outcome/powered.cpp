@@ -164,11 +164,14 @@ Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
       job.conditions.smoothing_up_w_per_s, digit * std::ceil(lacked_w_per_s / digit));
 }
 
-/// The driver holds dies at their limit, whatever the parameters are.
+/// The driver holds dies at their limit, whatever the parameters are; not where one is well above
+/// it, at the lowest clock.
 double held_at_c(const Fleet& fleet, double hottest_c) {
   double held_c = hottest_c;
-  for (const FleetKind& kind : fleet.kinds)
-    held_c = std::max(held_c, kind.gpu.target_c > 0 ? kind.gpu.target_c : INFINITY);
+  for (const FleetKind& kind : fleet.kinds) {
+    const bool holds = kind.gpu.target_c > 0 && hottest_c < kind.gpu.target_c + kHeldWithinK;
+    held_c = std::max(held_c, holds ? kind.gpu.target_c : INFINITY);
+  }
   return held_c;
 }
 
@@ -214,9 +217,9 @@ void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   power.mean_interval_w.high = std::min(power.mean_interval_w.high, power.peak_interval_w.high);
   power.cluster_mean_interval_w.high =
       std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
-  // Nor is it held above the boards' caps.
-  power.mean_interval_w.high =
-      std::min(power.mean_interval_w.high, std::max(power.mean_w_per_gpu, mean_cap_w(fleet)));
+  // Nor is it above the boards' caps, unless they are broken.
+  if (const double cap_w = mean_cap_w(fleet); power.mean_w_per_gpu <= cap_w)
+    power.mean_interval_w.high = std::min(power.mean_interval_w.high, cap_w);
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
   run::Thermal& thermal = result.thermal;
@@ -237,6 +240,68 @@ void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   clock_mhz.low = std::min(clock_mhz.low, thermal.mean_clock_mhz - step_mhz);
   clock_mhz.high =
       std::min(highest_mhz, std::max(clock_mhz.high, thermal.mean_clock_mhz + step_mhz));
+}
+
+/// Who looks on while a job is played.
+struct Watchers {
+  PowerRecord& record;
+  TelemetryView& telemetry;
+};
+
+/// From the start that the job names, for as long as it says.
+void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
+  const spec::Conditions& conditions = scene.job.conditions;
+  const FleetHeat& heat = scene.heat;
+  if (conditions.start_c > 0) {
+    // A die's reading says what its sink has only with where the job comes to rest.
+    loop.settle(scene.played());
+    scene.heat.warm_to(conditions.start_c);
+  } else {
+    scene.heat.cool_down();
+  }
+  watchers.telemetry.lead_in_idle(heat);
+  const auto watch = [&](const Tick& tick) {
+    watchers.record.add(tick, heat);
+    watchers.telemetry.add(tick, heat);
+  };
+  if (conditions.duration_s > 0) return loop.run(scene.played(), conditions.duration_s, watch);
+  loop.run_to_step(
+      scene.played(), conditions.measured_step,
+      [&](const Tick& tick) { watchers.telemetry.lead_in(tick); }, watch);
+}
+
+/// The steady state; `settled`: the loop rests in this scene already.
+Result<void> play_at_rest(PowerLoop& loop, Scene& scene, bool settled, Watchers watchers) {
+  if (!settled) loop.settle(scene.played());
+  if (!loop.steady()) return {};
+  if (!loop.rests())
+    return input_error(
+        "power and heat: clocks and temperatures of this job find no rest, so that there is no "
+        "steady state; --duration 20min plays what happens");
+  loop.show([&](const Tick& tick) { watchers.telemetry.lead_in(tick); },
+            [&](const Tick& tick) {
+              watchers.record.add(tick, scene.heat);
+              watchers.telemetry.add(tick, scene.heat);
+            });
+  watchers.record.close_circle();
+  return {};
+}
+
+/// `nominal` where the job's own conditions differ from it.
+Result<void> tell_intervals(const Scene& scene, const Scene* nominal, Powered& result) {
+  spec::Job alike = scene.job;
+  alike.conditions.seed = 0;
+  ERGOMETER_ASSIGN(Fleet fleet, make_fleet(alike));
+  cap_alike(scene.fleet, fleet);
+  take_paces(scene.fleet, fleet);
+  const AtWork own{scene.job, fleet, scene.activity.coarse};
+  if (nominal == nullptr) {
+    add_intervals(own, nullptr, result);
+  } else {
+    const AtWork as_nominal{nominal->job, nominal->fleet, nominal->activity.coarse};
+    add_intervals(own, &as_nominal, result);
+  }
+  return {};
 }
 
 }  // namespace
@@ -281,39 +346,16 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
   Scene& scene = differs ? *own : *nominal;
   if (job.conditions.cluster_cap_w > 0) settle_in_cap(loop, scene);
   const Fleet& fleet = scene.fleet;
-  const FleetHeat& heat = scene.heat;
   PowerRecord record(fleet);
   const double duration_s = job.conditions.duration_s;
   TelemetryView telemetry(fleet, job, options.telemetry_ranks, options.bands,
                           duration_s > 0 ? duration_s : scene.activity.step_s());
-  const auto lead_in = [&](const Tick& tick) { telemetry.lead_in(tick); };
-  const auto watch = [&](const Tick& tick) {
-    record.add(tick, heat);
-    telemetry.add(tick, heat);
-  };
-  if (!job.conditions.is_steady()) {
-    if (job.conditions.start_c > 0) {
-      // A die's reading says what its sink has only with where the job comes to rest.
-      loop.settle(scene.played());
-      scene.heat.warm_to(job.conditions.start_c);
-    } else {
-      scene.heat.cool_down();
-    }
-    telemetry.lead_in_idle(heat);
-    if (duration_s > 0)
-      loop.run(scene.played(), duration_s, watch);
-    else
-      loop.run_to_step(scene.played(), job.conditions.measured_step, lead_in, watch);
+  if (job.conditions.is_steady()) {
+    ERGOMETER_TRY(play_at_rest(loop, scene, !differs, {record, telemetry}));
   } else {
-    if (differs) loop.settle(scene.played());
-    if (!loop.steady()) return unsteady();
-    if (!loop.rests())
-      return input_error(
-          "power and heat: clocks and temperatures of this job find no rest, so that there is no "
-          "steady state; --duration 20min plays what happens");
-    loop.show(lead_in, watch);
-    record.close_circle();
+    play_from_start(loop, scene, {record, telemetry});
   }
+  if (!loop.steady()) return unsteady();
   ERGOMETER_TRY(check_ramp(job, loop.play().ramp_lacked_w_per_s()));
   Powered result;
   result.reference_hz = loop.reference_hz();
@@ -337,16 +379,8 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
                                             .fleet = fleet,
                                             .gpus = record.gpus(),
                                             .power = result.power});
-  if (options.intervals) {
-    spec::Job alike = job;
-    alike.conditions.seed = 0;
-    ERGOMETER_ASSIGN(Fleet fleet_alike, make_fleet(alike));
-    cap_alike(fleet, fleet_alike);
-    take_paces(fleet, fleet_alike);
-    const AtWork as_nominal{nominal_job, nominal->fleet, nominal->activity.coarse};
-    add_intervals({job, fleet_alike, scene.activity.coarse}, differs ? &as_nominal : nullptr,
-                  result);
-  }
+  if (options.intervals)
+    ERGOMETER_TRY(tell_intervals(scene, differs ? nominal.get() : nullptr, result));
   if (options.telling) telemetry.add_ranks(telling_ranks(job, fleet, record.gpus()));
   result.telemetry = telemetry.rows();
   result.bands = telemetry.bands();

@@ -35,6 +35,7 @@ constexpr double kWarmS = 1200;
 /// Ticks are as long as a power sensor's window, shorter where a step is, down to a millisecond.
 constexpr double kTickS = 0.025, kShortestTickS = 0.001;
 constexpr double kTicksOfShortSteps = 64;
+constexpr double kLongestStep = 20;  ///< at the lowest clocks, of one at the reference clock
 /// GPUs times ticks of one step, as far as 64 ticks allow; of a run.
 constexpr double kMostGpuTicks = 1 << 17, kMostRunTicks = 1 << 26;
 
@@ -307,9 +308,18 @@ void PowerLoop::run(const Played& played, double duration_s, const Watch& watch)
   const double dt_s = duration_s / static_cast<double>(ticks);
   for (int64_t i = 0; i < ticks; ++i) {
     watch(play_->advance(dt_s));
-    follow(i + 1 == ticks);
+    follow(false);
   }
   shown_steps_ = play_->steps();
+  if (!followed_hz_.empty()) return;
+  // What a step takes is known when one has ended, which nobody watches. GPUs that have shut down
+  // end none.
+  for (double left_s = kLongestStep * priced_s_; left_s > 0 && play_->marked_steps() < 1;
+       left_s -= tick_s(priced_s_))
+    play_->advance(tick_s(priced_s_));
+  const bool ended = play_->marked_steps() >= 1;
+  follow(true);
+  if (ended) shown_steps_ = duration_s / timeline_.step_s;
 }
 
 /// At the end of a step whose clocks are others than in the one that the engine played last, it

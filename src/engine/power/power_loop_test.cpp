@@ -244,6 +244,35 @@ TEST(PowerIntervals, ACappedStepSpreadsAsPlaysWithOtherNumbersDo) {
   EXPECT_EQ(nominal->step_spread.high, 1);
 }
 
+// At the lowest clock a cap holds nothing: the mean may lie above it as far as anywhere.
+TEST(PowerIntervals, ABrokenCapHoldsNoMean) {
+  const auto high_over_mean = [](const char* cap) {
+    const Loop loop(Values{{"power_cap", cap}});
+    const auto powered = power_and_heat(loop.input, {});
+    EXPECT_TRUE(powered);
+    return powered->power.mean_interval_w.high / powered->power.mean_w_per_gpu;
+  };
+  EXPECT_LT(high_over_mean("400"), 1.01);
+  EXPECT_GT(high_over_mean("200"), 1.05);
+}
+
+// A locked clock holds from the first instant: the step is the same however little of it is
+// played, and what was played is its part of it.
+TEST(PowerLoop, AStepLongerThanTheRunIsPlayedToItsEnd) {
+  const auto played = [](const char* duration) {
+    const Loop loop(Values{{"lock_clock", "600"}, {"duration", duration}});
+    auto powered = power_and_heat(loop.input, {});
+    EXPECT_TRUE(powered);
+    return std::pair(powered->timeline.step_s, powered->power.steps);
+  };
+  const auto [long_s, many] = played("20");
+  const double part_s = long_s / 10;
+  const auto [short_s, few] = played(std::to_string(part_s).c_str());
+  EXPECT_NEAR(short_s, long_s, 2e-3 * long_s);
+  EXPECT_NEAR(few, part_s / short_s, 1e-3);
+  EXPECT_GT(many, 1);
+}
+
 // With each kelvin of inlet some ten more of the 64 draws meet the thermal limit: how long a
 // step may be grows with the inlet and nowhere jumps. Hardware's halving of clocks, which no
 // settled die meets, once doubled it.

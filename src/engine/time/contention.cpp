@@ -2,6 +2,7 @@
 //
 // On a rank, at most one instruction of every stream is at work at a time. Over every interval in
 // which the same ones are at work, each proceeds at a rate <= 1:
+//   a copy to or from the host:   1: it has engines and a link of its own;
 //   a kernel beside collectives:  1 / (1 + sum over them of (compute_slowdown - 1)), divided by the
 //   number of
 //                                 kernels that share the GPU at that moment;
@@ -78,6 +79,9 @@ Demand capacity_of(const spec::Node& node) {
 using Durations = std::vector<std::vector<double>>;
 
 bool is_beside(const Instruction& it) { return it.stream != workload::Stream::kCompute; }
+
+/// Not a copy to or from the host, nor a wait for it.
+bool needs_sms(const Operator& op) { return op.kernels > 0; }
 
 class Contention {
  public:
@@ -303,7 +307,9 @@ void Contention::advance(std::span<Activity* const> active, double interval_s) {
   for (Activity* it : active) {
     double rate = 1;
     if (active.size() > 1)
-      rate = it->communication ? communication_rate(*it, active) : compute_rate(*it, active);
+      rate = it->communication       ? communication_rate(*it, active)
+             : needs_sms(op(it->op)) ? compute_rate(*it, active)
+                                     : 1;
     it->work_s += rate * interval_s;
   }
 }
@@ -311,10 +317,10 @@ void Contention::advance(std::span<Activity* const> active, double interval_s) {
 double Contention::compute_rate(const Activity& kernel, std::span<Activity* const> active) {
   double slowdown = 1, kernels = 0;
   for (const Activity* other : active) {
-    if (!other->communication)
-      kernels += 1;
-    else
+    if (other->communication)
       slowdown += slowdowns(kernel.op, other->op).first - 1;
+    else if (needs_sms(op(other->op)))
+      kernels += 1;
   }
   return 1 / (slowdown * kernels);
 }
@@ -324,10 +330,10 @@ double Contention::communication_rate(const Activity& collective,
   double slowdown = 1;
   bool shares = false;
   for (const Activity* other : active) {
-    if (!other->communication)
-      slowdown += slowdowns(other->op, collective.op).second - 1;
-    else
+    if (other->communication)
       shares |= other != &collective;
+    else if (needs_sms(op(other->op)))
+      slowdown += slowdowns(other->op, collective.op).second - 1;
   }
   return (shares ? link_share(collective, active) : 1) / slowdown;
 }

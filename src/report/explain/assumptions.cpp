@@ -8,6 +8,7 @@
 
 #include "report/explain/explain.h"
 #include "report/format.h"
+#include "spec/job/host_link.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 
@@ -45,12 +46,12 @@ void add_parameters(const std::string& group, const base::ParameterSet& paramete
                      std::string(base::to_string(parameter.grade))});
 }
 
-/// Not of the catalog, which knows no rate between GPU and host.
 void add_offload(const spec::Job& job, std::vector<Assumption>& all) {
   if (job.training.offloaded_layers == 0) return;
-  all.push_back({"host", "activation_transfers", "hidden",
-                 fmt::format("the activations of {} layers are taken to travel to the host and "
-                             "back behind compute, however fast the link",
+  all.push_back({"host", "activation_transfers",
+                 fmt::format("{:.1f} GB/s", spec::host_bytes_per_s(job.cluster.node) / 1e9),
+                 fmt::format("the activations of {} layers travel to the host and back beside "
+                             "compute, at host_link x host.link_share",
                              job.training.offloaded_layers),
                  std::string(base::to_string(base::Grade::kAssumed))});
 }

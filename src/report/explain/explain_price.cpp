@@ -116,6 +116,12 @@ class PriceNode {
                                      "s", job_.software.name));
     }
     if (op_.host_wait_s <= 0) return;
+    if (op_.name == workload::kActivationsOut || op_.name == workload::kActivationsIn) {
+      node_.formula =
+          "bytes that a layer keeps x layers offloaded / layers / (host_link x host.link_share)";
+      gpu_parameters({"host_link"});
+      return parameter(job_.cluster.node.parameters, "host.link_share", "in the node: ");
+    }
     // Every other wait is the step's own.
     struct Wait {
       std::string_view op, parameter, formula;
@@ -287,10 +293,11 @@ class PriceNode {
     const bool backward = op_.attention.backward;
     node_.formula = fmt::format(
         "attention.fixed + kernels x kernel.latency + max(FLOP / rate, bytes / (memory.efficiency "
-        "x memory_bandwidth)); rate = {} x {} x width x keys / (keys + attention.length_ramp) x "
+        "x memory_bandwidth)); rate = {} x {} x {}width x keys / (keys + attention.length_ramp) x "
         "tiles / (tiles + {} x SMs)",
         clocked_peak(cost::peak_of_attention(op_.precision)),
         backward ? "attention.backward" : "attention.forward",
+        terms_.library_factor != 1 ? "library x " : "",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
     node_.inputs.push_back(
         sourced("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
@@ -301,6 +308,7 @@ class PriceNode {
         "width", terms_.head_factor, "",
         latent ? fmt::format("attention.latent_{}", backward ? "backward" : "forward")
                : "1 from heads of 128 up, attention.small_head at 64 and below, a line between"));
+    library();
     multiprocessors();
     device_parameters(cost::peak_of_attention(op_.precision));
     gpu_parameters({"attention.fixed", "memory.efficiency", "attention.forward",
@@ -310,6 +318,30 @@ class PriceNode {
       gpu_parameters({"attention.latent_forward", "attention.latent_backward"});
     else
       gpu_parameters({"attention.small_head"});
+  }
+
+  /// What `library` is the product of.
+  void library() {
+    if (terms_.library_factor == 1) return;
+    const auto backend = job_.training.attention;
+    const char* const generation = backend == spec::AttentionBackend::kFlash1   ? "attention.fa1"
+                                   : backend == spec::AttentionBackend::kFlash2 ? "attention.fa2"
+                                                                                : "";
+    std::vector<std::string> parts;
+    const auto part = [&](const base::ParameterSet& set, const char* name, bool applies,
+                          std::string_view where) {
+      if (!applies || set.find(name) == nullptr) return;
+      parts.push_back(name);
+      parameter(set, name, where);
+    };
+    part(gpu_.parameters, generation, *generation != '\0', "");
+    part(gpu_.parameters, "attention.fp8", op_.precision == spec::Precision::kFp8, "");
+    const std::string of = job_.software.name + ": ";
+    part(job_.software.parameters, "attention.rate", true, of);
+    part(job_.software.parameters, "attention.sinks", op_.attention.sinks, of);
+    part(job_.software.parameters, "attention.masked", op_.attention.masked, of);
+    node_.inputs.push_back(
+        sourced("library", terms_.library_factor, "", fmt::format("{}", fmt::join(parts, " x "))));
   }
 
   void memory() {

@@ -165,13 +165,13 @@ TEST(JobJson, SaysInWhatFormatWeightsAreKept) {
   EXPECT_EQ(training().at("fp8_recipe"), "delayed");
 }
 
-TEST(Assumptions, SayThatOffloadedActivationsTravelForFree) {
+TEST(Assumptions, SayHowFastOffloadedActivationsTravel) {
   spec::Job job = small_job();
   EXPECT_NE(assumptions(job).back().group, "host");
   job.training.offloaded_layers = 3;
   const run::Assumption last = assumptions(job).back();
   EXPECT_EQ(last.name, "activation_transfers");
-  EXPECT_EQ(last.value, "hidden");
+  EXPECT_EQ(last.value, "25.2 GB/s");  // 40 % of 63
   EXPECT_NE(last.source.find("the activations of 3 layers"), std::string::npos);
   EXPECT_EQ(last.grade, "assumed");
 }

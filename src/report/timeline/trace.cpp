@@ -30,7 +30,8 @@ namespace {
 
 constexpr std::array<std::string_view, workload::kStreamCount> kStreamNames = {
     "compute",       "tensor parallel",  "context parallel",  "expert parallel",
-    "data parallel", "pipeline forward", "pipeline backward", "vocabulary"};
+    "data parallel", "pipeline forward", "pipeline backward", "vocabulary",
+    "host copies"};
 
 void append_microseconds(int64_t ns, std::string& line) {
   if (ns < 0) line += '-';

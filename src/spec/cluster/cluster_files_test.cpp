@@ -178,10 +178,16 @@ TEST_F(ClusterFiles, AGpuIsAsWellKnownHoweverItIsWritten) {
     return cluster ? cluster->node.gpu.measured_as : cluster.error().message;
   };
   EXPECT_EQ(measured("extends: hgx-h100\n"), "H100-SXM5-80GB");
-  // The same numbers under another name, in another file; less memory and power change no price.
+  // The same numbers under another name, in another file; less memory changes no price.
   EXPECT_EQ(measured("extends: hgx-b200\ngpu: parts/b100.yaml\n"), "B200-SXM6-180GB");
-  EXPECT_EQ(measured("extends: hgx-h100\nparameters: {memory: 60 GiB, tdp: 500 W}\n"),
-            "H100-SXM5-80GB");
+  EXPECT_EQ(measured("extends: hgx-h100\nparameters: {memory: 60 GiB}\n"), "H100-SXM5-80GB");
+  // The clock of a long load belongs to the limits it was found at.
+  EXPECT_NE(measured("extends: hgx-h100\nparameters: {tdp: 350 W}\n")
+                .find("parameters.tdp: needs sustained_clock beside it, the clock that a long load "
+                      "has at this limit; or leave both and give the job --power-cap"),
+            std::string::npos);
+  EXPECT_NE(measured("extends: hgx-h100\nparameters: {clock_max: 1.4 GHz}\n").find("--lock-clock"),
+            std::string::npos);
   // Another clock is another GPU, which nobody has measured, wherever it is written.
   EXPECT_EQ(measured("extends: hgx-h100\nparameters: {sustained_clock: 1.5 GHz}\n"), "");
   replace("parts/b100.yaml", "sm_count: {value: 148", "sm_count: {value: 132");

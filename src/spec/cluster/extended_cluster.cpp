@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -94,6 +95,21 @@ void change_tiers(YamlMap& map, Fabric& fabric) {
   }
 }
 
+/// The clock of a long load (`sustained_clock`) was found at the GPU's own limits: at others it is
+/// another one.
+void refuse_limits_alone(YamlMap& map) {
+  auto given = map.map("parameters");
+  if (!given || given->has("sustained_clock")) return;
+  constexpr std::pair<const char*, const char*> kLimits[] = {
+      {"tdp", "--power-cap"}, {"clock_max", "--lock-clock"}, {"boost_clock", "--lock-clock"}};
+  for (const auto& [name, option] : kLimits)
+    if (given->has(name))
+      given->refuse(name,
+                    "needs sustained_clock beside it, the clock that a long load has at this "
+                    "limit; or leave both and give the job {}",
+                    option);
+}
+
 Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
   if (map.has("gpu")) {
     ERGOMETER_ASSIGN(gpu, read_gpu(map, "gpu"));
@@ -102,6 +118,7 @@ Result<void> change_gpu(YamlMap& map, Gpu& gpu) {
   if (map.has("power")) ERGOMETER_TRY(read_power(map, gpu));
   read_parameters(map, {ParameterOwner::kGpu, ParameterOwner::kKernels, ParameterOwner::kPower}, "",
                   gpu.parameters);
+  refuse_limits_alone(map);
   if (map.has("kernels") || map.has("parameters")) {
     copy_fields(gpu);
     gpu.measured_as = measured_gpu(gpu);

@@ -27,6 +27,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
     {kGpu, "peak_fp4", "FLOP/s", 1e11, 1e18, false, "dense FP4 matrix peak"},
     {kGpu, "peak_vector", "FLOP/s", 1e10, 1e16, false, "FP32 outside the matrix units"},
     {kGpu, "l2", "B", 1e5, 1e10, false, "last-level cache"},
+    {kGpu, "host_link", "B/s", 1e8, 1e13, false,
+     "peak of the link to the host's memory, one direction; without it, PCIe 4's 31.5 GB/s"},
     {kGpu, "tdp", "W", 50, 5000, true, "default power limit of the rank (half a two-die module's)"},
     {kGpu, "clock_min", "Hz", 1e7, 1e10, false, "lowest clock the governor sets"},
     {kGpu, "clock_max", "Hz", 1e8, 1e10, false, "highest clock the governor sets"},
@@ -248,6 +250,8 @@ constexpr std::array kParameterTable = std::to_array<ParameterInfo>({
      "share of time lost to stragglers for every doubling of the nodes"},
     // Node hardware.
     {kNode, "memory_reserve", "B", 0, 1e11, false, "taken from every GPU by the driver's context"},
+    {kNode, "host.link_share", "", 0.01, 1, false,
+     "of host_link, what a GPU gets while all of its node copy at once; without it, 0.4"},
     {kNode, "host.factor", "", 0.2, 5, false,
      "time of the software's host costs on this node's CPU relative to what they were measured on; "
      "without it, 1"},

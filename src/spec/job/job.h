@@ -222,7 +222,7 @@ struct Training {
   bool linear_cross_entropy = false;  ///< loss and output projection in one, piece by piece
   bool optimizer_offload = false;     ///< the optimizer's states and its step are on the host
   /// First layers of the model whose kept activations wait in the host's memory; their way there
-  /// and back is taken to hide behind compute.
+  /// and back runs beside compute (workload/block/offload.cpp).
   int64_t offloaded_layers = 0;
   bool grad_accumulation_fusion = true;
   /// FSDP; else only the backward of a step's last micro batch reduces, and until then every rank

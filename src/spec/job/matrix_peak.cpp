@@ -2,8 +2,14 @@
 
 namespace ergometer::spec {
 
+bool has_tf32(const Gpu& gpu) {
+  const auto value = [&](std::string_view name) { return gpu.parameters.value_or(name, 0); };
+  if (value("peak_fp32_matrix") > 0) return value("peak_fp32") > value("peak_fp32_matrix");
+  return value("peak_fp32") > value("peak_vector") || gpu.peak_bf16_flops_per_s > 0;
+}
+
 bool multiplies_fp32_as_vectors(const Gpu& gpu, const Training& training) {
-  return !training.tf32 && !gpu.parameters.has("peak_fp32_matrix") &&
+  return !(training.tf32 && has_tf32(gpu)) && !gpu.parameters.has("peak_fp32_matrix") &&
          gpu.parameters.has("peak_vector");
 }
 

@@ -6,6 +6,9 @@
 
 namespace ergometer::spec {
 
+/// TF32 came with BF16, and to AMD's GPUs beside FP32's own matrix units.
+bool has_tf32(const Gpu& gpu);
+
 /// Whether products of FP32 run outside the matrix units: they are not rounded to TF32, and the GPU
 /// has no matrix mode for FP32 itself.
 bool multiplies_fp32_as_vectors(const Gpu& gpu, const Training& training);

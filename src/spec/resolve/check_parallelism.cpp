@@ -56,6 +56,36 @@ void check_reach(SettingReader& read, const Job& job) {
               job.cluster.name, domain, divisors_text(std::gcd(domain, job.model.heads), tp));
 }
 
+/// What Megatron-LM asserts of mixtures of experts is predicted all the same, and told.
+void note_experts(SettingReader& read, const Job& job) {
+  const Parallelism& p = job.parallelism;
+  const Training& t = job.training;
+  if (job.model.experts.count == 0 || t.framework != Framework::kMegatron) return;
+  if (job.trains() && p.tp > 1 && !p.sequence_parallel)
+    read.adjust("sequence_parallel",
+                "Megatron-LM stops: mixtures of experts under --tp need --sequence-parallel");
+  if (t.moe_dispatcher != MoeDispatcher::kDeepEp && t.moe_dispatcher != MoeDispatcher::kHybridEp)
+    return;
+  const Gpu& gpu = job.cluster.node.gpu;
+  const bool hybrid = t.moe_dispatcher == MoeDispatcher::kHybridEp;
+  // Their kernels move BF16.
+  if (gpu.peak_bf16_flops_per_s <= 0 || (hybrid && gpu.vendor != "NVIDIA"))
+    read.adjust("moe_token_dispatcher_type",
+                fmt::format("{} has no kernels for {}, and Megatron-LM stops: alltoall does not",
+                            hybrid ? "HybridEP" : "DeepEP", gpu.name));
+}
+
+/// A tier's ratio is of what it has below to what it has above.
+void note_top_tier(SettingReader& read, const Job& job) {
+  const std::vector<FabricTier>& tiers = job.cluster.fabric.tiers;
+  if (tiers.empty() || tiers.back().oversubscription <= 1 || job.nodes() == 1) return;
+  read.adjust("cluster",
+              fmt::format("oversubscription {:g} of {}, the highest tier of {}, has no "
+                          "effect: nothing is above it; what leads up to it is said of "
+                          "the tier below",
+                          tiers.back().oversubscription, tiers.back().name, job.cluster.name));
+}
+
 /// What Transformer Engine, under Megatron's context parallelism, has no kernels for is predicted
 /// all the same, and told.
 void note_context(SettingReader& read, const Job& job) {
@@ -98,6 +128,8 @@ void check_sequence(SettingReader& read, const Job& job) {
         "p2p",
         read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp));
   note_context(read, job);
+  note_top_tier(read, job);
+  note_experts(read, job);
 }
 
 /// Layers to divide over the chunks, the embedding and the loss among them where they count.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/collection.h"
 #include "spec/job/job_words.h"
@@ -241,6 +242,9 @@ void resolve_conditions(SettingReader& read, Job& job) {
   read_run_phases(read, job);
   read_smoothing(read, c);
   for (const std::string& text : read.words("override")) read_override(read, job, text);
+  // What is said of a GPU comes before what is said of its node, in whatever order.
+  std::ranges::stable_sort(c.overrides, {},
+                           [](const Override& it) { return std::pair(it.gpu >= 0, it.node >= 0); });
   refuse_on_unlike_nodes(read, job);
   if (c.constant_clocks)
     refuse_without_power(read, job, "contradicts --clocks constant; leave one out");

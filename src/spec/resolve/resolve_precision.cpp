@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/resolve/resolve.h"
 #include "spec/settings/setting_names.h"
@@ -111,6 +112,12 @@ void check_attention(SettingReader& read, const Job& job, const Gpu& gpu) {
       origin->second.text.starts_with("recipe "))
     return;
   const AttentionBackend asked = job.training.attention;
+  // Its fused attention begins where FlashAttention 2 does.
+  constexpr double kAsFlash2 = 2;
+  if (asked == AttentionBackend::kCudnn &&
+      (gpu.vendor != "NVIDIA" || gpu.parameters.value_or("attention.flash", kAsFlash2) < kAsFlash2))
+    return read.refuse("{}: cuDNN has no attention kernels for {}; try fused", read.said(kName),
+                       gpu.name);
   const int generation = asked == AttentionBackend::kFlash3   ? 3
                          : asked == AttentionBackend::kFlash2 ? 2
                          : asked == AttentionBackend::kFlash1 ? 1
@@ -149,6 +156,25 @@ void check_optimizer(SettingReader& read, const Job& job) {
       read.said(t.master_remainders ? "use_precision_aware_optimizer" : "optimizer_moments"));
 }
 
+/// Of what libraries have FP8 kernels, and whose rate is known.
+void check_fp8_attention(SettingReader& read, const Job& job) {
+  constexpr std::string_view kName = "fp8_attention";
+  const Training& t = job.training;
+  if (!t.fp8_attention) return;
+  if (t.precision != Precision::kFp8 && t.precision != Precision::kNvfp4)
+    return read.refuse("{} needs --fp8 or --fp4", read.said(kName));
+  if (t.attention == AttentionBackend::kFlash1 || t.attention == AttentionBackend::kFlash2 ||
+      t.attention == AttentionBackend::kUnfused)
+    return read.refuse("{}: --attention-backend {} has no FP8 kernels; try fused, fa3 or cudnn",
+                       read.said(kName), to_word(t.attention));
+  for (size_t group = 0; group < group_count(job.cluster); ++group)
+    if (node_of_group(job.cluster, group).gpu.parameters.has("attention.fp8")) return;
+  if (read.asks_for(kName))
+    read.adjust(kName, fmt::format("{} makes attention no faster here: what FP8 brings it on {} is "
+                                   "not known",
+                                   read.said(kName), gpus_text(job.cluster)));
+}
+
 }  // namespace
 
 void check_precision(SettingReader& read, const Job& job) {
@@ -160,8 +186,7 @@ void check_precision(SettingReader& read, const Job& job) {
   const bool narrow = t.precision == Precision::kFp8 || t.precision == Precision::kNvfp4;
   if (t.fp8_parameters && !narrow)
     read.refuse("{} needs --fp8 or --fp4", read.said("fp8_param_gather"));
-  if (t.fp8_attention && !narrow)
-    read.refuse("{} needs --fp8 or --fp4", read.said("fp8_attention"));
+  check_fp8_attention(read, job);
   if (t.quantize != FrozenWeights::k16Bit && narrow)
     read.refuse(
         "{} contradicts FP8 and FP4: packed weights are unpacked to 16 bit and multiply so; "

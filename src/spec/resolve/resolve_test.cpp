@@ -232,6 +232,12 @@ TEST(ResolveMessages, PrecisionNeedsTheUnits) {
       error_of(flags({{"model", "gpt2"}, {"cluster", "hgx-b200"}, {"attention_backend", "fa3"}}))
           .find("--attention_backend fa3: FlashAttention 3 has no kernels for B200"),
       std::string::npos);
+  EXPECT_NE(error_of(flags({{"model", "gpt2"},
+                            {"cluster", "dgx1-v100"},
+                            {"fp16", "true"},
+                            {"attention_backend", "fa1"}}))
+                .find("FlashAttention 1 has no kernels for V100-SXM2-16GB; try fused"),
+            std::string::npos);
   for (const char* cluster : {"hgx-h100", "dgx-a100"})
     EXPECT_EQ(
         error_of(flags({{"model", "gpt2"}, {"cluster", cluster}, {"attention_backend", "fa3"}})),

@@ -7,18 +7,12 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
 #include "spec/resolve/resolve.h"
 
 namespace ergometer::spec {
 namespace {
-
-/// TF32 came with BF16, and to AMD's GPUs beside FP32's own matrix units.
-bool has_tf32(const Gpu& gpu) {
-  const auto value = [&](std::string_view name) { return gpu.parameters.value_or(name, 0); };
-  if (value("peak_fp32_matrix") > 0) return value("peak_fp32") > value("peak_fp32_matrix");
-  return value("peak_fp32") > value("peak_vector") || gpu.peak_bf16_flops_per_s > 0;
-}
 
 bool any_gpu_has_tf32(const Job& job) {
   for (size_t group = 0; group < group_count(job.cluster); ++group)

@@ -194,8 +194,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      why("not given"), core()},
     {"cpu_offloading_num_layers", "", field<&Training::offloaded_layers>(1, 100'000),
      in("recomputation", "offload"),
-     "first layers whose activations wait in the host's memory for their backward, which is taken "
-     "to cost no time; with --pp 1 and --recompute none",
+     "first layers whose activations wait in the host's memory for their backward, copied beside "
+     "compute; with --pp 1 and --recompute none",
      why("none")},
 
     {"overlap_grad_reduce", "", field<&Training::overlap_grad_reduce>(),

@@ -8,6 +8,10 @@ namespace ergometer::workload {
 void layer_forward(BlockWriter& writer, const spec::Layer& layer);
 void layer_backward(BlockWriter& writer, const spec::Layer& layer);
 
+/// The layer's share of copies of activations to the host and back, beside its passes; its
+/// activations are known. Nothing where none wait there.
+void copy_activations(const spec::Job& job, const Shapes& shapes, Workload& workload, Block& block);
+
 /// A norm over the residual stream, and the gradient of one: dx, and the addition of the gradient
 /// that came past the branch when `residual`.
 void norm_forward(BlockWriter& writer, const char* name, bool feeds_fp8_linear);

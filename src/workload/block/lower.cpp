@@ -96,6 +96,7 @@ int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
   keep_cast_weights(shapes, matrix_elements(job, shapes, workload, block), block.activations);
   if (recomputes_by_operator(job))
     block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
+  copy_activations(job, shapes, workload, block);
   return add_block(workload, std::move(block));
 }
 
