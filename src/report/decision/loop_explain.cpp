@@ -75,8 +75,8 @@ std::string phase_formula(const Loop& loop, const PlayedLoopPhase& phase) {
 
 /// What a phase leaves on its GPUs while others run.
 Explanation explain_resident(const LoopPhase& asked, const PlayedLoopPhase& phase) {
-  Explanation node =
-      memory_node(phase.name, phase.resident_bytes, "what no offload sends to the host");
+  Explanation node = memory_node("left by " + phase.name, phase.resident_bytes,
+                                 "what no offload sends to the host");
   const auto add = [&](const char* name, double bytes, bool offloaded, const char* option) {
     if (bytes > 0 && !offloaded) node.inputs.push_back(memory_node(name, bytes));
     if (bytes > 0 && offloaded) node.inputs.push_back(said(name, "on the host", option));

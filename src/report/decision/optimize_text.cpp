@@ -258,34 +258,40 @@ std::string_view kind_text(optimize::WorkKind kind) {
 std::string in_megahertz(double hz) { return fmt::format("{:.0f}", hz / optimize::kMegahertz); }
 
 std::string work_kinds(const optimize::OperatorClocks& clocks, const std::string& change) {
-  std::string text = fmt::format("  {:<28}{:>10}{:>9}{:>10}{:>9}{:>7}{:>7}\n", "", "time", "runs",
+  std::string text = fmt::format("  {:<26}{:>10}{:>8}{:>9}{:>9}{:>7}{:>9}\n", "", "time", "runs",
                                  "longest", "reached", "free", change);
   for (size_t kind = 0; kind < optimize::kWorkKinds; ++kind) {
     const optimize::WorkKindRow& row = clocks.kinds[kind];
     if (row.time_s <= 0) continue;
     text += fmt::format(
-        "  {:<28}{:>10}{:>9.0f}{:>10}{:>9}{:>7}{:>7}\n",
+        "  {:<26}{:>10}{:>8.0f}{:>9}{:>9}{:>7}{:>9}\n",
         kind_text(static_cast<optimize::WorkKind>(kind)), base::format_seconds(row.time_s),
         row.runs, base::format_seconds(row.longest_s), format_share(row.reached),
         in_megahertz(row.free_hz), row.reached > 0 ? in_megahertz(row.own_hz) : "-");
   }
   if (clocks.change_s > 0)
-    text += fmt::format("  {:<66}{:>7}{:>7}\n", "what no change reaches", "-",
+    text += fmt::format("  {:<62}{:>7}{:>9}\n", "what no change reaches", "-",
                         in_megahertz(clocks.other_hz));
   return text;
 }
 
 std::string clocked_steps(const optimize::OperatorClocks& clocks, const std::string& change) {
   std::string text = fmt::format("  {:<46}{:>10}{:>10}\n", "", "step", "GPUs");
-  const auto add = [&](const std::string& name, const optimize::ClockedStep& step) {
-    const double saved = 1 - step.gpu_energy_j / clocks.governed.gpu_energy_j;
-    text += fmt::format("  {:<46}{:>10}{:>10}{:>9}\n", name, base::format_seconds(step.step_s),
-                        in_joules(step.gpu_energy_j), fmt::format("{:+.1f} %", -100 * saved));
+  const auto add = [&](const std::string& name, const optimize::ClockedStep& step,
+                       const std::string& change_of_energy) {
+    text += fmt::format("  {:<46}{:>10}{:>10}{:>9}", name, base::format_seconds(step.step_s),
+                        in_joules(step.gpu_energy_j), change_of_energy);
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
   };
-  add("as they are", clocks.governed);
-  add(fmt::format("one locked clock, {} MHz", in_megahertz(clocks.lock_hz)), clocks.locked);
-  add("by operator, changes take no time", clocks.free);
-  add(fmt::format("by operator, changes take {}", change), clocks.changed);
+  const auto against = [&](const optimize::ClockedStep& step) {
+    return fmt::format("{:+.1f} %", 100 * (step.gpu_energy_j / clocks.governed.gpu_energy_j - 1));
+  };
+  add("as they are", clocks.governed, "");
+  add(fmt::format("one locked clock, {} MHz", in_megahertz(clocks.lock_hz)), clocks.locked,
+      against(clocks.locked));
+  add("by operator, changes take no time", clocks.free, against(clocks.free));
+  add(fmt::format("by operator, changes take {}", change), clocks.changed, against(clocks.changed));
   return text;
 }
 
