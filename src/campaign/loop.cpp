@@ -58,7 +58,10 @@ Result<void> add_steps(const spec::Job& job, double times, PlayedLoopPhase& phas
   engine::SimulateOptions options;
   options.kernels = options.intervals = false;
   ERGOMETER_ASSIGN(const run::Run run, engine::simulate(job, options));
-  phase.seconds += times * run.performance.step_time_s;
+  const spec::Training& t = job.training;
+  const double step_s = run.performance.step_time_s;
+  phase.parts.push_back({t.mode, t.micro_batch, t.global_batch, t.seq_length, times, step_s});
+  phase.seconds += times * step_s;
   phase.low_s += times * run.performance.step_time_s_low;
   phase.high_s += times * run.performance.step_time_s_high;
   if (run.has_power) phase.energy_j += times * run.power.energy_j_per_step;
@@ -287,9 +290,16 @@ class LoopPlay {
                               ? loop_.program.host_bytes_per_s
                               : spec::host_bytes_per_s(phase.job.cluster.node);
       const double seconds = bytes / rate;
-      loop_.switches.push_back({phase.name + " from the host", phase.pool, "", bytes, seconds});
-      if (asked.does == Does::kTrain)
-        loop_.switches.push_back({phase.name + " to the host", phase.pool, "", bytes, seconds});
+      const auto add = [&](const char* where) {
+        loop_.switches.push_back({.what = phase.name + where,
+                                  .pool = phase.pool,
+                                  .other_pool = {},
+                                  .bytes = bytes,
+                                  .seconds = seconds,
+                                  .phase = phase.name});
+      };
+      add(" from the host");
+      if (asked.does == Does::kTrain) add(" to the host");
     }
   }
 
@@ -333,8 +343,14 @@ class LoopPlay {
                                        .ranks_per_node = std::max<int64_t>(1, ranks / domains),
                                        .nic_bytes_per_s = domains > 1 ? nic_bytes_per_s : 0,
                                        .tiers = domains > 1 ? 1 : 0};
-      loop_.switches.push_back(
-          {std::move(what), from.pool, other, bytes, model.price(op, where).seconds()});
+      loop_.switches.push_back({.what = std::move(what),
+                                .pool = from.pool,
+                                .other_pool = other,
+                                .bytes = bytes,
+                                .seconds = model.price(op, where).seconds(),
+                                .phase = from.name,
+                                .ranks = ranks,
+                                .domains = domains});
     };
     // All replicas of the trained model gather at once; one GPU alone sends.
     const std::vector<spec::Nic>& nics = job.cluster.node.nics;

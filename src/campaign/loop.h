@@ -8,10 +8,19 @@
 
 namespace ergometer::campaign {
 
+/// Equal steps of a phase, as the engine has played one of them.
+struct LoopPart {
+  spec::Mode mode = spec::Mode::kPretrain;
+  int64_t micro_batch = 0, global_batch = 0, seq_length = 0;
+  double times = 0;   ///< steps; of a batch that passes in parts, how many of those
+  double step_s = 0;  ///< one
+};
+
 struct PlayedLoopPhase {
   std::string name, pool;
   Does does = Does::kTrain;
   spec::Job job;                              ///< of a rollout its first stretch
+  std::vector<LoopPart> parts;                ///< what `seconds` adds up, beside `tools_s`
   int64_t steps = 0;                          ///< plays of the job: tokens, or updates
   double seconds = 0, low_s = 0, high_s = 0;  ///< of an iteration; 90 % interval
   double tools_s = 0;                         ///< of them: its last answer waits for tools
@@ -30,6 +39,10 @@ struct LoopSwitch {
   std::string pool, other_pool;  ///< whose GPUs it takes; no other: empty
   double bytes = 0;              ///< to or from each GPU
   double seconds = 0;
+  std::string phase;  ///< whose weights or states they are
+  /// Of weights that GPUs gather or send, how many take part, and over how many scale-up domains;
+  /// 0: over the link to the host.
+  int64_t ranks = 0, domains = 0;
 };
 
 struct LoopPool {

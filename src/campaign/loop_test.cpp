@@ -74,6 +74,15 @@ TEST(Loop, OnSharedGpusPhasesFollowEachOther) {
   EXPECT_EQ(loop.longest_response, 1024);                     // cut
   EXPECT_GT(loop.tail_s, 0);
   EXPECT_GT(loop.energy_j, 0);
+  for (const PlayedLoopPhase& phase : loop.phases) {
+    double seconds = 0, decoded = 0;
+    for (const LoopPart& part : phase.parts) {
+      seconds += part.times * part.step_s;
+      if (part.mode == spec::Mode::kDecode) decoded += part.times;
+    }
+    EXPECT_NEAR(phase.seconds, seconds, 1e-9 * seconds);
+    EXPECT_EQ(decoded, phase.does == Does::kRollout ? 1024 : 0);
+  }
 }
 
 TEST(Loop, WhatIsOffloadedLeavesRoomAndCostsItsBytesOverTheHostLink) {

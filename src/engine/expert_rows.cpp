@@ -1,5 +1,7 @@
 #include "engine/expert_rows.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
 
@@ -39,8 +41,15 @@ std::vector<Change> changes_of(const spec::Job& job) {
   if (t.moe_capacity_factor > 0) return changes;
   if (t.moe_placement == spec::ExpertPlacement::kInOrder && job.parallelism.ep > 1)
     add("--moe-expert-placement by-load").moe_placement = spec::ExpertPlacement::kByLoad;
+  // An example: one slot more on every rank.
+  if (t.moe_redundant_experts == 0 && job.parallelism.ep > 1) {
+    spec::Training& with = add(fmt::format("--moe-redundant-experts {}", job.parallelism.ep));
+    with.moe_redundant_experts = job.parallelism.ep;
+    with.moe_placement = spec::ExpertPlacement::kByLoad;
+  }
   if (t.moe_dispatcher == MoeDispatcher::kAllToAll && job.parallelism.ep > 1)
     add("--moe-token-dispatcher-type flex").moe_dispatcher = MoeDispatcher::kDeepEp;
+  if (t.moe_redundant_experts > 0) return changes;  // which a capacity leaves nothing to do
   if (t.moe_dispatcher == MoeDispatcher::kAllToAll || t.moe_dispatcher == MoeDispatcher::kAllGather)
     add("--moe-expert-capacity-factor 1.25").moe_capacity_factor = kCapacity;
   return changes;

@@ -62,8 +62,9 @@ Result<Settings> told(Framework framework, const Job& job) {
 bool is_told(const spec::SettingInfo& setting) {
   constexpr std::array<std::string_view, 6> kGroups = {"parallelism", "recomputation", "overlap",
                                                        "precision",   "experts",       "kernels"};
-  constexpr std::array<std::string_view, 4> kOthers = {"moe_routing", "moe_expert_placement",
-                                                       "rank_map", "allow_tp_across_nodes"};
+  constexpr std::array<std::string_view, 5> kOthers = {"moe_routing", "moe_expert_placement",
+                                                       "moe_redundant_experts", "rank_map",
+                                                       "allow_tp_across_nodes"};
   return base::contains(kGroups, setting.group) && !base::contains(kOthers, setting.name);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Options {
   double noise_floor_pct = 0.5;
   /// How much longer a step may take for less energy, power or heat, percent.
   double most_slowdown_pct = 1;
+  /// Clocks by operator are weighed, a change of which takes so long.
+  std::optional<double> clock_change_s = {};
   size_t judges = 12;  ///< draws of silicon that decide
   size_t threads = 1;
   std::function<void(const std::string& what)> progress = {};

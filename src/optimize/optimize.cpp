@@ -295,6 +295,10 @@ Result<Optimized> optimize(const spec::Job& job, const Options& options) {
   ERGOMETER_TRY(search.run(job));
   Decision decision(job, options, result);
   ERGOMETER_TRY(decision.run(std::move(search).finalists()));
+  if (options.clock_change_s) {
+    ERGOMETER_ASSIGN(result.operator_clocks, operator_clocks(job, *options.clock_change_s,
+                                                             options.most_slowdown_pct / 100));
+  }
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "optimize/candidate.h"
 #include "optimize/clocks.h"
+#include "optimize/operator_clocks.h"
 #include "optimize/verdict.h"
 
 namespace ergometer::optimize {
@@ -63,6 +64,7 @@ struct Optimized {
   std::string no_frontier;  ///< why there is none
   PipelineTables tables;    ///< empty without a frontier
   PipelineFrontier pipeline;
+  std::optional<OperatorClocks> operator_clocks;  ///< of the unchanged job, where asked for
   size_t plays = 0;
   std::optional<Align> balanced_to;        ///< nothing: settings were searched (`optimize`)
   std::vector<BalancedGpu> balanced_gpus;  ///< by rank

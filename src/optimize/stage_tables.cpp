@@ -28,15 +28,11 @@ struct Pass {
   double begin_s = INFINITY, end_s = 0, clocked_s = 0;
   physics::Energy energy;
   double wall_s() const { return end_s - begin_s; }
+  ClockedWork work() const { return {wall_s(), clocked_s, energy}; }
 };
 
 /// By chunk and kind of pass, of every micro batch.
 using Passes = std::map<std::pair<int32_t, spec::SlotKind>, std::map<int32_t, Pass>>;
-
-/// What a stage settles at.
-struct Settled {
-  double die_c = 0, clock_hz = 0;
-};
 
 /// Mean over its micro batches but for the first and the last, which other work may touch.
 Pass mean_pass(const std::map<int32_t, Pass>& passes) {
@@ -98,27 +94,6 @@ Passes passes_of(const engine::EngineInput& input, const cost::EnergyTable& ener
   return passes;
 }
 
-std::vector<ClockChoice> table_of(const Pass& pass, const Settled& stage, double reference_hz,
-                                  double gpus, const physics::GpuPower& gpu) {
-  std::vector<ClockChoice> table;
-  const double lowest_hz = std::max(gpu.clocks.lowest_hz, gpu.clocks.floor(gpu.voltage.knee_hz));
-  const double clocked_s = std::min(pass.clocked_s, pass.wall_s());
-  double clock_hz = stage.clock_hz;
-  while (clock_hz >= lowest_hz) {
-    const double time_s = pass.wall_s() - clocked_s + clocked_s * reference_hz / clock_hz;
-    const double v = gpu.voltage.at(clock_hz);
-    const double waiting_w = gpu.power_w(clock_hz, stage.die_c, {}, {});
-    const double joules = pass.energy.core_j() * v * v + pass.energy.memory_j + pass.energy.link_j +
-                          waiting_w * time_s;
-    table.push_back({clock_hz, time_s, gpus * joules});
-    // The first clock is what the governor settles at; the rest are lattice clocks.
-    const double next_hz = gpu.clocks.floor(clock_hz - 0.01 * gpu.clocks.step_hz);
-    if (next_hz >= clock_hz) break;
-    clock_hz = next_hz;
-  }
-  return table;
-}
-
 std::vector<ClockChoice>& list_of(ChunkTable& chunk, spec::SlotKind kind) {
   std::vector<ClockChoice>* const lists[] = {&chunk.forward, &chunk.backward, &chunk.input,
                                              &chunk.weight};
@@ -160,6 +135,28 @@ Result<void> check(const spec::Job& job) {
 }
 
 }  // namespace
+
+std::vector<ClockChoice> clock_choices(const ClockedWork& work, const Settled& settled,
+                                       double reference_hz, double gpus,
+                                       const physics::GpuPower& gpu) {
+  std::vector<ClockChoice> table;
+  const double lowest_hz = std::max(gpu.clocks.lowest_hz, gpu.clocks.floor(gpu.voltage.knee_hz));
+  const double clocked_s = std::min(work.clocked_s, work.wall_s);
+  double clock_hz = settled.clock_hz;
+  while (clock_hz >= lowest_hz) {
+    const double time_s = work.wall_s - clocked_s + clocked_s * reference_hz / clock_hz;
+    const double v = gpu.voltage.at(clock_hz);
+    const double waiting_w = gpu.power_w(clock_hz, settled.die_c, {}, {});
+    const double joules = work.energy.core_j() * v * v + work.energy.memory_j + work.energy.link_j +
+                          waiting_w * time_s;
+    table.push_back({clock_hz, time_s, gpus * joules});
+    // The first clock is what the governor settles at; the rest are lattice clocks.
+    const double next_hz = gpu.clocks.floor(clock_hz - 0.01 * gpu.clocks.step_hz);
+    if (next_hz >= clock_hz) break;
+    clock_hz = next_hz;
+  }
+  return table;
+}
 
 const std::vector<ClockChoice>& ChunkTable::of(spec::SlotKind kind) const {
   switch (kind) {
@@ -209,7 +206,7 @@ Result<PipelineTables> pipeline_tables(const spec::Job& job) {
     table.chunks.resize(static_cast<size_t>(job.parallelism.vpp));
     for (const auto& [of, passes] : passes_of(input, energies, timeline, stage))
       list_of(table.chunks[static_cast<size_t>(of.first)], of.second) =
-          table_of(mean_pass(passes), settled, powered.reference_hz, gpus, gpu);
+          clock_choices(mean_pass(passes).work(), settled, powered.reference_hz, gpus, gpu);
     add_passes_without_work(job, static_cast<int64_t>(stage), settled.clock_hz, table);
     table.waiting_w = gpus * gpu.power_w(settled.clock_hz, settled.die_c, {}, {});
   }

@@ -5,6 +5,8 @@
 
 #include "base/result.h"
 #include "optimize/time_cost.h"
+#include "physics/energy.h"
+#include "physics/gpu_power.h"
 #include "spec/job/job.h"
 
 namespace ergometer::optimize {
@@ -14,6 +16,21 @@ struct ClockChoice {
   double clock_hz = 0, time_s = 0;
   double energy_j = 0;  ///< of all the stage's GPUs
 };
+
+/// Work on one GPU, played at the reference clock: `clocked_s` of its time follow the clock.
+struct ClockedWork {
+  double wall_s = 0, clocked_s = 0;
+  physics::Energy energy;  ///< at the highest clock's voltage
+};
+/// What GPUs settle at in the unchanged job, mean over them.
+struct Settled {
+  double die_c = 0, clock_hz = 0;
+};
+/// Its time and the energy of `gpus` GPUs that do it, over the clocks from the settled one down to
+/// the voltage's knee: the formulas of stage_tables.cpp.
+std::vector<ClockChoice> clock_choices(const ClockedWork& work, const Settled& settled,
+                                       double reference_hz, double gpus,
+                                       const physics::GpuPower& gpu);
 
 /// What Perseus measures on hardware, predicted: time and energy of every pass of one micro batch
 /// through one chunk, over the clocks of the lattice from the voltage's knee to the clock that the

@@ -352,11 +352,15 @@ double checkpoint_bytes(const spec::Job& job, const workload::Workload& workload
   const double each = trained_weight_bytes(job) + optimizer_bytes(job);
   // Ranks that hold unlike experts, or unlike parts of one.
   const auto apart = static_cast<double>(rank_group(job, workload::GroupKind::kExpertData).stride);
+  // Of copies one is written.
+  const auto copies = static_cast<double>(job.training.moe_redundant_experts);
+  const auto experts = static_cast<double>(job.model.experts.count);
+  const double once = copies > 0 ? experts / (experts + copies) : 1;
   double elements = 0;
   for (const Stage& stage : divide(job, workload)) {
     const ParameterShare share = stage_parameters(workload, stage);
     elements += share.trainable_dense * static_cast<double>(job.parallelism.tp) +
-                share.trainable_expert * apart;
+                share.trainable_expert * apart * once;
   }
   return each * elements;
 }

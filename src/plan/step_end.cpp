@@ -4,6 +4,7 @@
 
 #include "plan/allocator.h"
 #include "plan/placement.h"
+#include "workload/expert_loads.h"
 #include "workload/matrices.h"
 
 namespace ergometer::plan {
@@ -104,6 +105,29 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
   return elements;
 }
 
+/// Elements of an all-reduce over expert parallelism that moves as much as the sums of what is
+/// trained of experts with copies: a ring of n ranks moves 2 (n - 1) / n of its elements.
+double copied_elements(const spec::Job& job, const workload::Workload& workload,
+                       const Stage& stage) {
+  const std::vector<double> sums = workload::copy_sums(job);
+  if (sums.empty()) return 0;
+  double elements = 0;
+  for (const Chunk& chunk : stage.chunks) {
+    for (size_t i = 0; i < chunk.blocks.size(); ++i) {
+      const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
+      // A module for multi-token prediction has copies as the last layer has, a tower no experts.
+      const int64_t layer = chunk.layers[i] - job.model.vision_layers();
+      const double times = layer < 0 ? sums.back() : sums[static_cast<size_t>(layer)];
+      elements += times * block.parameters.trainable_expert;
+    }
+  }
+  const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 1;
+  const auto shards =
+      static_cast<double>(sharded ? rank_group(job, GroupKind::kExpertData).size : 1);
+  const auto ranks = static_cast<double>(job.parallelism.ep);
+  return elements / static_cast<double>(job.expert_slots()) / shards * ranks / (ranks - 1);
+}
+
 }  // namespace
 
 void write_step_begin(const spec::Job& job, const workload::Workload& workload, const Stage& stage,
@@ -129,6 +153,10 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   if (cut_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_slices", cut_s)));
   data.finish_gradients();
   units.finish_gradients();
+  const double copied = copied_elements(job, workload, stage);
+  if (copied > 0)
+    writer.op(Stream::kCompute, operators.add(step_sum("expert_copy_grad_all_reduce",
+                                                       GroupKind::kExpert, copied, bytes)));
   if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {
     const double elements = sequence_parallel_elements(job, workload, stage);
     writer.op(Stream::kCompute,

@@ -84,6 +84,34 @@ TEST(ExpertLoads, ByLoadRanksAreAsEvenAsCanBe) {
   EXPECT_TRUE(expert_loads(job).even());
 }
 
+// The example of expert_loads.cpp. No rank holds an expert twice: 20 has four copies, not five.
+TEST(ExpertLoads, CopiesDivideWhatTheirExpertTakes) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.top_k = 1;
+  job.training.moe_routing.counts = {{20, 4, 4, 4, 4, 4, 2, 2}};
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  EXPECT_NEAR(expert_loads(job).most, 4 * 22.0 / 44, 1e-12);
+  EXPECT_TRUE(copy_sums(job).empty());
+  job.training.moe_redundant_experts = 4;
+  EXPECT_EQ(job.expert_slots(), 3);
+  EXPECT_TRUE(expert_loads(job).even());
+  EXPECT_EQ(copy_sums(job), (std::vector<double>{0, 1.25, 1.25}));
+}
+
+// 10 8 7 6 are halved: 5 5 5 4 4 4 3.5 3.5 3 3 3 1, the second 4 not to the rank of the first.
+// Ranks take 5 + 4 + 1, 5 + 3.5 + 3, 5 + 3.5 + 3 and 4 + 4 + 3; all three of the second are copied.
+TEST(ExpertLoads, CopiesOfAnExpertLieApart) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.top_k = 1;
+  job.training.moe_routing.counts = {{10, 8, 7, 6, 5, 4, 3, 1}};
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  job.training.moe_redundant_experts = 4;
+  const std::vector<double> loads = expert_loads(job).by_layer[1];
+  const std::vector<double> taken = {10, 11.5, 11.5, 11};
+  for (const size_t rank : {0u, 1u, 2u, 3u}) EXPECT_NEAR(loads[rank], 4 * taken[rank] / 44, 1e-12);
+  EXPECT_NEAR(copy_sums(job)[1], 1.5, 1e-12);
+}
+
 TEST(ExpertLoads, NothingIsUnevenWhereNobodyWaits) {
   spec::Job alone = routed_job(RoutingKind::kZipf, 1);
   alone.parallelism.ep = 1;

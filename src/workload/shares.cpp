@@ -57,8 +57,8 @@ double mixer_vectors(const spec::Model& model, const Shapes& shapes, const spec:
 }
 
 /// A layer's parameters outside its matrices; the biases of experts go to `expert`.
-ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
-                             const spec::Layer& layer) {
+ParameterShare layer_vectors(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer) {
+  const spec::Model& model = job.model;
   ParameterShare share;
   share.dense = mixer_vectors(model, shapes, layer) + model.norms(layer) * model.norm_parameters();
   if (model.layer_scale) share.dense += 2 * static_cast<double>(model.hidden);
@@ -67,7 +67,7 @@ ParameterShare layer_vectors(const spec::Model& model, const Shapes& shapes,
     share.dense += static_cast<double>((experts.router_bias ? experts.count : 0) +
                                        (experts.shared_gate ? model.hidden : 0));
     if (experts.expert_bias)
-      share.expert = static_cast<double>(experts.count / shapes.ep) *
+      share.expert = static_cast<double>(job.expert_slots()) *
                      static_cast<double>(mlp_biases(model, experts.ffn / shapes.etp));
   } else if (layer.feed_forward && model.mlp_bias) {
     share.dense += static_cast<double>(mlp_biases(model, model.ffn / shapes.tp));
@@ -98,9 +98,9 @@ ParameterShare vectors(const spec::Job& job, const Shapes& shapes, BlockKind kin
                     static_cast<double>(model.position_rows) * static_cast<double>(model.hidden) +
                     (model.embedding_norm ? model.norm_parameters() : 0);
       break;
-    case BlockKind::kLayer: share = layer_vectors(model, shapes, layer); break;
+    case BlockKind::kLayer: share = layer_vectors(job, shapes, layer); break;
     case BlockKind::kMtp:
-      share = layer_vectors(model, shapes, layer);
+      share = layer_vectors(job, shapes, layer);
       share.dense += 3 * model.norm_parameters();
       // The module embeds its own tokens: away from the first stage it needs a copy of the table.
       if (ends_apart(job)) share.dense += embedding_table(model, shapes);

@@ -135,7 +135,9 @@ Result<report::Explanation> explain(const std::string& name, const spec::Job& jo
 }
 
 Result<void> print_answer(const Arguments& arguments, const spec::Job& job,
-                          engine::Simulation& simulation, const Console& console) {
+                          engine::Simulation& simulation,
+                          const std::optional<compare::TrainedApart>& trained,
+                          const Console& console) {
   const run::Run& run = simulation.run;
   const report::TextStyle style = terminal_style(console.out);
   const bool explains = arguments.has("explain");
@@ -145,7 +147,7 @@ Result<void> print_answer(const Arguments& arguments, const spec::Job& job,
   }
   if (arguments.has("json")) {
     console.answer(report::summary_json(run, arguments.has("ranks"),
-                                        explains ? report::to_json(explanation) : ""));
+                                        explains ? report::to_json(explanation) : "", trained));
   } else if (explains) {
     console.answer(report::to_text(explanation, style));
   } else {
@@ -226,9 +228,10 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
     ERGOMETER_ASSIGN(const compare::FusedGain gain, compare::fused_gain(job, unfused, run));
     console.note(compare::to_text(gain));
   }
+  std::optional<compare::TrainedApart> trained;
   if (job.parallelism.trains_apart()) {
-    ERGOMETER_ASSIGN(const compare::TrainedApart trained, compare::trained_apart(job, run));
-    console.note(compare::to_text(trained));
+    ERGOMETER_ASSIGN(trained, compare::trained_apart(job, run));
+    console.note(compare::to_text(*trained));
   }
   if (arguments.has("run")) {
     ERGOMETER_ASSIGN(const spec::Settings whole, spec::without_files(settings));
@@ -239,7 +242,7 @@ Result<int> run_simulate(const Arguments& arguments, const Console& console) {
   const engine::KernelStream kernels(job, simulation, options.engine, options.sampled_ranks);
   ERGOMETER_TRY(write_files(
       arguments, run, [&](const auto& use) { kernels.each(use); }, options.sampled_ranks, console));
-  ERGOMETER_TRY(print_answer(arguments, job, simulation, console));
+  ERGOMETER_TRY(print_answer(arguments, job, simulation, trained, console));
   const bool runs = run.memory.fits && run.thermal.shutdown_gpus == 0;
   return runs ? 0 : static_cast<int>(base::ErrorKind::kNo);
 }

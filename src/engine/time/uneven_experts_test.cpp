@@ -53,6 +53,7 @@ Values random_experts(Random& random) {
   if (random.below(3) == 0) values.emplace_back("recompute", "full");
   if (random.below(3) == 0) values.emplace_back("moe_shared_expert_overlap", "true");
   if (random.below(3) == 0) values.emplace_back("moe_expert_placement", "by-load");
+  if (random.below(3) == 0) values.emplace_back("moe_redundant_experts", "8");
   if (random.below(3) == 0) values.emplace_back("overlap_moe_expert_parallel_comm", "true");
   return values;
 }
@@ -143,16 +144,40 @@ TEST(UnevenExperts, MemoryIsThatOfDrawnTokens) {
   EXPECT_GT(predicted, 1.02 * even);
 }
 
+// One expert more on each of eight ranks, in each of a stage's 16 layers: three matrices of 4096 x
+// 14336. A stage of eight ranks has one replica of them.
+TEST(UnevenExperts, CopiesTakeTheMemoryOfTheirExperts) {
+  const run::StageMemory without = played(mixtral({})).memory.stages.front();
+  const run::StageMemory with =
+      played(mixtral({{"moe_redundant_experts", "8"}})).memory.stages.front();
+  const double elements = 16.0 * 3 * 4096 * 14336;
+  EXPECT_NEAR(with.weights_bytes - without.weights_bytes, 2 * elements, 1);
+  EXPECT_NEAR(with.gradients_bytes - without.gradients_bytes, 4 * elements, 1);
+  EXPECT_NEAR(with.optimizer_bytes - without.optimizer_bytes, 12 * elements, 1);
+}
+
+// Where tokens are even copies divide nothing, and are summed once a step.
+TEST(UnevenExperts, CopiesOfEvenExpertsCostTheirSums) {
+  const run::Run without = played(mixtral({}));
+  const run::Run with = played(mixtral({{"moe_redundant_experts", "8"}}));
+  EXPECT_GT(with.performance.breakdown_s.exposed_all_reduce,
+            without.performance.breakdown_s.exposed_all_reduce);
+  EXPECT_GT(with.performance.step_time_s, without.performance.step_time_s);
+}
+
 TEST(UnevenExperts, RowsSayWhatEachSettingWouldBring) {
   const run::Run run = played(mixtral({{"moe_routing", "zipf:1"}}), {.expert_rows = true});
-  ASSERT_EQ(run.experts.size(), 5u);
+  ASSERT_EQ(run.experts.size(), 6u);
   EXPECT_EQ(run.experts[0].setting, "--moe-routing zipf:1");
   EXPECT_EQ(run.experts[0].step_time_s, run.performance.step_time_s);
-  const run::ExpertRow &even = run.experts[1], &by_load = run.experts[2],
-                       &capacity = run.experts[4];
+  const run::ExpertRow &even = run.experts[1], &by_load = run.experts[2], &copies = run.experts[3],
+                       &capacity = run.experts[5];
   EXPECT_EQ(even.step_time_s, played(mixtral({})).performance.step_time_s);
   EXPECT_EQ(even.most_load, 1);
   EXPECT_LE(by_load.mean_load, run.experts[0].mean_load);
+  EXPECT_EQ(copies.setting, "--moe-redundant-experts 8");
+  EXPECT_LT(copies.mean_load, by_load.mean_load);
+  EXPECT_GT(copies.peak_memory_bytes, by_load.peak_memory_bytes);
   EXPECT_GT(capacity.dropped_fraction, 0.05);
   EXPECT_TRUE(played(mixtral({}), {.expert_rows = true}).experts.empty());
 }

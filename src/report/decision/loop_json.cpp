@@ -39,7 +39,7 @@ void write_loop_pools(JsonWriter& json, const Loop& loop) {
 
 }  // namespace
 
-std::string loop_json(const Loop& loop) {
+std::string loop_json(const Loop& loop, const std::string& explanation) {
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("name", loop.program.name);
@@ -59,6 +59,7 @@ std::string loop_json(const Loop& loop) {
   write_loop_phases(json, loop);
   write_loop_switches(json, loop);
   write_loop_pools(json, loop);
+  if (!explanation.empty()) json.key("explain").raw(explanation);
   json.end_object();
   return json.take();
 }

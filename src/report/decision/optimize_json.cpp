@@ -85,6 +85,34 @@ void write_frontier(JsonWriter& json, const Optimized& result) {
   });
 }
 
+void write_clocked_step(JsonWriter& json, std::string_view name,
+                        const optimize::ClockedStep& step) {
+  json.key(name).begin_object(base::kOneLine);
+  json.member("step_time_s", step.step_s).member("gpu_energy_j", step.gpu_energy_j).end_object();
+}
+
+void write_operator_clocks(JsonWriter& json, const optimize::OperatorClocks& clocks) {
+  json.key("operator_clocks").begin_object();
+  json.member("change_s", clocks.change_s).member("gain_pct", 100 * clocks.gain());
+  json.member("locked_mhz", clocks.lock_hz / optimize::kMegahertz);
+  json.member("other_mhz", clocks.other_hz / optimize::kMegahertz);
+  write_clocked_step(json, "governed", clocks.governed);
+  write_clocked_step(json, "locked", clocks.locked);
+  write_clocked_step(json, "free_changes", clocks.free);
+  write_clocked_step(json, "changes", clocks.changed);
+  json.key("kinds").begin_array();
+  for (size_t kind = 0; kind < optimize::kWorkKinds; ++kind) {
+    const optimize::WorkKindRow& row = clocks.kinds[kind];
+    json.begin_object(base::kOneLine)
+        .member("kind", to_word(static_cast<optimize::WorkKind>(kind)));
+    json.member("time_s", row.time_s).member("runs", row.runs).member("longest_s", row.longest_s);
+    json.member("reached_fraction", row.reached);
+    json.member("free_mhz", row.free_hz / optimize::kMegahertz);
+    json.member("own_mhz", row.own_hz / optimize::kMegahertz).end_object();
+  }
+  json.end_array().end_object();
+}
+
 void write_settings(JsonWriter& json, const Optimized& result) {
   const optimize::Settings settings = optimize::settings_of(result);
   json.key("settings").begin_object();
@@ -132,6 +160,7 @@ std::string optimize_json(const Optimized& result, const optimize::Options& opti
   write_gain(json, result);
   write_rows(json, result);
   write_frontier(json, result);
+  if (result.operator_clocks) write_operator_clocks(json, *result.operator_clocks);
   if (result.balanced_to) write_balance(json, result);
   write_settings(json, result);
   json.array("files", files, [&](const optimize::File& file) { json.value(file.name); });

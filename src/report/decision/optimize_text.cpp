@@ -245,6 +245,71 @@ std::string frontier(const Optimized& result, const TextStyle& style) {
          "  for that time. The next two: one locked clock a stage, with heat and silicon.\n";
 }
 
+std::string_view kind_text(optimize::WorkKind kind) {
+  switch (kind) {
+    case optimize::WorkKind::kCompute: return "kernels that compute";
+    case optimize::WorkKind::kMemory: return "kernels that memory bounds";
+    case optimize::WorkKind::kCommunication: return "exposed communication";
+    case optimize::WorkKind::kWaiting: return "waiting";
+  }
+  return "";
+}
+
+std::string in_megahertz(double hz) { return fmt::format("{:.0f}", hz / optimize::kMegahertz); }
+
+std::string work_kinds(const optimize::OperatorClocks& clocks, const std::string& change) {
+  std::string text = fmt::format("  {:<26}{:>10}{:>8}{:>9}{:>9}{:>7}{:>9}\n", "", "time", "runs",
+                                 "longest", "reached", "free", change);
+  for (size_t kind = 0; kind < optimize::kWorkKinds; ++kind) {
+    const optimize::WorkKindRow& row = clocks.kinds[kind];
+    if (row.time_s <= 0) continue;
+    text += fmt::format(
+        "  {:<26}{:>10}{:>8.0f}{:>9}{:>9}{:>7}{:>9}\n",
+        kind_text(static_cast<optimize::WorkKind>(kind)), base::format_seconds(row.time_s),
+        row.runs, base::format_seconds(row.longest_s), format_share(row.reached),
+        in_megahertz(row.free_hz), row.reached > 0 ? in_megahertz(row.own_hz) : "-");
+  }
+  if (clocks.change_s > 0)
+    text += fmt::format("  {:<62}{:>7}{:>9}\n", "what no change reaches", "-",
+                        in_megahertz(clocks.other_hz));
+  return text;
+}
+
+std::string clocked_steps(const optimize::OperatorClocks& clocks, const std::string& change) {
+  std::string text = fmt::format("  {:<46}{:>10}{:>10}\n", "", "step", "GPUs");
+  const auto add = [&](const std::string& name, const optimize::ClockedStep& step,
+                       const std::string& change_of_energy) {
+    text += fmt::format("  {:<46}{:>10}{:>10}{:>9}", name, base::format_seconds(step.step_s),
+                        in_joules(step.gpu_energy_j), change_of_energy);
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  };
+  const auto against = [&](const optimize::ClockedStep& step) {
+    return fmt::format("{:+.1f} %", 100 * (step.gpu_energy_j / clocks.governed.gpu_energy_j - 1));
+  };
+  add("as they are", clocks.governed, "");
+  add(fmt::format("one locked clock, {} MHz", in_megahertz(clocks.lock_hz)), clocks.locked,
+      against(clocks.locked));
+  add("by operator, changes take no time", clocks.free, against(clocks.free));
+  add(fmt::format("by operator, changes take {}", change), clocks.changed, against(clocks.changed));
+  return text;
+}
+
+/// What clocks by operator would bring beyond one locked clock, and whether that pays.
+std::string operator_clocks(const optimize::OperatorClocks& clocks, double noise_floor_pct,
+                            const TextStyle& style) {
+  const std::string change = base::format_seconds(clocks.change_s);
+  const double gain_pct = 100 * clocks.gain();
+  const double free_pct = 100 * (1 - clocks.free.gpu_energy_j / clocks.locked.gpu_energy_j);
+  const std::string verdict = fmt::format(
+      "Clocks by operator {}: they take {:.1f} % less than one locked clock where a change takes "
+      "{}, and {:.1f} % less if it took no time. MHz; reached: the share of a kind's time that is "
+      "left of its runs once a change is there.",
+      gain_pct > noise_floor_pct ? "pay" : "do not pay", gain_pct, change, free_pct);
+  return heading(style, "Clocks by operator") + work_kinds(clocks, change) +
+         clocked_steps(clocks, change) + "  " + base::wrap(verdict, kWidth, 2) + '\n';
+}
+
 }  // namespace
 
 std::string optimize_text(const Optimized& result, const optimize::Options& options,
@@ -264,6 +329,8 @@ std::string optimize_text(const Optimized& result, const optimize::Options& opti
   if (result.balanced_to) text += '\n' + balanced_gpus(result, hosts, style);
   text += '\n' + on_the_way(result, style);
   if (const std::string clocks = frontier(result, style); !clocks.empty()) text += '\n' + clocks;
+  if (result.operator_clocks)
+    text += '\n' + operator_clocks(*result.operator_clocks, options.noise_floor_pct, style);
   return text;
 }
 

@@ -175,6 +175,7 @@ void write_moe(JsonWriter& json, const spec::Training& t) {
   if (!t.moe_routing.is_even()) json.member("moe_routing", t.moe_routing.text);
   if (t.moe_placement != spec::ExpertPlacement::kInOrder)
     json.member("moe_expert_placement", to_word(t.moe_placement));
+  if (t.moe_redundant_experts > 0) json.member("moe_redundant_experts", t.moe_redundant_experts);
 }
 
 /// What is as usual is left out.

@@ -77,13 +77,23 @@ void write_summary(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   json.key("job").raw(run.job_json.empty() ? "{}" : run.job_json);
 }
 
-std::string summary_json(const run::Run& run, bool ranks, const std::string& explanation) {
+std::string summary_json(const run::Run& run, bool ranks, const std::string& explanation,
+                         const std::optional<compare::TrainedApart>& trained) {
   JsonWriter json;
   json.begin_object();
   write_summary(json, run);
   if (ranks) {
     json.array("ranks", run.ranks,
                [&](const run::Rank& rank) { write_rank(json, rank, run.has_power); });
+  }
+  if (trained) {
+    json.key("stages_trained_apart").begin_object();
+    json.member("step_time_s", trained->apart_s)
+        .member("together_step_time_s", trained->together_s)
+        .member("mean_step_time_s", trained->mean_s())
+        .member("together_peak_bytes", trained->together_peak_bytes)
+        .member("together_fits", trained->together_fits);
+    json.end_object();
   }
   if (!explanation.empty()) json.key("explain").raw(explanation);
   json.end_object();

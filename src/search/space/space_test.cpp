@@ -2,6 +2,7 @@
 #include "base/test_support.h"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/prepared.h"
 #include "plan/stages.h"
@@ -55,6 +56,22 @@ TEST(Space, VisitsNoMoreThanAreAskedFor) {
   }
   EXPECT_TRUE(space.for_each_layout([](const Layout&) { return true; }));
   EXPECT_TRUE(space.has_layouts());
+}
+
+// As many copies on every rank, no expert twice: 4 copies lie on 2 or 4 ranks, not on 1 or 8.
+TEST(Space, CopiesOfExpertsAreDividedOverTheirRanks) {
+  const Space space = test::space_of({{"model", "deepseek-16b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "8"},
+                                      {"gbs", "16"},
+                                      {"seq_length", "1024"},
+                                      {"moe_redundant_experts", "4"}});
+  std::set<int64_t> ranks;
+  space.for_each_layout([&](const Layout& layout) {
+    ranks.insert(layout.ep);
+    return true;
+  });
+  EXPECT_EQ(ranks, (std::set<int64_t>{2, 4}));
 }
 
 /// What a framework runs and a search does not try: other ways to divide layers, sequence

@@ -235,6 +235,9 @@ struct Training {
   bool moe_shared_overlap = false;
   ExpertRouting moe_routing;
   ExpertPlacement moe_placement = ExpertPlacement::kInOrder;
+  /// Copies of a layer's most wanted experts, beside the experts themselves, on all ranks of an
+  /// expert-parallel group together; then experts are placed by load.
+  int64_t moe_redundant_experts = 0;
   /// Tokens of one micro batch travel to experts beside another micro batch's compute.
   bool overlap_expert_parallel = false;
   /// What travels inside the kernel of a product: ag-gemm, gemm-rs, a2a-gemm
@@ -377,6 +380,10 @@ struct Job {
   }
   /// Ranks of one pipeline stage.
   int64_t stage_ranks() const { return parallelism.tp * parallelism.cp * parallelism.dp; }
+  /// Experts that a rank holds of a layer, copies among them.
+  int64_t expert_slots() const {
+    return (model.experts.count + training.moe_redundant_experts) / parallelism.ep;
+  }
   /// The vocabulary as stored: padded so that those who share it divide it.
   int64_t padded_vocab() const {
     const int64_t multiple = training.vocab_multiple * parallelism.vocabulary_ranks();

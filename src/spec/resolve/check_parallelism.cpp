@@ -219,9 +219,35 @@ void check_stages(SettingReader& read, const Job& job) {
   check_chunk_count(read, job);
 }
 
+/// A rank has as many slots as every other, and no use for an expert twice.
+void check_copies(SettingReader& read, const Job& job) {
+  const int64_t copies = job.training.moe_redundant_experts, ep = job.parallelism.ep;
+  if (copies == 0) return;
+  const std::string said = read.said("moe_redundant_experts", copies);
+  const int64_t most = job.model.experts.count * (ep - 1);
+  if (job.model.experts.count == 0)
+    return read.refuse("{} needs a mixture of experts; {} is dense", said, job.model.name);
+  if (ep == 1)
+    return read.refuse("{} needs --ep 2 or more: alone, a rank holds every expert", said);
+  if (copies > most)
+    return read.refuse(
+        "{} is more than the {} that {} ranks have a use for, each expert once on each; try {}",
+        said, most, ep, most);
+  if (copies % ep != 0) {
+    const int64_t below = copies / ep * ep;
+    return read.refuse("{} is no multiple of the {} ranks that experts are divided over; try {}",
+                       said, ep,
+                       either(below > 0 ? std::vector{below, below + ep} : std::vector{ep}));
+  }
+  if (job.training.moe_capacity_factor > 0)
+    read.refuse("{} contradicts {}: with a capacity every expert takes as many rows", said,
+                read.said("moe_expert_capacity_factor"));
+}
+
 void check_experts(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   const Experts& experts = job.model.experts;
+  check_copies(read, job);
   if (experts.count == 0) {
     if (p.ep > 1)
       read.refuse("{} needs a mixture of experts; {} is dense", read.said(kEp, p.ep),

@@ -255,6 +255,17 @@ void read_expert_routing(SettingReader& read, Job& job) {
     read.refuse("{}: {}", read.where(kName), routing.error().message);
 }
 
+/// Where there are copies, they and the experts are placed by load.
+void settle_placement(SettingReader& read, Training& t) {
+  constexpr std::string_view kPlacement = "moe_expert_placement";
+  if (t.moe_redundant_experts == 0 || t.moe_placement == ExpertPlacement::kByLoad) return;
+  if (read.given(kPlacement))
+    return read.refuse("{} contradicts {}: copies are placed by load", read.said(kPlacement),
+                       read.said("moe_redundant_experts"));
+  t.moe_placement = ExpertPlacement::kByLoad;
+  read.derive(kPlacement, "copies of experts are placed by load");
+}
+
 void read_kernels(SettingReader& read, Job& job) {
   Training& t = job.training;
   t.grad_accumulation_fusion = read.flag("gradient_accumulation_fusion", !job.parallelism.fsdp,
@@ -445,6 +456,7 @@ void resolve_training(SettingReader& read, Job& job) {
   read_overlap(read, job);
   read_dispatcher(read, job.training);
   read_expert_routing(read, job);
+  settle_placement(read, job.training);
   resolve_sequences(read, job);
   resolve_vision(read, job);
   read_kernels(read, job);

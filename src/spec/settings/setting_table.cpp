@@ -270,6 +270,9 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
     {"moe_expert_placement", "", field<&Training::moe_placement>(), kExperts,
      "which rank holds which expert: in order, or so that ranks get as even a load as can be",
      why("in order")},
+    {"moe_redundant_experts", "", field<&Training::moe_redundant_experts>(0, 1'000'000), kExperts,
+     "copies of a layer's most wanted experts, a multiple of --ep; tokens are divided over them",
+     why("every expert once"), sought("eplb|replicated|replication|ep_num_redundant_experts")},
 
     {"attention_backend", "", field<&Training::attention>(), kKernels,
      "flash attention (of a generation), or one kernel an operation", why("flash attention"),

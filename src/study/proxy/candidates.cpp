@@ -31,6 +31,7 @@ constexpr std::array kSizes =
                                      "num_layers_per_virtual_pipeline_stage",
                                      "data_parallel_size",
                                      "expert_model_parallel_size",
+                                     "moe_redundant_experts",
                                      "global_batch_size",
                                      "gradient_accumulation_steps",
                                      "schedule",
@@ -208,6 +209,9 @@ std::optional<Candidate> candidate(const Settings& settings, const Job& large, i
   set("pipeline_model_parallel_size", std::to_string(shape.pp));
   if (shape.vpp > 1) set("virtual_pipeline_model_parallel_size", std::to_string(shape.vpp));
   if (large.parallelism.ep > 1) set("expert_model_parallel_size", std::to_string(shape.ep));
+  if (const int64_t copies = large.training.moe_redundant_experts; copies > 0)
+    set("moe_redundant_experts",
+        std::to_string(shape.ep > 1 ? copies * shape.ep / large.parallelism.ep : 0));
   set("global_batch_size",
       std::to_string(shape.micro_batches * large.training.micro_batch * shape.dp));
   if (shape.pp > 1) set("schedule", spec::setting_value("schedule", large));

@@ -373,7 +373,7 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
   rows.exchanged = rows.sent * std::max(1.0, shapes.expert_load);
   rows.model *= shapes.expert_load;
   rows.computed = rows.sent * static_cast<double>(shapes.etp) * shapes.expert_load;
-  rows.experts = experts.count / shapes.ep;
+  rows.experts = job.expert_slots();
   rows.reached = reached_experts(job, shapes);
   rows.ffn = experts.ffn / shapes.etp;
   return rows;

@@ -1,0 +1,293 @@
+// Clocks by kind of work against one locked clock. With t(f) and e(f) of a group of work as in
+// stage_tables.cpp, all groups start at the clock that GPUs settle at; again and again the group
+// whose next lower clock saves most for the time that it takes goes there, as long as the step
+// stays within what is granted. Where energy over time is convex, as that of core voltage and clock
+// is, no choice of clocks takes less (but for the last step of the lattice).
+//
+// A change that takes c is asked for when a run begins, so that of a run of d seconds max(0, d - c)
+// have their kind's own clock, and the rest has, with all that is shorter, the clock of the others:
+// at c = 0 that is a clock a kind, and beyond the longest run one locked clock.
+//
+// Waiting is as long as in the unchanged job, whatever the neighbours' clocks.
+#include "optimize/operator_clocks.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/check.h"
+#include "cost/energy.h"
+#include "engine/simulate.h"
+#include "engine/time/compile.h"
+
+namespace ergometer::optimize {
+namespace {
+
+using Groups = std::vector<std::vector<ClockChoice>>;
+
+struct Edge {
+  double at_s = 0;
+  bool begins = false;
+  size_t span = 0;
+};
+
+std::vector<Edge> edges_of(const std::vector<WorkSpan>& spans) {
+  std::vector<Edge> edges;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (spans[i].end_s <= spans[i].start_s) continue;
+    edges.push_back({spans[i].start_s, true, i});
+    edges.push_back({spans[i].end_s, false, i});
+  }
+  std::ranges::stable_sort(edges, {}, &Edge::at_s);
+  return edges;
+}
+
+/// What runs from now on for `length_s`: of what runs at the same time the first kind tells it and
+/// how it follows the clock, and all of it takes its energy.
+void add_piece(const std::vector<WorkSpan>& spans, const std::vector<size_t>& active,
+               double length_s, std::vector<WorkRun>& runs) {
+  if (length_s <= 0) return;
+  const WorkSpan* telling = nullptr;
+  physics::Energy energy;
+  for (const size_t i : active) {
+    const WorkSpan& span = spans[i];
+    energy += (length_s / (span.end_s - span.start_s)) * span.energy;
+    if (telling == nullptr || span.kind < telling->kind) telling = &span;
+  }
+  const WorkKind kind = telling == nullptr ? WorkKind::kWaiting : telling->kind;
+  if (runs.empty() || runs.back().kind != kind) runs.push_back({kind, {}});
+  ClockedWork& work = runs.back().work;
+  work.wall_s += length_s;
+  work.energy += energy;
+  if (telling != nullptr)
+    work.clocked_s += telling->clocked_s * length_s / (telling->end_s - telling->start_s);
+}
+
+void add_part(const ClockedWork& work, double share, ClockedWork& sum) {
+  sum.wall_s += share * work.wall_s;
+  sum.clocked_s += share * work.clocked_s;
+  sum.energy += share * work.energy;
+}
+
+/// The position of each group's choice.
+using Chosen = std::vector<size_t>;
+
+ClockedStep step_of(const Groups& groups, const Chosen& at) {
+  ClockedStep step;
+  for (size_t i = 0; i < groups.size(); ++i) {
+    step.step_s += groups[i][at[i]].time_s;
+    step.gpu_energy_j += groups[i][at[i]].energy_j;
+  }
+  return step;
+}
+
+Chosen least_energy(const Groups& groups, double most_s) {
+  Chosen at(groups.size(), 0);
+  double time_s = step_of(groups, at).step_s;
+  for (;;) {
+    size_t best = groups.size();
+    double best_j = 0, best_s = 0;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (at[i] + 1 == groups[i].size()) continue;
+      const ClockChoice &now = groups[i][at[i]], &next = groups[i][at[i] + 1];
+      const double saved_j = now.energy_j - next.energy_j, more_s = next.time_s - now.time_s;
+      if (saved_j <= 0 || time_s + more_s > most_s) continue;
+      if (best < groups.size() && saved_j * best_s <= best_j * more_s) continue;
+      best = i;
+      best_j = saved_j;
+      best_s = more_s;
+    }
+    if (best == groups.size()) return at;
+    ++at[best];
+    time_s += best_s;
+  }
+}
+
+/// One locked clock and clocks by group, whichever takes less.
+class Weighing {
+ public:
+  Weighing(const OperatorClockTerms& terms, const physics::GpuPower& gpu)
+      : terms_(terms), gpu_(gpu) {}
+
+  std::vector<ClockChoice> choices(const ClockedWork& work) const {
+    return clock_choices(work, terms_.settled, terms_.reference_hz, terms_.gpus, gpu_);
+  }
+
+  ClockedStep chosen(const std::vector<ClockedWork>& works, std::vector<double>& clocks_hz) {
+    Groups groups;
+    for (const ClockedWork& work : works) groups.push_back(choices(work));
+    const Chosen top(groups.size(), 0);
+    const double most_s =
+        step_of(groups, top).step_s * (1 + terms_.most_slowdown) * (1 + kRounding);
+    const Chosen at = least_energy(groups, most_s);
+    for (size_t i = 0; i < groups.size(); ++i) clocks_hz.push_back(groups[i][at[i]].clock_hz);
+    return step_of(groups, at);
+  }
+
+ private:
+  /// Sums in another order may differ by as much.
+  static constexpr double kRounding = 1e-12;
+
+  const OperatorClockTerms& terms_;
+  const physics::GpuPower& gpu_;
+};
+
+/// What changes of `change_s` reach of runs, by kind, and last what they do not.
+std::vector<ClockedWork> reached_work(const std::vector<WorkRun>& runs, double ranks,
+                                      double change_s) {
+  std::vector<ClockedWork> works(kWorkKinds + 1);
+  for (const WorkRun& run : runs) {
+    const double own = std::max(0.0, 1 - change_s / run.work.wall_s);
+    add_part(run.work, own / ranks, works[static_cast<size_t>(run.kind)]);
+    add_part(run.work, (1 - own) / ranks, works.back());
+  }
+  return works;
+}
+
+std::array<WorkKindRow, kWorkKinds> rows_of(const std::vector<WorkRun>& runs, double ranks,
+                                            double change_s) {
+  std::array<WorkKindRow, kWorkKinds> rows;
+  for (const WorkRun& run : runs) {
+    WorkKindRow& row = rows[static_cast<size_t>(run.kind)];
+    row.time_s += run.work.wall_s / ranks;
+    row.runs += 1 / ranks;
+    row.longest_s = std::max(row.longest_s, run.work.wall_s);
+    row.reached += std::max(0.0, run.work.wall_s - change_s) / ranks;
+  }
+  for (WorkKindRow& row : rows)
+    if (row.time_s > 0) row.reached /= row.time_s;
+  return rows;
+}
+
+WorkKind kind_of(const plan::Instruction& it, const workload::Operator& op,
+                 const cost::Price& price) {
+  if (plan::is_message(it)) return WorkKind::kWaiting;
+  if (op.kind == workload::OperatorKind::kCollective) return WorkKind::kCommunication;
+  if (op.kernels == 0 && op.host_wait_s > 0) return WorkKind::kWaiting;
+  const bool memory =
+      op.kind == workload::OperatorKind::kMemory || price.limit == cost::Limit::kMemory;
+  return memory ? WorkKind::kMemory : WorkKind::kCompute;
+}
+
+std::vector<WorkSpan> spans_of(const engine::EngineInput& input, const cost::EnergyTable& energies,
+                               const engine::Timeline& timeline, size_t role) {
+  std::vector<WorkSpan> spans;
+  const engine::PricedOperators operators(input, role);
+  const int64_t rank = static_cast<int64_t>(role) * input.plan.ranks_per_role;
+  for (const engine::Span& span : timeline.spans) {
+    if (span.rank != rank) continue;
+    const auto index = static_cast<size_t>(span.instruction);
+    const plan::Instruction& it = input.plan.roles[role].program[index];
+    if (it.op < 0 || !engine::launches(it.kind)) continue;
+    const auto number = static_cast<size_t>(it.op);
+    spans.push_back({span.start_s, span.end_s,
+                     kind_of(it, input.plan.operators[number], input.costs.prices[role][number]),
+                     operators.duration(index).clocked_s, energies[role][number]});
+  }
+  return spans;
+}
+
+Settled settled_of(const run::Run& run) {
+  Settled settled;
+  const auto ranks = static_cast<double>(run.ranks.size());
+  for (const run::Rank& rank : run.ranks) {
+    settled.die_c += rank.mean_gpu_c / ranks;
+    settled.clock_hz += rank.mean_clock_mhz * 1e6 / ranks;
+  }
+  return settled;
+}
+
+}  // namespace
+
+std::string_view to_word(WorkKind kind) {
+  switch (kind) {
+    case WorkKind::kCompute: return "compute";
+    case WorkKind::kMemory: return "memory";
+    case WorkKind::kCommunication: return "communication";
+    case WorkKind::kWaiting: return "waiting";
+  }
+  ERGOMETER_CHECK(false, "every kind of work is listed");
+}
+
+std::vector<WorkRun> work_runs(const std::vector<WorkSpan>& spans, double step_s) {
+  std::vector<WorkRun> runs;
+  std::vector<size_t> active;
+  double now_s = 0;
+  for (const Edge& edge : edges_of(spans)) {
+    add_piece(spans, active, edge.at_s - now_s, runs);
+    now_s = edge.at_s;
+    if (edge.begins)
+      active.push_back(edge.span);
+    else
+      std::erase(active, edge.span);
+  }
+  add_piece(spans, active, step_s - now_s, runs);
+  return runs;
+}
+
+OperatorClocks operator_clocks(const std::vector<WorkRun>& runs, double ranks,
+                               const OperatorClockTerms& terms, const physics::GpuPower& gpu) {
+  Weighing weighing(terms, gpu);
+  OperatorClocks result;
+  result.change_s = terms.change_s;
+  result.kinds = rows_of(runs, ranks, terms.change_s);
+  std::vector<ClockedWork> by_kind = reached_work(runs, ranks, 0), all(1);
+  for (const ClockedWork& work : by_kind) add_part(work, 1, all.front());
+  const ClockChoice top = weighing.choices(all.front()).front();
+  result.governed = {top.time_s, top.energy_j};
+  std::vector<double> lock_hz, free_hz, own_hz;
+  result.locked = weighing.chosen(all, lock_hz);
+  result.free = weighing.chosen(by_kind, free_hz);
+  result.changed = weighing.chosen(reached_work(runs, ranks, terms.change_s), own_hz);
+  result.lock_hz = lock_hz.front();
+  // One clock for all is one way to clock them, which the last step of a lattice may be short of.
+  const auto keep_lock = [&](ClockedStep& step, std::vector<double>& clocks_hz) {
+    if (step.gpu_energy_j <= result.locked.gpu_energy_j) return;
+    step = result.locked;
+    std::ranges::fill(clocks_hz, result.lock_hz);
+  };
+  keep_lock(result.free, free_hz);
+  keep_lock(result.changed, own_hz);
+  for (size_t kind = 0; kind < kWorkKinds; ++kind) {
+    result.kinds[kind].free_hz = free_hz[kind];
+    result.kinds[kind].own_hz = own_hz[kind];
+  }
+  result.other_hz = own_hz.back();
+  return result;
+}
+
+Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
+                                       double most_slowdown) {
+  std::vector<int64_t> sampled;
+  for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
+    sampled.push_back(stage * job.stage_ranks());
+  ERGOMETER_ASSIGN(const engine::Simulation simulation,
+                   engine::simulate_in_full(job, {.sampled_ranks = sampled,
+                                                  .kernels = false,
+                                                  .all_ranks = true,
+                                                  .intervals = false,
+                                                  .whole_step = true}));
+  ERGOMETER_ASSIGN(const cost::EnergyModel model, cost::EnergyModel::make(job));
+  ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
+  const cost::EnergyTable energies = cost::price_energy(model, simulation.plan);
+  const cost::CostTable& costs = simulation.played_at.costs;
+  const engine::EngineInput input{.job = job,
+                                  .plan = simulation.plan,
+                                  .costs = costs,
+                                  .clocks_hz = std::span(&costs.reference_clock_hz, 1),
+                                  .sampled_ranks = sampled,
+                                  .stretch = simulation.stretch};
+  const engine::Timeline timeline = engine::sweep(input);
+  std::vector<WorkRun> runs;
+  for (size_t role = 0; role < simulation.plan.roles.size(); ++role)
+    for (const WorkRun& run : work_runs(spans_of(input, energies, timeline, role), timeline.step_s))
+      runs.push_back(run);
+  return operator_clocks(runs, static_cast<double>(simulation.plan.roles.size()),
+                         {.change_s = change_s,
+                          .most_slowdown = most_slowdown,
+                          .reference_hz = costs.reference_clock_hz,
+                          .gpus = static_cast<double>(job.gpus),
+                          .settled = settled_of(simulation.run)},
+                         gpu);
+}
+
+}  // namespace ergometer::optimize

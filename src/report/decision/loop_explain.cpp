@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/collection.h"
+#include "base/nearest.h"
+#include "report/decision/loop_output.h"
+#include "spec/job/job_words.h"
+#include "workload/parameters.h"
+
+// An iteration as the tree that `simulate --explain` makes of a step: what is added up, down to
+// steps that the engine played, bytes over links, and what the loop's file says.
+
+namespace ergometer::report {
+namespace {
+
+using campaign::Does;
+using campaign::Loop;
+using campaign::LoopPart;
+using campaign::LoopPhase;
+using campaign::LoopSwitch;
+using campaign::PlayedLoopPhase;
+
+Explanation said(std::string name, std::string text, std::string source) {
+  return {std::move(name), std::move(text), {}, {}, std::move(source), {}};
+}
+
+/// What the file says of a phase, the loop's own settings among it.
+void add_phase_settings(const LoopPhase& asked, Explanation& phase) {
+  for (const auto& [name, value] : asked.settings.all()) {
+    const std::string& key = value.origin.key;
+    phase.inputs.push_back(
+        said(name, value.text, value.origin.text + (key.empty() ? "" : ": " + key)));
+  }
+}
+
+std::string part_name(const LoopPart& part) {
+  switch (part.mode) {
+    case spec::Mode::kDecode:
+      return fmt::format("decode {} at once behind {} tokens", part.micro_batch, part.seq_length);
+    case spec::Mode::kPrefill: return fmt::format("prefill of {} tokens", part.seq_length);
+    default: return fmt::format("update on {} x {} tokens", part.global_batch, part.seq_length);
+  }
+}
+
+Explanation explain_part(const LoopPart& part) {
+  Explanation node = number_node(
+      part_name(part), part.times * part.step_s, "s",
+      fmt::format("{:.6g} {} x {} a step", part.times, part.times == 1 ? "step" : "steps",
+                  number_node("", part.step_s, "s").text));
+  node.source =
+      fmt::format("engine: simulate --mode {} --mbs {} --gbs {} --seq {}", to_word(part.mode),
+                  part.micro_batch, part.global_batch, part.seq_length);
+  return node;
+}
+
+std::string phase_formula(const Loop& loop, const PlayedLoopPhase& phase) {
+  switch (phase.does) {
+    case Does::kRollout: {
+      std::string formula =
+          "the replica whose answers take most steps decodes them in stretches, each at the mean "
+          "of its batch and context; prompts are read first";
+      if (loop.program.tokens_of_tools() > 0) formula += ", and what tools tell";
+      return formula + (phase.tools_s > 0 ? "; its last answer waits for tools" : "");
+    }
+    case Does::kScore:
+      return "one forward over all answers, in parts that fill the pipeline and keep no cache";
+    case Does::kTrain: break;
+  }
+  return "an update for every global batch of the answers";
+}
+
+/// What a phase leaves on its GPUs while others run.
+Explanation explain_resident(const LoopPhase& asked, const PlayedLoopPhase& phase) {
+  Explanation node = memory_node("left by " + phase.name, phase.resident_bytes,
+                                 "what no offload sends to the host");
+  const auto add = [&](const char* name, double bytes, bool offloaded, const char* option) {
+    if (bytes > 0 && !offloaded) node.inputs.push_back(memory_node(name, bytes));
+    if (bytes > 0 && offloaded) node.inputs.push_back(said(name, "on the host", option));
+  };
+  add("weights", phase.weights_bytes, asked.param_offload, "param_offload");
+  if (asked.does != Does::kTrain) return node;
+  add("gradients", phase.gradients_bytes, asked.grad_offload, "grad_offload");
+  add("optimizer states", phase.optimizer_bytes, asked.optimizer_offload, "optimizer_offload");
+  return node;
+}
+
+Explanation explain_beside(const Loop& loop, const PlayedLoopPhase& phase) {
+  Explanation node = memory_node("beside_bytes", phase.beside_bytes,
+                                 "what other phases leave on its GPUs, shared weights once");
+  for (size_t i = 0; i < loop.phases.size(); ++i) {
+    const PlayedLoopPhase& other = loop.phases[i];
+    if (&other != &phase && other.pool == phase.pool && other.resident_bytes > 0)
+      node.inputs.push_back(explain_resident(loop.program.phases[i], other));
+  }
+  return node;
+}
+
+Explanation explain_phase(const Loop& loop, size_t i) {
+  const PlayedLoopPhase& phase = loop.phases[i];
+  Explanation node = number_node(phase.name, phase.seconds, "s", phase_formula(loop, phase));
+  for (const LoopPart& part : phase.parts) node.inputs.push_back(explain_part(part));
+  if (phase.tools_s > 0)
+    node.inputs.push_back(number_node("tools", phase.tools_s, "s", "tool_calls x tool_seconds",
+                                      loop.program.file + ": loop"));
+  node.inputs.push_back(explain_beside(loop, phase));
+  add_phase_settings(loop.program.phases[i], node);
+  return node;
+}
+
+Explanation explain_host_switch(const Loop& loop, const LoopSwitch& one) {
+  const auto of = std::ranges::find(loop.phases, one.phase, &PlayedLoopPhase::name);
+  const LoopPhase& asked = loop.program.phases[static_cast<size_t>(of - loop.phases.begin())];
+  const bool weights = one.bytes != of->optimizer_bytes || !asked.optimizer_offload;
+  Explanation node = number_node(one.what, one.seconds, "s", "bytes / host_bandwidth");
+  Explanation bytes =
+      number_node("bytes", one.bytes, "B",
+                  fmt::format("{}{}{} of {} on its fullest GPU", weights ? "weights" : "",
+                              weights && asked.optimizer_offload ? " and " : "",
+                              asked.optimizer_offload ? "optimizer states" : "", one.phase));
+  const bool said = loop.program.host_bytes_per_s > 0;
+  node.inputs = {std::move(bytes), number_node("host_bandwidth", one.bytes / one.seconds, "B/s",
+                                               said ? "" : "host_link x host.link_share",
+                                               said ? loop.program.file + ": loop.host_bandwidth"
+                                                    : of->job.cluster.node.name)};
+  return node;
+}
+
+Explanation explain_weights(const Loop& loop, const LoopSwitch& one) {
+  const auto of = std::ranges::find(loop.phases, one.phase, &PlayedLoopPhase::name);
+  const bool sent = !one.other_pool.empty();
+  Explanation node = number_node(
+      one.what, one.seconds, "s",
+      fmt::format("{} of {} GPUs in {} NVLink or xGMI domain{}, priced as a step's collectives are",
+                  sent ? "a send and a receive" : "an all-gather", one.ranks, one.domains,
+                  one.domains == 1 ? "" : "s"));
+  const auto parameters = static_cast<double>(workload::count_parameters(of->job.model).total);
+  Explanation bytes = number_node("bytes", one.bytes, "B", "2 B x parameters: 16 bit on their way");
+  bytes.inputs = {number_node("parameters", parameters, "", "", of->job.model.name)};
+  node.inputs = {std::move(bytes)};
+  return node;
+}
+
+Explanation explain_latency(const Loop& loop) {
+  Explanation node =
+      number_node("latency_s", loop.latency_s, "s", "phases and switches, one behind the other:");
+  for (size_t i = 0; i < loop.phases.size(); ++i) node.inputs.push_back(explain_phase(loop, i));
+  for (const LoopSwitch& one : loop.switches)
+    node.inputs.push_back(one.ranks > 0 ? explain_weights(loop, one)
+                                        : explain_host_switch(loop, one));
+  return node;
+}
+
+Explanation explain_iteration(const Loop& loop) {
+  Explanation node = number_node("iteration_s", loop.iteration_s, "s",
+                                 "the busiest pool, or latency_s / (1 + staleness) where that is "
+                                 "longer");
+  node.inputs = {explain_latency(loop)};
+  for (const campaign::LoopPool& pool : loop.pools)
+    node.inputs.push_back(number_node("pool " + pool.name, pool.busy_s, "s",
+                                      "its phases and the switches that take its GPUs"));
+  node.inputs.push_back(
+      said("staleness", fmt::format("{}", loop.program.staleness), loop.program.file + ": loop"));
+  return node;
+}
+
+Explanation explain_loop_energy(const Loop& loop) {
+  Explanation node = number_node("energy_j_per_iteration", loop.energy_j, "J",
+                                 "what phases draw at the plug, and standing GPUs beside them");
+  double phases_j = 0;
+  for (const PlayedLoopPhase& phase : loop.phases) {
+    phases_j += phase.energy_j;
+    node.inputs.push_back(number_node("energy of " + phase.name, phase.energy_j, "J",
+                                      "its steps x what the engine found that one draws"));
+  }
+  node.inputs.push_back(number_node("standing", loop.energy_j - phases_j, "J",
+                                    "of every pool, its power without work x the time it waits, "
+                                    "for switches and tools too"));
+  return node;
+}
+
+/// The first of that name, from the root on; null: none.
+const Explanation* find_node(const Explanation& node, std::string_view name) {
+  if (node.name == name) return &node;
+  for (const Explanation& input : node.inputs)
+    if (const Explanation* const found = find_node(input, name)) return found;
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Explanation> explain_loop(const Loop& loop, const std::string& name) {
+  Explanation whole = said(loop.program.name, "", "");
+  whole.inputs = {explain_iteration(loop)};
+  std::vector<std::string> names = {"iteration_s", "latency_s"};
+  if (loop.has_power) {
+    whole.inputs.push_back(explain_loop_energy(loop));
+    names.emplace_back("energy_j_per_iteration");
+  }
+  for (const PlayedLoopPhase& phase : loop.phases) names.push_back(phase.name);
+  for (const LoopSwitch& one : loop.switches) names.push_back(one.what);
+  if (name.empty()) return whole;
+  if (!base::contains(names, name))
+    return input_error("--explain: found '{}'; allowed: {}{}", name, fmt::join(names, ", "),
+                       base::did_you_mean(name, names));
+  return *find_node(whole, name);
+}
+
+}  // namespace ergometer::report
