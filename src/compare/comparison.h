@@ -12,7 +12,10 @@ struct Range {
   double low = 0, high = 0;
 
   bool known() const { return high > low; }
-  bool holds(double value) const { return low <= value && value <= high; }
+  /// `error`: half the 90 % interval of what was measured, relative: it may lie inside.
+  bool holds(double value, double error = 0) const {
+    return low <= value * (1 + error) && value * (1 - error) <= high;
+  }
 };
 
 /// A number of both sides. What of it is explained stands under the same name in the causes.
@@ -21,11 +24,16 @@ struct Quantity {
   std::string unit;  ///< base unit
   double a = 0, b = 0;
   Range a_range = {}, b_range = {};  ///< of a predicted side, where its Run has one
+  /// What the sensors of a measured side leave open: half its 90 % interval, relative.
+  double a_error = 0, b_error = 0;
 
   double difference() const { return b - a; }
   /// One side was measured, and the other is predicted with an interval.
   bool is_held_to_prediction() const { return a_range.known() != b_range.known(); }
-  bool is_inside() const { return a_range.known() ? a_range.holds(b) : b_range.holds(a); }
+  /// Outside is what is so for sure, whatever its sensor is off.
+  bool is_inside() const {
+    return a_range.known() ? a_range.holds(b, b_error) : b_range.holds(a, a_error);
+  }
 };
 
 /// A setting or fact that differs, in words.

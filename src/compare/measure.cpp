@@ -99,13 +99,14 @@ void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
       std::max<int64_t>(ranks, std::ranges::count_if(told.devices, [](const auto& device) {
                           return device.kind == run::DeviceKind::kGpu;
                         })));
-  const auto fact = [&](const char* name, const char* unit, double value) {
-    result.facts.push_back({name, unit, value, 0});
+  const auto fact = [&](const char* name, const char* unit, double value, double error = 0) {
+    result.facts.push_back({.name = name, .unit = unit, .a = value, .a_error = error});
   };
   if (told.power.known) {
     result.gpus_w = told.power.mean_w_per_gpu * gpus;
     result.gpus = static_cast<int64_t>(gpus);
-    fact("mean_w_per_gpu", "W", told.power.mean_w_per_gpu);
+    if (told.power.error.stated) result.power_error = told.power.error.relative();
+    fact("mean_w_per_gpu", "W", told.power.mean_w_per_gpu, result.power_error);
     fact("peak_w_per_gpu", "W", told.power.peak_w_per_gpu);
   }
   if (!told.thermal.known) return;

@@ -124,8 +124,8 @@ void add_energy(const Measured& a, const Measured& b, Comparison& result) {
   if (!a.gpus_w || !b.gpus_w) return;
   const double ta = a.performance.step_time_s, tb = b.performance.step_time_s;
   const double mean_w = (*a.gpus_w + *b.gpus_w) / 2;
-  result.quantities.push_back(
-      {kEnergy, "J", *a.gpus_w * ta, *b.gpus_w * tb, a.gpu_energy_j, b.gpu_energy_j});
+  result.quantities.push_back({kEnergy, "J", *a.gpus_w * ta, *b.gpus_w * tb, a.gpu_energy_j,
+                               b.gpu_energy_j, a.power_error, b.power_error});
   for (Cause& cause : result.causes) cause.amount[kEnergy] = cause.amount[kStep] * mean_w;
   if (*a.gpus_w == *b.gpus_w) return;
   Cause& power = result.causes.emplace_back();
@@ -157,8 +157,8 @@ void add_facts(const Measured& a, const Measured& b, Comparison& result) {
   for (const Quantity& fact : a.facts)
     for (const Quantity& other : b.facts)
       if (other.name == fact.name)
-        result.facts.push_back(
-            {fact.name, fact.unit, fact.a, other.a, fact.a_range, other.a_range});
+        result.facts.push_back({fact.name, fact.unit, fact.a, other.a, fact.a_range, other.a_range,
+                                fact.a_error, other.a_error});
 }
 
 void name_what_is_outside(Comparison& result) {

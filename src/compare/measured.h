@@ -32,8 +32,10 @@ struct Measured {
   std::optional<std::array<double, 3>> idle_s;  ///< launched late, launched in time, not known
   std::optional<double> gpus_w;                 ///< of `gpus` together, mean over the steps
   Range gpu_energy_j;                           ///< 90 % interval of a predicted side's step
-  int64_t gpus = 0;                             ///< whose power that is
-  /// Clock, temperature, power, and of a prediction their intervals; `b` and `b_range` unused.
+  /// What the sensors' error leaves open of `gpus_w` and of means: half a 90 % interval, relative.
+  double power_error = 0;
+  int64_t gpus = 0;  ///< whose power that is
+  /// Clock, temperature, power, and of a prediction their intervals; of `b` nothing is used.
   std::vector<Quantity> facts;
 };
 

@@ -227,16 +227,17 @@ class Writer {
                         against->deviation() ? json_quote(against->deviation()->text) : "null");
     {
       Column column(out_, "quantities");
-      for (const auto& [of, measured, place, since_ns] : against->quantities())
+      for (const auto& [of, measured, error, place, since_ns] : against->quantities())
         column.put(fmt::format(
             "{{\"name\":\"{}\",\"label\":{},\"predicted\":{},\"interval\":{},\"measured\":{},"
-            "\"state\":\"{}\"}}",
+            "\"measured_error_percent\":{},\"state\":\"{}\"}}",
             of.name, json_quote(run::predicted_label(of.name)),
             json_quote(run::predicted_text(of.value, of.unit)),
             of.has_interval() ? json_quote(run::predicted_text(of.low, of.unit) + " to " +
                                            run::predicted_text(of.high, of.unit))
                               : "null",
             measured ? json_quote(run::predicted_text(*measured, of.unit)) : "null",
+            measured && error > 0 ? fmt::format("{:.1f}", 100 * error) : "null",
             place ? run::to_word(*place) : "waiting"));
     }
     out_ += '}';

@@ -9,6 +9,7 @@
 
 #include "base/collection.h"
 #include "run/event_reasons.h"
+#include "run/sensor_error.h"
 
 namespace ergometer::watch {
 namespace {
@@ -74,12 +75,35 @@ std::vector<double> held_back(const std::vector<DeviceNow>& devices) {
   return counts;
 }
 
+/// What sensors of power leave open of the GPUs' sum; a minute's many looks leave little unseen.
+class PowerError {
+ public:
+  void add(const DeviceNow& device, double watts) {
+    if (device.name != name_ || device.power_way() != way_) {
+      name_ = device.name;
+      way_ = device.power_way();
+      run::Device sensor;
+      sensor.kind = device.kind;
+      sensor.name = std::string(name_);
+      const run::SensorFacts facts = run::sensor_facts(sensor, way_);
+      error_ = {facts.own, facts.common, 0, facts.known, true};
+    }
+    powers_.push_back({watts, error_});
+  }
+  double relative() const { return powers_.empty() ? 0 : run::error_of_sum(powers_).relative(); }
+
+ private:
+  std::string_view name_, way_;
+  run::EnergyError error_;
+  std::vector<run::MeasuredEnergy> powers_;
+};
+
 }  // namespace
 
 AgainstPrediction::AgainstPrediction(run::Prediction prediction)
     : prediction_(std::move(prediction)) {
   for (const run::Predicted& predicted : prediction_.quantities)
-    quantities_.push_back({predicted, {}, {}, 0});
+    quantities_.push_back({predicted, {}, 0, {}, 0});
 }
 
 void AgainstPrediction::look_at_links(const JobNow& now, Point& point) {
@@ -98,17 +122,20 @@ void AgainstPrediction::look_at_links(const JobNow& now, Point& point) {
 AgainstPrediction::Point AgainstPrediction::point_of(const JobNow& now) {
   Point point{.time_ns = now.time_ns};
   Mean power, clock, use, cpu;
+  PowerError power_error;
   for (const DeviceNow& device : now.devices) {
     if (device.kind == DeviceKind::kNode || device.kind == DeviceKind::kCpu)
       cpu.add(device.of(Metric::kCpuUtilization));
     if (device.kind != DeviceKind::kGpu) continue;
     power.add(device.power_w());
+    if (const auto watts = device.power_w()) power_error.add(device, *watts);
     clock.add(device.of(Metric::kSmClock));
     use.add(device.of(Metric::kGpuUtilization));
     if (const auto celsius = device.temperature_c())
       point.hottest_c = std::max(point.hottest_c, *celsius);
   }
   point.power_w = power.get();
+  point.power_error = power_error.relative();
   point.clock_mhz = clock.get();
   point.use_percent = use.get();
   point.cpu_percent = cpu.get();
@@ -171,9 +198,12 @@ std::optional<double> AgainstPrediction::measured(const std::string& name) const
 void AgainstPrediction::judge(Quantity& quantity, int64_t now_ns) {
   const bool early = warm_ns_ == 0 || now_ns - warm_ns_ < kWindowNs;
   quantity.measured = measured(quantity.predicted.name);
+  quantity.error = quantity.predicted.name == "mean_w_per_gpu"
+                       ? (points_.empty() ? 0 : points_.back().power_error)
+                       : 0;
   quantity.place.reset();
   if (quantity.measured && !early)
-    quantity.place = run::place_of(quantity.predicted, *quantity.measured);
+    quantity.place = run::place_of(quantity.predicted, *quantity.measured, quantity.error);
   if (quantity.place != run::Place::kAbove && quantity.place != run::Place::kBelow)
     quantity.outside_since_ns = 0;
   else if (quantity.outside_since_ns == 0)

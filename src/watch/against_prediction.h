@@ -24,6 +24,7 @@ class AgainstPrediction {
   struct Quantity {
     run::Predicted predicted;
     std::optional<double> measured;
+    double error = 0;                 ///< of its sensors: half a 90 % interval, relative
     std::optional<run::Place> place;  ///< none yet: it is too early, or nothing is measured
     int64_t outside_since_ns = 0;     ///< 0: it is not outside
     /// For a whole window.
@@ -59,6 +60,7 @@ class AgainstPrediction {
     std::vector<double> held_back = {};  ///< share of the GPUs, by reason
     std::string slow_gpu = {};
     std::string link_device = {};  ///< whose counter of errors grew
+    double power_error = 0;        ///< of `power_w`, relative
   };
 
   Point point_of(const JobNow& now);

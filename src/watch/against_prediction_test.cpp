@@ -87,6 +87,19 @@ TEST_F(AgainstPredictionTest, AShortDeviationIsNotNamed) {
   EXPECT_FALSE(watch_.deviation());
 }
 
+TEST_F(AgainstPredictionTest, PowerThatItsSensorsMayHaveWrongIsInside) {
+  play(200, 2);
+  // Of four H100s +-1.645 sqrt(0.025^2 / 4 + 0.01^2) = 2.63 %: 650 W may read 667 W.
+  job_.set_gpus(Metric::kPower, 666);
+  play(400, 2);
+  EXPECT_EQ(state("mean_w_per_gpu"), Place::kInside);
+  EXPECT_FALSE(watch_.deviation());
+  job_.set_gpus(Metric::kPower, 669);
+  play(600, 2);
+  EXPECT_EQ(state("mean_w_per_gpu"), Place::kAbove);
+  EXPECT_EQ(watch_.deviation()->quantity, "mean_w_per_gpu");
+}
+
 TEST_F(AgainstPredictionTest, LongerSequencesByTheLog) {
   play(200, 2, 4096);
   play(400, 2.4, 4096);  // 1.2 times the tokens in 1.2 times the time

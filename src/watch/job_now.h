@@ -28,9 +28,18 @@ struct DeviceNow {
   }
   /// The first of the ways to tell it that the device has.
   std::optional<double> power_w() const {
+    const auto metric = power_metric();
+    return metric ? of(*metric) : std::nullopt;
+  }
+  /// "instant_power", "power", "average_power"; empty: none of them.
+  std::string_view power_way() const {
+    const auto metric = power_metric();
+    return metric ? run::metric_info(*metric).name : "";
+  }
+  std::optional<run::Metric> power_metric() const {
     for (const auto metric :
          {run::Metric::kInstantPower, run::Metric::kPower, run::Metric::kAveragePower})
-      if (const auto read = of(metric)) return read;
+      if (of(metric)) return metric;
     return std::nullopt;
   }
   /// Of what has no sensor at its edge (MI300X) its hottest place.

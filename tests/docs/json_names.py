@@ -102,10 +102,13 @@ exit $status
         (more / "cmd").write_text(EXTRA)
         golden.run_case(more, keeper, ROOT)
         for file in sorted(folder.glob("*.*")):
-            try:
-                yield file.name.split(".")[0], json.loads(file.read_text(encoding="utf-8"))
-            except ValueError:
-                pass  # refused, or a table of a command that was meant to fail
+            text = file.read_text(encoding="utf-8")
+            # A command that goes on prints documents of a line each.
+            for document in text.splitlines() if text.startswith("{\"") else [text]:
+                try:
+                    yield file.name.split(".")[0], json.loads(document)
+                except ValueError:
+                    pass  # refused, or a table of a command that was meant to fail
 
 
 def collect(command, value, path, names):

@@ -18,7 +18,7 @@ const prediction = {
   job: 'job.yaml', deviation: 'step time is above its interval: GPUs of node3 are slower than the others',
   quantities: [
     { name: 'step_time_s', label: 'step time', predicted: '1.1 s', interval: '1.02 s to 1.2 s', measured: '1.31 s', state: 'above' },
-    { name: 'mean_power_w', label: 'power a GPU', predicted: '612 W', interval: '580 W to 645 W', measured: '601 W', state: 'inside' },
+    { name: 'mean_power_w', label: 'power a GPU', predicted: '612 W', interval: '580 W to 645 W', measured: '601 W', measured_error_percent: 2.2, state: 'inside' },
     { name: 'mean_temperature_c', label: 'temperature', predicted: '61 °C', interval: null, measured: '64 °C', state: 'no_interval' },
     { name: 'mean_clock_mhz', label: 'clock', predicted: '1755 MHz', interval: '1700 MHz to 1800 MHz', measured: null, state: 'waiting' },
   ],

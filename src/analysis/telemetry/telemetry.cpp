@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/math/sum.h"
+#include "analysis/telemetry/energy_error.h"
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/telemetry_summary.h"
 #include "base/collection.h"
@@ -342,12 +343,13 @@ TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces)
   const GpuNames names(log, beside_traces);
   for (const run::Device& device : log.devices)
     report.devices.push_back(report_device(device, names));
+  report.meters = compare_meters(log);
+  state_errors(log, report);
   summarize_power(report);
   summarize_cluster(log, report);
   summarize_heat(report);
   summarize_gauges(log, report);
   note_gaps(report);
-  report.meters = compare_meters(log);
   report.collectives = collective_timings(log);
   for (const run::TrainingLog& training : log.training)
     report.training.push_back(report_training(log, training));

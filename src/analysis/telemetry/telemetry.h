@@ -13,6 +13,7 @@
 #include "analysis/telemetry/throttling.h"
 #include "analysis/telemetry/time_gaps.h"
 #include "run/device_log.h"
+#include "run/sensor_error.h"
 
 namespace ergometer::analysis {
 
@@ -51,6 +52,8 @@ struct DeviceReport {
   std::vector<EnergyWay> energies;  ///< the one that counts first
   double energy_j = 0;              ///< of the first way
   double disagreement_pct = 0;      ///< largest minus smallest way, of their mean
+  /// Of `energy_j` and `mean_w`, where a meter ran too by what it says; not stated of simulations.
+  run::EnergyError error = {.stated = false};
 
   std::optional<Levels> gpu_c, memory_c, sm_clock_mhz, memory_clock_mhz, utilization_pct,
       memory_utilization_pct, fan_pct, power_limit_w, cpu_pct, cpu_c, memory_used_b;
@@ -96,7 +99,8 @@ struct TrainingReport {
   double node_energy_j = 0;
   double mean_times_time_j = 0;  ///< mean of the readings between the marks times the run's length
   double disagreement_pct = 0;
-  double interconnect_energy_j = 0;  ///< of switches, by the power that is stated of them
+  run::EnergyError error = {.stated = false};  ///< of `node_energy_j` and the mean powers
+  double interconnect_energy_j = 0;            ///< of switches, by the power that is stated of them
   double mean_node_w = 0, peak_node_w = 0;
   double training_node_w = 0;   ///< mean within blocks
   double covered_fraction = 0;  ///< share of the run within the nodes' readings
@@ -115,10 +119,19 @@ struct PowerSummary {
   bool known = false;
   double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
   double gpu_energy_j = 0;
+  run::EnergyError error = {.stated = false};  ///< of `gpu_energy_j` and `mean_w_per_gpu`
+};
+/// The GPUs of one host.
+struct HostEnergy {
+  std::string host;
+  int64_t gpus = 0;
+  double gpu_energy_j = 0;
+  run::EnergyError error;
 };
 struct ClusterSummary {
   bool known = false;  ///< nodes were measured at their plugs
   double mean_w = 0, peak_w = 0, energy_j = 0;
+  run::EnergyError error = {.stated = false};
 };
 struct ThermalSummary {
   bool known = false;
@@ -130,6 +143,7 @@ struct ThermalSummary {
 
 struct TelemetryReport {
   PowerSummary power;
+  std::vector<HostEnergy> hosts;  ///< where GPUs' energy was measured
   ClusterSummary cluster;
   ThermalSummary thermal;
   std::vector<DeviceReport> devices;

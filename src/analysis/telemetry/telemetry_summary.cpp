@@ -6,6 +6,7 @@
 #include <map>
 #include <span>
 
+#include "analysis/telemetry/energy_error.h"
 #include "base/mean.h"
 
 namespace ergometer::analysis {
@@ -57,6 +58,8 @@ void summarize_power(TelemetryReport& report) {
     for (const run::Sample& point : device.updates.points) values.push_back(point.value);
   }
   if (gpus == 0) return;
+  report.power.error = error_of_gpus(report.devices);
+  report.hosts = energy_by_host(report.devices);
   report.power.known = true;
   report.power.mean_w_per_gpu /= static_cast<double>(gpus);
   report.power.p95_w_per_gpu =
@@ -97,6 +100,7 @@ void summarize_cluster(const run::DeviceLog& log, TelemetryReport& report) {
   report.cluster.known = !recorded.empty();
   if (!report.cluster.known) return;
   report.cluster.mean_w = report.cluster.energy_j / length_s(recorded);
+  report.cluster.error = error_of_nodes(report.devices);
   for (const int64_t time : times) {
     double sum = 0;
     for (const run::Device* node : nodes)

@@ -145,13 +145,19 @@ TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog
       std::ranges::find_if(training.phases, [](const run::Phase& p) { return p.name == "run"; });
   if (run == training.phases.end() || run->end_ns <= run->start_ns) return report;
   report.run_s = seconds(run->end_ns - run->start_ns);
+  std::vector<run::MeasuredEnergy> nodes;
   for (const run::Device& device : log.devices) {
     if (!belongs(device, log, training)) continue;
-    if (device.kind == run::DeviceKind::kNode && device.find(Metric::kPower) != nullptr)
+    if (device.kind == run::DeviceKind::kNode && device.find(Metric::kPower) != nullptr) {
+      const double before_j = report.node_energy_j;
       add_node(device, training, *run, report);
+      const run::SensorFacts facts = run::sensor_facts(device, "power");
+      nodes.push_back({report.node_energy_j - before_j, {facts.own, facts.common, 0, true, true}});
+    }
     if (device.kind == run::DeviceKind::kSwitch)
       report.interconnect_energy_j += device.stated_power_w * report.run_s;
   }
+  report.error = run::error_of_sum(nodes);
   finish(training, report);
   return report;
 }

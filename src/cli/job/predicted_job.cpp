@@ -45,7 +45,7 @@ Result<run::Prediction> predict_job(const std::string& path, const Console& cons
 std::string beside_prediction_text(const watch::AgainstPrediction& of) {
   std::string out = fmt::format("{:<16}{:>12}{:>22}{:>12}\n", "of the last min", "predicted",
                                 "interval", "measured");
-  for (const auto& [predicted, measured, place, since] : of.quantities()) {
+  for (const auto& [predicted, measured, error, place, since] : of.quantities()) {
     const auto text = [&](double value) { return run::predicted_text(value, predicted.unit); };
     out += fmt::format(
         "{:<16}{:>12}{:>22}{:>12}{}\n", run::predicted_label(predicted.name), text(predicted.value),
@@ -53,7 +53,8 @@ std::string beside_prediction_text(const watch::AgainstPrediction& of) {
             ? fmt::format("{} to {}", text(predicted.low), text(predicted.high))
             : "-",
         measured ? text(*measured) : "-",
-        place && predicted.has_interval() ? fmt::format("  {}", to_word(*place)) : "");
+        (measured && error > 0 ? fmt::format(" +-{:.1f} %", 100 * error) : "") +
+            (place && predicted.has_interval() ? fmt::format("  {}", to_word(*place)) : ""));
   }
   return out;
 }

@@ -13,4 +13,7 @@ namespace ergometer::cli {
 Result<importer::Recorded> read_recorded_job(const Arguments& arguments, const spec::Job& job,
                                              size_t threads);
 
+/// Of a Run that grows, by what it says of its job alone: an input error where it is of another.
+Result<void> check_growing_job(const std::string& path, const spec::Job& job);
+
 }  // namespace ergometer::cli

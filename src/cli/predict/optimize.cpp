@@ -17,6 +17,7 @@
 #include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "cli/job/recorded_job.h"
+#include "cli/predict/optimize_watch.h"
 #include "optimize/balance.h"
 #include "report/decision/optimize_output.h"
 #include "spec/job/measure_range.h"
@@ -138,6 +139,85 @@ Result<void> write_files(const std::string& folder, const std::vector<optimize::
   return {};
 }
 
+Result<std::vector<std::string>> named_hosts(const Arguments& arguments, const spec::Job& job) {
+  std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
+  if (!hosts.empty() && std::ssize(hosts) != job.nodes())
+    return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());
+  for (const std::string& host : hosts)
+    if (std::ranges::count(hosts, host) > 1)
+      return input_error("--hosts names {} more than once", host);
+  return hosts;
+}
+
+struct Plan {
+  std::optional<Boards> boards;
+  optimize::Optimized result;
+  std::vector<std::string> hosts;
+  std::vector<optimize::File> files;  ///< for --out
+};
+
+/// Why a watched job has a new plan, as a member of the document that is open.
+void write_cause(base::JsonWriter& json, const PlanCause& cause) {
+  json.key("watch").begin_object().member("plan", cause.number);
+  json.member("time_ns", cause.time_ns).member("readings_s", cause.readings_s);
+  json.rows("changes", cause.changes, [&](const calibration::twin::BoardChange& it) {
+    json.member("host", it.host).member("gpu", it.gpu).member("what", to_word(it.what));
+    json.member("before", it.before).member("now", it.now).member("unit", it.unit());
+    json.member("since_ns", it.since_ns);
+  });
+  json.end_object();
+}
+
+/// Makes plans of a job and says them, once or as often as it is watched.
+struct Planner {
+  const Arguments& arguments;
+  const optimize::Options& options;
+  const spec::Settings& settings;
+  const spec::Job& job;
+  const std::vector<std::string>& given_hosts;
+  const Console& console;
+
+  Result<Plan> plan(std::optional<Boards> boards) const {
+    Plan plan{std::move(boards), {}, given_hosts, {}};
+    spec::Job played = job;
+    if (plan.boards) {
+      played = on_boards(std::move(played), *plan.boards);
+      if (plan.hosts.empty()) plan.hosts = names_of_nodes(*plan.boards, job);
+    }
+    ERGOMETER_ASSIGN(plan.result, optimized(played, options, arguments));
+    if (arguments.has("out")) plan.files = optimize::files_of(plan.result, settings, plan.hosts);
+    return plan;
+  }
+
+  Result<void> write_files(const Plan& plan) const {
+    if (plan.files.empty()) return {};
+    return cli::write_files(arguments.value("out"), plan.files, console);
+  }
+
+  std::string json(const Plan& plan, const std::optional<PlanCause>& cause) const {
+    return report::optimize_json(plan.result, options, plan.files, [&](base::JsonWriter& json) {
+      if (plan.boards) write_boards(json, *plan.boards);
+      if (cause) write_cause(json, *cause);
+    });
+  }
+
+  std::string boards_text(const Plan& plan) const {
+    return plan.boards ? to_text(*plan.boards, arguments.value("from")) + '\n' : std::string();
+  }
+
+  /// Files are those of the last plan that says to change something.
+  Result<WatchedPlan> watched_plan(const run::DeviceLog& log, const PlanCause& cause) const {
+    ERGOMETER_ASSIGN(Boards boards,
+                     calibration::twin::fit_boards(log, job, arguments.value("from"), given_hosts));
+    ERGOMETER_ASSIGN(const Plan made, plan(std::move(boards)));
+    if (cause.number == 1 || !made.result.keeps) ERGOMETER_TRY(write_files(made));
+    return WatchedPlan{made.result.keeps, report::verdict_text(made.result, options),
+                       boards_text(made) + report::plan_text(made.result, options, made.hosts,
+                                                             terminal_style(console.out)),
+                       json(made, cause)};
+  }
+};
+
 }  // namespace
 
 std::vector<Flag> optimize_flags() {
@@ -165,6 +245,7 @@ std::vector<Flag> optimize_flags() {
   add("draws", "N", "draws of silicon that decide; 12");
   add("out", "FOLDER", "write job file, rank map, host file, nvidia-smi scripts into it");
   add("hosts", "LIST", "names of the nodes in those files: a01,a02,...; node0, node1, ...");
+  add_watch_flags(flags);
   flags.push_back(threads_flag());
   flags.back().group = "optimization";
   return flags;
@@ -177,36 +258,31 @@ Result<int> run_optimize(const Arguments& arguments, const Console& console) {
   for (const char* other : {"knobs", "objective", "max-slowdown", "operator-clocks"})
     if (arguments.has("balance") && arguments.has(other))
       return input_error("--balance moves watts and decides by itself: leave --{} out", other);
+  ERGOMETER_TRY(check_watch(arguments));
   ERGOMETER_ASSIGN(const optimize::Options options, optimize_options(arguments, console));
   ERGOMETER_ASSIGN(const spec::Settings settings, gather_settings(arguments, console));
-  ERGOMETER_ASSIGN(spec::Job job, resolve_job(settings, console));
-  std::vector<std::string> hosts = base::split(arguments.value("hosts"), ',');
-  if (!hosts.empty() && std::ssize(hosts) != job.nodes())
-    return input_error("--hosts names {} nodes; the job has {}", hosts.size(), job.nodes());
-  for (const std::string& host : hosts)
-    if (std::ranges::count(hosts, host) > 1)
-      return input_error("--hosts names {} more than once", host);
+  ERGOMETER_ASSIGN(const spec::Job job, resolve_job(settings, console));
+  ERGOMETER_ASSIGN(const std::vector<std::string> hosts, named_hosts(arguments, job));
+  const Planner planner{arguments, options, settings, job, hosts, console};
+  if (arguments.has("watch"))
+    return watch_plans(
+        arguments, job,
+        [&](const run::DeviceLog& log, const PlanCause& cause) {
+          return planner.watched_plan(log, cause);
+        },
+        console);
   std::optional<Boards> boards;
   if (arguments.has("from")) {
     ERGOMETER_ASSIGN(boards, recorded_boards(arguments, job, hosts, options.threads));
-    job = on_boards(std::move(job), *boards);
-    if (hosts.empty()) hosts = names_of_nodes(*boards, job);
   }
-  ERGOMETER_ASSIGN(const optimize::Optimized result, optimized(job, options, arguments));
-  std::vector<optimize::File> files;
-  if (arguments.has("out")) {
-    files = optimize::files_of(result, settings, hosts);
-    ERGOMETER_TRY(write_files(arguments.value("out"), files, console));
-  }
+  ERGOMETER_ASSIGN(const Plan plan, planner.plan(std::move(boards)));
+  ERGOMETER_TRY(planner.write_files(plan));
   if (arguments.has("json")) {
-    console.answer(report::optimize_json(result, options, files, [&](base::JsonWriter& json) {
-      if (boards) write_boards(json, *boards);
-    }));
+    console.answer(planner.json(plan, {}));
     return 0;
   }
-  std::string text = boards ? to_text(*boards, arguments.value("from")) + '\n' : std::string();
-  text += report::optimize_text(result, options, hosts, terminal_style(console.out));
-  console.answer(text);
+  console.answer(planner.boards_text(plan) + report::optimize_text(plan.result, options, plan.hosts,
+                                                                   terminal_style(console.out)));
   return 0;
 }
 

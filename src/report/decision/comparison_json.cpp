@@ -18,6 +18,8 @@ void write_quantities(JsonWriter& json, const char* name,
       json.member("a_low", quantity.a_range.low).member("a_high", quantity.a_range.high);
     if (quantity.b_range.known())
       json.member("b_low", quantity.b_range.low).member("b_high", quantity.b_range.high);
+    if (quantity.a_error > 0) json.member("a_error_pct", 100 * quantity.a_error);
+    if (quantity.b_error > 0) json.member("b_error_pct", 100 * quantity.b_error);
   });
 }
 

@@ -88,6 +88,20 @@ std::string interval_of(const Quantity& q) {
                      in_unit(range.high, unit_of(q)));
 }
 
+/// What sensors of measured sides leave open; nothing without one.
+std::string sensors_line(const std::vector<const Quantity*>& numbers) {
+  double a = 0, b = 0;
+  for (const Quantity* q : numbers) {
+    a = std::max(a, q->a_error);
+    b = std::max(b, q->b_error);
+  }
+  std::string sides;
+  for (const auto& [side, error] : {std::pair("A", a), std::pair("B", b)})
+    if (error > 0)
+      sides += fmt::format("{}{} +-{:.1f} %", sides.empty() ? "" : ", ", side, 100 * error);
+  return sides.empty() ? sides : fmt::format("  measured power and energy: {} (90 %)\n", sides);
+}
+
 /// What was measured beside the intervals in which it is predicted.
 std::string held_to_prediction(const std::vector<const Quantity*>& numbers,
                                const TextStyle& style) {
@@ -98,7 +112,7 @@ std::string held_to_prediction(const std::vector<const Quantity*>& numbers,
     table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit), relative(*q),
               interval_of(*q));
   }
-  return table_text(table, style);
+  return table_text(table, style) + sensors_line(numbers);
 }
 
 /// Both sides' numbers, in the one order that all comparisons have.
@@ -118,7 +132,7 @@ std::string sides(const Comparison& comparison, const TextStyle& style) {
     table.row(run::label_of(q->name), in_unit(q->a, unit), in_unit(q->b, unit),
               signed_text(q->difference(), unit), relative(*q));
   }
-  return table_text(table, style);
+  return table_text(table, style) + sensors_line(numbers);
 }
 
 std::string cut(const std::string& text, size_t width) {

@@ -17,6 +17,12 @@ namespace ergometer::report {
 std::string optimize_text(const optimize::Optimized& result, const optimize::Options& options,
                           const std::vector<std::string>& hosts, const TextStyle& style);
 
+/// The same without what was tried on the way.
+std::string plan_text(const optimize::Optimized& result, const optimize::Options& options,
+                      const std::vector<std::string>& hosts, const TextStyle& style);
+/// "3.1 % less energy a step (90 %: 2.0 to 4.2 %)", or why to keep what there is.
+std::string verdict_text(const optimize::Optimized& result, const optimize::Options& options);
+
 /// The same and every candidate, as one JSON document. `files`: those that were written; `also`
 /// writes members of its own behind them.
 std::string optimize_json(const optimize::Optimized& result, const optimize::Options& options,

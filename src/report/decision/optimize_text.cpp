@@ -312,8 +312,8 @@ std::string operator_clocks(const optimize::OperatorClocks& clocks, double noise
 
 }  // namespace
 
-std::string optimize_text(const Optimized& result, const optimize::Options& options,
-                          const std::vector<std::string>& hosts, const TextStyle& style) {
+std::string plan_text(const Optimized& result, const optimize::Options& options,
+                      const std::vector<std::string>& hosts, const TextStyle& style) {
   const spec::Job& job = result.unchanged;
   const std::string aim =
       result.balanced_to ? fmt::format("balanced to the {}", optimize::to_word(*result.balanced_to))
@@ -327,6 +327,16 @@ std::string optimize_text(const Optimized& result, const optimize::Options& opti
   if (!result.keeps)
     text += '\n' + changes(result, hosts, style) + '\n' + robustness(result, style);
   if (result.balanced_to) text += '\n' + balanced_gpus(result, hosts, style);
+  return text;
+}
+
+std::string verdict_text(const Optimized& result, const optimize::Options& options) {
+  return verdict(result, options);
+}
+
+std::string optimize_text(const Optimized& result, const optimize::Options& options,
+                          const std::vector<std::string>& hosts, const TextStyle& style) {
+  std::string text = plan_text(result, options, hosts, style);
   text += '\n' + on_the_way(result, style);
   if (const std::string clocks = frontier(result, style); !clocks.empty()) text += '\n' + clocks;
   if (result.operator_clocks)

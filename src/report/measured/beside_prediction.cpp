@@ -9,19 +9,26 @@
 namespace ergometer::report {
 namespace {
 
-std::optional<double> measured_of(const std::optional<compare::Measured>& from,
-                                  const std::string& name) {
+/// What was measured; of power with the error of its sensors, relative.
+struct Value {
+  double value = 0, error = 0;
+};
+
+std::optional<Value> measured_of(const std::optional<compare::Measured>& from,
+                                 const std::string& name) {
   if (!from) return std::nullopt;
   const run::Performance& p = from->performance;
-  if (name == "step_time_s" && from->steps_marked) return p.step_time_s;
-  if (name == "tokens_per_s_per_gpu" && p.tokens_per_s_per_gpu > 0) return p.tokens_per_s_per_gpu;
+  if (name == "step_time_s" && from->steps_marked) return Value{p.step_time_s};
+  if (name == "tokens_per_s_per_gpu" && p.tokens_per_s_per_gpu > 0)
+    return Value{p.tokens_per_s_per_gpu};
   for (const compare::Quantity& fact : from->facts)
-    if (fact.name == name) return fact.a;
+    if (fact.name == name) return Value{fact.a, fact.a_error};
   return std::nullopt;
 }
 
-const char* verdict(const run::Predicted& predicted, const std::optional<double>& measured) {
-  return measured ? run::to_word(run::place_of(predicted, *measured)) : "not_measured";
+const char* verdict(const run::Predicted& predicted, const std::optional<Value>& measured) {
+  if (!measured) return "not_measured";
+  return run::to_word(run::place_of(predicted, measured->value, measured->error));
 }
 
 }  // namespace
@@ -51,7 +58,8 @@ std::string beside_prediction_text(const BesidePrediction& beside, const TextSty
     const std::string interval =
         p.has_interval() ? fmt::format("{} to {}", text(p.low), text(p.high)) : "-";
     out += fmt::format("{:<16}{:>14}{:>24}{:>14}", run::predicted_label(p.name), text(p.value),
-                       interval, value ? text(*value) : "-");
+                       interval, value ? text(value->value) : "-");
+    if (value && value->error > 0) out += fmt::format(" +-{:.1f} %", 100 * value->error);
     out += value && p.has_interval() ? fmt::format("  {}\n", verdict(p, value)) : "\n";
   }
   return out + fmt::format("  predicted of {} before it ran\n", prediction.job);
@@ -65,7 +73,8 @@ void write_beside_prediction(base::JsonWriter& json, const BesidePrediction& bes
     const auto value = measured_of(measured, p.name);
     json.begin_object(base::kOneLine).member("name", p.name).member("unit", p.unit);
     json.member("value", p.value).member("low", p.low).member("high", p.high).key("measured");
-    value ? json.value(*value) : json.null();
+    value ? json.value(value->value) : json.null();
+    if (value && value->error > 0) json.member("measured_error_pct", 100 * value->error);
     json.member("state", verdict(p, value)).end_object();
   });
   json.end_object();

@@ -21,19 +21,45 @@ void write_shares(JsonWriter& json, std::string_view name,
   json.end_object();
 }
 
+void write_error(JsonWriter& json, std::string_view name, const run::EnergyError& error) {
+  if (error.stated) json.member(name, error.percent());
+}
+
+/// A number, and where it is measured its 90 % interval, as of a predicted one.
+void write_within(JsonWriter& json, const std::string& name, double value,
+                  const run::EnergyError& error) {
+  json.member(name, value);
+  if (!error.stated) return;
+  json.member(name + "_low", value * (1 - error.relative()));
+  json.member(name + "_high", value * (1 + error.relative()));
+}
+
+/// Whose energies a job's is the sum of.
+void write_hosts(JsonWriter& json, const std::vector<analysis::HostEnergy>& hosts) {
+  if (hosts.size() < 2) return;
+  json.rows("hosts", hosts, [&](const analysis::HostEnergy& host) {
+    json.member("host", host.host).member("gpus", host.gpus);
+    json.member("gpu_energy_j", host.gpu_energy_j);
+    write_error(json, "gpu_energy_error_pct", host.error);
+  });
+}
+
 void write_power(JsonWriter& json, const analysis::TelemetryReport& report) {
   if (!report.power.known && !report.cluster.known) return;
   json.key("power").begin_object();
   if (report.power.known) {
-    json.member("mean_w_per_gpu", report.power.mean_w_per_gpu);
+    write_within(json, "mean_w_per_gpu", report.power.mean_w_per_gpu, report.power.error);
     json.member("p95_w_per_gpu", report.power.p95_w_per_gpu);
     json.member("peak_w_per_gpu", report.power.peak_w_per_gpu);
-    json.member("gpu_energy_j", report.power.gpu_energy_j);
+    write_within(json, "gpu_energy_j", report.power.gpu_energy_j, report.power.error);
+    write_error(json, "gpu_energy_error_pct", report.power.error);
+    write_hosts(json, report.hosts);
   }
   if (report.cluster.known) {
-    json.member("cluster_mean_w", report.cluster.mean_w);
+    write_within(json, "cluster_mean_w", report.cluster.mean_w, report.cluster.error);
     json.member("cluster_peak_w", report.cluster.peak_w);
-    json.member("cluster_energy_j", report.cluster.energy_j);
+    write_within(json, "cluster_energy_j", report.cluster.energy_j, report.cluster.error);
+    write_error(json, "cluster_energy_error_pct", report.cluster.error);
   }
   json.end_object();
 }
@@ -79,6 +105,13 @@ void write_power_of(JsonWriter& json, const DeviceReport& device) {
   json.member("sensor_updates_unchanged", device.updates.unchanged);
   json.member("reading_interval_s", device.updates.reading_interval_s);
   json.member("update_period_s", device.updates.period_s);
+}
+
+/// Of its energy and of its mean power.
+void write_energy_error(JsonWriter& json, const DeviceReport& device) {
+  if (!device.error.stated) return;
+  write_error(json, "energy_error_pct", device.error);
+  json.member("sensor_known", device.error.known);
 }
 
 void write_energies(JsonWriter& json, const DeviceReport& device) {
@@ -128,6 +161,7 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
   write_spans(json, "energy_counter_resets", device.resets);
   write_power_of(json, device);
   write_energies(json, device);
+  write_energy_error(json, device);
   write_levels(json, "gpu_c", device.gpu_c);
   write_levels(json, "memory_c", device.memory_c);
   write_levels(json, "sm_clock_mhz", device.sm_clock_mhz);
@@ -166,6 +200,7 @@ void write_training_run(JsonWriter& json, const analysis::TrainingReport& t) {
   json.member("run_s", t.run_s).member("nodes", t.nodes);
   if (t.nodes > 0) {
     json.member("node_energy_j", t.node_energy_j);
+    write_error(json, "node_energy_error_pct", t.error);
     json.member("mean_power_times_time_j", t.mean_times_time_j);
     json.member("energy_disagreement_pct", t.disagreement_pct);
     json.member("mean_node_w", t.mean_node_w).member("peak_node_w", t.peak_node_w);

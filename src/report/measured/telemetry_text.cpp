@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/telemetry/energy_error.h"
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
@@ -63,6 +64,35 @@ std::string devices_table(const std::vector<const DeviceReport*>& devices, std::
                     d.throttled_fraction ? format_share(*d.throttled_fraction) : "-");
   }
   return out + more_line(devices.size(), kDevicesShown);
+}
+
+/// "4.4 %", or "4.4 to 7.0 %".
+std::string percent_range(double lowest, double highest) {
+  const std::string high = fmt::format("{:.1f}", highest), low = fmt::format("{:.1f}", lowest);
+  return low == high ? high + " %" : fmt::format("{} to {} %", low, high);
+}
+
+/// How far their energy and mean power are off, each and together.
+std::string error_line(const std::vector<const DeviceReport*>& devices, const char* one,
+                       const run::EnergyError& together) {
+  double lowest = 0, highest = 0, energy_j = 0;
+  size_t stated = 0, unknown = 0;
+  for (const DeviceReport* device : devices) {
+    if (!device->error.stated) continue;
+    const double percent = device->error.percent();
+    lowest = stated++ == 0 ? percent : std::min(lowest, percent);
+    highest = std::max(highest, percent);
+    energy_j += device->energy_j;
+    if (!device->error.known) ++unknown;
+  }
+  if (stated == 0) return "";
+  std::string out =
+      fmt::format("Energy and mean power (90 %): a {} +-{}", one, percent_range(lowest, highest));
+  if (stated > 1 && energy_j > 0)
+    out += fmt::format(", all {}: {} +-{:.1f} %", stated, format_quantity(energy_j, "J"),
+                       together.percent());
+  if (unknown > 0) out += unknown == stated ? "; sensor not known" : "; some sensors not known";
+  return out + '\n';
 }
 
 std::string reasons_text(const std::vector<analysis::ReasonShare>& reasons) {
@@ -217,9 +247,10 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
       out += "  no node's power readings lie within it\n";
       continue;
     }
-    out += fmt::format("  node energy            {} of {} {} (mean times time: {:.3f} % apart)\n",
-                       format_quantity(t.node_energy_j, "J"), t.nodes,
-                       t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
+    out += fmt::format(
+        "  node energy            {} +-{:.1f} % of {} {} (mean times time: {:.3f} % apart)\n",
+        format_quantity(t.node_energy_j, "J"), t.error.percent(), t.nodes,
+        t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
     if (t.interconnect_energy_j > 0)
       out += fmt::format("  interconnect           {}, from the power stated of the switches\n",
                          format_quantity(t.interconnect_energy_j, "J"));
@@ -306,9 +337,12 @@ std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryR
     if (device.kind == run::DeviceKind::kNode && known) nodes.push_back(&device);
     if (device.kind == run::DeviceKind::kCpu && known) cpus.push_back(&device);
   }
-  std::string out = devices_table(gpus, "GPU", style) + updates_lines(gpus) +
-                    devices_table(nodes, "Node", style) + updates_lines(nodes) +
-                    devices_table(cpus, "CPU", style);
+  std::string out = devices_table(gpus, "GPU", style) +
+                    error_line(gpus, "GPU", report.power.error) + updates_lines(gpus) +
+                    devices_table(nodes, "Node", style) +
+                    error_line(nodes, "node", report.cluster.error) + updates_lines(nodes) +
+                    devices_table(cpus, "CPU", style) +
+                    error_line(cpus, "CPU package", analysis::error_of_cpus(report.devices));
   if (gpus.size() > 1 && report.thermal.known)
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);

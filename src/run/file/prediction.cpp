@@ -51,10 +51,11 @@ bool read_quantity(const nlohmann::json& from, Predicted& read) {
 
 }  // namespace
 
-Place place_of(const Predicted& predicted, double measured) {
+Place place_of(const Predicted& predicted, double measured, double error) {
   if (!predicted.has_interval()) return Place::kNoInterval;
-  if (measured > predicted.high) return Place::kAbove;
-  return measured < predicted.low && predicted.name != "max_gpu_c" ? Place::kBelow : Place::kInside;
+  if (measured * (1 - error) > predicted.high) return Place::kAbove;
+  return measured * (1 + error) < predicted.low && predicted.name != "max_gpu_c" ? Place::kBelow
+                                                                                 : Place::kInside;
 }
 
 const char* to_word(Place place) {

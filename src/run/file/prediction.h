@@ -20,8 +20,10 @@ struct Predicted {
 
 /// Where a measured value lies.
 enum class Place : uint8_t { kInside, kAbove, kBelow, kNoInterval };
-/// A GPU that stays cool is inside: of one node among many the hottest is not the job's.
-Place place_of(const Predicted& predicted, double measured);
+/// A GPU that stays cool is inside: of one node among many the hottest is not the job's. So is what
+/// its sensor's `error` (half of its 90 % interval, relative) reaches into the interval of: outside
+/// is what is so for sure.
+Place place_of(const Predicted& predicted, double measured, double error = 0);
 const char* to_word(Place place);  ///< "inside", "above", "below", "no_interval"
 
 /// What was predicted of a job before it ran, kept beside what is measured of it: the fact

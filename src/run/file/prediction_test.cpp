@@ -32,6 +32,14 @@ TEST(Prediction, IsReadAsItWasWritten) {
   EXPECT_EQ(read->find("mean_w_per_gpu")->unit, "W");
 }
 
+TEST(Prediction, OutsideIsWhatIsSoForSure) {
+  const Predicted power{"mean_w_per_gpu", "W", 600, 550, 650};
+  EXPECT_EQ(place_of(power, 660), Place::kAbove);
+  EXPECT_EQ(place_of(power, 660, 0.02), Place::kInside);  // 646.8 W at least
+  EXPECT_EQ(place_of(power, 540, 0.01), Place::kBelow);   // 545.4 W at most
+  EXPECT_EQ(place_of(power, 540, 0.02), Place::kInside);  // 550.8 W at most
+}
+
 TEST(Prediction, WithoutPowerItIsTime) {
   EXPECT_EQ(prediction_of(run::Run(), "job.yaml", 8).quantities.size(), 2U);
 }

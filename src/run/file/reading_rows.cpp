@@ -93,6 +93,30 @@ void insert_readings(Database& db, std::span<const ReadingCell> cells) {
   }
 }
 
+int64_t select_readings_behind(Database& db, int64_t after, int64_t most, size_t devices,
+                               std::vector<ReadingCell>& cells) {
+  Statement select(db, "SELECT *, rowid FROM readings WHERE rowid > ? ORDER BY rowid LIMIT ?");
+  select.bind(1, after);
+  select.bind(2, most);
+  const std::vector<std::optional<Metric>> metrics = metrics_of(select);
+  const int row = select.columns() - 1;
+  int64_t last = after;
+  while (select.step()) {
+    last = select.integer(row);
+    const int64_t time_ns = select.integer(0), device = select.integer(1);
+    if (device < 0 || static_cast<size_t>(device) >= devices || time_ns < 0 || time_ns > kLatestNs)
+      continue;
+    for (size_t column = kFirstMetric; column < metrics.size(); ++column) {
+      if (!metrics[column] || select.is_null(static_cast<int>(column))) continue;
+      const MetricInfo& info = metric_info(*metrics[column]);
+      const double value = select.real(static_cast<int>(column));
+      if (value >= info.lowest && value <= info.highest)
+        cells.push_back({time_ns, static_cast<size_t>(device), *metrics[column], value});
+    }
+  }
+  return last;
+}
+
 bool select_readings(Database& db, std::vector<Device>& devices) {
   Statement select(db, "SELECT * FROM readings ORDER BY rowid");
   const std::vector<std::optional<Metric>> metrics = metrics_of(select);

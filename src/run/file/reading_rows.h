@@ -26,6 +26,11 @@ struct ReadingCell {
 /// Writes cells in their order: those of one device and time that stand side by side share a row.
 void insert_readings(Database& db, std::span<const ReadingCell> cells);
 
+/// Adds to `cells`, as they stand, at most `most` rows behind row `after`; the last row that was
+/// looked at. What no sensor reads, and rows of other devices than `devices`, are passed over.
+int64_t select_readings_behind(Database& db, int64_t after, int64_t most, size_t devices,
+                               std::vector<ReadingCell>& cells);
+
 /// Adds the table's readings to the series of `devices`, which are put in order of time. Columns
 /// that no metric is named after are passed over. False when a row names a device that is not there
 /// or holds what no sensor reads.

@@ -60,7 +60,7 @@ export function whoView(run: RunDocument): HTMLElement | null {
 
 /** What is read of a device: a number, or lowest, mean and highest. */
 const kReadings: [string, string, string][] = [
-  ["mean_w", "mean power", "W"], ["peak_w", "peak power", "W"], ["energy_j", "energy", "J"], ["gpu_c", "GPU temperature", "°C"], ["memory_c", "memory temperature", "°C"], ["cpu_c", "CPU temperature", "°C"],
+  ["mean_w", "mean power", "W"], ["peak_w", "peak power", "W"], ["energy_j", "energy", "J"], ["energy_error_pct", "energy and mean power, ±, 90 %", "%"], ["gpu_c", "GPU temperature", "°C"], ["memory_c", "memory temperature", "°C"], ["cpu_c", "CPU temperature", "°C"],
   ["sm_clock_mhz", "clock", "MHz"], ["memory_clock_mhz", "memory clock", "MHz"], ["utilization_pct", "busy", "%"], ["memory_utilization_pct", "memory busy", "%"], ["cpu_utilization_pct", "processors busy", "%"],
   ["net_sent", "sent", "B"], ["net_received", "received", "B"],
   ["memory_used_b", "memory used", "bytes"], ["fan_pct", "fan", "%"], ["power_limit_w", "power limit", "W"], ["idle_fraction", "idle", "1"], ["throttled_time_fraction", "throttled", "1"], ["readings", "readings", ""],

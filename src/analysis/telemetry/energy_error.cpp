@@ -1,0 +1,122 @@
+#include "analysis/telemetry/energy_error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <span>
+
+#include "analysis/math/sum.h"
+
+namespace ergometer::analysis {
+namespace {
+
+/// How far updates that follow each other differ: sqrt(mean of squared differences / 2), W.
+double scatter_of(std::span<const run::Sample> points) {
+  if (points.size() < 2) return 0;
+  double sum = 0;
+  for (size_t i = 1; i < points.size(); ++i)
+    sum += std::pow(points[i].value - points[i - 1].value, 2);
+  return std::sqrt(sum / (2 * static_cast<double>(points.size() - 1)));
+}
+
+/// Updates that repeat a value are none of `distinct`, and are looks all the same.
+run::Looks looks_of(const DeviceReport& report, std::string_view way) {
+  run::Looks looks;
+  double recorded = seconds(report.end_ns - report.start_ns);
+  for (const auto* left_out : {&report.gaps, &report.resets}) recorded -= length_s(*left_out);
+  looks.duration_s = std::max(0.0, recorded);
+  looks.interval_s =
+      report.updates.period_s > 0 ? report.updates.period_s : report.updates.reading_interval_s;
+  if (way == "counter" || way == "windows") return looks;
+  if (looks.interval_s > 0) looks.count = std::max(1.0, looks.duration_s / looks.interval_s);
+  if (report.mean_w > 0) looks.scatter = scatter_of(report.updates.points) / report.mean_w;
+  return looks;
+}
+
+/// Where readings beat with the load, what whole beats say instead of instant power.
+double beat_of(const DeviceReport& report) {
+  const EnergyWay& first = report.energies.front();
+  if (report.energies.size() < 2 || !(first.energy_j > 0)) return 0;
+  const bool instant = first.way == "instant_power" || first.way == "power";
+  const EnergyWay& last = report.energies.back();
+  if (!instant || last.way != "instant_power_whole_beats") return 0;
+  return std::abs(last.energy_j - first.energy_j) / first.energy_j;
+}
+
+run::EnergyError error_of(const run::Device& device, const DeviceReport& report) {
+  run::EnergyError error = {.stated = false};
+  if (!report.has_power && report.energies.empty()) return error;
+  const bool summed = !report.energies.empty();
+  const std::string& way = summed ? report.energies.front().way : report.power_metric;
+  const run::SensorFacts facts = run::sensor_facts(device, way);
+  error = {facts.own, facts.common, 0, facts.known, true};
+  if (!summed) return error;
+  run::Looks looks = looks_of(report, way);
+  looks.beat = beat_of(report);
+  error.unseen = run::unseen(facts, looks);
+  return error;
+}
+
+/// The deviation from the meter as half of an interval, with the meter's own error.
+run::EnergyError by_meter(const MeterReport& meter) {
+  run::Device device;
+  device.kind = run::DeviceKind::kMeter;
+  const run::SensorFacts facts = run::sensor_facts(device, "power");
+  const double one_percent = run::EnergyError{0.01, 0, 0, true, true}.percent();
+  return {std::hypot(facts.own, 0.01 * std::abs(meter.sensor_error_pct) / one_percent),
+          facts.common, 0, true, true};
+}
+
+run::EnergyError of_all(const std::vector<DeviceReport>& devices, run::DeviceKind kind,
+                        const std::string* host = nullptr) {
+  std::vector<run::MeasuredEnergy> energies;
+  for (const DeviceReport& device : devices)
+    if (device.kind == kind && device.error.stated && (host == nullptr || device.host == *host))
+      energies.push_back({device.energy_j > 0 ? device.energy_j : device.mean_w, device.error});
+  return run::error_of_sum(energies);
+}
+
+}  // namespace
+
+void state_errors(const run::DeviceLog& log, TelemetryReport& report) {
+  if (log.source == "simulated") return;
+  for (size_t i = 0; i < report.devices.size(); ++i) {
+    DeviceReport& device = report.devices[i];
+    device.error = error_of(log.devices[i], device);
+    for (const MeterReport& meter : report.meters)
+      if (device.kind == run::DeviceKind::kGpu && meter.rank == device.rank &&
+          meter.gpu_file == device.file)
+        device.error = by_meter(meter);
+  }
+}
+
+run::EnergyError error_of_gpus(const std::vector<DeviceReport>& devices) {
+  return of_all(devices, run::DeviceKind::kGpu);
+}
+
+run::EnergyError error_of_nodes(const std::vector<DeviceReport>& devices) {
+  return of_all(devices, run::DeviceKind::kNode);
+}
+
+run::EnergyError error_of_cpus(const std::vector<DeviceReport>& devices) {
+  return of_all(devices, run::DeviceKind::kCpu);
+}
+
+std::vector<HostEnergy> energy_by_host(const std::vector<DeviceReport>& devices) {
+  std::map<std::string, HostEnergy> hosts;
+  for (const DeviceReport& device : devices) {
+    if (device.kind != run::DeviceKind::kGpu || device.energies.empty()) continue;
+    HostEnergy& host = hosts[device.host];
+    host.host = device.host;
+    ++host.gpus;
+    host.gpu_energy_j += device.energy_j;
+  }
+  std::vector<HostEnergy> result;
+  for (auto& [name, host] : hosts) {
+    host.error = of_all(devices, run::DeviceKind::kGpu, &name);
+    result.push_back(std::move(host));
+  }
+  return result;
+}
+
+}  // namespace ergometer::analysis

@@ -1,0 +1,74 @@
+#include "run/file/growing_run.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "run/file/log_tables.h"
+#include "run/file/sqlite.h"
+#include "run/file/writer_lock.h"
+#include "run/run.h"
+
+namespace ergometer::run {
+namespace {
+
+std::string fact_of(Database& db, const char* key) {
+  Statement select(db, "SELECT value FROM run WHERE key = ?");
+  select.bind(1, std::string_view(key));
+  return select.step() ? select.text(0) : std::string();
+}
+
+bool is_imported(Database& db) { return fact_of(db, "source") == "imported"; }
+
+/// A recorder says when it ended; a server when each of its recorders did. What was imported does
+/// not grow.
+bool is_closed(Database& db) {
+  if (!fact_of(db, "ended_ns").empty()) return true;
+  if (db.has_table("recorders"))
+    return db.number("SELECT count(*) FROM recorders") > 0 &&
+           db.number("SELECT count(*) FROM recorders WHERE NOT ended") == 0;
+  return is_imported(db);
+}
+
+}  // namespace
+
+Result<GrowingRun> GrowingRun::open(std::string path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error))
+    return input_error(
+        "{}: found no such file; allowed: the Run that a recorder or a server writes", path);
+  ERGOMETER_ASSIGN(const bool is_run, is_run_file(path));
+  if (!is_run) return input_error("{}: found another kind of file; allowed: a Run", path);
+  Database db(path, Database::Access::kRead);
+  if (!db.has_table("readings") || !db.has_table("devices"))
+    return input_error("{}: found a Run without readings of devices; allowed: a recorded one",
+                       path);
+  return GrowingRun(std::move(path));
+}
+
+Result<GrowingRun::Growth> GrowingRun::look() {
+  Growth growth;
+  std::error_code error;
+  if (!std::filesystem::exists(path_, error)) return input_error("{}: is gone", path_);
+  Database db(path_, Database::Access::kRead);
+  std::vector<Device> devices;
+  const bool closed = is_closed(db);
+  const int64_t last = db.number("SELECT max(rowid) FROM readings");
+  if (!select_devices(db, devices) || !db.ok()) return growth;
+  if (last < row_ || devices.size() < devices_.size())
+    return input_error("{}: was begun anew by another recording", path_);
+  devices_ = std::move(devices);
+  // What was imported stands device by device: all of it is put in order.
+  const bool imported = is_imported(db);
+  row_ =
+      select_readings_behind(db, row_, imported ? last : kMostRows, devices_.size(), growth.cells);
+  if (imported) std::ranges::stable_sort(growth.cells, {}, &ReadingCell::time_ns);
+  if (!db.ok()) return Growth{};
+  growth.more = row_ < last;
+  growth.closed = closed && !growth.more;
+  return growth;
+}
+
+bool GrowingRun::is_being_written() const { return WriterLock::is_held(path_); }
+
+}  // namespace ergometer::run

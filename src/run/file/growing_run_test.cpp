@@ -1,0 +1,59 @@
+#include "run/file/growing_run.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "base/test_support.h"
+#include "run/file/recording.h"
+
+namespace ergometer::run {
+namespace {
+
+TEST(GrowingRun, EveryReadingOnceInItsOrder) {
+  const std::string path = testing::TempDir() + "growing.run";
+  std::remove(path.c_str());
+  {
+    auto recording = Recording::create(path, {});
+    ASSERT_TRUE(recording.has_value());
+    Device gpu;
+    gpu.host = "a";
+    const size_t number = recording->add_device(gpu);
+    recording->add(number, Metric::kPower, {10, 500});
+    ASSERT_TRUE(recording->commit());
+
+    auto run = GrowingRun::open(path);
+    ASSERT_TRUE(run.has_value());
+    EXPECT_TRUE(run->is_being_written());
+    auto growth = run->look();
+    ASSERT_TRUE(growth.has_value());
+    ASSERT_EQ(growth->cells.size(), 1U);
+    EXPECT_EQ(growth->cells[0].time_ns, 10);
+    EXPECT_EQ(growth->cells[0].value, 500);
+    EXPECT_FALSE(growth->closed);
+    EXPECT_EQ(run->devices().at(0).host, "a");
+    EXPECT_TRUE(run->look()->cells.empty());
+
+    recording->add(number, Metric::kPower, {20, 510});
+    recording->add(number, Metric::kSmClock, {20, 1700});
+    ASSERT_TRUE(recording->commit());
+    growth = run->look();
+    ASSERT_EQ(growth->cells.size(), 2U);
+    EXPECT_EQ(growth->cells[1].metric, Metric::kSmClock);
+
+    recording->set({"ended_ns", "30"});
+    ASSERT_TRUE(recording->finish());
+    EXPECT_TRUE(run->look()->closed);
+    std::remove(path.c_str());
+    EXPECT_FALSE(run->look().has_value());
+  }
+}
+
+TEST(GrowingRun, WhatIsNone) {
+  const auto missing = GrowingRun::open(testing::TempDir() + "nowhere.run");
+  ASSERT_FALSE(missing.has_value());
+  EXPECT_NE(missing.error().message.find("found no such file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ergometer::run

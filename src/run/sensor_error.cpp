@@ -1,0 +1,133 @@
+#include "run/sensor_error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/check.h"
+#include "base/collection.h"
+#include "base/csv.h"
+#include "base/text.h"
+#include "run/sensor_errors_data.h"
+
+namespace ergometer::run {
+namespace {
+
+constexpr double kHalf90 =
+    1.6448536269514722;  ///< of a normal distribution, in standard deviations
+/// Sensors and counters have a new value at least so often (assumed), however seldom they are read.
+constexpr double kSlowestS = 1;
+constexpr std::string_view kBetweenWords = " \t-_/()[],.";
+
+struct SensorRow {
+  std::string device, way;
+  std::vector<std::string> names;
+  SensorFacts facts;
+};
+
+std::vector<SensorRow> read_rows() {
+  const std::string_view text(ergometer_sensor_errors,
+                              ergometer_sensor_errors_end - ergometer_sensor_errors);
+  const auto table = base::parse_csv(text, "catalog/tables/sensor_errors.csv");
+  ERGOMETER_CHECK(table.has_value(), "the catalog's table of sensors");
+  std::vector<SensorRow> rows;
+  for (size_t i = 0; i < table->rows.size(); ++i) {
+    const auto number = [&](const char* column) {
+      return base::parse_number(table->cell(i, column)).value();
+    };
+    const std::string names(table->cell(i, "names"));
+    rows.push_back({std::string(table->cell(i, "device")),
+                    std::string(table->cell(i, "way")),
+                    names == "*" ? std::vector<std::string>() : base::split(names, '|'),
+                    {number("own"), number("common"), number("window_s"), true}});
+    // A controller, a meter or a package is what it is; of GPUs there are many.
+    rows.back().facts.known = rows.back().device != "*" &&
+                              (rows.back().device != "gpu" || !rows.back().names.empty()) &&
+                              (rows.back().device != "cpu" || rows.back().way != "*");
+  }
+  return rows;
+}
+
+const std::vector<SensorRow>& all_rows() {
+  static const std::vector<SensorRow> rows = read_rows();
+  return rows;
+}
+
+bool is_called(const SensorRow& row, const std::vector<std::string_view>& words) {
+  return row.names.empty() || std::ranges::any_of(words, [&](std::string_view word) {
+           return base::contains(row.names, word);
+         });
+}
+
+std::string words_sql(const SensorRow& row, std::string_view words) {
+  std::string sql;
+  for (const std::string& name : row.names)
+    sql += fmt::format("{}{} LIKE '% {} %'", sql.empty() ? "" : " OR ", words, name);
+  return sql;
+}
+
+}  // namespace
+
+SensorFacts sensor_facts(const Device& device, std::string_view way) {
+  std::vector<std::string_view> words = base::words(device.name, kBetweenWords);
+  if (device.uuid.starts_with("GPU-")) words.push_back("NVIDIA");
+  for (const SensorRow& row : all_rows())
+    if ((row.device == "*" || row.device == kind_name(device.kind)) &&
+        (row.way == "*" || way.starts_with(row.way)) && is_called(row, words))
+      return row.facts;
+  return {};
+}
+
+double EnergyError::relative() const {
+  return kHalf90 * std::sqrt(own * own + common * common + unseen * unseen);
+}
+double EnergyError::percent() const { return 100 * relative(); }
+
+double unseen(const SensorFacts& facts, const Looks& looks) {
+  const auto square = [](double value) { return value * value; };
+  double sum = square(looks.beat);
+  if (looks.count > 0 && looks.interval_s > 0)
+    sum += (1 - std::min(1.0, facts.window_s / looks.interval_s)) * square(looks.scatter) /
+           looks.count;
+  if (looks.duration_s > 0)
+    sum += square(std::min({looks.interval_s, kSlowestS, looks.duration_s}) / looks.duration_s) / 6;
+  return std::sqrt(sum);
+}
+
+EnergyError error_of_sum(std::span<const MeasuredEnergy> energies) {
+  EnergyError sum;
+  double all = 0;
+  for (const auto& [energy_j, error] : energies) {
+    all += energy_j;
+    sum.own = std::hypot(sum.own, error.own * energy_j);
+    sum.unseen = std::hypot(sum.unseen, error.unseen * energy_j);
+    sum.common += error.common * energy_j;
+    sum.known = sum.known && error.known;
+  }
+  sum.stated = all > 0;
+  if (!sum.stated) return sum;
+  sum.own /= all;
+  sum.unseen /= all;
+  sum.common /= all;
+  return sum;
+}
+
+std::string counter_error_sql(std::string_view name, std::string_view uuid) {
+  const std::string words = fmt::format(
+      "(' ' || replace(replace(coalesce({0}, ''), '-', ' '), '_', ' ') || CASE WHEN {1} LIKE "
+      "'GPU-%' THEN ' NVIDIA ' ELSE ' ' END)",
+      name, uuid);
+  std::string sql = "CASE";
+  for (const SensorRow& row : all_rows()) {
+    if (row.device != "gpu" || (row.way != "counter" && row.way != "*")) continue;
+    const double percent = EnergyError{row.facts.own, row.facts.common, 0, true, true}.percent();
+    if (row.names.empty()) return sql + fmt::format(" ELSE {:.3f} END", percent);
+    if (row.way == "counter")
+      sql += fmt::format(" WHEN {} THEN {:.3f}", words_sql(row, words), percent);
+  }
+  return sql + " END";
+}
+
+}  // namespace ergometer::run
