@@ -7,7 +7,8 @@ and its release), this runs each of them through the command line and writes wha
   id, group, source, measured, predicted, low, high, fits, fit_probability, refused, command
 
 Times are seconds of the step that `validate` measures the row by; where the command's own step is of another batch, its
-times are scaled to the same rate. Rows that contradict themselves are left out. --unnamed leaves the software out, as a user does who does not name it.
+times are scaled to the same rate. Rows that contradict themselves are left out. --unnamed leaves the software out, as a user does who does not
+name it; --unsaid the micro batch, and only rows whose command has one are scored.
 """
 import argparse
 import concurrent.futures
@@ -36,12 +37,13 @@ def number(row, column):
         return None
 
 
-def words_of(command, ergometer, unnamed):
+def words_of(command, ergometer, left_out):
     words = shlex.split(command)
     words[0] = str(ergometer)
-    if unnamed and "--software" in words:
-        at = words.index("--software")
-        del words[at:at + 2]
+    for option in left_out:
+        if option in words:
+            at = words.index(option)
+            del words[at:at + 2]
     return words + ["--json"]
 
 
@@ -60,9 +62,9 @@ def measured_seconds(row, answer):
     return row["validated_s"]
 
 
-def play(row, command, ergometer, unnamed):
+def play(row, command, ergometer, left_out):
     out = {"id": row["id"], "group": row["group"] or row["source"], "source": row["source"], "command": command}
-    run = subprocess.run(words_of(command, ergometer, unnamed), capture_output=True, text=True)
+    run = subprocess.run(words_of(command, ergometer, left_out), capture_output=True, text=True)
     if run.returncode not in (0, 1) or not run.stdout:
         return out | {"refused": run.stderr.strip().splitlines()[-1] if run.stderr.strip() else f"status {run.returncode}"}
     answer = json.loads(run.stdout)
@@ -131,17 +133,21 @@ def main():
     parser.add_argument("--out", default=ROOT / "build/as-typed.csv", type=pathlib.Path)
     parser.add_argument("--tiers", default="A")
     parser.add_argument("--unnamed", action="store_true", help="leave --software out")
+    parser.add_argument("--unsaid", action="store_true", help="leave --mbs out, of commands that have it")
     options = parser.parse_args()
 
     tasks, results = [], []
     for path in options.files:
         for row, command, reason in rows_of(path, options.ergometer, options.tiers.split(",")):
+            if options.unsaid and "--mbs" not in (command or ""):
+                continue
             if command:
                 tasks.append((row, command))
             else:
                 results.append({"id": row["id"], "group": row["group"], "source": row["source"], "refused": reason})
+    left_out = ["--software"] * options.unnamed + ["--mbs"] * options.unsaid
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results += pool.map(lambda task: play(*task, options.ergometer, options.unnamed), tasks)
+        results += pool.map(lambda task: play(*task, options.ergometer, left_out), tasks)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     with open(options.out, "w", newline="") as file:
         writer = csv.DictWriter(file, ["id", "group", "source", "measured", "predicted", "low", "high", "fits",

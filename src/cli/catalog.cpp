@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/collection.h"
 #include "base/json_writer.h"
@@ -12,6 +13,7 @@
 #include "cli/console/terminal.h"
 #include "report/format.h"
 #include "spec/catalog/read.h"
+#include "spec/model/model_names.h"
 #include "workload/parameters.h"
 
 namespace ergometer::cli {
@@ -160,6 +162,18 @@ struct Found {
   const CatalogEntry* entry;
 };
 
+/// What jobs take under a name that is no entry's: a model as hubs write it, a node for a cluster.
+std::optional<Found> find_as_jobs_do(const std::string& name, const KindWord* only) {
+  const bool models = only == nullptr || only->kind == CatalogKind::kModel;
+  if (const CatalogEntry* entry = models ? spec::find_hub_model(name) : nullptr)
+    return Found{find_kind("model"), entry};
+  const bool clusters = only != nullptr && only->kind == CatalogKind::kCluster;
+  if (const CatalogEntry* entry =
+          clusters ? spec::find_in_catalog(CatalogKind::kNode, name) : nullptr)
+    return Found{find_kind("node"), entry};
+  return std::nullopt;
+}
+
 Result<Found> find(const std::string& name, const KindWord* only) {
   std::vector<Found> found;
   std::vector<std::string_view> names, homes;
@@ -179,6 +193,7 @@ Result<Found> find(const std::string& name, const KindWord* only) {
   if (found.size() > 1)
     return input_error("catalog: '{}' is a {}; say which: ergometer catalog show {} {}", name,
                        fmt::join(homes, " and a "), homes.front(), name);
+  if (const auto other = find_as_jobs_do(name, only)) return *other;
   if (!elsewhere.empty())
     return input_error("catalog: there is no {} '{}', but a {}: ergometer catalog show {} {}",
                        only->singular, name, elsewhere, elsewhere, name);

@@ -75,12 +75,8 @@ TEST(FrameworkNames, MegatronCoresFieldsAreRead) {
   for (const SettingInfo& info : spec::setting_table())
     for (const std::string& name : info.names(info.core)) {
       SCOPED_TRACE(name);
-      // A capacity alone pads nothing, and is taken back.
-      const bool pads = name == "moe_expert_capacity_factor";
       const auto reading = parse_megatron_bridge(
-          fmt::format("model:\n  {}: {}\n{}", name, some_value(info),
-                      pads ? "  moe_pad_expert_input_to_capacity: true\n" : ""),
-          "bridge.yaml", {});
+          fmt::format("model:\n  {}: {}\n", name, some_value(info)), "bridge.yaml", {});
       ASSERT_TRUE(reading) << reading.error().message;
       EXPECT_EQ(said(*reading, info.name), some_value(info));
       EXPECT_TRUE(reading->leftovers.empty());

@@ -6,7 +6,6 @@
 #include <array>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "base/collection.h"
 #include "base/text.h"
@@ -40,6 +39,14 @@ std::string joined(const std::vector<ShellText>& words) {
   return text;
 }
 
+/// Several `srun -N 1 ... &` start a job's launchers, each on a node of its own.
+void start_on_more_nodes(const Launch& again, Launch& launch) {
+  if (!again.is_by_srun || !launch.is_by_srun) return;
+  const int64_t more = std::min(again.started_on, launch.idle_nodes);
+  launch.started_on += more;
+  launch.idle_nodes -= more;
+}
+
 /// The training that a script starts, the same one once.
 std::vector<Launch> launches_of(const ShellRun& run) {
   std::vector<Launch> all;
@@ -51,11 +58,16 @@ std::vector<Launch> launches_of(const ShellRun& run) {
   if (std::ranges::any_of(all, trains))
     std::erase_if(all, [](const Launch& launch) { return !trains(launch); });
   std::vector<Launch> different;
-  std::set<std::string> seen;
-  for (Launch& launch : all)
-    if (seen.insert(fmt::format("{} {} {}", launch.name, launch.gpus, joined(launch.arguments)))
-            .second)
+  std::map<std::string, size_t> seen;
+  for (Launch& launch : all) {
+    const auto [it, is_new] =
+        seen.emplace(fmt::format("{} {} {}", launch.name, launch.gpus, joined(launch.arguments)),
+                     different.size());
+    if (is_new)
       different.push_back(std::move(launch));
+    else
+      start_on_more_nodes(launch, different[it->second]);
+  }
   return different;
 }
 
@@ -171,15 +183,22 @@ std::string on_other_nodes(const Launch& launch, const ShellRun& run, const Read
   const auto* gpus = reading.settings.find("gpus");
   const auto number = base::parse_integer(gpus == nullptr ? "" : gpus->text);
   // The program itself may be told of nodes: Trainer(num_nodes=4).
-  const bool awaits =
-      launch.awaits_nodes || (launch.is_alone && launch.visible && launch.visible->count > 0 &&
-                              number && *number > launch.visible->count);
+  const bool awaits = launch.awaits_nodes || reading.launchers > launch.started_on ||
+                      (launch.is_alone && launch.visible && launch.visible->count > 0 && number &&
+                       *number > launch.visible->count);
+  const int64_t nodes = launch.idle_nodes + launch.started_on;
+  const std::string_view becomes =
+      awaits ? "it trains nothing without them; predicted as if it were started on all"
+      : launch.started_on == 1 ? "one node trains, the others idle"
+                               : "these idle";
+  if (launch.is_by_srun)
+    return fmt::format("{}: srun starts {} on {} of the batch's {} nodes and not on the others: {}",
+                       run.session.where(launch.line), launch.name, launch.started_on, nodes,
+                       becomes);
   return fmt::format(
       "{}: Slurm runs a batch script on the first of its {} nodes, and no srun starts {} on the "
       "others: {}",
-      run.session.where(launch.line), launch.idle_nodes + 1, launch.name,
-      awaits ? "it trains nothing without them; predicted as if it were started on all"
-             : "one node trains, the others idle");
+      run.session.where(launch.line), nodes, launch.name, becomes);
 }
 
 void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
@@ -191,9 +210,14 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
     reading.settings.erase("gpus");
     reading.defaults.erase("gpus");
   }
-  if (!launch.apart.empty())
-    reading.notes.push_back(
-        fmt::format("{}: {}", run.session.where(launch.gpus_line), launch.apart));
+  std::string apart = launch.apart;
+  const auto* gpus = reading.settings.find("gpus");
+  if (launch.is_by_srun && launch.started_on > 1 && reading.launchers == 1 && gpus != nullptr)
+    apart = fmt::format(
+        "accelerate's num_machines is 1: each of the {} nodes trains by itself, on {} GPUs",
+        launch.started_on, gpus->text);
+  if (!apart.empty())
+    reading.notes.push_back(fmt::format("{}: {}", run.session.where(launch.gpus_line), apart));
   if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =

@@ -93,6 +93,13 @@ TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {
   // Without a hostfile DeepSpeed's launcher starts its own node's, and refuses others.
   EXPECT_EQ(other_nodes("deepspeed --num_gpus 8 train.py"), "idle");
   EXPECT_EQ(other_nodes("deepspeed --num_nodes 2 --num_gpus 8 train.py"), "waits");
+  // srun starts it on as many as it is told of, and on no more than processes.
+  EXPECT_EQ(other_nodes("srun -N 1 torchrun --nproc_per_node 8 train.py"), "idle");
+  EXPECT_EQ(other_nodes("srun -N 1 torchrun --nnodes 2 --nproc_per_node 8 train.py"), "waits");
+  EXPECT_EQ(other_nodes("srun --ntasks=1 torchrun --nnodes 2 --nproc_per_node 8 train.py"),
+            "waits");
+  EXPECT_EQ(other_nodes("srun -N 1 -n 1 -w b torchrun --nnodes 2 --nproc_per_node 8 train.py"), "");
+  EXPECT_EQ(other_nodes("accelerate launch --config_file two.yaml train.py"), "idle");
   // These reach the others, or a program that is not known here may.
   for (const char* command :
        {"srun torchrun --nproc_per_node 8 train.py",

@@ -70,8 +70,6 @@ class ArgumentReader {
 
   /// DeepSpeed is switched on: Megatron-LM itself has no such word.
   bool deepspeed() const { return deepspeed_; }
-  /// Experts are padded to their capacity: where it is said, and always in DeepSpeed's fork.
-  bool pads_experts() const { return pads_experts_ || of_deepspeed_; }
   /// Why the model is not known although its sizes are given; empty otherwise.
   std::string model_open() const {
     return mixture_.empty() || !has_model_
@@ -361,8 +359,6 @@ class ArgumentReader {
       own_kernels_ = argument;
     else if (argument.name == "n_shared_experts" || argument.name == "num_shared_experts")
       shared_experts_ = base::parse_integer(value).value_or(0);
-    else if (argument.name == "moe_pad_expert_input_to_capacity")
-      pads_experts_ = base::lower(value) != "false";
     else if (argument.name == "moe_layer_recompute")
       experts_again_ = origin(argument);
     else if (argument.name == "moe_tp_extend_ep")
@@ -492,6 +488,9 @@ class ArgumentReader {
       // Megatron-DeepSpeed's defaults: one expert a token, in every second layer.
       if (!model_.contains("moe_router_topk")) model_["moe_router_topk"] = 1;
       if (!model_.contains("moe_layer_freq")) model_["moe_layer_freq"] = 2;
+      // Its experts always are, to the capacity.
+      if (settings_.find("moe_expert_capacity_factor") != nullptr)
+        settings_.set("moe_pad_expert_input_to_capacity", "true", Origin{first_where_, ""});
     }
     model_["model_type"] = "megatron";
     const std::string json = base::json_line(model_);
@@ -556,7 +555,7 @@ class ArgumentReader {
   std::optional<Origin> experts_again_;  ///< --moe-layer-recompute
   std::optional<Argument> vocabulary_file_;
   std::optional<Argument> own_kernels_;  ///< what asks for layers without Transformer Engine
-  bool of_deepspeed_ = false, deepspeed_ = false, pads_experts_ = false;
+  bool of_deepspeed_ = false, deepspeed_ = false;
   int64_t first_dense_ = 0, shared_experts_ = 0, patched_words_ = 0, extra_words_ = -1;
   bool no_positions_ = false, has_model_ = false;
   std::string mixture_;
@@ -574,7 +573,6 @@ Result<Reading> read_megatron(const std::vector<Argument>& arguments, const std:
   ERGOMETER_ASSIGN(reading.settings, reader.finish());
   reading.leftovers = std::move(reader.leftovers());
   reading.notes = std::move(reader.notes());
-  settle_capacity(reader.pads_experts(), reading);
   if (const std::string open = reader.model_open(); !open.empty()) reading.open["model"] = open;
   spec::set_framework(reading.settings, reader.deepspeed() ? "megatron-deepspeed" : "megatron-lm",
                       file);

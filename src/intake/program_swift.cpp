@@ -70,6 +70,14 @@ bool add_own_deepspeed(const Argument& argument, spec::FlatYaml& values) {
   return true;
 }
 
+/// ms-swift packs for variable-length kernels.
+void tell_packing(const std::vector<Argument>& arguments, Reading& reading) {
+  const auto packing = std::ranges::find(arguments, "packing", &Argument::name);
+  if (packing != arguments.end() && base::lower(packing->value) != "false")
+    reading.leftovers.push_back(
+        {Leftover::Kind::kNotModelled, "packing", packing->where, std::string(kPackedDocuments)});
+}
+
 /// The Trainer's values for the words of `swift sft`.
 class SwiftWords {
  public:
@@ -230,6 +238,7 @@ Result<Reading> ProgramReader::swift() const {
         "the number is not said; give --ga or --gbs",
         run_.session.where(launch_.line));
   }
+  tell_packing(arguments, reading);
   reading.leftovers.insert(reading.leftovers.end(), leftovers.begin(), leftovers.end());
   return reading;
 }
@@ -285,6 +294,7 @@ Result<Reading> ProgramReader::megatron_swift() const {
                       model->where, model->name, model->value);
   }
   drop_words_of_experts(reading);
+  tell_packing(arguments, reading);
   if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !packs)
     reading.notes.push_back(fmt::format(
         "every sequence is taken to be {} tokens long: without packing that is the longest, and "

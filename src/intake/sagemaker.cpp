@@ -115,18 +115,47 @@ class SageMakerProgram {
         ++found;
         at_ = at;
         for (const PythonArgument& it : arguments) {
-          if (it.value.starts_with("**"))
-            return input_error("{}:{}: found {}, whose items are not read; write the arguments out",
-                               file_, it.line, it.value);
-          expressions_[it.name] = it.value;
-          if (it.name == "hyperparameters") words_line_ = it.line;
-          if (it.name != "hyperparameters") add(it);
+          if (it.value.starts_with("**")) {
+            ERGOMETER_TRY(take_all(it));
+          } else {
+            take(it);
+          }
         }
       }
-    if (found == 1) return {};
+    if (found == 1) return check_environment();
     return input_error(
         "{}: starts {} training jobs of SageMaker with an entry_point, of which one can be read",
         file_, found);
+  }
+  void take(const PythonArgument& it) {
+    expressions_[it.name] = it.value;
+    if (it.name == "hyperparameters")
+      words_line_ = it.line;
+    else
+      add(it);
+  }
+  /// `**arguments` of a dictionary that is known.
+  Result<void> take_all(const PythonArgument& it) {
+    const std::string name = it.value.substr(2);
+    const auto all = values_.value(name, at_);
+    if (!all || !all->is_object())
+      return input_error("{}:{}: found {}, whose items are not read; write the arguments out",
+                         file_, it.line, it.value);
+    for (const auto& [key, value] : all->items())
+      take({key, fmt::format("{}[\"{}\"]", name, key), it.line});
+    return {};
+  }
+  /// Variables that only the run knows are not unset.
+  Result<void> check_environment() {
+    constexpr std::string_view kSection = "environment";
+    const auto it = expressions_.find(kSection);
+    const auto first = found_.lower_bound(fmt::format("{}.", kSection));
+    const bool known = first != found_.end() && first->first.starts_with(kSection);
+    if (it == expressions_.end() || known || it->second == "None") return {};
+    const auto said = values_.value(it->second, at_);
+    if (said && said->is_object()) return {};
+    return input_error("{}: {}: found {}; allowed: a dictionary as a literal", where(kSection),
+                       kSection, it->second.substr(0, 60));
   }
   void add(const PythonArgument& it) {
     // `compute=compute` of an object that was made above.

@@ -136,7 +136,7 @@ void add_experts(const spec::Training& t, Arguments& to) {
   to.add_if(t.moe_grouped_gemm, "moe-grouped-gemm");
   if (t.moe_capacity_factor > 0) {
     to.add("moe-expert-capacity-factor", fmt::format("{}", t.moe_capacity_factor));
-    to.add_if(true, "moe-pad-expert-input-to-capacity");
+    to.add_if(t.moe_pad_to_capacity, "moe-pad-expert-input-to-capacity");
   }
   to.add_if(t.moe_shared_overlap, "moe-shared-expert-overlap");
   to.add_if(t.overlap_expert_parallel, "overlap-moe-expert-parallel-comm");

@@ -172,7 +172,7 @@ class Writer {
     set("moe_grouped_gemm", yes_no(t.moe_grouped_gemm));
     if (t.moe_capacity_factor > 0) {
       set("moe_expert_capacity_factor", t.moe_capacity_factor);
-      set("moe_pad_expert_input_to_capacity", yes_no(true));
+      set("moe_pad_expert_input_to_capacity", yes_no(t.moe_pad_to_capacity));
     }
     if (t.moe_shared_overlap || t.overlap_expert_parallel)
       notes_.emplace_back("NeMo 1 does not overlap the experts' transfers");

@@ -59,6 +59,7 @@ Plan plan_of(const spec::Job& job) {
 TEST(Program, ExpertTransfersGoBesideAnotherMicroBatch) {
   spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 2, .layers = 1});
   job.training.moe_capacity_factor = 1;
+  job.training.moe_pad_to_capacity = true;
   EXPECT_EQ(count(plan_of(job), 0, "dispatch"), 2);
   job.training.overlap_expert_parallel = true;
   const Plan plan = plan_of(job);
@@ -78,6 +79,7 @@ TEST(Program, ExpertTransfersGoBesideAnotherMicroBatch) {
 TEST(Program, HybridEpExchangesGoBesideAsAWhole) {
   spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 2, .layers = 1});
   job.training.moe_capacity_factor = 1;
+  job.training.moe_pad_to_capacity = true;
   job.training.overlap_expert_parallel = true;
   workload::Workload workload = fake_workload(job);
   for (workload::Operator& op : workload.operators)
@@ -382,6 +384,7 @@ TEST(Program, DroplessExpertsCopyTokenCountsToTheHost) {
   job.training.recompute = spec::Recompute::kFull;  // and once more when the layer is recomputed
   EXPECT_EQ(count(plan_of(job), 0, "sync"), 3 * 2 * 2 + 1);
   job.training.moe_capacity_factor = 1;
+  job.training.moe_pad_to_capacity = true;
   EXPECT_EQ(count(plan_of(job), 0, "sync"), 1);
 }
 

@@ -78,6 +78,7 @@ spec::Job random_job(Draw& draw) {
   if (draw.coin()) training.recompute_method = spec::RecomputeMethod::kBlock;
   training.recompute_layers = draw.below(4);
   training.moe_capacity_factor = static_cast<double>(draw.below(2));
+  training.moe_pad_to_capacity = training.moe_capacity_factor > 0;
   job.model.tied_embeddings = draw.coin();
   job.model.mtp_layers = draw.below(2);
   if (draw.below(6) == 0) training.mode = draw.coin() ? spec::Mode::kPrefill : spec::Mode::kLora;

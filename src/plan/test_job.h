@@ -126,7 +126,7 @@ class FakeWorkload {
                                      workload::GroupKind::kTensor)));
     }
     items.push_back(run(Stream::kCompute, compute("fc1", pass)));
-    if (moe && job_.training.moe_capacity_factor == 0) {
+    if (moe && !job_.training.pads_experts()) {
       items.push_back(run(Stream::kCompute, compute("moe_counts_to_host", pass)));
     }
     if (moe) {

@@ -188,6 +188,18 @@ void add_to(std::vector<double>& sums, const std::vector<double>& values) {
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
 }
 
+/// The share of a layer's choices that an expert may take.
+double room_of_expert(const spec::Job& job) {
+  const double factor = job.training.moe_capacity_factor;
+  return factor > 0 ? factor / static_cast<double>(job.model.experts.count) : 1;
+}
+
+/// Rows of all experts, each filled up to its capacity.
+double padded_rows(const spec::Job& job, double choices) {
+  const auto count = static_cast<double>(job.model.experts.count);
+  return std::ceil(choices / count * job.training.moe_capacity_factor) * count;
+}
+
 bool has_uneven_experts(const spec::Job& job) {
   return job.model.experts.count > 0 && !job.training.moe_routing.is_even();
 }
@@ -225,15 +237,17 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer) {
 ExpertLoads expert_loads(const spec::Job& job) {
   ExpertLoads loads;
   const auto ranks = static_cast<size_t>(job.parallelism.ep);
-  if (!has_uneven_experts(job) || ranks == 1 || job.training.moe_capacity_factor > 0) return loads;
+  if (!has_uneven_experts(job) || ranks == 1 || job.training.pads_experts()) return loads;
   const bool by_load = job.training.moe_placement == spec::ExpertPlacement::kByLoad;
   const int64_t redundant = job.training.moe_redundant_experts;
+  const double room = room_of_expert(job), kept = 1 - dropped_share(job);
   std::vector<double> before(ranks);
   int64_t moe_layer = 0;
   for (const spec::Layer& layer : job.model.layers) {
     std::vector<double>& of_layer = loads.by_layer.emplace_back();
     if (!layer.moe) continue;
-    const Shares shares = expert_shares(job, moe_layer++);
+    Shares shares = expert_shares(job, moe_layer++);
+    for (double& share : shares) share = std::min(share, room) / kept;
     of_layer = by_load ? place_by_load(held_experts(shares, redundant, ranks), before).loads
                        : loads_in_order(shares, ranks);
     add_to(before, of_layer);
@@ -266,7 +280,7 @@ double dropped_share(const spec::Job& job) {
   const double factor = job.training.moe_capacity_factor;
   if (job.model.experts.count == 0 || factor == 0) return 0;
   if (!has_uneven_experts(job)) return std::max(0.0, 1 - factor);
-  const double room = factor / static_cast<double>(job.model.experts.count);
+  const double room = room_of_expert(job);
   double dropped = 0;
   int64_t moe_layers = 0;
   for (const spec::Layer& layer : job.model.layers) {
@@ -279,14 +293,13 @@ double dropped_share(const spec::Job& job) {
 
 double kept_share(const spec::Job& job, double choices) {
   if (has_uneven_experts(job) || choices == 0) return 1 - dropped_share(job);
-  return std::min(1.0, expert_rows(job, choices) / choices);
+  if (job.training.moe_capacity_factor == 0) return 1;
+  return std::min(1.0, padded_rows(job, choices) / choices);
 }
 
 double expert_rows(const spec::Job& job, double choices) {
-  const double factor = job.training.moe_capacity_factor;
-  if (factor == 0) return choices;
-  const auto count = static_cast<double>(job.model.experts.count);
-  return std::ceil(choices / count * factor) * count;
+  if (job.training.pads_experts()) return padded_rows(job, choices);
+  return choices * kept_share(job, choices);
 }
 
 }  // namespace ergometer::workload

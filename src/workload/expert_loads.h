@@ -23,8 +23,8 @@ struct ExpertLoads {
   double mean_fullest() const;
 };
 
-/// Even without expert parallelism, and with a capacity: experts take as many rows then, missing
-/// ones are padding and surplus is dropped.
+/// Even without expert parallelism, and where experts are padded to their capacity: all take as
+/// many rows then. A capacity alone drops what is beyond it; 1 is the mean of what is left.
 ExpertLoads expert_loads(const spec::Job& job);
 
 /// What the ranks of a group sum of the gradients of experts with copies, by layer of the decoder:
@@ -43,8 +43,8 @@ double dropped_share(const spec::Job& job);
 /// The share of so many choices of a rank's tokens that a capacity leaves.
 double kept_share(const spec::Job& job, double choices);
 
-/// Rows that a rank whose tokens make so many choices sends to experts: with a capacity each expert
-/// gets the same number of them, missing ones are padding.
+/// Rows that a rank whose tokens make so many choices sends to experts: what a capacity leaves, or,
+/// padded to it, the same number for each expert.
 double expert_rows(const spec::Job& job, double choices);
 
 }  // namespace ergometer::workload

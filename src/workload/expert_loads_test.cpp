@@ -125,6 +125,7 @@ TEST(ExpertLoads, ACapacityDropsWhatIsBeyondIt) {
   spec::Job job = routed_job(RoutingKind::kHotExpert, 2);
   EXPECT_EQ(dropped_share(job), 0);
   job.training.moe_capacity_factor = 1.25;
+  job.training.moe_pad_to_capacity = true;
   EXPECT_TRUE(expert_loads(job).even());
   EXPECT_NEAR(dropped_share(job), (2 - 1.25) / 8, 1e-12);
   job.training.moe_routing = {};
@@ -134,6 +135,21 @@ TEST(ExpertLoads, ACapacityDropsWhatIsBeyondIt) {
   EXPECT_EQ(expert_rows(job, 100), 80);  // 9.4 of each of 8 experts' 12.5, and up
   EXPECT_EQ(kept_share(job, 100), 0.8);
   EXPECT_EQ(kept_share(job, 1), 1);  // a row an expert is the least
+}
+
+// As above without padding: of 8 shares one is 2 / 8 and kept to 1.25 / 8, the others are 6/7 of an
+// eighth; 7.25 / 8 is left. Of four ranks the fullest holds (1.25 + 6/7) / 7.25 of it, over a
+// quarter.
+TEST(ExpertLoads, ACapacityAloneLeavesTheRestUneven) {
+  spec::Job job = routed_job(RoutingKind::kHotExpert, 2);
+  job.training.moe_capacity_factor = 1.25;
+  EXPECT_NEAR(expert_loads(job).most, 4 * (1.25 + 6.0 / 7) / 7.25, 1e-12);
+  EXPECT_NEAR(expert_rows(job, 100), 100 * 7.25 / 8, 1e-9);
+  job.training.moe_routing = {};
+  EXPECT_TRUE(expert_loads(job).even());
+  EXPECT_EQ(expert_rows(job, 100), 100);
+  job.training.moe_capacity_factor = 0.75;
+  EXPECT_EQ(expert_rows(job, 100), 80);
 }
 
 TEST(ExpertLoads, LoadsAreOneOnAverage) {

@@ -134,12 +134,12 @@ Int128 mixer_core(const spec::Job& job, const spec::Layer& layer) {
   return attention_core(job, spec::Model::window(layer, job.training.seq_length));
 }
 
-Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, Int128 tokens,
-                    const Passes& passes) {
+Int128 matrix_flops(const spec::Job& job, const spec::Layer& layer,
+                    const std::vector<Matrix>& matrices, Int128 tokens, const Passes& passes) {
   Int128 flops = 0;
   for (const Matrix& matrix : matrices) {
     Int128 products = passes.base * matrix.in * matrix.out;
-    if (lora_adapts(job, matrix.name)) {
+    if (lora_adapts(job, layer.adapters, matrix.name)) {
       const Adapters adapters =
           adapters_of(job, matrix.name, matrix.out, job.model.kv_heads * job.model.head_dim);
       products +=
@@ -151,10 +151,11 @@ Int128 matrix_flops(const spec::Job& job, const std::vector<Matrix>& matrices, I
   return flops;
 }
 
-Int128 layer_flops(const spec::Job& job, const spec::Layer& layer, const Passes& passes) {
+Int128 layer_flops(const spec::Job& job, const spec::Layer& layer, const Passes& of_others) {
   const Int128 tokens = sequence_tokens(job);
-  return matrix_flops(job, mixer_matrices(job.model, layer), tokens, passes) +
-         matrix_flops(job, mlp_matrices(job.model, layer), tokens, passes) +
+  const Passes passes = layer.backward ? of_others : Passes{1, 1, 0, of_others.experts};
+  return matrix_flops(job, layer, mixer_matrices(job.model, layer), tokens, passes) +
+         matrix_flops(job, layer, mlp_matrices(job.model, layer), tokens, passes) +
          passes.attention * mixer_core(job, layer);
 }
 
@@ -165,7 +166,7 @@ Int128 by_operator_flops(const spec::Job& job, const spec::Layer& layer) {
   int products = 0;
   const auto add = [&](const std::vector<Matrix>& matrices) {
     for (const Matrix& matrix : matrices) {
-      const Int128 whole = matrix_flops(job, {matrix}, tokens, forward_again(job));
+      const Int128 whole = matrix_flops(job, layer, {matrix}, tokens, forward_again(job));
       if (matrix.name.starts_with("expert_")) {
         flops += whole;
         continue;
@@ -190,11 +191,11 @@ Int128 selective_flops(const spec::Job& job, const spec::Layer& layer) {
   if (recomputes(job, "mla_up_proj"))
     for (const Matrix& matrix : mixer_matrices(job.model, layer))
       if (matrix.name.ends_with("_up"))
-        flops += matrix_flops(job, {matrix}, tokens, forward_again(job));
+        flops += matrix_flops(job, layer, {matrix}, tokens, forward_again(job));
   const bool whole = recomputes(job, layer.moe ? "moe" : "mlp");
   for (const Matrix& matrix : mlp_matrices(job.model, layer))
     if (whole || (recomputes(job, "shared_experts") && matrix.name.starts_with("shared")))
-      flops += matrix_flops(job, {matrix}, tokens, forward_again(job));
+      flops += matrix_flops(job, layer, {matrix}, tokens, forward_again(job));
   return flops;
 }
 

@@ -191,7 +191,11 @@ std::vector<Change> variants() {
         t.precision = spec::Precision::kFp8, t.fp8_recipe = spec::Fp8Recipe::kMxfp8;
       }),
       training([](T& t) { t.moe_grouped_gemm = false, t.grad_accumulation_fusion = false; }),
-      training([](T& t) { t.moe_capacity_factor = 1.25; }),
+      training([](T& t) {
+        t.moe_capacity_factor = 1.25;
+        t.moe_pad_to_capacity = true;
+      }),
+      training([](T& t) { t.moe_capacity_factor = 0.75; }),
       training([](T& t) { t.moe_dispatcher = spec::MoeDispatcher::kAllGather; }),
       training([](T& t) { t.recompute = spec::Recompute::kFull; }),
       selective({"core_attn", "mla_up_proj", "moe_act", "layernorm"}),
@@ -200,6 +204,10 @@ std::vector<Change> variants() {
       [](spec::Job& job) { job.parallelism.cp_comm = spec::CpComm::kAllToAll; },
       training([](T& t) { t.mode = spec::Mode::kPrefill; }),
       training([](T& t) { t.mode = spec::Mode::kLora, t.lora_rank = 16; }),
+      [](spec::Job& job) {
+        job.training.mode = spec::Mode::kLora, job.training.lora_rank = 16;
+        job.model.layers.front().adapters = job.model.layers.front().backward = false;
+      },
       training([](T& t) {
         t.mode = spec::Mode::kLora, t.lora_rank = 16, t.lora_targets = {"qkv", "fc2"};
       }),
@@ -221,22 +229,27 @@ TEST(Flops, OperatorsSumToTheFormulaExactly) {
             << "model " << m << " layout " << l << " variant " << v;
         ++jobs;
       }
-  EXPECT_EQ(jobs, 9 * 8 * 16);
+  EXPECT_EQ(jobs, 9 * 8 * 18);
 }
 
 // 512 tokens choose 2 of 8 experts: 1,024 rows, 128 an expert; three matrices of 256 x 128, forward
-// and twice backward. Half of the room drops half of the rows; twice the room is filled up.
+// and twice backward. Half of the room drops half of the rows; twice the room is
+// filled up where experts are padded.
 TEST(Flops, ACapacityDropsAndPads) {
   spec::Job job = job_of(small_models()[6], 512);
   const double experts =
       static_cast<double>(job.training.global_batch) * 3 * 2.0 * 1024 * 3 * 256 * 128;
   const double all = model_flops_per_step(job).value();
   EXPECT_EQ(hardware_flops_per_step(job).value(), all);
-  job.training.moe_capacity_factor = 0.5;
-  EXPECT_EQ(model_flops_per_step(job).value(), all - experts / 2);
-  EXPECT_EQ(hardware_flops_per_step(job).value(), all - experts / 2);
-  EXPECT_EQ(sum_over_operators(job), model_flops_per_step(job).value());
-  job.training.moe_capacity_factor = 2;
+  for (const bool pads : {false, true}) {
+    job.training.moe_pad_to_capacity = pads;
+    job.training.moe_capacity_factor = 0.5;
+    EXPECT_EQ(model_flops_per_step(job).value(), all - experts / 2);
+    EXPECT_EQ(hardware_flops_per_step(job).value(), all - experts / 2);
+    EXPECT_EQ(sum_over_operators(job), model_flops_per_step(job).value());
+    job.training.moe_capacity_factor = 2;
+    EXPECT_EQ(hardware_flops_per_step(job).value(), pads ? all + experts : all);
+  }
   EXPECT_EQ(model_flops_per_step(job).value(), all);
   EXPECT_EQ(hardware_flops_per_step(job).value(), all + experts);
 }

@@ -68,8 +68,8 @@ bool kept_apart(const spec::Job& job) {
 
 }  // namespace
 
-bool lora_adapts(const spec::Job& job, std::string_view matrix) {
-  if (job.training.mode != spec::Mode::kLora) return false;
+bool lora_adapts(const spec::Job& job, bool adapters, std::string_view matrix) {
+  if (job.training.mode != spec::Mode::kLora || !adapters) return false;
   const HeadTargets heads = head_targets(job);
   if (matrix == "qkv") return heads.q || heads.k || heads.v;
   if (matrix.starts_with("kv")) return heads.k || heads.v;
@@ -99,12 +99,13 @@ Adapters adapters_of(const spec::Job& job, std::string_view matrix, int64_t out,
 int adapters_in_layer(const spec::Job& job) {
   int count = 0;
   for (const char* matrix : {"qkv", "proj", "fc1", "fc2"})
-    if (lora_adapts(job, matrix)) count += adapters_of(job, matrix, 0, 0).count;
+    if (lora_adapts(job, true, matrix)) count += adapters_of(job, matrix, 0, 0).count;
   return count;
 }
 
 int64_t adapters_in(const spec::Job& job) {
-  return adapters_in_layer(job) * static_cast<int64_t>(job.model.layers.size());
+  return adapters_in_layer(job) *
+         std::ranges::count(job.model.layers, true, &spec::Layer::adapters);
 }
 
 }  // namespace ergometer::workload

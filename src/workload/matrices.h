@@ -21,7 +21,8 @@ std::vector<Matrix> mlp_matrices(const spec::Model& model, const spec::Layer& la
 /// Whether the job's LoRA adapts this matrix, or a part of it. Targets are qkv, proj, fc1 and fc2;
 /// q, k and v are parts of qkv. For latent attention q stands for all projections of queries, k and
 /// v for those of keys and values; fc1 and fc2 for those of experts and shared experts too.
-bool lora_adapts(const spec::Job& job, std::string_view matrix);
+/// `adapters`: whether the matrix's layer has any (spec::Layer).
+bool lora_adapts(const spec::Job& job, bool adapters, std::string_view matrix);
 /// Matrices that transformers keeps apart of one of ours: queries, keys and values, gate and up.
 int module_parts(const spec::Model& model, std::string_view matrix);
 

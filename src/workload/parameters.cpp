@@ -22,15 +22,12 @@ int64_t latent_attention(const spec::Model& model) {
   return query + key_value + model.heads * mla.v_dim * model.hidden;
 }
 
-int64_t qk_norm(const spec::Model& model) {
-  return model.qk_norm ? 2 * model.head_dim * (model.wide_qk_norm ? model.heads : 1) : 0;
-}
-
 int64_t head_attention(const spec::Model& model) {
   const int64_t gate = model.attention_gate ? model.heads : 0;
   const int64_t qkv = (model.heads + gate + 2 * model.kv_heads) * model.head_dim;
   return model.hidden * qkv + model.heads * model.head_dim * model.hidden +
-         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) + qk_norm(model) +
+         (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
+         model.qk_norm_parameters(model.heads, model.kv_heads) +
          (model.attention_sinks ? model.heads : 0);
 }
 
@@ -53,7 +50,7 @@ int64_t mixer(const spec::Model& model, const spec::Layer& layer) {
                                                          : head_attention(model);
 }
 
-int64_t one_norm(const spec::Model& model) { return model.hidden * (model.norm_bias ? 2 : 1); }
+int64_t one_norm(const spec::Model& model) { return static_cast<int64_t>(model.norm_parameters()); }
 
 int64_t one_expert(const spec::Model& model) {
   const spec::Experts& experts = model.experts;

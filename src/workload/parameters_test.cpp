@@ -102,5 +102,14 @@ TEST(Parameters, EveryCatalogModelMeetsItsPublishedCount) {
   EXPECT_GE(counted, 60);
 }
 
+// Norms without parameters, of every head, over all heads with fewer of keys.
+TEST(Parameters, NormsAreCountedAsTheyAre) {
+  for (const auto& [name, published] : {std::pair("olmo-7b", 6'888'095'744),
+                                        {"command-r-plus", 103'810'674'688},
+                                        {"olmo2-7b", 7'298'617'344},
+                                        {"olmo2-32b", 32'234'279'936}})
+    EXPECT_EQ(count_parameters(*spec::read_model(name)).total, published) << name;
+}
+
 }  // namespace
 }  // namespace ergometer::workload

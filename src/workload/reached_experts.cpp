@@ -25,7 +25,7 @@ int64_t reached_experts(const spec::Job& job, const Shapes& shapes) {
   const int64_t here = job.expert_slots();
   const double chosen = shapes.expert_load * static_cast<double>(job.model.experts.top_k) /
                         static_cast<double>(here * shapes.ep);
-  if (job.training.moe_capacity_factor > 0 || chosen >= 1) return here;
+  if (job.training.pads_experts() || chosen >= 1) return here;
   const double tokens =
       static_cast<double>(shapes.tokens * shapes.ep * shapes.etp) / static_cast<double>(shapes.tp);
   const double reached = static_cast<double>(here) * (1 - base::power(1 - chosen, tokens));

@@ -8,8 +8,8 @@
 namespace ergometer::workload {
 
 /// Of a rank's experts those that any row of a micro batch reaches: expected, as a whole number of
-/// at least one. With few tokens, as in decoding, not all; only their weights are read. With a
-/// capacity all, for every expert then gets as many rows. That one rank has more of them than
+/// at least one. With few tokens, as in decoding, not all; only their weights are read. Padded
+/// to a capacity all, for every expert then gets as many rows. That one rank has more of them than
 /// another by chance is not in it.
 int64_t reached_experts(const spec::Job& job, const Shapes& shapes);
 

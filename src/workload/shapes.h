@@ -13,6 +13,7 @@ struct Shapes {
   bool sequence_parallel = false;  ///< with tp > 1 only
   bool training = true;            ///< there is a backward pass
   bool lora = false;               ///< base weights are frozen; there may be adapters
+  bool adapters = true;            ///< of the layer: it is one of those that have them
   bool fp8 = false;                ///< linear layers multiply in FP8 or NVFP4
   bool fp8_transposes = false;     ///< the GPU's FP8 GEMMs take one operand layout only
   spec::Precision quantized = spec::Precision::kFp8;  ///< what linear layers multiply in, if `fp8`

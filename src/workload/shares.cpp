@@ -30,9 +30,8 @@ double attention_vectors(const spec::Model& model, const Shapes& shapes) {
     return static_cast<double>(model.latent.q_rank + model.latent.kv_rank);
   const int64_t gate = model.attention_gate ? shapes.heads : 0;
   const int64_t qkv = (shapes.heads + gate + 2 * shapes.kv_heads) * model.head_dim;
-  const int64_t wide = model.wide_qk_norm ? shapes.heads : 1;
   return static_cast<double>((model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
-                             (model.qk_norm ? 2 * model.head_dim * wide : 0) +
+                             model.qk_norm_parameters(shapes.heads, shapes.kv_heads) +
                              (model.attention_sinks ? shapes.heads : 0));
 }
 

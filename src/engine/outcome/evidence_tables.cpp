@@ -27,6 +27,7 @@ constexpr std::array kTerms = std::to_array<Term>({
     {"software_unseen", &Uncertainty::software_unseen},
     {"software_unnamed", &Uncertainty::software_unnamed},
     {"kind_unseen", &Uncertainty::kind_unseen},
+    {"micro_batch_unsaid", &Uncertainty::micro_batch_unsaid},
     {"per_doubling", &Uncertainty::per_doubling},
     {"host", &Uncertainty::host},
     {"communication", &Uncertainty::communication},

@@ -221,6 +221,8 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
   if (!job.training.fuse.empty())
     terms.add(u.kind_unseen,
               "no job with communication inside the kernels of products was ever seen");
+  if (job.training.assumed_micro_batch)
+    terms.add(u.micro_batch_unsaid, "micro batch not said (1 assumed; --mbs says yours)");
   add_scale(terms, job.gpus, gpu_name(job), known, u);
   if (!measured) {
     terms.add_share(u.host, host_share, "waits for the host to launch kernels");

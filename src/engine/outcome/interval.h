@@ -49,17 +49,18 @@ std::string evidence_csv(const std::vector<Evidence>& evidence);
 
 /// Standard deviations of ln(measured / predicted), each for one reason to be unsure.
 struct Uncertainty {
-  double base = 0;              ///< runs like those it was calibrated on
-  double gpu_unseen = 0;        ///< no run on this GPU
-  double gpu_few = 0;           ///< one group on this GPU; n groups: over the square root of n
-  double nodes_unseen = 0;      ///< several nodes, and no run of several nodes on this GPU
-  double precision_unseen = 0;  ///< no run of this precision on the GPU's architecture
-  double software_unseen = 0;   ///< no run of this software profile (`software_seen`)
-  double software_unnamed = 0;  ///< nobody named the software: installations differ
-  double kind_unseen = 0;       ///< no run of this kind of job
-  double per_doubling = 0;      ///< each doubling of GPUs beyond the largest run on this GPU
-  double host = 0;              ///< a step that only waits for the host; in proportion
-  double communication = 0;     ///< a step that only waits for communication; in proportion
+  double base = 0;                ///< runs like those it was calibrated on
+  double gpu_unseen = 0;          ///< no run on this GPU
+  double gpu_few = 0;             ///< one group on this GPU; n groups: over the square root of n
+  double nodes_unseen = 0;        ///< several nodes, and no run of several nodes on this GPU
+  double precision_unseen = 0;    ///< no run of this precision on the GPU's architecture
+  double software_unseen = 0;     ///< no run of this software profile (`software_seen`)
+  double software_unnamed = 0;    ///< nobody named the software: installations differ
+  double kind_unseen = 0;         ///< no run of this kind of job
+  double micro_batch_unsaid = 0;  ///< nobody said the micro batch, and one sequence is assumed
+  double per_doubling = 0;        ///< each doubling of GPUs beyond the largest run on this GPU
+  double host = 0;                ///< a step that only waits for the host; in proportion
+  double communication = 0;       ///< a step that only waits for communication; in proportion
   double measured_cluster = 0;  ///< how much of the scatter of kernels inside their classes, which
                                 ///< a recording shows, other jobs are off by; no deviation itself
   // Of power (`power_interval`).

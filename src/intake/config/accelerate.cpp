@@ -19,6 +19,10 @@ class AccelerateReader {
     const auto machines = read_.integer("num_machines", 1),
                ranks = read_.integer("num_processes", 1);
     if (machines && ranks && *ranks % *machines == 0) node_gpus_ = *ranks / *machines;
+    // DeepSpeed's own launcher starts processes on the hosts of a list, unless told not to.
+    const bool reaches = !is_off(read_.text("deepspeed_config.deepspeed_hostfile")) &&
+                         read_.text("deepspeed_config.deepspeed_multinode_launcher") != "standard";
+    if (machines && !reaches) read_.reading().launchers = *machines;
     read_.find("use_cpu");
     read_precision();
     read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps");

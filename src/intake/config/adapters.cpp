@@ -11,10 +11,28 @@ std::string_view quantized_word(std::string_view kind, bool double_quantized) {
   return double_quantized || kind.ends_with("-dq") ? "nf4-dq" : "nf4";
 }
 
+namespace {
+
+/// PEFT's layers_to_transform beside its r: a number or a list of them, from 0.
+void read_adapted_layers(FlatReader& read, std::string_view rank) {
+  if (rank != "r" && !rank.ends_with(".r") && !rank.ends_with("_r")) return;
+  const std::string key = std::string(rank.substr(0, rank.size() - 1)) + "layers_to_transform";
+  std::string list = read.text(key);
+  if (list.empty() || list == "null" || list == "None") return;
+  std::erase(list, ' ');
+  for (const std::string& item : base::split(list, ','))
+    if (const auto layer = base::parse_integer(item); !layer || *layer < 0)
+      return read.refuse(key, "numbers of layers, from 0");
+  read.set("lora_layers", list, key);
+}
+
+}  // namespace
+
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets) {
   const auto r = read.integer(rank, 1);
   if (!r) return;
   read.set("lora", std::to_string(*r), rank);
+  read_adapted_layers(read, rank);
   const std::string listed = read.text(targets);
   if (listed.empty()) {
     read.note(

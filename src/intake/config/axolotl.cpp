@@ -21,7 +21,7 @@ constexpr std::array kAxolotlNames = std::to_array<AxolotlName>({
     {"sample_packing", "packing"},
     {"micro_batch_size", "per_device_train_batch_size"},
     {"optimizer", "optim"},
-    {"lora_target_modules", "lora_target_modules"},
+    {"peft_layers_to_transform", "lora_layers_to_transform"},
     {"liger_fused_linear_cross_entropy", "use_liger_kernel"},
     {"sequence_parallel_degree", "context_parallel_size"},
     {"context_parallel_size", "context_parallel_size"},

@@ -232,25 +232,4 @@ void read_core_model(FlatReader& read, const std::string& section, const std::st
   CoreModelReader(read, section, tokenizer).read();
 }
 
-void settle_capacity(bool pads, Reading& reading) {
-  constexpr const char* kCapacity = "moe_expert_capacity_factor";
-  const auto* said = reading.settings.find(kCapacity);
-  const double factor =
-      said == nullptr ? 0
-                      : base::parse_number(said->text).value_or(0);  // told where it is resolved
-  if (factor <= 0 || pads) return;
-  if (factor < 1)
-    reading.leftovers.push_back(
-        {Leftover::Kind::kNotModelled, said->origin.key, said->origin.text,
-         "time: tokens beyond a capacity below the mean are dropped; predicted as computed"});
-  else
-    reading.notes.push_back(fmt::format(
-        "{}: {} {} alone drops what is beyond it, which is nothing where tokens are spread evenly, "
-        "and pads nothing: predicted without it; ergometer's own option "
-        "--moe-expert-capacity-factor predicts experts padded to their capacity, as "
-        "--moe-pad-expert-input-to-capacity beside it does in Megatron-LM",
-        said->origin.text, said->origin.key, said->text));
-  reading.settings.erase(kCapacity);
-}
-
 }  // namespace ergometer::intake

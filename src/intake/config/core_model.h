@@ -11,9 +11,4 @@ namespace ergometer::intake {
 /// section that may know the vocabulary.
 void read_core_model(FlatReader& read, const std::string& section, const std::string& tokenizer);
 
-/// Megatron-Core pads experts to their capacity only where it is told to (`pads`). Alone, a
-/// capacity drops what is above it, which is nothing where tokens are spread evenly: the setting,
-/// which pads, is taken back, and why is told.
-void settle_capacity(bool pads, Reading& reading);
-
 }  // namespace ergometer::intake

@@ -157,7 +157,10 @@ class FineTuningReader {
     if (stage == 0) read_.set("zero", "0", "zero_stage");
     if (stage > 3) read_.refuse("zero_stage", "0, 1, 2 or 3");
     set_deepspeed_defaults(stage, read_.file(), read_.reading());
-    if (!read_.flag("packing_samples", false)) unpacked("packing_samples");
+    if (read_.flag("packing_samples", false))
+      read_.not_modelled("packing_samples", std::string(kPackedDocuments));
+    else
+      unpacked("packing_samples");
     adapters("lora_rank", "target_modules", "all-linear");
     if (read_.flag("load_in_4bit", false)) read_.set("quantize", "nf4-dq", "load_in_4bit");
     framework("deepspeed");
@@ -328,7 +331,7 @@ class FineTuningReader {
     else if (plugin == "ddp")
       read_.set("zero", "0", "plugin");
     else if (plugin == "zero1" || plugin.starts_with("zero2"))
-      read_.set("zero", plugin.substr(4, 1), "plugin");
+      read_low_level_zero(plugin);
     else if (plugin.starts_with("gemini") || plugin == "fsdp")
       shard("plugin");
     else
@@ -343,6 +346,13 @@ class FineTuningReader {
     length_is_open("max_length is not said");
     adapters("lora_rank", "lora_target_modules", "q_proj,v_proj");
     framework("transformers");
+  }
+  /// LowLevelZeroPlugin reduces in the type that is computed in; of its stage 2 every backward
+  /// ends with the gradients' shards.
+  void read_low_level_zero(const std::string& plugin) {
+    read_.set("zero", plugin.substr(4, 1), "plugin");
+    read_.set_default("grad_reduce_in_bf16", "true", "ColossalAI's LowLevelZeroPlugin");
+    if (plugin.starts_with("zero2")) reduces_every_micro_batch("ColossalAI's LowLevelZeroPlugin");
   }
   void read_hybrid_plugin() {
     read_.copy_count("tp", "tensor_model_parallel_size");

@@ -110,8 +110,6 @@ class RecipeFileReader {
     read_core_model(read_, at_.model, at_.tokenizer);
     for (const spec::SettingInfo& info : spec::setting_table())
       for (const std::string& name : info.names(info.core)) read_core(info, name);
-    settle_capacity(read_.flag(at_.model + "moe_pad_expert_input_to_capacity", false),
-                    read_.reading());
     read_overlap(at_.model);
     read_overlap(at_.ddp);
     const std::string loss = at_.model + "cross_entropy_fusion_impl";
@@ -292,8 +290,6 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
   }
   ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
   left.settings = std::move(reading.settings);
-  const auto pads = values.find("model.moe_pad_expert_input_to_capacity");
-  settle_capacity(pads != values.end() && base::lower(pads->second.text) == "true", left);
   if (!model_open.empty()) left.open["model"] = model_open;
   left.notes.insert(left.notes.end(), reading.notes.begin(), reading.notes.end());
   return left;

@@ -22,14 +22,23 @@ VisibleGpus seen_by(std::string_view variable, const std::string& list) {
   return {known ? std::ranges::count(list, ',') + 1 : 0, fmt::format("{}={}", variable, list)};
 }
 
+constexpr size_t kNamed = 100;  ///< an argument that has a name wherever it stands
+
 /// A call that starts a process for every GPU: where its arguments say how many.
 struct Starter {
   std::string_view name, argument;
-  size_t place;  ///< of the argument where it has no name
+  size_t place = kNamed;     ///< of the argument where it has no name
+  std::string_view each;     ///< the argument that says how many each of these starts; or none
+  std::string_view library;  ///< named in the program where others have calls of that name
 };
-constexpr std::array kStarters = std::to_array<Starter>({{"notebook_launcher", "num_processes", 2},
-                                                         {"spawn", "nprocs", 2},
-                                                         {"ScalingConfig", "num_workers", 0}});
+constexpr std::array kStarters = std::to_array<Starter>(
+    {{"notebook_launcher", "num_processes", 2, "", ""},
+     {"spawn", "nprocs", 2, "", ""},
+     {"ScalingConfig", "num_workers", 0, "", ""},
+     {"TorchDistributor", "num_processes", 0, "", ""},
+     {"Elastic", "nnodes", kNamed, "nproc_per_node", "flytekit"},
+     {"create_job", "num_workers", kNamed, "num_procs_per_worker", "kubeflow"},
+     {"update_parameters", "nodes", kNamed, "tasks_per_node", "submitit"}});
 
 class ProcessReader {
  public:
@@ -41,7 +50,7 @@ class ProcessReader {
     const std::set<std::string> taken = python_.taken();
     for (const Starter& starter : kStarters)
       for (const auto& [at, open] : calls_of(text_, starter.name))
-        if (runs(at)) read_starter(starter, at, open);
+        if (base::contains(text_, starter.library) && runs(at)) read_starter(starter, at, open);
     for (const std::string_view variable : kVisible)
       for (const size_t at : words_of(text_, variable))
         if (runs(at)) read_visible(variable, at);
@@ -62,27 +71,38 @@ class ProcessReader {
 
   void read_starter(const Starter& starter, size_t at, size_t open) {
     const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
-    std::string said;
-    for (size_t i = 0; i < arguments.size(); ++i)
+    std::string said, each;
+    for (size_t i = 0; i < arguments.size(); ++i) {
       if (arguments[i].name == starter.argument ||
           (arguments[i].name.empty() && i == starter.place))
         said = arguments[i].value;
+      if (!starter.each.empty() && arguments[i].name == starter.each) each = arguments[i].value;
+    }
     // Other calls go by the same name.
     if (said.empty() && starter.name != std::string_view("notebook_launcher")) return;
     const std::string call =
-        fmt::format("{}(...{}={})", starter.name, starter.argument, said.substr(0, kLongest));
+        fmt::format("{}(...{}={}{})", starter.name, starter.argument, said.substr(0, kLongest),
+                    each.empty() ? "" : fmt::format(", {}={}", starter.each, each));
     found(at, call);
     if (said.empty() || said == "None" || said.find("device_count") != said.npos) {
       own_.all = call;
       return;
     }
-    const auto value = python_.value(said, at);
-    const bool counts = value && value->is_number_integer() && value->get<int64_t>() > 0 &&
-                        value->get<int64_t>() <= spec::kMostRanks;
-    if (counts)
-      own_.started = value->get<int64_t>();
+    const int64_t number = count(said, at);
+    // One process on each of several nodes may start others.
+    const int64_t of_each = starter.each.empty() ? 1 : count(each, at);
+    if (number > 0 && of_each > 0)
+      own_.started = number * of_each;
     else
-      own_.open = fmt::format("{} is known only when the script runs", call);
+      own_.open = each.empty() && !starter.each.empty()
+                      ? fmt::format("{} does not say {}", call, starter.each)
+                      : fmt::format("{} is known only when the script runs", call);
+  }
+  /// A number of processes, be it in quotes; 0 where it is not known.
+  int64_t count(const std::string& expression, size_t at) {
+    const auto text = expression.empty() ? std::nullopt : python_.text(expression, at);
+    const auto number = base::parse_integer(text.value_or(""));
+    return number && *number > 0 && *number <= spec::kMostRanks ? *number : 0;
   }
 
   /// os.environ["CUDA_VISIBLE_DEVICES"] = "0"

@@ -389,7 +389,8 @@ class TrainerReader {
     read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
     spec::set_framework(read_.reading().fallbacks,
                         compiles_ ? "transformers-compiled" : "transformers", read_.file());
-    ERGOMETER_TRY(read_fsdp_file());
+    ERGOMETER_TRY(read_mapping("fsdp_config"));
+    ERGOMETER_TRY(read_accelerator());
     const std::string fsdp = base::lower(read_.text("fsdp"));
     if (!is_off(fsdp)) read_fsdp(fsdp);
     const std::string deepspeed = read_.text("deepspeed");
@@ -420,21 +421,47 @@ class TrainerReader {
     return {};
   }
 
-  /// `fsdp_config` may be the name of a file with its mapping.
-  Result<void> read_fsdp_file() {
-    const std::string path = read_.text("fsdp_config");
-    if (is_off(path)) return {};
-    const std::string file = file_beside(path, read_.file());
+  /// A mapping may be written out in JSON, or be the name of a file that holds it.
+  Result<void> read_mapping(std::string_view name) {
+    const std::string said = read_.text(name);
+    if (is_off(said)) return {};
+    const std::string where = read_.origin(name).text;
+    const bool is_here = said.starts_with('{');
+    const std::string file = is_here ? read_.file() : file_beside(said, read_.file());
     if (file.empty())
       return input_error(
-          "{}: fsdp_config: {} is neither beside {} nor here; without it the job would "
+          "{}: {}: {} is neither beside {} nor here; without it the job would "
           "be another one",
-          read_.origin("fsdp_config").text, path, read_.file());
-    ERGOMETER_ASSIGN(const std::string text, base::read_file(file, spec::kLargestWritten));
+          where, name, said, read_.file());
+    ERGOMETER_ASSIGN(const std::string text, is_here
+                                                 ? Result<std::string>(said)
+                                                 : base::read_file(file, spec::kLargestWritten));
     ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, file));
     for (const auto& [key, value] : inner)
-      values_["fsdp_config." + key] = {value.text, value.line,
-                                       fmt::format("{}:{}", file, value.line)};
+      values_[fmt::format("{}.{}", name, key)] = {
+          value.text, value.line, is_here ? where : fmt::format("{}:{}", file, value.line)};
+    return {};
+  }
+
+  /// What accelerate is told of batches.
+  Result<void> read_accelerator() {
+    ERGOMETER_TRY(read_mapping("accelerator_config"));
+    constexpr std::string_view kSplits = "accelerator_config.split_batches";
+    if (read_.flag(kSplits, false))
+      read_.refuse(kSplits,
+                   "false: a loader's batch would be that of all GPUs together; give --mbs and a "
+                   "file without it");
+    constexpr std::string_view kEach =
+        "accelerator_config.gradient_accumulation_kwargs.sync_each_batch";
+    const bool by_plugin = read_.flag(kSyncsEach, false);
+    if (!by_plugin && !read_.flag(kEach, false)) return {};
+    const std::string_view key = by_plugin ? std::string_view(kSyncsEach) : kEach;
+    read_.set("reduce_every_micro_batch", "true", key);
+    if (is_off(read_.text("fsdp")))
+      read_.not_modelled(
+          key,
+          "time: where gradients are not sharded they are reduced after every micro batch "
+          "as well; predicted once a step");
     return {};
   }
 

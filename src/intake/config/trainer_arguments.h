@@ -40,6 +40,8 @@ inline constexpr std::string_view kIsReinforcement =
     "(`ergometer simulate --help`)";
 /// Of a program whose own loop leaves out no reduction of FSDP's: among its words for the reader.
 inline constexpr const char* kReducesEach = "program.reduces_every_micro_batch";
+/// GradientAccumulationPlugin(sync_each_batch=True) of accelerate's.
+inline constexpr const char* kSyncsEach = "program.sync_each_batch";
 
 /// What a prediction leaves out of packing whose attention stays within each document.
 inline constexpr std::string_view kPackedDocuments =

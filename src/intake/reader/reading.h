@@ -44,6 +44,9 @@ struct Reading {
   std::map<std::string, std::string, std::less<>> unsaid;
   int64_t node_gpus = 0;       ///< of each of several nodes, as its launcher says; 0: it does not
   std::string node_gpus_from;  ///< "train.sh:4: torchrun --nnodes 2 --nproc_per_node 4"
+  /// On how many nodes its launcher is to be started, as the launcher's file says; 0: it does not,
+  /// or reaches the others from one.
+  int64_t launchers = 0;
   std::vector<std::string> notes;  ///< what was assumed or taken from where, a sentence each
 };
 

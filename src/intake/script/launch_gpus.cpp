@@ -42,7 +42,7 @@ class GpuCount {
       launch_.node_gpus = each;
     launch_.gpus_from = gpus > 0 ? by_.shown : why_;
     if (launch_.gpus_line == 0) launch_.gpus_line = launch_.line;
-    look_at_other_nodes(slurm_nodes, on_node);
+    look_at_other_nodes(on_node);
   }
 
  private:
@@ -116,26 +116,41 @@ class GpuCount {
     if (gpus > 0) return gpus;
     return batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
   }
+  /// Nodes of a batch of so many on which srun starts something: as many as it is told of, and no
+  /// more than processes.
+  int64_t reached_by_srun(int64_t nodes) const {
+    int64_t reached = nodes;
+    for (const std::string& said : {by_.slurm.nodes, by_.slurm.tasks})
+      if (const int64_t number = launcher_number(said); number > 0)
+        reached = std::min(reached, number);
+    return reached;
+  }
   /// Slurm starts a batch script on the first of its nodes; the others run what srun, or another
   /// launcher that reaches them, starts there.
-  void look_at_other_nodes(int64_t nodes, int64_t on_node) {
+  void look_at_other_nodes(int64_t on_node) {
+    const bool by_srun = by_.by_srun && by_.het_group.empty() && !by_.picks_nodes;
+    const BatchRequest& batch = run_.session.batch;
+    const int64_t nodes =
+        by_srun || by_.slurm.nodes.empty() ? batch.nodes : launcher_number(by_.slurm.nodes);
+    launch_.is_by_srun = by_srun;
+    launch_.started_on = by_srun ? reached_by_srun(nodes) : 1;
     const std::string_view first = by_.first;
     const bool is_known = first == launch_.name || first.starts_with("python") ||
                           (is_launcher(first) && first != "salloc" && first != "blaunch");
     // deepy.py starts DeepSpeed's launcher, Primus srun, JAX what it is told of by Slurm.
-    const bool starts_others = launch_.name == "deepy.py" || is_primus(launch_.program) ||
-                               launch_.foreign == "MaxText" || !launch_.accelerate_config.empty();
-    if (nodes < 2 || !run_.session.is_batch || by_.starts_everywhere || starts_others ||
-        deepspeed_reaches_hosts() || !is_known)
+    const bool starts_others =
+        launch_.name == "deepy.py" || is_primus(launch_.program) || launch_.foreign == "MaxText";
+    if (!run_.session.is_batch || launch_.started_on >= nodes || starts_others ||
+        (by_.starts_everywhere && !by_srun) || deepspeed_reaches_hosts() || !is_known)
       return;
     const bool starts_torchrun =
         is_llama_factory(launch_.program) || is_swift(launch_) || launch_.foreign == "XTuner";
     const std::string told =
         starts_torchrun && by_.launcher != "torchrun" ? said("NNODES") : by_.own.nodes;
-    launch_.idle_nodes = nodes - 1;
+    launch_.idle_nodes = nodes - launch_.started_on;
     // Of an elastic job's MIN:MAX nodes it waits for the fewest.
-    launch_.awaits_nodes = launcher_number(told.substr(0, told.find(':'))) > 1 ||
-                           (on_node > 0 && launch_.gpus > on_node);
+    launch_.awaits_nodes = launcher_number(told.substr(0, told.find(':'))) > launch_.started_on ||
+                           (on_node > 0 && launch_.gpus > on_node * launch_.started_on);
   }
   /// DeepSpeed's launcher starts processes on the hosts of its hostfile, and on its own node where
   /// there is none. One that is named may lie where the job runs.

@@ -18,6 +18,8 @@ struct LauncherWords {
   std::string hostfile{kOwnHostfile}, hosts, het_group, include, exclude, resource_sets;
   std::string shown;               ///< the words that say how many GPUs there are
   bool starts_everywhere = false;  ///< one of them starts processes on other nodes
+  bool by_srun = false;            ///< that one is srun
+  bool picks_nodes = false;        ///< which is told on which nodes: one of several such commands
 };
 
 /// The GPUs of a launch, and what they follow from, or why they are not known.

@@ -40,6 +40,7 @@ class LaunchReader {
         by_.launcher = launcher;
         by_.starts_everywhere =
             by_.starts_everywhere || (name != "sbatch" && reaches_nodes(launcher));
+        by_.by_srun = by_.by_srun || name == "srun";
         note(at, at);
       } else if (name.starts_with("python")) {
         after_python_ = true;
@@ -179,6 +180,10 @@ class LaunchReader {
     if (by_.launcher == "srun") {
       if (read_slurm_option(words_, at, by_.slurm)) note(before, at);
       take("--het-group", by_.het_group, false);
+      std::string nodes;
+      for (const char* name : {"-w", "--nodelist", "-r", "--relative", "-x", "--exclude"})
+        take(name, nodes, false);
+      by_.picks_nodes = by_.picks_nodes || !nodes.empty();
     } else if (by_.launcher == "mpirun") {
       for (const char* name : {"-np", "-n", "--np", "--n", "-c"}) take(name, by_.mpi.tasks);
       for (const char* name : {"-npernode", "--npernode", "-N", "-ppn", "--ppn"})

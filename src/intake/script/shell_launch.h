@@ -40,6 +40,8 @@ struct Launch {
   int line = 0;
   std::string apart;          ///< why each of several nodes trains by itself; empty: it does not
   int64_t idle_nodes = 0;     ///< nodes of the batch on which nothing starts it
+  int64_t started_on = 1;     ///< nodes of the batch on which it is started
+  bool is_by_srun = false;    ///< by srun, which is told of fewer nodes than the batch has
   bool awaits_nodes = false;  ///< it is told of several nodes, and trains nothing without them
   std::string depends_on;     ///< as of ShellCommand
 };

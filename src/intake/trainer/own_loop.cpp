@@ -106,6 +106,7 @@ class OwnLoopReader : ProgramPart {
       program_.values.try_emplace(kPasses, spec::FlatValue{known ? *value : "auto", it.line});
       if (!known) leave_open(kPasses, it.line, "Accelerator's " + it.value, "--ga");
     }
+    if (it.name == "gradient_accumulation_plugin" && value != "None") read_accumulation(it, at);
     if (it.name == "split_batches" && value != "false")
       program_.open[kOpenBatch] = fmt::format(
           "{}:{}: split_batches: a loader's batch is that of all GPUs together; give --mbs", file_,
@@ -140,9 +141,8 @@ class OwnLoopReader : ProgramPart {
   void take(const Plugin& plugin, const char* key, const std::string& text) {
     if (!text.empty()) program_.values[key] = {text, plugin.line};
   }
-  /// FullyShardedDataParallelPlugin(...) or DeepSpeedPlugin(...), there or in a name that is bound
-  /// once; false where what it is made of is not known.
-  bool read_plugin(const PythonArgument& it, size_t at) {
+  /// What is made there, or in a name that is bound once; without a line where that is not known.
+  Plugin plugin_of(const PythonArgument& it, size_t at) {
     std::string made = it.value;
     Plugin plugin;
     plugin.place = at;
@@ -153,13 +153,32 @@ class OwnLoopReader : ProgramPart {
     }
     add_python_value(python_, text_, file_, made, plugin.place, "plugin", plugin.said);
     const auto kind = plugin.said.find("plugin._target_");
-    if (kind == plugin.said.end()) return false;
+    if (kind == plugin.said.end()) return plugin;
     plugin.line = kind->second.line;
     plugin.given = arguments_of_call(made, made.find('('));
+    return plugin;
+  }
+  /// FullyShardedDataParallelPlugin(...) or DeepSpeedPlugin(...); false where what it is made of is
+  /// not known.
+  bool read_plugin(const PythonArgument& it, size_t at) {
+    const Plugin plugin = plugin_of(it, at);
+    if (plugin.line == 0) return false;
     // Its module stands in front.
-    const std::string_view name = base::last_part(kind->second.text, '.');
+    const std::string_view name =
+        base::last_part(plugin.said.find("plugin._target_")->second.text, '.');
     if (name == "FullyShardedDataParallelPlugin") return read_fsdp_plugin(plugin);
     return name == "DeepSpeedPlugin" && read_deepspeed_plugin(plugin);
+  }
+  /// GradientAccumulationPlugin(num_steps=4, sync_each_batch=True).
+  void read_accumulation(const PythonArgument& it, size_t at) {
+    constexpr const char* kPasses = "gradient_accumulation_steps";
+    const Plugin plugin = plugin_of(it, at);
+    const auto given = plugin.line > 0 ? argument_of(plugin.given, "num_steps", 0) : std::nullopt;
+    const auto steps = given ? python_.text(given->value, plugin.place) : std::nullopt;
+    const bool known = steps && base::parse_integer(*steps);
+    program_.values[kPasses] = {known ? *steps : "auto", it.line};
+    if (!known) leave_open(kPasses, it.line, "Accelerator's " + it.value, "--ga");
+    if (base::lower(plugin.word("sync_each_batch")) == "true") take(plugin, kSyncsEach, "true");
   }
   bool read_fsdp_plugin(const Plugin& plugin) {
     std::string strategy = base::lower(plugin.word("sharding_strategy"));

@@ -170,8 +170,9 @@ void write_moe(JsonWriter& json, const spec::Training& t) {
       .member("moe_grouped_gemm", t.moe_grouped_gemm);
   json.member("moe_flex_backend", flex_backend(t.moe_dispatcher))
       .member("overlap_expert_parallel", t.overlap_expert_parallel);
-  json.member("moe_capacity_factor", t.moe_capacity_factor)
-      .member("moe_shared_overlap", t.moe_shared_overlap);
+  json.member("moe_capacity_factor", t.moe_capacity_factor);
+  if (t.moe_capacity_factor > 0) json.member("moe_pad_to_capacity", t.moe_pad_to_capacity);
+  json.member("moe_shared_overlap", t.moe_shared_overlap);
   if (!t.moe_routing.is_even()) json.member("moe_routing", t.moe_routing.text);
   if (t.moe_placement != spec::ExpertPlacement::kInOrder)
     json.member("moe_expert_placement", to_word(t.moe_placement));
@@ -238,6 +239,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (job.model.experts.count > 0) write_moe(json, t);
   json.member("lora_rank", t.lora_rank);
   write_texts(json, "lora_targets", t.lora_targets);
+  if (!t.lora_layers.empty()) write_numbers(json, "lora_layers", t.lora_layers);
   if (t.quantize != spec::FrozenWeights::k16Bit) json.member("quantize", to_word(t.quantize));
   if (!t.master_weights) json.member("master_weights", false);
   if (t.moments != spec::Moments::kFp32) json.member("optimizer_moments", to_word(t.moments));

@@ -124,6 +124,7 @@ void Space::apply(const Candidate& candidate, spec::Job& job) const {
   p.schedule = layout.schedule;
   p.microbatch_group = layout.pp;
   t.micro_batch = layout.micro_batch;
+  t.assumed_micro_batch = false;
   const RecomputeChoice& recompute =
       recomputations_[static_cast<size_t>(candidate.recomputation.choice)];
   t.recompute = recompute.granularity;

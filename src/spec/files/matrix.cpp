@@ -36,6 +36,7 @@ constexpr std::array kColumns = std::to_array<Column>({
     {"experts", "model.num_moe_experts"},
     {"topk", "model.moe_router_topk"},
     {"moe_capacity_factor", "model.moe_expert_capacity_factor"},
+    {"moe_pad_to_capacity", "model.moe_pad_expert_input_to_capacity"},
     {"moe_dispatcher", "model.moe_token_dispatcher_type"},
     {"moe_grouped_gemm", "model.moe_grouped_gemm"},
     {"tokenizer", "model.tokenizer.type"},

@@ -180,6 +180,8 @@ struct Training {
   Mode mode = Mode::kPretrain;
   int64_t micro_batch = 1, global_batch = 0, seq_length = 0;
   bool least_batch = false;  ///< nobody gave a batch: the smallest that fills the pipeline
+  /// Nobody said how a replica's sequences of a step come in micro batches: taken one at a time.
+  bool assumed_micro_batch = false;
   /// Mean length of the documents packed into a sequence, weighted by tokens; attention stays
   /// inside a document. 0: one document fills the sequence.
   int64_t packed_mean_length = 0;
@@ -231,7 +233,9 @@ struct Training {
   bool fused_rope = true;
   MoeDispatcher moe_dispatcher = MoeDispatcher::kAllToAll;
   bool moe_grouped_gemm = true;
-  double moe_capacity_factor = 0;  ///< 0: dropless
+  double moe_capacity_factor = 0;    ///< 0: dropless
+  bool moe_pad_to_capacity = false;  ///< every expert gets as many rows as it may take
+  bool pads_experts() const { return moe_capacity_factor > 0 && moe_pad_to_capacity; }
   bool moe_shared_overlap = false;
   ExpertRouting moe_routing;
   ExpertPlacement moe_placement = ExpertPlacement::kInOrder;
@@ -245,6 +249,7 @@ struct Training {
   std::vector<std::string> fuse;
   int64_t lora_rank = 0;
   std::vector<std::string> lora_targets;  ///< qkv or some of q, k, v; proj, fc1, fc2; empty: all
+  std::vector<int64_t> lora_layers;       ///< that have adapters, from 0; empty: all
   FrozenWeights quantize = FrozenWeights::k16Bit;
   bool master_weights = true;  ///< trained parameters in FP32 beside, or as FSDP, instead of 16 bit
   Moments moments = Moments::kFp32;

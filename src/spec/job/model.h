@@ -69,6 +69,8 @@ struct Layer {
   int64_t chunk = 0;   ///< attention stays inside chunks of so many tokens (Llama 4); 0: no chunks
   Mixer mixer = Mixer::kAttention;
   bool feed_forward = true;  ///< false: a mixer alone
+  bool adapters = true;      ///< LoRA: its own are among the job's
+  bool backward = true;      ///< false: nothing up to its output is trained, gradients end above
 
   bool operator==(const Layer&) const = default;
 };
@@ -106,6 +108,7 @@ struct Model {
   double rotary_share = 1;  ///< of a head's width that rotary positions turn (GPT-NeoX: 0.25)
   int norms_per_layer =
       2;  ///< `hidden`-wide norms: 2, 1 (shared by parallel branches), 4 (Gemma 2, Grok)
+  bool norm_weight = true;  ///< without, a norm has no parameters at all (OLMo)
   bool norm_bias = false;
   bool embedding_norm = false;  ///< a norm right after the embedding (BLOOM)
   bool final_norm = true;
@@ -116,6 +119,7 @@ struct Model {
   bool head_bias = false;
   bool qk_norm = false;          ///< a norm of `head_dim` on queries and on keys
   bool wide_qk_norm = false;     ///< that norm is over all heads at once (InternViT-6B)
+  bool qk_norm_by_head = false;  ///< that norm has weights of its own for every head (Command R+)
   bool layer_scale = false;      ///< each half's output times a vector of `hidden` (InternViT)
   bool bidirectional = false;    ///< every token attends to every other one (encoders)
   bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
@@ -142,7 +146,14 @@ struct Model {
     return {.moe = experts.count > 0};
   }
   /// Weights of a norm of `hidden` width.
-  double norm_parameters() const { return static_cast<double>(hidden) * (norm_bias ? 2 : 1); }
+  double norm_parameters() const {
+    return static_cast<double>(hidden) * ((norm_weight ? 1 : 0) + (norm_bias ? 1 : 0));
+  }
+  /// Weights of the norms of so many heads' queries and keys.
+  int64_t qk_norm_parameters(int64_t query_heads, int64_t key_heads) const {
+    const bool of_every_head = wide_qk_norm || qk_norm_by_head;
+    return qk_norm ? head_dim * (of_every_head ? query_heads + key_heads : 2) : 0;
+  }
   /// Norms of `hidden` width in one layer.
   int norms(const Layer& layer) const {
     return layer.mixer != Mixer::kNone && layer.feed_forward ? norms_per_layer

@@ -42,10 +42,11 @@ void read_baichuan(ConfigReader& config, Model& model) {
   }
 }
 
-/// Norms without parameters; counted are those of norms with them, under 0.01 % of the model.
+/// Norms without parameters.
 void read_olmo(ConfigReader& config, Model& model) {
   read_llama_like(config, {32, 0, 11008, 50304, 2048}, model);
   model.norm = NormKind::kLayerNorm;
+  model.norm_weight = false;
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
 }
 
@@ -57,15 +58,15 @@ void read_olmo2(ConfigReader& config, Model& model) {
   model.qk_norm = model.wide_qk_norm = true;
 }
 
-/// Command R: LayerNorm without bias, one for both branches.
-/// Norms of queries and keys have weights of every head; counted are those of one head.
+/// Command R: LayerNorm without bias, one for both branches; norms of queries and keys have weights
+/// of every head.
 void read_cohere(ConfigReader& config, Model& model) {
   read_llama_like(config, {64, 0, 22528, 256000, 8192}, model);
   model.norm = NormKind::kLayerNorm;
   model.parallel_branches = true;
   model.norms_per_layer = 1;
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
-  model.qk_norm = config.flag("use_qk_norm", false);
+  model.qk_norm = model.qk_norm_by_head = config.flag("use_qk_norm", false);
   model.tied_embeddings = config.flag("tie_word_embeddings", true);
 }
 

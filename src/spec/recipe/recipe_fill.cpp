@@ -109,6 +109,7 @@ void mend_experts(RecipeDraft& draft) {
   const int64_t experts = draft.model().experts.count;
   if (experts == 0) {
     for (const std::string_view name : {kEp, kEtp, std::string_view("moe_expert_capacity_factor"),
+                                        std::string_view("moe_pad_expert_input_to_capacity"),
                                         std::string_view("moe_token_dispatcher_type"),
                                         std::string_view("moe_flex_dispatcher_backend"),
                                         std::string_view("overlap_moe_expert_parallel_comm")})

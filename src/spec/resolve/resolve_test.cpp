@@ -552,6 +552,7 @@ TEST(ResolveMessages, Tasks) {
             "--recompute full: inference has no backward");
   EXPECT_EQ(dense({{"lora", "9000"}}),
             "--lora 9000 is more than the narrowest matrix is wide (8192)");
+  EXPECT_EQ(dense({{"lora-layers", "0,1"}}), "--lora-layers 0,1 needs --lora RANK");
   EXPECT_EQ(dense({{"quantize", "nf4"}}), "--quantize nf4 needs --lora RANK");
   EXPECT_EQ(dense({{"quantize", "nf4"}, {"lora", "8"}, {"fp8", "true"}}),
             "--quantize nf4 contradicts FP8 and FP4: packed weights are unpacked to 16 bit and "

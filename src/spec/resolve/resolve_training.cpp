@@ -142,6 +142,14 @@ void read_step_batch(SettingReader& read, Job& job) {
   read.derive(kAccumulation, "global_batch_size / (micro_batch_size x dp)");
 }
 
+/// Of a step whose batch is said, one replica's sequences may come in other micro batches.
+void settle_micro_batch(Job& job) {
+  Training& t = job.training;
+  const bool trains = t.mode == Mode::kPretrain || t.mode == Mode::kLora;
+  t.assumed_micro_batch = trains && !t.least_batch && t.global_batch > job.parallelism.dp &&
+                          job.origins[std::string(kMbs)].text == "default: 1";
+}
+
 void read_batches(SettingReader& read, Job& job) {
   Training& t = job.training;
   read_step_batch(read, job);
@@ -158,6 +166,7 @@ void read_batches(SettingReader& read, Job& job) {
   lengthen_positions(read, job);
   settle_sequence_parallel(read, job);
   settle_micro_batch_group(read, job);
+  settle_micro_batch(job);
 }
 
 void read_recomputation(SettingReader& read, Job& job) {
@@ -420,6 +429,26 @@ void check_inference(SettingReader& read, const Job& job) {
                 read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp));
 }
 
+/// PEFT's layers_to_transform. Autograd ends at the lowest layer with adapters, unless layers are
+/// computed again, for which PEFT lets gradients pass to the embedding
+/// (enable_input_require_grads).
+void place_adapters(SettingReader& read, Job& job) {
+  constexpr std::string_view kName = "lora_layers";
+  const std::vector<int64_t>& list = job.training.lora_layers;
+  if (list.empty()) return;
+  if (job.training.lora_rank == 0) return read.refuse("{} needs --lora RANK", read.said(kName));
+  std::vector<Layer>& layers = job.model.layers;
+  if (std::ranges::max(list) >= std::ssize(layers))
+    return read.refuse("{}: {} has layers 0 to {}", read.said(kName), job.model.name,
+                       std::ssize(layers) - 1);
+  const bool ends = job.training.recompute == Recompute::kNone && job.parallelism.pp == 1;
+  const int64_t lowest = std::ranges::min(list);
+  for (int64_t i = 0; i < std::ssize(layers); ++i) {
+    layers[static_cast<size_t>(i)].adapters = base::contains(list, i);
+    layers[static_cast<size_t>(i)].backward = !ends || i >= lowest;
+  }
+}
+
 }  // namespace
 
 void resolve_mode(SettingReader& read, Job& job) {
@@ -461,6 +490,7 @@ void resolve_training(SettingReader& read, Job& job) {
   resolve_vision(read, job);
   read_kernels(read, job);
   settle_autocast(job);
+  place_adapters(read, job);
 }
 
 void check_training(SettingReader& read, const Job& job) {

@@ -52,6 +52,10 @@ std::string without_stages(const Job& job) {
 std::string without_experts(const Job& job) {
   return job.model.experts.count > 0 ? "" : job.model.name + " has no experts";
 }
+std::string without_capacity(const Job& job) {
+  if (job.training.moe_capacity_factor > 0) return without_experts(job);
+  return "experts have no capacity (--moe-expert-capacity-factor)";
+}
 std::string without_shared_experts(const Job& job) {
   if (job.model.experts.count == 0) return without_experts(job);
   return job.parallelism.ep > 1 ? "" : "every rank holds all experts (--ep 1)";
@@ -79,6 +83,7 @@ constexpr std::array kUnused = std::to_array<Unused>({
     {"moe_expert_placement", without_shared_experts},
     {"moe_grouped_gemm", without_experts},
     {"moe_expert_capacity_factor", without_experts},
+    {"moe_pad_expert_input_to_capacity", without_capacity},
 });
 
 /// Whether a job of which nothing is said has the same word: it says nothing new.

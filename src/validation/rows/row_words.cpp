@@ -125,7 +125,11 @@ void take_words(JobDraft& draft) {
   take_sharding(draft);
   take_switches(draft);
   take_recomputation(draft);
-  if (draft.name.token_drop) draft.say("moe_expert_capacity_factor", "1", "model");
+  if (draft.name.token_drop) {
+    // As NVIDIA's recipes drop tokens.
+    draft.say("moe_expert_capacity_factor", "1", "model");
+    draft.say("moe_pad_expert_input_to_capacity", "true", "model");
+  }
   if (draft.name.dropless) draft.say("moe_expert_capacity_factor", "0", "model");
 }
 

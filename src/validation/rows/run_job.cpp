@@ -82,7 +82,8 @@ void mend_experts(JobDraft& draft, const spec::Model& model) {
   if (model.experts.count == 0) {
     draft.drop(kEp);
     for (const std::string_view setting :
-         {"expert_tensor_parallel_size", "moe_expert_capacity_factor", "moe_token_dispatcher_type",
+         {"expert_tensor_parallel_size", "moe_expert_capacity_factor",
+          "moe_pad_expert_input_to_capacity", "moe_token_dispatcher_type",
           "moe_flex_dispatcher_backend", "overlap_moe_expert_parallel_comm"})
       draft.drop(setting);
     return;

@@ -53,7 +53,7 @@ double tokens(const Shapes& shapes) { return static_cast<double>(shapes.tokens);
 /// 1.5; tests/validation/truth/oom_outcomes.csv).
 /// Where norms or adapters are in FP32 each matrix of transformers has a copy of its own.
 double linear_input(const spec::Job& job, const Shapes& shapes, std::string_view matrix) {
-  const bool adapted = shapes.lora && lora_adapts(job, matrix);
+  const bool adapted = shapes.lora && lora_adapts(job, shapes.adapters, matrix);
   if (shapes.lora && !adapted && !keeps_quantized(job.training, matrix)) return 0;
   const bool apart = shapes.modules && (adapted || norms_in_fp32(shapes, job.model));
   const int copies = !apart    ? 1
@@ -270,7 +270,7 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
   const bool casts = shapes.modules && shapes.wide_norms && shapes.stream < 4;
   if (!model.parallel_branches || (casts && !one_norm))
     parts.add("mlp_norm_input", norm_input(job, shapes) * stream);
-  const bool kept = one_norm && (!shapes.lora || lora_adapts(job, "qkv"));
+  const bool kept = one_norm && (!shapes.lora || lora_adapts(job, shapes.adapters, "qkv"));
   if (!kept && !rebuilt && !(recomputes(job, "mlp") && !layer.moe))
     add_feed_input(job, shapes, layer, parts);
   if (model.norms_per_layer == 4)
@@ -280,7 +280,7 @@ void add_stream(const spec::Job& job, const Shapes& shapes, const spec::Layer& l
 
 /// LoRA: what its adapters keep, the narrow product between their two matrices.
 void add_adapters(const spec::Job& job, const Shapes& shapes, Parts& parts) {
-  if (!shapes.lora) return;
+  if (!shapes.lora || !shapes.adapters) return;
   parts.add("adapters", adapters_in_layer(job) * shapes.element * tokens(shapes) *
                             static_cast<double>(job.training.lora_rank));
 }

@@ -107,8 +107,8 @@ void query_key_norms(BlockWriter& writer, Pass pass) {
 
 /// Inference appends its keys and values to the cache.
 void cache_write(BlockWriter& writer, int64_t width) {
+  if (!writer.job().is_inference()) return;
   const Shapes& shapes = writer.shapes();
-  if (shapes.training) return;
   writer.memory({Module::kAttention, "kv_cache_write",
                  2 * shapes.element * static_cast<double>(shapes.tokens * width)});
 }

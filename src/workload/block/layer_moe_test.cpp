@@ -120,6 +120,7 @@ TEST(MoeLayer, SeparateExpertsThatNoRowReachesRunNothing) {
 TEST(MoeLayer, PaddedExpertsAreAllRead) {
   spec::Job job = mixtral_job(1, 1, 1, 1);
   job.training.moe_capacity_factor = 1;
+  job.training.moe_pad_to_capacity = true;
   const Workload workload = decoded(job, 1);
   EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "expert_fc1").groups, 8);
 }
@@ -208,6 +209,7 @@ TEST(MoeLayer, FullGraphsFuseMxfp8ExpertsWithTheirActivation) {
   EXPECT_EQ(count(names(), "expert_fc1_fp8_cast"), 1);  // the rows from the dispatch
   EXPECT_EQ(count(names(), "expert_fc2_fp8_cast"), 1);  // the gradient from the combination
   job.training.moe_capacity_factor = 1;                 // static shapes need no such kernels
+  job.training.moe_pad_to_capacity = true;
   EXPECT_EQ(count(names(), "expert_activation"), 2);
 }
 
@@ -288,6 +290,7 @@ TEST(MoeLayer, ActivationAloneIsRecomputedBeforeFc2) {
 TEST(MoeLayer, CapacityPadsAndNeedsNoCounts) {
   spec::Job job = mixtral_job(1, 8, 8, 1);
   job.training.moe_capacity_factor = 1.25;
+  job.training.moe_pad_to_capacity = true;
   const Workload workload = lower(job);
   const std::vector<Item>& forward = layer_block(workload, 0).forward;
   // 4096 * 2 / 8 * 1.25 = 1280 rows of every rank for every expert: 10240 sent, 10240 computed,

@@ -274,7 +274,7 @@ bool scatters_gradients(const spec::Job& job) {
 }
 
 void adapt(const BlockWriter& writer, Linear& linear, int64_t keys) {
-  if (!lora_adapts(writer.job(), linear.name)) return;
+  if (!lora_adapts(writer.job(), writer.shapes().adapters, linear.name)) return;
   linear.lora_rank = writer.job().training.lora_rank;
   linear.adapters = adapters_of(writer.job(), linear.name, linear.out, keys);
 }

@@ -78,11 +78,15 @@ std::string layer_name(const spec::Layer& layer) {
   if (layer.feed_forward && layer.mixer == spec::Mixer::kStateSpace) name += ", state space";
   if (layer.window > 0) name += ", window " + std::to_string(layer.window);
   if (layer.chunk > 0) name += ", chunk " + std::to_string(layer.chunk);
+  if (!layer.adapters) name += ", no adapters";
   return name;
 }
 
-int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
+int add_layer(const spec::Job& job, const Shapes& of_job, Workload& workload,
               const spec::Layer& layer) {
+  Shapes shapes = of_job;
+  shapes.adapters = layer.adapters;
+  shapes.training = of_job.training && layer.backward;
   const auto forward = [&](BlockWriter& writer) { layer_forward(writer, layer); };
   const auto backward = [&](BlockWriter& writer) {
     layer_backward(writer, layer);
@@ -92,7 +96,7 @@ int add_layer(const spec::Job& job, const Shapes& shapes, Workload& workload,
                            backward, forward);
   set_parameters(job, shapes, workload, layer, block);
   block.activations = layer_activations(job, shapes, layer);
-  if (!shapes.training) block.cache = layer_cache(job.model, shapes, layer);
+  if (!of_job.training) block.cache = layer_cache(job.model, shapes, layer);
   keep_cast_weights(shapes, matrix_elements(job, shapes, workload, block), block.activations);
   if (recomputes_by_operator(job))
     block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);

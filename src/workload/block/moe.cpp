@@ -192,7 +192,7 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
 /// that drop no token.
 bool fuses_experts(const BlockWriter& writer, const MoeRows& rows) {
   const spec::Training& training = writer.job().training;
-  return captures_everything(training) && writer.shapes().fp8 && rows.dropless &&
+  return captures_everything(training) && writer.shapes().fp8 && !rows.fixed &&
          training.precision == spec::Precision::kFp8 &&
          training.fp8_recipe == spec::Fp8Recipe::kMxfp8 && training.moe_grouped_gemm;
 }
@@ -252,7 +252,7 @@ void route_forward(BlockWriter& writer, const MoeRows& rows) {
   linear_forward(writer, router(writer));
   writer.memory(
       {Module::kMoe, "router_topk", kRoutingForwardBytes * shard_rows(writer) * experts, 2});
-  if (!rows.dropless) return;
+  if (rows.fixed) return;
   if (writer.job().training.moe_dispatcher == spec::MoeDispatcher::kHybridEp) {
     // A byte for every (token, expert) of the whole group.
     expert_collective(writer, "ep_all_gather_routing_map", CollectiveKind::kAllGather,
@@ -369,7 +369,7 @@ MoeRows moe_rows(const spec::Job& job, const Shapes& shapes) {
   const double choices = rows.routed_tokens * static_cast<double>(experts.top_k);
   rows.sent = expert_rows(job, choices);
   rows.model = choices * kept_share(job, choices) * static_cast<double>(shapes.etp);
-  rows.dropless = job.training.moe_capacity_factor == 0;
+  rows.fixed = job.training.pads_experts();
   rows.exchanged = rows.sent * std::max(1.0, shapes.expert_load);
   rows.model *= shapes.expert_load;
   rows.computed = rows.sent * static_cast<double>(shapes.etp) * shapes.expert_load;
