@@ -117,7 +117,7 @@ struct Held {
 /// are no pipeline stages beside it.
 bool is_offloaded(const spec::Job& job, const workload::Workload& workload, const Chunk& chunk,
                   size_t block) {
-  if (job.training.offloaded_layers == 0) return false;
+  if (!job.offloads_activations()) return false;
   const auto is_layer = [&](int index) {
     return workload.blocks[static_cast<size_t>(index)].kind == workload::BlockKind::kLayer;
   };

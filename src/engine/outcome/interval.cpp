@@ -243,7 +243,7 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
 
 namespace {
 
-/// Seconds a step's copies of activations take one way or the other, one behind the other.
+/// Seconds a step's copies of activations take there and back, one behind the other.
 double host_copies_s(const spec::Job& job) {
   const workload::Workload workload = workload::lower(job);
   double seconds = 0;
@@ -259,12 +259,16 @@ double host_copies_s(const spec::Job& job) {
 
 }  // namespace
 
-run::Interval host_copies_spread(double copies_s, double exposed_s, double step_s) {
+run::Interval host_copies_spread(double one_way_s, double compute_s, double step_s) {
+  constexpr double kForward = 1 / 3.0;
+  const auto exposed_s = [&](double longer) {
+    return std::max(0.0, longer * one_way_s - kForward * compute_s) +
+           std::max(0.0, longer * one_way_s - (1 - kForward) * compute_s);
+  };
   constexpr double kLinkFactor = 2;
-  const double hidden_s = step_s - exposed_s;
-  const auto step_at = [&](double factor) { return std::max(hidden_s, copies_s / factor); };
-  return {.low = std::min(1.0, step_at(kLinkFactor) / step_s),
-          .high = std::max(1.0, step_at(1 / kLinkFactor) / step_s)};
+  const double now_s = exposed_s(1);
+  return {.low = std::max(0.0, 1 - (now_s - exposed_s(1 / kLinkFactor)) / step_s),
+          .high = 1 + (exposed_s(kLinkFactor) - now_s) / step_s};
 }
 
 run::Interval host_optimizer_spread(double optimizer_s, double step_s) {
@@ -297,10 +301,8 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
     widen(host_optimizer_spread(performance.breakdown_s.optimizer, step_s),
           "the host may update an offloaded optimizer half or twice as fast as assumed",
           performance);
-  if (job.training.offloaded_layers == 0) return;
-  const double exposed_s =
-      std::max(0.0, performance.breakdown_s.idle - host_share(timeline) * step_s);
-  widen(host_copies_spread(host_copies_s(job), exposed_s, step_s),
+  if (!job.offloads_activations()) return;
+  widen(host_copies_spread(host_copies_s(job) / 2, performance.breakdown_s.compute, step_s),
         "the link to the host's memory may be half or twice as fast as assumed", performance);
 }
 

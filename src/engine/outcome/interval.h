@@ -105,12 +105,13 @@ void add_interval(run::Performance& performance, const spec::Job& job, const Tim
 /// interval of the step over the one predicted. In logarithms, each end goes as far out as the root
 /// of the sum of both squares.
 void widen(const run::Interval& spread, std::string_view why, run::Performance& performance);
-/// How far a step goes whose copies of activations to the host and back take `copies_s`, of which
-/// it waits `exposed_s`, where the link is half or twice as fast: as long as its copies or all
-/// else, whichever is longer.
-/// Worked: a step of 10 s, 6 s of copies, all hidden: 1 to 1.2; 12 s of copies in a step of 12 s
-/// that waits 2 s for them: 0.83 to 2.
-run::Interval host_copies_spread(double copies_s, double exposed_s, double step_s);
+/// How far a step goes whose copies of activations to the host and back take `one_way_s` each,
+/// where the link is half or twice as fast: they hide behind a forward of a third of `compute_s`
+/// and a backward of the rest, and what does not hide is waited for.
+/// Worked: 6 s of compute in a step of 10. 1.9 s each way hide; twice as long, 1.8 s of the way out
+/// show: 1 to 1.18. 3 s each way show 1 s, half as long nothing, twice as long 4 + 2 s: of a step
+/// of 11 s, 10 / 11 to 16 / 11.
+run::Interval host_copies_spread(double one_way_s, double compute_s, double step_s);
 /// The same of an optimizer on the host, nothing of which hides. Worked: 2 s of 10: 0.9 to 1.2.
 run::Interval host_optimizer_spread(double optimizer_s, double step_s);
 /// The same where these runs were seen instead of the catalog's.

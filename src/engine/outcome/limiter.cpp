@@ -71,6 +71,8 @@ Work work_of(const EngineInput& input) {
       const plan::Instruction& it = source.program[i];
       if (it.kind != plan::InstructionKind::kCompute || it.op < 0 || is_left_out(input, role, it))
         continue;
+      // Copies to the host and back count where compute waits for them.
+      if (it.stream == workload::Stream::kHostCopies) continue;
       const Operator& op = input.plan.operators[static_cast<size_t>(it.op)];
       const cost::Price& price = input.costs.prices[role][static_cast<size_t>(it.op)];
       const bool stretched = !input.stretch.empty() && !input.stretch[role].empty();
@@ -402,7 +404,6 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
   const double host_s =
       std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
       static_cast<double>(timeline.host_gaps_s.size());
-  const bool job_waits_for_copies = input.job.training.offloaded_layers > 0;
   const Loss losses[] = {
       slow_matrices(input, work, performance),
       bubble(input, timeline, performance),
@@ -418,7 +419,8 @@ std::string limiter(const EngineInput& input, const Timeline& timeline,
       simple(work.memory_s, step_s, "memory-bound kernels",
              "norms, activations and copies wait for HBM"),
       simple(host_s, step_s, "the host", "kernels are so short that launching them takes longer"),
-      simple(job_waits_for_copies ? parts.idle - host_s : 0, step_s, "copies to the host and back",
+      simple(input.job.offloads_activations() ? parts.idle - host_s : 0, step_s,
+             "copies to the host and back",
              "layers compute faster than the link carries their activations; fewer "
              "--cpu-offloading-num-layers shrink it"),
       simple(work.allocator_s, step_s, "the memory allocator",

@@ -236,13 +236,17 @@ std::vector<run::SlotRow> slot_rows(const PowerContext& context,
   return result;
 }
 
-/// GPUs whose mean is above the temperature that the driver holds them at.
+/// GPUs whose mean is above the temperature that the driver holds them at, with no clock left to
+/// lower.
 std::string above_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                         const FleetKind& kind) {
+  constexpr double kNoClockLeft = 1.001;
   double hottest_c = 0;
   const GpuRange alike = context.fleet.gpus_of(kind);
   for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu)
-    if (context.fleet.role[gpu] >= 0) hottest_c = std::max(hottest_c, gpus[gpu].mean_c);
+    if (context.fleet.role[gpu] >= 0 &&
+        gpus[gpu].clock_hz <= kNoClockLeft * kind.gpu.clocks.lowest_hz)
+      hottest_c = std::max(hottest_c, gpus[gpu].mean_c);
   if (kind.gpu.target_c <= 0 || hottest_c < kind.gpu.target_c + kHeldWithinK) return {};
   return fmt::format(
       "temperature: the limit of {:.0f} C is broken: at {:.0f} MHz, the lowest clock, GPUs still "

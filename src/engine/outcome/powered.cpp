@@ -165,14 +165,12 @@ Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
 }
 
 /// The driver holds dies at their limit, whatever the parameters are; not where one is well above
-/// it, at the lowest clock.
+/// the highest of them, at the lowest clock.
 double held_at_c(const Fleet& fleet, double hottest_c) {
-  double held_c = hottest_c;
-  for (const FleetKind& kind : fleet.kinds) {
-    const bool holds = kind.gpu.target_c > 0 && hottest_c < kind.gpu.target_c + kHeldWithinK;
-    held_c = std::max(held_c, holds ? kind.gpu.target_c : INFINITY);
-  }
-  return held_c;
+  double limit_c = 0;
+  for (const FleetKind& kind : fleet.kinds)
+    limit_c = std::max(limit_c, kind.gpu.target_c > 0 ? kind.gpu.target_c : INFINITY);
+  return hottest_c < limit_c + kHeldWithinK ? std::max(limit_c, hottest_c) : INFINITY;
 }
 
 /// GPUs of a kind get the highest cap that one of it has.

@@ -70,6 +70,8 @@ std::string known_name(const spec::Gpu& gpu, const char* kernel, const Operator&
 }
 
 std::string memory_name(const Operator& op) {
+  if (op.name == workload::kActivationsOut) return "Memcpy DtoH (Device -> Pinned)";
+  if (op.name == workload::kActivationsIn) return "Memcpy HtoD (Pinned -> Device)";
   if (op.pass == workload::Pass::kOptimizer) return "multi_tensor_apply_kernel";
   switch (op.module) {
     case Module::kNorm:

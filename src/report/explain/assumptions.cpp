@@ -47,9 +47,9 @@ void add_parameters(const std::string& group, const base::ParameterSet& paramete
 }
 
 void add_offload(const spec::Job& job, std::vector<Assumption>& all) {
-  if (job.training.offloaded_layers == 0) return;
+  if (!job.offloads_activations()) return;
   all.push_back({"host", "activation_transfers",
-                 fmt::format("{:.1f} GB/s", spec::host_bytes_per_s(job.cluster.node) / 1e9),
+                 fmt::format("{:.1f} GB/s", spec::host_bytes_per_s(job.cluster) / 1e9),
                  fmt::format("the activations of {} layers travel to the host and back beside "
                              "compute, at host_link x host.link_share",
                              job.training.offloaded_layers),

@@ -118,7 +118,7 @@ class PriceNode {
     if (op_.host_wait_s <= 0) return;
     if (op_.name == workload::kActivationsOut || op_.name == workload::kActivationsIn) {
       node_.formula =
-          "bytes that a layer keeps x layers offloaded / layers / (host_link x host.link_share)";
+          "bytes that the offloaded layers keep / layers / (host_link x host.link_share)";
       gpu_parameters({"host_link"});
       return parameter(job_.cluster.node.parameters, "host.link_share", "in the node: ");
     }

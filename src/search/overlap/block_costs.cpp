@@ -45,6 +45,9 @@ spec::Job smallest(const spec::Job& job) {
   spec::Training& t = small.training;
   t.global_batch = t.micro_batch * p.dp;
   t.overlap_grad_reduce = t.overlap_param_gather = t.overlap_expert_parallel = false;
+  if (t.offloaded_layers > 0)  // the same share of the layers
+    t.offloaded_layers = std::max<int64_t>(
+        1, t.offloaded_layers * small.model.layer_count() / job.model.layer_count());
   t.recompute_layers = 0;
   t.recompute_stage_layers.clear();
   return small;
@@ -199,6 +202,7 @@ class PassCosts {
     result.price.fixed_s *= stretch;
     result.price.clocked_s *= stretch;
     const bool is_collective = op.kind == OperatorKind::kCollective;
+    if (op.kernels == 0 && !is_collective) return result;  // a copy or a wait slows nothing
     for (const Beside other : {kData, kNear, kFar}) {
       LinkDemand demand = data_;
       if (other != kData) demand.share = {other == kNear ? 1.0 : 0.0, other == kFar ? 1.0 : 0.0};

@@ -181,6 +181,7 @@ TEST_F(ClusterFiles, AGpuIsAsWellKnownHoweverItIsWritten) {
   // The same numbers under another name, in another file; less memory changes no price.
   EXPECT_EQ(measured("extends: hgx-b200\ngpu: parts/b100.yaml\n"), "B200-SXM6-180GB");
   EXPECT_EQ(measured("extends: hgx-h100\nparameters: {memory: 60 GiB}\n"), "H100-SXM5-80GB");
+  EXPECT_EQ(measured("extends: hgx-h100\nparameters: {host_link: 50 GB/s}\n"), "H100-SXM5-80GB");
   // The clock of a long load belongs to the limits it was found at.
   EXPECT_NE(measured("extends: hgx-h100\nparameters: {tdp: 350 W}\n")
                 .find("parameters.tdp: needs sustained_clock beside it, the clock that a long load "

@@ -14,8 +14,8 @@ namespace {
 bool decides_times(const ParameterInfo& info) {
   if (info.owner == ParameterOwner::kKernels) return true;
   if (info.owner != ParameterOwner::kGpu) return false;
-  constexpr std::array<std::string_view, 6> kOthers = {"memory",     "tdp",          "clock_",
-                                                       "power_cap_", "temperature_", "idle_power"};
+  constexpr std::array<std::string_view, 7> kOthers = {
+      "memory", "tdp", "clock_", "power_cap_", "temperature_", "idle_power", "host_link"};
   return std::ranges::none_of(kOthers, [&](std::string_view other) {
     return other.ends_with('_') ? info.name.starts_with(other) : info.name == other;
   });

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "spec/job/cluster.h"
+#include <algorithm>
+
+#include "spec/job/node_groups.h"
 
 namespace ergometer::spec {
 
@@ -12,6 +14,13 @@ inline double host_bytes_per_s(const Node& node) {
   constexpr double kPcie4x16 = 31.5e9, kShare = 0.4;
   return node.gpu.parameters.value_or("host_link", kPcie4x16) *
          node.parameters.value_or("host.link_share", kShare);
+}
+/// Of unlike nodes the slowest link, which the others wait for.
+inline double host_bytes_per_s(const Cluster& cluster) {
+  double least = host_bytes_per_s(node_of_group(cluster, 0));
+  for (size_t group = 1; group < group_count(cluster); ++group)
+    least = std::min(least, host_bytes_per_s(node_of_group(cluster, group)));
+  return least;
 }
 
 }  // namespace ergometer::spec

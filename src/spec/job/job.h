@@ -398,6 +398,7 @@ struct Job {
   int64_t micro_batch_tiles() const {
     return training.micro_batch * training.images_per_sample * training.tiles_per_image;
   }
+  bool offloads_activations() const { return trains() && training.offloaded_layers > 0; }
   bool trains() const { return training.mode == Mode::kPretrain || training.mode == Mode::kLora; }
   /// Requests are answered instead.
   bool is_inference() const { return !trains(); }

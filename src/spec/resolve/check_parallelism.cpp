@@ -66,13 +66,16 @@ void note_experts(SettingReader& read, const Job& job) {
                 "Megatron-LM stops: mixtures of experts under --tp need --sequence-parallel");
   if (t.moe_dispatcher != MoeDispatcher::kDeepEp && t.moe_dispatcher != MoeDispatcher::kHybridEp)
     return;
-  const Gpu& gpu = job.cluster.node.gpu;
-  const bool hybrid = t.moe_dispatcher == MoeDispatcher::kHybridEp;
   // Their kernels move BF16.
-  if (gpu.peak_bf16_flops_per_s <= 0 || (hybrid && gpu.vendor != "NVIDIA"))
-    read.adjust("moe_token_dispatcher_type",
-                fmt::format("{} has no kernels for {}, and Megatron-LM stops: alltoall does not",
-                            hybrid ? "HybridEP" : "DeepEP", gpu.name));
+  const bool hybrid = t.moe_dispatcher == MoeDispatcher::kHybridEp;
+  for (size_t group = 0; group < group_count(job.cluster); ++group) {
+    const Gpu& gpu = node_of_group(job.cluster, group).gpu;
+    if (gpu.peak_bf16_flops_per_s > 0 && (!hybrid || gpu.vendor == "NVIDIA")) continue;
+    return read.adjust(
+        "moe_token_dispatcher_type",
+        fmt::format("{} has no kernels for {}, and Megatron-LM stops: alltoall does not",
+                    hybrid ? "HybridEP" : "DeepEP", gpu.name));
+  }
 }
 
 /// A tier's ratio is of what it has below to what it has above.

@@ -163,8 +163,11 @@ void check_fp8_attention(SettingReader& read, const Job& job) {
   if (!t.fp8_attention) return;
   if (t.precision != Precision::kFp8 && t.precision != Precision::kNvfp4)
     return read.refuse("{} needs --fp8 or --fp4", read.said(kName));
-  if (t.attention == AttentionBackend::kFlash1 || t.attention == AttentionBackend::kFlash2 ||
-      t.attention == AttentionBackend::kUnfused)
+  const bool has_fp8_kernels = t.attention != AttentionBackend::kFlash1 &&
+                               t.attention != AttentionBackend::kFlash2 &&
+                               t.attention != AttentionBackend::kUnfused;
+  // What a profile sets gives way.
+  if (!has_fp8_kernels && read.asks_for("attention_backend"))
     return read.refuse("{}: --attention-backend {} has no FP8 kernels; try fused, fa3 or cudnn",
                        read.said(kName), to_word(t.attention));
   for (size_t group = 0; group < group_count(job.cluster); ++group)

@@ -69,6 +69,7 @@ constexpr std::array kUnused = std::to_array<Unused>({
     {"fp8_recipe", without_narrow},
     {"tf32", without_tf32},
     {"optimizer_cpu_offload", without_training},
+    {"cpu_offloading_num_layers", without_training},
     {"optimizer_moments", without_training},
     {"overlap_grad_reduce", without_training},
     {"overlap_param_gather", without_training},

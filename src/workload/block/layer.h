@@ -8,9 +8,9 @@ namespace ergometer::workload {
 void layer_forward(BlockWriter& writer, const spec::Layer& layer);
 void layer_backward(BlockWriter& writer, const spec::Layer& layer);
 
-/// The layer's share of copies of activations to the host and back, beside its passes; its
-/// activations are known. Nothing where none wait there.
-void copy_activations(const spec::Job& job, const Shapes& shapes, Workload& workload, Block& block);
+/// Copies of activations to the host and back beside the passes of all layers, whose activations
+/// are known. Nothing where none wait there.
+void copy_activations(const spec::Job& job, const Shapes& shapes, Workload& workload);
 
 /// A norm over the residual stream, and the gradient of one: dx, and the addition of the gradient
 /// that came past the branch when `residual`.

@@ -100,7 +100,6 @@ int add_layer(const spec::Job& job, const Shapes& of_job, Workload& workload,
   keep_cast_weights(shapes, matrix_elements(job, shapes, workload, block), block.activations);
   if (recomputes_by_operator(job))
     block.activations.checkpoint += kept_by_operator(job, shapes, workload, block);
-  copy_activations(job, shapes, workload, block);
   return add_block(workload, std::move(block));
 }
 
@@ -276,6 +275,7 @@ Workload lower_at(const spec::Job& job, const Shapes& shapes) {
   add_vision(job, shapes, workload);
   workload.embedding_block = add_embedding(job, shapes, workload);
   add_layers(job, shapes, workload);
+  copy_activations(job, shapes, workload);
   add_mtp(job, shapes, workload);
   workload.head_block = add_head(job, shapes, workload);
   add_vocabulary(job, shapes, workload);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -11,11 +12,11 @@
 // that the last is gone when the forward ends; compute waits for a copy at the end of its window,
 // when its buffer is needed again. The backward brings them back in the same rhythm. So with N of
 // the L layers offloaded a copy has the time of L / N layers, which is written here as every layer
-// carrying N / L of its own bytes beside it:
-//   a layer's pass takes max(compute, N / L x kept bytes / rate of the link).
-// Worked: 1 GB kept, half of the layers, 25 GB/s: 20 ms beside every layer, each way.
+// carrying an L-th of what the first N keep beside it:
+//   a layer's pass takes max(compute, bytes that the first N layers keep / L / rate of the link).
+// Worked: 1 GB kept by each, half of the layers, 25 GB/s: 20 ms beside every layer, each way.
 // Left out: the first copy starts behind the first layer, the last ends before the head; HBM that
-// copies read (25 GB/s of 3,350).
+// copies read (25 GB/s of 3,350); that layers under way are in GPU memory too.
 namespace ergometer::workload {
 
 namespace {
@@ -38,14 +39,21 @@ void copy_beside(const spec::Job& job, const Shapes& shapes, Workload& workload,
 
 }  // namespace
 
-void copy_activations(const spec::Job& job, const Shapes& shapes, Workload& workload,
-                      Block& block) {
-  if (job.training.offloaded_layers == 0 || !shapes.training) return;
-  const double layers = static_cast<double>(job.model.layer_count());
-  const double share = std::min(1.0, static_cast<double>(job.training.offloaded_layers) / layers);
-  const double seconds = share * block.activations.kept / spec::host_bytes_per_s(job.cluster.node);
-  copy_beside(job, shapes, workload, Pass::kForward, kActivationsOut, seconds, block.forward);
-  copy_beside(job, shapes, workload, Pass::kBackward, kActivationsIn, seconds, block.backward);
+void copy_activations(const spec::Job& job, const Shapes& shapes, Workload& workload) {
+  if (!job.offloads_activations()) return;
+  const std::vector<int>& layers = workload.layer_blocks;
+  const auto first = std::min(layers.size(), static_cast<size_t>(job.training.offloaded_layers));
+  double bytes = 0;
+  for (size_t i = 0; i < first; ++i)
+    bytes += workload.blocks[static_cast<size_t>(layers[i])].activations.kept;
+  const double seconds =
+      bytes / static_cast<double>(layers.size()) / spec::host_bytes_per_s(job.cluster);
+  for (const int block : std::set<int>(layers.begin(), layers.end())) {
+    Block& layer = workload.blocks[static_cast<size_t>(block)];
+    copy_beside(job, shapes, workload, Pass::kForward, kActivationsOut, seconds, layer.forward);
+    if (!layer.backward.empty())
+      copy_beside(job, shapes, workload, Pass::kBackward, kActivationsIn, seconds, layer.backward);
+  }
 }
 
 }  // namespace ergometer::workload

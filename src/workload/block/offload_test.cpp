@@ -24,7 +24,10 @@ TEST(Offload, ALinkIsSharedByTheGpusOfANode) {
   EXPECT_DOUBLE_EQ(spec::host_bytes_per_s(job.cluster.node), 20e9);
   job.cluster.node.parameters.set("host.link_share", {0.8, "", "", base::Grade::kAssumed});
   EXPECT_DOUBLE_EQ(spec::host_bytes_per_s(job.cluster.node), 40e9);
-  EXPECT_DOUBLE_EQ(spec::host_bytes_per_s({}), 12.6e9);
+  EXPECT_DOUBLE_EQ(spec::host_bytes_per_s(spec::Node{}), 12.6e9);
+  // Of unlike nodes the slower link.
+  job.cluster.groups = {{job.cluster.node, 1}, {spec::Node{}, 1}};
+  EXPECT_DOUBLE_EQ(spec::host_bytes_per_s(job.cluster), 12.6e9);
 }
 
 // Two of four layers: half of what a layer keeps crosses beside each, there and back.

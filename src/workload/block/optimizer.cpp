@@ -66,6 +66,7 @@ Operator host_step(const spec::Job& job, double elements) {
   Operator op = memory_operator(job, "host_adam", 0, 0);
   const double rate = job.software.parameters.value_or("optimizer.host_rate", kHostRate);
   const auto ranks = static_cast<double>(std::min<int64_t>(job.gpus, job.cluster.node.gpus));
+  op.kernels = 0;
   op.host_wait_s = elements * ranks / rate;
   return op;
 }
