@@ -20,7 +20,7 @@ double scatter_of(std::span<const run::Sample> points) {
 }
 
 /// Updates that repeat a value are none of `distinct`, and are looks all the same.
-run::Looks looks_of(const DeviceReport& report, std::string_view way) {
+run::Looks looks_of(const DeviceReport& report, std::string_view way, double efficiency) {
   run::Looks looks;
   double recorded = seconds(report.end_ns - report.start_ns);
   for (const auto* left_out : {&report.gaps, &report.resets}) recorded -= length_s(*left_out);
@@ -30,7 +30,9 @@ run::Looks looks_of(const DeviceReport& report, std::string_view way) {
   if (way == "counter") looks.counter_s = report.counter_s;
   if (way == "counter" || way == "windows") return looks;
   if (looks.interval_s > 0) looks.count = std::max(1.0, looks.duration_s / looks.interval_s);
-  if (report.mean_w > 0) looks.scatter = scatter_of(report.updates.points) / report.mean_w;
+  // Updates are as read, means behind the conversion.
+  if (report.mean_w > 0)
+    looks.scatter = scatter_of(report.updates.points) / (report.mean_w * efficiency);
   return looks;
 }
 
@@ -52,7 +54,7 @@ run::EnergyError error_of(const run::Device& device, const DeviceReport& report)
   const run::SensorFacts facts = run::sensor_facts(device, way);
   error = {facts.own, facts.common, 0, facts.known, true};
   if (!summed) return error;
-  run::Looks looks = looks_of(report, way);
+  run::Looks looks = looks_of(report, way, device.conversion_efficiency);
   looks.beat = beat_of(report);
   error.unseen = run::unseen(facts, looks);
   return error;
