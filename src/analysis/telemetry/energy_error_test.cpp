@@ -86,6 +86,24 @@ TEST(EnergyErrors, WhatAMeterSays) {
   EXPECT_EQ(report.devices[0].error.percent(), alone);
 }
 
+TEST(EnergyErrors, AMeterSaysNothingOfACounterThatItWasNotComparedWith) {
+  run::DeviceLog log;
+  log.source = "recorded";
+  log.devices = {h100(0)};
+  run::Series& counter = log.devices[0].series.emplace_back();
+  counter.metric = Metric::kEnergy;
+  for (int64_t i = 0; i <= 100; ++i)
+    counter.samples.push_back({i * 100 * kMs, 1000 + 50 * static_cast<double>(i)});
+  TelemetryReport report = analyze_telemetry(log);
+  ASSERT_EQ(report.devices[0].energies.front().way, "counter");
+  const double alone = report.devices[0].error.percent();
+  MeterReport& meter = report.meters.emplace_back();
+  meter.sensor_error_pct = -10;  // of instant power
+  meter.common_s = 10;
+  state_errors(log, report);
+  EXPECT_EQ(report.devices[0].error.percent(), alone);
+}
+
 TEST(EnergyErrors, AMeterOfOneOfTwoBoardsSaysNothing) {
   run::DeviceLog log;
   log.source = "recorded";
