@@ -104,6 +104,24 @@ TEST(EnergyErrors, AMeterSaysNothingOfACounterThatItWasNotComparedWith) {
   EXPECT_EQ(report.devices[0].error.percent(), alone);
 }
 
+TEST(EnergyErrors, AMeterThatSawNothingIsLeftOut) {
+  run::DeviceLog log;
+  log.source = "recorded";
+  log.devices = {h100(0)};
+  const double alone = analyze_telemetry(log).devices[0].error.percent();
+  run::Device& meter = log.devices.emplace_back();
+  meter.kind = run::DeviceKind::kMeter;
+  meter.file = "meter.bin";
+  run::Series& series = meter.series.emplace_back();
+  series.metric = Metric::kPower;
+  for (int64_t i = 0; i <= 100; ++i) series.samples.push_back({i * 100 * kMs, 0});
+  const TelemetryReport report = analyze_telemetry(log);
+  EXPECT_TRUE(report.meters.empty());
+  ASSERT_EQ(report.notes.size(), 1U);
+  EXPECT_TRUE(report.notes[0].starts_with("meter.bin: measured no energy")) << report.notes[0];
+  EXPECT_EQ(report.devices[0].error.percent(), alone);
+}
+
 TEST(EnergyErrors, AMeterOfOneOfTwoBoardsSaysNothing) {
   run::DeviceLog log;
   log.source = "recorded";

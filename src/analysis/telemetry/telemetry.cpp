@@ -347,6 +347,7 @@ TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces)
   for (const run::Device& device : log.devices)
     report.devices.push_back(report_device(device, names));
   report.meters = compare_meters(log);
+  leave_out_idle_meters(report);
   state_errors(log, report);
   summarize_power(report);
   summarize_cluster(log, report);

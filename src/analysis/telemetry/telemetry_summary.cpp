@@ -163,6 +163,15 @@ void summarize_gauges(const run::DeviceLog& log, TelemetryReport& report) {
   }
 }
 
+void leave_out_idle_meters(TelemetryReport& report) {
+  std::erase_if(report.meters, [&](const MeterReport& meter) {
+    if (meter.meter_energy_j > 0) return false;
+    report.notes.push_back(fmt::format("{}: measured no energy beside GPU {} of {}: not compared",
+                                       meter.meter, meter.rank, meter.gpu_file));
+    return true;
+  });
+}
+
 void note_gaps(TelemetryReport& report) {
   std::map<std::string, std::vector<std::string>> by_text;
   for (const DeviceReport& device : report.devices) {
