@@ -35,7 +35,7 @@ std::vector<SensorRow> read_rows() {
     const auto number = [&](const char* column) {
       return base::parse_number(table->cell(i, column)).value();
     };
-    const std::string names(table->cell(i, "names"));
+    const std::string names = base::lower(table->cell(i, "names"));
     rows.push_back({std::string(table->cell(i, "device")),
                     std::string(table->cell(i, "way")),
                     names == "*" ? std::vector<std::string>() : base::split(names, '|'),
@@ -62,8 +62,9 @@ bool is_called(const SensorRow& row, const std::vector<std::string_view>& words)
 }  // namespace
 
 SensorFacts sensor_facts(const Device& device, std::string_view way) {
-  std::vector<std::string_view> words = base::words(device.name, kBetweenWords);
-  if (device.uuid.starts_with("GPU-")) words.push_back("NVIDIA");
+  const std::string name = base::lower(device.name);
+  std::vector<std::string_view> words = base::words(name, kBetweenWords);
+  if (device.uuid.starts_with("GPU-")) words.push_back("nvidia");
   for (const SensorRow& row : all_rows())
     if ((row.device == "*" || row.device == kind_name(device.kind)) &&
         (row.way == "*" || way.starts_with(row.way)) && is_called(row, words))

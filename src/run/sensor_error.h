@@ -20,8 +20,8 @@ struct SensorFacts {
 
 /// `way`: how the energy, or the power, was known: "counter", "average_power", "power",
 /// "instant_power", "windows"; one that begins with these ("instant_power_whole_beats") is the same
-/// sensor. By whole words of the device's name; a GPU without one whose UUID is NVIDIA's is of
-/// NVIDIA.
+/// sensor. By whole words of the device's name, in either case; a GPU without one whose UUID is
+/// NVIDIA's is of NVIDIA.
 SensorFacts sensor_facts(const Device& device, std::string_view way);
 
 /// What an energy that was measured, and the mean power with it, is off: one standard deviation of

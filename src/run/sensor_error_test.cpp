@@ -29,6 +29,7 @@ TEST(SensorError, WindowsByArchitecture) {
   EXPECT_EQ(window("Tesla V100-SXM2-32GB", "power"), 0.01);
   EXPECT_EQ(window("NVIDIA A10", "power"), 1);
   EXPECT_EQ(window("NVIDIA A1000", "power"), 0);  // whole words
+  EXPECT_EQ(window("nvidia h100", "power"), 1);
   EXPECT_EQ(window("H200-SXM5-141GB", "average_power"), 1);
   EXPECT_EQ(window("AMD Instinct MI300X", "power"), 0);  // not documented
 }
