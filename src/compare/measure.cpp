@@ -105,7 +105,7 @@ void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
   if (told.power.known) {
     result.gpus_w = told.power.mean_w_per_gpu * gpus;
     result.gpus = static_cast<int64_t>(gpus);
-    if (told.power.error.stated) result.power_error = told.power.error.relative();
+    if (told.power.mean_error.stated) result.power_error = told.power.mean_error.relative();
     fact("mean_w_per_gpu", "W", told.power.mean_w_per_gpu, result.power_error);
     fact("peak_w_per_gpu", "W", told.power.peak_w_per_gpu);
   }

@@ -1,7 +1,5 @@
 #include "run/sensor_error.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -17,7 +15,7 @@ namespace {
 
 constexpr double kHalf90 =
     1.6448536269514722;  ///< of a normal distribution, in standard deviations
-/// Sensors and counters have a new value at least so often (assumed), however seldom they are read.
+/// Counters have a new value at least so often (assumed), however seldom they are read.
 constexpr double kSlowestS = 1;
 constexpr std::string_view kBetweenWords = " \t-_/()[],.";
 
@@ -37,7 +35,7 @@ std::vector<SensorRow> read_rows() {
     const auto number = [&](const char* column) {
       return base::parse_number(table->cell(i, column)).value();
     };
-    const std::string names(table->cell(i, "names"));
+    const std::string names = base::lower(table->cell(i, "names"));
     rows.push_back({std::string(table->cell(i, "device")),
                     std::string(table->cell(i, "way")),
                     names == "*" ? std::vector<std::string>() : base::split(names, '|'),
@@ -61,18 +59,12 @@ bool is_called(const SensorRow& row, const std::vector<std::string_view>& words)
          });
 }
 
-std::string words_sql(const SensorRow& row, std::string_view words) {
-  std::string sql;
-  for (const std::string& name : row.names)
-    sql += fmt::format("{}{} LIKE '% {} %'", sql.empty() ? "" : " OR ", words, name);
-  return sql;
-}
-
 }  // namespace
 
 SensorFacts sensor_facts(const Device& device, std::string_view way) {
-  std::vector<std::string_view> words = base::words(device.name, kBetweenWords);
-  if (device.uuid.starts_with("GPU-")) words.push_back("NVIDIA");
+  const std::string name = base::lower(device.name);
+  std::vector<std::string_view> words = base::words(name, kBetweenWords);
+  if (device.uuid.starts_with("GPU-")) words.push_back("nvidia");
   for (const SensorRow& row : all_rows())
     if ((row.device == "*" || row.device == kind_name(device.kind)) &&
         (row.way == "*" || way.starts_with(row.way)) && is_called(row, words))
@@ -92,7 +84,7 @@ double unseen(const SensorFacts& facts, const Looks& looks) {
     sum += (1 - std::min(1.0, facts.window_s / looks.interval_s)) * square(looks.scatter) /
            looks.count;
   if (looks.duration_s > 0)
-    sum += square(std::min({looks.interval_s, kSlowestS, looks.duration_s}) / looks.duration_s) / 6;
+    sum += square(std::min({looks.counter_s, kSlowestS, looks.duration_s}) / looks.duration_s) / 6;
   return std::sqrt(sum);
 }
 
@@ -102,7 +94,7 @@ EnergyError error_of_sum(std::span<const MeasuredEnergy> energies) {
   for (const auto& [energy_j, error] : energies) {
     all += energy_j;
     sum.own = std::hypot(sum.own, error.own * energy_j);
-    sum.unseen = std::hypot(sum.unseen, error.unseen * energy_j);
+    sum.unseen += error.unseen * energy_j;
     sum.common += error.common * energy_j;
     sum.known = sum.known && error.known;
   }
@@ -112,22 +104,6 @@ EnergyError error_of_sum(std::span<const MeasuredEnergy> energies) {
   sum.unseen /= all;
   sum.common /= all;
   return sum;
-}
-
-std::string counter_error_sql(std::string_view name, std::string_view uuid) {
-  const std::string words = fmt::format(
-      "(' ' || replace(replace(coalesce({0}, ''), '-', ' '), '_', ' ') || CASE WHEN {1} LIKE "
-      "'GPU-%' THEN ' NVIDIA ' ELSE ' ' END)",
-      name, uuid);
-  std::string sql = "CASE";
-  for (const SensorRow& row : all_rows()) {
-    if (row.device != "gpu" || (row.way != "counter" && row.way != "*")) continue;
-    const double percent = EnergyError{row.facts.own, row.facts.common, 0, true, true}.percent();
-    if (row.names.empty()) return sql + fmt::format(" ELSE {:.3f} END", percent);
-    if (row.way == "counter")
-      sql += fmt::format(" WHEN {} THEN {:.3f}", words_sql(row, words), percent);
-  }
-  return sql + " END";
 }
 
 }  // namespace ergometer::run

@@ -20,8 +20,8 @@ struct SensorFacts {
 
 /// `way`: how the energy, or the power, was known: "counter", "average_power", "power",
 /// "instant_power", "windows"; one that begins with these ("instant_power_whole_beats") is the same
-/// sensor. By whole words of the device's name; a GPU without one whose UUID is NVIDIA's is of
-/// NVIDIA.
+/// sensor. By whole words of the device's name, in either case; a GPU without one whose UUID is
+/// NVIDIA's is of NVIDIA.
 SensorFacts sensor_facts(const Device& device, std::string_view way);
 
 /// What an energy that was measured, and the mean power with it, is off: one standard deviation of
@@ -43,19 +43,21 @@ struct Looks {
   double count = 0, interval_s = 0;  ///< updates, and how far they are apart
   double scatter = 0;                ///< of updates that follow each other, relative: see below
   double duration_s = 0;
-  double beat = 0;  ///< relative: what whole beats of a repeating load say instead
+  double counter_s = 0;  ///< how far a counter's updates are apart; 0: readings of power
+  double beat = 0;       ///< relative: what whole beats of a repeating load say instead
 };
 
 /// One standard deviation of what such looks leave unseen, relative. A reading is the mean over a
 /// window w of every interval d; what it says of the rest, 1 - w / d of the time, is off by as much
 /// as readings that follow each other differ, sqrt(mean of their squared differences / 2), and of n
-/// readings that over the root of n. At each end up to an update of the
-/// sensor is missing, evenly so, of which there is one each second at least (assumed).
+/// readings that over the root of n. Of a counter up to an update, c, is missing at each end,
+/// evenly so; it has one each second at least (assumed). Readings of power are added up from the
+/// first to the last: nothing of that time is missing.
 ///
-///   unseen^2 = (1 - w / d) scatter^2 / n + (min(d, 1 s) / T)^2 / 6 + beat^2
+///   unseen^2 = (1 - w / d) scatter^2 / n + (min(c, 1 s, T) / T)^2 / 6 + beat^2
 ///
-/// Worked: 25 of each 100 ms, 100 readings that differ by 0.2, 10 s: 0.75 x 0.04 / 100 = 3.0e-4;
-/// (0.1 / 10)^2 / 6 = 1.7e-5; together 1.78 %.
+/// Worked: 25 of each 100 ms, 100 readings that differ by 0.2: 0.75 x 0.04 / 100 = 3.0e-4, 1.73 %.
+/// A counter of 0.1 s over 1 s: 0.1^2 / 6 = 1.67e-3, 4.08 %.
 double unseen(const SensorFacts& facts, const Looks& looks);
 
 /// An energy with its error.
@@ -63,15 +65,12 @@ struct MeasuredEnergy {
   double energy_j = 0;
   EnergyError error;
 };
-/// Of their sum: own and unseen parts are independent, common ones add up.
+/// Of their sum: own parts are independent, common ones add up. So do unseen ones: boards of a job
+/// do the same at the same time and are read together, so what one look misses all miss.
 ///
-///   own^2 = sum (own_i E_i)^2 / E^2     common = sum common_i E_i / E
+///   own^2 = sum (own_i E_i)^2 / E^2     common, unseen = sum common_i E_i / E
 ///
 /// Worked: 8 equal boards with own 2.5 % and common 1 %: 0.88 % and 1 %, +-2.2 %.
 EnergyError error_of_sum(std::span<const MeasuredEnergy> energies);
-
-/// The facts as SQL: of what is counted of device `name` and `uuid` (columns), half of the 90 %
-/// interval in percent.
-std::string counter_error_sql(std::string_view name, std::string_view uuid);
 
 }  // namespace ergometer::run

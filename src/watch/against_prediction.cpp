@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -75,7 +76,7 @@ std::vector<double> held_back(const std::vector<DeviceNow>& devices) {
   return counts;
 }
 
-/// What sensors of power leave open of the GPUs' sum; a minute's many looks leave little unseen.
+/// What the gains of sensors of power leave open of the GPUs' sum, and what a reading is a mean of.
 class PowerError {
  public:
   void add(const DeviceNow& device, double watts) {
@@ -87,14 +88,17 @@ class PowerError {
       sensor.name = std::string(name_);
       const run::SensorFacts facts = run::sensor_facts(sensor, way_);
       error_ = {facts.own, facts.common, 0, facts.known, true};
+      window_s_ = powers_.empty() ? facts.window_s : std::min(window_s_, facts.window_s);
     }
     powers_.push_back({watts, error_});
   }
   double relative() const { return powers_.empty() ? 0 : run::error_of_sum(powers_).relative(); }
+  double window_s() const { return window_s_; }
 
  private:
   std::string_view name_, way_;
   run::EnergyError error_;
+  double window_s_ = 0;
   std::vector<run::MeasuredEnergy> powers_;
 };
 
@@ -136,6 +140,7 @@ AgainstPrediction::Point AgainstPrediction::point_of(const JobNow& now) {
   }
   point.power_w = power.get();
   point.power_error = power_error.relative();
+  point.window_s = power_error.window_s();
   point.clock_mhz = clock.get();
   point.use_percent = use.get();
   point.cpu_percent = cpu.get();
@@ -162,6 +167,30 @@ std::optional<double> AgainstPrediction::mean(double Point::* of) const {
   for (const Point& point : points_)
     if (point.*of >= 0) mean.add(point.*of);
   return mean.get() < 0 ? std::nullopt : std::optional(mean.get());
+}
+
+/// Of the window's mean: gains as of the last look that read power, and what happened between the
+/// looks, by how far the GPUs' mean differs from one to the next (run/sensor_error.h).
+double AgainstPrediction::power_error() const {
+  const Point *first = nullptr, *last = nullptr;
+  double squares = 0, looks = 0;
+  for (const Point& point : points_) {
+    if (point.power_w < 0) continue;
+    if (last != nullptr) squares += std::pow(point.power_w - last->power_w, 2);
+    if (first == nullptr) first = &point;
+    last = &point;
+    ++looks;
+  }
+  const double mean_w = mean(&Point::power_w).value_or(0);
+  if (last == nullptr) return 0;
+  if (looks < 2 || !(mean_w > 0)) return last->power_error;
+  const double span_s =
+      static_cast<double>(last->time_ns - first->time_ns) / static_cast<double>(kSecondNs);
+  const double between = run::unseen({.window_s = last->window_s},
+                                     {.count = looks,
+                                      .interval_s = span_s / (looks - 1),
+                                      .scatter = std::sqrt(squares / (2 * (looks - 1))) / mean_w});
+  return std::hypot(last->power_error, run::EnergyError{.unseen = between}.relative());
 }
 
 std::optional<double> AgainstPrediction::median_step() const {
@@ -198,9 +227,7 @@ std::optional<double> AgainstPrediction::measured(const std::string& name) const
 void AgainstPrediction::judge(Quantity& quantity, int64_t now_ns) {
   const bool early = warm_ns_ == 0 || now_ns - warm_ns_ < kWindowNs;
   quantity.measured = measured(quantity.predicted.name);
-  quantity.error = quantity.predicted.name == "mean_w_per_gpu"
-                       ? (points_.empty() ? 0 : points_.back().power_error)
-                       : 0;
+  quantity.error = quantity.predicted.name == "mean_w_per_gpu" ? power_error() : 0;
   quantity.place.reset();
   if (quantity.measured && !early)
     quantity.place = run::place_of(quantity.predicted, *quantity.measured, quantity.error);

@@ -60,7 +60,8 @@ class AgainstPrediction {
     std::vector<double> held_back = {};  ///< share of the GPUs, by reason
     std::string slow_gpu = {};
     std::string link_device = {};  ///< whose counter of errors grew
-    double power_error = 0;        ///< of `power_w`, relative
+    double power_error = 0;        ///< of `power_w`, relative: of the boards' gains
+    double window_s = 0;           ///< of the sensor of power that sees least
   };
 
   Point point_of(const JobNow& now);
@@ -69,6 +70,7 @@ class AgainstPrediction {
   bool is_warm(int64_t now_ns) const;
   std::optional<double> measured(const std::string& name) const;
   std::optional<double> mean(double Point::* of) const;
+  double power_error() const;
   std::optional<double> median_step() const;
   double tokens_per_step() const;
   void judge(Quantity& quantity, int64_t now_ns);

@@ -100,6 +100,21 @@ TEST_F(AgainstPredictionTest, PowerThatItsSensorsMayHaveWrongIsInside) {
   EXPECT_EQ(watch_.deviation()->quantity, "mean_w_per_gpu");
 }
 
+TEST_F(AgainstPredictionTest, PowerOfWhichLooksSeeLittleIsInside) {
+  play(200, 2);
+  // Instant power, 25 ms of each second, 480 and 880 W by turns: scatter sqrt(400^2 / 2) / 680 =
+  // 0.416, of 60 looks sqrt(0.975 x 0.173 / 60) = 5.3 %. With the gains +-9.1 %: 650 W may read
+  // 709.
+  for (int i = 0; i < 200; ++i) {
+    job_.set_gpus(Metric::kInstantPower, i % 2 == 0 ? 480 : 880);
+    play(now_s_ + 1, 2);
+  }
+  EXPECT_EQ(state("mean_w_per_gpu"), Place::kInside);
+  job_.set_gpus(Metric::kInstantPower, 680);
+  play(600, 2);
+  EXPECT_EQ(state("mean_w_per_gpu"), Place::kAbove);
+}
+
 TEST_F(AgainstPredictionTest, LongerSequencesByTheLog) {
   play(200, 2, 4096);
   play(400, 2.4, 4096);  // 1.2 times the tokens in 1.2 times the time

@@ -20,16 +20,19 @@ double scatter_of(std::span<const run::Sample> points) {
 }
 
 /// Updates that repeat a value are none of `distinct`, and are looks all the same.
-run::Looks looks_of(const DeviceReport& report, std::string_view way) {
+run::Looks looks_of(const DeviceReport& report, std::string_view way, double efficiency) {
   run::Looks looks;
   double recorded = seconds(report.end_ns - report.start_ns);
   for (const auto* left_out : {&report.gaps, &report.resets}) recorded -= length_s(*left_out);
   looks.duration_s = std::max(0.0, recorded);
   looks.interval_s =
       report.updates.period_s > 0 ? report.updates.period_s : report.updates.reading_interval_s;
+  if (way == "counter") looks.counter_s = report.counter_s;
   if (way == "counter" || way == "windows") return looks;
   if (looks.interval_s > 0) looks.count = std::max(1.0, looks.duration_s / looks.interval_s);
-  if (report.mean_w > 0) looks.scatter = scatter_of(report.updates.points) / report.mean_w;
+  // Updates are as read, means behind the conversion.
+  if (report.mean_w > 0)
+    looks.scatter = scatter_of(report.updates.points) / (report.mean_w * efficiency);
   return looks;
 }
 
@@ -51,10 +54,28 @@ run::EnergyError error_of(const run::Device& device, const DeviceReport& report)
   const run::SensorFacts facts = run::sensor_facts(device, way);
   error = {facts.own, facts.common, 0, facts.known, true};
   if (!summed) return error;
-  run::Looks looks = looks_of(report, way);
+  run::Looks looks = looks_of(report, way, device.conversion_efficiency);
   looks.beat = beat_of(report);
   error.unseen = run::unseen(facts, looks);
   return error;
+}
+
+/// The report of the meter that says what `gpu`'s energy is off; null where none does for sure.
+const MeterReport* meter_of(const run::Device& gpu, const DeviceReport& device,
+                            const TelemetryReport& report) {
+  const auto gpus = std::ranges::count(report.devices, run::DeviceKind::kGpu, &DeviceReport::kind);
+  if (device.kind != run::DeviceKind::kGpu || gpus != 1 || report.meters.size() != 1 ||
+      device.energies.empty())
+    return nullptr;
+  // As compare_meters chooses.
+  const bool instant = gpu.find(run::Metric::kInstantPower) != nullptr;
+  if (device.energies.front().way != (instant ? "instant_power" : "power")) return nullptr;
+  const MeterReport& meter = report.meters.front();
+  constexpr double kMost = 0.9, kAllOfIt = 100;
+  const bool covers = meter.common_s >= kMost * seconds(device.end_ns - device.start_ns);
+  // Also no number: the meter saw nothing.
+  const bool same_board = std::abs(meter.sensor_error_pct) < kAllOfIt;
+  return covers && same_board ? &meter : nullptr;
 }
 
 /// The deviation from the meter as half of an interval, with the meter's own error.
@@ -63,16 +84,18 @@ run::EnergyError by_meter(const MeterReport& meter) {
   device.kind = run::DeviceKind::kMeter;
   const run::SensorFacts facts = run::sensor_facts(device, "power");
   const double one_percent = run::EnergyError{0.01, 0, 0, true, true}.percent();
-  return {std::hypot(facts.own, 0.01 * std::abs(meter.sensor_error_pct) / one_percent),
-          facts.common, 0, true, true};
+  return {facts.own,
+          std::hypot(facts.common, 0.01 * std::abs(meter.sensor_error_pct) / one_percent), 0, true,
+          true};
 }
 
 run::EnergyError of_all(const std::vector<DeviceReport>& devices, run::DeviceKind kind,
                         const std::string* host = nullptr) {
   std::vector<run::MeasuredEnergy> energies;
   for (const DeviceReport& device : devices)
-    if (device.kind == kind && device.error.stated && (host == nullptr || device.host == *host))
-      energies.push_back({device.energy_j > 0 ? device.energy_j : device.mean_w, device.error});
+    if (device.kind == kind && device.error.stated && !device.energies.empty() &&
+        (host == nullptr || device.host == *host))
+      energies.push_back({device.energy_j, device.error});
   return run::error_of_sum(energies);
 }
 
@@ -83,15 +106,21 @@ void state_errors(const run::DeviceLog& log, TelemetryReport& report) {
   for (size_t i = 0; i < report.devices.size(); ++i) {
     DeviceReport& device = report.devices[i];
     device.error = error_of(log.devices[i], device);
-    for (const MeterReport& meter : report.meters)
-      if (device.kind == run::DeviceKind::kGpu && meter.rank == device.rank &&
-          meter.gpu_file == device.file)
-        device.error = by_meter(meter);
+    if (const MeterReport* meter = meter_of(log.devices[i], device, report))
+      device.error = by_meter(*meter);
   }
 }
 
 run::EnergyError error_of_gpus(const std::vector<DeviceReport>& devices) {
   return of_all(devices, run::DeviceKind::kGpu);
+}
+
+run::EnergyError error_of_mean_power(const std::vector<DeviceReport>& devices) {
+  std::vector<run::MeasuredEnergy> powers;
+  for (const DeviceReport& device : devices)
+    if (device.kind == run::DeviceKind::kGpu && device.error.stated)
+      powers.push_back({device.mean_w, device.error});
+  return run::error_of_sum(powers);
 }
 
 run::EnergyError error_of_nodes(const std::vector<DeviceReport>& devices) {

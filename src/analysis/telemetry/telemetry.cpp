@@ -146,7 +146,10 @@ void report_gaps(const std::vector<KnownWay>& ways, TimeSpan whole, DeviceReport
   for (const KnownWay& way : ways) {
     const std::vector<TimeSpan> more = gaps_in(way.samples);
     gaps.insert(gaps.end(), more.begin(), more.end());
-    if (way.way->metric == Metric::kEnergy) report.resets = resets_in(way.samples);
+    if (way.way->metric != Metric::kEnergy) continue;
+    report.resets = resets_in(way.samples);
+    report.counter_s =
+        way.updates.period_s > 0 ? way.updates.period_s : way.updates.reading_interval_s;
   }
   report.gaps = without(whole, without(whole, std::move(gaps)));
 }
@@ -344,6 +347,7 @@ TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces)
   for (const run::Device& device : log.devices)
     report.devices.push_back(report_device(device, names));
   report.meters = compare_meters(log);
+  leave_out_idle_meters(report);
   state_errors(log, report);
   summarize_power(report);
   summarize_cluster(log, report);
@@ -352,7 +356,7 @@ TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces)
   note_gaps(report);
   report.collectives = collective_timings(log);
   for (const run::TrainingLog& training : log.training)
-    report.training.push_back(report_training(log, training));
+    report.training.push_back(report_training(log, report.devices, training));
   return report;
 }
 

@@ -50,9 +50,11 @@ struct DeviceReport {
   std::vector<RepeatingStretch> repeating;
 
   std::vector<EnergyWay> energies;  ///< the one that counts first
+  double counter_s = 0;             ///< how far its counter's updates are apart; 0: has none
   double energy_j = 0;              ///< of the first way
   double disagreement_pct = 0;      ///< largest minus smallest way, of their mean
-  /// Of `energy_j` and `mean_w`, where a meter ran too by what it says; not stated of simulations.
+  /// Of `energy_j` and `mean_w`, where one meter ran beside the only GPU by what it says; not
+  /// stated of simulations.
   run::EnergyError error = {.stated = false};
 
   std::optional<Levels> gpu_c, memory_c, sm_clock_mhz, memory_clock_mhz, utilization_pct,
@@ -118,8 +120,9 @@ struct GaugeReport {
 struct PowerSummary {
   bool known = false;
   double mean_w_per_gpu = 0, p95_w_per_gpu = 0, peak_w_per_gpu = 0;
-  double gpu_energy_j = 0;
-  run::EnergyError error = {.stated = false};  ///< of `gpu_energy_j` and `mean_w_per_gpu`
+  double gpu_energy_j = 0;                          ///< of those whose energy is known
+  run::EnergyError error = {.stated = false};       ///< of `gpu_energy_j`
+  run::EnergyError mean_error = {.stated = false};  ///< of `mean_w_per_gpu`
 };
 /// The GPUs of one host.
 struct HostEnergy {
@@ -154,8 +157,9 @@ struct TelemetryReport {
   std::vector<std::string> notes;  ///< what was left out, one sentence each
 };
 
-/// The part of it about one training log.
-TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog& training);
+/// The part of it about one training log; `devices` as in the log.
+TrainingReport report_training(const run::DeviceLog& log, const std::vector<DeviceReport>& devices,
+                               const run::TrainingLog& training);
 /// `beside_traces`: GPUs are told by rank too, in whose words traces speak.
 TelemetryReport analyze_telemetry(const run::DeviceLog& log, bool beside_traces = false);
 

@@ -50,17 +50,19 @@ void summarize_power(TelemetryReport& report) {
   int64_t gpus = 0;
   std::vector<double> values;
   for (const DeviceReport& device : report.devices) {
-    if (device.kind != run::DeviceKind::kGpu || !device.has_power) continue;
+    if (device.kind != run::DeviceKind::kGpu || (!device.has_power && device.energies.empty()))
+      continue;
     ++gpus;
+    report.power.known = report.power.known || device.has_power;
     report.power.mean_w_per_gpu += device.mean_w;
-    report.power.gpu_energy_j += device.energy_j;
+    if (!device.energies.empty()) report.power.gpu_energy_j += device.energy_j;
     report.power.peak_w_per_gpu = std::max(report.power.peak_w_per_gpu, device.peak_w);
     for (const run::Sample& point : device.updates.points) values.push_back(point.value);
   }
   if (gpus == 0) return;
   report.power.error = error_of_gpus(report.devices);
+  report.power.mean_error = error_of_mean_power(report.devices);
   report.hosts = energy_by_host(report.devices);
-  report.power.known = true;
   report.power.mean_w_per_gpu /= static_cast<double>(gpus);
   report.power.p95_w_per_gpu =
       values.empty() ? report.power.peak_w_per_gpu : percentile(values, 0.95);
@@ -159,6 +161,15 @@ void summarize_gauges(const run::DeviceLog& log, TelemetryReport& report) {
     gauge.name = name;
     report.gauges.push_back(std::move(gauge));
   }
+}
+
+void leave_out_idle_meters(TelemetryReport& report) {
+  std::erase_if(report.meters, [&](const MeterReport& meter) {
+    if (meter.meter_energy_j > 0) return false;
+    report.notes.push_back(fmt::format("{}: measured no energy beside GPU {} of {}: not compared",
+                                       meter.meter, meter.rank, meter.gpu_file));
+    return true;
+  });
 }
 
 void note_gaps(TelemetryReport& report) {

@@ -13,5 +13,8 @@ void summarize_heat(TelemetryReport& report);
 void summarize_gauges(const run::DeviceLog& log, TelemetryReport& report);
 /// A sentence on each kind of gap and reset, with the devices that have it.
 void note_gaps(TelemetryReport& report);
+/// Leaves out meters that measured no energy beside a GPU, with a note: nothing can be held to
+/// them.
+void leave_out_idle_meters(TelemetryReport& report);
 
 }  // namespace ergometer::analysis

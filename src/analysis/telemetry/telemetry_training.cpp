@@ -135,7 +135,8 @@ LoggedSteps logged_steps(const run::DeviceLog& log) {
   return most;
 }
 
-TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog& training) {
+TrainingReport report_training(const run::DeviceLog& log, const std::vector<DeviceReport>& devices,
+                               const run::TrainingLog& training) {
   TrainingReport report;
   report.file = training.file;
   report.benchmark = training.benchmark;
@@ -146,13 +147,14 @@ TrainingReport report_training(const run::DeviceLog& log, const run::TrainingLog
   if (run == training.phases.end() || run->end_ns <= run->start_ns) return report;
   report.run_s = seconds(run->end_ns - run->start_ns);
   std::vector<run::MeasuredEnergy> nodes;
-  for (const run::Device& device : log.devices) {
+  for (size_t i = 0; i < log.devices.size(); ++i) {
+    const run::Device& device = log.devices[i];
     if (!belongs(device, log, training)) continue;
     if (device.kind == run::DeviceKind::kNode && device.find(Metric::kPower) != nullptr) {
       const double before_j = report.node_energy_j;
       add_node(device, training, *run, report);
-      const run::SensorFacts facts = run::sensor_facts(device, "power");
-      nodes.push_back({report.node_energy_j - before_j, {facts.own, facts.common, 0, true, true}});
+      if (devices[i].error.stated)
+        nodes.push_back({report.node_energy_j - before_j, devices[i].error});
     }
     if (device.kind == run::DeviceKind::kSwitch)
       report.interconnect_energy_j += device.stated_power_w * report.run_s;

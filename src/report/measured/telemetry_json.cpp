@@ -48,7 +48,7 @@ void write_power(JsonWriter& json, const analysis::TelemetryReport& report) {
   if (!report.power.known && !report.cluster.known) return;
   json.key("power").begin_object();
   if (report.power.known) {
-    write_within(json, "mean_w_per_gpu", report.power.mean_w_per_gpu, report.power.error);
+    write_within(json, "mean_w_per_gpu", report.power.mean_w_per_gpu, report.power.mean_error);
     json.member("p95_w_per_gpu", report.power.p95_w_per_gpu);
     json.member("peak_w_per_gpu", report.power.peak_w_per_gpu);
     write_within(json, "gpu_energy_j", report.power.gpu_energy_j, report.power.error);

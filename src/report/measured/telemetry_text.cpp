@@ -76,20 +76,21 @@ std::string percent_range(double lowest, double highest) {
 std::string error_line(const std::vector<const DeviceReport*>& devices, const char* one,
                        const run::EnergyError& together) {
   double lowest = 0, highest = 0, energy_j = 0;
-  size_t stated = 0, unknown = 0;
+  size_t stated = 0, summed = 0, unknown = 0;
   for (const DeviceReport* device : devices) {
     if (!device->error.stated) continue;
     const double percent = device->error.percent();
     lowest = stated++ == 0 ? percent : std::min(lowest, percent);
     highest = std::max(highest, percent);
     energy_j += device->energy_j;
+    if (!device->energies.empty()) ++summed;
     if (!device->error.known) ++unknown;
   }
   if (stated == 0) return "";
   std::string out =
       fmt::format("Energy and mean power (90 %): a {} +-{}", one, percent_range(lowest, highest));
-  if (stated > 1 && energy_j > 0)
-    out += fmt::format(", all {}: {} +-{:.1f} %", stated, format_quantity(energy_j, "J"),
+  if (summed > 1 && together.stated)
+    out += fmt::format(", all {}: {} +-{:.1f} %", summed, format_quantity(energy_j, "J"),
                        together.percent());
   if (unknown > 0) out += unknown == stated ? "; sensor not known" : "; some sensors not known";
   return out + '\n';
@@ -247,10 +248,10 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
       out += "  no node's power readings lie within it\n";
       continue;
     }
-    out += fmt::format(
-        "  node energy            {} +-{:.1f} % of {} {} (mean times time: {:.3f} % apart)\n",
-        format_quantity(t.node_energy_j, "J"), t.error.percent(), t.nodes,
-        t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
+    out += fmt::format("  node energy            {}{} of {} {} (mean times time: {:.3f} % apart)\n",
+                       format_quantity(t.node_energy_j, "J"),
+                       t.error.stated ? fmt::format(" +-{:.1f} %", t.error.percent()) : "", t.nodes,
+                       t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
     if (t.interconnect_energy_j > 0)
       out += fmt::format("  interconnect           {}, from the power stated of the switches\n",
                          format_quantity(t.interconnect_energy_j, "J"));

@@ -52,11 +52,16 @@ Result<GrowingRun::Growth> GrowingRun::look() {
   if (!std::filesystem::exists(path_, error)) return input_error("{}: is gone", path_);
   Database db(path_, Database::Access::kRead);
   std::vector<Device> devices;
+  // One transaction: a device that is added between two statements would have its readings passed
+  // over.
+  db.execute("BEGIN");
+  const std::string begun = fact_of(db, "started_ns");
   const bool closed = is_closed(db);
   const int64_t last = db.number("SELECT max(rowid) FROM readings");
   if (!select_devices(db, devices) || !db.ok()) return growth;
-  if (last < row_ || devices.size() < devices_.size())
+  if (last < row_ || devices.size() < devices_.size() || begun != begun_.value_or(begun))
     return input_error("{}: was begun anew by another recording", path_);
+  begun_ = begun;
   devices_ = std::move(devices);
   // What was imported stands device by device: all of it is put in order.
   const bool imported = is_imported(db);

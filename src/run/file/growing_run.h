@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ class GrowingRun {
   explicit GrowingRun(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
+  std::optional<std::string> begun_;  ///< when the recording did, of the first look
   std::vector<Device> devices_;
   int64_t row_ = 0;
 };

@@ -49,6 +49,26 @@ TEST(GrowingRun, EveryReadingOnceInItsOrder) {
   }
 }
 
+TEST(GrowingRun, AnotherRecordingInItsPlace) {
+  const std::string path = testing::TempDir() + "begun_anew.run";
+  const auto record = [&](const char* started_ns, int readings) {
+    std::remove(path.c_str());
+    auto recording = Recording::create(path, {{"started_ns", started_ns}});
+    ASSERT_TRUE(recording.has_value());
+    const size_t number = recording->add_device({});
+    for (int i = 1; i <= readings; ++i) recording->add(number, Metric::kPower, {i * 10, 500});
+    ASSERT_TRUE(recording->finish());
+  };
+  record("1", 2);
+  auto run = GrowingRun::open(path);
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->look()->cells.size(), 2U);
+  record("2", 5);  // longer already
+  const auto growth = run->look();
+  ASSERT_FALSE(growth.has_value());
+  EXPECT_NE(growth.error().message.find("was begun anew"), std::string::npos);
+}
+
 TEST(GrowingRun, WhatIsNone) {
   const auto missing = GrowingRun::open(testing::TempDir() + "nowhere.run");
   ASSERT_FALSE(missing.has_value());

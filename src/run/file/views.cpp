@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
+#include <string>
 
-#include "run/sensor_error.h"
 #include "run/summary_fields.h"
 
 namespace ergometer::run {
@@ -15,12 +14,12 @@ namespace {
 constexpr const char* kGpusOfRanks = R"sql(
 CREATE VIEW gpus AS SELECT
   rank, NULL AS host, slot AS device_index, node, slot, stage, mean_power_w, peak_power_w, NULL AS energy_j,
-  NULL AS energy_error_pct, mean_gpu_c, max_gpu_c, mean_clock_mhz, throttled_time_fraction
+  mean_gpu_c, max_gpu_c, mean_clock_mhz, throttled_time_fraction
 FROM ranks;
 )sql";
 
 // Sensors tell power in one of three ways; the latest value is the best of them.
-constexpr std::string_view kViewsOfLogs = R"sql(
+constexpr const char* kViewsOfLogs = R"sql(
 CREATE VIEW samples AS SELECT
   r.*, coalesce(r.instant_power, r.power, r.average_power) AS power_w, d.kind, d.host, d.device_index, d.rank, d.name
 FROM readings r JOIN devices d USING (device);
@@ -29,7 +28,7 @@ CREATE VIEW gpus AS SELECT
   avg(coalesce(r.instant_power, r.power, r.average_power)) AS mean_power_w,
   max(coalesce(r.instant_power, r.power, r.average_power)) AS peak_power_w,
   max(r.energy) - min(r.energy) AS energy_j,
-  CASE WHEN max(r.energy) > min(r.energy) THEN {} END AS energy_error_pct, avg(r.gpu_temperature) AS mean_gpu_c,
+  avg(r.gpu_temperature) AS mean_gpu_c,
   max(r.gpu_temperature) AS max_gpu_c, avg(r.sm_clock) AS mean_clock_mhz, NULL AS throttled_time_fraction
 FROM devices d LEFT JOIN readings r USING (device) WHERE d.kind = 'gpu' GROUP BY d.device;
 )sql";
@@ -53,8 +52,7 @@ std::string totals() {
 
 void create_views(Database& db, HasTables has) {
   db.execute(totals().c_str());
-  const std::string of_logs = fmt::format(kViewsOfLogs, counter_error_sql("d.name", "d.uuid"));
-  db.execute(has.log ? of_logs.c_str() : kGpusOfRanks);
+  db.execute(has.log ? kViewsOfLogs : kGpusOfRanks);
   if (has.traces) db.execute(kSteps);
 }
 
