@@ -429,9 +429,7 @@ void check_inference(SettingReader& read, const Job& job) {
                 read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp));
 }
 
-/// PEFT's layers_to_transform. Autograd ends at the lowest layer with adapters, unless layers are
-/// computed again, for which PEFT lets gradients pass to the embedding
-/// (enable_input_require_grads).
+/// PEFT's layers_to_transform.
 void place_adapters(SettingReader& read, Job& job) {
   constexpr std::string_view kName = "lora_layers";
   const std::vector<int64_t>& list = job.training.lora_layers;
@@ -441,12 +439,9 @@ void place_adapters(SettingReader& read, Job& job) {
   if (std::ranges::max(list) >= std::ssize(layers))
     return read.refuse("{}: {} has layers 0 to {}", read.said(kName), job.model.name,
                        std::ssize(layers) - 1);
-  const bool ends = job.training.recompute == Recompute::kNone && job.parallelism.pp == 1;
-  const int64_t lowest = std::ranges::min(list);
-  for (int64_t i = 0; i < std::ssize(layers); ++i) {
+  for (int64_t i = 0; i < std::ssize(layers); ++i)
     layers[static_cast<size_t>(i)].adapters = base::contains(list, i);
-    layers[static_cast<size_t>(i)].backward = !ends || i >= lowest;
-  }
+  job.settle_backward();
 }
 
 }  // namespace
