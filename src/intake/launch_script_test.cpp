@@ -70,7 +70,7 @@ std::string other_nodes(const std::string& command) {
   if (!run || run->commands.empty()) return "not read";
   const auto launch = launch_of(run->commands.back(), *run);
   if (!launch || launch->idle_nodes == 0) return "";
-  return launch->awaits_nodes ? "waits" : "idle";
+  return launch->awaited_nodes > launch->started_on ? "waits" : "idle";
 }
 
 TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {
