@@ -142,12 +142,14 @@ void read_step_batch(SettingReader& read, Job& job) {
   read.derive(kAccumulation, "global_batch_size / (micro_batch_size x dp)");
 }
 
-/// Of a step whose batch is said, one replica's sequences may come in other micro batches.
-void settle_micro_batch(Job& job) {
+/// Of a step whose batch is said, one replica's sequences may come in other micro batches; where
+/// accumulation alone is, the micro batch may be another, and with it the step's batch.
+void settle_micro_batch(const SettingReader& read, Job& job) {
   Training& t = job.training;
-  const bool trains = t.mode == Mode::kPretrain || t.mode == Mode::kLora;
-  t.assumed_micro_batch = trains && !t.least_batch && t.global_batch > job.parallelism.dp &&
-                          job.origins[std::string(kMbs)].text == "default: 1";
+  const bool open =
+      read.given(kGbs) || !read.given(kAccumulation) ? t.global_batch > job.parallelism.dp : true;
+  t.assumed_micro_batch =
+      job.trains() && !t.least_batch && open && job.origins[std::string(kMbs)].text == "default: 1";
 }
 
 void read_batches(SettingReader& read, Job& job) {
@@ -166,7 +168,7 @@ void read_batches(SettingReader& read, Job& job) {
   lengthen_positions(read, job);
   settle_sequence_parallel(read, job);
   settle_micro_batch_group(read, job);
-  settle_micro_batch(job);
+  settle_micro_batch(read, job);
 }
 
 void read_recomputation(SettingReader& read, Job& job) {
