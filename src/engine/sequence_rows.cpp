@@ -221,6 +221,7 @@ void add_stage_remedies(const spec::Job& job, std::vector<OtherDocuments>& chang
   if (job.training.recompute == spec::Recompute::kNone) return;
   spec::Job none = job;
   none.training.recompute = spec::Recompute::kNone;
+  none.settle_backward();
   changes.push_back({"--recompute none", std::move(none)});
 }
 

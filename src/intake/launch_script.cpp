@@ -183,7 +183,7 @@ std::string on_other_nodes(const Launch& launch, const ShellRun& run, const Read
   const auto* gpus = reading.settings.find("gpus");
   const auto number = base::parse_integer(gpus == nullptr ? "" : gpus->text);
   // The program itself may be told of nodes: Trainer(num_nodes=4).
-  const bool awaits = launch.awaits_nodes || reading.launchers > launch.started_on ||
+  const bool awaits = std::max(launch.awaited_nodes, reading.launchers) > launch.started_on ||
                       (launch.is_alone && launch.visible && launch.visible->count > 0 && number &&
                        *number > launch.visible->count);
   const int64_t nodes = launch.idle_nodes + launch.started_on;

@@ -70,7 +70,7 @@ std::string other_nodes(const std::string& command) {
   if (!run || run->commands.empty()) return "not read";
   const auto launch = launch_of(run->commands.back(), *run);
   if (!launch || launch->idle_nodes == 0) return "";
-  return launch->awaits_nodes ? "waits" : "idle";
+  return launch->awaited_nodes > launch->started_on ? "waits" : "idle";
 }
 
 TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {
@@ -111,13 +111,35 @@ TEST(ShellLaunch, ABatchScriptRunsOnTheFirstNode) {
     EXPECT_EQ(other_nodes(command), "") << command;
 }
 
+constexpr std::string_view kModel =
+    " --num-layers 2 --hidden-size 64 --num-attention-heads 2 --vocab-size 512 ";
+
+// Two starts on a node each are the two nodes that both wait for.
+TEST(LaunchScript, SeveralSrunsStartWhatIsAwaited) {
+  const std::string start =
+      "srun -N 1 -n 1 torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py" +
+      std::string(kModel) + "&\n";
+  const auto others = [&](const std::string& starts) {
+    const auto reading = parse_launch_script(
+        "#!/bin/bash\n#SBATCH -N 4\n#SBATCH --gpus-per-node=8\n" + starts + "wait\n", "run.sh");
+    std::string notes;
+    if (reading)
+      for (const std::string& note : reading->notes) notes += note + "\n";
+    return reading ? notes : reading.error().message;
+  };
+  const std::string two = others(start + start);
+  EXPECT_NE(two.find("on 2 of the batch's 4 nodes and not on the others: these idle"), two.npos)
+      << two;
+  const std::string one = others(start);
+  EXPECT_NE(one.find("on 1 of the batch's 4 nodes and not on the others: it trains nothing"),
+            one.npos)
+      << one;
+}
+
 std::string error_of(const std::string& script) {
   const auto reading = parse_launch_script(script, "run.sh");
   return reading ? "read" : reading.error().message;
 }
-
-constexpr std::string_view kModel =
-    " --num-layers 2 --hidden-size 64 --num-attention-heads 2 --vocab-size 512 ";
 
 TEST(LaunchScript, TheTrainingAmongSeveralPrograms) {
   const std::string model(kModel);

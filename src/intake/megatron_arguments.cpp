@@ -489,8 +489,8 @@ class ArgumentReader {
       if (!model_.contains("moe_router_topk")) model_["moe_router_topk"] = 1;
       if (!model_.contains("moe_layer_freq")) model_["moe_layer_freq"] = 2;
       // Its experts always are, to the capacity.
-      if (settings_.find("moe_expert_capacity_factor") != nullptr)
-        settings_.set("moe_pad_expert_input_to_capacity", "true", Origin{first_where_, ""});
+      settings_.set("moe_pad_expert_input_to_capacity", "true",
+                    Origin{"Megatron-DeepSpeed's default", ""});
     }
     model_["model_type"] = "megatron";
     const std::string json = base::json_line(model_);

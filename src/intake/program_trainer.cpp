@@ -136,7 +136,9 @@ Result<Reading> ProgramReader::accelerate() const {
     // A file that the script wrote is known, whatever of the run is in its name.
     if (!ShellUnknowns::in(value) || written_file(run_.state, value) != nullptr)
       values[key] = {value, -1, run_.session.where(word.line)};
-    else if (!key.starts_with("num_"))  // how many GPUs: the launch says why they are not known
+    else if (key.starts_with("num_"))  // how many GPUs: the launch says why they are not known
+      values.erase(key);               // the file's counts no longer
+    else
       return input_error("{}: --{} depends on {}", run_.session.where(word.line), name,
                          run_.session.unknowns.reason(value));
   }

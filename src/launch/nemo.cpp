@@ -277,6 +277,7 @@ Result<void> nemo_check(const Job& job) {
   for (const char* part : {"q", "k", "v"})
     if (base::contains(t.lora_targets, part))
       return nemo_cannot("adapters of queries, keys or values alone");
+  if (!t.lora_layers.empty()) return nemo_cannot("adapters in some of the layers");
   if (t.linear_cross_entropy) return nemo_cannot("a loss fused with the head's product");
   if (t.optimizer_offload) return nemo_cannot("an optimizer on the host");
   if (t.offloaded_layers > 0) return nemo_cannot("activations on the host");

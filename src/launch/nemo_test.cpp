@@ -55,6 +55,18 @@ TEST(Nemo, RefusesWhatItCannotSay) {
   EXPECT_EQ(yaml.error().message, "NeMo's configuration cannot say multi-head latent attention");
 }
 
+TEST(Nemo, RefusesAdaptersInSomeLayers) {
+  std::vector<std::string> notes;
+  const auto yaml = nemo_yaml(test_job({{"model", "llama3-70b"},
+                                        {"gpus", "16"},
+                                        {"tp", "8"},
+                                        {"lora", "16"},
+                                        {"lora_layers", "78,79"}}),
+                              10, notes);
+  ASSERT_FALSE(yaml);
+  EXPECT_EQ(yaml.error().message, "NeMo's configuration cannot say adapters in some of the layers");
+}
+
 TEST(Nemo, RefusesOffloadingAndNarrowWeights) {
   std::vector<std::string> notes;
   const auto yaml = nemo_yaml(offloading_job(), 10, notes);

@@ -74,6 +74,7 @@ void expect_alike(Job a, Job b, bool predicted = true) {
     b.parallelism.zero_stage = a.parallelism.zero_stage;
     b.training.overlap_grad_reduce = a.training.overlap_grad_reduce;
     b.training.overlap_param_gather = a.training.overlap_param_gather;
+    b.training.reduce_every_micro_batch = a.training.reduce_every_micro_batch;
   }
   expect_same(a, b);
   EXPECT_EQ(plan::layers_per_chunk(a), plan::layers_per_chunk(b));

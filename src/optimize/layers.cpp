@@ -47,6 +47,7 @@ spec::Job with_recomputation(spec::Job job, const std::vector<int64_t>& of_stage
   const int64_t most = *std::ranges::max_element(of_stage);
   if (most == 0) {
     t.recompute = spec::Recompute::kNone;
+    job.settle_backward();
     return job;
   }
   t.recompute_method = spec::RecomputeMethod::kBlock;

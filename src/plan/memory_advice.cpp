@@ -74,6 +74,7 @@ class Tries {
       if (one.words == words) return;
     Try one{std::move(words), job_};
     change(one.job);
+    one.job.settle_backward();
     spec::Parallelism& p = one.job.parallelism;
     const int64_t divided = p.tp * p.cp * p.pp;
     if (job_.gpus % divided != 0) return;

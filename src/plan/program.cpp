@@ -171,6 +171,12 @@ class RoleProgram {
     }
   }
 
+  /// Of the blocks below `end` the first that gradients pass: nobody gathers for the others.
+  void gather_below(size_t number, size_t end) {
+    while (end-- > 0)
+      if (!block(stage_.chunks[number], end).backward.empty()) return units_.gather(number, end);
+  }
+
   void write_backward(const ScheduleSlot& slot, bool last) {
     const auto number = static_cast<size_t>(slot.chunk);
     const Chunk& chunk = stage_.chunks[number];
@@ -179,10 +185,10 @@ class RoleProgram {
     size_t recomputed_from = chunk.blocks.size();
     for (size_t i = chunk.blocks.size(); i-- > 0;) {
       set_layer(slot, chunk, i);
-      if (needs_parameters) {
-        if (i + 1 == chunk.blocks.size()) units_.gather(number, i);
+      if (needs_parameters && i + 1 == chunk.blocks.size()) gather_below(number, i + 1);
+      if (needs_parameters && !block(chunk, i).backward.empty()) {
         units_.wait(number, i);
-        if (i > 0) units_.gather(number, i - 1);
+        gather_below(number, i);
         if (i < recomputed_from && is_recomputed(chunk, workload_, i)) {
           recomputed_from = checkpoint_begin(chunk, i);
           write_recomputation(slot, chunk, recomputed_from, i);

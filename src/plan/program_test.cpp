@@ -376,6 +376,21 @@ TEST(Program, FullyShardedUnitsAreGatheredOneAhead) {
   EXPECT_EQ(count(plan_of(job), 0, "D:fsdp_replica_all_reduce"), 3);
 }
 
+// Embedding, two layers and head are gathered forward; backward the head and the upper layer alone.
+TEST(Program, WhatGradientsDoNotPassIsNotGatheredAgain) {
+  spec::Job job = make_job({.dp = 2, .layers = 2});
+  job.parallelism.zero_stage = 3;
+  job.parallelism.fsdp = true;
+  workload::Workload workload = fake_workload(job);
+  workload.blocks.push_back(workload.blocks[static_cast<size_t>(workload.layer_blocks[0])]);
+  workload.layer_blocks[0] = static_cast<int>(workload.blocks.size()) - 1;
+  workload.blocks.back().backward.clear();
+  workload.blocks[static_cast<size_t>(workload.embedding_block)].backward.clear();
+  const Plan plan = make_plan(job, workload);
+  EXPECT_EQ(find_fault(plan), "");
+  EXPECT_EQ(count(plan, 0, "D:fsdp_all_gather"), 4 + 2);
+}
+
 TEST(Program, DroplessExpertsCopyTokenCountsToTheHost) {
   spec::Job job = make_job({.dp = 2, .ep = 2, .micro_batches = 3, .layers = 2});
   const std::string program = text(plan_of(job), 0);

@@ -9,12 +9,13 @@
 namespace ergometer::plan {
 
 /// Fully sharded data parallelism (ZeRO-3, FSDP) on one stage: every block is a unit. Its
-/// parameters are gathered before its forward and again before its backward in every micro batch,
-/// the next unit's while this one computes; its gradients are reduced and scattered behind its
-/// backward. Hybrid sharding gathers and scatters inside one shard group and then sums the shards
-/// over the replicas: PyTorch in every micro batch (unless set_requires_all_reduce says otherwise),
-/// Megatron-FSDP and DeepSpeed's MiCS in the last. Expert parameters are sharded over their own
-/// replicas. ZeRO-2 scatters in the same way, under Megatron's names, and gathers nothing here.
+/// parameters are gathered before its forward and again before its backward, where it has one, in
+/// every micro batch, the next unit's while this one computes; its gradients are reduced and
+/// scattered behind its backward. Hybrid sharding gathers and scatters inside one shard group and
+/// then sums the shards over the replicas: PyTorch in every micro batch (unless
+/// set_requires_all_reduce says otherwise), Megatron-FSDP and DeepSpeed's MiCS in the last. Expert
+/// parameters are sharded over their own replicas. ZeRO-2 scatters in the same way, under
+/// Megatron's names, and gathers nothing here.
 ///
 /// Copies, by the framework, as kernels of the compute stream. Before a gather a rank's shard,
 /// which PyTorch keeps in FP32, is cast to what is sent and copied into the gather's buffer

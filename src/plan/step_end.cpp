@@ -55,7 +55,9 @@ double layer_elements(const spec::Model& model, const spec::Layer& layer) {
   const auto hidden = static_cast<double>(model.hidden);
   const bool attends = layer.mixer == spec::Mixer::kAttention;
   double elements = model.norms(layer) * model.norm_parameters();
-  if (attends && model.qk_norm) elements += 2 * static_cast<double>(model.head_dim);
+  // Those of all heads at once, or of every head, lie with the heads.
+  const bool of_heads = model.wide_qk_norm || model.qk_norm_by_head;
+  if (attends && model.qk_norm && !of_heads) elements += 2 * static_cast<double>(model.head_dim);
   if (attends && model.out_bias) elements += hidden;
   if (layer.feed_forward && model.mlp_bias && !layer.moe) elements += hidden;
   if (layer.moe) {

@@ -208,6 +208,11 @@ std::vector<Change> variants() {
         job.training.mode = spec::Mode::kLora, job.training.lora_rank = 16;
         job.model.layers.front().adapters = job.model.layers.front().backward = false;
       },
+      // Whose last layer is what a module of multi-token prediction is like.
+      [](spec::Job& job) {
+        job.training.mode = spec::Mode::kLora, job.training.lora_rank = 16;
+        job.model.layers.back().adapters = false;
+      },
       training([](T& t) {
         t.mode = spec::Mode::kLora, t.lora_rank = 16, t.lora_targets = {"qkv", "fc2"};
       }),
@@ -229,7 +234,7 @@ TEST(Flops, OperatorsSumToTheFormulaExactly) {
             << "model " << m << " layout " << l << " variant " << v;
         ++jobs;
       }
-  EXPECT_EQ(jobs, 9 * 8 * 18);
+  EXPECT_EQ(jobs, 9 * 8 * 19);
 }
 
 // 512 tokens choose 2 of 8 experts: 1,024 rows, 128 an expert; three matrices of 256 x 128, forward

@@ -78,12 +78,17 @@ class ProcessReader {
         said = arguments[i].value;
       if (!starter.each.empty() && arguments[i].name == starter.each) each = arguments[i].value;
     }
+    // Of one node where it does not say. submitit may be told of nodes in another call.
+    const bool one_node = said.empty() && !each.empty() && starter.name == "Elastic";
     // Other calls go by the same name.
-    if (said.empty() && starter.name != std::string_view("notebook_launcher")) return;
+    if (said.empty() && !one_node && starter.name != std::string_view("notebook_launcher")) return;
     const std::string call =
-        fmt::format("{}(...{}={}{})", starter.name, starter.argument, said.substr(0, kLongest),
-                    each.empty() ? "" : fmt::format(", {}={}", starter.each, each));
+        one_node ? fmt::format("{}(...{}={})", starter.name, starter.each, each)
+                 : fmt::format("{}(...{}={}{})", starter.name, starter.argument,
+                               said.substr(0, kLongest),
+                               each.empty() ? "" : fmt::format(", {}={}", starter.each, each));
     found(at, call);
+    if (one_node) said = "1";
     if (said.empty() || said == "None" || said.find("device_count") != said.npos) {
       own_.all = call;
       return;

@@ -443,6 +443,16 @@ class TrainerReader {
     return {};
   }
 
+  /// The Trainer takes them over where it is told of no accumulation itself, and refuses both.
+  void read_plugin_steps() {
+    constexpr std::string_view kSteps = "accelerator_config.gradient_accumulation_kwargs.num_steps";
+    if (!read_.has(kSteps)) return;
+    const auto* said = read_.said().find("gradient_accumulation_steps");
+    if (said != nullptr && said->text != "1")
+      return read_.refuse(kSteps, "nothing, for gradient_accumulation_steps says it");
+    read_.copy_count(kSteps, "gradient_accumulation_steps");
+  }
+
   /// What accelerate is told of batches.
   Result<void> read_accelerator() {
     ERGOMETER_TRY(read_mapping("accelerator_config"));
@@ -451,6 +461,7 @@ class TrainerReader {
       read_.refuse(kSplits,
                    "false: a loader's batch would be that of all GPUs together; give --mbs and a "
                    "file without it");
+    read_plugin_steps();
     constexpr std::string_view kEach =
         "accelerator_config.gradient_accumulation_kwargs.sync_each_batch";
     const bool by_plugin = read_.flag(kSyncsEach, false);

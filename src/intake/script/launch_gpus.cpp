@@ -149,8 +149,10 @@ class GpuCount {
         starts_torchrun && by_.launcher != "torchrun" ? said("NNODES") : by_.own.nodes;
     launch_.idle_nodes = nodes - launch_.started_on;
     // Of an elastic job's MIN:MAX nodes it waits for the fewest.
-    launch_.awaits_nodes = launcher_number(told.substr(0, told.find(':'))) > launch_.started_on ||
-                           (on_node > 0 && launch_.gpus > on_node * launch_.started_on);
+    launch_.awaited_nodes = launcher_number(told.substr(0, told.find(':')));
+    if (on_node > 0)
+      launch_.awaited_nodes =
+          std::max(launch_.awaited_nodes, (launch_.gpus + on_node - 1) / on_node);
   }
   /// DeepSpeed's launcher starts processes on the hosts of its hostfile, and on its own node where
   /// there is none. One that is named may lie where the job runs.

@@ -38,12 +38,13 @@ struct Launch {
   std::vector<std::pair<std::string, ShellText>> accelerate_words;
   std::map<std::string, std::string, std::less<>> environment;  ///< of the program
   int line = 0;
-  std::string apart;          ///< why each of several nodes trains by itself; empty: it does not
-  int64_t idle_nodes = 0;     ///< nodes of the batch on which nothing starts it
-  int64_t started_on = 1;     ///< nodes of the batch on which it is started
-  bool is_by_srun = false;    ///< by srun, which is told of fewer nodes than the batch has
-  bool awaits_nodes = false;  ///< it is told of several nodes, and trains nothing without them
-  std::string depends_on;     ///< as of ShellCommand
+  std::string apart;        ///< why each of several nodes trains by itself; empty: it does not
+  int64_t idle_nodes = 0;   ///< nodes of the batch on which nothing starts it
+  int64_t started_on = 1;   ///< nodes of the batch on which it is started
+  bool is_by_srun = false;  ///< by srun, which is told of fewer nodes than the batch has
+  int64_t awaited_nodes =
+      0;                   ///< it is told of so many, and trains nothing without them; 0: of none
+  std::string depends_on;  ///< as of ShellCommand
 };
 /// Programs that take their whole job from a file, and start a process for every GPU themselves:
 /// LLaMA-Factory, Axolotl.

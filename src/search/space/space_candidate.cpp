@@ -133,6 +133,7 @@ void Space::apply(const Candidate& candidate, spec::Job& job) const {
   t.recompute_layers = candidate.recomputation.depth;
   t.recompute_stage_layers.clear();
   t.recompute_modules = recompute.modules;
+  job.settle_backward();
   t.scatter_gather_p2p = scatters_ && layout.tp > 1 && !layout.sequence_parallel;
   t.overlap_tp = candidate.overlap.tensor;
   t.overlap_p2p = candidate.overlap.pipeline;

@@ -158,6 +158,34 @@ TEST(Space, SettingsInFullAreTheSameJob) {
   EXPECT_GT(compared, 20);
 }
 
+// With adapters in the last two layers, gradients end there but where layers are computed again or
+// the pipeline has stages.
+TEST(Space, GradientsReachTheLayersOfTheCandidate) {
+  spec::Settings settings;
+  for (const auto& [name, value] : {std::pair{"model", "llama3-8b"},
+                                    {"cluster", "hgx-h100"},
+                                    {"gpus", "8"},
+                                    {"global_batch_size", "16"},
+                                    {"lora", "16"},
+                                    {"lora_layers", "30,31"}})
+    settings.set(name, value, {"test", ""});
+  const auto space = Space::make(settings, {});
+  ASSERT_TRUE(space) << space.error().message;
+  const std::vector<Layout> layouts = space->layouts();
+  LegalityCheck legal(*space);
+  Draws draws(5);
+  for (int i = 0; i < 40; ++i) {
+    const auto candidate = random_candidate(*space, layouts, legal, draws);
+    if (!candidate) continue;
+    const spec::Job job = space->job(*candidate);
+    const bool ends = job.training.recompute == spec::Recompute::kNone && job.parallelism.pp == 1;
+    EXPECT_EQ(std::ranges::count(job.model.layers, true, &spec::Layer::backward), ends ? 2 : 32);
+    const auto resolved = spec::resolve(space->settings(*candidate));
+    ASSERT_TRUE(resolved) << resolved.error().message;
+    EXPECT_EQ(job.model.layers, resolved->model.layers);
+  }
+}
+
 TEST(Space, JobIsWhatItsSettingsResolveTo) {
   Draws draws(3);
   for (int round = 0; round < base::random_cases(12); ++round) {

@@ -399,6 +399,19 @@ struct Job {
     return training.micro_batch * training.images_per_sample * training.tiles_per_image;
   }
   bool offloads_activations() const { return trains() && training.offloaded_layers > 0; }
+  /// Which layers gradients reach, where only some have adapters: to be settled again wherever
+  /// recomputation or the pipeline change. Autograd ends at the lowest layer with adapters, unless
+  /// layers are computed again, for which PEFT lets gradients pass to the embedding
+  /// (enable_input_require_grads); with pipeline stages or partly recomputed layers they are
+  /// assumed to pass as well.
+  void settle_backward() {
+    const std::vector<int64_t>& adapted = training.lora_layers;
+    if (adapted.empty()) return;
+    const bool ends = training.recompute == Recompute::kNone && parallelism.pp == 1;
+    const int64_t lowest = ends ? *std::min_element(adapted.begin(), adapted.end()) : 0;
+    for (size_t i = 0; i < model.layers.size(); ++i)
+      model.layers[i].backward = static_cast<int64_t>(i) >= lowest;
+  }
   bool trains() const { return training.mode == Mode::kPretrain || training.mode == Mode::kLora; }
   /// Requests are answered instead.
   bool is_inference() const { return !trains(); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -70,7 +71,8 @@ struct Layer {
   Mixer mixer = Mixer::kAttention;
   bool feed_forward = true;  ///< false: a mixer alone
   bool adapters = true;      ///< LoRA: its own are among the job's
-  bool backward = true;      ///< false: nothing up to its output is trained, gradients end above
+  /// false: nothing up to its output is trained, gradients end above (`Job::settle_backward`)
+  bool backward = true;
 
   bool operator==(const Layer&) const = default;
 };
@@ -138,12 +140,16 @@ struct Model {
   std::vector<std::string> unknown_keys;  ///< keys of config.json that mean nothing to us
 
   /// The layer inside a multi-token-prediction module: like the last; in models whose layers are
-  /// mixers or feed-forward parts alone, attention and what the model has most of.
+  /// mixers or feed-forward parts alone, attention and what the model has most of. A list of the
+  /// decoder's layers that have adapters does not name it.
   Layer mtp_layer() const {
     Layer layer = layers.empty() ? Layer{} : layers.back();
+    layer.backward = true;
+    layer.adapters =
+        std::all_of(layers.begin(), layers.end(), [](const Layer& one) { return one.adapters; });
     const bool whole = layer.mixer != Mixer::kNone && layer.feed_forward;
     if (whole) return layer;
-    return {.moe = experts.count > 0};
+    return {.moe = experts.count > 0, .adapters = layer.adapters};
   }
   /// Weights of a norm of `hidden` width.
   double norm_parameters() const {

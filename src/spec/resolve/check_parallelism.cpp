@@ -243,7 +243,7 @@ void check_copies(SettingReader& read, const Job& job) {
                        either(below > 0 ? std::vector{below, below + ep} : std::vector{ep}));
   }
   if (job.training.moe_capacity_factor > 0)
-    read.refuse("{} contradicts {}: with a capacity every expert takes as many rows", said,
+    read.refuse("{} contradicts {}: copies of experts that have a capacity are not modelled", said,
                 read.said("moe_expert_capacity_factor"));
 }
 

@@ -623,6 +623,31 @@ TEST(Resolve, ABatchByMicroBatchesOfAReplica) {
   const auto whole = resolve(over(base, {{"gbs", "64"}, {"gradient_accumulation_steps", "4"}}));
   ASSERT_TRUE(whole) << whole.error().message;
   EXPECT_EQ(whole->training.micro_batch, 2);
+  EXPECT_FALSE(whole->training.assumed_micro_batch);
+  // Accumulation alone leaves it open, be it of one.
+  for (const char* steps : {"1", "4"}) {
+    const auto alone = resolve(over(base, {{"gradient_accumulation_steps", steps}}));
+    ASSERT_TRUE(alone) << alone.error().message;
+    EXPECT_TRUE(alone->training.assumed_micro_batch) << steps;
+  }
+}
+
+// Adapters in layers 2 and 30 of 32: gradients end at layer 2, with recomputation or stages
+// nowhere.
+TEST(Resolve, GradientsEndAtTheLowestAdapter) {
+  const Flags base = {{"model", "llama3-8b"}, {"cluster", "hgx-h100"}, {"gpus", "8"},
+                      {"gbs", "8"},           {"lora", "16"},          {"lora_layers", "2,30"}};
+  const auto layers = [&](const Flags& more, bool Layer::* is) {
+    const auto job = resolve(over(base, more));
+    EXPECT_TRUE(job) << job.error().message;
+    return job ? std::ranges::count(job->model.layers, true, is) : -1;
+  };
+  EXPECT_EQ(layers({}, &Layer::adapters), 2);
+  EXPECT_EQ(layers({}, &Layer::backward), 30);
+  EXPECT_EQ(layers({{"recompute", "full"}}, &Layer::backward), 32);
+  EXPECT_EQ(layers({{"pp", "2"}}, &Layer::backward), 32);
+  EXPECT_NE(error_of(over(base, {{"lora_layers", "32"}})).find("has layers 0 to 31"),
+            std::string::npos);
 }
 
 // A replica decodes its 48 / 2 = 24 sequences together; of 4 stages each 24 / 4 = 6 at a time;

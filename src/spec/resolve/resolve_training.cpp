@@ -142,12 +142,14 @@ void read_step_batch(SettingReader& read, Job& job) {
   read.derive(kAccumulation, "global_batch_size / (micro_batch_size x dp)");
 }
 
-/// Of a step whose batch is said, one replica's sequences may come in other micro batches.
-void settle_micro_batch(Job& job) {
+/// Of a step whose batch is said, one replica's sequences may come in other micro batches; where
+/// accumulation alone is, the micro batch may be another, and with it the step's batch.
+void settle_micro_batch(const SettingReader& read, Job& job) {
   Training& t = job.training;
-  const bool trains = t.mode == Mode::kPretrain || t.mode == Mode::kLora;
-  t.assumed_micro_batch = trains && !t.least_batch && t.global_batch > job.parallelism.dp &&
-                          job.origins[std::string(kMbs)].text == "default: 1";
+  const bool open =
+      read.given(kGbs) || !read.given(kAccumulation) ? t.global_batch > job.parallelism.dp : true;
+  t.assumed_micro_batch =
+      job.trains() && !t.least_batch && open && job.origins[std::string(kMbs)].text == "default: 1";
 }
 
 void read_batches(SettingReader& read, Job& job) {
@@ -166,7 +168,7 @@ void read_batches(SettingReader& read, Job& job) {
   lengthen_positions(read, job);
   settle_sequence_parallel(read, job);
   settle_micro_batch_group(read, job);
-  settle_micro_batch(job);
+  settle_micro_batch(read, job);
 }
 
 void read_recomputation(SettingReader& read, Job& job) {
@@ -429,9 +431,7 @@ void check_inference(SettingReader& read, const Job& job) {
                 read.said("virtual_pipeline_model_parallel_size", job.parallelism.vpp));
 }
 
-/// PEFT's layers_to_transform. Autograd ends at the lowest layer with adapters, unless layers are
-/// computed again, for which PEFT lets gradients pass to the embedding
-/// (enable_input_require_grads).
+/// PEFT's layers_to_transform.
 void place_adapters(SettingReader& read, Job& job) {
   constexpr std::string_view kName = "lora_layers";
   const std::vector<int64_t>& list = job.training.lora_layers;
@@ -441,12 +441,9 @@ void place_adapters(SettingReader& read, Job& job) {
   if (std::ranges::max(list) >= std::ssize(layers))
     return read.refuse("{}: {} has layers 0 to {}", read.said(kName), job.model.name,
                        std::ssize(layers) - 1);
-  const bool ends = job.training.recompute == Recompute::kNone && job.parallelism.pp == 1;
-  const int64_t lowest = std::ranges::min(list);
-  for (int64_t i = 0; i < std::ssize(layers); ++i) {
+  for (int64_t i = 0; i < std::ssize(layers); ++i)
     layers[static_cast<size_t>(i)].adapters = base::contains(list, i);
-    layers[static_cast<size_t>(i)].backward = !ends || i >= lowest;
-  }
+  job.settle_backward();
 }
 
 }  // namespace

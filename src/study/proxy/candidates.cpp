@@ -43,6 +43,7 @@ constexpr std::array kSizes =
                                      "microbatch_group_size_per_virtual_pipeline_stage",
                                      "fsdp_shard_size",
                                      "recompute_stage_layers",
+                                     "lora_layers",
                                      "cluster_cap",
                                      "override"});
 
@@ -236,6 +237,8 @@ std::vector<std::string> left_out(const Settings& settings, const Job& large) {
     note("stages have equal layers: the large job's division is not carried over");
   if (!large.training.recompute_stage_layers.empty())
     note("recomputed layers by stage are not carried over");
+  if (!large.training.lora_layers.empty())
+    note("all layers have adapters: which of the large job's have is not carried over");
   if (p.fsdp_shard_size > 0) note("a copy of the weights is sharded over all of dp");
   if (large.conditions.cluster_cap_w > 0) note("the cluster's power cap is that of as many nodes");
   if (!large.conditions.overrides.empty())

@@ -16,7 +16,7 @@ void residual_add(BlockWriter& writer, const char* name) {
     const ModuleWork work = module_residual(writer, shapes.shard_elements(), false);
     return writer.memory({Module::kNorm, name, work.moved, work.kernels});
   }
-  const double mask = writer.model().dropout > 0 && shapes.training ? 1 : 0;
+  const double mask = writer.model().dropout > 0 && writer.job().trains() ? 1 : 0;
   writer.memory({Module::kNorm, name, (3 * shapes.element + mask) * shapes.shard_elements()});
 }
 

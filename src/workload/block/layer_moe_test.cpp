@@ -125,6 +125,18 @@ TEST(MoeLayer, PaddedExpertsAreAllRead) {
   EXPECT_EQ(find_op(workload, layer_block(workload, 0).forward, "expert_fc1").groups, 8);
 }
 
+// Eight experts, four GEMMs a launch: in layers that gradients do not reach as in the others.
+TEST(MoeLayer, FrozenLayersLaunchAsTrainingDoes) {
+  spec::Job job = mixtral_job(1, 1, 1, 1);
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 8;
+  job.model.layers.front().adapters = job.model.layers.front().backward = false;
+  const Workload workload = lower(job);
+  for (const size_t layer : {0, 1})
+    EXPECT_EQ(find_op(workload, layer_block(workload, layer).forward, "expert_fc1").kernels, 2);
+  EXPECT_TRUE(layer_block(workload, 0).backward.empty());
+}
+
 // DeepEP sends each of 4096 tokens once to each of the two ranks that hold its experts: a rank gets
 // 8192 rows, which its one expert takes as they are.
 TEST(MoeLayer, FlexSendsTokensOnce) {

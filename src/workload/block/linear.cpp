@@ -32,7 +32,7 @@ double read_weights(const Linear& linear) { return weights(linear, linear.groups
 constexpr int64_t kExpertsALaunch = 4;
 
 int launches(const BlockWriter& writer, const Linear& linear) {
-  if (!linear.grouped || !writer.shapes().training) return 1;
+  if (!linear.grouped || writer.job().is_inference()) return 1;
   return static_cast<int>((linear.groups + kExpertsALaunch - 1) / kExpertsALaunch);
 }
 
@@ -167,7 +167,7 @@ void add_wgrad(BlockWriter& writer, const Linear& linear) {
 
 /// Transformer Engine quantizes the rows of each expert by themselves.
 void cast(BlockWriter& writer, const Linear& linear, double rows, int64_t width, Pass pass) {
-  const bool each = linear.grouped && writer.shapes().training;
+  const bool each = linear.grouped && writer.job().trains();
   writer.memory({linear.module, linear.name + "_fp8_cast",
                  rows * static_cast<double>(width) * fp8_cast_bytes(writer.job(), writer.shapes()),
                  cast_kernels(writer.job()) * launches(writer, linear),

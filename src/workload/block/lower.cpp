@@ -79,6 +79,7 @@ std::string layer_name(const spec::Layer& layer) {
   if (layer.window > 0) name += ", window " + std::to_string(layer.window);
   if (layer.chunk > 0) name += ", chunk " + std::to_string(layer.chunk);
   if (!layer.adapters) name += ", no adapters";
+  if (!layer.backward) name += ", no backward";
   return name;
 }
 
@@ -198,9 +199,11 @@ void add_vision(const spec::Job& job, const Shapes& decoder, Workload& workload)
   for (Operator& op : workload.operators) op.vision = true;
 }
 
-void add_mtp(const spec::Job& job, const Shapes& shapes, Workload& workload) {
-  if (job.model.mtp_layers == 0 || job.model.layers.empty() || !shapes.training) return;
+void add_mtp(const spec::Job& job, const Shapes& of_job, Workload& workload) {
+  if (job.model.mtp_layers == 0 || job.model.layers.empty() || !of_job.training) return;
   const spec::Layer layer = job.model.mtp_layer();
+  Shapes shapes = of_job;
+  shapes.adapters = layer.adapters;
   Block block = make_block(job, shapes, workload, BlockKind::kMtp, "mtp", mtp_forward, mtp_backward,
                            mtp_layer_forward);
   set_parameters(job, shapes, workload, layer, block);

@@ -192,7 +192,8 @@ Linear expert_linear(const BlockWriter& writer, const MoeRows& rows, const char*
 /// that drop no token.
 bool fuses_experts(const BlockWriter& writer, const MoeRows& rows) {
   const spec::Training& training = writer.job().training;
-  return captures_everything(training) && writer.shapes().fp8 && !rows.fixed &&
+  return captures_everything(training) && writer.shapes().fp8 &&
+         training.moe_capacity_factor == 0 && !rows.fixed &&
          training.precision == spec::Precision::kFp8 &&
          training.fp8_recipe == spec::Fp8Recipe::kMxfp8 && training.moe_grouped_gemm;
 }
