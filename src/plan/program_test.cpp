@@ -421,6 +421,13 @@ TEST(Program, CopiesOfExpertsAreSummedOnceAStep) {
   // Two replicas keep half of the gradients each.
   job.parallelism.zero_stage = 1;
   EXPECT_NEAR(summed_bytes(plan_of(job)), 4 * elements / 2, 1e-9);
+  // Of two stages each sums those of its layer.
+  job = make_job({.pp = 2, .dp = 4, .ep = 2, .micro_batches = 2, .layers = 2});
+  job.parallelism.zero_stage = 0;
+  job.training.moe_redundant_experts = 4;
+  const Plan stages = plan_of(job);
+  EXPECT_EQ(count(stages, 1, "expert_copy_grad_exchange"), 1);
+  EXPECT_NEAR(summed_bytes(stages), 4 * elements / 2, 1e-9);
 }
 
 TEST(Program, InferenceHasNoStepEnd) {
