@@ -172,8 +172,8 @@ void note_conditions(const Job& job, std::vector<std::string>& notes) {
     notes.emplace_back("tokens choose experts as the router does, not as the job says");
   if (job.training.moe_redundant_experts > 0)
     notes.emplace_back(
-        "every expert lies on one rank, without the copies predicted: no framework that trains "
-        "has an option for them");
+        "every expert lies on one rank, without the copies predicted: no framework "
+        "launched here has an option for them");
   if (job.training.moe_placement != spec::ExpertPlacement::kInOrder)
     notes.emplace_back(
         "experts lie in order on their ranks, not by load as predicted: no framework has an "

@@ -4,20 +4,23 @@
 // stays within what is granted. Where energy over time is convex, as that of core voltage and clock
 // is, no choice of clocks takes less (but for the last step of the lattice).
 //
-// A change that takes c is asked for when a run begins, so that of a run of d seconds max(0, d - c)
-// have their kind's own clock, and the rest has, with all that is shorter, the clock of the others:
-// at c = 0 that is a clock a kind, and beyond the longest run one locked clock.
+// A change that takes c is asked for when a run begins: of its kind's clock where the run is longer
+// than c, else of the clock of the others. What is asked for at t is there from t + c on, of the
+// next run's time too, and of the next step's, for steps repeat. At c = 0 that is a clock a kind,
+// and beyond the longest run one locked clock.
 //
 // Waiting is as long as in the unchanged job, whatever the neighbours' clocks.
 #include "optimize/operator_clocks.h"
 
 #include <algorithm>
+#include <deque>
 #include <span>
 
 #include "base/check.h"
 #include "cost/energy.h"
 #include "engine/simulate.h"
 #include "engine/time/compile.h"
+#include "workload/expert_loads.h"
 
 namespace ergometer::optimize {
 namespace {
@@ -44,7 +47,7 @@ std::vector<Edge> edges_of(const std::vector<WorkSpan>& spans) {
 /// What runs from now on for `length_s`: of what runs at the same time the first kind tells it and
 /// how it follows the clock, and all of it takes its energy.
 void add_piece(const std::vector<WorkSpan>& spans, const std::vector<size_t>& active,
-               double length_s, std::vector<WorkRun>& runs) {
+               double length_s, RankRuns& runs) {
   if (length_s <= 0) return;
   const WorkSpan* telling = nullptr;
   physics::Energy energy;
@@ -112,13 +115,12 @@ class Weighing {
     return clock_choices(work, terms_.settled, terms_.reference_hz, terms_.gpus, gpu_);
   }
 
-  ClockedStep chosen(const std::vector<ClockedWork>& works, std::vector<double>& clocks_hz) {
+  /// In no more than `most_s`.
+  ClockedStep chosen(const std::vector<ClockedWork>& works, double most_s,
+                     std::vector<double>& clocks_hz) const {
     Groups groups;
     for (const ClockedWork& work : works) groups.push_back(choices(work));
-    const Chosen top(groups.size(), 0);
-    const double most_s =
-        step_of(groups, top).step_s * (1 + terms_.most_slowdown) * (1 + kRounding);
-    const Chosen at = least_energy(groups, most_s);
+    const Chosen at = least_energy(groups, most_s * (1 + kRounding));
     for (size_t i = 0; i < groups.size(); ++i) clocks_hz.push_back(groups[i][at[i]].clock_hz);
     return step_of(groups, at);
   }
@@ -131,27 +133,66 @@ class Weighing {
   const physics::GpuPower& gpu_;
 };
 
-/// What changes of `change_s` reach of runs, by kind, and last what they do not.
-std::vector<ClockedWork> reached_work(const std::vector<WorkRun>& runs, double ranks,
-                                      double change_s) {
-  std::vector<ClockedWork> works(kWorkKinds + 1);
+struct ClockPart {
+  size_t clock = kWorkKinds;  ///< a kind's own; the last: that of the others
+  double left_s = 0;
+};
+
+/// The clocks that a rank has, in order from its step's begin: what was asked for `change_s` ago,
+/// at first in the step before.
+std::deque<ClockPart> clocks_there(const RankRuns& runs, double change_s) {
+  std::deque<ClockPart> clocks;
+  double step_s = 0;
   for (const WorkRun& run : runs) {
-    const double own = std::max(0.0, 1 - change_s / run.work.wall_s);
-    add_part(run.work, own / ranks, works[static_cast<size_t>(run.kind)]);
-    add_part(run.work, (1 - own) / ranks, works.back());
+    const double wall_s = run.work.wall_s;
+    clocks.push_back({wall_s > change_s ? static_cast<size_t>(run.kind) : kWorkKinds, wall_s});
+    step_s += wall_s;
+  }
+  // Of changes longer than the step, nothing reaches any run: all are alike.
+  double late_s = change_s < step_s ? change_s : 0;
+  while (late_s > 0) {
+    const ClockPart last = clocks.back();
+    const double part_s = std::min(last.left_s, late_s);
+    clocks.back().left_s -= part_s;
+    if (clocks.back().left_s <= 0) clocks.pop_back();
+    clocks.push_front({last.clock, part_s});
+    late_s -= part_s;
+  }
+  return clocks;
+}
+
+/// What runs under each kind's own clock, and last under that of the others.
+std::vector<ClockedWork> clocked_work(const std::vector<RankRuns>& ranks, double change_s) {
+  std::vector<ClockedWork> works(kWorkKinds + 1);
+  for (const RankRuns& runs : ranks) {
+    std::deque<ClockPart> clocks = clocks_there(runs, change_s);
+    for (const WorkRun& run : runs) {
+      double left_s = run.work.wall_s;
+      while (left_s > 0) {
+        // The last takes what rounding leaves.
+        const double part_s = clocks.size() > 1 ? std::min(left_s, clocks.front().left_s) : left_s;
+        add_part(run.work, part_s / run.work.wall_s / static_cast<double>(ranks.size()),
+                 works[clocks.front().clock]);
+        left_s -= part_s;
+        clocks.front().left_s -= part_s;
+        if (clocks.size() > 1 && clocks.front().left_s <= 0) clocks.pop_front();
+      }
+    }
   }
   return works;
 }
 
-std::array<WorkKindRow, kWorkKinds> rows_of(const std::vector<WorkRun>& runs, double ranks,
-                                            double change_s) {
+std::array<WorkKindRow, kWorkKinds> rows_of(const std::vector<RankRuns>& ranks, double change_s) {
   std::array<WorkKindRow, kWorkKinds> rows;
-  for (const WorkRun& run : runs) {
-    WorkKindRow& row = rows[static_cast<size_t>(run.kind)];
-    row.time_s += run.work.wall_s / ranks;
-    row.runs += 1 / ranks;
-    row.longest_s = std::max(row.longest_s, run.work.wall_s);
-    row.reached += std::max(0.0, run.work.wall_s - change_s) / ranks;
+  const auto count = static_cast<double>(ranks.size());
+  for (const RankRuns& runs : ranks) {
+    for (const WorkRun& run : runs) {
+      WorkKindRow& row = rows[static_cast<size_t>(run.kind)];
+      row.time_s += run.work.wall_s / count;
+      row.runs += 1 / count;
+      row.longest_s = std::max(row.longest_s, run.work.wall_s);
+      row.reached += std::max(0.0, run.work.wall_s - change_s) / count;
+    }
   }
   for (WorkKindRow& row : rows)
     if (row.time_s > 0) row.reached /= row.time_s;
@@ -208,8 +249,8 @@ std::string_view to_word(WorkKind kind) {
   ERGOMETER_CHECK(false, "every kind of work is listed");
 }
 
-std::vector<WorkRun> work_runs(const std::vector<WorkSpan>& spans, double step_s) {
-  std::vector<WorkRun> runs;
+RankRuns work_runs(const std::vector<WorkSpan>& spans, double step_s) {
+  RankRuns runs;
   std::vector<size_t> active;
   double now_s = 0;
   for (const Edge& edge : edges_of(spans)) {
@@ -224,21 +265,23 @@ std::vector<WorkRun> work_runs(const std::vector<WorkSpan>& spans, double step_s
   return runs;
 }
 
-OperatorClocks operator_clocks(const std::vector<WorkRun>& runs, double ranks,
-                               const OperatorClockTerms& terms, const physics::GpuPower& gpu) {
-  Weighing weighing(terms, gpu);
+OperatorClocks operator_clocks(const std::vector<RankRuns>& ranks, const OperatorClockTerms& terms,
+                               const physics::GpuPower& gpu) {
+  const Weighing weighing(terms, gpu);
   OperatorClocks result;
   result.change_s = terms.change_s;
-  result.kinds = rows_of(runs, ranks, terms.change_s);
-  std::vector<ClockedWork> by_kind = reached_work(runs, ranks, 0), all(1);
+  result.kinds = rows_of(ranks, terms.change_s);
+  std::vector<ClockedWork> by_kind = clocked_work(ranks, 0), all(1);
   for (const ClockedWork& work : by_kind) add_part(work, 1, all.front());
   const ClockChoice top = weighing.choices(all.front()).front();
   result.governed = {top.time_s, top.energy_j};
   std::vector<double> lock_hz, free_hz, own_hz;
-  result.locked = weighing.chosen(all, lock_hz);
-  result.free = weighing.chosen(by_kind, free_hz);
-  result.changed = weighing.chosen(reached_work(runs, ranks, terms.change_s), own_hz);
+  result.locked = weighing.chosen(all, top.time_s * (1 + terms.most_slowdown), lock_hz);
   result.lock_hz = lock_hz.front();
+  // In one locked clock's time: what that leaves of the granted time is no gain of clocks by kind.
+  result.free = weighing.chosen(by_kind, result.locked.step_s, free_hz);
+  result.changed =
+      weighing.chosen(clocked_work(ranks, terms.change_s), result.locked.step_s, own_hz);
   // One clock for all is one way to clock them, which the last step of a lattice may be short of.
   const auto keep_lock = [&](ClockedStep& step, std::vector<double>& clocks_hz) {
     if (step.gpu_energy_j <= result.locked.gpu_energy_j) return;
@@ -247,16 +290,30 @@ OperatorClocks operator_clocks(const std::vector<WorkRun>& runs, double ranks,
   };
   keep_lock(result.free, free_hz);
   keep_lock(result.changed, own_hz);
-  for (size_t kind = 0; kind < kWorkKinds; ++kind) {
-    result.kinds[kind].free_hz = free_hz[kind];
-    result.kinds[kind].own_hz = own_hz[kind];
-  }
   result.other_hz = own_hz.back();
+  for (size_t kind = 0; kind < kWorkKinds; ++kind) {
+    WorkKindRow& row = result.kinds[kind];
+    row.free_hz = row.time_s > 0 ? free_hz[kind] : result.lock_hz;
+    row.own_hz = row.reached > 0 ? own_hz[kind] : result.other_hz;
+  }
   return result;
+}
+
+Result<void> check_operator_clocks(const spec::Job& job) {
+  if (!workload::expert_loads(job).even())
+    return input_error(
+        "--operator-clocks: needs ranks that do alike work, found experts that are unevenly full; "
+        "leave it out, or take --moe-routing even");
+  if (!job.training.sequence_lengths.is_even())
+    return input_error(
+        "--operator-clocks: needs ranks that do alike work, found documents of unlike lengths; "
+        "leave it out, or take no --sequence-lengths");
+  return {};
 }
 
 Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
                                        double most_slowdown) {
+  ERGOMETER_TRY(check_operator_clocks(job));
   std::vector<int64_t> sampled;
   for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
     sampled.push_back(stage * job.stage_ranks());
@@ -277,11 +334,10 @@ Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
                                   .sampled_ranks = sampled,
                                   .stretch = simulation.stretch};
   const engine::Timeline timeline = engine::sweep(input);
-  std::vector<WorkRun> runs;
+  std::vector<RankRuns> ranks;
   for (size_t role = 0; role < simulation.plan.roles.size(); ++role)
-    for (const WorkRun& run : work_runs(spans_of(input, energies, timeline, role), timeline.step_s))
-      runs.push_back(run);
-  return operator_clocks(runs, static_cast<double>(simulation.plan.roles.size()),
+    ranks.push_back(work_runs(spans_of(input, energies, timeline, role), timeline.step_s));
+  return operator_clocks(ranks,
                          {.change_s = change_s,
                           .most_slowdown = most_slowdown,
                           .reference_hz = costs.reference_clock_hz,

@@ -30,8 +30,10 @@ struct WorkRun {
   WorkKind kind = WorkKind::kWaiting;
   ClockedWork work;
 };
-/// A rank's step as such runs, in order; they add up to `step_s` and to what the spans hold.
-std::vector<WorkRun> work_runs(const std::vector<WorkSpan>& spans, double step_s);
+/// A rank's step, in order.
+using RankRuns = std::vector<WorkRun>;
+/// They add up to `step_s` and to what the spans hold.
+RankRuns work_runs(const std::vector<WorkSpan>& spans, double step_s);
 
 /// One way to clock GPUs over a step.
 struct ClockedStep {
@@ -43,8 +45,8 @@ struct WorkKindRow {
   double runs = 0;       ///< of a step, the same
   double longest_s = 0;  ///< run
   double reached = 0;    ///< the share of its time behind a change's time in its runs
-  double free_hz = 0;    ///< its clock where changes take no time
-  double own_hz = 0;     ///< where they take `change_s`, behind that in its runs
+  double free_hz = 0;    ///< its clock where changes take no time; the lock's without such runs
+  double own_hz = 0;     ///< where they take `change_s`; that of the others where none is reached
 };
 
 /// What clocks by kind of work would bring beyond one locked clock.
@@ -66,13 +68,16 @@ struct OperatorClockTerms {
   Settled settled;
 };
 
-/// `runs`: of `ranks` ranks that stand for all. The least energy for no more than the granted time,
-/// of one clock for all runs; of one a kind; and of one a kind that is there `change_s` into a run,
-/// until when the run has the clock of what no change reaches.
-OperatorClocks operator_clocks(const std::vector<WorkRun>& runs, double ranks,
-                               const OperatorClockTerms& terms, const physics::GpuPower& gpu);
+/// `ranks` stand for all. The least energy for no more than the granted time of one clock for all
+/// runs; and, in the time that this one takes, of one a kind, and of one a kind that is there
+/// `change_s` after a run of it has begun and until `change_s` after the next run has. Runs that
+/// are no longer ask for the clock of what no change reaches.
+OperatorClocks operator_clocks(const std::vector<RankRuns>& ranks, const OperatorClockTerms& terms,
+                               const physics::GpuPower& gpu);
 
-/// Of a job as it is: the first rank of every stage stands for all.
+/// Refuses a job whose ranks have unlike much to do: no rank stands for the others of its stage.
+Result<void> check_operator_clocks(const spec::Job& job);
+/// Of such a job as it is: the first rank of every stage stands for all.
 Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s, double most_slowdown);
 
 }  // namespace ergometer::optimize

@@ -24,12 +24,12 @@ physics::GpuPower plain_gpu() {
 }
 
 /// A second of kernels that follow the clock and a second of others, 100 J each.
-std::vector<WorkRun> two_runs() {
+RankRuns two_runs() {
   return {{WorkKind::kCompute, {1, 1, core(100)}}, {WorkKind::kMemory, {1, 0, core(100)}}};
 }
 
-OperatorClocks weighed(double change_s, double most_slowdown) {
-  return operator_clocks(two_runs(), 1,
+OperatorClocks weighed(const RankRuns& runs, double change_s, double most_slowdown) {
+  return operator_clocks({runs},
                          {.change_s = change_s,
                           .most_slowdown = most_slowdown,
                           .reference_hz = 2 * kGigahertz,
@@ -61,7 +61,7 @@ TEST(WorkRuns, CutTheStepWhereWhatTellsItChanges) {
 // At 2 GHz 200 J a second. No time is granted for a lower clock of all; the second that does not
 // follow it takes (100 + 50) / 4 = 37.5 J at 1 GHz.
 TEST(OperatorClocks, WithFreeChangesOnlyWhatFollowsTheClockKeepsIt) {
-  const OperatorClocks clocks = weighed(0, 0.05);
+  const OperatorClocks clocks = weighed(two_runs(), 0, 0.05);
   EXPECT_DOUBLE_EQ(clocks.governed.gpu_energy_j, 400);
   EXPECT_DOUBLE_EQ(clocks.locked.gpu_energy_j, 400);
   EXPECT_DOUBLE_EQ(clocks.free.gpu_energy_j, 200 + 25 + 12.5);
@@ -71,17 +71,39 @@ TEST(OperatorClocks, WithFreeChangesOnlyWhatFollowsTheClockKeepsIt) {
   EXPECT_DOUBLE_EQ(clocks.kinds[1].free_hz, 1 * kGigahertz);
 }
 
-// Half of each run has gone by when its clock is there.
-TEST(OperatorClocks, AChangeReachesWhatIsLeftOfARun) {
-  const OperatorClocks clocks = weighed(0.5, 0.05);
+// Each clock is there for half a second of kernels that follow it, and neither can be lowered.
+TEST(OperatorClocks, AChangeBackComesLateToo) {
+  const OperatorClocks clocks = weighed(two_runs(), 0.5, 0.05);
   EXPECT_DOUBLE_EQ(clocks.kinds[1].reached, 0.5);
-  EXPECT_DOUBLE_EQ(clocks.changed.gpu_energy_j, 300 + 37.5 / 2);
-  EXPECT_DOUBLE_EQ(clocks.gain(), 1 - 318.75 / 400);
+  EXPECT_DOUBLE_EQ(clocks.changed.gpu_energy_j, 400);
+  EXPECT_DOUBLE_EQ(clocks.changed.step_s, 2);
+  EXPECT_DOUBLE_EQ(clocks.gain(), 0);
+}
+
+// Kernels that follow the clock are over after a quarter of a second. The other's clock is there
+// from 0.75 s on and, of the next step, until 0.5 s: for 1.75 s with all of these. The lock of
+// 1.5 GHz takes 2 + 0.25 / 3 s, which that clock at 1.5 GHz takes too; the quarter of a second
+// between goes to 1 GHz.
+TEST(OperatorClocks, AChangeLastsIntoTheNextStep) {
+  const RankRuns runs = {{WorkKind::kCompute, {0.25, 0.25, core(25)}},
+                         {WorkKind::kMemory, {1.75, 0, core(175)}}};
+  const OperatorClocks clocks = weighed(runs, 0.5, 0.05);
+  const double lock_s = 2 + 0.25 / 3;
+  EXPECT_DOUBLE_EQ(clocks.lock_hz, 1.5 * kGigahertz);
+  EXPECT_NEAR(clocks.locked.gpu_energy_j, 112.5 + 42.1875 * lock_s, 1e-9);
+  EXPECT_NEAR(clocks.changed.step_s, lock_s, 1e-12);
+  EXPECT_NEAR(clocks.changed.gpu_energy_j,
+              (175 * 0.5625 + 42.1875 * (lock_s - 0.25)) + (25 + 12.5) / 4, 1e-9);
+  EXPECT_DOUBLE_EQ(clocks.kinds[1].own_hz, 1.5 * kGigahertz);
+  EXPECT_DOUBLE_EQ(clocks.other_hz, 1 * kGigahertz);
+  // No run of it is longer than a change, and none is of the last two kinds.
+  EXPECT_DOUBLE_EQ(clocks.kinds[0].own_hz, clocks.other_hz);
+  EXPECT_DOUBLE_EQ(clocks.kinds[3].free_hz, clocks.lock_hz);
 }
 
 // A quarter more time: all at 1.5 GHz takes 7/3 s, compute 4/3 at 42.1875 W and 56.25 J.
 TEST(OperatorClocks, ThatComeTooLateAreOneLockedClock) {
-  const OperatorClocks clocks = weighed(1, 0.25);
+  const OperatorClocks clocks = weighed(two_runs(), 1, 0.25);
   EXPECT_DOUBLE_EQ(clocks.lock_hz, 1.5 * kGigahertz);
   EXPECT_NEAR(clocks.locked.step_s, 7.0 / 3, 1e-12);
   EXPECT_NEAR(clocks.locked.gpu_energy_j, 2 * 56.25 + 42.1875 * 7 / 3, 1e-9);
@@ -104,6 +126,18 @@ TEST(OperatorClocks, OfAJobAddUpToItsStep) {
   EXPECT_LE(clocks.changed.gpu_energy_j, clocks.locked.gpu_energy_j);
   EXPECT_LE(clocks.free.gpu_energy_j, clocks.changed.gpu_energy_j * (1 + 1e-9));
   EXPECT_LT(clocks.gain(), 0.02);
+}
+
+TEST(OperatorClocks, NeedRanksThatDoAlikeWork) {
+  Values values = {{"model", "mixtral-8x7b"},
+                   {"num_layers", "2"},
+                   {"cluster", "hgx-h200"},
+                   {"gpus", "8"},
+                   {"ep", "8"},
+                   {"gbs", "8"}};
+  EXPECT_TRUE(check_operator_clocks(spec::test::job_of(values)));
+  values.emplace_back("moe_routing", "zipf:1");
+  EXPECT_FALSE(check_operator_clocks(spec::test::job_of(values)));
 }
 
 }  // namespace

@@ -572,5 +572,12 @@ TEST(Memory, DataParallelBucketsOutlastGradients) {
   EXPECT_DOUBLE_EQ(two.allocated_after_step - one.allocated_after_step, 4 * all);
 }
 
+TEST(Memory, ACheckpointHoldsEveryExpertOnce) {
+  spec::Job job = test::make_job({.dp = 4, .ep = 2, .layers = 2});
+  const double without = checkpoint_bytes(job, workload::lower(job));
+  job.training.moe_redundant_experts = 4;
+  EXPECT_NEAR(checkpoint_bytes(job, workload::lower(job)), without, 1e-9 * without);
+}
+
 }  // namespace
 }  // namespace ergometer::plan

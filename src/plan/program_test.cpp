@@ -418,24 +418,31 @@ TEST(Program, TiedEmbeddingsAreSummedBetweenTheEnds) {
 }
 
 // Of eight experts, equally wanted, four have a copy; each of two ranks holds one of every pair
-// among its six slots. Of four halves, two sums of an expert's 1000 / 6 elements a layer; a ring of
-// two moves as many elements as it has.
+// among its six slots. Of four halves, two sums of an expert's 1000 / 6 elements a layer, which
+// send twice as many; an exchange of two sends half of its elements.
 TEST(Program, CopiesOfExpertsAreSummedOnceAStep) {
   spec::Job job = make_job({.dp = 4, .ep = 2, .micro_batches = 2, .layers = 2});
   job.parallelism.zero_stage = 0;
-  EXPECT_EQ(count(plan_of(job), 0, "expert_copy_grad_all_reduce"), 0);
+  EXPECT_EQ(count(plan_of(job), 0, "expert_copy_grad_exchange"), 0);
   job.training.moe_redundant_experts = 4;
   const auto summed_bytes = [](const Plan& plan) {
-    EXPECT_EQ(count(plan, 0, "expert_copy_grad_all_reduce"), 1);
+    EXPECT_EQ(count(plan, 0, "expert_copy_grad_exchange"), 1);
     for (const workload::Operator& op : plan.operators)
-      if (op.name == "expert_copy_grad_all_reduce") return op.comm_bytes;
+      if (op.name == "expert_copy_grad_exchange") return op.comm_bytes;
     return 0.0;
   };
-  const double elements = 2 * (4 * 0.5) * (1000.0 / 6) * 2;
+  const double elements = 2 * (2 * (4 * 0.5) * (1000.0 / 6)) * 2;
   EXPECT_NEAR(summed_bytes(plan_of(job)), 4 * elements, 1e-9);
   // Two replicas keep half of the gradients each.
   job.parallelism.zero_stage = 1;
   EXPECT_NEAR(summed_bytes(plan_of(job)), 4 * elements / 2, 1e-9);
+  // Of two stages each sums those of its layer.
+  job = make_job({.pp = 2, .dp = 4, .ep = 2, .micro_batches = 2, .layers = 2});
+  job.parallelism.zero_stage = 0;
+  job.training.moe_redundant_experts = 4;
+  const Plan stages = plan_of(job);
+  EXPECT_EQ(count(stages, 1, "expert_copy_grad_exchange"), 1);
+  EXPECT_NEAR(summed_bytes(stages), 4 * elements / 2, 1e-9);
 }
 
 TEST(Program, InferenceHasNoStepEnd) {

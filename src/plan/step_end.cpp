@@ -107,27 +107,43 @@ double sequence_parallel_elements(const spec::Job& job, const workload::Workload
   return elements;
 }
 
-/// Elements of an all-reduce over expert parallelism that moves as much as the sums of what is
-/// trained of experts with copies: a ring of n ranks moves 2 (n - 1) / n of its elements.
+void add_copies(double elements, const std::vector<double>& sums, std::vector<double>& of_ranks) {
+  for (size_t rank = 0; rank < sums.size(); ++rank) of_ranks[rank] += elements * sums[rank];
+}
+
+/// Elements of an exchange over expert parallelism that moves as much as the sums of what is
+/// trained of experts with copies, on the rank that has most to sum. In a ring of c copies each
+/// sends 2 (c - 1) / c of its elements to one of the n - 1 others of the group, whichever the
+/// placement made it, as an exchange sends (n - 1) / n of its elements to all of them.
 double copied_elements(const spec::Job& job, const workload::Workload& workload,
                        const Stage& stage) {
-  const std::vector<double> sums = workload::copy_sums(job);
+  const std::vector<std::vector<double>> sums = workload::copy_sums(job);
   if (sums.empty()) return 0;
-  double elements = 0;
+  std::vector<double> of_ranks(static_cast<size_t>(job.parallelism.ep));
   for (const Chunk& chunk : stage.chunks) {
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
       const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
       // A module for multi-token prediction has copies as the last layer has, a tower no experts.
       const int64_t layer = chunk.layers[i] - job.model.vision_layers();
-      const double times = layer < 0 ? sums.back() : sums[static_cast<size_t>(layer)];
-      elements += times * block.parameters.trainable_expert;
+      add_copies(block.parameters.trainable_expert,
+                 layer < 0 ? sums.back() : sums[static_cast<size_t>(layer)], of_ranks);
     }
   }
   const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 1;
   const auto shards =
       static_cast<double>(sharded ? rank_group(job, GroupKind::kExpertData).size : 1);
   const auto ranks = static_cast<double>(job.parallelism.ep);
-  return elements / static_cast<double>(job.expert_slots()) / shards * ranks / (ranks - 1);
+  const double sent = 2 * std::ranges::max(of_ranks) / static_cast<double>(job.expert_slots());
+  return sent / shards * ranks / (ranks - 1);
+}
+
+/// Rings of a few ranks of the group, wherever copies lie: over links, and over the network, as an
+/// exchange of all with all.
+workload::Operator copy_exchange(double elements, double element_bytes) {
+  workload::Operator op = data_collective("expert_copy_grad_exchange", CollectiveKind::kAllToAll,
+                                          GroupKind::kExpert, elements, element_bytes);
+  op.pass = workload::Pass::kOptimizer;
+  return op;
 }
 
 }  // namespace
@@ -156,9 +172,7 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   data.finish_gradients();
   units.finish_gradients();
   const double copied = copied_elements(job, workload, stage);
-  if (copied > 0)
-    writer.op(Stream::kCompute, operators.add(step_sum("expert_copy_grad_all_reduce",
-                                                       GroupKind::kExpert, copied, bytes)));
+  if (copied > 0) writer.op(Stream::kCompute, operators.add(copy_exchange(copied, bytes)));
   if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {
     const double elements = sequence_parallel_elements(job, workload, stage);
     writer.op(Stream::kCompute,

@@ -258,19 +258,19 @@ ExpertLoads expert_loads(const spec::Job& job) {
   return loads;
 }
 
-std::vector<double> copy_sums(const spec::Job& job) {
-  std::vector<double> sums;
+std::vector<std::vector<double>> copy_sums(const spec::Job& job) {
+  std::vector<std::vector<double>> sums;
   const int64_t redundant = job.training.moe_redundant_experts;
   if (redundant == 0) return sums;
   const auto ranks = static_cast<size_t>(job.parallelism.ep);
   std::vector<double> before(ranks);
   int64_t moe_layer = 0;
   for (const spec::Layer& layer : job.model.layers) {
-    sums.push_back(0);
+    sums.emplace_back(ranks);
     if (!layer.moe) continue;
     const Shares shares = expert_shares(job, moe_layer++);
-    const Placed placed = place_by_load(held_experts(shares, redundant, ranks), before);
-    sums.back() = *std::ranges::max_element(placed.sums);
+    Placed placed = place_by_load(held_experts(shares, redundant, ranks), before);
+    sums.back() = std::move(placed.sums);
     add_to(before, placed.loads);
   }
   return sums;

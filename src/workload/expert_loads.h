@@ -27,10 +27,10 @@ struct ExpertLoads {
 /// many rows then. A capacity alone drops what is beyond it; 1 is the mean of what is left.
 ExpertLoads expert_loads(const spec::Job& job);
 
-/// What the ranks of a group sum of the gradients of experts with copies, by layer of the decoder:
-/// of the rank that has most to sum, so many times the gradients of one expert, each of c copies
-/// counting (c - 1) / c. Empty without copies.
-std::vector<double> copy_sums(const spec::Job& job);
+/// What the ranks of a group sum of the gradients of experts with copies, [decoder layer][member of
+/// the group]: so many times the gradients of one expert, each of c copies counting (c - 1) / c.
+/// Empty without copies.
+std::vector<std::vector<double>> copy_sums(const spec::Job& job);
 
 /// The shares of a layer's choices that its experts take, in order; they add up to 1. `moe_layer`:
 /// counted among the layers that have experts. A token chooses an expert once: none takes more than

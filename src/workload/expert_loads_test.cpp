@@ -95,7 +95,8 @@ TEST(ExpertLoads, CopiesDivideWhatTheirExpertTakes) {
   job.training.moe_redundant_experts = 4;
   EXPECT_EQ(job.expert_slots(), 3);
   EXPECT_TRUE(expert_loads(job).even());
-  EXPECT_EQ(copy_sums(job), (std::vector<double>{0, 1.25, 1.25}));
+  const std::vector<double> none(4), sums = {1.25, 1.25, 0.75, 0.75};
+  EXPECT_EQ(copy_sums(job), (std::vector<std::vector<double>>{none, sums, sums}));
 }
 
 // 10 8 7 6 are halved: 5 5 5 4 4 4 3.5 3.5 3 3 3 1, the second 4 not to the rank of the first.
@@ -109,7 +110,7 @@ TEST(ExpertLoads, CopiesOfAnExpertLieApart) {
   const std::vector<double> loads = expert_loads(job).by_layer[1];
   const std::vector<double> taken = {10, 11.5, 11.5, 11};
   for (const size_t rank : {0u, 1u, 2u, 3u}) EXPECT_NEAR(loads[rank], 4 * taken[rank] / 44, 1e-12);
-  EXPECT_NEAR(copy_sums(job)[1], 1.5, 1e-12);
+  EXPECT_NEAR(std::ranges::max(copy_sums(job)[1]), 1.5, 1e-12);
 }
 
 TEST(ExpertLoads, NothingIsUnevenWhereNobodyWaits) {

@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/collection.h"
 #include "base/nearest.h"
 #include "report/decision/loop_output.h"
+#include "spec/job/host_link.h"
 #include "spec/job/job_words.h"
 #include "workload/parameters.h"
 
@@ -111,6 +111,26 @@ Explanation explain_phase(const Loop& loop, size_t i) {
   return node;
 }
 
+Explanation parameter_node(const char* name, const base::ParameterSet& parameters, double assumed,
+                           std::string_view unit) {
+  const base::Parameter* const found = parameters.find(name);
+  return number_node(name, parameters.value_or(name, assumed), unit, {},
+                     found == nullptr ? "assumed" : credit(*found));
+}
+
+Explanation explain_host_bandwidth(const Loop& loop, const spec::Node& node) {
+  const double said = loop.program.host_bytes_per_s;
+  if (said > 0)
+    return number_node("host_bandwidth", said, "B/s", {},
+                       loop.program.file + ": loop.host_bandwidth");
+  Explanation bandwidth = number_node("host_bandwidth", spec::host_bytes_per_s(node), "B/s",
+                                      "host_link x host.link_share");
+  bandwidth.inputs = {
+      parameter_node("host_link", node.gpu.parameters, spec::kAssumedHostLink, "B/s"),
+      parameter_node("host.link_share", node.parameters, spec::kAssumedHostShare, {})};
+  return bandwidth;
+}
+
 Explanation explain_host_switch(const Loop& loop, const LoopSwitch& one) {
   const auto of = std::ranges::find(loop.phases, one.phase, &PlayedLoopPhase::name);
   const LoopPhase& asked = loop.program.phases[static_cast<size_t>(of - loop.phases.begin())];
@@ -121,11 +141,7 @@ Explanation explain_host_switch(const Loop& loop, const LoopSwitch& one) {
                   fmt::format("{}{}{} of {} on its fullest GPU", weights ? "weights" : "",
                               weights && asked.optimizer_offload ? " and " : "",
                               asked.optimizer_offload ? "optimizer states" : "", one.phase));
-  const bool said = loop.program.host_bytes_per_s > 0;
-  node.inputs = {std::move(bytes), number_node("host_bandwidth", one.bytes / one.seconds, "B/s",
-                                               said ? "" : "host_link x host.link_share",
-                                               said ? loop.program.file + ": loop.host_bandwidth"
-                                                    : of->job.cluster.node.name)};
+  node.inputs = {std::move(bytes), explain_host_bandwidth(loop, of->job.cluster.node)};
   return node;
 }
 
@@ -162,8 +178,9 @@ Explanation explain_iteration(const Loop& loop) {
   for (const campaign::LoopPool& pool : loop.pools)
     node.inputs.push_back(number_node("pool " + pool.name, pool.busy_s, "s",
                                       "its phases and the switches that take its GPUs"));
-  node.inputs.push_back(
-      said("staleness", fmt::format("{}", loop.program.staleness), loop.program.file + ": loop"));
+  node.inputs.push_back(said(
+      "staleness", fmt::format("{}", loop.program.staleness),
+      loop.program.staleness > 0 ? loop.program.file + ": loop" : "0 unless the loop says more"));
   return node;
 }
 
@@ -182,12 +199,14 @@ Explanation explain_loop_energy(const Loop& loop) {
   return node;
 }
 
-/// The first of that name, from the root on; null: none.
-const Explanation* find_node(const Explanation& node, std::string_view name) {
-  if (node.name == name) return &node;
-  for (const Explanation& input : node.inputs)
-    if (const Explanation* const found = find_node(input, name)) return found;
-  return nullptr;
+/// Those that can be asked for by name: what an iteration takes, its phases and switches, energy.
+std::vector<const Explanation*> named_nodes(const Explanation& whole) {
+  const Explanation& iteration = whole.inputs.front();
+  const Explanation& latency = iteration.inputs.front();
+  std::vector<const Explanation*> nodes = {&iteration, &latency};
+  if (whole.inputs.size() > 1) nodes.push_back(&whole.inputs[1]);
+  for (const Explanation& input : latency.inputs) nodes.push_back(&input);
+  return nodes;
 }
 
 }  // namespace
@@ -195,18 +214,15 @@ const Explanation* find_node(const Explanation& node, std::string_view name) {
 Result<Explanation> explain_loop(const Loop& loop, const std::string& name) {
   Explanation whole = said(loop.program.name, "", "");
   whole.inputs = {explain_iteration(loop)};
-  std::vector<std::string> names = {"iteration_s", "latency_s"};
-  if (loop.has_power) {
-    whole.inputs.push_back(explain_loop_energy(loop));
-    names.emplace_back("energy_j_per_iteration");
-  }
-  for (const PlayedLoopPhase& phase : loop.phases) names.push_back(phase.name);
-  for (const LoopSwitch& one : loop.switches) names.push_back(one.what);
+  if (loop.has_power) whole.inputs.push_back(explain_loop_energy(loop));
   if (name.empty()) return whole;
-  if (!base::contains(names, name))
-    return input_error("--explain: found '{}'; allowed: {}{}", name, fmt::join(names, ", "),
-                       base::did_you_mean(name, names));
-  return *find_node(whole, name);
+  std::vector<std::string> names;
+  for (const Explanation* const node : named_nodes(whole)) {
+    if (node->name == name) return Explanation(*node);
+    names.push_back(node->name);
+  }
+  return input_error("--explain: found '{}'; allowed: {}{}", name, fmt::join(names, ", "),
+                     base::did_you_mean(name, names));
 }
 
 }  // namespace ergometer::report

@@ -264,9 +264,8 @@ bool Space::visit_experts(Layout layout, const Visit& visit) const {
   const int64_t experts = base_of(layout).megatron.model.experts.count;
   if (experts == 0) return visit(layout);
   const int64_t stage = layout.tp * layout.cp * layout.dp;
-  const int64_t copies = base_of(layout).megatron.training.moe_redundant_experts;
-  for (const int64_t ep : divisors(std::gcd(std::gcd(experts, stage), copies))) {
-    if (!allows(kEp, ep) || copies > experts * (ep - 1)) continue;
+  for (const int64_t ep : divisors(std::gcd(experts, stage))) {
+    if (!allows(kEp, ep)) continue;
     for (const int64_t etp : divisors(layout.tp)) {
       if (stage % (ep * etp) != 0 || !allows(kEtp, etp)) continue;
       layout.ep = ep;

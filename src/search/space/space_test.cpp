@@ -9,6 +9,7 @@
 #include "search/space/random_candidates.h"
 #include "search/space/stage_split.h"
 #include "search/space/test_space.h"
+#include "search/space/why_none.h"
 #include "spec/settings/in_full.h"
 #include "spec/settings/setting_values.h"
 
@@ -72,6 +73,20 @@ TEST(Space, CopiesOfExpertsAreDividedOverTheirRanks) {
     return true;
   });
   EXPECT_EQ(ranks, (std::set<int64_t>{2, 4}));
+}
+
+TEST(Space, SaysThatNoRanksDivideCopies) {
+  const WhyNone none = why_none(test::space_of({{"model", "deepseek-16b"},
+                                                {"cluster", "hgx-h100"},
+                                                {"gpus", "8"},
+                                                {"gbs", "16"},
+                                                {"seq_length", "1024"},
+                                                {"moe_redundant_experts", "3"}}));
+  EXPECT_GT(none.divisions, 0);
+  EXPECT_EQ(none.legal, 0);
+  EXPECT_TRUE(std::ranges::any_of(none.ruled_out, [](const RuledOut& one) {
+    return one.why.find("is no multiple of the ") != std::string::npos;
+  }));
 }
 
 /// What a framework runs and a search does not try: other ways to divide layers, sequence

@@ -118,6 +118,13 @@ std::optional<spec::ModelSizes> sizes_of(const Job& job, const Shape& shape) {
   return sizes;
 }
 
+/// As many a rank as in the large job, as far as fewer ranks have a use for them.
+int64_t copies_of(const Job& large, const spec::ModelSizes& sizes, int64_t ep) {
+  const int64_t experts = sizes.experts > 0 ? sizes.experts : large.model.experts.count;
+  return std::min(large.training.moe_redundant_experts * ep / large.parallelism.ep,
+                  experts * (ep - 1));
+}
+
 bool changes(const spec::ModelSizes& sizes) {
   return sizes.hidden > 0 || sizes.experts > 0 || sizes.first_dense >= 0;
 }
@@ -210,9 +217,8 @@ std::optional<Candidate> candidate(const Settings& settings, const Job& large, i
   set("pipeline_model_parallel_size", std::to_string(shape.pp));
   if (shape.vpp > 1) set("virtual_pipeline_model_parallel_size", std::to_string(shape.vpp));
   if (large.parallelism.ep > 1) set("expert_model_parallel_size", std::to_string(shape.ep));
-  if (const int64_t copies = large.training.moe_redundant_experts; copies > 0)
-    set("moe_redundant_experts",
-        std::to_string(shape.ep > 1 ? copies * shape.ep / large.parallelism.ep : 0));
+  if (large.training.moe_redundant_experts > 0)
+    set("moe_redundant_experts", std::to_string(copies_of(large, *sizes, shape.ep)));
   set("global_batch_size",
       std::to_string(shape.micro_batches * large.training.micro_batch * shape.dp));
   if (shape.pp > 1) set("schedule", spec::setting_value("schedule", large));
@@ -240,6 +246,8 @@ std::vector<std::string> left_out(const Settings& settings, const Job& large) {
   if (!large.training.lora_layers.empty())
     note("all layers have adapters: which of the large job's have is not carried over");
   if (p.fsdp_shard_size > 0) note("a copy of the weights is sharded over all of dp");
+  if (large.training.moe_redundant_experts > 0)
+    note("of copies of experts a rank keeps as many as a smaller group has a use for; alone, none");
   if (large.conditions.cluster_cap_w > 0) note("the cluster's power cap is that of as many nodes");
   if (!large.conditions.overrides.empty())
     note("faults are carried over where the small job has the node");
