@@ -212,6 +212,7 @@ TEST(CostModel, SoftwareChangesWhatKernelsTake) {
 // A generation's rate is that of products on matrix units: on the vector units there is none.
 TEST(CostModel, VectorUnitsHaveNoGenerations) {
   spec::Job job = round_bench();
+  job.cluster.node.gpu.peak_bf16_flops_per_s = 1e15;  // what has BF16 has TF32
   const workload::Operator op = gemm_operator(2560, 1280, 1000);
   workload::Operator single = op;
   single.precision = spec::Precision::kFp32;
