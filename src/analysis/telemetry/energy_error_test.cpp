@@ -139,7 +139,7 @@ TEST(EnergyErrors, AMeterOfOneOfTwoBoardsSaysNothing) {
 }
 
 /// A counter that goes up by 50 J each 0.1 s for a second.
-run::Device counted(const char* host) {
+run::Device counter_on(const char* host) {
   run::Device device;
   device.host = host;
   device.name = "NVIDIA H100 80GB HBM3";
@@ -153,7 +153,7 @@ run::Device counted(const char* host) {
 TEST(EnergyErrors, OfACounterBetweenItsUpdates) {
   run::DeviceLog log;
   log.source = "recorded";
-  log.devices = {counted("a"), counted("b")};
+  log.devices = {counter_on("a"), counter_on("b")};
   const TelemetryReport report = analyze_telemetry(log);
   // 0.1 s of 1 s: sqrt(0.1^2 / 6)
   EXPECT_NEAR(report.devices[0].error.unseen, 0.0408, 1e-4);
@@ -166,7 +166,7 @@ TEST(EnergyErrors, OfACounterBetweenItsUpdates) {
 TEST(EnergyErrors, OfHostsThatKnowEnergyInOtherWays) {
   run::DeviceLog log;
   log.source = "recorded";
-  log.devices = {counted("a"), h100(0, "b")};
+  log.devices = {counter_on("a"), h100(0, "b")};
   const TelemetryReport report = analyze_telemetry(log);
   ASSERT_EQ(report.hosts.size(), 2U);
   EXPECT_NEAR(report.hosts[0].gpu_energy_j + report.hosts[1].gpu_energy_j,

@@ -164,13 +164,18 @@ Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
       job.conditions.smoothing_up_w_per_s, digit * std::ceil(lacked_w_per_s / digit));
 }
 
-/// The driver holds dies at their limit, whatever the parameters are; not where one is well above
-/// the highest of them, at the lowest clock.
+/// The driver holds dies at their limit, whatever the parameters are; where one is well above the
+/// highest of them, at the lowest clock, the hardware turns it off before it gets hotter than that.
 double held_at_c(const Fleet& fleet, double hottest_c) {
-  double limit_c = 0;
-  for (const FleetKind& kind : fleet.kinds)
-    limit_c = std::max(limit_c, kind.gpu.target_c > 0 ? kind.gpu.target_c : INFINITY);
-  return hottest_c < limit_c + kHeldWithinK ? std::max(limit_c, hottest_c) : INFINITY;
+  double limit_c = 0, shutdown_c = 0;
+  const auto raise = [](double& highest_c, double c) {
+    highest_c = std::max(highest_c, c > 0 ? c : INFINITY);
+  };
+  for (const FleetKind& kind : fleet.kinds) {
+    raise(limit_c, kind.gpu.target_c);
+    raise(shutdown_c, kind.gpu.shutdown_c);
+  }
+  return std::max(hottest_c, hottest_c < limit_c + kHeldWithinK ? limit_c : shutdown_c);
 }
 
 /// GPUs of a kind get the highest cap that one of it has.
