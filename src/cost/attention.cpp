@@ -131,7 +131,8 @@ double head_factor(const AttentionParameters& attention, const AttentionShape& s
 }
 
 double library_factor(const AttentionParameters& attention, const Operator& op) {
-  return attention.generation * (op.precision == spec::Precision::kFp8 ? attention.fp8 : 1) *
+  // Kernels for FP8 are of the best generation alone.
+  return (op.precision == spec::Precision::kFp8 ? attention.fp8 : attention.generation) *
          attention.rate * (op.attention.sinks ? attention.sinks : 1) *
          (op.attention.masked ? attention.masked : 1);
 }

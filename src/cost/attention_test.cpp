@@ -46,6 +46,17 @@ TEST(Attention, SoftwareChangesItsRate) {
   EXPECT_NEAR(seconds(op), op.flops / 15e12, 1e-15);
 }
 
+// Half the rate of the best library; its FP8 kernels, 1.5 times the best, it does not have, so that
+// another's run.
+TEST(Attention, Fp8KernelsAreOfTheBestGeneration) {
+  AttentionParameters attention = simple();
+  attention.generation = 0.5, attention.fp8 = 1.5;
+  workload::Operator op = attention_operator(2, 4096, 128, 128);
+  EXPECT_DOUBLE_EQ(library_factor(attention, op), 0.5);
+  op.precision = spec::Precision::kFp8;
+  EXPECT_DOUBLE_EQ(library_factor(attention, op), 1.5);
+}
+
 // FP32 operands multiply at FP32's peak, half of the 16-bit one here.
 TEST(Attention, SinglePrecisionHasItsOwnPeak) {
   workload::Operator op = attention_operator(2, 4096, 128, 128);

@@ -11,6 +11,9 @@
 namespace ergometer::calibration::twin {
 namespace {
 
+/// From which change on a board is another than the plan was made for, in K, of its clock, of the
+/// time, of its limit; and of the plan's power what the job draws at least while it works. Assumed:
+/// above what means over a minute of the same board differ by.
 constexpr double kHotterK = 3, kAirK = 2, kClock = 0.03, kHeld = 0.1, kLimit = 0.01, kAtWork = 0.7;
 
 struct Compared {

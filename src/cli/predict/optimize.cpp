@@ -194,11 +194,14 @@ struct Planner {
     return cli::write_files(arguments.value("out"), plan.files, console);
   }
 
+  /// Of plans that follow each other each is a line.
   std::string json(const Plan& plan, const std::optional<PlanCause>& cause) const {
-    return report::optimize_json(plan.result, options, plan.files, [&](base::JsonWriter& json) {
+    const auto also = [&](base::JsonWriter& json) {
       if (plan.boards) write_boards(json, *plan.boards);
       if (cause) write_cause(json, *cause);
-    });
+    };
+    return report::optimize_json(plan.result, options, plan.files, also,
+                                 cause ? base::kOneLine : base::JsonWriter::Layout::kLines);
   }
 
   std::string boards_text(const Plan& plan) const {

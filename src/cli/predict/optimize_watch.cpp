@@ -71,21 +71,6 @@ class PlanFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
-/// A document of JsonWriter's on one line: it breaks lines between members alone.
-std::string on_one_line(std::string_view json) {
-  std::string line;
-  bool indents = false;
-  for (const char c : json) {
-    if (c == '\n') {
-      indents = true;
-    } else if (!indents || c != ' ') {
-      indents = false;
-      line += c;
-    }
-  }
-  return line + '\n';
-}
-
 std::string told(const std::vector<BoardChange>& changes) {
   std::string text = changes.front().text();
   if (changes.size() > 1) text += fmt::format(" and {} more", changes.size() - 1);
@@ -187,13 +172,12 @@ class PlanWatch {
 
   Result<void> tell(const WatchedPlan& plan, const PlanCause& cause) {
     plans_ = cause.number;
-    const std::string line = on_one_line(plan.json);
-    ERGOMETER_TRY(file_.add(line));
+    ERGOMETER_TRY(file_.add(plan.json));
     std::string text = plans_ > 1 ? "\n" : "";
     text += fmt::format("Plan {}, {}, by {:.0f} s of readings\n", cause.number,
                         analysis::format_moment(cause.time_ns), cause.readings_s);
     if (!cause.changes.empty()) text += listed(cause.changes);
-    console_.answer(json_ ? line : text + plan.text);
+    console_.answer(json_ ? plan.json : text + plan.text);
     std::fflush(console_.out);
     return {};
   }

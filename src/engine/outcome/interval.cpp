@@ -133,6 +133,20 @@ double host_share(const Timeline& timeline) {
          static_cast<double>(timeline.host_gaps_s.size()) / timeline.step_s;
 }
 
+/// Seconds a step's copies of activations take there and back, one behind the other.
+double host_copies_s(const spec::Job& job) {
+  const workload::Workload workload = workload::lower(job);
+  double seconds = 0;
+  for (const int block : workload.layer_blocks) {
+    const workload::Block& layer = workload.blocks[static_cast<size_t>(block)];
+    for (const auto* list : {&layer.forward, &layer.backward})
+      for (const workload::Item& item : *list)
+        if (item.stream == workload::Stream::kHostCopies && item.op >= 0)
+          seconds += workload.operators[static_cast<size_t>(item.op)].host_wait_s;
+  }
+  return seconds * static_cast<double>(job.micro_batches());
+}
+
 /// Of the time lost to stragglers: what its fit is sure to (the source of scale.jitter).
 constexpr double kJitterDeviation = 0.31;
 
@@ -240,24 +254,6 @@ Interval step_time_interval(const spec::Job& job, const run::Performance& perfor
 void add_interval(run::Performance& performance, const spec::Job& job, const Timeline& timeline) {
   add_interval(performance, job, timeline, catalog_evidence());
 }
-
-namespace {
-
-/// Seconds a step's copies of activations take there and back, one behind the other.
-double host_copies_s(const spec::Job& job) {
-  const workload::Workload workload = workload::lower(job);
-  double seconds = 0;
-  for (const int block : workload.layer_blocks) {
-    const workload::Block& layer = workload.blocks[static_cast<size_t>(block)];
-    for (const auto* list : {&layer.forward, &layer.backward})
-      for (const workload::Item& item : *list)
-        if (item.stream == workload::Stream::kHostCopies && item.op >= 0)
-          seconds += workload.operators[static_cast<size_t>(item.op)].host_wait_s;
-  }
-  return seconds * static_cast<double>(job.micro_batches());
-}
-
-}  // namespace
 
 run::Interval host_copies_spread(double one_way_s, double compute_s, double step_s) {
   constexpr double kForward = 1 / 3.0;

@@ -12,6 +12,7 @@
 #include "base/exponential.h"
 #include "base/random.h"
 #include "engine/outcome/evidence_tables.h"
+#include "engine/outcome/power_summary.h"
 #include "engine/power/fleet_heat.h"
 #include "engine/power/governed_step.h"
 #include "spec/cluster/cluster_factors.h"
@@ -228,10 +229,8 @@ Percentiles percentiles(std::vector<double> values) {
 /// What a board draws when it draws `factor` times what was found: a mean goes beyond no cap, but
 /// where the lowest clock has broken it, nothing holds it.
 double held(const GpuStep& step, double factor, const Fleet& fleet, size_t gpu) {
-  constexpr double kNoClockLeft = 1.001;
   const double watts = step.mean_w, cap_w = cap_of(fleet, gpu);
-  const bool broken =
-      watts > cap_w && step.clock_hz <= kNoClockLeft * fleet.of_gpu(gpu).gpu.clocks.lowest_hz;
+  const bool broken = watts > cap_w && is_lowest(step.clock_hz, fleet.of_gpu(gpu).gpu);
   return broken ? factor * watts : std::min(factor * watts, std::max(watts, cap_w));
 }
 

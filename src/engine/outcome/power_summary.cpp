@@ -240,12 +240,10 @@ std::vector<run::SlotRow> slot_rows(const PowerContext& context,
 /// lower.
 std::string above_limit(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                         const FleetKind& kind) {
-  constexpr double kNoClockLeft = 1.001;
   double hottest_c = 0;
   const GpuRange alike = context.fleet.gpus_of(kind);
   for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu)
-    if (context.fleet.role[gpu] >= 0 &&
-        gpus[gpu].clock_hz <= kNoClockLeft * kind.gpu.clocks.lowest_hz)
+    if (context.fleet.role[gpu] >= 0 && is_lowest(gpus[gpu].clock_hz, kind.gpu))
       hottest_c = std::max(hottest_c, gpus[gpu].mean_c);
   if (kind.gpu.target_c <= 0 || hottest_c < kind.gpu.target_c + kHeldWithinK) return {};
   return fmt::format(
@@ -257,14 +255,13 @@ std::string above_limit(const PowerContext& context, const std::vector<GpuRecord
 /// A cap that a GPU of the kind draws more than at its lowest clock, as a sentence; else nothing.
 std::string broken_cap(const PowerContext& context, const std::vector<GpuRecord>& gpus,
                        const FleetKind& kind) {
-  constexpr double kOver = 1.005;  // what rounds off over a few windows of the governor
   const Fleet& fleet = context.fleet;
   double drawn_w = 0, cap_w = 0, broken = 0;
   const GpuRange alike = fleet.gpus_of(kind);
   for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu) {
     const double limit_w = fleet.limits[gpu].cap_w;
     if (fleet.role[gpu] < 0 || limit_w <= 0 ||
-        gpus[gpu].mean_w - gpus[gpu].burnt_w < kOver * limit_w)
+        gpus[gpu].mean_w - gpus[gpu].burnt_w < kHeldToCap * limit_w)
       continue;
     broken += fleet.weight_of(gpu);
     if (gpus[gpu].mean_w / limit_w <= drawn_w / std::max(1.0, cap_w)) continue;

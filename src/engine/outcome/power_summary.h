@@ -9,6 +9,15 @@ namespace ergometer::engine {
 /// The mean of a die that its governor holds lies no further above the limit.
 inline constexpr double kHeldWithinK = 2;
 
+/// Whether a mean clock leaves nothing to lower.
+inline bool is_lowest(double clock_hz, const physics::GpuPower& gpu) {
+  constexpr double kRounding = 1.001;
+  return clock_hz <= kRounding * gpu.clocks.lowest_hz;
+}
+
+/// Up to so many times a power cap a mean is held to it: governors round off over a few windows.
+inline constexpr double kHeldToCap = 1.005;
+
 /// What the summary is made of.
 struct PowerContext {
   const spec::Job& job;

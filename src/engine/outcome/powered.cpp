@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "base/check.h"
 #include "base/collection.h"
@@ -192,7 +193,6 @@ void take_paces(const Fleet& from, Fleet& to) {
   for (size_t kind = 0; kind < to.kinds.size(); ++kind) to.kinds[kind].pace = from.kinds[kind].pace;
 }
 
-/// `nominal`: the job at nominal conditions; null: it is.
 double mean_cap_w(const Fleet& fleet) {
   double ranks = 0, sum_w = 0;
   for (size_t gpu = 0; gpu < fleet.role.size(); ++gpu) {
@@ -203,6 +203,7 @@ double mean_cap_w(const Fleet& fleet) {
   return sum_w / ranks;
 }
 
+/// `nominal`: the job at nominal conditions; null: it is.
 void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   const auto& [job, fleet, activity] = work;
   run::Performance predicted = performance(job, result.timeline);
@@ -221,8 +222,9 @@ void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
   power.cluster_mean_interval_w.high =
       std::min(power.cluster_mean_interval_w.high, power.cluster_peak_interval_w.high);
   // Nor is it above the boards' caps, unless they are broken.
-  if (const double cap_w = mean_cap_w(fleet); power.mean_w_per_gpu <= cap_w)
-    power.mean_interval_w.high = std::min(power.mean_interval_w.high, cap_w);
+  if (const double cap_w = mean_cap_w(fleet); power.mean_w_per_gpu <= kHeldToCap * cap_w)
+    power.mean_interval_w.high =
+        std::min(power.mean_interval_w.high, std::max(power.mean_w_per_gpu, cap_w));
   power.energy_interval_j = found.energy_j.factors_on(power.energy_j_per_step);
   power.gpu_energy_interval_j = found.gpu_energy_j.factors_on(power.gpu_energy_j_per_step);
   run::Thermal& thermal = result.thermal;
@@ -249,12 +251,16 @@ void add_intervals(const AtWork& work, const AtWork* nominal, Powered& result) {
 struct Watchers {
   PowerRecord& record;
   TelemetryView& telemetry;
+  void lead_in(const Tick& tick) { telemetry.lead_in(tick); }
+  void watch(const Tick& tick, const FleetHeat& heat) {
+    record.add(tick, heat);
+    telemetry.add(tick, heat);
+  }
 };
 
 /// From the start that the job names, for as long as it says.
 void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
   const spec::Conditions& conditions = scene.job.conditions;
-  const FleetHeat& heat = scene.heat;
   if (conditions.start_c > 0) {
     // A die's reading says what its sink has only with where the job comes to rest.
     loop.settle(scene.played());
@@ -262,15 +268,12 @@ void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
   } else {
     scene.heat.cool_down();
   }
-  watchers.telemetry.lead_in_idle(heat);
-  const auto watch = [&](const Tick& tick) {
-    watchers.record.add(tick, heat);
-    watchers.telemetry.add(tick, heat);
-  };
+  watchers.telemetry.lead_in_idle(scene.heat);
+  const auto watch = [&](const Tick& tick) { watchers.watch(tick, scene.heat); };
   if (conditions.duration_s > 0) return loop.run(scene.played(), conditions.duration_s, watch);
   loop.run_to_step(
-      scene.played(), conditions.measured_step,
-      [&](const Tick& tick) { watchers.telemetry.lead_in(tick); }, watch);
+      scene.played(), conditions.measured_step, [&](const Tick& tick) { watchers.lead_in(tick); },
+      watch);
 }
 
 /// The steady state; `settled`: the loop rests in this scene already.
@@ -281,29 +284,23 @@ Result<void> play_at_rest(PowerLoop& loop, Scene& scene, bool settled, Watchers 
     return input_error(
         "power and heat: clocks and temperatures of this job find no rest, so that there is no "
         "steady state; --duration 20min plays what happens");
-  loop.show([&](const Tick& tick) { watchers.telemetry.lead_in(tick); },
-            [&](const Tick& tick) {
-              watchers.record.add(tick, scene.heat);
-              watchers.telemetry.add(tick, scene.heat);
-            });
+  loop.show([&](const Tick& tick) { watchers.lead_in(tick); },
+            [&](const Tick& tick) { watchers.watch(tick, scene.heat); });
   watchers.record.close_circle();
   return {};
 }
 
-/// `nominal` where the job's own conditions differ from it.
 Result<void> tell_intervals(const Scene& scene, const Scene* nominal, Powered& result) {
   spec::Job alike = scene.job;
   alike.conditions.seed = 0;
   ERGOMETER_ASSIGN(Fleet fleet, make_fleet(alike));
   cap_alike(scene.fleet, fleet);
   take_paces(scene.fleet, fleet);
-  const AtWork own{scene.job, fleet, scene.activity.coarse};
-  if (nominal == nullptr) {
-    add_intervals(own, nullptr, result);
-  } else {
-    const AtWork as_nominal{nominal->job, nominal->fleet, nominal->activity.coarse};
-    add_intervals(own, &as_nominal, result);
-  }
+  std::optional<AtWork> as_nominal;
+  if (nominal != nullptr)
+    as_nominal.emplace(AtWork{nominal->job, nominal->fleet, nominal->activity.coarse});
+  add_intervals({scene.job, fleet, scene.activity.coarse}, as_nominal ? &*as_nominal : nullptr,
+                result);
   return {};
 }
 

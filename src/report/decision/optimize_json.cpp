@@ -144,9 +144,10 @@ void write_balance(JsonWriter& json, const Optimized& result) {
 
 std::string optimize_json(const Optimized& result, const optimize::Options& options,
                           const std::vector<optimize::File>& files,
-                          const std::function<void(base::JsonWriter&)>& also) {
+                          const std::function<void(base::JsonWriter&)>& also,
+                          JsonWriter::Layout layout) {
   JsonWriter json;
-  json.begin_object().member("schema_version", run::kSchemaVersion);
+  json.begin_object(layout).member("schema_version", run::kSchemaVersion);
   json.member("objective", optimize::to_word(options.objective));
   const std::vector<optimize::Knob> knobs =
       result.balanced_to ? std::vector{optimize::Knob::kCaps} : options.knobs;

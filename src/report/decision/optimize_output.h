@@ -23,10 +23,11 @@ std::string plan_text(const optimize::Optimized& result, const optimize::Options
 /// "3.1 % less energy a step (90 %: 2.0 to 4.2 %)", or why to keep what there is.
 std::string verdict_text(const optimize::Optimized& result, const optimize::Options& options);
 
-/// The same and every candidate, as one JSON document. `files`: those that were written; `also`
-/// writes members of its own behind them.
+/// The same and every candidate, as one JSON document, over lines or on one. `files`: those that
+/// were written; `also` writes members of its own behind them.
 std::string optimize_json(const optimize::Optimized& result, const optimize::Options& options,
                           const std::vector<optimize::File>& files,
-                          const std::function<void(base::JsonWriter&)>& also);
+                          const std::function<void(base::JsonWriter&)>& also,
+                          base::JsonWriter::Layout layout = base::JsonWriter::Layout::kLines);
 
 }  // namespace ergometer::report

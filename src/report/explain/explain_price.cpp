@@ -334,8 +334,9 @@ class PriceNode {
       parts.push_back(name);
       parameter(set, name, where);
     };
-    part(gpu_.parameters, generation, *generation != '\0', "");
-    part(gpu_.parameters, "attention.fp8", op_.precision == spec::Precision::kFp8, "");
+    const bool narrow = op_.precision == spec::Precision::kFp8;
+    part(gpu_.parameters, generation, !narrow && *generation != '\0', "");
+    part(gpu_.parameters, "attention.fp8", narrow, "");
     const std::string of = job_.software.name + ": ";
     part(job_.software.parameters, "attention.rate", true, of);
     part(job_.software.parameters, "attention.sinks", op_.attention.sinks, of);

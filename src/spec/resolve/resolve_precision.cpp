@@ -166,7 +166,7 @@ void check_fp8_attention(SettingReader& read, const Job& job) {
   const bool has_fp8_kernels = t.attention != AttentionBackend::kFlash1 &&
                                t.attention != AttentionBackend::kFlash2 &&
                                t.attention != AttentionBackend::kUnfused;
-  // What a profile sets gives way.
+  // What a profile sets gives way to kernels that have them (cost/attention.cpp).
   if (!has_fp8_kernels && read.asks_for("attention_backend"))
     return read.refuse("{}: --attention-backend {} has no FP8 kernels; try fused, fa3 or cudnn",
                        read.said(kName), to_word(t.attention));
