@@ -18,10 +18,11 @@ ROOT = GOLDEN.parents[1]
 TIMEOUT_S = float(os.environ.get("GOLDEN_TIMEOUT_S", 240))
 
 
-def text_block(raw, scratch, root):
+def text_block(raw, scratch, roots):
     """Output as text that is the same wherever it was made and ends in a line end."""
-    text = raw.decode("utf-8", "backslashreplace")
-    text = text.replace(str(scratch), "<CASE>").replace(str(root), "<ROOT>")
+    text = raw.decode("utf-8", "backslashreplace").replace(str(scratch), "<CASE>")
+    for root in roots:
+        text = text.replace(str(root), "<ROOT>")
     return text if not text or text.endswith("\n") else text + "\n<no line end>\n"
 
 
@@ -29,18 +30,19 @@ def run_case(case, program, root):
     """The case's command in a scratch copy of its folder; returns what expected.txt should hold."""
     with tempfile.TemporaryDirectory(prefix="golden-") as folder:
         folder = pathlib.Path(folder).resolve()
-        scratch, tools = folder / "case", folder / "bin"
+        scratch, tools, link = folder / "case", folder / "bin", folder / "root"
         shutil.copytree(case, scratch, ignore=shutil.ignore_patterns("cmd", "expected.txt"))
         tools.mkdir()
         (tools / "ergometer").symlink_to(program)
-        environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(scratch), "ROOT": str(root),
+        link.symlink_to(root)  # as long a name wherever the repository lies: where lines break depends on it
+        environment = {"PATH": f"{tools}:/usr/bin:/bin", "HOME": str(scratch), "ROOT": str(link),
                        "LC_ALL": "C.UTF-8", "TZ": "UTC", "TERM": "dumb"}
         try:
             done = subprocess.run(["/bin/sh", "-c", (case / "cmd").read_text()], cwd=scratch, env=environment,
                                   stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return f"<no end within {TIMEOUT_S:g} s>\n"
-        out, err = (text_block(raw, scratch, root) for raw in (done.stdout, done.stderr))
+        out, err = (text_block(raw, scratch, [link, root]) for raw in (done.stdout, done.stderr))
         return f"{out}--- stderr\n{err}--- exit {done.returncode}\n"
 
 

@@ -80,6 +80,13 @@ class Golden(unittest.TestCase):
         self.case("cli/root", cmd="ergometer root", expected_txt="<ROOT>/examples\n--- stderr\n--- exit 0\n")
         self.assertEqual(self.run_golden(), 0, self.printed.getvalue())
 
+    def test_the_repositorys_name_is_as_long_wherever_it_lies(self):
+        folder = self.case("cli/root", cmd='echo "${#ROOT}"')
+        longer = self.folder / ("longer" * 10)
+        longer.mkdir()
+        lengths = [run.run_case(folder, self.program, root) for root in (self.folder, longer)]
+        self.assertEqual(lengths[0], lengths[1])
+
     def test_words_choose_areas_and_cases(self):
         self.case("a/one", cmd="true", expected_txt="--- stderr\n--- exit 0\n")
         self.case("a/two", cmd="true", expected_txt="--- stderr\n--- exit 0\n")
