@@ -5,12 +5,30 @@
 #include "analysis/work/attribution.h"
 
 namespace ergometer::analysis {
+namespace {
+
+/// Parts of a device's energy are off by its sensor's gain as the whole is.
+void take_gain(const TelemetryReport& power, size_t device, run::EnergyError& error) {
+  if (device >= power.devices.size()) return;
+  const double unseen = error.unseen;
+  error = power.devices[device].error;
+  error.unseen = unseen;
+}
+
+}  // namespace
 
 Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside beside,
           size_t threads) {
   Told told;
   told.power = analyze_telemetry(log, !ranks.empty());
   told.job = report_job(ranks, log);
+  for (RankEnergy& energy : beside.energy) {
+    if (!energy.number) continue;
+    take_gain(told.power, *energy.number, energy.error);
+    take_gain(told.power, *energy.number, energy.step_error);
+  }
+  for (StepEnergy& energy : told.job.step_energies)
+    take_gain(told.power, energy.number, energy.error);
   told.summary = summarize(ranks, std::move(beside), threads);
   add_job_findings(told.job, told.power, told.summary);
   return told;

@@ -105,6 +105,7 @@ void hold_against(const run::Run& predicted, const run::Run& measured, const std
   for (const compare::Quantity& fact : comparison->facts) {
     if (fact.name == "mean_w_per_gpu") {
       result.gpu_w = fact.a;
+      result.gpu_w_error = fact.a_error;
       result.predicted_gpu_w = fact.b;
     }
     if (fact.name == "max_gpu_c") {

@@ -24,8 +24,9 @@ struct RunResult {
   /// A GPU's mean power and the hottest one's temperature: predicted of the steady state, and
   /// measured during those steps where the log says when they were. 0: not known.
   double predicted_gpu_w = 0, gpu_w = 0, predicted_max_gpu_c = 0, max_gpu_c = 0;
-  int64_t recordings = 0;          ///< of nodes
-  std::string merged;              ///< the file that joins them; empty: there are none
+  double gpu_w_error = 0;  ///< of `gpu_w` by its sensors, half a 90 % interval, relative; 0: none
+  int64_t recordings = 0;  ///< of nodes
+  std::string merged;      ///< the file that joins them; empty: there are none
   std::vector<std::string> notes;  ///< what is missing or odd
 
   bool measured() const { return steps > 0; }

@@ -51,9 +51,13 @@ std::string power_table(const Collection& collection) {
     const auto celsius = [&](double degrees) {
       return run.max_gpu_c > 0 ? fmt::format("{:.0f} C", degrees) : "-";
     };
+    // Of the energy, too, of which the power alone is off.
+    const std::string sensor =
+        run.gpu_w_error > 0 ? fmt::format(" +-{:.1f} %", 100 * run.gpu_w_error) : "";
     table.row(run.run.name, run.run.job, base::format_si(run.predicted_gpu_w, "W"),
-              base::format_si(run.gpu_w, "W"), error(run.predicted_gpu_w, run.gpu_w),
-              base::format_si(run.predicted_energy_j(), "J"), base::format_si(run.energy_j(), "J"),
+              base::format_si(run.gpu_w, "W") + sensor, error(run.predicted_gpu_w, run.gpu_w),
+              base::format_si(run.predicted_energy_j(), "J"),
+              base::format_si(run.energy_j(), "J") + sensor,
               error(run.predicted_energy_j(), run.energy_j()), celsius(run.predicted_max_gpu_c),
               celsius(run.max_gpu_c));
   }
@@ -74,6 +78,7 @@ void write_run(JsonWriter& json, const RunResult& run) {
       json.member("predicted_w_per_gpu", run.predicted_gpu_w).member("w_per_gpu", run.gpu_w);
       json.member("predicted_gpu_energy_j_per_step", run.predicted_energy_j());
       json.member("gpu_energy_j_per_step", run.energy_j());
+      if (run.gpu_w_error > 0) json.member("w_per_gpu_error_pct", 100 * run.gpu_w_error);
     }
     if (run.max_gpu_c > 0)
       json.member("predicted_max_gpu_c", run.predicted_max_gpu_c)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -106,6 +107,9 @@ TEST_F(CollectTest, PowerAndHeatAreThoseOfTheSteps) {
   const RunResult& result = collection->runs[0];
   EXPECT_NEAR(result.gpu_w, 650, 1e-9);
   EXPECT_NEAR(result.energy_j(), 5200, 1e-6);
+  // A sensor that is not known: 5 % by itself and 5 % with all others, and what it did not see.
+  EXPECT_GT(result.gpu_w_error, 1.64 * std::sqrt(2) * 0.05);
+  EXPECT_NE(collection_text(*collection).find("650 W +-"), std::string::npos);
   EXPECT_NEAR(result.max_gpu_c, 71, 1e-9);
   EXPECT_NEAR(result.predicted_gpu_w, plan_.jobs[0].predicted.power.mean_w_per_gpu, 1e-9);
   EXPECT_NE(collection_text(*collection).find("GPU power"), std::string::npos);

@@ -97,8 +97,9 @@ EnergyError error_of_sum(std::span<const MeasuredEnergy> energies) {
     sum.unseen += error.unseen * energy_j;
     sum.common += error.common * energy_j;
     sum.known = sum.known && error.known;
+    sum.stated = sum.stated && (error.stated || energy_j == 0);
   }
-  sum.stated = all > 0;
+  sum.stated = sum.stated && all > 0;
   if (!sum.stated) return sum;
   sum.own /= all;
   sum.unseen /= all;

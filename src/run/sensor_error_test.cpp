@@ -90,5 +90,11 @@ TEST(SensorError, WhatLooksMissAllBoardsMiss) {
   EXPECT_FALSE(sum.known);
 }
 
+TEST(SensorError, ASumIsStatedWhereAllOfItIs) {
+  const EnergyError stated{0.025, 0.01, 0, true, true}, none{.stated = false};
+  EXPECT_TRUE(error_of_sum(std::vector<MeasuredEnergy>{{10, stated}, {0, none}}).stated);
+  EXPECT_FALSE(error_of_sum(std::vector<MeasuredEnergy>{{10, stated}, {10, none}}).stated);
+}
+
 }  // namespace
 }  // namespace ergometer::run

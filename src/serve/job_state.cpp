@@ -23,12 +23,6 @@ double rate(double before, int64_t before_ns, double now, int64_t now_ns) {
 
 }  // namespace
 
-double DeviceState::power_w() const {
-  for (const Metric metric : {Metric::kInstantPower, Metric::kPower, Metric::kAveragePower})
-    if (has(metric)) return of(metric);
-  return -1;
-}
-
 void DeviceState::set(Metric metric, const run::Sample& sample) {
   const auto at = static_cast<size_t>(metric);
   if (metric == Metric::kNetSent)
@@ -143,11 +137,7 @@ watch::JobNow JobState::look(int64_t now_ns) {
   watch::JobNow now{now_ns, {}, std::exchange(new_steps_, {}), {}};
   for (const NodeState& node : nodes_) {
     if (node.presence(now_ns) != NodeState::Presence::kLive) continue;
-    for (const size_t number : node.devices) {
-      const DeviceState& device = devices_[number];
-      now.devices.push_back(
-          {device.kind, node.name, device.name, device.index, device.values, device.times_ns});
-    }
+    for (const size_t number : node.devices) now.devices.push_back(devices_[number].now(node.name));
   }
   find(now);
   return now;

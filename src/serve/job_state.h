@@ -29,8 +29,11 @@ struct DeviceState {
 
   bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
-  /// The first of the ways to tell it that the device has; -1: none.
-  double power_w() const;
+  watch::DeviceNow now(std::string_view node) const {
+    return {kind, node, name, index, values, times_ns};
+  }
+  /// -1: none is read.
+  double power_w() const { return now({}).power_w().value_or(-1); }
   /// Of what has no sensor at its edge (MI300X) the hottest place's.
   run::Metric temperature_metric() const {
     return has(run::Metric::kGpuTemperature) ? run::Metric::kGpuTemperature

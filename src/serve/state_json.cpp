@@ -9,6 +9,7 @@
 #include "base/json_writer.h"
 #include "run/event_reasons.h"
 #include "run/run.h"
+#include "watch/power_error.h"
 
 namespace ergometer::serve {
 namespace {
@@ -36,6 +37,12 @@ class Column {
   void put(int64_t number) { put(std::string_view(fmt::format_int(number).c_str())); }
   void put_rounded(bool known, double value) {
     known ? put(static_cast<int64_t>(std::llround(value))) : put("null");
+  }
+  void put_percent(double relative) { put(std::string_view(percent(relative))); }
+
+  /// With one decimal; 0: nothing is known.
+  static std::string percent(double relative) {
+    return relative > 0 ? fmt::format("{:.1f}", 100 * relative) : "null";
   }
 
  private:
@@ -80,6 +87,7 @@ class Writer {
 
   void job() {
     out_ += fmt::format(",\"job\":{{\"name\":{}", json_quote(document_.job));
+    power_error();
     nodes();
     gpus();
     step();
@@ -102,6 +110,26 @@ class Writer {
                      [&](size_t number) { return std::max(0.0, of(devices[number])); });
   }
 
+  void add_gpus(const NodeState& node, watch::PowerError& error) const {
+    for (const size_t number : node.devices)
+      if (const DeviceState& device = document_.state->devices()[number];
+          device.kind == DeviceKind::kGpu)
+        error.add(device.now(node.name));
+  }
+  watch::PowerError error_of_node(const NodeState& node) const {
+    watch::PowerError error;
+    add_gpus(node, error);
+    return error;
+  }
+
+  /// Of the power of the live nodes together.
+  void power_error() {
+    watch::PowerError error;
+    for (const NodeState& node : document_.state->nodes())
+      if (node.presence(document_.now_ns) == NodeState::Presence::kLive) add_gpus(node, error);
+    out_ += fmt::format(",\"gpu_power_error_percent\":{}", Column::percent(error.relative()));
+  }
+
   void nodes() {
     const auto& devices = document_.state->devices();
     out_ += ",\"nodes\":{";
@@ -119,6 +147,10 @@ class Writer {
                       return d.kind == DeviceKind::kGpu ? d.power_w() : 0;
                     }));
     });
+    node_column("gpu_power_error_percent",
+                [&](const NodeState& n, Column& c) { c.put_percent(error_of_node(n).relative()); });
+    node_column("one_gpu_power_error_percent",
+                [&](const NodeState& n, Column& c) { c.put_percent(error_of_node(n).widest()); });
     node_column("sent_b_per_s", [&](const NodeState& n, Column& c) {
       c.put_rounded(true, sum(devices, n, [](const DeviceState& d) { return d.sent_rate; }));
     });
@@ -237,8 +269,7 @@ class Writer {
                                            run::predicted_text(of.high, of.unit))
                               : "null",
             measured ? json_quote(run::predicted_text(*measured, of.unit)) : "null",
-            measured && error > 0 ? fmt::format("{:.1f}", 100 * error) : "null",
-            place ? run::to_word(*place) : "waiting"));
+            measured ? Column::percent(error) : "null", place ? run::to_word(*place) : "waiting"));
     }
     out_ += '}';
   }

@@ -11,6 +11,7 @@
 #include "base/collection.h"
 #include "run/event_reasons.h"
 #include "run/sensor_error.h"
+#include "watch/power_error.h"
 
 namespace ergometer::watch {
 namespace {
@@ -76,32 +77,6 @@ std::vector<double> held_back(const std::vector<DeviceNow>& devices) {
   return counts;
 }
 
-/// What the gains of sensors of power leave open of the GPUs' sum, and what a reading is a mean of.
-class PowerError {
- public:
-  void add(const DeviceNow& device, double watts) {
-    if (device.name != name_ || device.power_way() != way_) {
-      name_ = device.name;
-      way_ = device.power_way();
-      run::Device sensor;
-      sensor.kind = device.kind;
-      sensor.name = std::string(name_);
-      const run::SensorFacts facts = run::sensor_facts(sensor, way_);
-      error_ = {facts.own, facts.common, 0, facts.known, true};
-      window_s_ = powers_.empty() ? facts.window_s : std::min(window_s_, facts.window_s);
-    }
-    powers_.push_back({watts, error_});
-  }
-  double relative() const { return powers_.empty() ? 0 : run::error_of_sum(powers_).relative(); }
-  double window_s() const { return window_s_; }
-
- private:
-  std::string_view name_, way_;
-  run::EnergyError error_;
-  double window_s_ = 0;
-  std::vector<run::MeasuredEnergy> powers_;
-};
-
 }  // namespace
 
 AgainstPrediction::AgainstPrediction(run::Prediction prediction)
@@ -132,7 +107,7 @@ AgainstPrediction::Point AgainstPrediction::point_of(const JobNow& now) {
       cpu.add(device.of(Metric::kCpuUtilization));
     if (device.kind != DeviceKind::kGpu) continue;
     power.add(device.power_w());
-    if (const auto watts = device.power_w()) power_error.add(device, *watts);
+    power_error.add(device);
     clock.add(device.of(Metric::kSmClock));
     use.add(device.of(Metric::kGpuUtilization));
     if (const auto celsius = device.temperature_c())

@@ -3,7 +3,8 @@
 
 Plays random jobs, reads recordings and traces, and walks over every number that the program shows in more than one
 place: the summary on the terminal, `--json`, the Run's tables, the page, what `analyze` makes of the Run, and findings.
-Parts add up, percentiles are in order, energy is power times time.
+Parts add up, percentiles are in order, energy is power times time. Energies that were measured have the same error of their sensor in all
+of them.
 
   accounting.py ERGOMETER [--jobs N] [--first SEED]
 """
@@ -20,6 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import documents
 import predicted
 import recorded
+import sensor_errors
 from random_jobs import jobs
 
 
@@ -69,6 +71,17 @@ def walk_recording(ergometer, path):
     return walk, ""
 
 
+def walk_errors(ergometer, path):
+    walk = Walk()
+    with tempfile.TemporaryDirectory() as folder:
+        shown = sensor_errors.read(ergometer, path, pathlib.Path(folder))
+        if shown is None:
+            return walk, f"analyze does not take {path.name}"
+        for check in sensor_errors.CHECKS:
+            check(walk, shown)
+    return walk, ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ergometer")
@@ -77,6 +90,7 @@ def main():
     options = parser.parse_args()
     walks = [(f"ergometer simulate {' '.join(words)}", walk_job, words) for words in jobs(options.jobs, options.first)]
     walks += [(f"ergometer analyze {path.name}", walk_recording, path) for path in recorded.SAMPLES]
+    walks += [(f"errors of sensors, {path.name}", walk_errors, path) for path in sensor_errors.SAMPLES]
     compared, wrong, refused = 0, 0, 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for (name, _, _), (walk, refusal) in zip(walks, pool.map(lambda w: w[1](options.ergometer, w[2]), walks)):

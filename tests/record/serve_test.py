@@ -126,6 +126,20 @@ class Serve(unittest.TestCase):
             self.analyze()
         self.assertEqual(len(rows_of(self.out / "job.run")["node1"]), 2)
 
+    def test_power_now_has_the_error_of_its_sensors(self):
+        with serving(PROGRAM, self.out) as (_, address):
+            recorder = Recorder("node1")
+            push(address, recorder.head + recorder.batch() + recorder.batch())
+            job = state(address)["job"]
+            # Of eight H100 together, and of one: docs/models/sensor.md.
+            self.assertEqual(job["gpu_power_error_percent"], 2.2)
+            self.assertEqual(job["nodes"]["gpu_power_error_percent"], [2.2])
+            self.assertEqual(job["nodes"]["one_gpu_power_error_percent"], [4.4])
+            gpus = self.analyze()["telemetry"]["gpus"]
+        self.assertEqual(len(gpus), 8)
+        for gpu in gpus:  # the same gain, and what readings a second apart did not see
+            self.assertGreater(gpu["energy_error_pct"], 4.4)
+
     def test_killed_again_and_again(self):
         port = free_port()
         senders = [Steady(("127.0.0.1", port), f"node{i}") for i in range(8)]

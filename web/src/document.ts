@@ -138,6 +138,8 @@ export interface Finding {
   /** What it costs in a step; absent where it cannot be told. */
   cost_s?: number;
   cost_j?: number;
+  /** Half the 90 % interval of `cost_j`, where sensors measured it. */
+  cost_j_error_pct?: number;
   /** The command that checks or tries it. */
   check?: string;
   /** How sure: "measured", "likely", ... */

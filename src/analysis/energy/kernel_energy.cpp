@@ -12,6 +12,7 @@
 #include "analysis/energy/work_shares.h"
 #include "analysis/math/least_squares.h"
 #include "analysis/math/sum.h"
+#include "analysis/telemetry/energy_error.h"
 #include "analysis/telemetry/telemetry_updates.h"
 #include "analysis/trace/phases.h"
 #include "base/text.h"
@@ -135,7 +136,19 @@ double joules_between(const PowerWindows& power, const RankEnergy& energy, int64
   return joules;
 }
 
-void add_steps(const run::RankTrace& trace, const PowerWindows& power, RankEnergy& energy) {
+/// Of so long a part of what was read. Windows of a counter that begin and end at its changes see
+/// everything; steps begin and end between them.
+double unseen_in(const run::Device& device, const PowerWindows& power, double seconds_long,
+                 bool at_changes) {
+  if (!power.lengths_s.empty())
+    return unseen_between_readings(device, power.metric, power.updates, power.period_s,
+                                   seconds_long);
+  if (at_changes) return 0;
+  return run::unseen({}, {.duration_s = seconds_long, .counter_s = power.period_s});
+}
+
+void add_steps(const run::RankTrace& trace, const run::Device& device, const PowerWindows& power,
+               RankEnergy& energy) {
   const int64_t first = power.updates.front().time_ns, last = power.updates.back().time_ns;
   double joules = 0;
   int64_t steps_ns = 0;
@@ -148,7 +161,9 @@ void add_steps(const run::RankTrace& trace, const PowerWindows& power, RankEnerg
   // A mean over few windows is more of what came before and after than of the steps.
   constexpr double kFewestStepWindows = 5;
   if (seconds(steps_ns) < kFewestStepWindows * energy.window_s) energy.steps = 0;
-  if (energy.steps > 0) energy.step_j = joules / static_cast<double>(energy.steps);
+  if (energy.steps == 0) return;
+  energy.step_j = joules / static_cast<double>(energy.steps);
+  energy.step_error.unseen = unseen_in(device, power, seconds(steps_ns), false);
 }
 
 std::string not_at_the_same_time(int64_t trace_start_ns, const PowerWindows& power) {
@@ -159,8 +174,9 @@ std::string not_at_the_same_time(int64_t trace_start_ns, const PowerWindows& pow
       base::format_seconds(std::abs(apart)), apart < 0 ? "after" : "before");
 }
 
-void analyze_rank(const run::RankTrace& trace, const Attribution& attribution, PowerWindows power,
-                  RankEnergy& energy) {
+void analyze_rank(const run::RankTrace& trace, const Attribution& attribution,
+                  const run::Device& device, RankEnergy& energy) {
+  PowerWindows power = power_windows(device);
   energy.metric = power.metric;
   energy.period_s = power.period_s;
   if (power.metric.empty()) {
@@ -183,7 +199,7 @@ void analyze_rank(const run::RankTrace& trace, const Attribution& attribution, P
   }
   const WorkShares work(trace, phases_of(trace, attribution));
   choose_window(power, work, start, end, energy);
-  add_steps(trace, power, energy);
+  add_steps(trace, device, power, energy);
   const std::vector<PowerWindow> windows =
       thinned(within(power.windows(energy.window_s, energy.lag_s), start, end));
   energy.windows = static_cast<int64_t>(windows.size());
@@ -192,6 +208,7 @@ void analyze_rank(const run::RankTrace& trace, const Attribution& attribution, P
     energy.covered_s = seconds(until - from);
     energy.measured_j = joules_between(power, energy, from, until);
     energy.mean_w = energy.measured_j / energy.covered_s;
+    energy.error.unseen = unseen_in(device, power, energy.covered_s, true);
   }
   if (windows.size() < kFewestUpdates) {
     energy.refused = fmt::format(
@@ -225,6 +242,13 @@ std::string title_of(const run::Device& device) {
 
 }  // namespace
 
+run::EnergyError error_by_fit(const RankEnergy& rank, double value, double standard_error) {
+  run::EnergyError error = rank.gain();
+  error.stated = error.stated && value > 0;
+  if (error.stated) error.unseen = standard_error / value;
+  return error;
+}
+
 std::vector<RankEnergy> kernel_energy(const std::vector<run::RankTrace>& ranks,
                                       const std::vector<Attribution>& attributions,
                                       const run::DeviceLog& log) {
@@ -238,7 +262,8 @@ std::vector<RankEnergy> kernel_energy(const std::vector<run::RankTrace>& ranks,
       energy.refused = "no GPU of the telemetry has this rank or device";
     } else {
       energy.device = title_of(*device);
-      analyze_rank(ranks[i], attributions[i], power_windows(*device), energy);
+      energy.number = static_cast<size_t>(device - log.devices.data());
+      analyze_rank(ranks[i], attributions[i], *device, energy);
     }
     energies.push_back(std::move(energy));
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "analysis/work/attribution.h"
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
+#include "run/sensor_error.h"
 
 // Which work draws how much, out of a trace and the power sensor beside it.
 //
@@ -31,8 +34,8 @@ namespace ergometer::analysis {
 
 constexpr size_t kFewestUpdates = 20;
 
-/// Time, power and energy of a class of work, or a phase. Errors are standard errors of the fit; a
-/// sensor's own error (5 % and more) comes on top.
+/// Time, power and energy of a class of work, or a phase. Errors are standard errors of the fit, to
+/// which the sensor's gain comes (`error_by_fit`).
 struct EnergyRow {
   std::string name;  ///< "gemm + elementwise" where the two cannot be told apart
   double seconds = 0, watts = 0, watts_error = 0, joules = 0, joules_error = 0;
@@ -41,10 +44,11 @@ struct EnergyRow {
 /// One rank's trace and the telemetry of its GPU.
 struct RankEnergy {
   int64_t rank = 0;
-  std::string device;      ///< host and UUID or file of the telemetry
-  std::string matched_by;  ///< "rank", "device index", "only one of each"
-  std::string refused;     ///< why no watts are stated, a sentence; empty where they are
-  std::string metric;      ///< the series used
+  std::optional<size_t> number;  ///< of its GPU among the log's devices
+  std::string device;            ///< host and UUID or file of the telemetry
+  std::string matched_by;        ///< "rank", "device index", "only one of each"
+  std::string refused;           ///< why no watts are stated, a sentence; empty where they are
+  std::string metric;            ///< the series used
   double period_s = 0, window_s = 0, lag_s = 0;
   int64_t windows = 0;    ///< that lie within the trace and do not overlap
   double covered_s = 0;   ///< from the first window's start to the last one's end
@@ -56,7 +60,17 @@ struct RankEnergy {
   std::vector<ShapePower> shapes;
   int64_t steps = 0;  ///< marked ones that the telemetry covers
   double step_j = 0;  ///< mean of those
+  /// Of `measured_j` and `mean_w`, and of `step_j`. `tell` states them by what it tells of the
+  /// device; until then they hold what its sensor did not see.
+  run::EnergyError error = {.stated = false}, step_error = {.stated = false};
+
+  /// What its sensor's gain leaves open of all of them, and of every row.
+  run::EnergyError gain() const { return {error.own, error.common, 0, error.known, error.stated}; }
 };
+
+/// What watts or joules by the fit of a rank are off: its sensor's gain, the same for every row,
+/// and the fit's standard error.
+run::EnergyError error_by_fit(const RankEnergy& rank, double value, double standard_error);
 
 /// One for every trace. A GPU of the telemetry belongs to the trace of its rank; where no rank
 /// matches, to the one whose events ran on the device of its index, if all telemetry is of one

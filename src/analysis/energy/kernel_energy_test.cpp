@@ -234,6 +234,27 @@ TEST(KernelEnergy, MeasuresSteps) {
   EXPECT_NEAR(energy.step_j, 100, 1e-6);
 }
 
+// A sensor whose gain is off by 3 % of its board and 4 % of all, standard deviations: 1.645 x 5 % =
+// 8.2 % of every watt. Of 1.6 s of steps by a counter of 20 ms what is missing at the ends comes to
+// 0.02 / 1.6 / sqrt(6) = 0.51 %; a row has the standard error of its watts.
+TEST(KernelEnergy, HasTheSensorsGain) {
+  Truth truth;
+  for (int i = 0; i < 10; ++i) truth.run("sm90_gemm", 200 * kMs, i % 2 == 0 ? 700 : 300);
+  for (int i = 1; i < 9; ++i)
+    truth.t.trace.steps.push_back({i, i * 200 * kMs, (i + 1) * 200 * kMs});
+  RankEnergy energy = energy_of(truth.t.trace, log_of(run::Metric::kEnergy, truth.counter));
+  EXPECT_FALSE(energy.error.stated) << "what its sensor is, the caller knows";
+  EXPECT_EQ(energy.number, 0U);
+  EXPECT_EQ(energy.error.unseen, 0);
+  EXPECT_NEAR(energy.step_error.unseen, 0.02 / 1.6 / std::sqrt(6), 1e-6);
+  EXPECT_FALSE(error_by_fit(energy, 100, 5).stated);
+
+  energy.error = {0.03, 0.04, energy.error.unseen, true, true};
+  EXPECT_NEAR(energy.gain().percent(), 164.485 * 0.05, 1e-3);
+  EXPECT_NEAR(error_by_fit(energy, 100, 12).percent(), 164.485 * 0.13, 1e-3);  // 5, 12, 13
+  EXPECT_FALSE(error_by_fit(energy, 0, 5).stated);
+}
+
 // One operator that runs for a second fills windows whole: its power is read, not fitted.
 TEST(KernelEnergy, ReadsTheWattsOfAnOperatorThatFillsWindows) {
   Truth truth;

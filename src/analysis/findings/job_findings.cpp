@@ -338,16 +338,19 @@ std::string_view class_of(const Finding& f) {
 }
 
 /// What a GPU draws at work of a class, mean over the ranks of which watts are stated.
-std::optional<double> watts_of(const std::vector<RankEnergy>& ranks, std::string_view work) {
-  double sum = 0, count = 0;
+void set_watts(const std::vector<RankEnergy>& ranks, Finding& f) {
+  const std::string_view work = class_of(f);
+  std::vector<run::MeasuredEnergy> powers;
+  double sum = 0;
   for (const RankEnergy& rank : ranks)
     for (const EnergyRow& row : rank.classes)
       if (row.name == work) {
         sum += row.watts;
-        count += 1;
+        powers.push_back({row.watts, error_by_fit(rank, row.watts, row.watts_error)});
       }
-  if (count == 0) return std::nullopt;
-  return sum / count;
+  if (powers.empty()) return;
+  f.watts = sum / static_cast<double>(powers.size());
+  f.watts_error = run::error_of_sum(powers);
 }
 
 /// Of one step, in seconds and in what all GPUs draw meanwhile: not their mean power, of which a
@@ -360,7 +363,7 @@ void price_steps(const TraceSummary& summary, std::vector<Finding>& findings) {
   const double gpus = static_cast<double>(summary.ranks.size());
   for (Finding& f : findings) {
     f.step_s = f.fraction * summary.performance->step_time_s;
-    if (!f.watts) f.watts = watts_of(summary.energy, class_of(f));
+    if (!f.watts) set_watts(summary.energy, f);
     if (f.watts) f.step_j = *f.step_s * *f.watts * gpus;
   }
 }

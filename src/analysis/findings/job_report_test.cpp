@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analysis/findings/job_findings.h"
 #include "analysis/trace/example_trace.h"
@@ -62,6 +63,8 @@ TEST(StepEnergy, IsTheReadingsBetweenMarks) {
   EXPECT_EQ(energies[0].steps, 2);
   EXPECT_NEAR(energies[0].lowest_j, 300, 1e-9);
   EXPECT_NEAR(energies[0].highest_j, 450, 1e-9);
+  EXPECT_EQ(energies[0].number, 0U);
+  EXPECT_GT(energies[0].error.unseen, 0);
 }
 
 // Throttled 4 of 10 s at 1500 MHz, else 1980: 0.4 (1 - 1500/1980) = 9.697 %.
@@ -174,6 +177,7 @@ TEST(JobFindings, ArePricedAStep) {
     collectives.name = "collective";
     collectives.watts = watts;
     summary.energy.emplace_back().classes = {collectives};
+    summary.energy.back().error = {0.02, 0.01, 0, true, true};
   }
   add_job_findings(report, {}, summary);
   const auto named = [&](const char* name) {
@@ -187,6 +191,9 @@ TEST(JobFindings, ArePricedAStep) {
   EXPECT_NEAR(f.fraction, 0.3 / 0.41, 1e-12);
   EXPECT_NEAR(*f.step_s, 0.03, 1e-12);
   EXPECT_NEAR(*f.step_j, 6, 1e-9);
+  // Gains of 90 and 110 W, 2 % each by itself and 1 % together: sqrt(1.8^2 + 2.2^2) of 200 W.
+  EXPECT_NEAR(f.watts_error.own, std::sqrt(1.8 * 1.8 + 2.2 * 2.2) / 200, 1e-12);
+  EXPECT_NEAR(f.watts_error.common, 0.01, 1e-12);
   EXPECT_NE(f.what.find("Rank 1 holds up"), std::string::npos) << f.what;
 }
 

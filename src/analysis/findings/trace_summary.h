@@ -33,6 +33,7 @@ struct Finding {
   std::string confidence;  ///< "measured", or what the number rests on
   /// What a GPU draws while it costs that time, where power was read beside the trace and told.
   std::optional<double> watts;
+  run::EnergyError watts_error = {.stated = false};  ///< of that, and of `step_j`
   /// Of one training step, where steps are marked: the time, and what all GPUs draw in it.
   std::optional<double> step_s, step_j;
 };

@@ -70,16 +70,21 @@ Finding slow_operator(const TraceSummary& summary) {
 /// Energy that did no work: what the GPU drew while idle or in collectives.
 Finding unproductive_energy(const TraceSummary& summary) {
   double joules = 0, lost = 0, lost_s = 0, covered = 0, error = 0;
+  std::vector<run::MeasuredEnergy> lost_by_rank;
   for (const RankEnergy& rank : summary.energy) {
     if (!rank.refused.empty()) continue;
     joules += rank.measured_j;
     covered += rank.covered_s;
+    double lost_j = 0, error_j = 0;
     for (const EnergyRow& row : rank.classes) {
       if (row.name != "idle" && row.name != "collective") continue;
-      lost += row.joules;
+      lost_j += row.joules;
       lost_s += row.seconds;
-      error += row.joules_error;
+      error_j += row.joules_error;
     }
+    lost += lost_j;
+    error += error_j;
+    lost_by_rank.push_back({lost_j, error_by_fit(rank, lost_j, error_j)});
   }
   Finding f;
   if (joules <= 0 || covered <= 0) return f;
@@ -87,10 +92,11 @@ Finding unproductive_energy(const TraceSummary& summary) {
   f.cost_s = lost_s / static_cast<double>(summary.energy.size());
   f.fraction = lost_s / covered;
   if (lost_s > 0) f.watts = lost / lost_s;
-  f.confidence = fmt::format(
-      "watts by regression, +- {:.0f} J (standard error); the sensor's own "
-      "error comes on top",
-      error);
+  f.watts_error = run::error_of_sum(lost_by_rank);
+  f.confidence = fmt::format("watts by regression, +- {:.0f} J (standard error)", error);
+  if (f.watts_error.stated)
+    f.confidence += fmt::format("; +-{:.1f} % (90 %) with the error of the power sensors",
+                                f.watts_error.percent());
   f.what = fmt::format(
       "Idle GPUs and collectives with nothing beside them take {} of the time and {} of the energy "
       "({:.0f} of {:.0f} J).",

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "analysis/math/sum.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -109,6 +110,19 @@ void state_errors(const run::DeviceLog& log, TelemetryReport& report) {
     if (const MeterReport* meter = meter_of(log.devices[i], device, report))
       device.error = by_meter(*meter);
   }
+}
+
+double unseen_between_readings(const run::Device& device, std::string_view way,
+                               std::span<const run::Sample> updates, double period_s,
+                               double seconds_long) {
+  const double mean_w =
+      base::sum(updates, &run::Sample::value) / std::max<double>(1, std::ssize(updates));
+  if (!(mean_w > 0) || !(period_s > 0)) return 0;
+  return run::unseen(run::sensor_facts(device, way),
+                     {.count = std::max(1.0, seconds_long / period_s),
+                      .interval_s = period_s,
+                      .scatter = scatter_of(updates) / mean_w,
+                      .duration_s = seconds_long});
 }
 
 run::EnergyError error_of_gpus(const std::vector<DeviceReport>& devices) {

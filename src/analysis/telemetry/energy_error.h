@@ -1,5 +1,8 @@
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "analysis/telemetry/telemetry.h"
 
 namespace ergometer::analysis {
@@ -13,6 +16,12 @@ namespace ergometer::analysis {
 /// half the 90 % interval is what the sensor's energy is off from the meter's, a deviation and so
 /// `common`, and the meter's own error comes on top.
 void state_errors(const run::DeviceLog& log, TelemetryReport& report);
+
+/// What readings of power leave unseen of `seconds_long` of the energy that they tell, one standard
+/// deviation, relative (run/sensor_error.h). `way`: whose readings `updates` are, each once.
+double unseen_between_readings(const run::Device& device, std::string_view way,
+                               std::span<const run::Sample> updates, double period_s,
+                               double seconds_long);
 
 /// Of the sums of energies over GPUs, nodes, CPU packages, and over the GPUs of each host.
 run::EnergyError error_of_gpus(const std::vector<DeviceReport>& devices);

@@ -39,6 +39,18 @@ TEST(EnergyErrors, OfAWindowThatSeesAQuarter) {
   EXPECT_EQ(report.power.error.percent(), error.percent());
 }
 
+// A quarter of the looks: twice as much unseen.
+TEST(EnergyErrors, OfAPartOfTheTime) {
+  const run::Device device = h100(0);
+  const auto unseen = [&](double seconds_long) {
+    return unseen_between_readings(device, "instant_power", device.series[0].samples, 0.1,
+                                   seconds_long);
+  };
+  EXPECT_NEAR(unseen(10), std::sqrt(0.75 * 0.08 / 100), 1e-3);
+  EXPECT_NEAR(unseen(2.5), 2 * unseen(10), 1e-12);
+  EXPECT_EQ(unseen_between_readings(device, "instant_power", {}, 0.1, 10), 0);
+}
+
 TEST(EnergyErrors, OfHostsAndTheJob) {
   run::DeviceLog log;
   log.source = "recorded";

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "analysis/math/sum.h"
+#include "analysis/telemetry/energy_error.h"
 #include "analysis/telemetry/gpu_condition.h"
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/telemetry_updates.h"
@@ -107,7 +108,9 @@ std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,
     if (power == nullptr) continue;
     StepEnergy energy;
     energy.rank = trace.rank;
+    energy.number = static_cast<size_t>(gpu - log.devices.data());
     double sum = 0;
+    int64_t steps_ns = 0;
     for (const run::StepMark& step : trace.steps) {
       int64_t from = 0, to = 0;
       if (__builtin_add_overflow(trace.base_time_ns, step.start_ns, &from) ||
@@ -118,10 +121,15 @@ std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,
       energy.lowest_j = energy.steps == 0 ? joules : std::min(energy.lowest_j, joules);
       energy.highest_j = std::max(energy.highest_j, joules);
       sum += joules;
+      steps_ns += to - from;
       ++energy.steps;
     }
     if (energy.steps == 0) continue;
     energy.mean_j = sum / static_cast<double>(energy.steps);
+    const SensorUpdates updates = find_updates(power->samples);
+    energy.error.unseen = unseen_between_readings(
+        *gpu, run::metric_info(power->metric).name, updates.points,
+        updates.period_s > 0 ? updates.period_s : updates.reading_interval_s, seconds(steps_ns));
     all.push_back(energy);
   }
   return all;

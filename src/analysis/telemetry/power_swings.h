@@ -6,6 +6,7 @@
 
 #include "run/device_log.h"
 #include "run/gpu_trace.h"
+#include "run/sensor_error.h"
 
 namespace ergometer::analysis {
 
@@ -37,6 +38,10 @@ struct StepEnergy {
   int64_t rank = 0;
   int64_t steps = 0;  ///< that readings cover whole
   double mean_j = 0, lowest_j = 0, highest_j = 0;
+  size_t number = 0;  ///< of its GPU among the log's devices
+  /// Of `mean_j`. `tell` states it by what it tells of the device; until then it holds what its
+  /// sensor did not see.
+  run::EnergyError error = {.stated = false};
 };
 /// Of ranks with step marks and with readings of the same rank's GPU at the same time.
 std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,

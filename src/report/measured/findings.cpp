@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/energy_error_output.h"
 #include "report/summary/summary_text.h"
 
 namespace ergometer::report {
@@ -11,7 +12,9 @@ namespace {
 
 std::string costs(const analysis::Finding& finding) {
   std::string text = base::format_seconds(*finding.step_s);
-  if (finding.step_j) text += fmt::format(" and {}", format_quantity(*finding.step_j, "J"));
+  if (finding.step_j)
+    text += fmt::format(" and {}{}", format_quantity(*finding.step_j, "J"),
+                        plus_minus(finding.watts_error));
   return text + " of a step";
 }
 
@@ -39,6 +42,7 @@ void write_findings(base::JsonWriter& json, const std::vector<analysis::Finding>
     json.member("name", f.name).member("cost_s", f.cost_s).member("fraction", f.fraction);
     if (f.step_s) json.member("cost_per_step_s", *f.step_s);
     if (f.step_j) json.member("cost_per_step_j", *f.step_j);
+    if (f.step_j) write_error(json, "cost_per_step_j_error_pct", f.watts_error);
     json.member("what", f.what).member("confidence", f.confidence);
     json.member("try", f.try_next).member("check", f.check);
   });

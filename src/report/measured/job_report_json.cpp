@@ -1,4 +1,5 @@
 #include "report/measured/job_report_json.h"
+#include "report/measured/energy_error_output.h"
 #include "report/measured/pipeline_output.h"
 
 namespace ergometer::report {
@@ -174,6 +175,7 @@ void write_step_energy(JsonWriter& json, const std::vector<analysis::StepEnergy>
     json.member("rank", energy.rank).member("steps", energy.steps);
     json.member("mean_j", energy.mean_j).member("lowest_j", energy.lowest_j);
     json.member("highest_j", energy.highest_j);
+    write_error(json, "mean_j_error_pct", energy.error);
   });
 }
 

@@ -9,6 +9,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/energy_error_output.h"
 #include "report/measured/first_rows.h"
 #include "report/measured/pipeline_output.h"
 #include "report/summary/summary_text.h"
@@ -188,16 +189,19 @@ std::string swings(const std::vector<analysis::PowerSwings>& all, const TextStyl
 
 std::string step_energy(const std::vector<analysis::StepEnergy>& all, const TextStyle& style) {
   if (all.empty()) return "";
+  std::vector<run::MeasuredEnergy> energies;
   double sum = 0;
   const analysis::StepEnergy *lowest = &all.front(), *highest = &all.front();
   for (const analysis::StepEnergy& energy : all) {
     sum += energy.mean_j;
+    energies.push_back({energy.mean_j, energy.error});
     if (energy.mean_j < lowest->mean_j) lowest = &energy;
     if (energy.mean_j > highest->mean_j) highest = &energy;
   }
   std::string out =
-      heading(style, fmt::format("Energy of a step  {} on {} {}", format_quantity(sum, "J"),
-                                 all.size(), all.size() == 1 ? "GPU" : "GPUs"));
+      heading(style, fmt::format("Energy of a step  {}{} on {} {}", format_quantity(sum, "J"),
+                                 plus_minus(run::error_of_sum(energies)), all.size(),
+                                 all.size() == 1 ? "GPU" : "GPUs"));
   if (all.size() > 1)
     out += fmt::format("  least {} (rank {}), most {} (rank {})\n",
                        format_quantity(lowest->mean_j, "J"), lowest->rank,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "report/measured/energy_error_output.h"
 #include "report/summary/summary_members.h"
 
 namespace ergometer::report {
@@ -19,10 +20,6 @@ void write_shares(JsonWriter& json, std::string_view name,
   json.key(name).begin_object(base::kOneLine);
   for (const analysis::ReasonShare& share : shares) json.member(share.reason, share.fraction);
   json.end_object();
-}
-
-void write_error(JsonWriter& json, std::string_view name, const run::EnergyError& error) {
-  if (error.stated) json.member(name, error.percent());
 }
 
 /// A number, and where it is measured its 90 % interval, as of a predicted one.

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "report/format.h"
 #include "report/measured/collectives_text.h"
+#include "report/measured/energy_error_output.h"
 #include "report/measured/first_rows.h"
 #include "report/measured/telemetry_json.h"
 #include "report/summary/summary_text.h"
@@ -90,8 +91,8 @@ std::string error_line(const std::vector<const DeviceReport*>& devices, const ch
   std::string out =
       fmt::format("Energy and mean power (90 %): a {} +-{}", one, percent_range(lowest, highest));
   if (summed > 1 && together.stated)
-    out += fmt::format(", all {}: {} +-{:.1f} %", summed, format_quantity(energy_j, "J"),
-                       together.percent());
+    out +=
+        fmt::format(", all {}: {}{}", summed, format_quantity(energy_j, "J"), plus_minus(together));
   if (unknown > 0) out += unknown == stated ? "; sensor not known" : "; some sensors not known";
   return out + '\n';
 }
@@ -249,8 +250,7 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
       continue;
     }
     out += fmt::format("  node energy            {}{} of {} {} (mean times time: {:.3f} % apart)\n",
-                       format_quantity(t.node_energy_j, "J"),
-                       t.error.stated ? fmt::format(" +-{:.1f} %", t.error.percent()) : "", t.nodes,
+                       format_quantity(t.node_energy_j, "J"), plus_minus(t.error), t.nodes,
                        t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
     if (t.interconnect_energy_j > 0)
       out += fmt::format("  interconnect           {}, from the power stated of the switches\n",

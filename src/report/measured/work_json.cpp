@@ -1,3 +1,4 @@
+#include "report/measured/energy_error_output.h"
 #include "report/measured/work_report.h"
 
 namespace ergometer::report {
@@ -95,12 +96,13 @@ void write_taxes(JsonWriter& json, const analysis::Taxes& taxes) {
   json.end_object().end_object();
 }
 
-void write_rows(JsonWriter& json, std::string_view key,
+void write_rows(JsonWriter& json, std::string_view key, const analysis::RankEnergy& energy,
                 const std::vector<analysis::EnergyRow>& rows) {
   json.rows(key, rows, [&](const analysis::EnergyRow& row) {
     json.member("name", row.name).member("seconds", row.seconds);
     json.member("watts", row.watts).member("watts_error", row.watts_error);
     json.member("joules", row.joules).member("joules_error", row.joules_error);
+    write_error(json, "joules_error_pct", error_by_fit(energy, row.joules, row.joules_error));
   });
 }
 
@@ -114,13 +116,18 @@ void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
   }
   json.member("windows", energy.windows).member("covered_s", energy.covered_s);
   json.member("measured_j", energy.measured_j).member("mean_w", energy.mean_w);
-  if (energy.steps > 0) json.member("steps", energy.steps).member("step_j", energy.step_j);
+  if (energy.measured_j > 0) write_error(json, "measured_error_pct", energy.error);
+  if (energy.steps > 0) {
+    json.member("steps", energy.steps).member("step_j", energy.step_j);
+    write_error(json, "step_error_pct", energy.step_error);
+  }
   if (!energy.refused.empty()) {
     json.member("refused", energy.refused);
   } else {
     json.member("residual_j", energy.residual_j).member("residual_rms_w", energy.residual_rms_w);
-    write_rows(json, "classes", energy.classes);
-    write_rows(json, "phases", energy.phases);
+    write_error(json, "gain_error_pct", energy.gain());
+    write_rows(json, "classes", energy, energy.classes);
+    write_rows(json, "phases", energy, energy.phases);
   }
   if (!energy.shapes.empty()) {
     json.rows("operators", energy.shapes, [&](const analysis::ShapePower& row) {

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/energy_error_output.h"
 #include "report/measured/first_rows.h"
 #include "report/measured/work_report.h"
 #include "report/summary/summary_text.h"
@@ -110,22 +111,35 @@ std::string energy_rows(const std::vector<analysis::EnergyRow>& rows, double mea
   return out;
 }
 
+/// What the columns of watts and their errors say.
+std::string watts_note(const analysis::RankEnergy& energy) {
+  std::string text = fmt::format(
+      "W: the whole GPU while it runs; +-: standard error of the regression, which tells kernels "
+      "within a window of {} apart by their time alone",
+      base::format_seconds(energy.window_s > 0 ? energy.window_s : energy.period_s));
+  if (energy.error.stated)
+    text += fmt::format("; to all rows the error of the sensor comes,{} (90 %{})",
+                        plus_minus(energy.gain()), energy.error.known ? "" : "; sensor not known");
+  return text;
+}
+
 std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& style) {
   std::string out = heading(style, fmt::format("Energy, rank {}", energy.rank));
   if (!energy.device.empty())
     out +=
         note(style, fmt::format("telemetry {} (matched by: {})", energy.device, energy.matched_by));
   if (energy.windows > 0)
-    out +=
-        "  " +
-        wrap(fmt::format("{:.1f} J over {}: {:.1f} W; {}, {} windows of {}, lag {}",
-                         energy.measured_j, base::format_seconds(energy.covered_s), energy.mean_w,
-                         energy.metric, energy.windows, base::format_seconds(energy.window_s),
-                         base::format_seconds(energy.lag_s)),
-             80, 2) +
-        '\n';
+    out += "  " +
+           wrap(fmt::format("{:.1f} J{} over {}: {:.1f} W; {}, {} windows of {}, lag {}",
+                            energy.measured_j, plus_minus(energy.error),
+                            base::format_seconds(energy.covered_s), energy.mean_w, energy.metric,
+                            energy.windows, base::format_seconds(energy.window_s),
+                            base::format_seconds(energy.lag_s)),
+                80, 2) +
+           '\n';
   if (energy.steps > 0)
-    out += fmt::format("  {:.1f} J a step, mean of {}\n", energy.step_j, energy.steps);
+    out += fmt::format("  {:.1f} J{} a step, mean of {}\n", energy.step_j,
+                       plus_minus(energy.step_error), energy.steps);
   if (!energy.refused.empty())
     return out + "  " + wrap("No watts by kernel: " + energy.refused + ".", 80, 2) + '\n';
   out += energy_rows(energy.classes, energy.measured_j, "by class", style);
@@ -134,10 +148,7 @@ std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& sty
   out += fmt::format("  {:<61}{:>10.1f}{:>7}\n", "not explained", residual,
                      energy.measured_j > 0 ? format_share(residual / energy.measured_j) : "-");
   out += energy_rows(energy.phases, energy.measured_j, "by phase, at its classes' watts", style);
-  out += note(style,
-              "W: the whole GPU while it runs; +-: standard error of the regression, to which the "
-              "sensor's own error (5 % and more) comes");
-  return out;
+  return out + note(style, watts_note(energy));
 }
 
 std::string shape_power(const analysis::RankEnergy& energy, const TextStyle& style) {

@@ -40,7 +40,9 @@ Result<GrowingRun> GrowingRun::open(std::string path) {
   ERGOMETER_ASSIGN(const bool is_run, is_run_file(path));
   if (!is_run) return input_error("{}: found another kind of file; allowed: a Run", path);
   Database db(path, Database::Access::kRead);
-  if (!db.has_table("readings") || !db.has_table("devices"))
+  const bool recorded = db.has_table("readings") && db.has_table("devices");
+  if (!db.ok()) return db.failure(path + ": the Run cannot be read");
+  if (!recorded)
     return input_error("{}: found a Run without readings of devices; allowed: a recorded one",
                        path);
   return GrowingRun(std::move(path));
@@ -61,16 +63,19 @@ Result<GrowingRun::Growth> GrowingRun::look() {
   if (!select_devices(db, devices) || !db.ok()) return growth;
   if (last < row_ || devices.size() < devices_.size() || begun != begun_.value_or(begun))
     return input_error("{}: was begun anew by another recording", path_);
-  begun_ = begun;
-  devices_ = std::move(devices);
   // What was imported stands device by device: all of it is put in order.
   const bool imported = is_imported(db);
-  row_ =
-      select_readings_behind(db, row_, imported ? last : kMostRows, devices_.size(), growth.cells);
-  if (imported) std::ranges::stable_sort(growth.cells, {}, &ReadingCell::time_ns);
+  const int64_t row =
+      select_readings_behind(db, row_, imported ? last : kMostRows, devices.size(), growth.cells);
+  // Rows that broke off are for the next look.
   if (!db.ok()) return Growth{};
-  growth.more = row_ < last;
+  if (imported) std::ranges::stable_sort(growth.cells, {}, &ReadingCell::time_ns);
+  // Where no row came, none will: a damaged file may count one that it does not give.
+  growth.more = row > row_ && row < last;
   growth.closed = closed && !growth.more;
+  begun_ = begun;
+  devices_ = std::move(devices);
+  row_ = row;
   return growth;
 }
 

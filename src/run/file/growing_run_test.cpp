@@ -6,6 +6,7 @@
 
 #include "base/test_support.h"
 #include "run/file/recording.h"
+#include "run/file/sqlite.h"
 
 namespace ergometer::run {
 namespace {
@@ -67,6 +68,53 @@ TEST(GrowingRun, AnotherRecordingInItsPlace) {
   const auto growth = run->look();
   ASSERT_FALSE(growth.has_value());
   EXPECT_NE(growth.error().message.find("was begun anew"), std::string::npos);
+}
+
+/// A finished recording of one device with two readings, changed by `sql`.
+void record_two(const std::string& path, const char* sql) {
+  std::remove(path.c_str());
+  auto recording = Recording::create(path, {});
+  ASSERT_TRUE(recording.has_value());
+  const size_t number = recording->add_device({});
+  recording->add(number, Metric::kPower, {10, 500});
+  recording->add(number, Metric::kPower, {20, 510});
+  ASSERT_TRUE(recording->finish());
+  Database db(path, Database::Access::kAppend);
+  db.execute(sql);
+  ASSERT_TRUE(db.ok()) << db.problem();
+}
+
+TEST(GrowingRun, WhatCannotBeReadIsReadLater) {
+  const std::string path = testing::TempDir() + "read_later.run";
+  record_two(path, "UPDATE readings SET power = 1e300 WHERE rowid = 2");
+  auto run = GrowingRun::open(path);
+  ASSERT_TRUE(run.has_value());
+  auto growth = run->look();
+  ASSERT_TRUE(growth.has_value());
+  EXPECT_TRUE(growth->cells.empty());
+  Database(path, Database::Access::kAppend)
+      .execute("UPDATE readings SET power = 510 WHERE rowid = 2");
+  growth = run->look();
+  ASSERT_TRUE(growth.has_value());
+  EXPECT_EQ(growth->cells.size(), 2U);
+}
+
+TEST(GrowingRun, AMadeUpNumberOfRowsIsReadOnce) {
+  const std::string path = testing::TempDir() + "made_up_rows.run";
+  record_two(
+      path,
+      "DROP TABLE readings;"
+      "CREATE TABLE readings (time_ns INTEGER, device INTEGER, power REAL, rowid REAL);"
+      "INSERT INTO readings VALUES (10, 0, 500, 1.5), (20, 0, 510, 1.75), (30, 0, 520, 1e9)");
+  auto run = GrowingRun::open(path);
+  ASSERT_TRUE(run.has_value());
+  auto growth = run->look();
+  ASSERT_TRUE(growth.has_value());
+  EXPECT_EQ(growth->cells.size(), 1U);
+  growth = run->look();
+  ASSERT_TRUE(growth.has_value());
+  EXPECT_TRUE(growth->cells.empty());
+  EXPECT_FALSE(growth->more) << "who follows it would look for ever";
 }
 
 TEST(GrowingRun, WhatIsNone) {

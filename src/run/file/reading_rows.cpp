@@ -102,6 +102,8 @@ int64_t select_readings_behind(Database& db, int64_t after, int64_t most, size_t
   const int row = select.columns() - 1;
   int64_t last = after;
   while (select.step()) {
+    // A made-up table may have a column of that name, with any values.
+    if (select.integer(row) <= last) break;
     last = select.integer(row);
     const int64_t time_ns = select.integer(0), device = select.integer(1);
     if (device < 0 || static_cast<size_t>(device) >= devices || time_ns < 0 || time_ns > kLatestNs)

@@ -27,7 +27,8 @@ struct ReadingCell {
 void insert_readings(Database& db, std::span<const ReadingCell> cells);
 
 /// Adds to `cells`, as they stand, at most `most` rows behind row `after`; the last row that was
-/// looked at. What no sensor reads, and rows of other devices than `devices`, are passed over.
+/// looked at. What no sensor reads, and rows of other devices than `devices`, are passed over; rows
+/// that are not numbered upward end it.
 int64_t select_readings_behind(Database& db, int64_t after, int64_t most, size_t devices,
                                std::vector<ReadingCell>& cells);
 

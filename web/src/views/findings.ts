@@ -21,7 +21,7 @@ export function findingsView(findings: Finding[], step_s: number | undefined): H
   return h("ol", { class: "findings" }, ...ranked(findings).map((finding) => {
     const told = finding.cost_s !== undefined && step_s ? finding.cost_s / step_s : finding.fraction;
     const share = told === undefined || told <= 0 ? undefined : Math.min(1, told);
-    const cost = [finding.cost_s === undefined ? "" : `${quantity(finding.cost_s, "s")} a step`, finding.cost_j === undefined ? "" : quantity(finding.cost_j, "J")].filter(Boolean);
+    const cost = [finding.cost_s === undefined ? "" : `${quantity(finding.cost_s, "s")} a step`, finding.cost_j === undefined ? "" : quantity(finding.cost_j, "J") + (finding.cost_j_error_pct === undefined ? "" : ` ±${finding.cost_j_error_pct.toFixed(1)} %`)].filter(Boolean);
     if (cost.length === 0 && share !== undefined) cost.push(`${quantity(share, "1")} of the time`);
     return h("li", { "data-name": finding.name },
       h("div", { class: "cost" }, cost.length > 0 ? h("b", {}, cost[0]!) : h("span", { class: "muted" }, "cost unknown"), cost[1] ? h("span", { class: "muted" }, cost[1]) : null,
