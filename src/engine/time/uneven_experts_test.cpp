@@ -55,6 +55,7 @@ Values random_experts(Random& random) {
   if (random.below(3) == 0) values.emplace_back("moe_expert_placement", "by-load");
   if (random.below(3) == 0) values.emplace_back("moe_redundant_experts", "8");
   if (random.below(3) == 0) values.emplace_back("overlap_moe_expert_parallel_comm", "true");
+  if (random.below(3) == 0) values.emplace_back("moe_expert_capacity_factor", "1.25");
   return values;
 }
 
@@ -180,6 +181,13 @@ TEST(UnevenExperts, RowsSayWhatEachSettingWouldBring) {
   EXPECT_GT(copies.peak_memory_bytes, by_load.peak_memory_bytes);
   EXPECT_GT(capacity.dropped_fraction, 0.05);
   EXPECT_TRUE(played(mixtral({}), {.expert_rows = true}).experts.empty());
+  const std::vector<run::ExpertRow> of_capacity =
+      played(mixtral({{"moe_routing", "zipf:1"}, {"moe_expert_capacity_factor", "1.25"}}),
+             {.expert_rows = true})
+          .experts;
+  ASSERT_EQ(of_capacity.size(), 4u);
+  EXPECT_EQ(of_capacity[3].setting, "--moe-redundant-experts 8");
+  EXPECT_LT(of_capacity[3].dropped_fraction, of_capacity[0].dropped_fraction);
 }
 
 }  // namespace
