@@ -136,7 +136,6 @@ Values mixtral_values(std::string routing) {
           {"ep", "8"},
           {"gbs", "16"},
           {"seq", "4096"},
-          {"clocks", "constant"},
           {"moe_routing", std::move(routing)}};
 }
 
