@@ -166,6 +166,23 @@ TEST(UnevenExperts, CopiesOfEvenExpertsCostTheirSums) {
   EXPECT_GT(with.performance.step_time_s, without.performance.step_time_s);
 }
 
+// Eight experts and four copies on twelve ranks: those with whole experts take half as much again
+// as the mean, those with halves half as much as these, and wait.
+TEST(UnevenExperts, RanksThatDivideNoExpertsWaitUnderEvenRouting) {
+  const spec::Job job = mixtral({{"gpus", "24"},
+                                 {"ep", "12"},
+                                 {"gbs", "24"},
+                                 {"num_layers", "2"},
+                                 {"moe_redundant_experts", "4"}});
+  EXPECT_NEAR(workload::expert_loads(job).most, 1.5, 1e-12);
+  Random random(1);
+  test::expect_engines_agree(job, random, 1);
+  const run::Run run = played(job, {.all_ranks = true});
+  const run::Breakdown &whole = run.ranks[0].breakdown_s, &half = run.ranks[11].breakdown_s;
+  EXPECT_GT(whole.compute, 1.2 * half.compute);
+  EXPECT_LT(whole.exposed_all_to_all, half.exposed_all_to_all);
+}
+
 TEST(UnevenExperts, RowsSayWhatEachSettingWouldBring) {
   const run::Run run = played(mixtral({{"moe_routing", "zipf:1"}}), {.expert_rows = true});
   ASSERT_EQ(run.experts.size(), 6u);
