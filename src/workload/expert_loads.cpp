@@ -44,6 +44,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -142,18 +143,20 @@ std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {
   return loads;
 }
 
-/// How often a layer has each of its experts.
+/// How often a layer has each of its experts: at most once a rank.
 std::vector<double> copies_of(const spec::Job& job, const Shares& shares) {
-  const auto ranks = static_cast<double>(job.parallelism.ep);
   std::vector<double> copies(shares.size(), 1);
-  for (int64_t i = 0; i < job.training.moe_redundant_experts; ++i) {
-    const auto wanted = [&](size_t expert) {
-      return copies[expert] >= ranks ? -1 : shares[expert] / copies[expert];
-    };
-    size_t most = 0;
-    for (size_t expert = 1; expert < shares.size(); ++expert)
-      if (wanted(expert) > wanted(most)) most = expert;
-    ++copies[most];
+  if (job.training.moe_redundant_experts == 0) return copies;
+  const auto ranks = static_cast<double>(job.parallelism.ep);
+  // What an expert's copies take each; of several that take as much, the first expert is the next.
+  std::priority_queue<std::pair<double, int64_t>> wanted;
+  for (size_t expert = 0; expert < shares.size(); ++expert)
+    wanted.emplace(shares[expert], -static_cast<int64_t>(expert));
+  for (int64_t i = 0; i < job.training.moe_redundant_experts && !wanted.empty(); ++i) {
+    const auto most = static_cast<size_t>(-wanted.top().second);
+    wanted.pop();
+    if (++copies[most] < ranks)
+      wanted.emplace(shares[most] / copies[most], -static_cast<int64_t>(most));
   }
   return copies;
 }
