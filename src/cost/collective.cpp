@@ -43,7 +43,8 @@
 // hops add their time to every step of a ring, to a tree's levels up and down, to a message. Where
 // no switch joins rails, what changes its rail takes a hop inside the domain first: x of an
 // all-to-all, S (n-p)/n x more over B_a2a, and all of rings and sends between unlike rails, no
-// faster than a pair of GPUs.
+// faster than a pair of GPUs. Where not all of an all-to-all's members exchange with all, l times
+// S (n-p)/n leaves the domain and the rest of S (n-1)/n stays inside.
 //
 // log2 N runs in straight lines between powers of two: 1.5 for three domains. On a full mesh B_a2a
 // is the share of a GPU's links that lead to members, min(1, (p-1) / links).
@@ -88,7 +89,7 @@ using workload::Operator;
 
 /// One collective's shape: the symbols of the formulas above.
 struct Group {
-  double bytes = 0, ranks = 1, domains = 1, local = 1, bus_factor = 0;
+  double bytes = 0, ranks = 1, domains = 1, local = 1, bus_factor = 0, leaving = 1;
   bool all_reduce = false;
 };
 
@@ -98,6 +99,7 @@ Group shape_of(const Operator& op, const GroupPlacement& where) {
   group.ranks = static_cast<double>(where.size);
   group.domains = static_cast<double>(where.nodes);
   group.local = group.ranks / group.domains;
+  group.leaving = op.leaving;
   group.all_reduce = op.collective == CollectiveKind::kAllReduce;
   group.bus_factor = (group.all_reduce ? 2 : 1) * (group.ranks - 1) / group.ranks;
   return group;
@@ -217,18 +219,20 @@ Time all_to_all(const DomainParameters& domain, const FabricParameters& fabric, 
             0};
   time.latency_s += (network ? fabric.peer_s : domain.peer_s) * std::max(0.0, peers - kPeersAtOnce);
   time.latency_s += ramp(domain.ramp_s / 2, domain.ramp_half_bytes, group.bytes);
-  const double away = network ? (group.ranks - group.local) * where.exchange_crosses_rails : 0;
+  const double others = group.ranks - group.local;
+  const double away = network ? others * group.leaving * where.exchange_crosses_rails : 0;
+  const double stay = others * (1 - group.leaving);  // of what would leave, all with all
   if (group.local > 1 || away > 0)
     time.transfer_s =
-        group.bytes * (group.local - 1 + away) / group.ranks /
+        group.bytes * (group.local - 1 + stay + away) / group.ranks /
         (group.local > 1 ? exchange_bandwidth(domain, group) : domain.pair_bytes_per_s);
   if (network) {
     time.latency_s += where.exchange_hop_s + (away > 0 ? domain.hop_s : 0);
     const double fewest = fewest_members(group, where);
     const double share =
         where.nic_bytes_per_s / where.exchange_uplink / fewest * fabric.all_to_all_line_efficiency;
-    time.transfer_s =
-        std::max(time.transfer_s, group.bytes * (group.ranks - fewest) / group.ranks / share);
+    time.transfer_s = std::max(time.transfer_s, group.bytes * (group.ranks - fewest) *
+                                                    group.leaving / group.ranks / share);
   }
   return time;
 }

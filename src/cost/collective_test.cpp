@@ -205,6 +205,16 @@ TEST(Collective, AllToAllSplitsBetweenLinks) {
   // 87.5 MB / 25 GB/s = 3500 us; 63 peers.
   EXPECT_NEAR(priced(CollectiveKind::kAllToAll, 100e6, {64, 2, 8, 400e9, 1}).seconds(),
               (9 + 14 + 55 + 29.703 + 3500) * 1e-6, 1e-9);
+  // Where a tenth of what an exchange of all with all sends out of its domain does: 1.2 ms; inside
+  // 3 + 0.9 x 12 of 16 parts, 86.25 MB / 70 GB/s = 1.232 ms. Where a quarter more does nothing
+  // stays.
+  workload::Operator rings = collective_operator(CollectiveKind::kAllToAll, 100e6);
+  const auto transfer_s = [&](double leaving) {
+    rings.leaving = leaving;
+    return collective_time(round_domain(), round_fabric(), rings, across(16, 4, 50e9)).transfer_s;
+  };
+  EXPECT_NEAR(transfer_s(0.1), 100e6 * 13.8 / 16 / 70e9, 1e-9);
+  EXPECT_NEAR(transfer_s(1.25), 15e-3, 1e-9);
   // On a mesh two ranks of eight have one link of seven.
   DomainParameters mesh = round_domain();
   mesh.mesh_links = 7;
@@ -313,6 +323,14 @@ TEST(Traffic, AllToAllAndSends) {
       traffic(collective_operator(CollectiveKind::kAllToAll, 1.6e9), across(16, 2, 1));
   EXPECT_DOUBLE_EQ(all.intra_bytes, 0.7e9);
   EXPECT_DOUBLE_EQ(all.nic_bytes, 0.8e9);
+  // Rings of a few that leave their domain a quarter as often; those of pairs apart, always.
+  workload::Operator rings = collective_operator(CollectiveKind::kAllToAll, 1.6e9);
+  rings.leaving = 0.25;
+  EXPECT_DOUBLE_EQ(traffic(rings, across(16, 2, 1)).nic_bytes, 0.2e9);
+  EXPECT_DOUBLE_EQ(traffic(rings, across(16, 2, 1)).intra_bytes, 1.3e9);
+  rings.leaving = 15.0 / 8;
+  EXPECT_DOUBLE_EQ(traffic(rings, across(16, 2, 1)).nic_bytes, 1.5e9);
+  EXPECT_DOUBLE_EQ(traffic(rings, across(16, 2, 1)).intra_bytes, 0);
   EXPECT_DOUBLE_EQ(
       traffic(collective_operator(CollectiveKind::kSendRecv, 5), inside(2)).intra_bytes, 5);
   EXPECT_DOUBLE_EQ(

@@ -5,8 +5,9 @@
 //   ring, n ranks in N domains: a hop carries S (n-1)/n (all-reduce twice that); of the n hops N
 //     leave a domain, so one rank sends S (n-1)/n * N/n over NICs and S (n-1)/n * (n-N)/n inside;
 //     all inside for N = 1.
-//   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs.        send to the next
-//     of a ring: S, over NICs from N of the n; of a pair in two domains all.
+//   all-to-all, p = n/N: S (p-1)/n inside, S (n-p)/n over NICs; where not all exchange with all,
+//     `leaving` times that over NICs and what is left of S (n-1)/n inside.
+//   send to the next of a ring: S, over NICs from N of the n; of a pair in two domains all.
 //     Where no switch joins rails, what changes its rail also counts inside.
 //   tokens once to each member that needs them: S u (p-1)/p inside and S v (N-1)/N over NICs, u and
 //     v the members and domains a token needs (workload/block/routing.cpp).
@@ -15,6 +16,8 @@
 // inside and 0.234375 GB over NICs, that is 8 * 0.234375 = 1.875 GB out of every node.
 //
 // Range: exact for rings. A tree moves 2 S a channel instead of 2 S (n-1)/n.
+#include <algorithm>
+
 #include "cost/cost.h"
 
 namespace ergometer::cost {
@@ -47,8 +50,9 @@ Traffic by_the_shortest(const workload::Operator& op, const plan::GroupPlacement
   if (op.collective == CollectiveKind::kSendRecv) return by_hops(bytes, ranks, domains);
   if (op.routing.choices > 0) return routed_traffic(bytes, ranks, domains, op.routing);
   if (op.collective == CollectiveKind::kAllToAll) {
-    const double local = ranks / domains;
-    return {bytes * (local - 1) / ranks, bytes * (ranks - local) / ranks};
+    const double local = ranks / domains, others = ranks - local;
+    return {bytes * std::max(0.0, local - 1 + others * (1 - op.leaving)) / ranks,
+            bytes * others * op.leaving / ranks};
   }
   const double sent =
       (op.collective == CollectiveKind::kAllReduce ? 2 : 1) * bytes * (ranks - 1) / ranks;

@@ -41,16 +41,15 @@ std::vector<Change> changes_of(const spec::Job& job) {
   if (t.pads_experts()) return changes;
   if (t.moe_placement == spec::ExpertPlacement::kInOrder && job.parallelism.ep > 1)
     add("--moe-expert-placement by-load").moe_placement = spec::ExpertPlacement::kByLoad;
-  if (t.moe_capacity_factor > 0) return changes;  // copies contradict it
   // An example: one slot more on every rank.
   if (t.moe_redundant_experts == 0 && job.parallelism.ep > 1) {
     spec::Training& with = add(fmt::format("--moe-redundant-experts {}", job.parallelism.ep));
     with.moe_redundant_experts = job.parallelism.ep;
     with.moe_placement = spec::ExpertPlacement::kByLoad;
   }
+  if (t.moe_capacity_factor > 0) return changes;
   if (t.moe_dispatcher == MoeDispatcher::kAllToAll && job.parallelism.ep > 1)
     add("--moe-token-dispatcher-type flex").moe_dispatcher = MoeDispatcher::kDeepEp;
-  if (t.moe_redundant_experts > 0) return changes;  // which contradict a capacity
   if (t.moe_dispatcher == MoeDispatcher::kAllToAll || t.moe_dispatcher == MoeDispatcher::kAllGather)
     add("--moe-expert-capacity-factor 1.25").moe_capacity_factor = kCapacity;
   return changes;

@@ -9,18 +9,21 @@
 // next run's time too, and of the next step's, for steps repeat. At c = 0 that is a clock a kind,
 // and beyond the longest run one locked clock.
 //
-// Waiting is as long as in the unchanged job, whatever the neighbours' clocks.
+// Waiting is as long as in the unchanged job, whatever the neighbours' clocks. Where experts are
+// unevenly full, a layer's times are those of the rank that is fullest there, for whom the others
+// wait, and its joules those of the mean rank.
 #include "optimize/operator_clocks.h"
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <span>
 
 #include "base/check.h"
 #include "cost/energy.h"
 #include "engine/simulate.h"
 #include "engine/time/compile.h"
-#include "workload/expert_loads.h"
+#include "plan/placement.h"
 
 namespace ergometer::optimize {
 namespace {
@@ -209,14 +212,49 @@ WorkKind kind_of(const plan::Instruction& it, const workload::Operator& op,
   return memory ? WorkKind::kMemory : WorkKind::kCompute;
 }
 
+/// Whose times tell what a role does: of a layer the rank whose experts are fullest, which comes
+/// last to the layer's exchanges; else the first. Ranks are given by their index in the role.
+class TellingRanks {
+ public:
+  TellingRanks(const spec::Job& job, const engine::RankLoads& loads) {
+    const plan::RankGroup group = plan::rank_group(job, workload::GroupKind::kExpert);
+    for (int32_t row = 0; !loads.even() && row < loads.rows(); ++row) {
+      int64_t fullest = 0;
+      for (int64_t rank = 0; rank < group.size * group.stride; rank += group.stride)
+        if (loads.of(row, rank) > loads.of(row, fullest)) fullest = rank;
+      ranks_.push_back(fullest);
+    }
+  }
+  int64_t of(int32_t row) const { return row < 0 ? 0 : ranks_[static_cast<size_t>(row)]; }
+
+ private:
+  std::vector<int64_t> ranks_;  ///< by row of loads
+};
+
+/// The ranks that tell of every stage, in order.
+std::vector<int64_t> sampled_ranks(const spec::Job& job, const plan::Plan& plan) {
+  const engine::RankLoads loads(job, plan.uneven.get());
+  const TellingRanks telling(job, loads);
+  std::set<int64_t> ranks;
+  for (size_t role = 0; role < plan.roles.size(); ++role) {
+    const int64_t first = static_cast<int64_t>(role) * plan.ranks_per_role;
+    ranks.insert(first);
+    for (const plan::Instruction& it : plan.roles[role].program)
+      ranks.insert(first + telling.of(loads.row(it, 0)));
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
 std::vector<WorkSpan> spans_of(const engine::EngineInput& input, const cost::EnergyTable& energies,
                                const engine::Timeline& timeline, size_t role) {
   std::vector<WorkSpan> spans;
   const engine::PricedOperators operators(input, role);
-  const int64_t rank = static_cast<int64_t>(role) * input.plan.ranks_per_role;
+  const TellingRanks telling(input.job, operators.loads());
+  const int64_t first = static_cast<int64_t>(role) * input.plan.ranks_per_role;
   for (const engine::Span& span : timeline.spans) {
-    if (span.rank != rank) continue;
+    if (span.rank < first || span.rank >= first + input.plan.ranks_per_role) continue;
     const auto index = static_cast<size_t>(span.instruction);
+    if (span.rank - first != telling.of(operators.row(index))) continue;
     const plan::Instruction& it = input.plan.roles[role].program[index];
     if (it.op < 0 || !engine::launches(it.kind)) continue;
     const auto number = static_cast<size_t>(it.op);
@@ -300,25 +338,22 @@ OperatorClocks operator_clocks(const std::vector<RankRuns>& ranks, const Operato
 }
 
 Result<void> check_operator_clocks(const spec::Job& job) {
-  if (!workload::expert_loads(job).even())
-    return input_error(
-        "--operator-clocks: needs ranks that do alike work, found experts that are unevenly full; "
-        "leave it out, or take --moe-routing even");
   if (!job.training.sequence_lengths.is_even())
     return input_error(
-        "--operator-clocks: needs ranks that do alike work, found documents of unlike lengths; "
-        "leave it out, or take no --sequence-lengths");
+        "--operator-clocks: needs steps that are alike, found documents of unlike lengths: which "
+        "replica the others wait for, and for how long, is another in every step; leave it out, or "
+        "take no --sequence-lengths");
   return {};
 }
 
 Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
                                        double most_slowdown) {
   ERGOMETER_TRY(check_operator_clocks(job));
-  std::vector<int64_t> sampled;
+  std::vector<int64_t> firsts;
   for (int64_t stage = 0; stage < job.parallelism.pp; ++stage)
-    sampled.push_back(stage * job.stage_ranks());
+    firsts.push_back(stage * job.stage_ranks());
   ERGOMETER_ASSIGN(const engine::Simulation simulation,
-                   engine::simulate_in_full(job, {.sampled_ranks = sampled,
+                   engine::simulate_in_full(job, {.sampled_ranks = firsts,
                                                   .kernels = false,
                                                   .all_ranks = true,
                                                   .intervals = false,
@@ -327,6 +362,7 @@ Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,
   ERGOMETER_ASSIGN(const physics::GpuPower gpu, physics::gpu_power(job.cluster.node.gpu));
   const cost::EnergyTable energies = cost::price_energy(model, simulation.plan);
   const cost::CostTable& costs = simulation.played_at.costs;
+  const std::vector<int64_t> sampled = sampled_ranks(job, simulation.plan);
   const engine::EngineInput input{.job = job,
                                   .plan = simulation.plan,
                                   .costs = costs,

@@ -128,15 +128,46 @@ TEST(OperatorClocks, OfAJobAddUpToItsStep) {
   EXPECT_LT(clocks.gain(), 0.02);
 }
 
-TEST(OperatorClocks, NeedRanksThatDoAlikeWork) {
-  Values values = {{"model", "mixtral-8x7b"},
-                   {"num_layers", "2"},
-                   {"cluster", "hgx-h200"},
-                   {"gpus", "8"},
-                   {"ep", "8"},
-                   {"gbs", "8"}};
+Values mixtral_values(std::string routing) {
+  return {{"model", "mixtral-8x7b"},
+          {"num_layers", "4"},
+          {"cluster", "hgx-h200"},
+          {"gpus", "8"},
+          {"ep", "8"},
+          {"gbs", "16"},
+          {"seq", "4096"},
+          {"moe_routing", std::move(routing)}};
+}
+
+double kind_s(const OperatorClocks& clocks, WorkKind kind) {
+  return clocks.kinds[static_cast<size_t>(kind)].time_s;
+}
+
+// A rank with two of eight shares computes longer, and all wait for it: its time counts, and the
+// joules of all. Where another rank is full in every layer it is the same.
+TEST(OperatorClocks, OfUnevenExpertsFollowTheFullest) {
+  const OperatorClocks even =
+      base::value_of(operator_clocks(spec::test::job_of(mixtral_values("even")), 0, 0.02));
+  for (const char* routing : {"hot-rank:2", "rotating-rank:2"}) {
+    const spec::Job job = spec::test::job_of(mixtral_values(routing));
+    const OperatorClocks hot = base::value_of(operator_clocks(job, 0, 0.02));
+    double sum_s = 0;
+    for (const WorkKindRow& row : hot.kinds) sum_s += row.time_s;
+    const run::Run run = base::value_of(engine::simulate(job, {}));
+    EXPECT_NEAR(sum_s, run.performance.step_time_s, 0.01 * run.performance.step_time_s) << routing;
+    EXPECT_GT(kind_s(hot, WorkKind::kCompute), 1.2 * kind_s(even, WorkKind::kCompute)) << routing;
+    EXPECT_LT(kind_s(hot, WorkKind::kWaiting), 0.05 * sum_s) << routing;
+    EXPECT_NEAR(hot.governed.gpu_energy_j, run.power.gpu_energy_j_per_step,
+                0.05 * run.power.gpu_energy_j_per_step)
+        << routing;
+    EXPECT_LE(hot.free.gpu_energy_j, hot.locked.gpu_energy_j) << routing;
+  }
+}
+
+TEST(OperatorClocks, NeedStepsThatAreAlike) {
+  Values values = small_job();
   EXPECT_TRUE(check_operator_clocks(spec::test::job_of(values)));
-  values.emplace_back("moe_routing", "zipf:1");
+  values.emplace_back("sequence_lengths", "lognormal:900,1");
   EXPECT_FALSE(check_operator_clocks(spec::test::job_of(values)));
 }
 

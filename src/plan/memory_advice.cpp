@@ -112,7 +112,7 @@ void try_more_pp(const spec::Job& job, Tries& tries) {
 void try_more_ep(const spec::Job& job, Tries& tries) {
   const spec::Parallelism& p = job.parallelism;
   const int64_t etp = p.etp > 0 ? p.etp : p.tp;
-  if (job.model.experts.count > 0 && job.model.experts.count % (2 * p.ep) == 0 &&
+  if (job.model.experts.count > 0 && job.placed_experts() % (2 * p.ep) == 0 &&
       job.stage_ranks() % (2 * p.ep * etp) == 0)
     tries.add(fmt::format("--ep {}", 2 * p.ep),
               [](spec::Job& changed) { changed.parallelism.ep *= 2; });

@@ -445,6 +445,45 @@ TEST(Program, CopiesOfExpertsAreSummedOnceAStep) {
   EXPECT_NEAR(summed_bytes(stages), 4 * elements / 2, 1e-9);
 }
 
+// The example of workload/expert_loads.cpp on two nodes: four members, two a node. Of 1.25 times an
+// expert's third of 1000 elements a layer, sent twice, 0.375 leave the node; of an exchange of all
+// with all two thirds of what is sent would.
+TEST(Program, CopiesOfExpertsAreSummedByThoseWhoHoldThem) {
+  spec::Job job = make_job({.tp = 4, .dp = 4, .ep = 4, .micro_batches = 1, .layers = 2});
+  job.parallelism.etp = 4;
+  job.parallelism.zero_stage = 0;
+  job.model.experts.top_k = 1;
+  job.training.moe_redundant_experts = 4;
+  job.training.moe_routing.kind = spec::RoutingKind::kCounts;
+  job.training.moe_routing.counts = {{20, 4, 4, 4, 4, 4, 2, 2}};
+  const auto exchange = [&] {
+    for (const workload::Operator& op : plan_of(job).operators)
+      if (op.name == "expert_copy_grad_exchange") return op;
+    return workload::Operator{};
+  };
+  const double elements = 2 * 2 * 1000.0 / 3;
+  const workload::Operator rings = exchange();
+  EXPECT_NEAR(rings.comm_bytes, 4 * elements * 1.25 * 4 / 3, 1e-9);
+  EXPECT_NEAR(rings.leaving, 0.375 / 1.25 / (2.0 / 3), 1e-12);
+  // Sixteen members of a slot each, an expert wanted by most: nine copies, eight on the first node.
+  // The one on the other sends its 8/9 away, and no rank sends more.
+  job = make_job({.dp = 16, .ep = 16, .micro_batches = 1, .layers = 1});
+  job.parallelism.zero_stage = 0;
+  job.model.experts.top_k = 1;
+  job.training.moe_redundant_experts = 8;
+  job.training.moe_routing.kind = spec::RoutingKind::kCounts;
+  job.training.moe_routing.counts = {{15, 1, 1, 1, 1, 1, 1, 1}};
+  EXPECT_NEAR(exchange().comm_bytes, 4 * 2 * 1000.0 * 8 / 9 * 16 / 15, 1e-9);
+  EXPECT_NEAR(exchange().leaving, 15.0 / 8, 1e-12);
+  // Two of each, side by side: nothing leaves.
+  job.training.moe_routing = {};
+  EXPECT_NEAR(exchange().comm_bytes, 4 * 2 * 1000.0 / 2 * 16 / 15, 1e-9);
+  EXPECT_EQ(exchange().leaving, 0);
+  // Ranks that lie as a map says: all with all.
+  job.parallelism.rank_map = {0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15};
+  EXPECT_EQ(exchange().leaving, 1);
+}
+
 TEST(Program, InferenceHasNoStepEnd) {
   spec::Job job = make_job({.pp = 2, .dp = 2, .micro_batches = 2, .layers = 2});
   job.training.mode = spec::Mode::kPrefill;

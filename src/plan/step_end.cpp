@@ -1,6 +1,7 @@
 #include "plan/step_end.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "plan/allocator.h"
 #include "plan/placement.h"
@@ -111,38 +112,61 @@ void add_copies(double elements, const std::vector<double>& sums, std::vector<do
   for (size_t rank = 0; rank < sums.size(); ++rank) of_ranks[rank] += elements * sums[rank];
 }
 
-/// Elements of an exchange over expert parallelism that moves as much as the sums of what is
-/// trained of experts with copies, on the rank that has most to sum. In a ring of c copies each
-/// sends 2 (c - 1) / c of its elements to one of the n - 1 others of the group, whichever the
-/// placement made it, as an exchange sends (n - 1) / n of its elements to all of them.
-double copied_elements(const spec::Job& job, const workload::Workload& workload,
-                       const Stage& stage) {
-  const std::vector<std::vector<double>> sums = workload::copy_sums(job);
-  if (sums.empty()) return 0;
-  std::vector<double> of_ranks(static_cast<size_t>(job.parallelism.ep));
+/// Elements that an expert-parallel rank of a stage sends so that copies of experts get the sums of
+/// their gradients: of the rank that sends most, and of that which sends most out of its domain.
+struct CopiedElements {
+  double sent = 0, leaving = 0;
+};
+
+/// `together`: members of the group that lie in a domain, in order.
+CopiedElements copied_elements(const spec::Job& job, const workload::Workload& workload,
+                               const Stage& stage, int64_t together) {
+  const workload::CopySums sums = workload::copy_sums(job, together);
+  if (sums.sent.empty()) return {};
+  const auto ranks = static_cast<size_t>(job.parallelism.ep);
+  std::vector<double> sent(ranks), leaving(ranks);
   for (const Chunk& chunk : stage.chunks) {
     for (size_t i = 0; i < chunk.blocks.size(); ++i) {
       const workload::Block& block = workload.blocks[static_cast<size_t>(chunk.blocks[i])];
       // A module for multi-token prediction has copies as the last layer has, a tower no experts.
       const int64_t layer = chunk.layers[i] - job.model.vision_layers();
-      add_copies(block.parameters.trainable_expert,
-                 layer < 0 ? sums.back() : sums[static_cast<size_t>(layer)], of_ranks);
+      const size_t row = layer < 0 ? sums.sent.size() - 1 : static_cast<size_t>(layer);
+      add_copies(block.parameters.trainable_expert, sums.sent[row], sent);
+      add_copies(block.parameters.trainable_expert, sums.leaving[row], leaving);
     }
   }
   const bool sharded = job.parallelism.fsdp || job.parallelism.zero_stage >= 1;
   const auto shards =
       static_cast<double>(sharded ? rank_group(job, GroupKind::kExpertData).size : 1);
-  const auto ranks = static_cast<double>(job.parallelism.ep);
-  const double sent = 2 * std::ranges::max(of_ranks) / static_cast<double>(job.expert_slots());
-  return sent / shards * ranks / (ranks - 1);
+  // Of each of the rank's experts; scattered and gathered again.
+  const double each = 2 / static_cast<double>(job.expert_slots()) / shards;
+  return {each * std::ranges::max(sent), each * std::ranges::max(leaving)};
 }
 
-/// Rings of a few ranks of the group, wherever copies lie: over links, and over the network, as an
-/// exchange of all with all.
-workload::Operator copy_exchange(double elements, double element_bytes) {
-  workload::Operator op = data_collective("expert_copy_grad_exchange", CollectiveKind::kAllToAll,
-                                          GroupKind::kExpert, elements, element_bytes);
+/// The sums of copies' gradients as one exchange over expert parallelism: as many bytes as the rank
+/// sends that has most to send, of which as many leave its domain as in rings of the ranks that
+/// hold copies. Where it is not known which ranks share a domain, as many as of an exchange of all
+/// with all. No operator where nothing is copied.
+std::optional<workload::Operator> copy_exchange(const spec::Job& job,
+                                                const workload::Workload& workload,
+                                                const Stage& stage, int64_t stage_index) {
+  if (job.training.moe_redundant_experts == 0) return {};
+  const GroupPlacement where = placement(job, GroupKind::kExpert, stage_index);
+  const int64_t together = where.size / where.nodes;
+  const bool known = job.parallelism.rank_map.empty() && together == where.ranks_per_node &&
+                     together * where.nodes == where.size;
+  const CopiedElements copied =
+      copied_elements(job, workload, stage, known ? together : where.size);
+  if (copied.sent <= 0) return {};
+  const auto ranks = static_cast<double>(where.size);
+  workload::Operator op =
+      data_collective("expert_copy_grad_exchange", CollectiveKind::kAllToAll, GroupKind::kExpert,
+                      copied.sent * ranks / (ranks - 1), gradient_bytes(job.training));
   op.pass = workload::Pass::kOptimizer;
+  if (known && where.nodes > 1) {
+    const double others = ranks - static_cast<double>(together);
+    op.leaving = copied.leaving / copied.sent * (ranks - 1) / others;
+  }
   return op;
 }
 
@@ -171,8 +195,8 @@ void write_step_end(const spec::Job& job, const workload::Workload& workload, co
   if (cut_s > 0) writer.op(Stream::kCompute, operators.add(host_work("host_slices", cut_s)));
   data.finish_gradients();
   units.finish_gradients();
-  const double copied = copied_elements(job, workload, stage);
-  if (copied > 0) writer.op(Stream::kCompute, operators.add(copy_exchange(copied, bytes)));
+  const auto copies = copy_exchange(job, workload, stage, stage_index);
+  if (copies) writer.op(Stream::kCompute, operators.add(*copies));
   if (parallel.sequence_parallel && parallel.tp > 1 && job.training.mode == spec::Mode::kPretrain) {
     const double elements = sequence_parallel_elements(job, workload, stage);
     writer.op(Stream::kCompute,

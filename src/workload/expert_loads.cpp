@@ -20,21 +20,34 @@
 // Copies, as DeepSeek's EPLB makes them (github.com/deepseek-ai/EPLB, replicate_experts and
 // balanced_packing): one after the other to the expert whose tokens, divided over its copies, are
 // most; then all are placed by load, but no two of an expert on one rank while others have room.
-// Training sums their gradients: in a ring each of an expert's c copies sends and receives
-// 2 (c - 1) / c times its gradients.
+// Where ranks do not divide the experts, even shares leave ranks uneven: of 3 experts and a copy on
+// 4 ranks two take 4/3 of an even share, and those with the halves of an expert 2/3.
+//
+// Training sums the gradients of copies, in a ring of the ranks that hold them: each of an expert's
+// c copies sends and receives 2 (c - 1) / c times its gradients. A ring goes through the members of
+// a scale-up domain one after the other and leaves it once, over the network cards of all of them
+// in turn: of m copies in a domain each sends 1/m of that over the network, where others lie in
+// other domains.
 //
 // Worked: 8 experts that want 20 4 4 4 4 4 2 2 of 44, 4 ranks, 4 copies. 20 becomes 4 x 5, the
 // first 4 becomes 2 x 2. Ranks of three slots take 5 + 4 + 2 each, and of those with two copied
-// experts 3/4 + 1/2 = 1.25 gradients are summed.
+// experts 3/4 + 1/2 = 1.25 gradients are summed. On nodes of two ranks the two halves lie on the
+// first: of 3/4 half leaves each rank's node, of 1/2 nothing.
+//
+// A copy has the capacity of an expert: of c copies each takes up to it, and what is beyond c times
+// of it is dropped.
+//
+// Worked: 8 experts, room for 1.25 of an even share; one is asked for 3 of them, the others for 5/7
+// each. It drops 1.75 of 8 shares, with a copy 3 - 2.5 = 0.5, with two nothing.
 #include "workload/expert_loads.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <queue>
 #include <tuple>
 #include <utility>
 
-#include "base/collection.h"
 #include "base/exponential.h"
 #include "base/random.h"
 
@@ -130,56 +143,75 @@ std::vector<double> loads_in_order(const Shares& shares, size_t ranks) {
   return loads;
 }
 
+/// How often a layer has each of its experts: at most once a rank.
+std::vector<double> copies_of(const spec::Job& job, const Shares& shares) {
+  std::vector<double> copies(shares.size(), 1);
+  if (job.training.moe_redundant_experts == 0) return copies;
+  const auto ranks = static_cast<double>(job.parallelism.ep);
+  // What an expert's copies take each; of several that take as much, the first expert is the next.
+  std::priority_queue<std::pair<double, int64_t>> wanted;
+  for (size_t expert = 0; expert < shares.size(); ++expert)
+    wanted.emplace(shares[expert], -static_cast<int64_t>(expert));
+  for (int64_t i = 0; i < job.training.moe_redundant_experts && !wanted.empty(); ++i) {
+    const auto most = static_cast<size_t>(-wanted.top().second);
+    wanted.pop();
+    if (++copies[most] < ranks)
+      wanted.emplace(shares[most] / copies[most], -static_cast<int64_t>(most));
+  }
+  return copies;
+}
+
+/// The share of a layer's choices that an expert, or a copy of one, may take.
+double room_of_expert(const spec::Job& job) {
+  const double factor = job.training.moe_capacity_factor;
+  return factor > 0 ? factor / static_cast<double>(job.model.experts.count) : 1;
+}
+
 /// What takes a slot of a rank: an expert, or one of its copies.
 struct HeldExpert {
   size_t expert = 0;
-  double share = 0;   ///< of all choices
+  double share = 0;   ///< of all choices that a capacity leaves
   double copies = 1;  ///< of the expert, itself among them
+
+  double summed() const { return (copies - 1) / copies; }
 };
 
 /// From the most wanted on.
-std::vector<HeldExpert> held_experts(const Shares& shares, int64_t redundant, size_t ranks) {
-  std::vector<double> copies(shares.size(), 1);
-  for (int64_t i = 0; i < redundant; ++i) {
-    const auto wanted = [&](size_t expert) {
-      const bool everywhere = copies[expert] >= static_cast<double>(ranks);
-      return everywhere ? -1 : shares[expert] / copies[expert];
-    };
-    size_t most = 0;
-    for (size_t expert = 1; expert < shares.size(); ++expert)
-      if (wanted(expert) > wanted(most)) most = expert;
-    ++copies[most];
-  }
+std::vector<HeldExpert> held_experts(const spec::Job& job, const Shares& shares, double kept) {
+  const std::vector<double> copies = copies_of(job, shares);
+  const double room = room_of_expert(job);
   std::vector<HeldExpert> experts;
   for (size_t expert = 0; expert < shares.size(); ++expert)
-    experts.insert(experts.end(), static_cast<size_t>(copies[expert]),
-                   {expert, shares[expert] / copies[expert], copies[expert]});
+    experts.insert(
+        experts.end(), static_cast<size_t>(copies[expert]),
+        {expert, std::min(shares[expert] / copies[expert], room) / kept, copies[expert]});
   std::ranges::stable_sort(experts, std::greater<>(), &HeldExpert::share);
   return experts;
 }
 
 struct Placed {
-  std::vector<double> loads;              ///< by rank
-  std::vector<double> sums;               ///< by rank: (c - 1) / c of each that it holds
-  std::vector<std::vector<size_t>> held;  ///< by rank: experts
+  std::vector<double> loads;                  ///< by rank
+  std::vector<std::vector<HeldExpert>> held;  ///< the same
 };
+
+bool holds(const std::vector<HeldExpert>& held, size_t expert) {
+  return std::ranges::find(held, expert, &HeldExpert::expert) != held.end();
+}
 
 /// `before`: the loads of the layers before, added up.
 Placed place_by_load(const std::vector<HeldExpert>& experts, const std::vector<double>& before) {
   const size_t ranks = before.size(), room = experts.size() / ranks;
-  Placed placed{std::vector<double>(ranks), std::vector<double>(ranks),
-                std::vector<std::vector<size_t>>(ranks)};
+  Placed placed{std::vector<double>(ranks), std::vector<std::vector<HeldExpert>>(ranks)};
   for (const HeldExpert& one : experts) {
     const auto order = [&](size_t rank) {
-      const bool twice = one.copies > 1 && base::contains(placed.held[rank], one.expert);
+      const bool twice = one.copies > 1 && holds(placed.held[rank], one.expert);
       return std::tuple(twice, placed.loads[rank], before[rank]);
     };
     size_t to = ranks;
     for (size_t rank = 0; rank < ranks; ++rank)
       if (placed.held[rank].size() < room && (to == ranks || order(rank) < order(to))) to = rank;
     placed.loads[to] += static_cast<double>(ranks) * one.share;
-    placed.sums[to] += (one.copies - 1) / one.copies;
-    placed.held[to].push_back(one.expert);
+    placed.held[to].push_back(one);
   }
   return placed;
 }
@@ -188,19 +220,53 @@ void add_to(std::vector<double>& sums, const std::vector<double>& values) {
   for (size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
 }
 
-/// The share of a layer's choices that an expert may take.
-double room_of_expert(const spec::Job& job) {
-  const double factor = job.training.moe_capacity_factor;
-  return factor > 0 ? factor / static_cast<double>(job.model.experts.count) : 1;
+/// Copies of every expert in every domain of `together` ranks.
+std::vector<std::vector<double>> copies_by_domain(const Placed& placed, size_t experts,
+                                                  size_t together) {
+  const size_t ranks = placed.held.size();
+  std::vector<std::vector<double>> copies((ranks + together - 1) / together,
+                                          std::vector<double>(experts));
+  for (size_t rank = 0; rank < ranks; ++rank)
+    for (const HeldExpert& one : placed.held[rank]) ++copies[rank / together][one.expert];
+  return copies;
 }
 
-/// Rows of all experts, each filled up to its capacity.
-double padded_rows(const spec::Job& job, double choices) {
+void add_sums(const Placed& placed, size_t experts, size_t together, CopySums& sums) {
+  const std::vector<std::vector<double>> here = copies_by_domain(placed, experts, together);
+  const size_t ranks = placed.held.size();
+  std::vector<double>& sent = sums.sent.emplace_back(ranks);
+  std::vector<double>& leaving = sums.leaving.emplace_back(ranks);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    for (const HeldExpert& one : placed.held[rank]) {
+      sent[rank] += one.summed();
+      const double beside = here[rank / together][one.expert];
+      if (beside < one.copies) leaving[rank] += one.summed() / beside;
+    }
+  }
+}
+
+/// Rows that an expert, or a copy of one, may take.
+double most_rows(const spec::Job& job, double choices) {
   const auto count = static_cast<double>(job.model.experts.count);
-  return std::ceil(choices / count * job.training.moe_capacity_factor) * count;
+  return std::ceil(choices / count * job.training.moe_capacity_factor);
 }
 
-bool has_uneven_experts(const spec::Job& job) {
+/// Rows of all experts and copies, each filled up to its capacity.
+double padded_rows(const spec::Job& job, double choices) {
+  return most_rows(job, choices) * static_cast<double>(job.placed_experts());
+}
+
+/// Rows that a capacity leaves of choices that want every expert as much.
+double kept_rows(const spec::Job& job, double choices) {
+  if (job.training.moe_redundant_experts == 0) return std::min(choices, padded_rows(job, choices));
+  const double each = choices / static_cast<double>(job.model.experts.count);
+  double rows = 0;
+  for (const double copies : copies_of(job, expert_shares(job, 0)))
+    rows += std::min(each, copies * most_rows(job, choices));
+  return rows;
+}
+
+bool has_uneven_routing(const spec::Job& job) {
   return job.model.experts.count > 0 && !job.training.moe_routing.is_even();
 }
 
@@ -237,9 +303,9 @@ std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer) {
 ExpertLoads expert_loads(const spec::Job& job) {
   ExpertLoads loads;
   const auto ranks = static_cast<size_t>(job.parallelism.ep);
-  if (!has_uneven_experts(job) || ranks == 1 || job.training.pads_experts()) return loads;
+  if (job.model.experts.count == 0 || job.loads_experts_evenly()) return loads;
+  if (ranks == 1 || job.training.pads_experts()) return loads;
   const bool by_load = job.training.moe_placement == spec::ExpertPlacement::kByLoad;
-  const int64_t redundant = job.training.moe_redundant_experts;
   const double room = room_of_expert(job), kept = 1 - dropped_share(job);
   std::vector<double> before(ranks);
   int64_t moe_layer = 0;
@@ -247,9 +313,12 @@ ExpertLoads expert_loads(const spec::Job& job) {
     std::vector<double>& of_layer = loads.by_layer.emplace_back();
     if (!layer.moe) continue;
     Shares shares = expert_shares(job, moe_layer++);
-    for (double& share : shares) share = std::min(share, room) / kept;
-    of_layer = by_load ? place_by_load(held_experts(shares, redundant, ranks), before).loads
-                       : loads_in_order(shares, ranks);
+    if (by_load) {
+      of_layer = place_by_load(held_experts(job, shares, kept), before).loads;
+    } else {
+      for (double& share : shares) share = std::min(share, room) / kept;
+      of_layer = loads_in_order(shares, ranks);
+    }
     add_to(before, of_layer);
     loads.most = std::max(loads.most, *std::ranges::max_element(of_layer));
   }
@@ -258,19 +327,22 @@ ExpertLoads expert_loads(const spec::Job& job) {
   return loads;
 }
 
-std::vector<std::vector<double>> copy_sums(const spec::Job& job) {
-  std::vector<std::vector<double>> sums;
-  const int64_t redundant = job.training.moe_redundant_experts;
-  if (redundant == 0) return sums;
+CopySums copy_sums(const spec::Job& job, int64_t together) {
+  CopySums sums;
+  if (job.training.moe_redundant_experts == 0) return sums;
   const auto ranks = static_cast<size_t>(job.parallelism.ep);
+  const double kept = 1 - dropped_share(job);
   std::vector<double> before(ranks);
   int64_t moe_layer = 0;
   for (const spec::Layer& layer : job.model.layers) {
-    sums.emplace_back(ranks);
-    if (!layer.moe) continue;
+    if (!layer.moe) {
+      sums.sent.emplace_back(ranks);
+      sums.leaving.emplace_back(ranks);
+      continue;
+    }
     const Shares shares = expert_shares(job, moe_layer++);
-    Placed placed = place_by_load(held_experts(shares, redundant, ranks), before);
-    sums.back() = std::move(placed.sums);
+    const Placed placed = place_by_load(held_experts(job, shares, kept), before);
+    add_sums(placed, shares.size(), static_cast<size_t>(together), sums);
     add_to(before, placed.loads);
   }
   return sums;
@@ -279,22 +351,25 @@ std::vector<std::vector<double>> copy_sums(const spec::Job& job) {
 double dropped_share(const spec::Job& job) {
   const double factor = job.training.moe_capacity_factor;
   if (job.model.experts.count == 0 || factor == 0) return 0;
-  if (!has_uneven_experts(job)) return std::max(0.0, 1 - factor);
+  const bool copied = job.training.moe_redundant_experts > 0;
+  if (!has_uneven_routing(job) && !copied) return std::max(0.0, 1 - factor);
   const double room = room_of_expert(job);
   double dropped = 0;
   int64_t moe_layers = 0;
   for (const spec::Layer& layer : job.model.layers) {
     if (!layer.moe) continue;
-    for (const double share : expert_shares(job, moe_layers++))
-      dropped += std::max(0.0, share - room);
+    const Shares shares = expert_shares(job, moe_layers++);
+    const std::vector<double> copies = copies_of(job, shares);
+    for (size_t expert = 0; expert < shares.size(); ++expert)
+      dropped += std::max(0.0, shares[expert] - copies[expert] * room);
   }
   return moe_layers > 0 ? dropped / static_cast<double>(moe_layers) : 0;
 }
 
 double kept_share(const spec::Job& job, double choices) {
-  if (has_uneven_experts(job) || choices == 0) return 1 - dropped_share(job);
+  if (has_uneven_routing(job) || choices == 0) return 1 - dropped_share(job);
   if (job.training.moe_capacity_factor == 0) return 1;
-  return std::min(1.0, padded_rows(job, choices) / choices);
+  return std::min(1.0, kept_rows(job, choices) / choices);
 }
 
 double expert_rows(const spec::Job& job, double choices) {

@@ -24,27 +24,33 @@ struct ExpertLoads {
 };
 
 /// Even without expert parallelism, and where experts are padded to their capacity: all take as
-/// many rows then. A capacity alone drops what is beyond it; 1 is the mean of what is left.
+/// many rows then. A capacity alone drops what is beyond it; 1 is the mean of what is left. Even
+/// routing leaves ranks uneven that do not divide the experts.
 ExpertLoads expert_loads(const spec::Job& job);
 
 /// What the ranks of a group sum of the gradients of experts with copies, [decoder layer][member of
-/// the group]: so many times the gradients of one expert, each of c copies counting (c - 1) / c.
-/// Empty without copies.
-std::vector<std::vector<double>> copy_sums(const spec::Job& job);
+/// the group]: so many times the gradients of one expert. Empty without copies.
+struct CopySums {
+  std::vector<std::vector<double>> sent;     ///< each of c copies counts (c - 1) / c
+  std::vector<std::vector<double>> leaving;  ///< of it, what leaves the rank's scale-up domain
+};
+/// `together`: so many members of the group lie in a domain, in order; all of them: nothing leaves.
+CopySums copy_sums(const spec::Job& job, int64_t together);
 
 /// The shares of a layer's choices that its experts take, in order; they add up to 1. `moe_layer`:
 /// counted among the layers that have experts. A token chooses an expert once: none takes more than
 /// 1 / top-k.
 std::vector<double> expert_shares(const spec::Job& job, int64_t moe_layer);
 
-/// The share of choices that a capacity drops, mean over layers; 0 without one.
+/// The share of choices that a capacity drops, mean over layers; 0 without one. A copy has that of
+/// an expert.
 double dropped_share(const spec::Job& job);
 
 /// The share of so many choices of a rank's tokens that a capacity leaves.
 double kept_share(const spec::Job& job, double choices);
 
 /// Rows that a rank whose tokens make so many choices sends to experts: what a capacity leaves, or,
-/// padded to it, the same number for each expert.
+/// padded to it, the same number for each expert and copy.
 double expert_rows(const spec::Job& job, double choices);
 
 }  // namespace ergometer::workload

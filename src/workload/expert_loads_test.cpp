@@ -91,12 +91,47 @@ TEST(ExpertLoads, CopiesDivideWhatTheirExpertTakes) {
   job.training.moe_routing.counts = {{20, 4, 4, 4, 4, 4, 2, 2}};
   job.training.moe_placement = spec::ExpertPlacement::kByLoad;
   EXPECT_NEAR(expert_loads(job).most, 4 * 22.0 / 44, 1e-12);
-  EXPECT_TRUE(copy_sums(job).empty());
+  EXPECT_TRUE(copy_sums(job, 4).sent.empty());
   job.training.moe_redundant_experts = 4;
   EXPECT_EQ(job.expert_slots(), 3);
   EXPECT_TRUE(expert_loads(job).even());
   const std::vector<double> none(4), sums = {1.25, 1.25, 0.75, 0.75};
-  EXPECT_EQ(copy_sums(job), (std::vector<std::vector<double>>{none, sums, sums}));
+  EXPECT_EQ(copy_sums(job, 4).sent, (std::vector<std::vector<double>>{none, sums, sums}));
+}
+
+// As above: on one node nothing leaves it; on two, of the four copies' 3/4 half; where each rank
+// has a node for itself, all.
+TEST(ExpertLoads, ARingOfCopiesLeavesANodeOnce) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.top_k = 1;
+  job.training.moe_routing.counts = {{20, 4, 4, 4, 4, 4, 2, 2}};
+  job.training.moe_redundant_experts = 4;
+  const auto leaving = [&](int64_t together) { return copy_sums(job, together).leaving[1]; };
+  EXPECT_EQ(leaving(4), std::vector<double>(4));
+  EXPECT_EQ(leaving(2), std::vector<double>(4, 0.375));
+  EXPECT_EQ(leaving(1), (std::vector<double>{1.25, 1.25, 0.75, 0.75}));
+  EXPECT_EQ(copy_sums(job, 2).leaving[0], std::vector<double>(4));  // a dense layer
+}
+
+// 3 experts and a copy: a slot on each of 4 ranks, of which two hold half of what the others do.
+// 9 experts and 3 copies on 4 ranks: of six whole experts and six halves two ranks have two and a
+// half, and two a whole and two halves.
+TEST(ExpertLoads, RanksThatDivideNoExpertsAreUnevenUnderEvenRouting) {
+  spec::Job job = routed_job(RoutingKind::kEven, 0);
+  job.model.experts = {.count = 3, .top_k = 1};
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  job.training.moe_redundant_experts = 1;
+  EXPECT_EQ(job.expert_slots(), 1);
+  EXPECT_FALSE(job.loads_experts_evenly());
+  const std::vector<double> loads = expert_loads(job).by_layer[1];
+  const std::vector<double> taken = {4.0 / 3, 4.0 / 3, 2.0 / 3, 2.0 / 3};
+  for (const size_t rank : {0u, 1u, 2u, 3u}) EXPECT_NEAR(loads[rank], taken[rank], 1e-12);
+  job.model.experts.count = 9;
+  job.training.moe_redundant_experts = 3;
+  EXPECT_NEAR(expert_loads(job).most, 4 * 2.5 / 9, 1e-12);
+  job.training.moe_capacity_factor = 1;
+  job.training.moe_pad_to_capacity = true;
+  EXPECT_TRUE(expert_loads(job).even());
 }
 
 // 10 8 7 6 are halved: 5 5 5 4 4 4 3.5 3.5 3 3 3 1, the second 4 not to the rank of the first.
@@ -110,7 +145,7 @@ TEST(ExpertLoads, CopiesOfAnExpertLieApart) {
   const std::vector<double> loads = expert_loads(job).by_layer[1];
   const std::vector<double> taken = {10, 11.5, 11.5, 11};
   for (const size_t rank : {0u, 1u, 2u, 3u}) EXPECT_NEAR(loads[rank], 4 * taken[rank] / 44, 1e-12);
-  EXPECT_NEAR(std::ranges::max(copy_sums(job)[1]), 1.5, 1e-12);
+  EXPECT_NEAR(std::ranges::max(copy_sums(job, 4).sent[1]), 1.5, 1e-12);
 }
 
 TEST(ExpertLoads, NothingIsUnevenWhereNobodyWaits) {
@@ -151,6 +186,33 @@ TEST(ExpertLoads, ACapacityAloneLeavesTheRestUneven) {
   EXPECT_EQ(expert_rows(job, 100), 100);
   job.training.moe_capacity_factor = 0.75;
   EXPECT_EQ(expert_rows(job, 100), 80);
+}
+
+// Of eight shares one expert is asked for 3, the others for 5/7 each; room is for 1.25. With a copy
+// it takes 2.5 of the 3, with two all; what is left is 1 a rank on average.
+TEST(ExpertLoads, ACopyHasTheCapacityOfAnExpert) {
+  spec::Job job = routed_job(RoutingKind::kHotExpert, 3);
+  job.training.moe_capacity_factor = 1.25;
+  EXPECT_NEAR(dropped_share(job), (3 - 1.25) / 8, 1e-12);
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  job.training.moe_redundant_experts = 1;
+  EXPECT_NEAR(dropped_share(job), (3 - 2.5) / 8, 1e-12);
+  job.training.moe_redundant_experts = 4;
+  EXPECT_EQ(dropped_share(job), 0);
+  EXPECT_NEAR(sum(expert_loads(job).by_layer[1]), 4, 1e-12);
+  // Padded, copies are filled up as experts are: 12 of 1.25 x 100 / 8 rows, and up.
+  job.training.moe_pad_to_capacity = true;
+  EXPECT_EQ(expert_rows(job, 100), 12 * 16);
+  // Even routing under a capacity of half a share: whole experts drop half, those of two copies
+  // nothing.
+  job.training.moe_routing = {};
+  job.training.moe_pad_to_capacity = false;
+  job.training.moe_capacity_factor = 0.5;
+  EXPECT_NEAR(dropped_share(job), 4 * 0.5 / 8, 1e-12);
+  EXPECT_NEAR(kept_share(job, 800), 0.75, 1e-12);
+  // A row an expert is the least: of 8 rows none is dropped.
+  EXPECT_EQ(kept_share(job, 8), 1);
+  EXPECT_NEAR(expert_loads(job).most, 1, 1e-12);
 }
 
 TEST(ExpertLoads, LoadsAreOneOnAverage) {

@@ -113,6 +113,9 @@ struct Operator {
   CollectiveKind collective = CollectiveKind::kAllReduce;
   GroupKind group = GroupKind::kTensor;
   double comm_bytes = 0;
+  /// Of an all-to-all: what leaves the scale-up domain, over what of an exchange of all with all
+  /// does. The rest stays inside; together they are as much.
+  double leaving = 1;
   TokenRouting routing;
   /// A collective whose tiles stream into or out of a product's kernel: the two take what that
   /// kernel does, the product as ever and the collective the rest (cost/fused.cpp).

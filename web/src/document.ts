@@ -53,6 +53,7 @@ export interface Summary {
   links?: LinkUse[];
   experts?: ExpertRow[];
   sequences?: SequenceRow[];
+  packing?: PackingRow[];
   gpu_kinds?: GpuKind[];
   limiter?: string;
   job?: Record<string, unknown>;
@@ -85,6 +86,19 @@ export interface SequenceRow {
   /** Work of the replica with most, over the mean of all. */
   slowest_load: number;
   peak_memory_bytes: number;
+}
+
+/** How samples of text and images lie in micro batches under a setting, mean over drawn steps; the first row is the job as played. */
+export interface PackingRow {
+  setting: string;
+  /** Of what micro batches have room for in tokens. */
+  padding_fraction: number;
+  /** What replicas have less than the one with most, of micro batches that run at the same time, over what all would have with as much. */
+  token_distance: number;
+  tile_distance: number;
+  /** Of a micro batch. */
+  tokens: number;
+  tiles: number;
 }
 
 /** The GPUs of one group of a cluster of unlike nodes; times of a step, means over them. */

@@ -192,6 +192,23 @@ test('uneven experts: what even routing would bring', async () => {
   assert.equal(await page.locator('#at-experts').count(), 0);
 });
 
+test('samples with images: how they lie in micro batches', async () => {
+  const packed = structuredClone(report);
+  const played = { setting: '--samples lognormal:2,1,300,200', step_time_s: 4, step_time_s_low: 3, step_time_s_high: 5, tokens_per_s: 1000,
+    padding_fraction: 0.25, attention_fraction: 0.125, waiting_fraction: 0.5, slowest_load: 1.5, peak_memory_bytes: 2 ** 36 };
+  packed.runs[0].summary.sequences = [played];
+  const words = await open(browser, pageWith(packed, 'documents'));
+  assert.equal(await words.locator('#at-documents table').count(), 1);
+  packed.runs[0].summary.packing = [
+    { setting: played.setting, padding_fraction: 0.25, token_distance: 0.375, tile_distance: 0.5, tokens: 1536, tiles: 4.5 },
+    { setting: '--sample-packing both', padding_fraction: 0.06, token_distance: 0.031, tile_distance: 0.125, tokens: 1920, tiles: 4.5 },
+  ];
+  const other = await open(browser, pageWith(packed, 'packed'));
+  assert.deepEqual(await other.locator('#at-documents table').last().locator('tbody tr').last().locator('td').allTextContents(),
+    ['--sample-packing both', '6.0 %', '1,920', '3.1 %', '4.5', '12.5 %']);
+  assert.deepEqual(other.problems, []);
+});
+
 test('GPUs of several kinds: who works and who waits', async () => {
   const mixed = structuredClone(report);
   mixed.runs[0].summary.gpu_kinds = [

@@ -181,7 +181,7 @@ std::string way_of(const spec::Cluster& cluster, const Heaviest& heavy) {
 
 /// Why ranks come to a collective at different times, as far as the job says.
 std::string_view late_ranks(const spec::Job& job) {
-  if (!job.training.moe_routing.is_even()) return "those whose experts get more tokens";
+  if (!job.loads_experts_evenly()) return "those whose experts get more tokens";
   if (!job.training.sequence_lengths.is_even()) return "those whose documents are more work";
   if (!job.conditions.overrides.empty() || job.conditions.seed != 0) return "those on slower GPUs";
   if (spec::is_mixed(job.cluster)) return "those on slower nodes";

@@ -52,7 +52,7 @@ bool clocks_repeat(std::span<const double> clocks_hz, int64_t ranks_per_role, in
 /// Whoever is told apart by its experts' load or its documents is in the period.
 bool loads_repeat(const spec::Job& job, int64_t period) {
   if (!job.training.sequence_lengths.is_even()) return false;
-  if (job.training.moe_routing.is_even()) return true;
+  if (job.loads_experts_evenly()) return true;
   const plan::RankGroup group = plan::rank_group(job, GroupKind::kExpert);
   return period % (group.stride * group.size) == 0;
 }

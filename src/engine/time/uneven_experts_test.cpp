@@ -55,6 +55,7 @@ Values random_experts(Random& random) {
   if (random.below(3) == 0) values.emplace_back("moe_expert_placement", "by-load");
   if (random.below(3) == 0) values.emplace_back("moe_redundant_experts", "8");
   if (random.below(3) == 0) values.emplace_back("overlap_moe_expert_parallel_comm", "true");
+  if (random.below(3) == 0) values.emplace_back("moe_expert_capacity_factor", "1.25");
   return values;
 }
 
@@ -165,6 +166,23 @@ TEST(UnevenExperts, CopiesOfEvenExpertsCostTheirSums) {
   EXPECT_GT(with.performance.step_time_s, without.performance.step_time_s);
 }
 
+// Eight experts and four copies on twelve ranks: those with whole experts take half as much again
+// as the mean, those with halves half as much as these, and wait.
+TEST(UnevenExperts, RanksThatDivideNoExpertsWaitUnderEvenRouting) {
+  const spec::Job job = mixtral({{"gpus", "24"},
+                                 {"ep", "12"},
+                                 {"gbs", "24"},
+                                 {"num_layers", "2"},
+                                 {"moe_redundant_experts", "4"}});
+  EXPECT_NEAR(workload::expert_loads(job).most, 1.5, 1e-12);
+  Random random(1);
+  test::expect_engines_agree(job, random, 1);
+  const run::Run run = played(job, {.all_ranks = true});
+  const run::Breakdown &whole = run.ranks[0].breakdown_s, &half = run.ranks[11].breakdown_s;
+  EXPECT_GT(whole.compute, 1.2 * half.compute);
+  EXPECT_LT(whole.exposed_all_to_all, half.exposed_all_to_all);
+}
+
 TEST(UnevenExperts, RowsSayWhatEachSettingWouldBring) {
   const run::Run run = played(mixtral({{"moe_routing", "zipf:1"}}), {.expert_rows = true});
   ASSERT_EQ(run.experts.size(), 6u);
@@ -180,6 +198,13 @@ TEST(UnevenExperts, RowsSayWhatEachSettingWouldBring) {
   EXPECT_GT(copies.peak_memory_bytes, by_load.peak_memory_bytes);
   EXPECT_GT(capacity.dropped_fraction, 0.05);
   EXPECT_TRUE(played(mixtral({}), {.expert_rows = true}).experts.empty());
+  const std::vector<run::ExpertRow> of_capacity =
+      played(mixtral({{"moe_routing", "zipf:1"}, {"moe_expert_capacity_factor", "1.25"}}),
+             {.expert_rows = true})
+          .experts;
+  ASSERT_EQ(of_capacity.size(), 4u);
+  EXPECT_EQ(of_capacity[3].setting, "--moe-redundant-experts 8");
+  EXPECT_LT(of_capacity[3].dropped_fraction, of_capacity[0].dropped_fraction);
 }
 
 }  // namespace

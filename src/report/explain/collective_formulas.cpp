@@ -89,16 +89,17 @@ class Writer {
         "collective.ring_base + collective.{} + collective.peer_latency x max(0, ranks - 9) + "
         "ramp / 2 x buffer / (buffer + ramp_half_size), the ramp that of the node",
         network ? "ring_hop_latency" : "domain_hop_latency");
-    transfer =
-        fmt::format("buffer x (ranks / nodes - 1) / ranks / all_to_all_bandwidth of the node{}",
-                    job_.cluster.node.parameters.value_or("collective.mesh_links", 0) > 0
-                        ? " / min(1, (ranks / nodes - 1) / mesh_links)"
-                        : "");
+    const bool uneven = op_.leaving != 1;
+    transfer = fmt::format("buffer x {} / ranks / all_to_all_bandwidth of the node{}",
+                           uneven ? "(ranks - 1 - leaving x (ranks - p))" : "(ranks / nodes - 1)",
+                           job_.cluster.node.parameters.value_or("collective.mesh_links", 0) > 0
+                               ? " / min(1, (ranks / nodes - 1) / mesh_links)"
+                               : "");
     if (network)
       transfer = fmt::format(
-          "max({}, buffer x (ranks - p) / ranks / (nic / p x "
+          "max({}, buffer x {}(ranks - p) / ranks / (nic / p x "
           "collective.all_to_all_line_efficiency)), p: ranks on the node that holds fewest",
-          transfer);
+          transfer, uneven ? "leaving x " : "");
   }
 
   void low_latency_formulas(std::string& latency, std::string& transfer) const {

@@ -376,6 +376,10 @@ class PriceNode {
       return;
     }
     count("nodes", where_.nodes, "scale-up domains that the group spans");
+    if (op_.leaving != 1)
+      node_.inputs.push_back(sourced("leaving", op_.leaving, "",
+                                     "what leaves a domain, over what of an exchange of all with "
+                                     "all does: only who holds copies of an expert sums them"));
     if (where_.nic_bytes_per_s > 0)
       node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
                                      "line rate of the network cards for one group on a node"));

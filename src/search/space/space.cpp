@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -261,10 +260,13 @@ bool Space::visit_divisions(const Visit& visit) const {
 }
 
 bool Space::visit_experts(Layout layout, const Visit& visit) const {
-  const int64_t experts = base_of(layout).megatron.model.experts.count;
+  const spec::Job& job = base_of(layout).megatron;
+  const int64_t experts = job.model.experts.count;
   if (experts == 0) return visit(layout);
   const int64_t stage = layout.tp * layout.cp * layout.dp;
-  for (const int64_t ep : divisors(std::gcd(experts, stage))) {
+  for (const int64_t ep : divisors(stage)) {
+    // Ranks divide the experts, or with their copies; the latter is checked with the rest.
+    if (experts % ep != 0 && job.placed_experts() % ep != 0) continue;
     if (!allows(kEp, ep)) continue;
     for (const int64_t etp : divisors(layout.tp)) {
       if (stage % (ep * etp) != 0 || !allows(kEtp, etp)) continue;

@@ -75,6 +75,22 @@ TEST(Space, CopiesOfExpertsAreDividedOverTheirRanks) {
   EXPECT_EQ(ranks, (std::set<int64_t>{2, 4}));
 }
 
+// 64 experts and 8 copies are 72, which 3 ranks divide where they do not divide the experts.
+TEST(Space, RanksDivideExpertsAndCopiesTogether) {
+  const Space space = test::space_of({{"model", "deepseek-16b"},
+                                      {"cluster", "hgx-h100"},
+                                      {"gpus", "24"},
+                                      {"gbs", "48"},
+                                      {"seq_length", "1024"},
+                                      {"moe_redundant_experts", "8"}});
+  std::set<int64_t> ranks;
+  space.for_each_layout([&](const Layout& layout) {
+    ranks.insert(layout.ep);
+    return true;
+  });
+  EXPECT_EQ(ranks, (std::set<int64_t>{2, 3, 4, 6, 8, 12, 24}));
+}
+
 TEST(Space, SaysThatNoRanksDivideCopies) {
   const WhyNone none = why_none(test::space_of({{"model", "deepseek-16b"},
                                                 {"cluster", "hgx-h100"},
@@ -85,7 +101,7 @@ TEST(Space, SaysThatNoRanksDivideCopies) {
   EXPECT_GT(none.divisions, 0);
   EXPECT_EQ(none.legal, 0);
   EXPECT_TRUE(std::ranges::any_of(none.ruled_out, [](const RuledOut& one) {
-    return one.why.find("is no multiple of the ") != std::string::npos;
+    return one.why.find(" ranks do not divide") != std::string::npos;
   }));
 }
 

@@ -385,9 +385,14 @@ struct Job {
   }
   /// Ranks of one pipeline stage.
   int64_t stage_ranks() const { return parallelism.tp * parallelism.cp * parallelism.dp; }
-  /// Experts that a rank holds of a layer, copies among them.
-  int64_t expert_slots() const {
-    return (model.experts.count + training.moe_redundant_experts) / parallelism.ep;
+  /// Experts of a layer on all ranks of an expert-parallel group together, copies among them.
+  int64_t placed_experts() const { return model.experts.count + training.moe_redundant_experts; }
+  /// Of these, what a rank holds.
+  int64_t expert_slots() const { return placed_experts() / parallelism.ep; }
+  /// Of experts and copies that take as much each, no rank gets more than another: copies alone
+  /// leave what they are of undivided where ranks do not divide the experts.
+  bool loads_experts_evenly() const {
+    return training.moe_routing.is_even() && model.experts.count % parallelism.ep == 0;
   }
   /// The vocabulary as stored: padded so that those who share it divide it.
   int64_t padded_vocab() const {

@@ -42,10 +42,12 @@ TEST(StageOrder, IsWholeAndEndsWhateverItsSize) {
         if (m < least_micro_batches(schedule, p)) continue;
         if (schedule == Schedule::kInterleaved && m % p != 0) continue;
         const PipelineOrder order = pipeline_order(pipeline(schedule, p), m);
-        const auto read = parse_schedule(schedule_text(order, to_word(schedule)));
+        const std::string text = schedule_text(order, to_word(schedule));
+        const auto read = parse_schedule(text);
         ASSERT_TRUE(read.has_value())
             << to_word(schedule) << ' ' << p << ' ' << m << ": " << read.error().message;
         EXPECT_EQ(read->order, order);
+        EXPECT_EQ(schedule_text(read->order, to_word(schedule)), text);
         EXPECT_EQ(read->micro_batches, m);
       }
 }

@@ -222,6 +222,34 @@ void check_stages(SettingReader& read, const Job& job) {
   check_chunk_count(read, job);
 }
 
+/// Copies that bring the experts to a multiple of the ranks; nothing where there are none.
+std::string fitting_copies(const Job& job, int64_t most) {
+  const int64_t copies = job.training.moe_redundant_experts, ep = job.parallelism.ep;
+  const int64_t below = copies - job.placed_experts() % ep;
+  std::vector<int64_t> fitting;
+  for (const int64_t number : {below, below + ep})
+    if (number > 0 && number <= most) fitting.push_back(number);
+  return fitting.empty() ? "" : "; try " + either(fitting);
+}
+
+/// Where ranks do not divide the experts, which of them are a rank's is the placement's choice, and
+/// ranks have unlike much to do whatever tokens choose.
+void check_undivided_experts(SettingReader& read, const Job& job) {
+  const Training& t = job.training;
+  const std::string said = read.said(kEp, job.parallelism.ep);
+  const bool of_ranks = t.moe_routing.kind == RoutingKind::kHotRank ||
+                        t.moe_routing.kind == RoutingKind::kRotatingRank ||
+                        t.moe_routing.kind == RoutingKind::kBursts;
+  if (of_ranks)
+    read.refuse("{} needs --ep that divides the {} experts: {} does not", read.said("moe_routing"),
+                job.model.experts.count, said);
+  if (!t.sequence_lengths.is_even())
+    read.refuse(
+        "{} does not divide {} experts, so that ranks have unlike much to do, which is not "
+        "modelled together with unlike documents; try {}",
+        said, job.model.experts.count, divisors_text(job.model.experts.count, job.parallelism.ep));
+}
+
 /// A rank has as many slots as every other, and no use for an expert twice.
 void check_copies(SettingReader& read, const Job& job) {
   const int64_t copies = job.training.moe_redundant_experts, ep = job.parallelism.ep;
@@ -236,15 +264,11 @@ void check_copies(SettingReader& read, const Job& job) {
     return read.refuse(
         "{} is more than the {} that {} ranks have a use for, each expert once on each; try {}",
         said, most, ep, most);
-  if (copies % ep != 0) {
-    const int64_t below = copies / ep * ep;
-    return read.refuse("{} is no multiple of the {} ranks that experts are divided over; try {}",
-                       said, ep,
-                       either(below > 0 ? std::vector{below, below + ep} : std::vector{ep}));
-  }
-  if (job.training.moe_capacity_factor > 0)
-    read.refuse("{} contradicts {}: copies of experts that have a capacity are not modelled", said,
-                read.said("moe_expert_capacity_factor"));
+  if (job.placed_experts() % ep != 0)
+    return read.refuse("{} and the {} experts are {}, which {} ranks do not divide{}", said,
+                       job.model.experts.count, job.placed_experts(), ep,
+                       fitting_copies(job, most));
+  if (job.model.experts.count % ep != 0) check_undivided_experts(read, job);
 }
 
 void check_experts(SettingReader& read, const Job& job) {
@@ -260,7 +284,7 @@ void check_experts(SettingReader& read, const Job& job) {
                   job.model.name);
     return;
   }
-  if (experts.count % p.ep != 0)
+  if (experts.count % p.ep != 0 && job.training.moe_redundant_experts == 0)
     return read.refuse("{} {} {} experts; try {}", read.said(kEp, p.ep),
                        p.ep > experts.count ? "is more than the" : "does not divide", experts.count,
                        divisors_text(experts.count, p.ep));
@@ -279,7 +303,7 @@ void check_expert_ranks(SettingReader& read, const Job& job) {
         "{} x {}); "
         "try --ep {}{}",
         read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
-        divisors_text(std::gcd(job.model.experts.count, std::max<int64_t>(1, ranks / p.etp)), p.ep),
+        divisors_text(std::gcd(job.placed_experts(), std::max<int64_t>(1, ranks / p.etp)), p.ep),
         read.given(kEtp) ? "" : ", or --etp 1 for experts that are not split");
 }
 

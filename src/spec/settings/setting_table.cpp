@@ -274,7 +274,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "which rank holds which expert: in order, or so that ranks get as even a load as can be",
      why("in order")},
     {"moe_redundant_experts", "", field<&Training::moe_redundant_experts>(0, 1'000'000), kExperts,
-     "copies of a layer's most wanted experts, a multiple of --ep; tokens are divided over them",
+     "copies of a layer's most wanted experts, over which tokens are divided; --ep divides both",
      why("every expert once"), sought("eplb|replicated|replication|ep_num_redundant_experts")},
 
     {"attention_backend", "", field<&Training::attention>(), kKernels,

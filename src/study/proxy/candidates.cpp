@@ -121,8 +121,7 @@ std::optional<spec::ModelSizes> sizes_of(const Job& job, const Shape& shape) {
 /// As many a rank as in the large job, as far as fewer ranks have a use for them.
 int64_t copies_of(const Job& large, const spec::ModelSizes& sizes, int64_t ep) {
   const int64_t experts = sizes.experts > 0 ? sizes.experts : large.model.experts.count;
-  return std::min(large.training.moe_redundant_experts * ep / large.parallelism.ep,
-                  experts * (ep - 1));
+  return std::min(large.expert_slots() * ep - experts, experts * (ep - 1));
 }
 
 bool changes(const spec::ModelSizes& sizes) {
