@@ -28,6 +28,11 @@ Result<void> check_launchable(const Job& job) {
     return input_error(
         "the job says batches_by_speed: frameworks give every replica as many micro batches; leave "
         "it out");
+  if (job.model.experts.count % job.parallelism.ep != 0)
+    return input_error(
+        "launch: --ep {} divides {} experts with their copies alone, and no framework launched "
+        "here has copies; take an --ep that divides the experts",
+        job.parallelism.ep, job.model.experts.count);
   const bool limited = job.conditions.power_cap_w > 0 || job.conditions.lock_clock_hz > 0;
   if (limited && job.cluster.node.gpu.vendor != "NVIDIA")
     return input_error(

@@ -100,6 +100,13 @@ TEST(Plan, TakesNoJobThatMegatronRefuses) {
   says({{"tp", "4"}, {"pp", "2"}, {"vpp", "2"}, {"overlap_p2p", "false"}}, "--overlap-p2p");
   says({{"tp", "4"}, {"lora", "16"}}, "pre-training");
   says({{"tp", "4"}, {"zero", "2"}}, "take --zero 1");
+  says({{"model", "mixtral-8x7b"},
+        {"num_layers", "2"},
+        {"gpus", "24"},
+        {"gbs", "24"},
+        {"ep", "3"},
+        {"moe_redundant_experts", "1"}},
+       "--ep 3 divides 8 experts with their copies alone");
 }
 
 TEST(Plan, TorchtitanNeedsFsdp) {

@@ -23,6 +23,7 @@
 #include "cost/energy.h"
 #include "engine/simulate.h"
 #include "engine/time/compile.h"
+#include "optimize/outcome.h"
 #include "plan/placement.h"
 
 namespace ergometer::optimize {
@@ -343,7 +344,7 @@ Result<void> check_operator_clocks(const spec::Job& job) {
         "--operator-clocks: needs steps that are alike, found documents of unlike lengths: which "
         "replica the others wait for, and for how long, is another in every step; leave it out, or "
         "take no --sequence-lengths");
-  return {};
+  return check_power_is_known(job);
 }
 
 Result<OperatorClocks> operator_clocks(const spec::Job& job, double change_s,

@@ -171,5 +171,14 @@ TEST(OperatorClocks, NeedStepsThatAreAlike) {
   EXPECT_FALSE(check_operator_clocks(spec::test::job_of(values)));
 }
 
+TEST(OperatorClocks, NeedPowerThatFollowsClocks) {
+  Values values = small_job();
+  values.emplace_back("clocks", "constant");
+  const auto clocks = operator_clocks(spec::test::job_of(values), 0.01, 0.02);
+  ASSERT_FALSE(clocks.has_value());
+  EXPECT_EQ(clocks.error().message,
+            "optimize: weighs power and heat, which --clocks constant leaves out; leave it out");
+}
+
 }  // namespace
 }  // namespace ergometer::optimize

@@ -61,11 +61,18 @@ Outcome mean_outcome(const std::vector<Outcome>& outcomes) {
   return mean;
 }
 
-Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds) {
-  if (job.conditions.constant_clocks || !engine::has_power_data(job))
+Result<void> check_power_is_known(const spec::Job& job) {
+  if (job.conditions.constant_clocks)
     return input_error(
-        "optimize: nothing is known of the power and heat of {} in {}, or clocks are constant",
-        job.cluster.node.gpu.name, job.cluster.node.name);
+        "optimize: weighs power and heat, which --clocks constant leaves out; leave it out");
+  if (!engine::has_power_data(job))
+    return input_error("optimize: the catalog does not know the power and heat of {} in {}",
+                       job.cluster.node.gpu.name, job.cluster.node.name);
+  return {};
+}
+
+Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds) {
+  ERGOMETER_TRY(check_power_is_known(job));
   std::vector<Outcome> outcomes;
   ERGOMETER_TRY(
       engine::play_planned(job, true, [&](const engine::Planned& planned) -> Result<bool> {

@@ -35,8 +35,12 @@ double value_of(Objective objective, const Outcome& outcome);
 /// Of the same job on several draws of silicon, without its ranks.
 Outcome mean_outcome(const std::vector<Outcome>& outcomes);
 
+/// Refuses a job whose power and heat nobody knows: the catalog lacks what they need, or clocks are
+/// held constant.
+Result<void> check_power_is_known(const spec::Job& job);
+
 /// Plays a job as `engine::simulate` does, with these seeds for its GPUs' silicon; the plan and its
-/// prices are made once. An input error: the catalog lacks what power and heat need.
+/// prices are made once. An input error: `check_power_is_known`.
 Result<std::vector<Outcome>> play(const spec::Job& job, std::span<const uint64_t> seeds);
 
 }  // namespace ergometer::optimize

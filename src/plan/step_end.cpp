@@ -145,8 +145,8 @@ CopiedElements copied_elements(const spec::Job& job, const workload::Workload& w
 
 /// The sums of copies' gradients as one exchange over expert parallelism: as many bytes as the rank
 /// sends that has most to send, of which as many leave its domain as in rings of the ranks that
-/// hold copies. Where it is not known which ranks share a domain, as many as of an exchange of all
-/// with all. No operator where nothing is copied.
+/// hold copies. Where a rank map or unequal parts of the group in its domains leave open which
+/// ranks share one, as many as of an exchange of all with all. No operator where nothing is copied.
 std::optional<workload::Operator> copy_exchange(const spec::Job& job,
                                                 const workload::Workload& workload,
                                                 const Stage& stage, int64_t stage_index) {

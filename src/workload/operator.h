@@ -113,8 +113,8 @@ struct Operator {
   CollectiveKind collective = CollectiveKind::kAllReduce;
   GroupKind group = GroupKind::kTensor;
   double comm_bytes = 0;
-  /// Of an all-to-all: what leaves the scale-up domain, over what of an exchange of all with all
-  /// does. The rest stays inside; together they are as much.
+  /// Of an all-to-all: bytes that leave the scale-up domain, over those that would if all members
+  /// exchanged with all. What does not leave goes inside the domain: a member's bytes are the same.
   double leaving = 1;
   TokenRouting routing;
   /// A collective whose tiles stream into or out of a product's kernel: the two take what that

@@ -379,7 +379,8 @@ class PriceNode {
     if (op_.leaving != 1)
       node_.inputs.push_back(sourced("leaving", op_.leaving, "",
                                      "what leaves a domain, over what of an exchange of all with "
-                                     "all does: only who holds copies of an expert sums them"));
+                                     "all would: only ranks with copies of an expert send to "
+                                     "each other"));
     if (where_.nic_bytes_per_s > 0)
       node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
                                      "line rate of the network cards for one group on a node"));

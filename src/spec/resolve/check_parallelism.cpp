@@ -233,21 +233,23 @@ std::string fitting_copies(const Job& job, int64_t most) {
 }
 
 /// Where ranks do not divide the experts, which of them are a rank's is the placement's choice, and
-/// ranks have unlike much to do whatever tokens choose.
+/// some ranks have more to do than others whatever tokens choose.
 void check_undivided_experts(SettingReader& read, const Job& job) {
   const Training& t = job.training;
   const std::string said = read.said(kEp, job.parallelism.ep);
+  const std::string divisors = divisors_text(job.model.experts.count, job.parallelism.ep);
   const bool of_ranks = t.moe_routing.kind == RoutingKind::kHotRank ||
                         t.moe_routing.kind == RoutingKind::kRotatingRank ||
                         t.moe_routing.kind == RoutingKind::kBursts;
   if (of_ranks)
-    read.refuse("{} needs --ep that divides the {} experts: {} does not", read.said("moe_routing"),
-                job.model.experts.count, said);
-  if (!t.sequence_lengths.is_even())
+    return read.refuse("{} needs --ep that divides the {} experts: {} does not; try {}",
+                       read.said("moe_routing"), job.model.experts.count, said, divisors);
+  const bool documents = !t.sequence_lengths.is_even();
+  if (documents || job.model.vision != nullptr)
     read.refuse(
-        "{} does not divide {} experts, so that ranks have unlike much to do, which is not "
-        "modelled together with unlike documents; try {}",
-        said, job.model.experts.count, divisors_text(job.model.experts.count, job.parallelism.ep));
+        "{} does not divide {} experts, so that some ranks have more to do than others, which is "
+        "not modelled together with {}; try {}",
+        said, job.model.experts.count, documents ? "unlike documents" : "a vision tower", divisors);
 }
 
 /// A rank has as many slots as every other, and no use for an expert twice.

@@ -84,6 +84,29 @@ TEST(ResolveVision, StagesAreDividedByProducts) {
   EXPECT_LT(layers("13").front(), 20);
 }
 
+// 128 experts and 16 copies are six on each of 24 ranks, and the experts alone are not.
+TEST(ResolveVision, ExpertsAreDivided) {
+  const char* model =
+      R"({"model_type": "internvl_chat", "downsample_ratio": 0.5, "force_image_size": 448,
+          "llm_config": {"model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 4,
+            "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+            "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
+            "num_experts_per_tok": 8, "vocab_size": 151936},
+          "vision_config": {"model_type": "intern_vit_6b", "hidden_size": 1024, "image_size": 448,
+            "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24,
+            "patch_size": 14}})";
+  const auto with = [&](const char* gpus, const char* copies) {
+    return vision_job(model, {{"gpus", gpus},
+                              {"ep", gpus},
+                              {"gbs", gpus},
+                              {"tiles_per_image", "1"},
+                              {"moe_redundant_experts", copies}});
+  };
+  EXPECT_TRUE(with("8", "8"));
+  EXPECT_NE(base::error_of(with("24", "16")).find("not modelled together with a vision tower"),
+            std::string::npos);
+}
+
 TEST(ResolveVision, SaysWhatIsWrong) {
   EXPECT_EQ(refused("llama3-8b", {{"gpus", "8"}, {"freeze", "vision"}}),
             "--freeze vision needs a model with a vision tower; llama3-8b has none");

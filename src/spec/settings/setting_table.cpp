@@ -274,7 +274,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "which rank holds which expert: in order, or so that ranks get as even a load as can be",
      why("in order")},
     {"moe_redundant_experts", "", field<&Training::moe_redundant_experts>(0, 1'000'000), kExperts,
-     "copies of a layer's most wanted experts, over which tokens are divided; --ep divides both",
+     "copies of a layer's most wanted experts; --ep divides experts and copies together",
      why("every expert once"), sought("eplb|replicated|replication|ep_num_redundant_experts")},
 
     {"attention_backend", "", field<&Training::attention>(), kKernels,
