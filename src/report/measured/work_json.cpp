@@ -116,7 +116,7 @@ void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
   }
   json.member("windows", energy.windows).member("covered_s", energy.covered_s);
   json.member("measured_j", energy.measured_j).member("mean_w", energy.mean_w);
-  if (energy.measured_j > 0) write_error(json, "measured_error_pct", energy.error);
+  if (energy.windows > 0) write_error(json, "measured_error_pct", energy.error);
   if (energy.steps > 0) {
     json.member("steps", energy.steps).member("step_j", energy.step_j);
     write_error(json, "step_error_pct", energy.step_error);
