@@ -91,7 +91,7 @@ test('a node opens by its cells and by its name, and the keyboard stays where it
   const button = page.locator('#nodes button', { hasText: /^node8$/ });
   await button.focus();
   await page.keyboard.press('Enter');
-  assert.equal(await page.locator('#detail-title').innerText(), 'GPUs of node8');
+  assert.equal(await page.locator('#detail-title').innerText(), 'GPUs of node8; power of each ±4.4 % (90 %)');
   assert.match(await page.locator('#gpus').innerText(), /88 °C\s+1340 MHz\s+99 %\s+sw_power_cap, hw_thermal_slowdown/);
   await page.waitForResponse((one) => one.url().includes('state.json'));
   await page.waitForTimeout(100);
