@@ -1,5 +1,7 @@
 #include "analysis/tell.h"
 
+#include <string_view>
+
 #include "analysis/findings/job_findings.h"
 #include "analysis/findings/run_findings.h"
 #include "analysis/work/attribution.h"
@@ -7,12 +9,32 @@
 namespace ergometer::analysis {
 namespace {
 
-/// Parts of a device's energy are off by its sensor's gain as the whole is.
-void take_gain(const TelemetryReport& power, size_t device, run::EnergyError& error) {
-  if (device >= power.devices.size()) return;
+/// What a part of a device's energy is off by the gain of its sensor: where the same sensor tells
+/// the whole, as that is. Of a simulated device nothing is.
+void take_gain(const run::Device& device, const DeviceReport& whole, std::string_view metric,
+               run::EnergyError& error) {
+  if (metric.empty() || !whole.error.stated) return;
+  const std::string_view way =
+      metric == run::metric_info(run::Metric::kEnergy).name ? "counter" : metric;
+  const bool same =
+      way == (whole.energies.empty() ? whole.power_metric : whole.energies.front().way);
   const double unseen = error.unseen;
-  error = power.devices[device].error;
+  error = same ? whole.error : run::gain_of(run::sensor_facts(device, way));
   error.unseen = unseen;
+}
+
+void take_gains(const run::DeviceLog& log, const TelemetryReport& power,
+                std::vector<RankEnergy>& ranks, std::vector<StepEnergy>& steps) {
+  const auto take = [&](size_t number, std::string_view metric, run::EnergyError& error) {
+    take_gain(log.devices[number], power.devices[number], metric, error);
+  };
+  for (RankEnergy& energy : ranks) {
+    if (!energy.number) continue;
+    take(*energy.number, energy.metric, energy.error);
+    take(*energy.number, energy.metric, energy.step_error);
+  }
+  for (StepEnergy& energy : steps)
+    take(energy.number, run::metric_info(energy.metric).name, energy.error);
 }
 
 }  // namespace
@@ -22,13 +44,7 @@ Told tell(std::vector<run::RankTrace>& ranks, const run::DeviceLog& log, Beside 
   Told told;
   told.power = analyze_telemetry(log, !ranks.empty());
   told.job = report_job(ranks, log);
-  for (RankEnergy& energy : beside.energy) {
-    if (!energy.number) continue;
-    take_gain(told.power, *energy.number, energy.error);
-    take_gain(told.power, *energy.number, energy.step_error);
-  }
-  for (StepEnergy& energy : told.job.step_energies)
-    take_gain(told.power, energy.number, energy.error);
+  take_gains(log, told.power, beside.energy, told.job.step_energies);
   told.summary = summarize(ranks, std::move(beside), threads);
   add_job_findings(told.job, told.power, told.summary);
   return told;

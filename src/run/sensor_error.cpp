@@ -77,6 +77,10 @@ double EnergyError::relative() const {
 }
 double EnergyError::percent() const { return 100 * relative(); }
 
+EnergyError gain_of(const SensorFacts& facts) {
+  return {facts.own, facts.common, 0, facts.known, true};
+}
+
 double unseen(const SensorFacts& facts, const Looks& looks) {
   const auto square = [](double value) { return value * value; };
   double sum = square(looks.beat);

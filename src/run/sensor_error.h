@@ -38,6 +38,9 @@ struct EnergyError {
   double percent() const;
 };
 
+/// What the gain of such a sensor alone leaves open.
+EnergyError gain_of(const SensorFacts& facts);
+
 /// How the looks of a sensor lie over an energy.
 struct Looks {
   double count = 0, interval_s = 0;  ///< updates, and how far they are apart

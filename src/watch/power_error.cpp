@@ -16,7 +16,7 @@ void PowerError::add(const DeviceNow& device) {
     sensor.kind = device.kind;
     sensor.name = std::string(name_);
     const run::SensorFacts facts = run::sensor_facts(sensor, way_);
-    error_ = {facts.own, facts.common, 0, facts.known, true};
+    error_ = run::gain_of(facts);
     window_s_ = powers_.empty() ? facts.window_s : std::min(window_s_, facts.window_s);
     widest_ = std::max(widest_, error_.relative());
   }

@@ -153,7 +153,7 @@ def parts_of_it(walk, shown):
             continue
         gain = energy["gain_error_pct"]
         walk.check(gain <= gpu["energy_error_pct"] * (1 + 1e-9), f"rank {energy['rank']}: the gain alone is off by more than the energy of its GPU")
-        for row in energy["classes"] + energy["phases"]:
+        for row in energy.get("classes", []) + energy.get("phases", []):
             if row["joules"] > 0:
                 fit = 100 * HALF_90 * row["joules_error"] / row["joules"]
                 walk.equal(f"{row['name']}: its error, and those of gain and fit", row["joules_error_pct"], math.hypot(gain, fit), relative=1e-6)

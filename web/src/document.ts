@@ -434,7 +434,21 @@ export interface RecordedTrace {
     memory_round_trips: { upper_bound_ns: number; pairs: number; bytes: number };
     launch: { idle_ns: number; launching_ns: number; loading_ns: number; elsewhere_ns: number; latency_ns: number; short_kernels: number };
   };
-  energy?: { rank: number; measured_j: number; mean_w: number; refused?: string; classes?: EnergyRow[]; phases?: EnergyRow[] }[];
+  energy?: RankEnergy[];
+}
+/** What the sensor of a rank's GPU tells; of what is not there `refused` says why. Errors are half a 90 % interval, where sensors measured. */
+export interface RankEnergy {
+  rank: number;
+  /** Of the sensor, within the trace; 0: `measured_j` and `mean_w` are of nothing. */
+  windows: number;
+  measured_j: number;
+  mean_w: number;
+  measured_error_pct?: number;
+  step_j?: number;
+  step_error_pct?: number;
+  refused?: string;
+  classes?: EnergyRow[];
+  phases?: EnergyRow[];
 }
 export interface RecordedRank {
   rank: number;
@@ -469,6 +483,8 @@ export interface EnergyRow {
   seconds: number;
   watts: number;
   joules: number;
+  /** Of both. */
+  joules_error_pct?: number;
 }
 export interface RecordedGroup {
   group: string;

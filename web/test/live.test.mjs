@@ -61,6 +61,11 @@ test('says what goes on: nodes, alerts, the prediction, findings, history', asyn
   assert.match(await said('alerts'), /step-over-interval firing \(critical\) since 11:55:00: the mean/);
   assert.match(await said('beside'), /First to leave its interval: step time/);
   assert.equal(await page.locator('#quantities tr').nth(1).innerText(), 'step time\t1.1 s\t1.02 s to 1.2 s\t1.31 s\tabove');
+  assert.match(await page.locator('#quantities tr').nth(2).innerText(), /\t601 W ±2.2 %\t/);
+  assert.match(await said('tiles'), /[\d.]+ kW ±1.7 %\s+GPU power \(±: 90 %\)/);
+  const power = await page.locator('#nodes tr').evaluateAll((all) => Object.fromEntries(all.map((row) => [row.cells[0].textContent, row.cells[3].textContent])));
+  assert.match(power.node3, /^\d+ W ±2.2 %$/);
+  assert.match(power.node10, /^\d+ W$/, 'no error of what is not read');
   assert.match(await said('findings'), /1 node is silent since 11:59:20: node1/);
   assert.deepEqual(await page.locator('.over-time').allInnerTexts().then((all) => all.map((text) => text.split('\n')[0])), ['GPU power 79.7 kW', 'hottest GPU 79 °C', 'step time 1.31 s']);
   const nodes = await page.locator('#nodes button').allInnerTexts();
@@ -81,12 +86,12 @@ test('a node opens by its cells and by its name, and the keyboard stays where it
   await page.mouse.move(map.x + 5, map.y + 5);
   assert.match(await page.locator('#hover').innerText(), /^node0, GPU 0: \d+ °C$/);
   await page.mouse.click(map.x + 5, map.y + 5);
-  assert.equal(await page.locator('#detail-title').innerText(), 'GPUs of node0');
+  assert.equal(await page.locator('#detail-title').innerText(), 'GPUs of node0; power of each ±4.4 % (90 %)');
   assert.equal(await page.locator('#gpus tr').count(), 9);
   const button = page.locator('#nodes button', { hasText: /^node8$/ });
   await button.focus();
   await page.keyboard.press('Enter');
-  assert.equal(await page.locator('#detail-title').innerText(), 'GPUs of node8');
+  assert.equal(await page.locator('#detail-title').innerText(), 'GPUs of node8; power of each ±4.4 % (90 %)');
   assert.match(await page.locator('#gpus').innerText(), /88 °C\s+1340 MHz\s+99 %\s+sw_power_cap, hw_thermal_slowdown/);
   await page.waitForResponse((one) => one.url().includes('state.json'));
   await page.waitForTimeout(100);

@@ -17,10 +17,10 @@ const alerts = [
 const prediction = {
   job: 'job.yaml', deviation: 'step time is above its interval: GPUs of node3 are slower than the others',
   quantities: [
-    { name: 'step_time_s', label: 'step time', predicted: '1.1 s', interval: '1.02 s to 1.2 s', measured: '1.31 s', state: 'above' },
+    { name: 'step_time_s', label: 'step time', predicted: '1.1 s', interval: '1.02 s to 1.2 s', measured: '1.31 s', measured_error_percent: null, state: 'above' },
     { name: 'mean_power_w', label: 'power a GPU', predicted: '612 W', interval: '580 W to 645 W', measured: '601 W', measured_error_percent: 2.2, state: 'inside' },
-    { name: 'mean_temperature_c', label: 'temperature', predicted: '61 °C', interval: null, measured: '64 °C', state: 'no_interval' },
-    { name: 'mean_clock_mhz', label: 'clock', predicted: '1755 MHz', interval: '1700 MHz to 1800 MHz', measured: null, state: 'waiting' },
+    { name: 'mean_temperature_c', label: 'temperature', predicted: '61 °C', interval: null, measured: '64 °C', measured_error_percent: null, state: 'no_interval' },
+    { name: 'mean_clock_mhz', label: 'clock', predicted: '1755 MHz', interval: '1700 MHz to 1800 MHz', measured: null, measured_error_percent: null, state: 'waiting' },
   ],
 };
 
@@ -33,11 +33,13 @@ export function liveState({ nodes = 16, gpus = 8, calm = false } = {}) {
     counts: { requests: 9120, batches: 9040, repeated: 12, malformed: 1, unauthorized: 2, refused: 0, connections: nodes + 1 },
     jobs: [{ name: 'llama3-70b', nodes, gpus: cells, heard_ms: kNow, live: true }, { name: 'yesterday', nodes: 0, gpus: 0, heard_ms: 0, live: false }],
     job: {
-      name: 'llama3-70b',
+      name: 'llama3-70b', gpu_power_error_percent: 1.7,
       nodes: {
         // In the order in which they were heard first, which is no order.
         name: many(nodes, (i) => `node${(i * 7 + 3) % nodes}`), presence: many(nodes, (i) => (!calm && i === 2 ? 1 : 0)), heard_ms: many(nodes, (i) => kNow - (!calm && i === 2 ? 41_000 : 300)),
         clock_jump_s: many(nodes, (i) => (!calm && i === 5 ? 3600 : null)), lost: many(nodes, (i) => (!calm && i === 5 ? 3 : 0)), gpu_power_w: many(nodes, (i) => 4800 + Math.round(400 * noise(i))),
+        // Of the second no power is read.
+        gpu_power_error_percent: many(nodes, (i) => (i === 1 ? null : 2.2)), one_gpu_power_error_percent: many(nodes, (i) => (i === 1 ? null : 4.4)),
         sent_b_per_s: many(nodes, (i) => 12_500_000_000 + 1000 * i), received_b_per_s: many(nodes, (i) => 12_000_000_000 + 1000 * i), gpus: many(nodes, () => gpus),
       },
       gpus: {

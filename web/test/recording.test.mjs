@@ -28,6 +28,8 @@ function recording() {
       phases: { total_ns: 1e9, assigned_fraction: 0.9, without_autograd: false, rows: [{ phase: 'forward', count: 5, total_ns: 4e8, busy_ns: 4e8 }, { phase: 'backward', count: 5, total_ns: 6e8, busy_ns: 6e8 }] },
       operators: { operator_fraction: 0.8, flops_fraction_of_time: 0.7, peak: { gpu: 'H100' }, rows: [{ operator: 'aten::mm', shapes: '[[8, 16], [16, 4]]', dtypes: '["c10::BFloat16", "c10::BFloat16"]', calls: 8, total_ns: 9e8, tflops_low: 600, tflops_high: 620, gb_per_s: 900, flops_fraction: 0.62, bytes_fraction: 0.27 }] },
       taxes: { span_ns: 4e9, bulk_synchrony: { collective_waiting_ns: 4e8, host_sync_ns: 0 }, memory_round_trips: { upper_bound_ns: 8e8, pairs: 3, bytes: 2e9 }, launch: { idle_ns: 4e7, launching_ns: 8e6, loading_ns: 2e7, elsewhere_ns: 4e6, latency_ns: 8e6, short_kernels: 5 } },
+      energy: [{ rank: 0, windows: 90, measured_j: 5000, mean_w: 512, measured_error_pct: 5.1, steps: 4, step_j: 250, step_error_pct: 5.3, gain_error_pct: 4.4, classes: [{ name: 'gemm', seconds: 8, watts: 600, joules: 4800, joules_error_pct: 4.9 }], phases: [{ name: 'backward', seconds: 5, watts: 610, joules: 3050, joules_error_pct: 6.2 }] },
+        { rank: 1, windows: 0, measured_j: 0, mean_w: 0, refused: 'no GPU of the telemetry has this rank or device' }],
       arrivals: { matched: 9, unmatched: 0, skew_ns: 3e8, transfer_ns: 1e8, ranks: [{ rank: 0, last: 1, lateness_ns: 1e7, waiting_ns: 3e8 }, { rank: 1, last: 8, lateness_ns: 3e8, waiting_ns: 1e7 }] } },
     left_out: { kernels: 3, operators: 0, collectives: 0, ranks: 0 },
     critical_path: { span_ns: 2e9, kinds: [{ kind: 'gemm', on_path_ns: 15e8, saved_if_free_ns: 5e8 }, { kind: 'cpu', on_path_ns: 5e8 }], ranks: [{ rank: 1, on_path_ns: 2e9 }] },
@@ -71,6 +73,8 @@ test('a recording says who and where, every part of the analysis, the straggler,
   assert.match(await text('ranks'), /different GPUs/);
   const steps = await page.locator('#at-ranks tbody tr').evaluateAll((all) => all.map((row) => Number(row.cells[2].dataset.value)));
   assert.deepEqual(steps, [0.5, 0.75]);
+  const energy = await text('kernel-energy');
+  for (const wanted of ['5 kJ', '5.1 %', '250 J', '5.3 %', 'gemm', '4.8 kJ', '4.9 %', 'backward', '6.2 %', 'no GPU of the telemetry has this rank or device']) assert.ok(energy.includes(wanted), `${wanted} in ${energy}`);
   const kernels = await text('kernels');
   for (const wanted of ['forward', 'backward', '90.0 % of the GPU time', 'gemm', 'ampere_gemm']) assert.ok(kernels.includes(wanted), wanted);
   const operators = await page.locator('#at-operators tbody tr td').allTextContents();

@@ -120,12 +120,16 @@ void state_watts(const PowerProblem& problem, const WorkShares& work, int64_t st
   for (const EnergyRow& row : energy.classes) energy.residual_j -= row.joules;
 }
 
-/// Joules between two times of the trace's clock. A reading is a mean over its window, so it stands
-/// for the window's middle.
+/// A reading is a mean over its window, so it stands for the window's middle.
+int64_t later_ns(const RankEnergy& energy) {
+  return std::llround((energy.lag_s + energy.window_s / 2) * 1e9);
+}
+
+/// Joules between two times of the trace's clock.
 double joules_between(const PowerWindows& power, const RankEnergy& energy, int64_t start_ns,
                       int64_t end_ns) {
   if (!power.lengths_s.empty()) {
-    const int64_t later = std::llround((energy.lag_s + energy.window_s / 2) * 1e9);
+    const int64_t later = later_ns(energy);
     return energy_j(power.updates, start_ns + later, end_ns + later);
   }
   double joules = 0;
@@ -136,13 +140,14 @@ double joules_between(const PowerWindows& power, const RankEnergy& energy, int64
   return joules;
 }
 
-/// Of so long a part of what was read. Windows of a counter that begin and end at its changes see
-/// everything; steps begin and end between them.
-double unseen_in(const run::Device& device, const PowerWindows& power, double seconds_long,
-                 bool at_changes) {
+/// Of `seconds_long` within a stretch of the trace's clock. Windows of a counter that begin and end
+/// at its changes see everything; steps begin and end between them.
+double unseen_in(const run::Device& device, const PowerWindows& power, const RankEnergy& energy,
+                 TimeSpan within, double seconds_long, bool at_changes) {
+  const int64_t later = later_ns(energy);
   if (!power.lengths_s.empty())
-    return unseen_between_readings(device, power.metric, power.updates, power.period_s,
-                                   seconds_long);
+    return unseen_between_readings(device, {power.metric, power.updates, power.period_s},
+                                   {within.from_ns + later, within.to_ns + later}, seconds_long);
   if (at_changes) return 0;
   return run::unseen({}, {.duration_s = seconds_long, .counter_s = power.period_s});
 }
@@ -152,10 +157,12 @@ void add_steps(const run::RankTrace& trace, const run::Device& device, const Pow
   const int64_t first = power.updates.front().time_ns, last = power.updates.back().time_ns;
   double joules = 0;
   int64_t steps_ns = 0;
+  TimeSpan span{INT64_MAX, INT64_MIN};
   for (const run::StepMark& step : trace.steps) {
     if (step.start_ns < first || step.end_ns > last || step.end_ns <= step.start_ns) continue;
     ++energy.steps;
     steps_ns += step.end_ns - step.start_ns;
+    span = {std::min(span.from_ns, step.start_ns), std::max(span.to_ns, step.end_ns)};
     joules += joules_between(power, energy, step.start_ns, step.end_ns);
   }
   // A mean over few windows is more of what came before and after than of the steps.
@@ -163,7 +170,7 @@ void add_steps(const run::RankTrace& trace, const run::Device& device, const Pow
   if (seconds(steps_ns) < kFewestStepWindows * energy.window_s) energy.steps = 0;
   if (energy.steps == 0) return;
   energy.step_j = joules / static_cast<double>(energy.steps);
-  energy.step_error.unseen = unseen_in(device, power, seconds(steps_ns), false);
+  energy.step_error.unseen = unseen_in(device, power, energy, span, seconds(steps_ns), false);
 }
 
 std::string not_at_the_same_time(int64_t trace_start_ns, const PowerWindows& power) {
@@ -208,7 +215,7 @@ void analyze_rank(const run::RankTrace& trace, const Attribution& attribution,
     energy.covered_s = seconds(until - from);
     energy.measured_j = joules_between(power, energy, from, until);
     energy.mean_w = energy.measured_j / energy.covered_s;
-    energy.error.unseen = unseen_in(device, power, energy.covered_s, true);
+    energy.error.unseen = unseen_in(device, power, energy, {from, until}, energy.covered_s, true);
   }
   if (windows.size() < kFewestUpdates) {
     energy.refused = fmt::format(

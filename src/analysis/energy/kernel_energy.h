@@ -68,8 +68,8 @@ struct RankEnergy {
   run::EnergyError gain() const { return {error.own, error.common, 0, error.known, error.stated}; }
 };
 
-/// What watts or joules by the fit of a rank are off: its sensor's gain, the same for every row,
-/// and the fit's standard error.
+/// What watts or joules of a rank with such a standard error, of the fit or of a mean of windows,
+/// are off: that, and its sensor's gain, the same for every row.
 run::EnergyError error_by_fit(const RankEnergy& rank, double value, double standard_error);
 
 /// One for every trace. A GPU of the telemetry belongs to the trace of its rank; where no rank

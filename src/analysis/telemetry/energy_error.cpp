@@ -20,6 +20,14 @@ double scatter_of(std::span<const run::Sample> points) {
   return std::sqrt(sum / (2 * static_cast<double>(points.size() - 1)));
 }
 
+/// Those of a stretch of time; all of them where it has too few to say how they differ.
+std::span<const run::Sample> enough_within(std::span<const run::Sample> updates, TimeSpan within) {
+  constexpr ptrdiff_t kFewestToDiffer = 8;
+  const auto from = std::ranges::lower_bound(updates, within.from_ns, {}, &run::Sample::time_ns);
+  const auto to = std::ranges::upper_bound(updates, within.to_ns, {}, &run::Sample::time_ns);
+  return to - from < kFewestToDiffer ? updates : std::span(from, to);
+}
+
 /// Updates that repeat a value are none of `distinct`, and are looks all the same.
 run::Looks looks_of(const DeviceReport& report, std::string_view way, double efficiency) {
   run::Looks looks;
@@ -53,7 +61,7 @@ run::EnergyError error_of(const run::Device& device, const DeviceReport& report)
   const bool summed = !report.energies.empty();
   const std::string& way = summed ? report.energies.front().way : report.power_metric;
   const run::SensorFacts facts = run::sensor_facts(device, way);
-  error = {facts.own, facts.common, 0, facts.known, true};
+  error = run::gain_of(facts);
   if (!summed) return error;
   run::Looks looks = looks_of(report, way, device.conversion_efficiency);
   looks.beat = beat_of(report);
@@ -83,11 +91,10 @@ const MeterReport* meter_of(const run::Device& gpu, const DeviceReport& device,
 run::EnergyError by_meter(const MeterReport& meter) {
   run::Device device;
   device.kind = run::DeviceKind::kMeter;
-  const run::SensorFacts facts = run::sensor_facts(device, "power");
+  run::EnergyError error = run::gain_of(run::sensor_facts(device, "power"));
   const double one_percent = run::EnergyError{0.01, 0, 0, true, true}.percent();
-  return {facts.own,
-          std::hypot(facts.common, 0.01 * std::abs(meter.sensor_error_pct) / one_percent), 0, true,
-          true};
+  error.common = std::hypot(error.common, 0.01 * std::abs(meter.sensor_error_pct) / one_percent);
+  return error;
 }
 
 run::EnergyError of_all(const std::vector<DeviceReport>& devices, run::DeviceKind kind,
@@ -109,18 +116,20 @@ void state_errors(const run::DeviceLog& log, TelemetryReport& report) {
     device.error = error_of(log.devices[i], device);
     if (const MeterReport* meter = meter_of(log.devices[i], device, report))
       device.error = by_meter(*meter);
+    if (!log.devices[i].windows.empty())
+      device.windows_error = run::gain_of(run::sensor_facts(log.devices[i], "windows"));
   }
 }
 
-double unseen_between_readings(const run::Device& device, std::string_view way,
-                               std::span<const run::Sample> updates, double period_s,
-                               double seconds_long) {
+double unseen_between_readings(const run::Device& device, const PowerReadings& readings,
+                               TimeSpan within, double seconds_long) {
+  const std::span<const run::Sample> updates = enough_within(readings.updates, within);
   const double mean_w =
       base::sum(updates, &run::Sample::value) / std::max<double>(1, std::ssize(updates));
-  if (!(mean_w > 0) || !(period_s > 0)) return 0;
-  return run::unseen(run::sensor_facts(device, way),
-                     {.count = std::max(1.0, seconds_long / period_s),
-                      .interval_s = period_s,
+  if (!(mean_w > 0) || !(readings.period_s > 0)) return 0;
+  return run::unseen(run::sensor_facts(device, readings.way),
+                     {.count = std::max(1.0, seconds_long / readings.period_s),
+                      .interval_s = readings.period_s,
                       .scatter = scatter_of(updates) / mean_w,
                       .duration_s = seconds_long});
 }

@@ -17,11 +17,18 @@ namespace ergometer::analysis {
 /// `common`, and the meter's own error comes on top.
 void state_errors(const run::DeviceLog& log, TelemetryReport& report);
 
-/// What readings of power leave unseen of `seconds_long` of the energy that they tell, one standard
-/// deviation, relative (run/sensor_error.h). `way`: whose readings `updates` are, each once.
-double unseen_between_readings(const run::Device& device, std::string_view way,
-                               std::span<const run::Sample> updates, double period_s,
-                               double seconds_long);
+/// Readings of one way to know the power of a device, each update once, in order of time.
+struct PowerReadings {
+  std::string_view way;  ///< "power", "instant_power", "average_power"
+  std::span<const run::Sample> updates;
+  double period_s = 0;  ///< of the updates
+};
+
+/// What such readings leave unseen of the energy that they tell of `seconds_long` within a stretch
+/// of time, one standard deviation, relative (run/sensor_error.h). How much they differ is asked of
+/// that stretch, where it has eight of them, else of all.
+double unseen_between_readings(const run::Device& device, const PowerReadings& readings,
+                               TimeSpan within, double seconds_long);
 
 /// Of the sums of energies over GPUs, nodes, CPU packages, and over the GPUs of each host.
 run::EnergyError error_of_gpus(const std::vector<DeviceReport>& devices);

@@ -43,12 +43,38 @@ TEST(EnergyErrors, OfAWindowThatSeesAQuarter) {
 TEST(EnergyErrors, OfAPartOfTheTime) {
   const run::Device device = h100(0);
   const auto unseen = [&](double seconds_long) {
-    return unseen_between_readings(device, "instant_power", device.series[0].samples, 0.1,
-                                   seconds_long);
+    return unseen_between_readings(device, {"instant_power", device.series[0].samples, 0.1},
+                                   {0, std::llround(seconds_long * 1e9)}, seconds_long);
   };
-  EXPECT_NEAR(unseen(10), std::sqrt(0.75 * 0.08 / 100), 1e-3);
-  EXPECT_NEAR(unseen(2.5), 2 * unseen(10), 1e-12);
-  EXPECT_EQ(unseen_between_readings(device, "instant_power", {}, 0.1, 10), 0);
+  EXPECT_NEAR(unseen(10), std::sqrt(0.75 * 0.08 / 100), 1e-4);
+  EXPECT_NEAR(unseen(2.5), std::sqrt(0.75 * 0.08 / 25), 1e-4);
+  EXPECT_EQ(unseen_between_readings(device, {"instant_power", {}, 0.1}, {0, kSecond}, 1), 0);
+}
+
+// 500 W for 5 s, then 400 and 600 W by turns: each part is asked how much its own readings differ.
+TEST(EnergyErrors, OfAPartThatIsSteadierThanTheRest) {
+  run::Device device = h100(0);
+  std::vector<run::Sample>& samples = device.series[0].samples;
+  for (size_t i = 0; i < 50; ++i) samples[i].value = 500;
+  const auto unseen = [&](int64_t from_ns, int64_t to_ns) {
+    return unseen_between_readings(device, {"instant_power", samples, 0.1}, {from_ns, to_ns},
+                                   static_cast<double>(to_ns - from_ns) * 1e-9);
+  };
+  EXPECT_EQ(unseen(0, 4 * kSecond), 0);
+  EXPECT_NEAR(unseen(6 * kSecond, 10 * kSecond), std::sqrt(0.75 * 0.08 / 40), 1e-3);
+  EXPECT_GT(unseen(0, 300 * kMs), 0) << "four readings are too few to say";
+}
+
+TEST(EnergyErrors, OfEnergyWindows) {
+  run::DeviceLog log;
+  log.source = "imported";
+  log.devices = {h100(0)};
+  EXPECT_FALSE(analyze_telemetry(log).devices[0].windows_error.stated);
+  log.devices[0].windows.push_back({"step", 0, kSecond, 500});
+  const run::EnergyError error = analyze_telemetry(log).devices[0].windows_error;
+  // 1.645 sqrt(0.025^2 + 0.01^2); what readings did not see is not of it.
+  EXPECT_TRUE(error.stated && error.known);
+  EXPECT_NEAR(error.percent(), 4.429, 1e-3);
 }
 
 TEST(EnergyErrors, OfHostsAndTheJob) {

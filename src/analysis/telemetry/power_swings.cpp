@@ -109,8 +109,10 @@ std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,
     StepEnergy energy;
     energy.rank = trace.rank;
     energy.number = static_cast<size_t>(gpu - log.devices.data());
+    energy.metric = power->metric;
     double sum = 0;
     int64_t steps_ns = 0;
+    TimeSpan span{INT64_MAX, INT64_MIN};
     for (const run::StepMark& step : trace.steps) {
       int64_t from = 0, to = 0;
       if (__builtin_add_overflow(trace.base_time_ns, step.start_ns, &from) ||
@@ -122,14 +124,16 @@ std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,
       energy.highest_j = std::max(energy.highest_j, joules);
       sum += joules;
       steps_ns += to - from;
+      span = {std::min(span.from_ns, from), std::max(span.to_ns, to)};
       ++energy.steps;
     }
     if (energy.steps == 0) continue;
     energy.mean_j = sum / static_cast<double>(energy.steps);
     const SensorUpdates updates = find_updates(power->samples);
+    const double period_s = updates.period_s > 0 ? updates.period_s : updates.reading_interval_s;
     energy.error.unseen = unseen_between_readings(
-        *gpu, run::metric_info(power->metric).name, updates.points,
-        updates.period_s > 0 ? updates.period_s : updates.reading_interval_s, seconds(steps_ns));
+        *gpu, {run::metric_info(power->metric).name, updates.points, period_s}, span,
+        seconds(steps_ns));
     all.push_back(energy);
   }
   return all;

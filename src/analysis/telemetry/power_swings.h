@@ -38,7 +38,8 @@ struct StepEnergy {
   int64_t rank = 0;
   int64_t steps = 0;  ///< that readings cover whole
   double mean_j = 0, lowest_j = 0, highest_j = 0;
-  size_t number = 0;  ///< of its GPU among the log's devices
+  size_t number = 0;                         ///< of its GPU among the log's devices
+  run::Metric metric = run::Metric::kPower;  ///< the series used
   /// Of `mean_j`. `tell` states it by what it tells of the device; until then it holds what its
   /// sensor did not see.
   run::EnergyError error = {.stated = false};

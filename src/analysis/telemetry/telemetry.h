@@ -56,6 +56,7 @@ struct DeviceReport {
   /// Of `energy_j` and `mean_w`, where one meter ran beside the only GPU by what it says; not
   /// stated of simulations.
   run::EnergyError error = {.stated = false};
+  run::EnergyError windows_error = {.stated = false};  ///< of each of its energy windows
 
   std::optional<Levels> gpu_c, memory_c, sm_clock_mhz, memory_clock_mhz, utilization_pct,
       memory_utilization_pct, fan_pct, power_limit_w, cpu_pct, cpu_c, memory_used_b;
@@ -101,8 +102,9 @@ struct TrainingReport {
   double node_energy_j = 0;
   double mean_times_time_j = 0;  ///< mean of the readings between the marks times the run's length
   double disagreement_pct = 0;
-  run::EnergyError error = {.stated = false};  ///< of `node_energy_j` and the mean powers
-  double interconnect_energy_j = 0;            ///< of switches, by the power that is stated of them
+  /// Of `node_energy_j`, the mean powers and `energy_per_sample_j`.
+  run::EnergyError error = {.stated = false};
+  double interconnect_energy_j = 0;  ///< of switches, by the power that is stated of them
   double mean_node_w = 0, peak_node_w = 0;
   double training_node_w = 0;   ///< mean within blocks
   double covered_fraction = 0;  ///< share of the run within the nodes' readings

@@ -206,7 +206,10 @@ void write_training_run(JsonWriter& json, const analysis::TrainingReport& t) {
   }
   if (t.interconnect_energy_j > 0) json.member("interconnect_energy_j", t.interconnect_energy_j);
   if (t.samples_per_s > 0) json.member("samples_per_s", t.samples_per_s);
-  if (t.energy_per_sample_j > 0) json.member("energy_per_sample_j", t.energy_per_sample_j);
+  if (t.energy_per_sample_j > 0) {
+    json.member("energy_per_sample_j", t.energy_per_sample_j);
+    write_error(json, "energy_per_sample_error_pct", t.error);
+  }
 }
 
 void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport>& all) {
@@ -249,12 +252,15 @@ void write_meters(JsonWriter& json, const std::vector<analysis::MeterReport>& me
   });
 }
 
-void write_windows(JsonWriter& json, const run::DeviceLog& log) {
-  json.array("windows", log.devices, [&](const run::Device& device) {
+void write_windows(JsonWriter& json, const run::DeviceLog& log,
+                   const std::vector<DeviceReport>& devices) {
+  json.array("windows", devices, [&](const DeviceReport& report) {
+    const run::Device& device = log.devices[static_cast<size_t>(&report - devices.data())];
     for (const run::EnergyWindow& window : device.windows) {
       json.begin_object(base::kOneLine).member("rank", device.rank);
       json.member("name", window.name).member("start_ns", window.start_ns);
       json.member("duration_ns", window.duration_ns).member("energy_j", window.energy_j);
+      write_error(json, "energy_error_pct", report.windows_error);
       json.end_object();
     }
   });
@@ -308,7 +314,7 @@ void write_readings(base::JsonWriter& json, const run::DeviceLog& log,
   write_devices_if_any(json, "ports", run::DeviceKind::kPort, report.devices);
   write_meters(json, report.meters);
   write_training(json, report.training);
-  write_windows(json, log);
+  write_windows(json, log, report.devices);
   write_records(json, "power_limits", log.power_limits, run::kPowerLimitColumns);
   write_gauges(json, report.gauges);
   write_collectives(json, report.collectives);

@@ -258,8 +258,9 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
     out += fmt::format("  a node                 {} mean, {} in training blocks, {} peak\n",
                        watts(t.mean_node_w), watts(t.training_node_w), watts(t.peak_node_w));
     if (t.samples_per_s > 0)
-      out += fmt::format("  throughput             {:.3f} samples/s, {} a sample\n",
-                         t.samples_per_s, format_quantity(t.energy_per_sample_j, "J"));
+      out +=
+          fmt::format("  throughput             {:.3f} samples/s, {}{} a sample\n", t.samples_per_s,
+                      format_quantity(t.energy_per_sample_j, "J"), plus_minus(t.error));
     constexpr double kAll = 0.99;
     if (t.covered_fraction < kAll)
       out += fmt::format("  readings cover only {} of the run; the nearest are held\n",

@@ -116,16 +116,17 @@ void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
   }
   json.member("windows", energy.windows).member("covered_s", energy.covered_s);
   json.member("measured_j", energy.measured_j).member("mean_w", energy.mean_w);
-  if (energy.measured_j > 0) write_error(json, "measured_error_pct", energy.error);
+  if (energy.windows > 0) write_error(json, "measured_error_pct", energy.error);
   if (energy.steps > 0) {
     json.member("steps", energy.steps).member("step_j", energy.step_j);
     write_error(json, "step_error_pct", energy.step_error);
   }
+  if (energy.refused.empty() || !energy.shapes.empty())
+    write_error(json, "gain_error_pct", energy.gain());
   if (!energy.refused.empty()) {
     json.member("refused", energy.refused);
   } else {
     json.member("residual_j", energy.residual_j).member("residual_rms_w", energy.residual_rms_w);
-    write_error(json, "gain_error_pct", energy.gain());
     write_rows(json, "classes", energy, energy.classes);
     write_rows(json, "phases", energy, energy.phases);
   }
@@ -134,6 +135,7 @@ void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
       json.member("operator", row.name).member("shapes", row.shapes);
       json.member("windows", row.windows).member("watts", row.watts);
       json.member("watts_error", row.watts_error);
+      write_error(json, "watts_error_pct", error_by_fit(energy, row.watts, row.watts_error));
     });
   }
 }

@@ -111,16 +111,20 @@ std::string energy_rows(const std::vector<analysis::EnergyRow>& rows, double mea
   return out;
 }
 
+/// What comes to the standard errors of a column of watts.
+std::string and_gain(const analysis::RankEnergy& energy) {
+  if (!energy.error.stated) return "";
+  return fmt::format("; to all rows the error of the sensor comes,{} (90 %{})",
+                     plus_minus(energy.gain()), energy.error.known ? "" : "; sensor not known");
+}
+
 /// What the columns of watts and their errors say.
 std::string watts_note(const analysis::RankEnergy& energy) {
-  std::string text = fmt::format(
-      "W: the whole GPU while it runs; +-: standard error of the regression, which tells kernels "
-      "within a window of {} apart by their time alone",
-      base::format_seconds(energy.window_s > 0 ? energy.window_s : energy.period_s));
-  if (energy.error.stated)
-    text += fmt::format("; to all rows the error of the sensor comes,{} (90 %{})",
-                        plus_minus(energy.gain()), energy.error.known ? "" : "; sensor not known");
-  return text;
+  return fmt::format(
+             "W: the whole GPU while it runs; +-: standard error of the regression, which tells "
+             "kernels within a window of {} apart by their time alone",
+             base::format_seconds(energy.window_s > 0 ? energy.window_s : energy.period_s)) +
+         and_gain(energy);
 }
 
 std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& style) {
@@ -159,7 +163,8 @@ std::string shape_power(const analysis::RankEnergy& energy, const TextStyle& sty
     table.row("  " + shortened(row.name + ' ' + short_shapes(row.shapes), 51), row.windows,
               fmt::format("{:.1f}", row.watts), fmt::format("{:.1f}", row.watts_error));
   }
-  return table_text(table, style);
+  return table_text(table, style) +
+         note(style, "+-: standard error of the mean of these windows" + and_gain(energy));
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ import { memoryView } from "./memory";
 import { jobLine, numberIn, partsOf } from "./metrics";
 import { oddView, pathView, waitsView } from "./recorded_job";
 import { marksView, missingView, readingsView, whoView } from "./recorded_log";
+import { energyByKernelView } from "./recorded_energy";
 import { kernelsView, operatorsView, ranksView, taxesView } from "./recorded_trace";
 import { seriesView } from "./series";
 import type { Section } from "./sections";
@@ -80,6 +81,7 @@ export function jobSections(run: RunDocument, alone = false, whatIf?: WhatIfDocu
     ...section("step", "The step", breakdownView(summary, run.ranks)),
     ...section("ranks", "Ranks", trace ? ranksView(trace) : null),
     ...section("kernels", "Kernels", trace ? kernelsView(trace) : null, "Phases and kernels"),
+    ...section("kernel-energy", "Energy by kernel", trace ? energyByKernelView(trace) : null, "What draws the energy"),
     ...section("operators", "Operators", trace ? operatorsView(trace) : null),
     ...section("taxes", "Taxes", trace ? taxesView(trace) : null, "Time that nobody asked for"),
     ...section("path", "Critical path", recorded ? pathView(recorded) : null),
