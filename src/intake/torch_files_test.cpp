@@ -118,6 +118,35 @@ TEST(Trainer, ReadsArgumentsOfACommand) {
   EXPECT_TRUE(left(*r, Kind::kNoEffect, "learning_rate"));
 }
 
+/// What is told of the lengths in a file of TRL's: options that are not modelled and notes.
+std::string lengths_told(const std::string& words) {
+  const auto r = parse_trainer_file(
+      "model_name_or_path: Qwen/Qwen3-8B\nassistant_only_loss: false\n" + words, "sft.yaml");
+  if (!r) return r.error().message;
+  std::string told;
+  for (const Leftover& it : r->leftovers)
+    if (it.kind == Kind::kNotModelled) told += it.name + ": " + it.says + "\n";
+  for (const std::string& note : r->notes) told += note + "\n";
+  return told;
+}
+
+// TRL's packing keeps tokens within their text unless it is "wrapped"; without padding a batch has
+// as many tokens as its texts.
+TEST(Trainer, TellsWhatPackingOfTrlDoes) {
+  const auto begins = [](const std::string& words, const std::string& told) {
+    EXPECT_TRUE(lengths_told(words).starts_with(told)) << words << lengths_told(words);
+  };
+  begins("packing: true\n", "packing: time: attention only within each packed document");
+  begins("packing: true\npacking_strategy: bfd\n", "packing_strategy: time: attention only");
+  const std::string wrapped =
+      lengths_told("packing: true\npacking_strategy: wrapped\nmax_length: 2048\n");
+  EXPECT_EQ(wrapped.find("attention only"), wrapped.npos) << wrapped;
+  EXPECT_EQ(wrapped.find("every sequence"), wrapped.npos) << wrapped;
+  begins("padding_free: true\n", "padding_free: time and memory: sequences of a batch lie behind");
+  begins("max_length: 2048\n", "every sequence is taken to be 2048 tokens long");
+  begins("packing: false\n", "every sequence is taken to be 1024 tokens long");
+}
+
 TEST(Trainer, MissesADeepSpeedFile) {
   const auto r = read_trainer_arguments({{"--deepspeed", "no/such.json", 3}}, "run.sh");
   EXPECT_EQ(base::error_of(r),

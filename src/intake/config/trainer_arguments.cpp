@@ -118,14 +118,26 @@ class TrainerReader {
       read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
     if (length.empty() && kind_ == TrainerKind::kPlain)
       read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
-    const bool neat = read_.flag("neat_packing", false),
-               packs = read_.flag("packing", false) || neat;
+    const bool by_trl = length.empty() && kind_ == TrainerKind::kTrl;
+    read_packing(by_trl ? "1024" : read_.text(length));
+  }
+
+  /// How texts fill a sequence of so many tokens. TRL packs as well as they fit, and tokens attend
+  /// within their own text; "wrapped" cuts all texts behind each other instead.
+  void read_packing(const std::string& length) {
+    const bool neat = read_.flag("neat_packing", false), packs = read_.flag("packing", false);
+    const std::string strategy = base::lower(read_.text("packing_strategy"));
     if (neat) read_.not_modelled("neat_packing", std::string(kPackedDocuments));
-    if (!length.empty() && !packs)
-      read_.note(
-          "every sequence is taken to be {} tokens long: without packing that is the longest, and "
-          "--seq says another length",
-          read_.text(length));
+    if (packs && kind_ == TrainerKind::kTrl && strategy != "wrapped")
+      read_.not_modelled(strategy.empty() ? "packing" : "packing_strategy",
+                         std::string(kPackedDocuments));
+    if (packs || neat || length.empty()) return;
+    if (read_.flag("padding_free", false))
+      return read_.not_modelled("padding_free", std::string(kNoPadding));
+    read_.note(
+        "every sequence is taken to be {} tokens long: without packing that is the longest, and "
+        "--seq says another length",
+        length);
   }
 
   void read_precision() {
