@@ -122,12 +122,15 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
     return input_error("{}: no job is started at line {}", run.session.name, context.line);
   if (std::ranges::all_of(launches, [&](const Launch& launch) {
         return launch.line == launches.front().line && launch.depends_on.empty();
-      }))
+      })) {
+    // What is wrong with each of them says more than what they differ in.
+    ERGOMETER_TRY(read_program(launches.front(), run));
     return input_error(
         "{}: {} is started {} times with other words: {}, and {}; keep one of them alone",
         run.session.where(launches.front().line), launches.front().name, launches.size(),
         words_lacking_in(launches.back(), launches.front()),
         words_lacking_in(launches.front(), launches.back()));
+  }
   std::string message =
       fmt::format("{}: starts {} different jobs", run.session.name, launches.size());
   constexpr size_t kMostNamed = 4;

@@ -198,6 +198,11 @@ TEST(LaunchScript, DifferentJobsOfALoopAreRefused) {
   EXPECT_EQ(notes_of_batch(start + "\n" + start + "--fp8-format hybrid\n"),
             "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:4), pretrain_gpt.py "
             "(run.sh:5); --script-line N takes the one that is started there");
+  // What cannot be read of any is told, not that the runs differ in their seeds.
+  const std::string missing = notes_of_batch(
+      "for seed in 1 2; do srun torchrun --nnodes 4 --nproc_per_node 8 -m torchtitan.train "
+      "--job.config_file none.toml --training.seed $seed; done");
+  EXPECT_NE(missing.find("none.toml"), missing.npos) << missing;
 }
 
 std::string error_of(const std::string& script) {

@@ -63,6 +63,21 @@ TEST(DeepSpeed, TellsWhatItDoesNotModel) {
   EXPECT_TRUE(left(*r, Kind::kNoEffect, "zero_optimization.zero_quantized_weights"));
 }
 
+TEST(DeepSpeed, GradientsMayBeSummedUpInAnotherFormat) {
+  const auto told = [](const std::string& reduced, const std::string& kept) {
+    const auto r = parse_deepspeed(
+        R"({"train_batch_size": 16, "bf16": {"enabled": true}, "communication_data_type": ")" +
+            reduced + R"(", "data_types": {"grad_accum_dtype": ")" + kept + R"("}})",
+        "ds.json");
+    EXPECT_TRUE(r);
+    return said(*r, "grad_reduce_in_bf16") +
+           (left(*r, Kind::kNotModelled, "communication_data_type") ? " told" : "");
+  };
+  EXPECT_EQ(told("bf16", "fp32"), "false told");
+  EXPECT_EQ(told("fp32", "bf16"), "true told");
+  EXPECT_EQ(told("fp32", "fp32"), "false");
+}
+
 TEST(DeepSpeed, RefusesWhatIsWrong) {
   EXPECT_EQ(base::error_of(parse_deepspeed("{\"train_batch_size\": \"many\"}", "ds.json")),
             "ds.json:1: train_batch_size: found \"many\"; allowed: a whole number of at least 1");
@@ -137,7 +152,7 @@ TEST(Trainer, TellsWhatPackingOfTrlDoes) {
     EXPECT_TRUE(lengths_told(words).starts_with(told)) << words << lengths_told(words);
   };
   begins("packing: true\n", "packing: time: attention only within each packed document");
-  begins("packing: true\npacking_strategy: bfd\n", "packing_strategy: time: attention only");
+  begins("packing: true\npacking_strategy: bfd\n", "packing: time: attention only");
   const std::string wrapped =
       lengths_told("packing: true\npacking_strategy: wrapped\nmax_length: 2048\n");
   EXPECT_EQ(wrapped.find("attention only"), wrapped.npos) << wrapped;
@@ -145,6 +160,16 @@ TEST(Trainer, TellsWhatPackingOfTrlDoes) {
   begins("padding_free: true\n", "padding_free: time and memory: sequences of a batch lie behind");
   begins("max_length: 2048\n", "every sequence is taken to be 2048 tokens long");
   begins("packing: false\n", "every sequence is taken to be 1024 tokens long");
+  EXPECT_TRUE(lengths_told("max_length: None\npadding_free: true\n").starts_with("padding_free:"));
+}
+
+TEST(Trainer, TextsThatAreNotCutHaveNoLength) {
+  const auto r = parse_trainer_file(
+      "model_name_or_path: Qwen/Qwen3-8B\nassistant_only_loss: false\nmax_length: None\n",
+      "sft.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "seq_length"), "-");
+  EXPECT_TRUE(r->unsaid.contains("seq_length"));
 }
 
 TEST(Trainer, MissesADeepSpeedFile) {

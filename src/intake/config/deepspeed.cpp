@@ -1,5 +1,7 @@
 #include "intake/config/deepspeed.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "base/file.h"
@@ -109,12 +111,24 @@ class DeepSpeedReader {
     read_autocast();
     if (!open && read_.reading().settings.find("precision") == nullptr)
       read_.set_default("precision", "fp32", "without bf16 or fp16");
-    for (const char* key : {"communication_data_type", "data_types.grad_accum_dtype"}) {
+    read_gradient_types();
+  }
+
+  /// What gradients are reduced in and summed up in, which a prediction takes to be the same.
+  void read_gradient_types() {
+    constexpr const char *kReduced = "communication_data_type",
+                         *kKept = "data_types.grad_accum_dtype";
+    const auto is_wide = [&](const char* key) {
       const std::string type = base::lower(read_.text(key));
-      if (type.empty()) continue;
-      const bool wide = type == "fp32" || type == "float32";
-      read_.set("grad_reduce_in_bf16", wide ? "false" : "true", key);
-    }
+      return type == "fp32" || type == "float32";
+    };
+    for (const char* key : {kReduced, kKept})
+      if (!read_.text(key).empty())
+        read_.set("grad_reduce_in_bf16", is_wide(key) ? "false" : "true", key);
+    if (read_.has(kReduced) && read_.has(kKept) && is_wide(kReduced) != is_wide(kKept))
+      read_.not_modelled(kReduced, fmt::format("time: gradients cross the links in another format "
+                                               "than they are summed up in; predicted in {}",
+                                               is_wide(kKept) ? "FP32" : "16 bit"));
   }
 
   /// PyTorch's own mixed precision: products in 16 bit of weights in 32.

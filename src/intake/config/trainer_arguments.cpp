@@ -112,32 +112,43 @@ class TrainerReader {
                                  "block_size", "model_max_length"});
     if (!length.empty())
       read_.copy_count(length, "seq_length");
+    else if (const auto it = values_.find("max_length");
+             it != values_.end() && kind_ != TrainerKind::kLlamaFactory)
+      read_.reading().unsaid["seq_length"] =
+          "max_length: None cuts no text, and how long they are is not said; --seq says it";
     else if (kind_ == TrainerKind::kTrl)
       read_.set_default("seq_length", "1024", "TRL's default max_length");
     else if (kind_ == TrainerKind::kLlamaFactory)
       read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
     if (length.empty() && kind_ == TrainerKind::kPlain)
-      read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
-    const bool by_trl = length.empty() && kind_ == TrainerKind::kTrl;
-    read_packing(by_trl ? "1024" : read_.text(length));
+      read_.reading().unsaid.try_emplace("seq_length",
+                                         "how long sequences are is not said; --seq says it");
+    read_packing();
   }
 
-  /// How texts fill a sequence of so many tokens. TRL packs as well as they fit, and tokens attend
-  /// within their own text; "wrapped" cuts all texts behind each other instead.
-  void read_packing(const std::string& length) {
-    const bool neat = read_.flag("neat_packing", false), packs = read_.flag("packing", false);
+  /// How texts fill a sequence. TRL packs as well as they fit, and tokens attend within their own
+  /// text; "wrapped" cuts all texts behind each other instead, as LLaMA-Factory does unless it
+  /// packs neatly. Axolotl's kernels are told where texts begin.
+  void read_packing() {
     const std::string strategy = base::lower(read_.text("packing_strategy"));
-    if (neat) read_.not_modelled("neat_packing", std::string(kPackedDocuments));
-    if (packs && kind_ == TrainerKind::kTrl && strategy != "wrapped")
-      read_.not_modelled(strategy.empty() ? "packing" : "packing_strategy",
-                         std::string(kPackedDocuments));
-    if (packs || neat || length.empty()) return;
-    if (read_.flag("padding_free", false))
-      return read_.not_modelled("padding_free", std::string(kNoPadding));
+    const bool pads = !read_.flag("padding_free", false);
+    bool packs = false;
+    for (const char* key : {"neat_packing", "sample_packing", "packing"}) {
+      if (!read_.flag(key, false)) continue;
+      packs = true;
+      const bool cuts = kind_ == TrainerKind::kLlamaFactory || strategy == "wrapped";
+      if (key != std::string_view("packing") || !cuts)
+        read_.not_modelled(key, std::string(kPackedDocuments));
+    }
+    const auto* length = read_.said().find("seq_length");
+    if (length == nullptr) length = read_.reading().defaults.find("seq_length");
+    if (packs) return;
+    if (!pads) return read_.not_modelled("padding_free", std::string(kNoPadding));
+    if (length == nullptr) return;
     read_.note(
         "every sequence is taken to be {} tokens long: without packing that is the longest, and "
         "--seq says another length",
-        length);
+        length->text);
   }
 
   void read_precision() {
