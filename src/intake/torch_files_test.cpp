@@ -63,6 +63,20 @@ TEST(DeepSpeed, TellsWhatItDoesNotModel) {
   EXPECT_TRUE(left(*r, Kind::kNoEffect, "zero_optimization.zero_quantized_weights"));
 }
 
+TEST(DeepSpeed, SwitchesThatMatterWhereTheyAreUnusual) {
+  const auto tells = [](const std::string& reduces, const std::string& elastic) {
+    const auto r =
+        parse_deepspeed(R"({"zero_optimization": {"stage": 2, "reduce_scatter": )" + reduces +
+                            R"(}, "elasticity": {"enabled": )" + elastic + "}}",
+                        "ds.json");
+    EXPECT_TRUE(r);
+    return std::pair(left(*r, Kind::kNotModelled, "zero_optimization.reduce_scatter"),
+                     left(*r, Kind::kNotModelled, "elasticity.enabled"));
+  };
+  EXPECT_EQ(tells("true", "false"), std::pair(false, false));
+  EXPECT_EQ(tells("false", "true"), std::pair(true, true));
+}
+
 TEST(DeepSpeed, GradientsMayBeSummedUpInAnotherFormat) {
   const auto told = [](const std::string& reduced, const std::string& kept) {
     const auto r = parse_deepspeed(
@@ -161,6 +175,22 @@ TEST(Trainer, TellsWhatPackingOfTrlDoes) {
   begins("max_length: 2048\n", "every sequence is taken to be 2048 tokens long");
   begins("packing: false\n", "every sequence is taken to be 1024 tokens long");
   EXPECT_TRUE(lengths_told("max_length: None\npadding_free: true\n").starts_with("padding_free:"));
+}
+
+TEST(Trainer, KernelsOfAHub) {
+  const auto backend = [](const std::string& name) {
+    const auto r = parse_trainer_file(
+        "model_name_or_path: Qwen/Qwen3-8B\npacking: true\n"
+        "attn_implementation: " +
+            name + "\n",
+        "sft.yaml");
+    if (!r) return r.error().message;
+    return said(*r, "attention_backend") +
+           (left(*r, Kind::kNotModelled, "attn_implementation") ? " told" : "");
+  };
+  EXPECT_EQ(backend("kernels-community/flash-attn2"), "fa2");
+  EXPECT_EQ(backend("kernels-community/vllm-flash-attn3"), "fa3");
+  EXPECT_EQ(backend("someone/attention"), "- told");
 }
 
 TEST(Trainer, TextsThatAreNotCutHaveNoLength) {

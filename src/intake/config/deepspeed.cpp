@@ -22,6 +22,7 @@ class DeepSpeedReader {
     read_batches();
     read_zero();
     read_offloading();
+    read_unusual();
     read_precision();
     read_parallelism();
     read_optimizer();
@@ -75,6 +76,22 @@ class DeepSpeedReader {
       read_.note("bf16 without ZeRO is DeepSpeed's BF16_Optimizer, which shards states as stage 1");
       return;
     }
+  }
+
+  /// Switches that matter where they are not what files usually say.
+  void read_unusual() {
+    constexpr const char *kScatters = "zero_optimization.reduce_scatter",
+                         *kElastic = "elasticity.enabled";
+    const auto says = [&](const char* key, std::string_view word) {
+      const auto it = values_.find(key);
+      return it != values_.end() && base::lower(it->second.text) == word && read_.has(key);
+    };
+    if (says(kScatters, "false"))
+      read_.not_modelled(kScatters,
+                         "time: every rank gets all reduced gradients; predicted as a share each");
+    if (says(kElastic, "true"))
+      read_.not_modelled(kElastic,
+                         "time: the batch follows from the GPUs there are; --mbs and --gbs say it");
   }
 
   void read_offloading() {

@@ -257,6 +257,18 @@ class TrainerReader {
       read_hybrid_shards(read_, *shards, "dp_shard_size");
   }
 
+  /// The kernels by a name of transformers', LLaMA-Factory's, or a kernel's on the hub
+  /// ("kernels-community/flash-attn2"); empty: others.
+  static std::string_view attention_of(std::string_view word) {
+    const bool flash = word.starts_with("kernels-community/") && base::contains(word, "flash-attn");
+    if (word == "eager" || word == "disabled") return "unfused";
+    if (word == "sdpa") return "fused";
+    if (word == "flash_attention_2" || word == "fa2") return "fa2";
+    if (word == "flash_attention_3" || word == "fa3" || (flash && word.ends_with('3')))
+      return "fa3";
+    return flash ? "fa2" : "";
+  }
+
   void read_kernels() {
     for (const char* key : {"stage", "rlhf_type"}) {
       const std::string way = base::lower(read_.text(key));
@@ -272,15 +284,13 @@ class TrainerReader {
       read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));
     const auto key = present({"attn_implementation", "flash_attn", "_attn_implementation"});
     const std::string word = key.empty() ? "" : base::lower(read_.text(key));
-    const std::string_view backend = word == "eager" || word == "disabled"          ? "unfused"
-                                     : word == "flash_attention_2" || word == "fa2" ? "fa2"
-                                     : word == "flash_attention_3" || word == "fa3" ? "fa3"
-                                     : word == "sdpa"                               ? "fused"
-                                                                                    : "";
+    const std::string_view backend = attention_of(word);
     if (!backend.empty()) read_.set("attention_backend", std::string(backend), key);
     for (const char* older : {"use_flash_attn", "use_flash_attention", "use_flash_attention_2"})
       if (read_.flag(older, false) && backend.empty()) read_.set("attention_backend", "fa2", older);
-    if (!word.empty() && backend.empty() && word != "auto" && !word.starts_with("kernels-"))
+    if (backend.empty() && base::contains(word, "/"))
+      read_.not_modelled(key, "time: attention by a kernel of a hub; predicted as the default");
+    else if (!word.empty() && backend.empty() && word != "auto")
       read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
     compiles_ = read_.flag("torch_compile", false);
     const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});

@@ -177,6 +177,18 @@ TEST(ReadModel, MegatronArgumentsAsAModel) {
   EXPECT_TRUE(model.tied_embeddings);
 }
 
+TEST(ReadModel, MegatronsSoftmaxMayHaveASink) {
+  const auto with = [](const std::string& kind) {
+    return R"({"model_type": "megatron", "num_layers": 2, "hidden_size": 64, "num_attention_heads": 2,
+    "vocab_size": 512, "softmax_type": ")" +
+           kind + "\"}";
+  };
+  EXPECT_FALSE(model_of(with("vanilla")).attention_sinks);
+  EXPECT_TRUE(model_of(with("learnable")).attention_sinks);
+  EXPECT_NE(model_error(with("hard")).find("allowed: vanilla, off-by-one, learnable"),
+            std::string::npos);
+}
+
 TEST(ReadModel, UnknownKeysAreListedHarmlessOnesAreNot) {
   const Model model = model_of(
       R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "bos_token_id": 1, "torch_dtype": "bfloat16",
