@@ -270,9 +270,10 @@ class TrainerReader {
   }
 
   void read_kernels() {
-    for (const char* key : {"stage", "rlhf_type"}) {
+    // LLaMA-Factory's word, ms-swift's and Axolotl's.
+    for (const char* key : {"stage", "rlhf_type", "rl"}) {
       const std::string way = base::lower(read_.text(key));
-      if (way == "ppo" || way == "grpo")
+      if (way == "ppo" || way == "grpo" || way == "gdpo")
         read_.fail({base::ErrorKind::kInput, fmt::format("{}: {}: {} is {}", read_.origin(key).text,
                                                          key, way, kIsReinforcement)});
       if (is_preference_training(way))
@@ -614,7 +615,7 @@ Leftover preference_training(std::string_view name, const std::string& where) {
 }
 
 bool is_preference_training(std::string_view word) {
-  for (const char* kind : {"dpo", "kto", "orpo", "ppo", "grpo", "cpo", "simpo", "rm"})
+  for (const char* kind : {"dpo", "ipo", "kto", "orpo", "ppo", "grpo", "cpo", "simpo", "rm"})
     if (base::lower(word) == kind) return true;
   return false;
 }
