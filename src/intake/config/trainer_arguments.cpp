@@ -145,10 +145,7 @@ class TrainerReader {
     if (packs) return;
     if (!pads) return read_.not_modelled("padding_free", std::string(kNoPadding));
     if (length == nullptr) return;
-    read_.note(
-        "every sequence is taken to be {} tokens long: without packing that is the longest, and "
-        "--seq says another length",
-        length->text);
+    read_.note(unpacked_note(length->text));
   }
 
   void read_precision() {
@@ -606,6 +603,13 @@ Result<Reading> parse_trainer_file(const std::string& text, const std::string& f
                    json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
   for (const auto& [key, value] : overrides) values[key] = value;
   return read_trainer(values, file, kind_of(values, true));
+}
+
+std::string unpacked_note(std::string_view length) {
+  return fmt::format(
+      "every sequence is taken to be {} tokens long: without packing that is the longest, and "
+      "--seq says another length",
+      length);
 }
 
 Leftover preference_training(std::string_view name, const std::string& where) {
