@@ -142,6 +142,34 @@ TEST(UserFile, IsWhatStandsInIt) {
 
 // PyTorch's FSDP, whatever it shards: what it overlaps is its own, and Transformer Engine's
 // overlap is off.
+TEST(NemoFiles, PackedTextsAreTold) {
+  const auto first = [](const std::string& packs) {
+    return parse_nemo_1(
+        "trainer: {devices: 8, num_nodes: 1, precision: bf16}\n"
+        "model: {num_layers: 2, hidden_size: 64, num_attention_heads: 2, "
+        "tokenizer: {vocab_size: 512}, data: {train_ds: {global_batch_size: 8, "
+        "micro_batch_size: 1, max_seq_length: 2048, packed_sequence: " +
+            packs + "}}}\n",
+        "gpt.yaml");
+  };
+  constexpr const char* kSwitch = "model.data.train_ds.packed_sequence";
+  const auto packed = first("True"), alone = first("False");
+  ASSERT_TRUE(packed) << packed.error().message;
+  EXPECT_TRUE(left(*packed, Leftover::Kind::kNotModelled, kSwitch));
+  ASSERT_TRUE(alone);
+  EXPECT_FALSE(left(*alone, Leftover::Kind::kNotModelled, kSwitch));
+  EXPECT_TRUE(std::ranges::any_of(alone->notes, [](const std::string& note) {
+    return note.starts_with("every sequence is taken to be 2048 tokens long");
+  }));
+  const auto second = parse_nemo_2(
+      "trainer: {strategy: {tensor_model_parallel_size: 2}}\n"
+      "data: {seq_length: 4096, packed_sequence_specs: {packed_sequence_size: 4096}}\n",
+      "r.yaml");
+  ASSERT_TRUE(second) << second.error().message;
+  EXPECT_TRUE(left(*second, Leftover::Kind::kNotModelled,
+                   "data.packed_sequence_specs.packed_sequence_size"));
+}
+
 TEST(Nemo1, GathersNothingAgainWhereGradientsAreSharded) {
   const std::string file =
       "trainer: {num_nodes: 1, devices: 8, precision: bf16}\n"

@@ -188,6 +188,21 @@ TEST(Axolotl, WarnsOfPackedSamples) {
   for (const char* word : {"false", "False", "no", "off"}) EXPECT_FALSE(warns(word)) << word;
 }
 
+TEST(Axolotl, LearnsFromAnswersToo) {
+  const std::string base = "base_model: meta-llama/Llama-3.1-8B\nmicro_batch_size: 1\nrl: ";
+  for (const char* way : {"dpo", "ipo", "kto", "orpo", "simpo"}) {
+    const auto reading = parse_axolotl(base + way + "\n", "a.yaml");
+    ASSERT_TRUE(reading) << way << reading.error().message;
+    EXPECT_TRUE(std::ranges::any_of(reading->leftovers, [&](const Leftover& it) {
+      return it.kind == Leftover::Kind::kNotModelled && it.name == std::string("rl ") + way;
+    })) << way;
+  }
+  const auto loop = parse_axolotl(base + "grpo\n", "a.yaml");
+  ASSERT_FALSE(loop);
+  EXPECT_TRUE(loop.error().message.starts_with("a.yaml:3: rl: grpo is a loop of generation"))
+      << loop.error().message;
+}
+
 constexpr const char* kFoundry =
     "model: {name: mpt_causal_lm, d_model: 4096, n_heads: 32, n_layers: 32, expansion_ratio: 4, "
     "max_seq_len: 2048, vocab_size: 50368}\nmax_seq_len: 2048\nglobal_train_batch_size: 512\n"

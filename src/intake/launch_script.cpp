@@ -39,12 +39,19 @@ std::string joined(const std::vector<ShellText>& words) {
   return text;
 }
 
-/// Several `srun -N 1 ... &` start a job's launchers, each on a node of its own.
-void start_on_more_nodes(const Launch& again, Launch& launch) {
-  if (!again.is_by_srun || !launch.is_by_srun) return;
-  const int64_t more = std::min(again.started_on, launch.idle_nodes);
-  launch.started_on += more;
-  launch.idle_nodes -= more;
+/// The same launch again. Several `srun -N 1 ... &` start a job's launchers, each on a node of its
+/// own, or, where `is_own_job`, jobs of one node each; without `&` the first has ended before.
+void start_again(const Launch& again, bool is_own_job, Launch& launch) {
+  if (launch.is_aside) {
+    if (!again.is_by_srun || !launch.is_by_srun) return;
+    const int64_t more = std::min(again.started_on, launch.idle_nodes);
+    const bool is_whole = launch.awaited_nodes <= launch.started_on;
+    (is_own_job && is_whole ? launch.beside : launch.started_on) += more;
+    launch.idle_nodes -= more;
+  } else if (launch.depends_on.empty() && again.depends_on.empty() &&
+             launch.launchers == again.launchers) {
+    launch.times += again.times;
+  }
 }
 
 /// The training that a script starts, the same one once.
@@ -66,7 +73,7 @@ std::vector<Launch> launches_of(const ShellRun& run) {
     if (is_new)
       different.push_back(std::move(launch));
     else
-      start_on_more_nodes(launch, different[it->second]);
+      start_again(launch, false, different[it->second]);
   }
   return different;
 }
@@ -106,18 +113,24 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
   if (context.line > 0)
     std::erase_if(launches,
                   [&](const Launch& launch) { return launch.line % kLinesOfFile != context.line; });
-  if (launches.size() > 1 && are_one_job(launches, run)) launches.resize(1);
+  if (launches.size() > 1 && are_one_job(launches, run)) {
+    for (size_t i = 1; i < launches.size(); ++i) start_again(launches[i], true, launches.front());
+    launches.resize(1);
+  }
   if (launches.size() == 1) return std::move(launches.front());
   if (launches.empty())
     return input_error("{}: no job is started at line {}", run.session.name, context.line);
   if (std::ranges::all_of(launches, [&](const Launch& launch) {
         return launch.line == launches.front().line && launch.depends_on.empty();
-      }))
+      })) {
+    // What is wrong with each of them says more than what they differ in.
+    ERGOMETER_TRY(read_program(launches.front(), run));
     return input_error(
         "{}: {} is started {} times with other words: {}, and {}; keep one of them alone",
         run.session.where(launches.front().line), launches.front().name, launches.size(),
         words_lacking_in(launches.back(), launches.front()),
         words_lacking_in(launches.front(), launches.back()));
+  }
   std::string message =
       fmt::format("{}: starts {} different jobs", run.session.name, launches.size());
   constexpr size_t kMostNamed = 4;
@@ -186,15 +199,15 @@ std::string on_other_nodes(const Launch& launch, const ShellRun& run, const Read
   const bool awaits = std::max(launch.awaited_nodes, reading.launchers) > launch.started_on ||
                       (launch.is_alone && launch.visible && launch.visible->count > 0 && number &&
                        *number > launch.visible->count);
-  const int64_t nodes = launch.idle_nodes + launch.started_on;
+  const int64_t started_on = launch.started_on + launch.beside,
+                nodes = launch.idle_nodes + started_on;
   const std::string_view becomes =
-      awaits ? "it trains nothing without them; predicted as if it were started on all"
-      : launch.started_on == 1 ? "one node trains, the others idle"
-                               : "these idle";
+      awaits            ? "it trains nothing without them; predicted as if it were started on all"
+      : started_on == 1 ? "one node trains, the others idle"
+                        : "these idle";
   if (launch.is_by_srun)
     return fmt::format("{}: srun starts {} on {} of the batch's {} nodes and not on the others: {}",
-                       run.session.where(launch.line), launch.name, launch.started_on, nodes,
-                       becomes);
+                       run.session.where(launch.line), launch.name, started_on, nodes, becomes);
   return fmt::format(
       "{}: Slurm runs a batch script on the first of its {} nodes, and no srun starts {} on the "
       "others: {}",
@@ -218,6 +231,11 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
         launch.started_on, gpus->text);
   if (!apart.empty())
     reading.notes.push_back(fmt::format("{}: {}", run.session.where(launch.gpus_line), apart));
+  if (launch.beside > 0)
+    reading.notes.push_back(fmt::format(
+        "{}: jobs of the same settings run beside it on {} more nodes of the batch; one "
+        "of them is predicted",
+        run.session.where(launch.line), launch.beside));
   if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =
@@ -393,9 +411,13 @@ Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
   reading.form = "a launch script";
   reading.notes.insert(
       reading.notes.begin(),
-
-      fmt::format("{} starts {}{}", run.session.where(launch.line), launch.name,
-                  launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on)));
+      fmt::format("{} starts {}{}{}", run.session.where(launch.line), launch.name,
+                  launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on),
+                  launch.times == 1
+                      ? ""
+                      : fmt::format(", {} times one behind the other with the same settings; "
+                                    "one run is predicted",
+                                    launch.times)));
   add_gpus(launch, run, reading);
   note_unset(run, reading);
   note_overridden(run, reading);

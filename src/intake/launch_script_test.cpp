@@ -136,6 +136,75 @@ TEST(LaunchScript, SeveralSrunsStartWhatIsAwaited) {
       << one;
 }
 
+/// What is noted of a batch script of four nodes, a line each; or why it is refused.
+std::string notes_of_batch(const std::string& script) {
+  const auto reading = parse_launch_script(
+      "#!/bin/bash\n#SBATCH -N 4\n#SBATCH --gpus-per-node=8\n" + script, "run.sh");
+  if (!reading) return reading.error().message;
+  std::string notes;
+  for (const std::string& note : reading->notes) notes += note + "\n";
+  return notes;
+}
+
+TEST(LaunchScript, TheSameJobSeveralTimesIsOneAndSaysSo) {
+  const std::string model(kModel);
+  const std::string start = "torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py" + model;
+  const std::string thrice = ", 3 times one behind the other with the same settings";
+  for (const std::string& script : {
+           "srun " + start + "\nsrun " + start + "\nsrun " + start + "\n",
+           "for seed in 1 2 3; do srun " + start + "--seed $seed; done\n",
+           "train() { srun " + start + "--lr $1; }\ntrain 1e-4; train 2e-4; train 3e-4\n",
+           "i=0\nwhile [ $i -lt 3 ]; do srun " + start + "; i=$((i + 1)); done\n",
+       }) {
+    const std::string notes = notes_of_batch(script);
+    EXPECT_NE(notes.find("starts pretrain_gpt.py" + thrice), notes.npos) << script << notes;
+  }
+  // Alternatives, retries until it works and launchers of other hosts are no repetitions.
+  for (const std::string& script : {
+           "if [ -d ckpt ]; then srun " + start + "--load ckpt; else srun " + start + "; fi\n",
+           "until srun " + start + "; do sleep 60; done\n",
+           "for try in 1 2 3; do srun " + start + " && break; done\n",
+           "for h in a b; do ssh $h " + start + "; done\n",
+       }) {
+    const std::string notes = notes_of_batch(script);
+    EXPECT_NE(notes.find("starts pretrain_gpt.py"), notes.npos) << script << notes;
+    EXPECT_EQ(notes.find("one behind the other"), notes.npos) << script << notes;
+  }
+}
+
+TEST(LaunchScript, OneBehindTheOtherIsNotOnMoreNodes) {
+  const std::string start =
+      "srun -N 1 -n 1 torchrun --nproc_per_node 8 pretrain_gpt.py" + std::string(kModel);
+  // Each ends before the next starts: three nodes idle.
+  const std::string twice = notes_of_batch(start + "\n" + start + "\n");
+  EXPECT_NE(twice.find("on 1 of the batch's 4 nodes and not on the others: one node trains"),
+            twice.npos)
+      << twice;
+  // Seeds side by side, a node each.
+  const std::string seeds =
+      notes_of_batch("for seed in 1 2 3; do " + start + "--seed $seed & done\nwait\n");
+  EXPECT_NE(seeds.find("jobs of the same settings run beside it on 2 more nodes"), seeds.npos);
+  EXPECT_NE(seeds.find("on 3 of the batch's 4 nodes and not on the others: these idle"), seeds.npos)
+      << seeds;
+}
+
+TEST(LaunchScript, DifferentJobsOfALoopAreRefused) {
+  const std::string model(kModel);
+  const std::string start = "srun torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py" + model;
+  EXPECT_EQ(notes_of_batch("for tp in 1 2; do " + start + "--tensor-model-parallel-size $tp; done"),
+            "run.sh:4: pretrain_gpt.py is started 2 times with other words: "
+            "--tensor-model-parallel-size 1, and --tensor-model-parallel-size 2; keep one of them "
+            "alone");
+  EXPECT_EQ(notes_of_batch(start + "\n" + start + "--fp8-format hybrid\n"),
+            "run.sh: starts 2 different jobs: pretrain_gpt.py (run.sh:4), pretrain_gpt.py "
+            "(run.sh:5); --script-line N takes the one that is started there");
+  // What cannot be read of any is told, not that the runs differ in their seeds.
+  const std::string missing = notes_of_batch(
+      "for seed in 1 2; do srun torchrun --nnodes 4 --nproc_per_node 8 -m torchtitan.train "
+      "--job.config_file none.toml --training.seed $seed; done");
+  EXPECT_NE(missing.find("none.toml"), missing.npos) << missing;
+}
+
 std::string error_of(const std::string& script) {
   const auto reading = parse_launch_script(script, "run.sh");
   return reading ? "read" : reading.error().message;

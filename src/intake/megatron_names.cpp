@@ -29,6 +29,7 @@ constexpr std::array kDimensions = std::to_array<MegatronDimension>({
     {"normalization", DimensionKind::kText},
     {"add_qkv_bias", DimensionKind::kSwitch},
     {"qk_layernorm", DimensionKind::kSwitch},
+    {"softmax_type", DimensionKind::kText},
     {"untie_embeddings_and_output_weights", DimensionKind::kSwitch},
     {"position_embedding_type", DimensionKind::kText},
     {"hidden_dropout", DimensionKind::kReal},

@@ -63,6 +63,35 @@ TEST(DeepSpeed, TellsWhatItDoesNotModel) {
   EXPECT_TRUE(left(*r, Kind::kNoEffect, "zero_optimization.zero_quantized_weights"));
 }
 
+TEST(DeepSpeed, SwitchesThatMatterWhereTheyAreUnusual) {
+  const auto tells = [](const std::string& reduces, const std::string& elastic) {
+    const auto r =
+        parse_deepspeed(R"({"zero_optimization": {"stage": 2, "reduce_scatter": )" + reduces +
+                            R"(}, "elasticity": {"enabled": )" + elastic + "}}",
+                        "ds.json");
+    EXPECT_TRUE(r);
+    return std::pair(left(*r, Kind::kNotModelled, "zero_optimization.reduce_scatter"),
+                     left(*r, Kind::kNotModelled, "elasticity.enabled"));
+  };
+  EXPECT_EQ(tells("true", "false"), std::pair(false, false));
+  EXPECT_EQ(tells("false", "true"), std::pair(true, true));
+}
+
+TEST(DeepSpeed, GradientsMayBeSummedUpInAnotherFormat) {
+  const auto told = [](const std::string& reduced, const std::string& kept) {
+    const auto r = parse_deepspeed(
+        R"({"train_batch_size": 16, "bf16": {"enabled": true}, "communication_data_type": ")" +
+            reduced + R"(", "data_types": {"grad_accum_dtype": ")" + kept + R"("}})",
+        "ds.json");
+    EXPECT_TRUE(r);
+    return said(*r, "grad_reduce_in_bf16") +
+           (left(*r, Kind::kNotModelled, "communication_data_type") ? " told" : "");
+  };
+  EXPECT_EQ(told("bf16", "fp32"), "false told");
+  EXPECT_EQ(told("fp32", "bf16"), "true told");
+  EXPECT_EQ(told("fp32", "fp32"), "false");
+}
+
 TEST(DeepSpeed, RefusesWhatIsWrong) {
   EXPECT_EQ(base::error_of(parse_deepspeed("{\"train_batch_size\": \"many\"}", "ds.json")),
             "ds.json:1: train_batch_size: found \"many\"; allowed: a whole number of at least 1");
@@ -116,6 +145,61 @@ TEST(Trainer, ReadsArgumentsOfACommand) {
   EXPECT_EQ(said(*r, "fsdp"), "true");
   EXPECT_EQ(r->settings.find("fsdp")->origin.text, "run.sh:6");
   EXPECT_TRUE(left(*r, Kind::kNoEffect, "learning_rate"));
+}
+
+/// What is told of the lengths in a file of TRL's: options that are not modelled and notes.
+std::string lengths_told(const std::string& words) {
+  const auto r = parse_trainer_file(
+      "model_name_or_path: Qwen/Qwen3-8B\nassistant_only_loss: false\n" + words, "sft.yaml");
+  if (!r) return r.error().message;
+  std::string told;
+  for (const Leftover& it : r->leftovers)
+    if (it.kind == Kind::kNotModelled) told += it.name + ": " + it.says + "\n";
+  for (const std::string& note : r->notes) told += note + "\n";
+  return told;
+}
+
+// TRL's packing keeps tokens within their text unless it is "wrapped"; without padding a batch has
+// as many tokens as its texts.
+TEST(Trainer, TellsWhatPackingOfTrlDoes) {
+  const auto begins = [](const std::string& words, const std::string& told) {
+    EXPECT_TRUE(lengths_told(words).starts_with(told)) << words << lengths_told(words);
+  };
+  begins("packing: true\n", "packing: time: attention only within each packed document");
+  begins("packing: true\npacking_strategy: bfd\n", "packing: time: attention only");
+  const std::string wrapped =
+      lengths_told("packing: true\npacking_strategy: wrapped\nmax_length: 2048\n");
+  EXPECT_EQ(wrapped.find("attention only"), wrapped.npos) << wrapped;
+  EXPECT_EQ(wrapped.find("every sequence"), wrapped.npos) << wrapped;
+  begins("padding_free: true\n", "padding_free: time and memory: sequences of a batch lie behind");
+  begins("max_length: 2048\n", "every sequence is taken to be 2048 tokens long");
+  begins("packing: false\n", "every sequence is taken to be 1024 tokens long");
+  EXPECT_TRUE(lengths_told("max_length: None\npadding_free: true\n").starts_with("padding_free:"));
+}
+
+TEST(Trainer, KernelsOfAHub) {
+  const auto backend = [](const std::string& name) {
+    const auto r = parse_trainer_file(
+        "model_name_or_path: Qwen/Qwen3-8B\npacking: true\n"
+        "attn_implementation: " +
+            name + "\n",
+        "sft.yaml");
+    if (!r) return r.error().message;
+    return said(*r, "attention_backend") +
+           (left(*r, Kind::kNotModelled, "attn_implementation") ? " told" : "");
+  };
+  EXPECT_EQ(backend("kernels-community/flash-attn2"), "fa2");
+  EXPECT_EQ(backend("kernels-community/vllm-flash-attn3"), "fa3");
+  EXPECT_EQ(backend("someone/attention"), "- told");
+}
+
+TEST(Trainer, TextsThatAreNotCutHaveNoLength) {
+  const auto r = parse_trainer_file(
+      "model_name_or_path: Qwen/Qwen3-8B\nassistant_only_loss: false\nmax_length: None\n",
+      "sft.yaml");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "seq_length"), "-");
+  EXPECT_TRUE(r->unsaid.contains("seq_length"));
 }
 
 TEST(Trainer, MissesADeepSpeedFile) {

@@ -165,6 +165,7 @@ void read_parallelism_config(FlatReader& read) {
                key("cp_comm_strategy"));
     }
     read.copy_count(key("cp_size"), "context_parallel_size");
+    read.find(key("cp_comm_strategy"));  // of one rank it says nothing
     const auto shards = read.integer(key("dp_shard_size"), 1);
     const auto replicas = read.integer(key("dp_replicate_size"), 1);
     if (shards && *shards > 1) {

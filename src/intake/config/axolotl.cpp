@@ -18,7 +18,6 @@ struct AxolotlName {
 constexpr std::array kAxolotlNames = std::to_array<AxolotlName>({
     {"base_model", "model_name_or_path"},
     {"sequence_len", "max_seq_length"},
-    {"sample_packing", "packing"},
     {"micro_batch_size", "per_device_train_batch_size"},
     {"optimizer", "optim"},
     {"peft_layers_to_transform", "lora_layers_to_transform"},
@@ -106,14 +105,6 @@ Result<Reading> parse_axolotl(const std::string& text, const std::string& file,
     return input_error("{}: adapter: found \"{}\"; allowed: lora, qlora, or none", where, adapter);
   }
   ERGOMETER_ASSIGN(Reading reading, read_trainer(words.trainer, file, TrainerKind::kPlain));
-  // Packed sequences are attended to by variable-length kernels, or under a mask of documents.
-  if (const auto packs = values.find("sample_packing");
-      packs != values.end() && !is_off(packs->second.text))
-    reading.leftovers.push_back({Leftover::Kind::kNotModelled, "sample_packing",
-                                 packs->second.from.empty()
-                                     ? fmt::format("{}:{}", file, packs->second.line)
-                                     : packs->second.from,
-                                 std::string(kPackedDocuments)});
   if (words.fuses_loss)
     reading.settings.set("linear_cross_entropy_fusion", "true",
                          {fmt::format("{}, Cut Cross-Entropy", file), "plugins"});

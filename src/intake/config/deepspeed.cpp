@@ -1,5 +1,7 @@
 #include "intake/config/deepspeed.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "base/file.h"
@@ -20,6 +22,7 @@ class DeepSpeedReader {
     read_batches();
     read_zero();
     read_offloading();
+    read_unusual();
     read_precision();
     read_parallelism();
     read_optimizer();
@@ -75,6 +78,22 @@ class DeepSpeedReader {
     }
   }
 
+  /// Switches that matter where they are not what files usually say.
+  void read_unusual() {
+    constexpr const char *kScatters = "zero_optimization.reduce_scatter",
+                         *kElastic = "elasticity.enabled";
+    const auto says = [&](const char* key, std::string_view word) {
+      const auto it = values_.find(key);
+      return it != values_.end() && base::lower(it->second.text) == word && read_.has(key);
+    };
+    if (says(kScatters, "false"))
+      read_.not_modelled(kScatters,
+                         "time: every rank gets all reduced gradients; predicted as a share each");
+    if (says(kElastic, "true"))
+      read_.not_modelled(kElastic,
+                         "time: the batch follows from the GPUs there are; --mbs and --gbs say it");
+  }
+
   void read_offloading() {
     constexpr std::string_view kStates = "zero_optimization.offload_optimizer.device",
                                kParameters = "zero_optimization.offload_param.device";
@@ -109,12 +128,24 @@ class DeepSpeedReader {
     read_autocast();
     if (!open && read_.reading().settings.find("precision") == nullptr)
       read_.set_default("precision", "fp32", "without bf16 or fp16");
-    for (const char* key : {"communication_data_type", "data_types.grad_accum_dtype"}) {
+    read_gradient_types();
+  }
+
+  /// What gradients are reduced in and summed up in, which a prediction takes to be the same.
+  void read_gradient_types() {
+    constexpr const char *kReduced = "communication_data_type",
+                         *kKept = "data_types.grad_accum_dtype";
+    const auto is_wide = [&](const char* key) {
       const std::string type = base::lower(read_.text(key));
-      if (type.empty()) continue;
-      const bool wide = type == "fp32" || type == "float32";
-      read_.set("grad_reduce_in_bf16", wide ? "false" : "true", key);
-    }
+      return type == "fp32" || type == "float32";
+    };
+    for (const char* key : {kReduced, kKept})
+      if (!read_.text(key).empty())
+        read_.set("grad_reduce_in_bf16", is_wide(key) ? "false" : "true", key);
+    if (read_.has(kReduced) && read_.has(kKept) && is_wide(kReduced) != is_wide(kKept))
+      read_.not_modelled(kReduced, fmt::format("time: gradients cross the links in another format "
+                                               "than they are summed up in; predicted in {}",
+                                               is_wide(kKept) ? "FP32" : "16 bit"));
   }
 
   /// PyTorch's own mixed precision: products in 16 bit of weights in 32.

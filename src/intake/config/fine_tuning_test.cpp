@@ -98,6 +98,7 @@ TEST(FineTuning, AutoModelShardsInGroups) {
   EXPECT_EQ(said(*r, "tensor_model_parallel_size"), "4");
   EXPECT_EQ(said(*r, "seq_length"), "2048");
   EXPECT_EQ(said(*r, "lora_targets"), "qkv,proj,fc1,fc2");
+  EXPECT_TRUE(left(*r, Leftover::Kind::kNotModelled, "packed_sequence.packed_sequence_size"));
   EXPECT_FALSE(
       parse_user_file("step_scheduler: {local_batch_size: 2}\n"
                       "distributed: {_target_: x.MegatronManager}\n",

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "intake/config/adapters.h"
 #include "intake/config/core_model.h"
+#include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
 #include "spec/files/nemo.h"
@@ -22,6 +23,19 @@ namespace {
 struct Places {
   std::string parallel, model, ddp, optimizer, tokenizer;
 };
+
+/// Texts that are packed for fine-tuning, under the generations' names: a switch, or a size.
+bool tell_packing(FlatReader& read) {
+  bool packs = false;
+  for (const char* key :
+       {"model.data.train_ds.packed_sequence", "data.packed_sequence_specs.packed_sequence_size",
+        "dataset.packed_sequence_specs.packed_sequence_size"}) {
+    if (is_off(read.text(key))) continue;
+    packs = true;
+    read.not_modelled(key, std::string(kPackedDocuments));
+  }
+  return packs;
+}
 
 class RecipeFileReader {
  public:
@@ -52,6 +66,7 @@ class RecipeFileReader {
       read_.find(at_.model + "seq_length");
     read_callbacks();
     read_strategy();
+    tell_packing(read_);
     return finish("a recipe of NeMo 2");
   }
 
@@ -68,6 +83,7 @@ class RecipeFileReader {
     if (read_.has("mixed_precision")) read_recipe_precision("mixed_precision");
     read_mixed("mixed_precision.");
     read_overlap("comm_overlap.");
+    tell_packing(read_);
     return finish("a recipe of Megatron-Bridge");
   }
 
@@ -288,6 +304,8 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
     const std::string key = fmt::format("model.{}", info.name);
     if (rest.find(key) == rest.end()) read.find(key);
   }
+  const auto length = values.find("model.data.train_ds.max_seq_length");
+  if (!tell_packing(read) && length != values.end()) read.note(unpacked_note(length->second.text));
   ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
   left.settings = std::move(reading.settings);
   if (!model_open.empty()) left.open["model"] = model_open;

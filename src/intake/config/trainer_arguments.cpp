@@ -112,20 +112,40 @@ class TrainerReader {
                                  "block_size", "model_max_length"});
     if (!length.empty())
       read_.copy_count(length, "seq_length");
+    else if (const auto it = values_.find("max_length");
+             it != values_.end() && kind_ != TrainerKind::kLlamaFactory)
+      read_.reading().unsaid["seq_length"] =
+          "max_length: None cuts no text, and how long they are is not said; --seq says it";
     else if (kind_ == TrainerKind::kTrl)
       read_.set_default("seq_length", "1024", "TRL's default max_length");
     else if (kind_ == TrainerKind::kLlamaFactory)
       read_.set_default("seq_length", "2048", "LLaMA-Factory's default cutoff_len");
     if (length.empty() && kind_ == TrainerKind::kPlain)
-      read_.reading().unsaid["seq_length"] = "how long sequences are is not said; --seq says it";
-    const bool neat = read_.flag("neat_packing", false),
-               packs = read_.flag("packing", false) || neat;
-    if (neat) read_.not_modelled("neat_packing", std::string(kPackedDocuments));
-    if (!length.empty() && !packs)
-      read_.note(
-          "every sequence is taken to be {} tokens long: without packing that is the longest, and "
-          "--seq says another length",
-          read_.text(length));
+      read_.reading().unsaid.try_emplace("seq_length",
+                                         "how long sequences are is not said; --seq says it");
+    read_packing();
+  }
+
+  /// How texts fill a sequence. TRL packs as well as they fit, and tokens attend within their own
+  /// text; "wrapped" cuts all texts behind each other instead, as LLaMA-Factory does unless it
+  /// packs neatly. Axolotl's kernels are told where texts begin.
+  void read_packing() {
+    const std::string strategy = base::lower(read_.text("packing_strategy"));
+    const bool pads = !read_.flag("padding_free", false);
+    bool packs = false;
+    for (const char* key : {"neat_packing", "sample_packing", "packing"}) {
+      if (!read_.flag(key, false)) continue;
+      packs = true;
+      const bool cuts = kind_ == TrainerKind::kLlamaFactory || strategy == "wrapped";
+      if (key != std::string_view("packing") || !cuts)
+        read_.not_modelled(key, std::string(kPackedDocuments));
+    }
+    const auto* length = read_.said().find("seq_length");
+    if (length == nullptr) length = read_.reading().defaults.find("seq_length");
+    if (packs) return;
+    if (!pads) return read_.not_modelled("padding_free", std::string(kNoPadding));
+    if (length == nullptr) return;
+    read_.note(unpacked_note(length->text));
   }
 
   void read_precision() {
@@ -234,10 +254,23 @@ class TrainerReader {
       read_hybrid_shards(read_, *shards, "dp_shard_size");
   }
 
+  /// The kernels by a name of transformers', LLaMA-Factory's, or a kernel's on the hub
+  /// ("kernels-community/flash-attn2"); empty: others.
+  static std::string_view attention_of(std::string_view word) {
+    const bool flash = word.starts_with("kernels-community/") && base::contains(word, "flash-attn");
+    if (word == "eager" || word == "disabled") return "unfused";
+    if (word == "sdpa") return "fused";
+    if (word == "flash_attention_2" || word == "fa2") return "fa2";
+    if (word == "flash_attention_3" || word == "fa3" || (flash && word.ends_with('3')))
+      return "fa3";
+    return flash ? "fa2" : "";
+  }
+
   void read_kernels() {
-    for (const char* key : {"stage", "rlhf_type"}) {
+    // LLaMA-Factory's word, ms-swift's and Axolotl's.
+    for (const char* key : {"stage", "rlhf_type", "rl"}) {
       const std::string way = base::lower(read_.text(key));
-      if (way == "ppo" || way == "grpo")
+      if (way == "ppo" || way == "grpo" || way == "gdpo")
         read_.fail({base::ErrorKind::kInput, fmt::format("{}: {}: {} is {}", read_.origin(key).text,
                                                          key, way, kIsReinforcement)});
       if (is_preference_training(way))
@@ -249,15 +282,13 @@ class TrainerReader {
       read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));
     const auto key = present({"attn_implementation", "flash_attn", "_attn_implementation"});
     const std::string word = key.empty() ? "" : base::lower(read_.text(key));
-    const std::string_view backend = word == "eager" || word == "disabled"          ? "unfused"
-                                     : word == "flash_attention_2" || word == "fa2" ? "fa2"
-                                     : word == "flash_attention_3" || word == "fa3" ? "fa3"
-                                     : word == "sdpa"                               ? "fused"
-                                                                                    : "";
+    const std::string_view backend = attention_of(word);
     if (!backend.empty()) read_.set("attention_backend", std::string(backend), key);
     for (const char* older : {"use_flash_attn", "use_flash_attention", "use_flash_attention_2"})
       if (read_.flag(older, false) && backend.empty()) read_.set("attention_backend", "fa2", older);
-    if (!word.empty() && backend.empty() && word != "auto" && !word.starts_with("kernels-"))
+    if (backend.empty() && base::contains(word, "/"))
+      read_.not_modelled(key, "time: attention by a kernel of a hub; predicted as the default");
+    else if (!word.empty() && backend.empty() && word != "auto")
       read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
     compiles_ = read_.flag("torch_compile", false);
     const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
@@ -574,6 +605,13 @@ Result<Reading> parse_trainer_file(const std::string& text, const std::string& f
   return read_trainer(values, file, kind_of(values, true));
 }
 
+std::string unpacked_note(std::string_view length) {
+  return fmt::format(
+      "every sequence is taken to be {} tokens long: without packing that is the longest, and "
+      "--seq says another length",
+      length);
+}
+
 Leftover preference_training(std::string_view name, const std::string& where) {
   return {Leftover::Kind::kNotModelled, std::string(name), where,
           "time and memory: pairs of answers, and models beside the trained one; predicted as "
@@ -581,7 +619,7 @@ Leftover preference_training(std::string_view name, const std::string& where) {
 }
 
 bool is_preference_training(std::string_view word) {
-  for (const char* kind : {"dpo", "kto", "orpo", "ppo", "grpo", "cpo", "simpo", "rm"})
+  for (const char* kind : {"dpo", "ipo", "kto", "orpo", "ppo", "grpo", "cpo", "simpo", "rm"})
     if (base::lower(word) == kind) return true;
   return false;
 }

@@ -47,6 +47,13 @@ inline constexpr const char* kSyncsEach = "program.sync_each_batch";
 inline constexpr std::string_view kPackedDocuments =
     "time: attention only within each packed document; predicted over whole sequences, "
     "--packed-mean-length says how long documents are";
+/// What a prediction leaves out of batches whose sequences lie behind each other.
+inline constexpr std::string_view kNoPadding =
+    "time and memory: sequences of a batch lie behind each other without padding; predicted as "
+    "long "
+    "as the longest, --sequence-lengths with --sequence-batching variable says how long they are";
+/// What is assumed of texts of at most so many tokens that are not packed.
+std::string unpacked_note(std::string_view length);
 /// What a prediction leaves out of DPO and its relatives.
 Leftover preference_training(std::string_view name, const std::string& where);
 /// "dpo", "kto", "rm", ...: training that is not on texts alone.

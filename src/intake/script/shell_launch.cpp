@@ -26,6 +26,7 @@ class LaunchReader {
     by_.starts_everywhere = command.is_remote;
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
+    launch_.is_aside = command.is_aside || command.is_remote;
     launch_.environment = command.environment;
   }
 
@@ -60,6 +61,7 @@ class LaunchReader {
       }
     }
     if (at >= words_.size()) return std::nullopt;
+    for (size_t i = 0; i < at; ++i) launch_.launchers += words_[i].text + "\n";
     if (words_[at].text == "-m" || words_[at].text == "--module") ++at;
     launch_.program = words_[at].text;
     launch_.name = file_name(launch_.program);

@@ -177,6 +177,7 @@ void ScriptRunner::record(const Words& words) {
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
   command.is_remote = remote_ > 0;
+  command.is_aside = aside_ > 0;
   // Whole texts that were exported for what a script does itself are not kept for every program.
   constexpr size_t kLongestValue = 1'000;
   constexpr int64_t kMostKept = 16'000'000;

@@ -41,7 +41,10 @@ void ScriptRunner::run_exit_trap(Streams streams) {
 void ScriptRunner::run_started(const Words& words) {
   std::string input, output;
   printed_ = &output;
+  // Whether it ended before the next began is not known.
+  ++aside_;
   run_program(words, {&input, &output});
+  --aside_;
 }
 
 Flow ScriptRunner::run_file(const std::string& text, const std::string& file, Streams streams) {
@@ -129,7 +132,9 @@ Flow ScriptRunner::run_compound(const ShellNode& node, Streams streams) {
       in_copy(streams, [&] { run(*node.parts[0], streams); });
       return Flow::kNext;
     case NodeKind::kBackground:
+      ++aside_;
       in_copy(streams, [&] { run(*node.parts[0], streams); });
+      --aside_;
       state_.status = 0;
       return Flow::kNext;
     case NodeKind::kIf: return run_if(node, 0, streams);

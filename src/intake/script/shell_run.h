@@ -18,6 +18,7 @@ struct ShellCommand {
   /// Its environment, as far as it is known.
   std::map<std::string, std::string, std::less<>> environment;
   bool is_remote = false;  ///< ssh or pdsh starts it on other hosts
+  bool is_aside = false;   ///< behind `&`, or it may be: what follows runs beside it
   std::string
       depends_on;  ///< not empty: what decides whether it is started, which is not known here
 };

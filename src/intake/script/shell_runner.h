@@ -174,6 +174,7 @@ class ScriptRunner {
   int64_t substitutions_ = 0;  ///< $(...) that were run
   int calls_ = 0;
   int remote_ = 0;  ///< shells on other hosts that the current one is within
+  int aside_ = 0;   ///< commands behind `&` that the current one is within
   int64_t copied_ = 0;
   int64_t environments_ = 0;  ///< characters kept of the environments of programs
 };

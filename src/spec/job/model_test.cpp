@@ -144,6 +144,25 @@ TEST(ReadModel, QwenMixesDenseAndExpertLayers) {
           .experts.shared_gate);
 }
 
+TEST(ReadModel, OlmoeAndSeedOssAreTypesOfTheirOwn) {
+  const Model olmoe =
+      model_of(R"({"model_type": "olmoe", "hidden_size": 2048, "num_hidden_layers": 16,
+    "intermediate_size": 1024, "norm_topk_prob": false, "clip_qkv": null})");
+  EXPECT_TRUE(olmoe.qk_norm && olmoe.wide_qk_norm && olmoe.layers[0].moe && !olmoe.qkv_bias);
+  EXPECT_EQ(olmoe.experts.count, 64);
+  EXPECT_EQ(olmoe.experts.top_k, 8);
+  EXPECT_EQ(olmoe.experts.ffn, 1024);
+  EXPECT_EQ(olmoe.experts.shared_ffn, 0);
+  EXPECT_TRUE(olmoe.unknown_keys.empty());
+  const Model seed =
+      model_of(R"({"model_type": "seed_oss", "hidden_size": 5120, "num_hidden_layers": 64,
+    "attention_out_bias": false, "residual_dropout": 0.1})");
+  EXPECT_TRUE(seed.qkv_bias && !seed.out_bias && !seed.mlp_bias && !seed.qk_norm);
+  EXPECT_EQ(seed.head_dim, 128);
+  EXPECT_DOUBLE_EQ(seed.dropout, 0.1);
+  EXPECT_TRUE(seed.unknown_keys.empty());
+}
+
 TEST(ReadModel, MegatronArgumentsAsAModel) {
   const Model model = model_of(R"j({"model_type": "megatron", "num_layers": 4, "hidden_size": 1024,
     "num_attention_heads": 16, "vocab_size": 32000, "swiglu": true, "normalization": "RMSNorm",
@@ -156,6 +175,18 @@ TEST(ReadModel, MegatronArgumentsAsAModel) {
   EXPECT_EQ(model.experts.top_k, 2);
   EXPECT_EQ(model.experts.ffn, 512);
   EXPECT_TRUE(model.tied_embeddings);
+}
+
+TEST(ReadModel, MegatronsSoftmaxMayHaveASink) {
+  const auto with = [](const std::string& kind) {
+    return R"({"model_type": "megatron", "num_layers": 2, "hidden_size": 64, "num_attention_heads": 2,
+    "vocab_size": 512, "softmax_type": ")" +
+           kind + "\"}";
+  };
+  EXPECT_FALSE(model_of(with("vanilla")).attention_sinks);
+  EXPECT_TRUE(model_of(with("learnable")).attention_sinks);
+  EXPECT_NE(model_error(with("hard")).find("allowed: vanilla, off-by-one, learnable"),
+            std::string::npos);
 }
 
 TEST(ReadModel, UnknownKeysAreListedHarmlessOnesAreNot) {

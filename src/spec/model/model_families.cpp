@@ -47,6 +47,7 @@ std::span<const ModelFamily> model_families() {
       {"nemotron_h", read_nemotron_h},
       {"olmo", read_olmo},
       {"olmo2", read_olmo2},
+      {"olmoe", read_olmoe},
       {"opt", read_opt},
       {"phi", read_phi},
       {"phi3", read_phi3},
@@ -58,6 +59,7 @@ std::span<const ModelFamily> model_families() {
       {"qwen3", read_qwen3},
       {"qwen3_moe", read_qwen3_moe},
       {"qwen3_next", read_qwen3_next},
+      {"seed_oss", read_seed_oss},
       {"starcoder2", read_starcoder2},
   });
   return kFamilies;

@@ -58,6 +58,16 @@ void read_olmo2(ConfigReader& config, Model& model) {
   model.qk_norm = model.wide_qk_norm = true;
 }
 
+/// Norms of queries and keys over all heads, as OLMo 2; `intermediate_size` is an expert's, and no
+/// expert is shared. The weights of the chosen experts are not scaled to one, which costs nothing.
+void read_olmoe(ConfigReader& config, Model& model) {
+  read_llama_like(config, {16, 0, 2048, 50304, 4096}, model);
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.qk_norm = model.wide_qk_norm = true;
+  read_mixture(config, 64, 8, model.ffn, model);
+  place_experts(0, 1, model);
+}
+
 /// Command R: LayerNorm without bias, one for both branches; norms of queries and keys have weights
 /// of every head.
 void read_cohere(ConfigReader& config, Model& model) {
@@ -134,6 +144,15 @@ void read_qwen3(ConfigReader& config, Model& model) {
   model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
   model.qk_norm = true;
   read_qwen_windows(config, 28, model);
+}
+
+/// Seed-OSS: biases of queries, keys and values and of the output are said apart.
+void read_seed_oss(ConfigReader& config, Model& model) {
+  read_llama_like(config, {80, 8, 27648, 155136, 524288, 128}, model);
+  model.qkv_bias = config.flag("attention_bias", true);
+  model.out_bias = config.flag("attention_out_bias", false);
+  model.mlp_bias = config.flag("mlp_bias", false);
+  model.dropout = config.real("hidden_dropout", 0.1, 0, 1);
 }
 
 void read_qwen3_moe(ConfigReader& config, Model& model) {

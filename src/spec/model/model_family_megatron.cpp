@@ -44,6 +44,15 @@ void read_biases_and_norms(ConfigReader& config, Model& model) {
   model.dropout = config.real("hidden_dropout", 0.1, 0, 1);
 }
 
+/// What the denominator of attention has besides: a logit a head, or one that is always zero, which
+/// takes the same kernels.
+void read_softmax(ConfigReader& config, Model& model) {
+  const std::string kind = config.text("softmax_type", "vanilla");
+  if (kind != "vanilla" && kind != "off-by-one" && kind != "learnable")
+    config.refuse("softmax_type", "found \"{}\"; allowed: vanilla, off-by-one, learnable", kind);
+  model.attention_sinks = kind != "vanilla";
+}
+
 void read_position(ConfigReader& config, Model& model) {
   const std::string kind = config.text("position_embedding_type", "learned_absolute");
   if (kind == "learned_absolute")
@@ -104,6 +113,7 @@ void read_latent(ConfigReader& config, Model& model) {
 void read_megatron(ConfigReader& config, Model& model) {
   read_shapes(config, model);
   read_biases_and_norms(config, model);
+  read_softmax(config, model);
   read_position(config, model);
   read_latent(config, model);
   read_experts(config, model);
