@@ -10,14 +10,6 @@
 namespace ergometer::intake {
 namespace {
 
-/// "run.Config" of `run.Config(Part, c=2)`; empty where it is no call alone.
-std::string called(const std::string& expression) {
-  const size_t open = expression.find('(');
-  if (open == expression.npos || behind_bracket(expression, open) != expression.size()) return "";
-  const std::string name = trimmed(std::string_view(expression).substr(0, open));
-  return is_dotted_name(name) ? name : "";
-}
-
 /// A class, by how Python's are called: `Part(...)`, `Part.Config(...)`.
 bool makes_object(std::string_view callee) {
   const std::string_view last = base::last_part(callee, '.');
@@ -65,7 +57,7 @@ int depth_of(std::string_view path) { return static_cast<int>(std::ranges::count
 void add_python_call(PythonValues& values, const std::string& text, const std::string& file,
                      const std::string& expression, size_t at, const std::string& prefix,
                      spec::FlatYaml& into) {
-  std::string maker = called(expression);
+  std::string maker = called_name(expression);
   for (const PythonArgument& it : arguments_of_call(expression, expression.find('('))) {
     if (!it.name.empty())
       add_python_value(values, text, file, it.value, at, prefix + it.name, into);
@@ -81,7 +73,7 @@ void add_python_call(PythonValues& values, const std::string& text, const std::s
 void add_python_value(PythonValues& values, const std::string& text, const std::string& file,
                       const std::string& expression, size_t at, const std::string& path,
                       spec::FlatYaml& into) {
-  const std::string maker = called(expression);
+  const std::string maker = called_name(expression);
   if (makes_object(maker) && depth_of(path) < kDeepest) {
     set(text, file, at, path, "", into);
     into.erase(path);
