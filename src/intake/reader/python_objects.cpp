@@ -49,7 +49,7 @@ std::string path_within(std::string target, const PythonNames& names, size_t at)
   return path;
 }
 
-constexpr int kDeepest = 12;
+constexpr int kDeepestObject = 12;
 int depth_of(std::string_view path) { return static_cast<int>(std::ranges::count(path, '.')); }
 
 }  // namespace
@@ -74,7 +74,7 @@ void add_python_value(PythonValues& values, const std::string& text, const std::
                       const std::string& expression, size_t at, const std::string& path,
                       spec::FlatYaml& into) {
   const std::string maker = called_name(expression);
-  if (makes_object(maker) && depth_of(path) < kDeepest) {
+  if (makes_object(maker) && depth_of(path) < kDeepestObject) {
     set(text, file, at, path, "", into);
     into.erase(path);
     return add_python_call(values, text, file, expression, at, path + ".", into);
@@ -131,7 +131,7 @@ void add_python_tree(PythonValues& values, const std::string& text, const std::s
                      spec::FlatYaml& into) {
   if (copy_tree(expression, path, into)) return;
   const auto items = dictionary_items(expression);
-  if (!items || depth_of(path) >= kDeepest) {
+  if (!items || depth_of(path) >= kDeepestObject) {
     add_python_value(values, text, file, expression, at, path, into);
     // A name that stands for what is not known, as it is written there: `optim_type = AdamW`.
     const auto known = into.find(expression);
