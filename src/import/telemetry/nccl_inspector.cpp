@@ -19,10 +19,10 @@ namespace {
 
 using simdjson::dom::element;
 
-/// Members of a document; the first that is missing or of another kind is kept.
-class Members {
+/// InspectorMembers of a document; the first that is missing or of another kind is kept.
+class InspectorMembers {
  public:
-  explicit Members(element document) : document_(document) {}
+  explicit InspectorMembers(element document) : document_(document) {}
   std::string text(const char* object, const char* key) {
     std::string_view value;
     if (document_[object][key].get(value) != simdjson::SUCCESS) miss(object, key, "text");
@@ -66,14 +66,15 @@ class InspectorReader {
   std::string read(element document);
 
  private:
-  run::CollectiveLog& log_of(const std::string& communicator, int64_t rank, Members& members);
+  run::CollectiveLog& log_of(const std::string& communicator, int64_t rank,
+                             InspectorMembers& members);
 
   LogBuilder& log_;
   std::map<std::pair<std::string, int64_t>, size_t> known_;
 };
 
 run::CollectiveLog& InspectorReader::log_of(const std::string& communicator, int64_t rank,
-                                            Members& members) {
+                                            InspectorMembers& members) {
   auto& logs = log_.log().collectives;
   const auto [at, is_new] = known_.emplace(std::pair(communicator, rank), logs.size());
   if (is_new) {
@@ -91,7 +92,7 @@ run::CollectiveLog& InspectorReader::log_of(const std::string& communicator, int
 }
 
 std::string InspectorReader::read(element document) {
-  Members members(document);
+  InspectorMembers members(document);
   if (!members.has("header", "id") && !document.is_object())
     return "found a document that is no object, allowed: an object a collective";
   element ignored;
