@@ -5,16 +5,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <set>
+
+#include "base/test_support.h"
 
 namespace ergometer::base {
 namespace {
 
 TEST(Entries, AreThePathsInAFolder) {
-  const std::string folder = ::testing::TempDir() + "ergometer-entries";
+  const TestFolder temporary;
+  const std::string folder = temporary.path("f");
   std::filesystem::create_directories(folder + "/b");
-  std::ofstream(folder + "/a.run") << "a";
+  temporary.put("f/a.run", "a");
   std::set<std::string> found;
   for_each_entry(folder, [&](const auto& path) { found.insert(path.string()); });
   EXPECT_EQ(found, (std::set<std::string>{folder + "/a.run", folder + "/b"}));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/output_file.h"
+#include "base/test_support.h"
 
 namespace ergometer::base {
 namespace {
@@ -16,13 +17,6 @@ namespace fs = std::filesystem;
 
 class File : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "ergometer-file-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string write(const std::string& name, std::string_view text) const {
     EXPECT_TRUE(write_file_atomically(path(name), text));
@@ -32,7 +26,8 @@ class File : public testing::Test {
     const auto text = read_file(file, max_bytes);
     return text ? "read" : text.error().message;
   }
-  fs::path folder_;
+  TestFolder temporary_;
+  const fs::path folder_ = temporary_.root();
 };
 
 TEST_F(File, ReadsBackWhatWasWritten) {

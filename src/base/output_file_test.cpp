@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
+
 namespace {
 int g_syncs = 0;
 }
@@ -24,19 +26,12 @@ namespace fs = std::filesystem;
 
 class OutputFileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("ergometer-output-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string content(const std::string& name) const {
-    std::ifstream file(folder_ / name);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
+  std::string content(const std::string& name) const { return temporary_.bytes(name); }
   long files() const {
     return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
   }
-  fs::path folder_;
+  TestFolder temporary_;
+  const fs::path folder_ = temporary_.root();
 };
 
 TEST_F(OutputFileTest, AppearsOnlyWhenCommitted) {

@@ -93,6 +93,11 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+std::string cut_to(std::string_view text, size_t width) {
+  if (text.size() <= width) return std::string(text);
+  return std::string(text.substr(0, width - 3)) + "...";
+}
+
 std::string_view trimmed(std::string_view text, std::string_view blanks) {
   const size_t first = text.find_first_not_of(blanks);
   if (first == text.npos) return {};

@@ -54,6 +54,9 @@ constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 constexpr bool is_letter_or_digit(char c) { return is_letter(c) || is_digit(c); }
 
+/// A text that is longer than `width`, 3 or more, with "..." in place of its end.
+std::string cut_to(std::string_view text, size_t width);
+
 inline bool contains(std::string_view text, std::string_view word) {
   return text.find(word) != text.npos;
 }

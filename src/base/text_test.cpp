@@ -63,6 +63,11 @@ TEST(Text, IsTrimmedOfBlanks) {
   EXPECT_EQ(trimmed(" \n"), "");
 }
 
+TEST(Text, IsCutToAWidth) {
+  EXPECT_EQ(cut_to("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut_to("abcdefg", 6), "abc...");
+}
+
 TEST(Text, HidesPasswordsInAddresses) {
   EXPECT_EQ(hide_passwords("curl http://me:pa:ss@host:80/a ftp://x:y@z"),
             "curl http://me:***@host:80/a ftp://x:***@z");

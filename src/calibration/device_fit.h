@@ -19,6 +19,15 @@ struct DeviceNumber {
 struct DeviceScore {
   double fitted = 0, held = 0;
   size_t fitted_count = 0, held_count = 0;
+  /// An error's size, of which part; then their means.
+  void add(bool is_held, double error) {
+    (is_held ? held : fitted) += error;
+    ++(is_held ? held_count : fitted_count);
+  }
+  void finish() {
+    if (held_count > 0) held /= static_cast<double>(held_count);
+    if (fitted_count > 0) fitted /= static_cast<double>(fitted_count);
+  }
 };
 
 struct DeviceFit {

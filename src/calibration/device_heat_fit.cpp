@@ -91,13 +91,9 @@ DeviceScore score(const std::vector<double>& residuals, const Seen& seen, size_t
                   size_t end) {
   DeviceScore result;
   for (size_t i = begin; i < end; ++i) {
-    if (!seen.reported[i]) continue;
-    const bool held = seen.weights[i] == 0;
-    (held ? result.held : result.fitted) += std::abs(residuals[i]);
-    ++(held ? result.held_count : result.fitted_count);
+    if (seen.reported[i]) result.add(seen.weights[i] == 0, std::abs(residuals[i]));
   }
-  if (result.held_count > 0) result.held /= static_cast<double>(result.held_count);
-  if (result.fitted_count > 0) result.fitted /= static_cast<double>(result.fitted_count);
+  result.finish();
   return result;
 }
 

@@ -75,12 +75,8 @@ double error_of(const DeviceModel& model, const Second& second) {
 
 DeviceScore score(const DeviceModel& model, const std::vector<Second>& seconds) {
   DeviceScore result;
-  for (const Second& second : seconds) {
-    (second.held ? result.held : result.fitted) += std::abs(error_of(model, second));
-    ++(second.held ? result.held_count : result.fitted_count);
-  }
-  if (result.held_count > 0) result.held /= static_cast<double>(result.held_count);
-  if (result.fitted_count > 0) result.fitted /= static_cast<double>(result.fitted_count);
+  for (const Second& second : seconds) result.add(second.held, std::abs(error_of(model, second)));
+  result.finish();
   return result;
 }
 

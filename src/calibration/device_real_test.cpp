@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/csv.h"
+#include "base/test_support.h"
 #include "calibration/device_fit.h"
 #include "calibration/device_output.h"
 #include "calibration/device_record.h"
@@ -74,42 +75,36 @@ DeviceRecord record_of(const std::string& board) {
   return record;
 }
 
+DeviceFit fit_of(const DeviceRecord& record, const SimulatedGpu& prior) {
+  DeviceFit fit = base::value_of(fit_device(record, {prior.power, prior.energy, prior.cooling}));
+  fmt::print("{}", to_text(record, fit, {}));
+  return fit;
+}
+
 TEST(DeviceFit, HoldsWhatARealH200Did) {
-  const auto known = simulated_gpu("H200");
-  ASSERT_TRUE(known);
   const DeviceRecord record = record_of("h200");
-  const auto found = fit_device(record, {known->power, known->energy, known->cooling});
-  ASSERT_TRUE(found) << found.error().message;
-  fmt::print("{}", to_text(record, *found, {}));
-  EXPECT_TRUE(found->within_limits());
-  EXPECT_LT(found->power_error.held, 0.025);
-  EXPECT_LT(found->die_error_c.held, 0.8);
+  const DeviceFit found = fit_of(record, base::value_of(simulated_gpu("H200")));
+  EXPECT_TRUE(found.within_limits());
+  EXPECT_LT(found.power_error.held, 0.025);
+  EXPECT_LT(found.die_error_c.held, 0.8);
   const auto at_bound = [](const DeviceFit& fit) {
     return std::ranges::count_if(fit.heat, [](const DeviceNumber& it) { return it.at_bound; });
   };
-  EXPECT_EQ(at_bound(*found), 4);
+  EXPECT_EQ(at_bound(found), 4);
 
   // Its die settles like one on a cold plate: with that as prior the fit is nearer, and all but the
   // plate's own capacity is within reach.
-  const auto plate = simulated_gpu("H200", spec::Cooling::kLiquid);
-  ASSERT_TRUE(plate);
-  const auto cooled = fit_device(record, {plate->power, plate->energy, plate->cooling});
-  ASSERT_TRUE(cooled);
-  fmt::print("{}", to_text(record, *cooled, {}));
-  EXPECT_LT(cooled->die_error_c.held, 0.5);
-  EXPECT_EQ(at_bound(*cooled), 1);
+  const DeviceFit cooled =
+      fit_of(record, base::value_of(simulated_gpu("H200", spec::Cooling::kLiquid)));
+  EXPECT_LT(cooled.die_error_c.held, 0.5);
+  EXPECT_EQ(at_bound(cooled), 1);
 }
 
 TEST(DeviceFit, HoldsWhatARealH100Did) {
-  const auto known = simulated_gpu("H100");
-  ASSERT_TRUE(known);
-  const DeviceRecord record = record_of("h100");
-  const auto found = fit_device(record, {known->power, known->energy, known->cooling});
-  ASSERT_TRUE(found) << found.error().message;
-  fmt::print("{}", to_text(record, *found, {}));
-  EXPECT_TRUE(found->within_limits());
-  EXPECT_LT(found->power_error.held, 0.008);
-  EXPECT_LT(found->die_error_c.held, 1.0);
+  const DeviceFit found = fit_of(record_of("h100"), base::value_of(simulated_gpu("H100")));
+  EXPECT_TRUE(found.within_limits());
+  EXPECT_LT(found.power_error.held, 0.008);
+  EXPECT_LT(found.die_error_c.held, 1.0);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/test_support.h"
 #include "base/text.h"
 #include "calibration/device_fit.h"
 #include "calibration/device_output.h"
@@ -56,9 +57,7 @@ DeviceModel model_of(const SimulatedGpu& gpu) { return {gpu.power, gpu.energy, g
 
 DeviceRecord record_of(const SimulatedGpu& gpu) {
   const auto device = simulate_device(gpu);
-  auto result = record(*device, measuring_plan(device->limits()), 0.02, {});
-  EXPECT_TRUE(result) << result.error().message;
-  return *std::move(result);
+  return base::value_of(record(*device, measuring_plan(device->limits()), 0.02, {}));
 }
 
 TEST(DevicePlan, TakesEightMinutesAndHoldsHalfBack) {

@@ -24,9 +24,7 @@ const std::string kActor =
 Loop played(const std::string& text) {
   const auto program = parse_loop(text, "loop.yaml");
   EXPECT_TRUE(program) << program.error().message;
-  const auto loop = play_loop(*program);
-  EXPECT_TRUE(loop) << loop.error().message;
-  return *loop;
+  return base::value_of(play_loop(*program));
 }
 
 std::string error_of(const std::string& text) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "spec/job/overrides.h"
+
 namespace ergometer::cost {
 namespace {
 
@@ -14,18 +16,13 @@ struct Left {
   double inside = 1, network = 1;
 };
 
-bool is_on(const spec::Override& change, int64_t gpu, int64_t gpus_per_node) {
-  return (change.node < 0 || change.node == gpu / gpus_per_node) &&
-         (change.gpu < 0 || change.gpu == gpu % gpus_per_node);
-}
-
 Left left_to(const spec::Job& job, int64_t role) {
   Left left;
   for (const spec::Override& change : job.conditions.overrides) {
     if (change.kind != OverrideKind::kLink && change.kind != OverrideKind::kNic) continue;
     const int64_t first = role * job.stage_ranks();
     for (int64_t rank = first; rank < first + job.stage_ranks(); ++rank) {
-      if (!is_on(change, job.parallelism.gpu_of(rank), job.cluster.node.gpus)) continue;
+      if (!spec::is_of_rank(change, job, rank)) continue;
       double& share = change.kind == OverrideKind::kLink ? left.inside : left.network;
       share = std::min(share, change.value);
       break;

@@ -19,6 +19,7 @@
 #include "engine/views/kernel_list.h"
 #include "engine/views/kernel_window.h"
 #include "engine/views/step_tasks.h"
+#include "spec/job/overrides.h"
 
 namespace ergometer::engine {
 namespace {
@@ -112,12 +113,9 @@ std::vector<double> ungoverned_clocks(const spec::Job& job, double reference_hz)
   for (const spec::Override& change : job.conditions.overrides) {
     if (change.kind != spec::OverrideKind::kSpeed) continue;
     clocks_hz.resize(static_cast<size_t>(job.gpus), reference_hz);
-    for (int64_t rank = 0; rank < job.gpus; ++rank) {
-      const int64_t gpu = job.parallelism.gpu_of(rank), per_node = job.cluster.node.gpus;
-      if ((change.node < 0 || change.node == gpu / per_node) &&
-          (change.gpu < 0 || change.gpu == gpu % per_node))
+    for (int64_t rank = 0; rank < job.gpus; ++rank)
+      if (spec::is_of_rank(change, job, rank))
         clocks_hz[static_cast<size_t>(rank)] = change.value * reference_hz;
-    }
   }
   return clocks_hz;
 }

@@ -2,20 +2,17 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <filesystem>
 #include <fstream>
 #include <set>
 #include <thread>
 
+#include "base/test_support.h"
 #include "import/import.h"
 
 namespace ergometer::importer {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string_view kind(std::string_view text) {
   const Format* const format = format_of(text);
@@ -86,27 +83,20 @@ TEST(Formats, OfNoKind) {
 /// Where files lie: in folders, archives and packed.
 class FormatFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("ergometer-formats-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string put(const std::string& name, const std::string& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary) << bytes;
-    return (folder_ / name).string();
+    return temporary_.put(name, bytes);
   }
   std::string put_packed(const std::string& name, const std::string& bytes) const {
-    const std::string path = (folder_ / name).string();
+    const std::string path = temporary_.path(name);
     gzFile file = gzopen(path.c_str(), "wb");
     gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
     gzclose(file);
     return path;
   }
-  std::string folder() const { return folder_.string(); }
+  std::string folder() const { return temporary_.root().string(); }
 
  private:
-  fs::path folder_;
+  base::TestFolder temporary_;
 };
 
 /// A file in a tar archive: its header in POSIX's form and its bytes, in whole blocks.

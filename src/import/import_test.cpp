@@ -1,42 +1,24 @@
 #include "import/import.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 #include <zlib.h>
-
-#include <filesystem>
-#include <fstream>
 
 #include "base/test_support.h"
 
 namespace ergometer::importer {
 namespace {
 
-namespace fs = std::filesystem;
-
 const std::string kKinetoData = std::string(ERGOMETER_SOURCE_DIR) + "/tests/data/kineto/";
 
 class Import : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() / (std::string("ergometer-import-") +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name() +
-                                     "-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string put(const std::string& name, const std::string& bytes) const {
-    const fs::path path = folder_ / name;
-    fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path.string();
+    return temporary_.put(name, bytes);
   }
-  std::string folder() const { return folder_.string(); }
+  std::string folder() const { return temporary_.root().string(); }
 
  private:
-  fs::path folder_;
+  base::TestFolder temporary_;
 };
 
 std::string trace(int kernels, const std::string& head = "") {

@@ -45,51 +45,31 @@ Result<Reading> ProgramReader::nemo_recipe() const {
   return read_named_recipe(recipe, run_.session.name);
 }
 
-Result<Reading> ProgramReader::nemo() {
-  std::string folder, name;
-  int line = launch_.line;
-  spec::FlatYaml overrides;
-  HydraChoices choices;
+ProgramReader::HydraWords ProgramReader::hydra_words() const {
+  HydraWords said;
+  said.line = launch_.line;
   for (size_t i = 0; i < launch_.arguments.size(); ++i) {
     const ShellText& word = launch_.arguments[i];
     const size_t equals = word.text.find('=');
     const bool joined = equals != word.text.npos;
     const std::string next = value_of(i);
-    if (names_[i] == "config_path") folder = next;
+    if (names_[i] == "config_path") said.folder = next;
     if (names_[i] == "config_name") {
-      name = next;
-      line = word.line;
+      said.name = next;
+      said.line = word.line;
     }
     const bool plain = joined && sets_variable(word.text.substr(0, equals) + "=");
     const size_t begin = std::min(word.text.find_first_not_of('+'), word.text.size());
     const std::string key = word.text.substr(begin, equals - begin);
     // A name without a dot is a group whose file it chooses, or a key of the file.
-    if (plain && !ShellUnknowns::in(next)) choices[key] = next;
+    if (plain && !ShellUnknowns::in(next)) said.choices[key] = next;
     if (!is_override(word.text) && !word.text.starts_with('~')) continue;
-    overrides[key] = {next, word.line, run_.session.where(word.line)};
+    said.overrides[key] = {next, word.line, run_.session.where(word.line)};
   }
-  if (name.empty() && has_any({"recipe", "config_file"}))
-    return refuse(
-        "takes its job from a recipe in Python, which is not read; give the configuration "
-        "that Megatron-Bridge writes of it as YAML");
-  if (name.empty())
-    return refuse(
-        "without --config-name: its own file is not known here; put it beside the script and name "
-        "it (--script-adds \"--config-name FILE\"), or give --model and sizes as options");
-  if (!name.ends_with(".yaml")) name += ".yaml";
-  const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
-  Result<std::string> text = input_error("");
-  std::string found;
-  for (const std::filesystem::path& path :
-       {program / folder / name, std::filesystem::path(folder) / name,
-        std::filesystem::path(name)}) {
-    text = text_of(path.string(), line, "--config-name");
-    found = path.string();
-    if (text) break;
-  }
-  if (!text) return tl::unexpected(text.error());
-  const auto read = [&](const std::string& path) { return text_of(path, line, "defaults"); };
-  ERGOMETER_ASSIGN(spec::FlatYaml composed, hydra_defaults(*text, found, read, choices));
+  return said;
+}
+
+Result<void> ProgramReader::settle_overrides(spec::FlatYaml& overrides) const {
   for (auto it = overrides.begin(); it != overrides.end();) {
     auto& [key, value] = *it;
     if (ShellUnknowns::in(value.text)) {
@@ -104,12 +84,41 @@ Result<Reading> ProgramReader::nemo() {
     value.line %= kLinesOfFile;
     ++it;
   }
+  return {};
+}
+
+Result<Reading> ProgramReader::nemo() {
+  HydraWords said = hydra_words();
+  const int line = said.line;
+  if (said.name.empty() && has_any({"recipe", "config_file"}))
+    return refuse(
+        "takes its job from a recipe in Python, which is not read; give the configuration "
+        "that Megatron-Bridge writes of it as YAML");
+  if (said.name.empty())
+    return refuse(
+        "without --config-name: its own file is not known here; put it beside the script and name "
+        "it (--script-adds \"--config-name FILE\"), or give --model and sizes as options");
+  const std::string name = said.name + (said.name.ends_with(".yaml") ? "" : ".yaml");
+  const std::filesystem::path program = std::filesystem::path(launch_.program).parent_path();
+  Result<std::string> text = input_error("");
+  std::string found;
+  for (const std::filesystem::path& path :
+       {program / said.folder / name, std::filesystem::path(said.folder) / name,
+        std::filesystem::path(name)}) {
+    text = text_of(path.string(), line, "--config-name");
+    found = path.string();
+    if (text) break;
+  }
+  if (!text) return tl::unexpected(text.error());
+  const auto read = [&](const std::string& path) { return text_of(path, line, "defaults"); };
+  ERGOMETER_ASSIGN(spec::FlatYaml composed, hydra_defaults(*text, found, read, said.choices));
+  ERGOMETER_TRY(settle_overrides(said.overrides));
   for (const char* section : {"model", "trainer"})
-    if (const auto left = choices.find(section); left != choices.end())
+    if (const auto left = said.choices.find(section); left != said.choices.end())
       return input_error("{}: {}={} chooses a file of a group that {} has not in its defaults",
                          run_.session.where(line), section, left->second, name);
   if (!composed.empty()) composed["~defaults"] = {};
-  for (const auto& [key, value] : overrides) composed[key] = value;
+  for (const auto& [key, value] : said.overrides) composed[key] = value;
   return parse_nemo_1(*text, name, context(), composed);
 }
 

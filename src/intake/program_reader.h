@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "intake/config/hydra_defaults.h"
 #include "intake/config/published_files.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/read_user_file.h"
@@ -81,6 +82,16 @@ class ProgramReader {
   /// NeMo 2's `nemo llm pretrain --factory llama3_8b trainer.devices=4`.
   Result<Reading> nemo_recipe() const;
   /// Hydra: a file of --config-path and --config-name, and words like model.micro_batch_size=4.
+  struct HydraWords {
+    std::string folder, name;
+    int line = 0;  ///< of the name, else the launch's
+    spec::FlatYaml overrides;
+    HydraChoices choices;
+  };
+  HydraWords hydra_words() const;
+  /// Leaves out what is not known and changes nothing of the job. Refused: what does and is not
+  /// known.
+  Result<void> settle_overrides(spec::FlatYaml& overrides) const;
   Result<Reading> nemo();
   /// What accelerate is told: by its words before its file, by that before its environment.
   Result<Reading> accelerate() const;

@@ -186,6 +186,80 @@ void drop_words_of_experts(Reading& reading) {
   reading.settings.erase("moe_shared_expert_overlap");
 }
 
+/// Words of `megatron sft` that are not Megatron-LM's.
+class MegatronSwiftWords {
+ public:
+  explicit MegatronSwiftWords(const std::string& script)
+      : by_default_{script + ", ms-swift's default", ""} {}
+
+  /// Whether it is one of them.
+  bool take(const Argument& argument) {
+    if (argument.name == "model" || (argument.name == "load" && model_ == nullptr))
+      model_ = &argument;
+    else if (is_tuner(argument.name))
+      tuner_ = &argument;
+    else if (argument.name == "lora_rank")
+      rank_ = &argument;
+    else if (argument.name == "target_modules")
+      targets_ = &argument;
+    else if (argument.name == "packing")
+      packs_ = base::lower(argument.value) != "false";
+    else
+      return false;
+    return true;
+  }
+  bool packs() const { return packs_; }
+  std::vector<const Argument*> said() const {
+    std::vector<const Argument*> all = {model_, tuner_, rank_, targets_};
+    std::erase(all, nullptr);
+    return all;
+  }
+
+  void set_model(Reading& reading) const {
+    if (model_ == nullptr) return;
+    // Converted weights keep the model's name: Qwen3-30B-A3B-Base-mcore.
+    std::string name = model_->value;
+    while (name.ends_with('/')) name.pop_back();
+    for (const std::string_view end : {"-mcore", "_mcore", "-MCore"})
+      if (name.ends_with(end)) name.resize(name.size() - end.size());
+    const std::string last(file_name(name));
+    if (spec::find_hub_model(last) != nullptr)
+      set(reading, "model", last, model_);
+    else if (model_->name == "model")
+      set(reading, "model", name, model_);
+    else
+      reading.open["model"] =
+          fmt::format("{}: which model --{} {} is, its name does not say; give --model",
+                      model_->where, model_->name, model_->value);
+  }
+
+  Result<void> set_adapters(Reading& reading) const {
+    if (tuner_ == nullptr || tuner_->value == "full") return {};
+    if (tuner_->value != "lora") return tl::unexpected(wrong(*tuner_, "lora, full"));
+    const auto number = base::parse_integer(rank_ == nullptr ? "8" : rank_->value);
+    if (!number || *number < 1) return tl::unexpected(wrong(*rank_, "a whole number from 1"));
+    std::string unknown;
+    const auto layers =
+        spec::lora_targets(targets_ == nullptr ? "all-linear" : targets_->list, unknown);
+    if (!layers)
+      return tl::unexpected(wrong(*targets_, "linear layers of attention and feed-forward"));
+    set(reading, "lora", std::to_string(*number), rank_);
+    set(reading, "lora_targets", layers->empty() ? "qkv,proj,fc1,fc2" : *layers, targets_);
+    return {};
+  }
+
+ private:
+  void set(Reading& reading, std::string_view name, std::string value, const Argument* from) const {
+    reading.settings.set(
+        name, std::move(value),
+        from == nullptr ? by_default_ : spec::Origin{from->where, "--" + from->name});
+  }
+
+  spec::Origin by_default_;
+  const Argument *model_ = nullptr, *tuner_ = nullptr, *rank_ = nullptr, *targets_ = nullptr;
+  bool packs_ = false;
+};
+
 }  // namespace
 
 Result<std::vector<Argument>> ProgramReader::swift_arguments() const {
@@ -246,72 +320,29 @@ Result<Reading> ProgramReader::swift() const {
 Result<Reading> ProgramReader::megatron_swift() const {
   ERGOMETER_ASSIGN(std::vector<Argument> arguments,
                    arguments_of(launch_.arguments, run_, kAllCount));
+  MegatronSwiftWords own(run_.session.name);
   std::vector<Leftover> leftovers;
   std::vector<Argument> words;
-  const Argument *model = nullptr, *tuner = nullptr, *rank = nullptr, *targets = nullptr;
-  bool packs = false;
   for (const Argument& argument : arguments) {
-    if (argument.name == "model" || (argument.name == "load" && model == nullptr))
-      model = &argument;
-    else if (is_tuner(argument.name))
-      tuner = &argument;
-    else if (argument.name == "lora_rank")
-      rank = &argument;
-    else if (argument.name == "target_modules")
-      targets = &argument;
-    else if (argument.name == "packing")
-      packs = base::lower(argument.value) != "false";
-    else if (is_idle(argument))
+    if (own.take(argument)) continue;
+    if (is_idle(argument))
       leftovers.push_back(idle(argument));
     else
       words.push_back(argument);
   }
-  for (const Argument* argument : {model, tuner, rank, targets})
-    if (argument != nullptr) ERGOMETER_TRY(check_known(*argument));
+  for (const Argument* argument : own.said()) ERGOMETER_TRY(check_known(*argument));
   for (const Argument& argument : words) ERGOMETER_TRY(check_known(argument));
   ERGOMETER_ASSIGN(Reading reading, read_megatron(megatron_words(words), run_.session.name));
   reading.leftovers.insert(reading.leftovers.end(), leftovers.begin(), leftovers.end());
-  const auto set = [&](std::string_view name, std::string value, const Argument* from) {
-    reading.settings.set(name, std::move(value),
-                         from == nullptr
-                             ? spec::Origin{run_.session.name + ", ms-swift's default", ""}
-                             : spec::Origin{from->where, "--" + from->name});
-  };
-  if (model != nullptr) {
-    // Converted weights keep the model's name: Qwen3-30B-A3B-Base-mcore.
-    std::string name = model->value;
-    while (name.ends_with('/')) name.pop_back();
-    for (const std::string_view end : {"-mcore", "_mcore", "-MCore"})
-      if (name.ends_with(end)) name.resize(name.size() - end.size());
-    const std::string last(file_name(name));
-    if (spec::find_hub_model(last) != nullptr)
-      set("model", last, model);
-    else if (model->name == "model")
-      set("model", name, model);
-    else
-      reading.open["model"] =
-          fmt::format("{}: which model --{} {} is, its name does not say; give --model",
-                      model->where, model->name, model->value);
-  }
+  own.set_model(reading);
   drop_words_of_experts(reading);
   tell_packing(arguments, reading);
-  if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !packs)
+  if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !own.packs())
     reading.notes.push_back(fmt::format(
         "every sequence is taken to be {} tokens long: without packing that is the longest, and "
         "--seq says another length",
         length->text));
-  if (tuner != nullptr && tuner->value != "full") {
-    if (tuner->value != "lora") return tl::unexpected(wrong(*tuner, "lora, full"));
-    const auto number = base::parse_integer(rank == nullptr ? "8" : rank->value);
-    if (!number || *number < 1) return tl::unexpected(wrong(*rank, "a whole number from 1"));
-    std::string unknown;
-    const auto layers =
-        spec::lora_targets(targets == nullptr ? "all-linear" : targets->list, unknown);
-    if (!layers)
-      return tl::unexpected(wrong(*targets, "linear layers of attention and feed-forward"));
-    set("lora", std::to_string(*number), rank);
-    set("lora_targets", layers->empty() ? "qkv,proj,fc1,fc2" : *layers, targets);
-  }
+  ERGOMETER_TRY(own.set_adapters(reading));
   return reading;
 }
 

@@ -469,6 +469,31 @@ Result<void> check_names_no_arguments(const std::string& file,
   return {};
 }
 
+/// What is wrong with a file of no form that is read.
+Result<Reading> refuse_unread(const std::string& text, const std::string& file) {
+  // What is no YAML, or a list in place of a configuration, has a message of its own.
+  const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
+  const auto values = spec::flatten_yaml(text, file);
+  if (yaml && !values) {
+    const auto own = read_own(text, file);
+    constexpr std::string_view kTwice = "a second time";
+    const bool other = base::contains(values.error().message, kTwice) &&
+                       (own || !base::contains(own.error().message, kTwice));
+    return other ? tl::unexpected(values.error()) : own;
+  }
+  if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
+      text.find_first_of('[') < text.find_first_of('{'))
+    return read_config(text, file);
+  if (file.ends_with(".py")) ERGOMETER_TRY(check_learns_from_texts(text, file));
+  if (file.ends_with(".py"))
+    return input_error(
+        "{}: is a Python program without TrainingArguments, adapters, an Accelerator, a Trainer of "
+        "Lightning or a model of transformers in FSDP or DDP, which is not read; {}",
+        file, what_python_writes(text));
+  return input_error("{}: is none of the files that can be read: {}; {}", file, kReadable,
+                     kAsOptions);
+}
+
 Result<Reading> read_by_form(const std::string& text, const std::string& file,
                              const ScriptContext& context) {
   switch (form_of(text, file)) {
@@ -515,27 +540,7 @@ Result<Reading> read_by_form(const std::string& text, const std::string& file,
     case FileForm::kForeign: return input_error("{}: is {}", file, what_foreign(text, file));
     case FileForm::kNone: break;
   }
-  // What is no YAML, or a list in place of a configuration, has a message of its own.
-  const bool yaml = file.ends_with(".yaml") || file.ends_with(".yml");
-  const auto values = spec::flatten_yaml(text, file);
-  if (yaml && !values) {
-    const auto own = read_own(text, file);
-    constexpr std::string_view kTwice = "a second time";
-    const bool other = base::contains(values.error().message, kTwice) &&
-                       (own || !base::contains(own.error().message, kTwice));
-    return other ? tl::unexpected(values.error()) : own;
-  }
-  if (file.ends_with(".json") && text.find_first_of("[{") == text.find_first_not_of(" \t\r\n") &&
-      text.find_first_of('[') < text.find_first_of('{'))
-    return read_config(text, file);
-  if (file.ends_with(".py")) ERGOMETER_TRY(check_learns_from_texts(text, file));
-  if (file.ends_with(".py"))
-    return input_error(
-        "{}: is a Python program without TrainingArguments, adapters, an Accelerator, a Trainer of "
-        "Lightning or a model of transformers in FSDP or DDP, which is not read; {}",
-        file, what_python_writes(text));
-  return input_error("{}: is none of the files that can be read: {}; {}", file, kReadable,
-                     kAsOptions);
+  return refuse_unread(text, file);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
 #include "launch/folder.h"
 #include "launch/test_job.h"
 
@@ -18,8 +19,6 @@ namespace fs = std::filesystem;
 class CollectTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / fmt_name();
-    fs::remove_all(folder_);
     PlanOptions options;
     options.repeats = 2;
     options.steps = 4;
@@ -36,9 +35,6 @@ class CollectTest : public testing::Test {
     plan_ = *std::move(plan);
     ASSERT_TRUE(write_folder(plan_, folder_));
   }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  static std::string fmt_name() { return "ergometer-collect-" + std::to_string(getpid()); }
 
   /// An attempt that finished with these milliseconds for each step.
   void finish(const std::string& run, const std::vector<double>& milliseconds) {
@@ -51,7 +47,8 @@ class CollectTest : public testing::Test {
     std::ofstream(folder_ / "runs" / run / "finished") << "x\n";
   }
 
-  fs::path folder_;
+  base::TestFolder temporary_;
+  const fs::path folder_ = temporary_.root() / "jobs";
   Plan plan_;
 };
 

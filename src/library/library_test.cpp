@@ -1,14 +1,13 @@
 #include <ergometer/ergometer.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "base/check.h"
+#include "base/test_support.h"
 #include "library/content.h"
 
 namespace ergometer {
@@ -71,11 +70,9 @@ TEST(Library, AnAnswerMayBeNo) {
   EXPECT_TRUE(job.answer_is_no());
   EXPECT_FALSE(job.truth("memory.fits"));
   EXPECT_FALSE(small_job().answer_is_no());
-  const std::string study = fmt::format("{}refused-{}.yaml", testing::TempDir(), ::getpid());
-  std::ofstream(study) << "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\n"
-                          "axes: {tp: [3]}\n";
-  const Document refused = sweep({study});
-  std::filesystem::remove(study);
+  const base::TestFolder temporary;
+  const Document refused = sweep({temporary.put(
+      "refused.yaml", "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\naxes: {tp: [3]}\n")});
   EXPECT_TRUE(refused.answer_is_no());
   EXPECT_EQ(refused.text("rows[0].status"), "refused");
   EXPECT_FALSE(refused.notes().empty());
@@ -92,8 +89,8 @@ TEST(Library, OptionsAreWordsOfTheCommandLine) {
 }
 
 TEST(Library, EveryCallAnswers) {
-  const std::string folder = fmt::format("{}library-{}/", testing::TempDir(), ::getpid());
-  std::filesystem::create_directory(folder);
+  const base::TestFolder temporary;
+  const std::string folder = temporary.path("");
   const std::string run = folder + "job.run", study = folder + "study.yaml";
   std::ofstream(study) << "base: {model: llama3-8b, cluster: hgx-h100, gpus: 8}\n"
                           "axes: {tp: [2, 4]}\n";
@@ -111,7 +108,6 @@ TEST(Library, EveryCallAnswers) {
     EXPECT_EQ(sweep({study}, {{"shard", shard}, {"out", shards.back()}}).size("rows"), 1);
   }
   EXPECT_EQ(merge(shards, {{"out", folder + "all.run"}}).number("points"), 2);
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Library, TheHostKeepsItsStreamsAndSignals) {

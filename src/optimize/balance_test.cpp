@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/test_support.h"
 #include "optimize/test_jobs.h"
 
 namespace ergometer::optimize {
@@ -23,9 +24,7 @@ Values one_node(const Values& more) {
 Optimized balanced(const Values& values, Align align) {
   Options options;
   options.judges = 4;
-  auto result = balance(spec::test::job_of(values), align, options);
-  EXPECT_TRUE(result) << result.error().message;
-  return *std::move(result);
+  return base::value_of(balance(spec::test::job_of(values), align, options));
 }
 
 double longest_lead_s(const Optimized& result, double BalancedGpu::* lead_s) {

@@ -91,14 +91,10 @@ Caps caps_of(const spec::Job& job, const physics::GpuPower& gpu, double fans_w) 
   double each = c.power_cap_w > 0 ? c.power_cap_w : gpu.cap_w;
   if (c.cluster_cap_w > 0) each = std::min(each, share_of_cluster(job, fans_w));
   caps.watts.assign(static_cast<size_t>(job.gpus), each);
-  const int64_t per_node = job.cluster.node.gpus;
   for (const spec::Override& o : c.overrides) {
     if (o.kind != OverrideKind::kPowerCap) continue;
-    for (int64_t rank = 0; rank < job.gpus; ++rank) {
-      const int64_t at = job.parallelism.gpu_of(rank);
-      if ((o.node < 0 || o.node == at / per_node) && (o.gpu < 0 || o.gpu == at % per_node))
-        caps.watts[static_cast<size_t>(rank)] = o.value;
-    }
+    for (int64_t rank = 0; rank < job.gpus; ++rank)
+      if (spec::is_of_rank(o, job, rank)) caps.watts[static_cast<size_t>(rank)] = o.value;
   }
   caps.limited = std::ranges::any_of(caps.watts, [&](double w) { return w < gpu.cap_w; });
   return caps;
@@ -131,9 +127,7 @@ void set_override(spec::Job& job, int64_t gpu, OverrideKind kind, double value) 
                      .kind = kind,
                      .value = value,
                      .text = {}};
-  std::erase_if(all, [&](const spec::Override& o) {
-    return o.kind == kind && o.node == one.node && o.gpu == one.gpu;
-  });
+  std::erase_if(all, [&](const spec::Override& o) { return o.same_target(one); });
   const bool clock = kind == OverrideKind::kLockClock;
   one.text = fmt::format("node{}.gpu{}.{}={:g}{}", one.node, one.gpu, spec::to_word(kind),
                          clock ? value / 1e6 : value, clock ? "MHz" : "W");

@@ -25,14 +25,11 @@ std::vector<GpuSetting> gpu_settings(const spec::Job& unchanged, const spec::Job
   std::map<int64_t, int64_t> rank_on;
   for (int64_t rank = 0; rank < chosen.gpus; ++rank)
     rank_on[chosen.parallelism.gpu_of(rank)] = rank;
-  const auto same = [](const spec::Override& a, const spec::Override& b) {
-    return a.node == b.node && a.gpu == b.gpu && a.kind == b.kind && a.value == b.value;
-  };
   std::map<int64_t, GpuSetting> by_gpu;
   for (const spec::Override& o : chosen.conditions.overrides) {
     const auto& before = unchanged.conditions.overrides;
-    const bool given =
-        std::ranges::any_of(before, [&](const spec::Override& b) { return same(b, o); });
+    const bool given = std::ranges::any_of(
+        before, [&](const spec::Override& it) { return it.same_target(o) && it.value == o.value; });
     const bool caps = o.kind == spec::OverrideKind::kPowerCap;
     if (given || o.node < 0 || o.gpu < 0 || (!caps && o.kind != spec::OverrideKind::kLockClock))
       continue;

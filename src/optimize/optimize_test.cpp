@@ -18,9 +18,7 @@ Values with(Values values, const Values& more) {
 }
 
 Optimized optimized(const spec::Job& job, const Options& options) {
-  auto result = optimize(job, options);
-  EXPECT_TRUE(result) << result.error().message;
-  return *std::move(result);
+  return base::value_of(optimize(job, options));
 }
 
 TEST(Play, SaysWhatSimulateSays) {

@@ -19,40 +19,39 @@ namespace {
 using workload::CollectiveKind;
 using workload::GroupKind;
 
-/// Bytes that a rank of `role` hands to collectives of one group and kind in a step, by operator
-/// name.
+/// Of all that a rank of `role` sends in a step: the instruction and its operator.
+template <class Take>
+void for_each_sent(const Plan& plan, size_t role, const Take& take) {
+  for (const Instruction& it : plan.roles[role].program)
+    if (it.kind == InstructionKind::kCollective || it.kind == InstructionKind::kWorld ||
+        it.kind == InstructionKind::kSend)
+      take(it, plan.operators[static_cast<size_t>(it.op)]);
+}
+
 std::map<std::string, double> bytes_by_name(const Plan& plan, size_t role) {
   std::map<std::string, double> bytes;
-  for (const Instruction& it : plan.roles[role].program) {
-    const bool sends = it.kind == InstructionKind::kCollective ||
-                       it.kind == InstructionKind::kWorld || it.kind == InstructionKind::kSend;
-    if (!sends) continue;
-    const workload::Operator& op = plan.operators[static_cast<size_t>(it.op)];
+  for_each_sent(plan, role, [&](const Instruction&, const workload::Operator& op) {
     bytes[op.name] += op.comm_bytes;
-  }
+  });
   return bytes;
 }
 
 double sum_of(const Plan& plan, size_t role, GroupKind group, CollectiveKind kind) {
   double bytes = 0;
-  for (const Instruction& it : plan.roles[role].program) {
-    const bool sends = it.kind == InstructionKind::kCollective ||
-                       it.kind == InstructionKind::kWorld || it.kind == InstructionKind::kSend;
-    if (!sends) continue;
-    const workload::Operator& op = plan.operators[static_cast<size_t>(it.op)];
+  for_each_sent(plan, role, [&](const Instruction&, const workload::Operator& op) {
     if (op.group == group && op.collective == kind) bytes += op.comm_bytes;
-  }
+  });
   return bytes;
 }
 
 /// Tensor-parallel traffic of decoder layers alone, loss, embedding and head left out.
 double layer_bytes(const Plan& plan, size_t role, GroupKind group, CollectiveKind kind) {
   double bytes = 0;
-  for (const Instruction& it : plan.roles[role].program) {
-    if (it.kind != InstructionKind::kCollective || it.layer < 0) continue;
-    const workload::Operator& op = plan.operators[static_cast<size_t>(it.op)];
-    if (op.group == group && op.collective == kind) bytes += op.comm_bytes;
-  }
+  for_each_sent(plan, role, [&](const Instruction& it, const workload::Operator& op) {
+    if (it.kind == InstructionKind::kCollective && it.layer >= 0 && op.group == group &&
+        op.collective == kind)
+      bytes += op.comm_bytes;
+  });
   return bytes;
 }
 

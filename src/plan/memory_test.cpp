@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/memory_states.h"
@@ -18,10 +19,31 @@ namespace ergometer::plan {
 namespace {
 
 constexpr double kLayer = 65'664, kTable = 65'536, kNorm = 64;
+constexpr double kModel = 8 * kLayer + 2 * kTable + kNorm;
+/// Linear layers' weights: attention's four matrices and the MLP's three.
+constexpr double kLinear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
 
 spec::Job job_with(const test::Shape& shape) {
   spec::Job job = test::make_job(shape);
   job.cluster.node.gpu.memory_bytes = 80e9;
+  return job;
+}
+
+/// Of adapters of rank 4.
+spec::Job lora_job(const test::Shape& shape, std::vector<std::string> targets) {
+  spec::Job job = job_with(shape);
+  job.training.mode = spec::Mode::kLora;
+  job.training.lora_rank = 4;
+  job.training.lora_targets = std::move(targets);
+  return job;
+}
+
+/// Four sequences a replica, of 128 + 72 tokens.
+spec::Job decode_job() {
+  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
+  job.parallelism.zero_stage = 0;
+  job.training.mode = spec::Mode::kDecode;
+  job.training.generate_tokens = 72;
   return job;
 }
 
@@ -47,14 +69,14 @@ void expect_parts_add_up(const StageMemory& stage) {
 }
 
 TEST(Memory, StatesOfEveryZeroStage) {
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   const auto states = [&](int zero, bool fp32) {
     spec::Job job = job_with({.dp = 4});
     job.parallelism.zero_stage = zero;
     job.training.gradients_fp32 = fp32;
     const StageMemory stage = test::memory_of(job).worst();
     expect_parts_add_up(stage);
-    return std::vector<double>{stage.weights / all, stage.gradients / all, stage.optimizer / all};
+    return std::vector<double>{stage.weights / kModel, stage.gradients / kModel,
+                               stage.optimizer / kModel};
   };
   EXPECT_EQ(states(0, true), (std::vector<double>{2, 4, 12}));
   EXPECT_EQ(states(1, true), (std::vector<double>{2, 4, 3}));
@@ -75,10 +97,9 @@ TEST(Memory, PytorchFsdpShardsFp32ParametersAndGathersLayers) {
   spec::Job job = torch_fsdp_job();
   job.training.global_batch = 8;  // two micro batches: gradients add up
   const StageMemory stage = test::memory_of(job).worst();
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_EQ(stage.weights, all);  // 4 / 4
-  EXPECT_EQ(stage.gradients, all);
-  EXPECT_EQ(stage.optimizer, 2 * all);
+  EXPECT_EQ(stage.weights, kModel);  // 4 / 4
+  EXPECT_EQ(stage.gradients, kModel);
+  EXPECT_EQ(stage.optimizer, 2 * kModel);
   // Two layers ahead and what is outside the layers in 16 bit, and one layer's gradients.
   EXPECT_EQ(part(stage, "unsharded_layers"), 2 * (2 * kLayer + 2 * kTable + kNorm) + 2 * kLayer);
   EXPECT_EQ(part(stage, "dummy_gradients"), 0);
@@ -105,42 +126,40 @@ TEST(Memory, PytorchGradientsAppearInBackward) {
   spec::Job job = torch_fsdp_job();
   job.training.micro_batch = 1;
   job.training.global_batch = 4;
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   job.training.seq_length = 8;
   const StageMemory short_step = test::memory_of(job).worst();
-  EXPECT_EQ(short_step.gradients, all);  // 4 / 4
+  EXPECT_EQ(short_step.gradients, kModel);  // 4 / 4
   EXPECT_NEAR(short_step.activations, 0, 1e-6);
   expect_parts_add_up(short_step);
   job.training.seq_length = 65'536;
   const MemoryReport report = test::memory_of(job);
   EXPECT_EQ(report.worst().gradients, 0);
-  EXPECT_GT(report.worst().activations, all);
+  EXPECT_GT(report.worst().activations, kModel);
   expect_parts_add_up(report.worst());
   // Between steps they are there.
-  EXPECT_EQ(report.allocated_after_step, report.worst().weights + all + report.worst().optimizer +
-                                             part(report.worst(), "unsharded_layers") +
-                                             part(report.worst(), "workspace"));
+  EXPECT_EQ(report.allocated_after_step,
+            report.worst().weights + kModel + report.worst().optimizer +
+                part(report.worst(), "unsharded_layers") + part(report.worst(), "workspace"));
   // From the second micro batch on they are there at the loss as well.
   const double one_micro_batch = report.worst().total();
   job.training.global_batch = 8;
   const StageMemory summed = test::memory_of(job).worst();
-  EXPECT_EQ(summed.total(), one_micro_batch + all);
+  EXPECT_EQ(summed.total(), one_micro_batch + kModel);
   // The allocator has kept their memory since the step before.
-  EXPECT_NEAR(report.worst().reserved, summed.reserved + all, 1e-6 * all);
+  EXPECT_NEAR(report.worst().reserved, summed.reserved + kModel, 1e-6 * kModel);
 }
 
 TEST(Memory, AnOptimizerOnTheHostLeavesSixteenBitShards) {
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   spec::Job job = job_with({.dp = 4});
   job.training.optimizer_offload = true;
   StageMemory stage = test::memory_of(job).worst();
-  EXPECT_DOUBLE_EQ(stage.weights, 2 * all);
+  EXPECT_DOUBLE_EQ(stage.weights, 2 * kModel);
   EXPECT_EQ(stage.optimizer, 0);
   EXPECT_GT(stage.gradients, 0);
   job.parallelism.fsdp = true;
   job.training.framework = spec::Framework::kTorchFsdp;
   stage = test::memory_of(job).worst();
-  EXPECT_DOUBLE_EQ(stage.weights, 2 * all / 4);
+  EXPECT_DOUBLE_EQ(stage.weights, 2 * kModel / 4);
   EXPECT_EQ(stage.gradients, 0);
 }
 
@@ -248,23 +267,19 @@ TEST(Memory, BuffersOfTheEngineAndOfOverlap) {
 TEST(Memory, Fp8KeepsCopiesBesideOrInsteadOfWeights) {
   spec::Job job = job_with({});
   job.training.precision = spec::Precision::kFp8;
-  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0), all = 8 * kLayer + 2 * kTable + kNorm;
   EXPECT_EQ(test::memory_of(job).worst().weights,
-            2 * all + 2 * linear);  // both orientations
+            2 * kModel + 2 * kLinear);  // both orientations
   job.training.fp8_parameters = true;
-  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all);
+  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * kModel);
   job.cluster.node.gpu.parameters.set("gemm.fp8_any_layout", {1, "", "", {}});
-  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all - linear);
+  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * kModel - kLinear);
 }
 
 TEST(Memory, LoraTrainsOnlyAdapters) {
-  spec::Job job = job_with({});
-  job.training.mode = spec::Mode::kLora;
-  job.training.lora_rank = 4;
-  job.training.lora_targets = {"proj"};
+  spec::Job job = lora_job({}, {"proj"});
   const StageMemory stage = test::memory_of(job).worst();
   const double adapters = 8 * 4 * (64 + 64.0);
-  EXPECT_EQ(stage.weights, 2 * (8 * kLayer + 2 * kTable + kNorm + adapters));
+  EXPECT_EQ(stage.weights, 2 * (kModel + adapters));
   EXPECT_EQ(stage.gradients + stage.optimizer, 16 * adapters);
 }
 
@@ -275,10 +290,7 @@ constexpr double kTokenIds = 128 * 8;
 // 2h, which the adapter reads too, 4 * 8 log-sum-exp, gate and up 4f, the adapter's rank of 4 in 16
 // bit: 12h + 32 + 4f + 8 = 1832 bytes.
 TEST(Memory, LoraKeepsWhatAdaptersAndNonlinearitiesRead) {
-  spec::Job job = job_with({});
-  job.training.mode = spec::Mode::kLora;
-  job.training.lora_rank = 4;
-  job.training.lora_targets = {"proj"};
+  spec::Job job = lora_job({}, {"proj"});
   // The head keeps its norm's input alone.
   EXPECT_EQ(test::memory_of(job).worst().activations, kTokenIds + 128 * (8 * 1832 + 2 * 64));
   // In FP8 nothing changes: nothing that is kept is multiplied in FP8. With attention in FP8 its
@@ -291,10 +303,7 @@ TEST(Memory, LoraKeepsWhatAdaptersAndNonlinearitiesRead) {
 }
 
 TEST(Memory, LoraAdaptersReadTheGatheredStream) {
-  spec::Job job = job_with({.tp = 2});
-  job.training.mode = spec::Mode::kLora;
-  job.training.lora_rank = 4;
-  job.training.lora_targets = {"qkv", "fc2"};
+  spec::Job job = lora_job({.tp = 2}, {"qkv", "fc2"});
   // Half of 4h of norms, 8h of attention, 32 of log-sum-exp and 4f + 2f of the MLP; all of QKV's
   // 2h and of both adapters' 8.
   const double layer = (12 * 64 + 32 + 6 * 256) / 2.0 + 2 * 64 + 2 * 8;
@@ -302,36 +311,28 @@ TEST(Memory, LoraAdaptersReadTheGatheredStream) {
 }
 
 TEST(Memory, FrozenFp8WeightsAreKeptOnce) {
-  spec::Job job = job_with({});
-  job.training.mode = spec::Mode::kLora;
-  job.training.lora_rank = 4;
-  job.training.lora_targets = {"proj"};
+  spec::Job job = lora_job({}, {"proj"});
   job.training.precision = spec::Precision::kFp8;
   job.training.fp8_parameters = true;
-  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0), all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * all - linear + 2 * 8 * 4 * (64 + 64.0));
+  EXPECT_EQ(test::memory_of(job).worst().weights, 2 * kModel - kLinear + 2 * 8 * 4 * (64 + 64.0));
 }
 
 // Four matrices of 64 x 64 and three of 64 x 256 a layer in 0.5625 bytes an element instead of two,
 // all else as before; the largest of them, gate and up, is unpacked beside them. Every linear layer
 // keeps its input: beside what LoRA keeps, QKV's 2h, FC1's 2h and FC2's 2f.
 TEST(Memory, FrozenWeightsWaitInFourBits) {
-  spec::Job job = job_with({});
-  job.training.mode = spec::Mode::kLora;
-  job.training.lora_rank = 4;
-  job.training.lora_targets = {"proj"};
+  spec::Job job = lora_job({}, {"proj"});
   const StageMemory wide = test::memory_of(job).worst();
   job.training.quantize = spec::FrozenWeights::kNf4;
   const StageMemory narrow = test::memory_of(job).worst();
-  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
-  EXPECT_EQ(wide.weights - narrow.weights, linear * (2 - 0.5625));
+  EXPECT_EQ(wide.weights - narrow.weights, kLinear * (2 - 0.5625));
   EXPECT_EQ(part(narrow, "unsharded_layers") - part(wide, "unsharded_layers"), 2 * 64 * 512);
   EXPECT_EQ(narrow.activations - wide.activations, 128 * 8 * (2 * 64 + 2 * 64 + 2 * 256.0));
   job.training.quantize = spec::FrozenWeights::kInt8;
-  EXPECT_EQ(wide.weights - test::memory_of(job).worst().weights, linear * (2 - 1));
+  EXPECT_EQ(wide.weights - test::memory_of(job).worst().weights, kLinear * (2 - 1));
   job.training.quantize = spec::FrozenWeights::kNf4Double;
   EXPECT_EQ(wide.weights - test::memory_of(job).worst().weights,
-            linear * (2 - 0.5 - 1 / 64.0 - 4 / 16384.0));
+            kLinear * (2 - 0.5 - 1 / 64.0 - 4 / 16384.0));
 }
 
 // Of 12 bytes a parameter two less for the halves of masters, two less for each moment in 16 bit.
@@ -352,12 +353,11 @@ TEST(Memory, PytorchFsdpShardsFrozenWeightsAsTheyAre) {
   job.training.mode = spec::Mode::kLora;
   job.training.lora_rank = 4;
   job.training.lora_targets = {"proj"};
-  const double all = 8 * kLayer + 2 * kTable + kNorm, adapters = 8 * 4 * (64 + 64.0);
-  EXPECT_EQ(test::memory_of(job).worst().weights, (2 * all + 4 * adapters) / 4);
+  const double adapters = 8 * 4 * (64 + 64.0);
+  EXPECT_EQ(test::memory_of(job).worst().weights, (2 * kModel + 4 * adapters) / 4);
   job.training.quantize = spec::FrozenWeights::kNf4;
-  const double linear = 8 * (4 * 64 * 64 + 3 * 64 * 256.0);
   EXPECT_EQ(test::memory_of(job).worst().weights,
-            (2 * all - (2 - 0.5625) * linear + 4 * adapters) / 4);
+            (2 * kModel - (2 - 0.5625) * kLinear + 4 * adapters) / 4);
 }
 
 // 2 of the parameter, 2 of its gradient, and two moments of 2, or of 1 and a scale for every 256.
@@ -366,18 +366,17 @@ TEST(Memory, WithoutMasterWeightsAllIsInSixteenBits) {
   job.training.global_batch = 8;
   job.training.master_weights = job.training.gradients_fp32 = false;
   job.training.moments = spec::Moments::kBf16;
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   const StageMemory stage = test::memory_of(job).worst();
-  EXPECT_EQ(stage.weights, 2 * all / 4);
-  EXPECT_EQ(stage.gradients, 2 * all / 4);
-  EXPECT_EQ(stage.optimizer, 4 * all / 4);
+  EXPECT_EQ(stage.weights, 2 * kModel / 4);
+  EXPECT_EQ(stage.gradients, 2 * kModel / 4);
+  EXPECT_EQ(stage.optimizer, 4 * kModel / 4);
   job.training.moments = spec::Moments::k8Bit;
-  EXPECT_EQ(test::memory_of(job).worst().optimizer, 2 * (1 + 4 / 256.0) * all / 4);
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, 2 * (1 + 4 / 256.0) * kModel / 4);
   job.training.master_weights = true;  // its shards are the master
-  EXPECT_EQ(test::memory_of(job).worst().weights, all);
+  EXPECT_EQ(test::memory_of(job).worst().weights, kModel);
   job.parallelism.fsdp = false;  // beside the parameter, divided over four replicas
   job.training.framework = spec::Framework::kMegatron;
-  EXPECT_EQ(test::memory_of(job).worst().optimizer, (4 + 2 * (1 + 4 / 256.0)) * all / 4);
+  EXPECT_EQ(test::memory_of(job).worst().optimizer, (4 + 2 * (1 + 4 / 256.0)) * kModel / 4);
 }
 
 // Three of eight layers wait on the host when the loss, the fullest moment, runs.
@@ -396,10 +395,7 @@ TEST(Memory, OffloadedLayersAreNotThereAtThePeak) {
 }
 
 TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
-  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
-  job.parallelism.zero_stage = 0;
-  job.training.mode = spec::Mode::kDecode;
-  job.training.generate_tokens = 72;
+  spec::Job job = decode_job();
   const StageMemory stage = test::memory_of(job).worst();
   // Four sequences a replica, 8 layers, 128 + 72 tokens, keys and values of 4 heads of 8, 2 bytes.
   EXPECT_EQ(part(stage, "kv_cache"), 4 * 8 * 200.0 * 2 * 4 * 8 * 2);
@@ -408,10 +404,7 @@ TEST(Memory, InferenceHoldsTheCacheOfItsSequences) {
 
 // A window looks back at 50 of the 200 tokens; a layer without attention keeps none of them.
 TEST(Memory, EachLayerCachesWhatItLooksBackAt) {
-  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
-  job.parallelism.zero_stage = 0;
-  job.training.mode = spec::Mode::kDecode;
-  job.training.generate_tokens = 72;
+  spec::Job job = decode_job();
   job.model.layers[0].window = 50;
   job.model.layers[1].mixer = spec::Mixer::kNone;
   EXPECT_EQ(part(test::memory_of(job).worst(), "kv_cache"), 4 * (6 * 200.0 + 50) * 2 * 4 * 8 * 2);
@@ -419,12 +412,9 @@ TEST(Memory, EachLayerCachesWhatItLooksBackAt) {
 
 // Latent attention's cache is what is expanded, whole on either rank: 512 + 64 a token and layer.
 TEST(Memory, LatentAttentionCachesWhatIsCompressed) {
-  spec::Job job = job_with({.tp = 2, .dp = 2, .micro_batches = 4});
-  job.parallelism.zero_stage = 0;
+  spec::Job job = decode_job();
   job.model.attention = spec::AttentionKind::kLatent;
   job.model.latent = {0, 512, 8, 64, 8};
-  job.training.mode = spec::Mode::kDecode;
-  job.training.generate_tokens = 72;
   EXPECT_EQ(part(test::memory_of(job).worst(), "kv_cache"), 4 * 8 * 200.0 * (512 + 64) * 2);
 }
 
@@ -447,17 +437,16 @@ TEST(Memory, OptimizerStepCountsWhenItNeedsMoreThanActivations) {
   job.training.seq_length =
       2;  // activations of two tokens are less than an FP32 copy of the gradients
   const StageMemory stage = test::memory_of(job).worst();
-  EXPECT_EQ(part(stage, "fp32_gradients"), 4 * (8 * kLayer + 2 * kTable + kNorm));
+  EXPECT_EQ(part(stage, "fp32_gradients"), 4 * kModel);
   EXPECT_EQ(stage.activations, 0);
 }
 
 TEST(Memory, NanotronsScheme) {
   spec::Job job = job_with({.dp = 4});
   job.training.framework = spec::Framework::kNanotron;
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
-  EXPECT_NEAR(test::memory_of(job).allocated_after_step, (10 + 14.0 / 4) * all + 0.07 * kGib, 1);
+  EXPECT_NEAR(test::memory_of(job).allocated_after_step, (10 + 14.0 / 4) * kModel + 0.07 * kGib, 1);
   job.parallelism.zero_stage = 0;
-  EXPECT_NEAR(test::memory_of(job).allocated_after_step, 20 * all + 0.07 * kGib, 1);
+  EXPECT_NEAR(test::memory_of(job).allocated_after_step, 20 * kModel + 0.07 * kGib, 1);
 }
 
 // The flat tensors of the all-gather, 2 and 2 / 4 bytes a parameter, are gone when activations are
@@ -465,10 +454,9 @@ TEST(Memory, NanotronsScheme) {
 TEST(Memory, NanotronsGatherIsGoneWhenActivationsAreMost) {
   spec::Job job = job_with({.dp = 4});
   job.training.framework = spec::Framework::kNanotron;
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   EXPECT_EQ(part(test::memory_of(job).worst(), "gathered_parameters"), 0);
   job.training.seq_length = 2;
-  EXPECT_EQ(part(test::memory_of(job).worst(), "gathered_parameters"), 2.5 * all);
+  EXPECT_EQ(part(test::memory_of(job).worst(), "gathered_parameters"), 2.5 * kModel);
 }
 
 // SiLU's output, 2f a token, is kept beside gate, up and their product.
@@ -537,11 +525,11 @@ spec::Job torch_ddp_job(const test::Shape& shape) {
 // Weights are the FP32 masters, gradients and both moments are whole; from two replicas on buckets
 // lie beside gradients.
 TEST(Memory, AutocastKeepsOneCopyOfTheWeights) {
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   const auto states = [&](const test::Shape& shape) {
     const StageMemory stage = test::memory_of(torch_ddp_job(shape)).worst();
     expect_parts_add_up(stage);
-    return std::vector<double>{stage.weights / all, stage.gradients / all, stage.optimizer / all};
+    return std::vector<double>{stage.weights / kModel, stage.gradients / kModel,
+                               stage.optimizer / kModel};
   };
   EXPECT_EQ(states({.micro_batches = 2}), (std::vector<double>{4, 4, 8}));
   EXPECT_EQ(states({.dp = 2, .micro_batches = 2}), (std::vector<double>{4, 8, 8}));
@@ -564,12 +552,11 @@ TEST(Memory, ATiedEmbeddingHasTwoGradients) {
 
 // Of a step's only micro batch gradients appear in backward; buckets last.
 TEST(Memory, DataParallelBucketsOutlastGradients) {
-  const double all = 8 * kLayer + 2 * kTable + kNorm;
   const plan::MemoryReport one = test::memory_of(torch_ddp_job({})),
                            two = test::memory_of(torch_ddp_job({.dp = 2}));
-  EXPECT_LT(one.worst().gradients, 4 * all);
-  EXPECT_DOUBLE_EQ(two.worst().gradients - one.worst().gradients, 4 * all);
-  EXPECT_DOUBLE_EQ(two.allocated_after_step - one.allocated_after_step, 4 * all);
+  EXPECT_LT(one.worst().gradients, 4 * kModel);
+  EXPECT_DOUBLE_EQ(two.worst().gradients - one.worst().gradients, 4 * kModel);
+  EXPECT_DOUBLE_EQ(two.allocated_after_step - one.allocated_after_step, 4 * kModel);
 }
 
 TEST(Memory, ACheckpointHoldsEveryExpertOnce) {

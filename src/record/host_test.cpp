@@ -1,16 +1,14 @@
 #include "record/host.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <map>
+
+#include "base/test_support.h"
 
 namespace ergometer::record {
 namespace {
-
-namespace fs = std::filesystem;
 
 Environment environment(std::map<std::string, std::string> variables) {
   return [variables](const char* name) {
@@ -43,16 +41,13 @@ TEST(Host, NamesTheFileByHostTimeAndJob) {
 }
 
 TEST(Host, TwoThatStartAtOnceHaveTwoFiles) {
-  const fs::path folder =
-      fs::temp_directory_path() / ("ergometer-host-" + std::to_string(getpid()));
-  fs::create_directories(folder);
-  const std::string wanted = (folder / "a.run").string();
+  const base::TestFolder temporary;
+  const std::string wanted = temporary.path("a.run");
   EXPECT_EQ(claim_file_name(wanted), wanted);
-  EXPECT_EQ(claim_file_name(wanted), (folder / "a-2.run").string());
-  EXPECT_EQ(claim_file_name(wanted), (folder / "a-3.run").string());
-  const std::string nowhere = (folder / "none" / "a.run").string();
+  EXPECT_EQ(claim_file_name(wanted), temporary.path("a-2.run"));
+  EXPECT_EQ(claim_file_name(wanted), temporary.path("a-3.run"));
+  const std::string nowhere = temporary.path("none/a.run");
   EXPECT_EQ(claim_file_name(nowhere), nowhere);
-  fs::remove_all(folder);
 }
 
 TEST(Host, HasAName) {

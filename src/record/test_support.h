@@ -1,9 +1,6 @@
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -11,6 +8,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "base/test_support.h"
 #include "record/sources.h"
 
 namespace ergometer::record {
@@ -18,28 +16,11 @@ namespace ergometer::record {
 /// A folder for one test, made to look like /sys or /proc.
 class FakeTree {
  public:
-  FakeTree() {
-    std::string name = (std::filesystem::temp_directory_path() / "ergometer-XXXXXX").string();
-    root_ = ::mkdtemp(name.data());
-  }
-  FakeTree(const FakeTree&) = delete;
-  FakeTree& operator=(const FakeTree&) = delete;
-  ~FakeTree() {
-    std::error_code ignored;
-    std::filesystem::remove_all(root_, ignored);
-  }
-
   /// Overwrites a file in place, as the kernel changes what an open file says.
-  void write(const std::string& path, const std::string& text) const {
-    const std::filesystem::path whole = std::filesystem::path(root_) / path;
-    std::filesystem::create_directories(whole.parent_path());
-    std::ofstream(whole) << text;
-  }
-  void remove(const std::string& path) const {
-    std::filesystem::remove_all(std::filesystem::path(root_) / path);
-  }
+  void write(const std::string& path, const std::string& text) const { folder_.put(path, text); }
+  void remove(const std::string& path) const { std::filesystem::remove_all(folder_.path(path)); }
   std::string path(const std::string& of = "") const {
-    return of.empty() ? root_ : root_ + '/' + of;
+    return of.empty() ? folder_.root().string() : folder_.path(of);
   }
 
   /// What looks here for everything and asks no controller.
@@ -52,7 +33,7 @@ class FakeTree {
   }
 
  private:
-  std::string root_;
+  base::TestFolder folder_;
 };
 
 /// One look, by device and metric.

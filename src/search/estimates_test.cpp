@@ -1,9 +1,6 @@
 #include "search/estimates.h"
 
-#include <unistd.h>
-
-#include <filesystem>
-
+#include "base/test_support.h"
 #include "search/space/test_space.h"
 
 namespace ergometer::search {
@@ -78,9 +75,8 @@ TEST(Estimates, TheNearestMissIsTheSameWhoeverFindsIt) {
 
 TEST(Estimates, GoOnWhereTheyWereStopped) {
   const Space space = small_space();
-  const std::string out =
-      (std::filesystem::temp_directory_path() / ("ergometer-estimates-" + std::to_string(getpid())))
-          .string();
+  const base::TestFolder temporary;
+  const std::string out = temporary.path("out");
   SearchOptions options;
   const std::string whole = to_text(estimate_shard(space, options, {}), true);
   std::atomic<bool> stop = false;

@@ -1,11 +1,9 @@
 #include "search/search_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "base/file.h"
+#include "base/test_support.h"
 
 namespace ergometer::search {
 namespace {
@@ -16,10 +14,8 @@ const SearchFile kFile = {
 class SearchFiles : public testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(write_search_file(kFile, path_)); }
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::string path_ = (std::filesystem::temp_directory_path() /
-                       ("ergometer-search-file-" + std::to_string(getpid())))
-                          .string();
+  base::TestFolder temporary_;
+  const std::string path_ = temporary_.path("a.search");
 };
 
 TEST_F(SearchFiles, ReadBackTheSame) {

@@ -1,15 +1,15 @@
 #include "spread/session.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <new>
+
+#include "base/test_support.h"
 
 namespace ergometer::spread {
 namespace {
@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 class Squares : public testing::Test {
  protected:
   void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() /
-              ("ergometer-spread-" + std::to_string(getpid()) + "-" + test->name());
-    fs::create_directories(folder_);
     work_.kind = "sum";
     work_.identity = "squares";
     work_.pieces = 10;
@@ -40,17 +36,16 @@ class Squares : public testing::Test {
       return true;
     };
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Result<Progress> go() { return run(*thread_crew(), work_); }
   std::string journal() const { return work_.out + ".unfinished"; }
-  void keep_journal() { work_.out = (folder_ / "out").string(); }
+  void keep_journal() { work_.out = temporary_.path("out"); }
   void expect_all() const {
     ASSERT_EQ(taken_.size(), 10u);
     for (const auto& [i, answer] : taken_) EXPECT_EQ(answer, std::to_string(i * i));
   }
 
-  fs::path folder_;
+  base::TestFolder temporary_;
   Work work_;
   std::array<std::atomic<int>, 10> done_{};
   std::map<size_t, std::string> taken_;
@@ -167,9 +162,8 @@ TEST(Shards, AreParsed) {
 }
 
 TEST(Journal, ALineThatIsNotAsItWasWrittenIsDoneAgain) {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("ergometer-journal-" + std::to_string(getpid())))
-          .string();
+  const base::TestFolder temporary;
+  const std::string path = temporary.path("journal");
   {
     auto journal = Journal::open(path, "sum", "squares");
     ASSERT_TRUE(journal);
@@ -177,10 +171,9 @@ TEST(Journal, ALineThatIsNotAsItWasWrittenIsDoneAgain) {
     ASSERT_TRUE(journal->append(4, "sixteen"));
   }
   {
-    std::ifstream in(path);
-    std::string text(std::istreambuf_iterator<char>(in), {});
+    std::string text = temporary.bytes("journal");
     text.replace(text.find("nine"), 4, "mine");
-    std::ofstream(path) << text;
+    temporary.put("journal", text);
   }
   auto again = Journal::open(path, "sum", "squares");
   ASSERT_TRUE(again);

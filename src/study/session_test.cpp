@@ -7,8 +7,6 @@
 #include <fstream>
 #include <iterator>
 
-#include <unistd.h>
-
 #include "base/test_support.h"
 
 namespace ergometer::study {
@@ -27,17 +25,11 @@ figures:
 class Sessions : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() / ("ergometer-sessions-" + std::to_string(getpid()) + "-" +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
     definition_ = *parse_definition(kStudy, "s.yaml");
     expansion_ = *expand(definition_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return temporary_.path(name); }
   static std::string bytes(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -47,7 +39,7 @@ class Sessions : public testing::Test {
     return run_study(definition_, expansion_, options, *spread::thread_crew());
   }
 
-  fs::path folder_;
+  base::TestFolder temporary_;
   Definition definition_;
   Expansion expansion_;
 };

@@ -114,7 +114,7 @@ Prediction predict_power(const MeasuredRun& row) {
                 {"precision", "unknown"},
                 {"framework", "unknown"},
                 {"tier", "unknown"}};
-  const auto made = power_job({row}, layouts());
+  const auto made = power_job(row, layouts());
   if (!made) {
     out.skipped_reason = made.error().message;
     return out;

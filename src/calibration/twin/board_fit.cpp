@@ -60,8 +60,7 @@ class BoardFit {
     inlets_c_.assign(static_cast<size_t>(job.nodes()), inlet_c);
     for (const spec::Override& one : job.conditions.overrides)
       for (size_t n = 0; n < inlets_c_.size(); ++n)
-        if (one.kind == OverrideKind::kInlet &&
-            (one.node < 0 || one.node == static_cast<int64_t>(n)))
+        if (one.kind == OverrideKind::kInlet && one.is_of_node(static_cast<int64_t>(n)))
           inlets_c_[n] = one.value;
     job_.conditions.seed = 0;
     const physics::SiliconSpread spread = physics::silicon_spread(job.cluster.node.gpu);
@@ -153,8 +152,7 @@ class BoardFit {
     for (Board& board : boards_) {
       double cap_w = job_.conditions.power_cap_w > 0 ? job_.conditions.power_cap_w : gpu.cap_w;
       for (const spec::Override& one : job_.conditions.overrides)
-        if (one.kind == OverrideKind::kPowerCap && (one.node < 0 || one.node == board.read.node) &&
-            (one.gpu < 0 || one.gpu == board.read.gpu))
+        if (one.kind == OverrideKind::kPowerCap && one.is_of(board.read.node, board.read.gpu))
           cap_w = one.value;
       const double read_w = board.read.limit_w;
       const bool allowed = read_w >= gpu.lowest_cap_w && read_w <= gpu.highest_cap_w;

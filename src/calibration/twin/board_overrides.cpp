@@ -59,8 +59,7 @@ spec::Job without_told(spec::Job job, const std::vector<BoardReading>& gpus,
     bool any = false;
     for (int64_t node = 0; node < job.nodes(); ++node)
       for (int64_t gpu = of_nodes ? -1 : 0; gpu < (of_nodes ? 0 : job.cluster.node.gpus); ++gpu) {
-        if ((one.node >= 0 && one.node != node) || (!of_nodes && one.gpu >= 0 && one.gpu != gpu))
-          continue;
+        if (!one.is_of(node, gpu)) continue;
         if (told(one.kind, node, gpu)) {
           any = true;
           continue;

@@ -11,6 +11,7 @@
 
 #include "analysis/simulated_traces.h"
 #include "base/random.h"
+#include "base/test_support.h"
 #include "calibration/twin/twin_output.h"
 #include "engine/outcome/interval.h"
 #include "engine/prepared.h"
@@ -83,9 +84,7 @@ const FactorValue& told(const Twin& twin, std::string_view name) {
 }
 
 Twin fitted(const Recording& recording, const spec::Job& job) {
-  auto twin = fit_twin(recording, job, 1);
-  EXPECT_TRUE(twin.has_value()) << (twin ? "" : twin.error().message);
-  return *std::move(twin);
+  return base::value_of(fit_twin(recording, job, 1));
 }
 
 /// Recovered factors and a prediction on another scale, of one hidden cluster.

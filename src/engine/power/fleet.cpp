@@ -32,10 +32,10 @@ void apply_to_gpu(const spec::Override& change, size_t gpu, Fleet& fleet) {
 
 void apply(const spec::Override& change, Fleet& fleet) {
   for (int64_t node = 0; node < fleet.nodes; ++node) {
-    if (change.node >= 0 && change.node != node) continue;
+    if (!change.is_of_node(node)) continue;
     apply_to_node(change, static_cast<size_t>(node), fleet);
     for (int64_t gpu = 0; gpu < fleet.gpus_per_node; ++gpu)
-      if (change.gpu < 0 || change.gpu == gpu)
+      if (change.is_of(node, gpu))
         apply_to_gpu(change, static_cast<size_t>(node * fleet.gpus_per_node + gpu), fleet);
   }
 }

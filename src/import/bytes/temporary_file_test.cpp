@@ -1,12 +1,12 @@
 #include "import/bytes/temporary_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
 #include "import/bytes/test_source.h"
 
 namespace ergometer::importer {
@@ -15,9 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(TemporaryFile, WhatKilledProcessesLeftIsRemovedAndWhatIsInUseStays) {
-  const fs::path folder =
-      fs::temp_directory_path() / ("ergometer-temporary-test-" + std::to_string(getpid()));
-  fs::create_directories(folder);
+  const base::TestFolder temporary;
+  const fs::path& folder = temporary.root();
   const char* const before = ::getenv("TMPDIR");
   const std::string kept = before != nullptr ? before : "";
   ::setenv("TMPDIR", folder.c_str(), 1);
@@ -35,7 +34,6 @@ TEST(TemporaryFile, WhatKilledProcessesLeftIsRemovedAndWhatIsInUseStays) {
   }
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
   kept.empty() ? ::unsetenv("TMPDIR") : ::setenv("TMPDIR", kept.c_str(), 1);
-  fs::remove_all(folder);
 }
 
 }  // namespace

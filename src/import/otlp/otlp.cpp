@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "import/otlp/otlp_document.h"
 #include "import/otlp/otlp_steps.h"
+#include "import/telemetry/json_documents.h"
 #include "import/telemetry/readers.h"
 
 namespace ergometer::importer {
@@ -46,31 +46,16 @@ void OtlpReader::finish() {
 bool is_otlp(std::string_view head) { return is_otlp_start(head); }
 
 Result<void> read_otlp(std::string_view text, LogBuilder& log) {
-  const simdjson::padded_string padded(text);
-  simdjson::dom::parser parser;
-  simdjson::dom::document_stream documents;
-  const auto wrong = [&](size_t at, std::string_view what) {
-    return input_error("{}:{}: {}", log.file(), base::line_at(text, at), what);
-  };
-  // The whole of a file may be one document.
-  const size_t batch = std::max<size_t>(text.size(), size_t{1} << 20);
-  if (const auto error = parser.parse_many(padded, batch).get(documents);
-      error != simdjson::SUCCESS)
-    return wrong(0, simdjson::error_message(error));
   OtlpReader reader(log);
-  for (auto at = documents.begin(); at != documents.end(); ++at) {
-    simdjson::dom::element document;
-    if (const auto error = (*at).get(document); error != simdjson::SUCCESS)
-      return wrong(at.current_index(),
-                   fmt::format("found JSON that is malformed ({}), allowed: a request of OTLP",
-                               simdjson::error_message(error)));
-    const auto read = otlp_document(document);
-    if (!read) return wrong(at.current_index(), read.error().message);
-    reader.read(*read);
-  }
-  // The collector may be in the middle of a line, or have been killed there.
-  if (documents.truncated_bytes() > 0)
-    log.drop("a document that is cut off at the end of the file");
+  // The whole of a file may be one document.
+  const size_t longest = std::max<size_t>(text.size(), size_t{1} << 20);
+  ERGOMETER_TRY(read_json_documents(text, longest, "a request of OTLP", log,
+                                    [&](const simdjson::dom::element& document) -> std::string {
+                                      const auto read = otlp_document(document);
+                                      if (!read) return read.error().message;
+                                      reader.read(*read);
+                                      return "";
+                                    }));
   reader.finish();
   return {};
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
 #include "import/telemetry/telemetry.h"
 
 namespace ergometer::importer {
@@ -9,13 +10,10 @@ namespace {
 using run::Metric;
 
 run::DeviceLog amd_json_log(std::string_view text, const TelemetryOptions& options = {}) {
-  auto log = parse_telemetry(text, "amd.json", options);
-  EXPECT_TRUE(log) << (log ? "" : log.error().message);
-  return log ? *log : run::DeviceLog{};
+  return base::value_of(parse_telemetry(text, "amd.json", options));
 }
 std::string amd_json_error(std::string_view text) {
-  const auto log = parse_telemetry(text, "amd.json", {});
-  return log ? "" : log.error().message;
+  return base::error_of(parse_telemetry(text, "amd.json", {}));
 }
 std::vector<double> amd_json_values(const run::DeviceLog& log, size_t device, Metric metric) {
   std::vector<double> values;

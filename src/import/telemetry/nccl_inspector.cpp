@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
+#include "import/telemetry/json_documents.h"
 #include "import/telemetry/readers.h"
 
 namespace ergometer::importer {
@@ -19,10 +19,10 @@ namespace {
 
 using simdjson::dom::element;
 
-/// Members of a document; the first that is missing or of another kind is kept.
-class Members {
+/// InspectorMembers of a document; the first that is missing or of another kind is kept.
+class InspectorMembers {
  public:
-  explicit Members(element document) : document_(document) {}
+  explicit InspectorMembers(element document) : document_(document) {}
   std::string text(const char* object, const char* key) {
     std::string_view value;
     if (document_[object][key].get(value) != simdjson::SUCCESS) miss(object, key, "text");
@@ -66,14 +66,15 @@ class InspectorReader {
   std::string read(element document);
 
  private:
-  run::CollectiveLog& log_of(const std::string& communicator, int64_t rank, Members& members);
+  run::CollectiveLog& log_of(const std::string& communicator, int64_t rank,
+                             InspectorMembers& members);
 
   LogBuilder& log_;
   std::map<std::pair<std::string, int64_t>, size_t> known_;
 };
 
 run::CollectiveLog& InspectorReader::log_of(const std::string& communicator, int64_t rank,
-                                            Members& members) {
+                                            InspectorMembers& members) {
   auto& logs = log_.log().collectives;
   const auto [at, is_new] = known_.emplace(std::pair(communicator, rank), logs.size());
   if (is_new) {
@@ -91,7 +92,7 @@ run::CollectiveLog& InspectorReader::log_of(const std::string& communicator, int
 }
 
 std::string InspectorReader::read(element document) {
-  Members members(document);
+  InspectorMembers members(document);
   if (!members.has("header", "id") && !document.is_object())
     return "found a document that is no object, allowed: an object a collective";
   element ignored;
@@ -125,33 +126,14 @@ bool is_nccl_inspector(std::string_view head) {
 }
 
 Result<void> read_nccl_inspector(std::string_view text, LogBuilder& log) {
-  const simdjson::padded_string padded(text);
-  simdjson::dom::parser parser;
-  simdjson::dom::document_stream documents;
-  const auto wrong = [&](size_t at, std::string_view what) {
-    return input_error("{}:{}: {}", log.file(), base::line_at(text, at), what);
-  };
-  constexpr size_t kBatch = size_t{1} << 20;  // a document has some hundreds of bytes
-  if (const auto error = parser.parse_many(padded, kBatch).get(documents);
-      error != simdjson::SUCCESS)
-    return wrong(0, simdjson::error_message(error));
+  constexpr size_t kLongest = size_t{1} << 20;  // a document has some hundreds of bytes
   InspectorReader reader(log);
-  int64_t read = 0;
-  for (auto at = documents.begin(); at != documents.end(); ++at) {
-    element document;
-    if (const auto error = (*at).get(document); error != simdjson::SUCCESS)
-      return wrong(at.current_index(),
-                   fmt::format("found JSON that is malformed ({}), allowed: a document of NCCL's "
-                               "inspector",
-                               simdjson::error_message(error)));
-    const std::string problem = reader.read(document);
-    if (!problem.empty()) return wrong(at.current_index(), problem);
-    ++read;
-  }
-  // The plugin may be in the middle of a line, or have been killed there.
-  if (documents.truncated_bytes() > 0)
-    log.drop("a document that is cut off at the end of the file");
-  if (read == 0) return wrong(0, "found no whole document, allowed: one a collective");
+  ERGOMETER_ASSIGN(
+      const int64_t count,
+      read_json_documents(text, kLongest, "a document of NCCL's inspector", log,
+                          [&](const element& document) { return reader.read(document); }));
+  if (count == 0)
+    return input_error("{}:1: found no whole document, allowed: one a collective", log.file());
   return {};
 }
 

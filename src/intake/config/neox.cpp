@@ -57,6 +57,26 @@ class NeoxReader {
     return 1;
   }
 
+  /// By default four times the hidden width; of a gated layer two thirds of that, rounded up to a
+  /// multiple of 256.
+  int64_t inner_width(int64_t hidden, bool gated, const std::string& mlp) {
+    int64_t inner = 4 * hidden;
+    if (gated) inner = (inner * 2 / 3 + 255) / 256 * 256;
+    if (const auto said = read_.integer("intermediate_size", 1)) {
+      // It counts both parts of a gated layer and two thirds of it are taken, but of mlp_type
+      // llama.
+      const bool thirds = gated && mlp != "llama";
+      inner = thirds ? std::max<int64_t>(1, *said / 3) : *said;
+      if (thirds)
+        read_.note("of intermediate_size {} GPT-NeoX makes gated layers {} wide", *said, inner);
+    } else if (gated)
+      read_.not_modelled("hidden_size",
+                         fmt::format("time: the inner width of a gated layer, which the file does "
+                                     "not say, is taken as {} (intermediate_size says it)",
+                                     inner));
+    return inner;
+  }
+
   void read_model() {
     const int64_t layers = needed("num_layers"), hidden = needed("hidden_size"),
                   heads = needed("num_attention_heads");
@@ -74,22 +94,7 @@ class NeoxReader {
     for (const char* experts : {"moe_num_experts", "num_experts"})
       if (read_.integer(experts, 1).value_or(1) > 1)
         return read_.refuse(experts, "1: GPT-NeoX's experts are not read");
-    // Its own default of the inner width is four times the hidden one; of a gated one two thirds
-    // of it, rounded up to a multiple of 256.
-    int64_t inner = 4 * hidden;
-    if (gated) inner = (inner * 2 / 3 + 255) / 256 * 256;
-    if (const auto said = read_.integer("intermediate_size", 1)) {
-      // It counts both parts of a gated layer and two thirds of it are taken, but of mlp_type
-      // llama.
-      const bool thirds = gated && mlp != "llama";
-      inner = thirds ? std::max<int64_t>(1, *said / 3) : *said;
-      if (thirds)
-        read_.note("of intermediate_size {} GPT-NeoX makes gated layers {} wide", *said, inner);
-    } else if (gated)
-      read_.not_modelled("hidden_size",
-                         fmt::format("time: the inner width of a gated layer, which the file does "
-                                     "not say, is taken as {} (intermediate_size says it)",
-                                     inner));
+    const int64_t inner = inner_width(hidden, gated, mlp);
     nlohmann::json model = {{"hidden_size", hidden},         {"num_hidden_layers", layers},
                             {"num_attention_heads", heads},  {"intermediate_size", inner},
                             {"vocab_size", vocabulary()},    {"max_position_embeddings", positions},

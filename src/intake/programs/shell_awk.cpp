@@ -116,39 +116,53 @@ std::vector<std::string> awk_columns(const std::string& line, const std::string&
   return columns;
 }
 
+/// `awk -F: -v NAME=TEXT PROGRAM FILE...`
+struct AwkCall {
+  std::string separator;
+  AwkTexts variables;
+  std::vector<std::string> plain;  ///< the program, then its files
+};
+
+std::optional<AwkCall> awk_call(const std::vector<ShellText>& words) {
+  AwkCall call;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const std::string& word = words[i].text;
+    if (word.starts_with("-F")) {
+      call.separator = word.size() > 2        ? word.substr(2)
+                       : i + 1 < words.size() ? words[++i].text
+                                              : "";
+      // One character is no pattern.
+      if (call.separator.size() != 1 || call.separator == " ") return std::nullopt;
+    } else if (word == "-v" && i + 1 < words.size()) {
+      const std::string& said = words[++i].text;
+      const size_t equals = said.find('=');
+      if (equals == said.npos || ShellUnknowns::in(said)) return std::nullopt;
+      call.variables[said.substr(0, equals)] = said.substr(equals + 1);
+    } else if (word.starts_with('-')) {
+      return std::nullopt;
+    } else {
+      call.plain.push_back(word);
+    }
+  }
+  if (call.plain.empty() || ShellUnknowns::in(call.plain.front())) return std::nullopt;
+  return call;
+}
+
 }  // namespace
 
 std::optional<UtilityResult> shell_awk(
     const std::vector<ShellText>& words, const std::string& input,
     const std::function<std::string(const std::string&)>& text_of_file) {
   if (auto number = awk_number(words)) return number;
-  std::string separator;
-  AwkTexts variables;
-  std::vector<std::string> plain;
-  for (size_t i = 1; i < words.size(); ++i) {
-    const std::string& word = words[i].text;
-    if (word.starts_with("-F")) {
-      separator = word.size() > 2 ? word.substr(2) : i + 1 < words.size() ? words[++i].text : "";
-      // One character is no pattern.
-      if (separator.size() != 1 || separator == " ") return std::nullopt;
-    } else if (word == "-v" && i + 1 < words.size()) {
-      const std::string& said = words[++i].text;
-      const size_t equals = said.find('=');
-      if (equals == said.npos || ShellUnknowns::in(said)) return std::nullopt;
-      variables[said.substr(0, equals)] = said.substr(equals + 1);
-    } else if (word.starts_with('-')) {
-      return std::nullopt;
-    } else {
-      plain.push_back(word);
-    }
-  }
-  if (plain.empty() || ShellUnknowns::in(plain.front())) return std::nullopt;
+  const auto call = awk_call(words);
+  if (!call) return std::nullopt;
+  const std::vector<std::string>& plain = call->plain;
   // Blanks within a pattern count.
   if (const size_t slash = plain.front().find('/');
       slash != std::string::npos &&
       base::contains(plain.front().substr(slash, plain.front().rfind('/') - slash), " "))
     return std::nullopt;
-  const auto program = awk_program(plain.front(), variables);
+  const auto program = awk_program(plain.front(), call->variables);
   std::string text = plain.size() == 1 ? input : "";
   for (size_t i = 1; i < plain.size(); ++i) text += text_of_file(plain[i]);
   if (!program || ShellUnknowns::in(text)) return std::nullopt;
@@ -159,7 +173,7 @@ std::optional<UtilityResult> shell_awk(
     ++number;
     if (program->line > 0 && number != program->line) continue;
     if (program->pattern && !program->pattern->matches(line)) continue;
-    const std::vector<std::string> columns = awk_columns(line, separator);
+    const std::vector<std::string> columns = awk_columns(line, call->separator);
     const auto text_in = [&](int64_t column) {
       const auto count = static_cast<int64_t>(columns.size());
       const int64_t at = column < 0 ? count : column;

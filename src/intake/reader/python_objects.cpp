@@ -10,14 +10,6 @@
 namespace ergometer::intake {
 namespace {
 
-/// "run.Config" of `run.Config(Part, c=2)`; empty where it is no call alone.
-std::string called(const std::string& expression) {
-  const size_t open = expression.find('(');
-  if (open == expression.npos || behind_bracket(expression, open) != expression.size()) return "";
-  const std::string name = trimmed(std::string_view(expression).substr(0, open));
-  return is_dotted_name(name) ? name : "";
-}
-
 /// A class, by how Python's are called: `Part(...)`, `Part.Config(...)`.
 bool makes_object(std::string_view callee) {
   const std::string_view last = base::last_part(callee, '.');
@@ -57,7 +49,7 @@ std::string path_within(std::string target, const PythonNames& names, size_t at)
   return path;
 }
 
-constexpr int kDeepest = 12;
+constexpr int kDeepestObject = 12;
 int depth_of(std::string_view path) { return static_cast<int>(std::ranges::count(path, '.')); }
 
 }  // namespace
@@ -65,7 +57,7 @@ int depth_of(std::string_view path) { return static_cast<int>(std::ranges::count
 void add_python_call(PythonValues& values, const std::string& text, const std::string& file,
                      const std::string& expression, size_t at, const std::string& prefix,
                      spec::FlatYaml& into) {
-  std::string maker = called(expression);
+  std::string maker = called_name(expression);
   for (const PythonArgument& it : arguments_of_call(expression, expression.find('('))) {
     if (!it.name.empty())
       add_python_value(values, text, file, it.value, at, prefix + it.name, into);
@@ -81,8 +73,8 @@ void add_python_call(PythonValues& values, const std::string& text, const std::s
 void add_python_value(PythonValues& values, const std::string& text, const std::string& file,
                       const std::string& expression, size_t at, const std::string& path,
                       spec::FlatYaml& into) {
-  const std::string maker = called(expression);
-  if (makes_object(maker) && depth_of(path) < kDeepest) {
+  const std::string maker = called_name(expression);
+  if (makes_object(maker) && depth_of(path) < kDeepestObject) {
     set(text, file, at, path, "", into);
     into.erase(path);
     return add_python_call(values, text, file, expression, at, path + ".", into);
@@ -139,7 +131,7 @@ void add_python_tree(PythonValues& values, const std::string& text, const std::s
                      spec::FlatYaml& into) {
   if (copy_tree(expression, path, into)) return;
   const auto items = dictionary_items(expression);
-  if (!items || depth_of(path) >= kDeepest) {
+  if (!items || depth_of(path) >= kDeepestObject) {
     add_python_value(values, text, file, expression, at, path, into);
     // A name that stands for what is not known, as it is written there: `optim_type = AdamW`.
     const auto known = into.find(expression);

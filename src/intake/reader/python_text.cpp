@@ -108,6 +108,13 @@ bool is_dotted_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return is_word(c) || c == '.'; });
 }
 
+std::string called_name(const std::string& expression) {
+  const size_t open = expression.find('(');
+  if (open == expression.npos || behind_bracket(expression, open) != expression.size()) return "";
+  const std::string name = trimmed(std::string_view(expression).substr(0, open));
+  return is_dotted_name(name) ? name : "";
+}
+
 std::vector<PythonArgument> arguments_of_call(const std::string& text, size_t open) {
   std::vector<PythonArgument> arguments;
   int depth = 0;
@@ -242,14 +249,9 @@ size_t PythonStatements::indent(size_t start) const {
 }
 
 int PythonStatements::enclosing_branch(size_t at) const {
-  size_t depth = indent(start(at));
   if (is_branch(statement(at))) return line_at(text_, start(at));
-  for (auto it = std::ranges::upper_bound(starts_, at); it != starts_.begin() && depth > 0;) {
-    const size_t begin = *--it;
-    if (trimmed(statement(begin)).empty() || indent(begin) >= depth) continue;
-    depth = indent(begin);
-    if (is_branch(statement(begin))) return line_at(text_, begin);
-  }
+  for (const size_t head : around(at))
+    if (is_branch(statement(head))) return line_at(text_, head);
   return 0;
 }
 

@@ -24,6 +24,8 @@ std::string trimmed(std::string_view text);
 bool is_word(char c);
 /// "torch.optim.SGD"
 bool is_dotted_name(std::string_view text);
+/// "run.Config" of `run.Config(Part, c=2)`; empty where the expression is no call alone.
+std::string called_name(const std::string& expression);
 /// Behind a string literal that begins at `at`; the end of the text if it never closes.
 size_t behind_string(const std::string& text, size_t at);
 /// Behind the bracket that closes the one at `open`; the end of the text if it never closes.

@@ -64,12 +64,7 @@ std::optional<PythonArgument> find_argument(const std::vector<PythonArgument>& a
 
 /// "Config" of `Config(batch=4)`; empty where the expression is no call alone.
 std::string callee_of(const std::string& expression) {
-  const size_t open = expression.find('(');
-  if (open == expression.npos || behind_bracket(expression, open) != expression.size()) return "";
-  const std::string name = trimmed(std::string_view(expression).substr(0, open));
-  return std::ranges::all_of(name, [](char c) { return is_word(c) || c == '.'; })
-             ? std::string(base::last_part(name, '.'))
-             : "";
+  return std::string(base::last_part(called_name(expression), '.'));
 }
 
 /// The default of a dataclass' field: `4`, or that of `field(default=4)`.

@@ -24,26 +24,7 @@ std::vector<ShellText> ScriptRunner::behind(const Words& words, size_t at) {
   return {words.begin() + static_cast<std::ptrdiff_t>(std::min(at, words.size())), words.end()};
 }
 
-std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Words& words,
-                                              Streams streams) {
-  const auto done = [&](int status = 0) {
-    state_.status = status;
-    return Flow::kNext;
-  };
-  if (name == ":" || name == "true" || name == "wait" || name == "ulimit" || name == "umask" ||
-      name == "alias" || name == "sleep" || name == "chmod")
-    return done();
-  if (name == "false") return done(1);
-  if (name == "trap") return run_trap(words), done();
-  if (name == "shopt") return run_shopt(words), done();
-  if (name == "test" || name == "[") {
-    Words tested = behind(words, 1);
-    if (name == "[" && !tested.empty() && tested.back().text == "]") tested.pop_back();
-    const auto answer = shell_test(tested, expander_, session_.unknowns, state_);
-    state_.status = !answer ? kUnknownStatus : *answer ? 0 : 1;
-    reason_ = answer ? "" : reason_of(words);
-    return Flow::kNext;
-  }
+std::optional<Flow> ScriptRunner::run_leaving(const std::string& name, const Words& words) {
   if (name == "exit") {
     session_.exit_line = session_.line;
     state_.status = static_cast<int>(count_of(words, 0) & 255);
@@ -58,25 +39,55 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     levels_ = count_of(words, 1);
     return name == "break" ? Flow::kBreak : Flow::kContinue;
   }
+  return std::nullopt;
+}
+
+void ScriptRunner::change_folder(const std::string& target) {
+  if (ShellUnknowns::in(target) || target.starts_with('/'))
+    state_.folder = target;
+  else if (!target.empty() && target != "-")
+    state_.folder = (std::filesystem::path(state_.folder) / target).lexically_normal().string();
+}
+
+std::string ScriptRunner::folder_text() const {
+  if (ShellUnknowns::in(state_.folder)) return state_.folder;
+  std::error_code ignored;
+  const std::string folder = state_.folder.empty() ? "." : state_.folder;
+  return std::filesystem::weakly_canonical(folder, ignored).string();
+}
+
+Flow ScriptRunner::print(std::string_view text, int status, Streams streams) {
+  *streams.output += text;
+  state_.status = status;
+  return Flow::kNext;
+}
+
+std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Words& words,
+                                              Streams streams) {
+  const auto done = [&](int status = 0) {
+    state_.status = status;
+    return Flow::kNext;
+  };
+  if (name == ":" || name == "true" || name == "wait" || name == "ulimit" || name == "umask" ||
+      name == "alias" || name == "sleep" || name == "chmod" || name == "popd")
+    return done();
+  if (name == "false") return done(1);
+  if (name == "trap") return run_trap(words), done();
+  if (name == "shopt") return run_shopt(words), done();
+  if (name == "test" || name == "[") {
+    Words tested = behind(words, 1);
+    if (name == "[" && !tested.empty() && tested.back().text == "]") tested.pop_back();
+    const auto answer = shell_test(tested, expander_, session_.unknowns, state_);
+    state_.status = !answer ? kUnknownStatus : *answer ? 0 : 1;
+    reason_ = answer ? "" : reason_of(words);
+    return Flow::kNext;
+  }
+  if (const auto flow = run_leaving(name, words)) return flow;
   if (name == "cd" || name == "pushd") {
-    const std::string target = words.size() > 1 ? words.back().text : "";
-    if (ShellUnknowns::in(target) || target.starts_with('/'))
-      state_.folder = target;
-    else if (!target.empty() && target != "-")
-      state_.folder = (std::filesystem::path(state_.folder) / target).lexically_normal().string();
+    change_folder(words.size() > 1 ? words.back().text : "");
     return done();
   }
-  if (name == "popd") return done();
-  if (name == "pwd") {
-    std::error_code ignored;
-    const std::string folder = ShellUnknowns::in(state_.folder)
-                                   ? state_.folder
-                                   : std::filesystem::weakly_canonical(
-                                         state_.folder.empty() ? "." : state_.folder, ignored)
-                                         .string();
-    *streams.output += folder + "\n";
-    return done();
-  }
+  if (name == "pwd") return print(folder_text() + "\n", 0, streams);
   if (name == "shift") {
     const auto count = static_cast<size_t>(std::max<int64_t>(0, count_of(words, 1)));
     if (count > state_.arguments.size()) return done(1);
@@ -195,10 +206,8 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
     // command -v asks whether a program is there.
     if (words.size() > 1 && !words[1].text.starts_with('-'))
       return run_words(behind(words, 1), streams);
-    state_.status = kUnknownStatus;
     reason_ = reason_of(words);
-    *streams.output += session_.unknowns.mark(reason_of(words)) + "\n";
-    return Flow::kNext;
+    return print(session_.unknowns.mark(reason_) + "\n", kUnknownStatus, streams);
   }
   if (name == "cat" || name == "tee") return run_cat(words, streams);
   if (name == "grep" || name == "sed" || name == "awk" || name == "jq" || name == "yq") {
@@ -207,11 +216,7 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
     if (name == "sed" || name == "awk")
       result = shell_around_lines(words, *streams.input, text_of, session_.unknowns);
     if (!result) result = shell_filter(words, *streams.input, text_of);
-    if (result) {
-      *streams.output += result->output;
-      state_.status = result->status;
-      return Flow::kNext;
-    }
+    if (result) return print(result->output, result->status, streams);
   }
   if (name == "xargs") {
     // Of a file in place of its input: xargs -a FILE.
@@ -339,9 +344,7 @@ Flow ScriptRunner::run_cat(const Words& words, Streams streams) {
       state_.files[path].clear();
       write(path, text);
     }
-  *streams.output += text;
-  state_.status = 0;
-  return Flow::kNext;
+  return print(text, 0, streams);
 }
 
 Flow ScriptRunner::run_getopts(const Words& words) {

@@ -40,66 +40,53 @@ Flow ScriptRunner::run_program(const Words& words, Streams streams) {
   }
   if (const auto inner = inner_shell(words); inner && calls_ < kDeepestCall)
     return run_inner_shell(words, *inner, streams);
-  if (words.front().text == "env") {
-    size_t at = 1;
-    while (at < words.size() &&
-           (words[at].text.starts_with('-') || base::contains(words[at].text, "=")))
-      ++at;
-    Flow flow = Flow::kNext;
-    if (at < words.size())
-      in_copy(streams, [&] {
-        set_exported(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), state_);
-        flow = run_words(behind(words, at), streams);
-      });
-    if (at < words.size()) return flow;
-  }
-  if (words.front().text == "scontrol" && reason_of(words).starts_with("scontrol show hostname")) {
-    if (const std::string names = host_names(); !names.empty()) {
-      *streams.output += names;
-      state_.status = 0;
-      return Flow::kNext;
-    }
-  }
-  if (words.front().text == "sed" && words.size() > 2 && words[1].text.starts_with("-i"))
-    edit_in_place(words);
-  if (words.front().text == "envsubst") {
-    *streams.output += with_environment(words, *streams.input);
-    state_.status = 0;
-    return Flow::kNext;
-  }
-  // Where a launcher lies matters to nobody: it is there, for it starts the job.
-  if (words.front().text == "which" && words.size() == 2 && is_launcher(words[1].text)) {
-    *streams.output += words[1].text + "\n";
-    state_.status = 0;
-    return Flow::kNext;
-  }
-  // `head -n 1 FILE`: the file in place of the input.
-  if (const std::string path = file_of_filter(words); !path.empty()) {
-    const std::string text = text_of_file(path);
-    const Words filter(words.begin(), words.end() - 1);
-    if (auto result = shell_utility(filter, text, session_)) {
-      *streams.output += result->output;
-      state_.status = result->status;
-      return Flow::kNext;
-    }
-  }
-  if (auto result = shell_utility(words, *streams.input, session_)) {
-    *streams.output += result->output;
-    state_.status = result->status;
-    return Flow::kNext;
-  }
+  const std::string& program = words.front().text;
+  if (program == "env")
+    if (const auto flow = run_env(words, streams)) return *flow;
+  if (program == "sed" && words.size() > 2 && words[1].text.starts_with("-i")) edit_in_place(words);
+  if (const auto result = output_of(words, *streams.input))
+    return print(result->output, result->status, streams);
   record(words);
-  // Of a pipeline the first program is the reason.
-  const std::string reason = ShellUnknowns::in(*streams.input)
-                                 ? session_.unknowns.entry(*streams.input).reason
-                                 : fmt::format("$({}) at {}", reason_of(words).substr(0, 60),
-                                               session_.where(session_.line));
-  *streams.output += (prints_one_word(words.front().text) ? session_.unknowns.mark_lines(reason)
-                                                          : session_.unknowns.mark_words(reason)) +
-                     "\n";
-  state_.status = kUnknownStatus;
   reason_ = reason_of(words).substr(0, 60);
-  return Flow::kNext;
+  // Of a pipeline the first program is the reason.
+  const std::string reason =
+      ShellUnknowns::in(*streams.input)
+          ? session_.unknowns.entry(*streams.input).reason
+          : fmt::format("$({}) at {}", reason_, session_.where(session_.line));
+  return print((prints_one_word(program) ? session_.unknowns.mark_lines(reason)
+                                         : session_.unknowns.mark_words(reason)) +
+                   "\n",
+               kUnknownStatus, streams);
+}
+
+std::optional<Flow> ScriptRunner::run_env(const Words& words, Streams streams) {
+  size_t at = 1;
+  while (at < words.size() &&
+         (words[at].text.starts_with('-') || base::contains(words[at].text, "=")))
+    ++at;
+  if (at >= words.size()) return std::nullopt;
+  Flow flow = Flow::kNext;
+  in_copy(streams, [&] {
+    set_exported(Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(at)), state_);
+    flow = run_words(behind(words, at), streams);
+  });
+  return flow;
+}
+
+std::optional<UtilityResult> ScriptRunner::output_of(const Words& words, const std::string& input) {
+  const std::string& program = words.front().text;
+  if (program == "scontrol" && reason_of(words).starts_with("scontrol show hostname"))
+    if (const std::string names = host_names(); !names.empty()) return UtilityResult{names, 0};
+  if (program == "envsubst") return UtilityResult{with_environment(words, input), 0};
+  // Where a launcher lies matters to nobody: it is there, for it starts the job.
+  if (program == "which" && words.size() == 2 && is_launcher(words[1].text))
+    return UtilityResult{words[1].text + "\n", 0};
+  // `head -n 1 FILE`: the file in place of the input.
+  if (const std::string path = file_of_filter(words); !path.empty())
+    if (auto result =
+            shell_utility(Words(words.begin(), words.end() - 1), text_of_file(path), session_))
+      return result;
+  return shell_utility(words, input, session_);
 }
 
 /// `sed -i s/a/b/ FILE`; what is more than plain texts leaves a file that nobody knows.

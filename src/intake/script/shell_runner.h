@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "intake/programs/shell_utilities.h"
 #include "intake/script/inner_shell.h"
 #include "intake/script/shell_launch.h"
 #include "intake/script/shell_run.h"
@@ -132,6 +133,12 @@ class ScriptRunner {
   static Words behind(const Words& words, size_t at);
   /// Commands of the shell itself; nothing when it has none of that name.
   std::optional<Flow> run_builtin(const std::string& name, const Words& words, Streams streams);
+  /// exit, return, break and continue.
+  std::optional<Flow> run_leaving(const std::string& name, const Words& words);
+  void change_folder(const std::string& target);
+  std::string folder_text() const;  ///< as `pwd` prints it
+  /// What a command answers.
+  Flow print(std::string_view text, int status, Streams streams);
   /// A variable, a function, or one item: `unset 'ARGS[2]'`. Items behind it keep their place only
   /// for who counts them.
   void unset(const std::string& name);
@@ -147,6 +154,10 @@ class ScriptRunner {
   /// getopts "n:t:h" name: the next option of the arguments.
   Flow run_getopts(const Words& words);
   Flow run_program(const Words& words, Streams streams);
+  /// `env NAME=VALUE COMMAND`; nothing where there is no command.
+  std::optional<Flow> run_env(const Words& words, Streams streams);
+  /// What a program prints that is followed; nothing: it is not.
+  std::optional<UtilityResult> output_of(const Words& words, const std::string& input);
   void edit_in_place(const Words& words);
   std::string with_environment(const Words& words, const std::string& text);
   static bool prints_one_word(std::string_view program);

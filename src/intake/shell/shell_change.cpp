@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "base/text.h"
 #include "intake/shell/shell_expand.h"
@@ -11,16 +12,35 @@
 
 namespace ergometer::intake {
 
+namespace {
+
+constexpr size_t kLongestSearched = 4'000;  ///< a pattern is tried at every place
+
+/// ${NAME^^} and ${NAME,,}; with one sign, of the first character alone.
+std::string with_case(std::string text, std::string_view operation) {
+  const char op = operation.front();
+  const size_t end = operation.size() > 1 && operation[1] == op ? text.size() : size_t{1};
+  for (size_t i = 0; i < std::min(end, text.size()); ++i)
+    text[i] = static_cast<char>(op == '^' ? std::toupper(static_cast<unsigned char>(text[i]))
+                                          : std::tolower(static_cast<unsigned char>(text[i])));
+  return text;
+}
+
+}  // namespace
+
+ShellExpander::Slice ShellExpander::slice_of(std::string_view operation, int64_t all) {
+  const size_t second = operation.find(':', 1);
+  Slice slice{base::parse_integer(arithmetic(operation.substr(1, second - 1))), all};
+  if (second != operation.npos)
+    slice.count = base::parse_integer(arithmetic(operation.substr(second + 1)));
+  return slice;
+}
+
 ShellExpander::Value ShellExpander::changed(Value value, std::string_view operation, int line) {
   if (value.list && operation.front() == ':') {
-    // ${ARGS[@]:1:2}
-    const size_t second = operation.find(':', 1);
-    auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
+    auto [begin, count] = slice_of(operation, 1'000'000);
     // From the end.
     if (begin && *begin < 0) *begin += value.first + std::ssize(value.items);
-    const auto count = second == operation.npos
-                           ? Result<int64_t>(1'000'000)
-                           : base::parse_integer(arithmetic(operation.substr(second + 1)));
     std::vector<ShellText> kept;
     for (size_t i = 0; begin && count && i < value.items.size(); ++i) {
       // Of the positional arguments, $1 is the first.
@@ -40,87 +60,91 @@ std::string ShellExpander::changed_text(const std::string& text, std::string_vie
                                         int line) {
   if (operation == "@Q") return quoted_word(text);
   if (operation == "@U" || operation == "@L")
-    return changed_text(text, operation == "@U" ? "^^" : ",,", line);
+    return with_case(text, operation == "@U" ? "^^" : ",,");
   const char op = operation.front();
-  if (op == '^' || op == ',') {
-    std::string made = text;
-    const size_t end = operation.size() > 1 && operation[1] == op ? made.size() : size_t{1};
-    for (size_t i = 0; i < std::min(end, made.size()); ++i)
-      made[i] = static_cast<char>(op == '^' ? std::toupper(static_cast<unsigned char>(made[i]))
-                                            : std::tolower(static_cast<unsigned char>(made[i])));
-    return made;
-  }
+  if (op == '^' || op == ',') return with_case(text, operation);
   if (op == '@') return text;
   if (ShellUnknowns::in(text)) return ShellUnknowns::first(text);
-  const auto unknown = [&] {
-    return session_.unknowns.mark(
-        fmt::format("${{...{}}} of {}", operation.substr(0, 30), session_.where(line)));
-  };
+  std::optional<std::string> made;
   if (op == ':') {
-    const size_t second = operation.find(':', 1);
-    const auto begin = base::parse_integer(arithmetic(operation.substr(1, second - 1)));
-    const auto size = static_cast<int64_t>(text.size());
-    const auto count = second == operation.npos
-                           ? Result<int64_t>(size)
-                           : base::parse_integer(arithmetic(operation.substr(second + 1)));
-    if (!begin || !count) return unknown();
-    const int64_t from = std::clamp(*begin < 0 ? size + *begin : *begin, int64_t{0}, size);
-    const int64_t to =
-        std::clamp(*count < 0 ? size + *count : from + std::min(*count, size), from, size);
-    return text.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
-  }
-  const bool twice = operation.size() > 1 && operation[1] == op;
-  const std::string_view word = operation.substr(twice ? 2 : 1);
-  constexpr size_t kLongestSearched = 4'000;  // a pattern is tried at every place
-  if (text.size() > kLongestSearched) return unknown();
-  if (op == '#' || op == '%') {
-    const std::string sought = word_pattern(word, line);
-    for (size_t i = 0; i <= text.size(); ++i) {
-      const size_t cut = twice ? text.size() - i : i;  // longest first, or shortest
-      const auto matches =
-          matches_pattern(op == '#' ? std::string_view(text).substr(0, cut)
-                                    : std::string_view(text).substr(text.size() - cut),
-                          sought);
-      if (!matches) return unknown();
-      if (*matches) return op == '#' ? text.substr(cut) : text.substr(0, text.size() - cut);
+    made = part_of(text, operation);
+  } else if (text.size() <= kLongestSearched) {
+    if (op == '#' || op == '%') {
+      made = without_match(text, operation, line);
+    } else if (op == '/') {
+      made = with_replaced(text, operation, line);
+    } else {
+      session_.fail(fmt::format("${{...{}}} is not understood", operation.substr(0, 40)));
+      return "";
     }
-    return text;
   }
-  if (op == '/') {
-    size_t slash = 0;
-    while (slash < word.size() && word[slash] != '/') slash = skip_shell_piece(word, slash);
-    slash = std::min(slash, word.size());
-    std::string sought = word_pattern(word.substr(0, slash), line);
-    const std::string with =
-        slash < word.size() ? word_text(word.substr(slash + 1), line) : std::string();
-    if (sought.empty()) return text;
-    const bool at_start = !twice && sought.starts_with('#'),
-               at_end = !twice && sought.starts_with('%');
-    if (at_start || at_end) sought.erase(0, 1);
-    if (sought.empty()) return at_start ? with + text : text + with;
-    std::string made;
-    size_t at = 0;
-    for (bool more = true; at < text.size();) {
-      size_t found = 0;
-      for (size_t length = text.size() - at; more && length > 0 && found == 0; --length) {
-        const auto matches = matches_pattern(std::string_view(text).substr(at, length), sought);
-        if (!matches) return unknown();
-        if (*matches && (!at_end || at + length == text.size())) found = length;
-        if (++session_.steps > 2'000'000) return unknown();
-      }
-      if (found > 0) {
-        made += with;
-        at += found;
-        more = twice;
-      } else {
-        made += text[at++];
-      }
-      if (at_start) more = false;
+  if (made) return *made;
+  return session_.unknowns.mark(
+      fmt::format("${{...{}}} of {}", operation.substr(0, 30), session_.where(line)));
+}
+
+std::optional<std::string> ShellExpander::part_of(const std::string& text,
+                                                  std::string_view operation) {
+  const auto size = static_cast<int64_t>(text.size());
+  const auto [begin, count] = slice_of(operation, size);
+  if (!begin || !count) return std::nullopt;
+  const int64_t from = std::clamp(*begin < 0 ? size + *begin : *begin, int64_t{0}, size);
+  const int64_t to =
+      std::clamp(*count < 0 ? size + *count : from + std::min(*count, size), from, size);
+  return text.substr(static_cast<size_t>(from), static_cast<size_t>(to - from));
+}
+
+std::optional<std::string> ShellExpander::without_match(const std::string& text,
+                                                        std::string_view operation, int line) {
+  const bool at_start = operation.front() == '#';
+  const bool longest = operation.size() > 1 && operation[1] == operation[0];
+  const std::string sought = word_pattern(operation.substr(longest ? 2 : 1), line);
+  const std::string_view all = text;
+  for (size_t i = 0; i <= all.size(); ++i) {
+    const size_t cut = longest ? all.size() - i : i;
+    const size_t rest = all.size() - cut;
+    const auto matches = matches_pattern(at_start ? all.substr(0, cut) : all.substr(rest), sought);
+    if (!matches) return std::nullopt;
+    if (*matches) return std::string(at_start ? all.substr(cut) : all.substr(0, rest));
+  }
+  return text;
+}
+
+std::optional<std::string> ShellExpander::with_replaced(const std::string& text,
+                                                        std::string_view operation, int line) {
+  const bool every = operation.size() > 1 && operation[1] == '/';
+  const std::string_view word = operation.substr(every ? 2 : 1);
+  size_t slash = 0;
+  while (slash < word.size() && word[slash] != '/') slash = skip_shell_piece(word, slash);
+  slash = std::min(slash, word.size());
+  std::string sought = word_pattern(word.substr(0, slash), line);
+  const std::string with =
+      slash < word.size() ? word_text(word.substr(slash + 1), line) : std::string();
+  if (sought.empty()) return text;
+  const bool at_start = !every && sought.starts_with('#'),
+             at_end = !every && sought.starts_with('%');
+  if (at_start || at_end) sought.erase(0, 1);
+  if (sought.empty()) return at_start ? with + text : text + with;
+  std::string made;
+  size_t at = 0;
+  for (bool more = true; at < text.size();) {
+    size_t found = 0;
+    for (size_t length = text.size() - at; more && length > 0 && found == 0; --length) {
+      const auto matches = matches_pattern(std::string_view(text).substr(at, length), sought);
+      if (!matches) return std::nullopt;
+      if (*matches && (!at_end || at + length == text.size())) found = length;
+      if (++session_.steps > 2'000'000) return std::nullopt;
     }
-    return made;
+    if (found > 0) {
+      made += with;
+      at += found;
+      more = every;
+    } else {
+      made += text[at++];
+    }
+    if (at_start) more = false;
   }
-  session_.fail(fmt::format("${{...{}}} is not understood", operation.substr(0, 40)));
-  return "";
+  return made;
 }
 
 namespace {

@@ -197,6 +197,13 @@ void ShellExpander::put_list(const std::vector<ShellText>& items, bool one_text,
   }
 }
 
+void ShellExpander::put_value(const Value& value, int line, Quoting quoting, Fields& out) {
+  if (!value.set) return;
+  if (value.list) return put_list(value.items, value.one_text, quoting, out);
+  if (value.items.empty()) return put("", line, quoting, out);
+  put(value.items.front().text, value.items.front().line, quoting, out);
+}
+
 void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fields& out) {
   if (++depth_ > kDeepestWord) session_.fail("expansions nest deeper than 40");
   int current = line;
@@ -206,41 +213,11 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
     if (c == '$') {
       at = expand_dollar(raw, at, current, quoting, out);
     } else if (c == '`') {
-      const size_t end = std::min(skip_shell_piece(raw, at), raw.size());
-      std::string inner;
-      for (size_t i = at + 1; i + 1 < end; ++i)
-        if (raw[i] != '\\' || i + 2 >= end || (raw[i + 1] != '`' && raw[i + 1] != '$'))
-          inner += raw[i];
-      put(substitute_(inner, current), 0, quoting, out);
-      at = end;
-    } else if (c == '\\' && quoting == Quoting::kNone) {
-      if (at + 1 < raw.size() && raw[at + 1] == '\n')
-        ++current;
-      else
-        out.add(raw.substr(at + 1, 1), current, true);
-      at += 2;
+      at = expand_backquotes(raw, at, current, quoting, out);
     } else if (c == '\\') {
-      const char next = at + 1 < raw.size() ? raw[at + 1] : '\0';
-      const bool hides = next == '$' || next == '`' || next == '\\' ||
-                         (next == '"' && quoting == Quoting::kDouble);
-      if (next == '\n')
-        ++current;
-      else
-        out.add(hides ? raw.substr(at + 1, 1) : raw.substr(at, 2), current, true);
-      at += 2;
-    } else if (c == '\'' && quoting == Quoting::kNone) {
-      const size_t end = std::min(skip_shell_piece(raw, at), raw.size());
-      out.add(raw.substr(at + 1, end - at - 2), current, true);
-      at = end;
-    } else if (c == '"' && quoting == Quoting::kNone) {
-      const size_t end = std::min(skip_shell_piece(raw, at), raw.size());
-      const std::string_view inner = raw.substr(at + 1, end - at - 2);
-      // "$@" of nothing is no field; any other pair of quotes is one.
-      const bool list = inner == "$@" || (inner.starts_with("${") && inner.ends_with("[@]}"));
-      if (!list) out.mark_quoted();
-      expand(inner, current, Quoting::kDouble, out);
-      current += static_cast<int>(std::ranges::count(inner, '\n'));
-      at = end;
+      at = expand_backslash(raw, at, current, quoting, out);
+    } else if ((c == '\'' || c == '"') && quoting == Quoting::kNone) {
+      at = expand_quotes(raw, at, current, out);
     } else if (c == '"' && quoting == Quoting::kDouble && out.in_braces > 0) {
       ++at;  // "${NAME:-"WORD"}"
     } else if (c == '~' && quoting == Quoting::kNone && at == 0 &&
@@ -259,18 +236,57 @@ void ShellExpander::expand(std::string_view raw, int line, Quoting quoting, Fiel
       out.add(path, current, true);
       at = raw.size();
     } else {
-      size_t end = at + 1;
-      while (end < raw.size() &&
-             std::string_view("$`\\'\"\n<>~").find(raw[end]) == std::string_view::npos)
-        ++end;
-      if (out.in_braces > 0 && quoting == Quoting::kNone)
-        out.add_split(raw.substr(at, end - at), current);
-      else
-        out.add(raw.substr(at, end - at), current, quoting != Quoting::kNone);
-      at = end;
+      at = expand_plain(raw, at, current, quoting, out);
     }
   }
   --depth_;
+}
+
+size_t ShellExpander::expand_backquotes(std::string_view raw, size_t at, int line, Quoting quoting,
+                                        Fields& out) {
+  const size_t end = std::min(skip_shell_piece(raw, at), raw.size());
+  std::string inner;
+  for (size_t i = at + 1; i + 1 < end; ++i)
+    if (raw[i] != '\\' || i + 2 >= end || (raw[i + 1] != '`' && raw[i + 1] != '$')) inner += raw[i];
+  put(substitute_(inner, line), 0, quoting, out);
+  return end;
+}
+
+size_t ShellExpander::expand_backslash(std::string_view raw, size_t at, int& line, Quoting quoting,
+                                       Fields& out) {
+  const char next = at + 1 < raw.size() ? raw[at + 1] : '\0';
+  const bool hides = quoting == Quoting::kNone || next == '$' || next == '`' || next == '\\' ||
+                     (next == '"' && quoting == Quoting::kDouble);
+  if (next == '\n')
+    ++line;
+  else
+    out.add(hides ? raw.substr(at + 1, 1) : raw.substr(at, 2), line, true);
+  return at + 2;
+}
+
+size_t ShellExpander::expand_quotes(std::string_view raw, size_t at, int& line, Fields& out) {
+  const size_t end = std::min(skip_shell_piece(raw, at), raw.size());
+  const std::string_view inner = raw.substr(at + 1, end - at - 2);
+  if (raw[at] == '\'') {
+    out.add(inner, line, true);
+    return end;
+  }
+  // "$@" of nothing is no field; any other pair of quotes is one.
+  const bool list = inner == "$@" || (inner.starts_with("${") && inner.ends_with("[@]}"));
+  if (!list) out.mark_quoted();
+  expand(inner, line, Quoting::kDouble, out);
+  line += static_cast<int>(std::ranges::count(inner, '\n'));
+  return end;
+}
+
+size_t ShellExpander::expand_plain(std::string_view raw, size_t at, int line, Quoting quoting,
+                                   Fields& out) {
+  const size_t end = std::min(raw.find_first_of("$`\\'\"\n<>~", at + 1), raw.size());
+  if (out.in_braces > 0 && quoting == Quoting::kNone)
+    out.add_split(raw.substr(at, end - at), line);
+  else
+    out.add(raw.substr(at, end - at), line, quoting != Quoting::kNone);
+  return end;
 }
 
 void ShellExpander::expand_alternative(std::string_view word, int line, Quoting quoting,
@@ -315,93 +331,105 @@ size_t ShellExpander::expand_dollar(std::string_view raw, size_t at, int line, Q
 }
 
 void ShellExpander::expand_name(std::string_view name, int line, Quoting quoting, Fields& out) {
-  const Value value = value_of(name, "", false);
-  if (!value.set) return;
-  if (value.list) return put_list(value.items, value.one_text, quoting, out);
-  put(value.items.empty() ? "" : value.items.front().text,
-      value.items.empty() ? line : value.items.front().line, quoting, out);
+  put_value(value_of(name, "", false), line, quoting, out);
 }
 
-/// What stands between ${ and }.
-void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoting, Fields& out) {
-  const bool counts = body.size() > 1 && body.front() == '#' && body != "#}";
-  bool indirect = body.size() > 1 && body.front() == '!';
-  std::string_view rest = counts || indirect ? body.substr(1) : body;
+std::optional<ShellExpander::BracedName> ShellExpander::braced_name(std::string_view body) {
+  BracedName it;
+  it.counts = body.size() > 1 && body.front() == '#' && body != "#}";
+  it.indirect = body.size() > 1 && body.front() == '!';
+  std::string_view rest = it.counts || it.indirect ? body.substr(1) : body;
   size_t end = 0;
   if (!rest.empty() && !is_shell_name_char(rest.front()))
     end = 1;
   else
     while (end < rest.size() && is_shell_name_char(rest[end])) ++end;
-  std::string name(rest.substr(0, end));
+  it.name = rest.substr(0, end);
   rest.remove_prefix(end);
-  std::string_view index;
-  std::string indirect_index;
-  bool has_index = false;
   if (rest.starts_with('[')) {
     const size_t close = rest.find(']');
-    if (close == rest.npos)
-      return session_.fail(fmt::format("${{{}}}: [ has no ]", body.substr(0, 40)));
-    has_index = true;
-    index = rest.substr(1, close - 1);
+    if (close == rest.npos) return std::nullopt;
+    it.has_index = true;
+    it.index = rest.substr(1, close - 1);
     rest.remove_prefix(close + 1);
   }
-  if (indirect && has_index && (index == "@" || index == "*")) {
-    std::vector<ShellText> keys;
-    if (const auto it = state_.variables.find(name); it != state_.variables.end()) {
-      for (const auto& [key, entry] : it->second.entries) keys.push_back({key, line});
-      for (size_t i = 0; i < it->second.items.size(); ++i)
-        if (it->second.items[i].text != kUnsetItem) keys.push_back({std::to_string(i), line});
-    }
-    return put_list(keys, index == "*", quoting, out);
-  }
-  if (const auto it = state_.variables.find(name);
-      indirect && it != state_.variables.end() && !it->second.refers_to.empty())
-    return put(it->second.refers_to, line, quoting, out);
-  if (indirect) {
-    const std::string target = value_of(name, index, has_index).text();
-    if (ShellUnknowns::in(target)) return put(target, line, quoting, out);
-    name = target.substr(0, target.find('['));
-    has_index = target.ends_with(']') && name.size() < target.size();
-    indirect_index =
-        has_index ? target.substr(name.size() + 1, target.size() - name.size() - 2) : "";
-    index = indirect_index;
-  }
-  Value value = value_of(name, index, has_index);
-  if (counts) return put(size_text(value), line, quoting, out);
+  it.operation = rest;
+  return it;
+}
 
-  const bool colon = rest.starts_with(':') && rest.size() > 1 &&
-                     std::string_view("-=?+").find(rest[1]) != std::string_view::npos;
-  const std::string_view operation = colon ? rest.substr(1) : rest;
-  if (!operation.empty() &&
-      std::string_view("-=?+").find(operation.front()) != std::string_view::npos) {
-    session_.unset.erase("$" + name);
-    session_.unset.erase(name);  // the script itself says what holds without it
-    const bool there = value.set && (!colon || !value.text().empty());
-    const std::string_view word = operation.substr(1);
-    const char op = operation.front();
-    if (op == '+') {
-      if (there) expand_alternative(word, line, quoting, out);
-      return;
-    }
-    if (!there && op == '?')
-      return session_.fail(fmt::format(
-          "{} must be set ({}); give {}",
-          base::parse_integer(name) ? "$" + std::string(name) : std::string(name),
-          word.empty() ? "${" + std::string(name) + "?}" : word_text(word, line),
-          base::parse_integer(name) ? std::string("the script's arguments with --script-args")
-                                    : fmt::format("--env {}=VALUE", name)));
-    if (!there && op == '=') {
-      assign(name, {word_text(word, line), line});
-      return expand_name(name, line, quoting, out);
-    }
-    if (!there) return expand_alternative(word, line, quoting, out);
-  } else if (!rest.empty()) {
-    value = changed(std::move(value), rest, line);
+/// What stands between ${ and }.
+void ShellExpander::expand_braces(std::string_view body, int line, Quoting quoting, Fields& out) {
+  std::optional<BracedName> it = braced_name(body);
+  if (!it) return session_.fail(fmt::format("${{{}}}: [ has no ]", body.substr(0, 40)));
+  if (it->indirect && expand_indirect(*it, line, quoting, out)) return;
+  Value value = value_of(it->name, it->index, it->has_index);
+  if (it->counts) return put(size_text(value), line, quoting, out);
+  const std::string_view operation = it->operation;
+  const size_t sign = operation.size() > 1 && operation.front() == ':' ? 1 : 0;
+  if (operation.find_first_of("-=?+", sign) == sign) {
+    if (expand_default(*it, value, line, quoting, out)) return;
+  } else if (!operation.empty()) {
+    value = changed(std::move(value), operation, line);
   }
-  if (!value.set) return;
-  if (value.list) return put_list(value.items, value.one_text, quoting, out);
-  put(value.items.empty() ? "" : value.items.front().text,
-      value.items.empty() ? line : value.items.front().line, quoting, out);
+  put_value(value, line, quoting, out);
+}
+
+bool ShellExpander::expand_indirect(BracedName& it, int line, Quoting quoting, Fields& out) {
+  const auto variable = state_.variables.find(it.name);
+  const bool known = variable != state_.variables.end();
+  if (it.has_index && (it.index == "@" || it.index == "*")) {
+    std::vector<ShellText> keys;
+    if (known) {
+      for (const auto& [key, entry] : variable->second.entries) keys.push_back({key, line});
+      for (size_t i = 0; i < variable->second.items.size(); ++i)
+        if (variable->second.items[i].text != kUnsetItem) keys.push_back({std::to_string(i), line});
+    }
+    put_list(keys, it.index == "*", quoting, out);
+    return true;
+  }
+  if (known && !variable->second.refers_to.empty()) {
+    put(variable->second.refers_to, line, quoting, out);
+    return true;
+  }
+  const std::string target = value_of(it.name, it.index, it.has_index).text();
+  if (ShellUnknowns::in(target)) {
+    put(target, line, quoting, out);
+    return true;
+  }
+  it.name = target.substr(0, target.find('['));
+  it.has_index = target.ends_with(']') && it.name.size() < target.size();
+  it.index =
+      it.has_index ? target.substr(it.name.size() + 1, target.size() - it.name.size() - 2) : "";
+  return false;
+}
+
+bool ShellExpander::expand_default(const BracedName& it, const Value& value, int line,
+                                   Quoting quoting, Fields& out) {
+  const std::string& name = it.name;
+  const bool colon = it.operation.front() == ':';
+  const char op = it.operation[colon ? 1 : 0];
+  const std::string_view word = it.operation.substr(colon ? 2 : 1);
+  session_.unset.erase("$" + name);
+  session_.unset.erase(name);  // the script itself says what holds without it
+  const bool there = value.set && (!colon || !value.text().empty());
+  if (op == '+') {
+    if (there) expand_alternative(word, line, quoting, out);
+    return true;
+  }
+  if (there) return false;
+  const bool positional = base::parse_integer(name).has_value();
+  if (op == '?')
+    session_.fail(fmt::format("{} must be set ({}); give {}", positional ? "$" + name : name,
+                              word.empty() ? "${" + name + "?}" : word_text(word, line),
+                              positional ? std::string("the script's arguments with --script-args")
+                                         : fmt::format("--env {}=VALUE", name)));
+  else if (op == '=') {
+    assign(name, {word_text(word, line), line});
+    expand_name(name, line, quoting, out);
+  } else {
+    expand_alternative(word, line, quoting, out);
+  }
+  return true;
 }
 
 }  // namespace ergometer::intake

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "intake/shell/shell_state.h"
 
 namespace ergometer::intake {
@@ -41,6 +43,11 @@ class ShellExpander {
   /// What stands where a word was a pattern of files: those beside the script, else a mark.
   void put_files(const ShellText& word, const std::string& pattern, std::vector<ShellText>& all);
   void expand(std::string_view raw, int line, Quoting quoting, Fields& out);
+  // What stands at `at`, a part of it each; they return where it ends and count its lines.
+  size_t expand_backquotes(std::string_view raw, size_t at, int line, Quoting quoting, Fields& out);
+  size_t expand_backslash(std::string_view raw, size_t at, int& line, Quoting quoting, Fields& out);
+  size_t expand_quotes(std::string_view raw, size_t at, int& line, Fields& out);
+  size_t expand_plain(std::string_view raw, size_t at, int line, Quoting quoting, Fields& out);
   size_t expand_dollar(std::string_view raw, size_t at, int line, Quoting quoting, Fields& out);
   void expand_braces(std::string_view body, int line, Quoting quoting, Fields& out);
   /// The word of ${NAME:-WORD} and ${NAME:+WORD}.
@@ -57,6 +64,23 @@ class ShellExpander {
     int64_t first = 0;  ///< number of the first item
     std::string text() const;
   };
+  void put_value(const Value& value, int line, Quoting quoting, Fields& out);
+
+  /// What ${...} names, and what stands behind the name.
+  struct BracedName {
+    bool counts = false, indirect = false;  ///< ${#NAME}, ${!NAME}
+    std::string name, index;
+    bool has_index = false;
+    std::string_view operation;
+  };
+  static std::optional<BracedName> braced_name(std::string_view body);
+  /// ${!NAME[@]} and references. False: `it` is what NAME's value names, to be expanded.
+  bool expand_indirect(BracedName& it, int line, Quoting quoting, Fields& out);
+  /// ${NAME-WORD}, =, ? and +, of a set value that is empty too behind a colon. False: the value
+  /// stands.
+  bool expand_default(const BracedName& it, const Value& value, int line, Quoting quoting,
+                      Fields& out);
+
   Value value_of(std::string_view name, std::string_view index, bool has_index);
   Value special(std::string_view name);
   Value behind_unknown(const std::vector<ShellText>& items) const;
@@ -67,6 +91,17 @@ class ShellExpander {
   std::string size_text(const Value& value) const;
   Value changed(Value value, std::string_view operation, int line);
   std::string changed_text(const std::string& text, std::string_view operation, int line);
+  /// Of `:BEGIN:COUNT`; without a count, `all`.
+  struct Slice {
+    Result<int64_t> begin, count;
+  };
+  Slice slice_of(std::string_view operation, int64_t all);
+  // Of a text: ${NAME:2:3}, ${NAME%.sh} and ${NAME/a/b}; nothing where that is not known.
+  std::optional<std::string> part_of(const std::string& text, std::string_view operation);
+  std::optional<std::string> without_match(const std::string& text, std::string_view operation,
+                                           int line);
+  std::optional<std::string> with_replaced(const std::string& text, std::string_view operation,
+                                           int line);
   std::string word_text(std::string_view raw, int line);
   std::string word_pattern(std::string_view raw, int line);
 

@@ -118,7 +118,8 @@ class WrappingReader {
     into_.try_emplace(key, spec::FlatValue{std::move(text), line_at(text_, at)});
   }
 
-  Result<void> read_sharded(const Wrapper& wrapper, size_t at, size_t open) {
+  /// What a call that shards a model says by name.
+  Result<spec::FlatYaml> arguments_by_name(const Wrapper& wrapper, size_t at, size_t open) {
     spec::FlatYaml said;
     const std::vector<PythonArgument> arguments = arguments_of_call(text_, open);
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -139,6 +140,11 @@ class WrappingReader {
       if (!it.name.empty())
         add_python_value(python_, text_, file_, bound(it.value, at), at, it.name, said);
     }
+    return said;
+  }
+
+  Result<void> read_sharded(const Wrapper& wrapper, size_t at, size_t open) {
+    ERGOMETER_ASSIGN(const spec::FlatYaml said, arguments_by_name(wrapper, at, open));
     const auto word = [&](const std::string& key) {
       const auto found = said.find(key);
       return found == said.end() || is_off(found->second.text) ? "" : last_word(found->second.text);

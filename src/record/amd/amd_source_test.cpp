@@ -1,4 +1,5 @@
 #include "record/amd/amd_source.h"
+#include "base/test_support.h"
 #include "record/test_support.h"
 
 #include <gmock/gmock.h>
@@ -30,11 +31,7 @@ int64_t boot_time_ns() {
 /// A source over fake libraries under a script, and a tree of the kernel's files.
 class Amd : public testing::Test, protected ReadSource {
  protected:
-  Amd() { fs::create_directories(root_); }
-  ~Amd() override {
-    unsetenv("ERGOMETER_FAKE_AMD");
-    fs::remove_all(root_);
-  }
+  ~Amd() override { unsetenv("ERGOMETER_FAKE_AMD"); }
   void script(const std::string& text) {
     std::ofstream(root_ / "script") << text;
     setenv("ERGOMETER_FAKE_AMD", (root_ / "script").c_str(), 1);
@@ -111,7 +108,8 @@ class Amd : public testing::Test, protected ReadSource {
     EXPECT_THAT(batch_.readings, SizeIs(expected.size()));
   }
 
-  fs::path root_ = fs::path(testing::TempDir()) / ("amd_" + std::to_string(getpid()));
+  base::TestFolder temporary_;
+  const fs::path root_ = temporary_.root();
   amd::Paces paces_{std::chrono::milliseconds(0), std::chrono::milliseconds(0)};
   std::vector<Metric> wanted_;
 };

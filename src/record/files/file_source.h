@@ -28,6 +28,13 @@ struct FileSensor {
 struct FoundSensors {
   std::vector<run::Device> devices;
   std::vector<FileSensor> sensors;
+  void add(size_t device, run::Metric metric, std::vector<FileSensor::File> files,
+           int64_t interval_ns = 0) {
+    sensors.push_back({.device = device,
+                       .metric = metric,
+                       .files = std::move(files),
+                       .interval_ns = interval_ns});
+  }
 };
 
 struct FileSourceKind {

@@ -94,9 +94,7 @@ void Finder::add_intel_packages(const std::string& chip) {
         static_cast<int64_t>(leading_number(label.substr(kLabel.size())).value_or(-1));
     const size_t device =
         add_device(run::DeviceKind::kCpu, index, fmt::format("package-{}", index));
-    found_.sensors.push_back({.device = device,
-                              .metric = Metric::kCpuTemperature,
-                              .files = {{path + "_input", kMilli}}});
+    found_.add(device, Metric::kCpuTemperature, {{path + "_input", kMilli}});
   }
 }
 
@@ -111,8 +109,7 @@ void Finder::add_amd_package(const std::string& chip) {
   if (best.empty()) return;
   const int64_t index = amd_packages_++;
   const size_t device = add_device(run::DeviceKind::kCpu, index, fmt::format("package-{}", index));
-  found_.sensors.push_back(
-      {.device = device, .metric = Metric::kCpuTemperature, .files = {{best + "_input", kMilli}}});
+  found_.add(device, Metric::kCpuTemperature, {{best + "_input", kMilli}});
 }
 
 void Finder::add_meter(const std::string& chip) {

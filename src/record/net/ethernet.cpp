@@ -19,16 +19,11 @@ void add_interface(const std::string& folder, const std::string& name, FoundSens
   found.devices.push_back(make_device(run::DeviceKind::kPort, name, static_cast<int64_t>(device),
                                       read_line(folder + "/address").value_or("")));
   const std::string statistics = folder + "/statistics/";
-  const auto add = [&](Metric metric, std::vector<FileSensor::File> files, int64_t interval_ns) {
-    found.sensors.push_back({.device = device,
-                             .metric = metric,
-                             .files = std::move(files),
-                             .interval_ns = interval_ns});
-  };
-  add(Metric::kNetSent, {{statistics + "tx_bytes", 1}}, 0);
-  add(Metric::kNetReceived, {{statistics + "rx_bytes", 1}}, 0);
-  add(Metric::kNetErrors, {{statistics + "tx_errors", 1}, {statistics + "rx_errors", 1}}, kSeldom);
-  add(Metric::kLineRate, {{folder + "/speed", kMegabit}}, kSeldom);
+  found.add(device, Metric::kNetSent, {{statistics + "tx_bytes", 1}});
+  found.add(device, Metric::kNetReceived, {{statistics + "rx_bytes", 1}});
+  found.add(device, Metric::kNetErrors,
+            {{statistics + "tx_errors", 1}, {statistics + "rx_errors", 1}}, kSeldom);
+  found.add(device, Metric::kLineRate, {{folder + "/speed", kMegabit}}, kSeldom);
 }
 
 }  // namespace

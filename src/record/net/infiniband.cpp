@@ -40,21 +40,15 @@ void add_port(const RdmaPort& port, const std::string& sys, FoundSensors& found)
   const size_t device = found.devices.size();
   found.devices.push_back(
       make_device(run::DeviceKind::kPort, port.name, static_cast<int64_t>(device), port.uuid));
-  const auto add = [&](Metric metric, std::vector<FileSensor::File> files, int64_t interval_ns) {
-    found.sensors.push_back({.device = device,
-                             .metric = metric,
-                             .files = std::move(files),
-                             .interval_ns = interval_ns});
-  };
-  add(Metric::kNetSent, bytes(port, sys, "port_xmit_data", "tx_bytes"), 0);
-  add(Metric::kNetReceived, bytes(port, sys, "port_rcv_data", "rx_bytes"), 0);
+  found.add(device, Metric::kNetSent, bytes(port, sys, "port_xmit_data", "tx_bytes"));
+  found.add(device, Metric::kNetReceived, bytes(port, sys, "port_rcv_data", "rx_bytes"));
   std::vector<FileSensor::File> errors;
   for (const char* name : kErrors)
     if (const std::string path = port.folder + "/counters/" + name; read_line(path))
       errors.push_back({path, 1});
-  if (!errors.empty()) add(Metric::kNetErrors, std::move(errors), kSeldom);
-  add(Metric::kNetWait, {{port.folder + "/counters/port_xmit_wait", 1}}, kSeldom);
-  add(Metric::kLineRate, {{port.folder + "/rate", kGigabit}}, kSeldom);
+  if (!errors.empty()) found.add(device, Metric::kNetErrors, std::move(errors), kSeldom);
+  found.add(device, Metric::kNetWait, {{port.folder + "/counters/port_xmit_wait", 1}}, kSeldom);
+  found.add(device, Metric::kLineRate, {{port.folder + "/rate", kGigabit}}, kSeldom);
 }
 
 }  // namespace

@@ -135,10 +135,6 @@ std::string sides(const Comparison& comparison, const TextStyle& style) {
   return table_text(table, style) + sensors_line(numbers);
 }
 
-std::string cut(const std::string& text, size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 3) + "...";
-}
-
 /// Columns that a cause's title may take beside its numbers.
 size_t title_width(const TextStyle& style) {
   return std::clamp(style.width - kNumbersWidth, kShortestTitle, kLongestTitle);
@@ -163,7 +159,7 @@ class CauseLines {
  private:
   std::string line(const std::string& title, const std::string& seconds, const std::string& share,
                    const std::string& joules, const std::string& share_of_energy) const {
-    std::string out = fmt::format("{:<{}}{:>12}{:>12}", cut(title, title_width(style_)),
+    std::string out = fmt::format("{:<{}}{:>12}{:>12}", base::cut_to(title, title_width(style_)),
                                   title_width(style_), seconds, share);
     if (energy_ != nullptr) out += fmt::format("{:>12}{:>12}", joules, share_of_energy);
     return out + '\n';
@@ -206,7 +202,7 @@ std::string matrix(const Comparison& comparison, const TextStyle& style) {
   }
   table.add(std::move(head));
   const auto row = [&](const std::string& title, const auto& number) {
-    std::vector<std::string> cells = {cut(title, title_width(style))};
+    std::vector<std::string> cells = {base::cut_to(title, title_width(style))};
     for (const Quantity* part : parts) cells.push_back(number(*part));
     table.add(std::move(cells));
   };

@@ -173,11 +173,6 @@ std::vector<const Row*> rows_to_show(const Optimized& result) {
   return shown;
 }
 
-std::string short_name(const std::string& name) {
-  constexpr size_t kMost = 38;
-  return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
-}
-
 /// GPU by GPU where they are few; of many, those that waited longest.
 std::string balanced_gpus(const Optimized& result, const std::vector<std::string>& hosts,
                           const TextStyle& style) {
@@ -211,7 +206,7 @@ std::string on_the_way(const Optimized& result, const TextStyle& style) {
   text += fmt::format("  {:<38}{:>10}{:>10}{:>9}{:>8}\n", "", "step", "energy", "hottest", "gain");
   for (const Row* row : rows_to_show(result)) {
     text += fmt::format("{} {:<38}{:>10}{:>10}{:>9}{:>8}\n", row->taken ? '*' : ' ',
-                        short_name(row->name), base::format_seconds(row->step_s),
+                        base::cut_to(row->name, 38), base::format_seconds(row->step_s),
                         in_joules(row->energy_j), celsius(row->max_c),
                         fmt::format("{:+.1f} %", row->gain_pct));
     if (!row->allowed) text += fmt::format("    not allowed: {}\n", row->refusal);

@@ -112,20 +112,19 @@ void find_assumed_power(const Json& cluster, JobView& view) {
   for (const Json& group : groups) take(group);
 }
 
-}  // namespace
-
-JobView view_job(const std::string& job_json) {
-  const Json job = Json::parse(job_json, nullptr, /*allow_exceptions=*/false);
-  const Json &model = member(job, "model"), &cluster = member(job, "cluster");
-  const Json &layout = member(job, "parallelism"), &training = member(job, "training");
-  JobView view;
+void take_model(const Json& model, JobView& view) {
   view.model = text(model, "name");
-  const Json& recipe = member(job, "recipe");
+  view.parameters = real(model, "parameters");
+  view.active_parameters = real(model, "active_parameters");
+}
+
+void take_recipe(const Json& recipe, JobView& view) {
   view.recipe = text(recipe, "name");
   view.recipe_title = text(recipe, "title");
   view.recipe_source = text(recipe, "source");
-  view.parameters = real(model, "parameters");
-  view.active_parameters = real(model, "active_parameters");
+}
+
+void take_cluster(const Json& cluster, JobView& view) {
   view.cluster = text(cluster, "name");
   view.gpu = gpus_text(cluster);
   find_assumed_power(cluster, view);
@@ -135,6 +134,9 @@ JobView view_job(const std::string& job_json) {
   view.gpus = integer(cluster, "gpus");
   view.nodes = integer(cluster, "nodes");
   view.gpus_per_node = integer(cluster, "gpus_per_node");
+}
+
+void take_layout(const Json& layout, JobView& view) {
   view.tp = integer(layout, "tp");
   view.cp = integer(layout, "cp");
   view.pp = integer(layout, "pp");
@@ -152,6 +154,9 @@ JobView view_job(const std::string& job_json) {
   view.schedule = text(layout, "schedule");
   view.vocabulary = text(layout, "vocabulary_parallel");
   view.stage_training = text(layout, "stage_training");
+}
+
+void take_training(const Json& training, JobView& view) {
   view.mode = text(training, "mode");
   view.precision = text(training, "precision");
   view.recompute = text(training, "recompute");
@@ -175,9 +180,22 @@ JobView view_job(const std::string& job_json) {
   if (const Json& frozen = member(training, "freeze"); frozen.is_array())
     for (const Json& part : frozen)
       if (part.is_string()) view.frozen.push_back(part.get<std::string>());
-  view.cooling = text(member(job, "conditions"), "cooling");
-  view.conditions = conditions_of(member(job, "conditions"));
-  view.power_smoothing = member(member(job, "conditions"), "power_smoothing").is_object();
+}
+
+}  // namespace
+
+JobView view_job(const std::string& job_json) {
+  const Json job = Json::parse(job_json, nullptr, /*allow_exceptions=*/false);
+  JobView view;
+  take_model(member(job, "model"), view);
+  take_recipe(member(job, "recipe"), view);
+  take_cluster(member(job, "cluster"), view);
+  take_layout(member(job, "parallelism"), view);
+  take_training(member(job, "training"), view);
+  const Json& conditions = member(job, "conditions");
+  view.cooling = text(conditions, "cooling");
+  view.conditions = conditions_of(conditions);
+  view.power_smoothing = member(conditions, "power_smoothing").is_object();
   return view;
 }
 

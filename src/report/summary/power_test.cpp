@@ -1,11 +1,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "base/test_support.h"
 #include "report/measured/telemetry_csv.h"
 #include "report/summary/example_run.h"
 #include "report/summary/power_text.h"
@@ -25,14 +24,9 @@ run::Run powered_run() {
 
 std::string written(const char* name,
                     const std::function<Result<void>(const std::string&)>& write) {
-  const auto path =
-      std::filesystem::temp_directory_path() / (std::string(name) + std::to_string(getpid()));
-  EXPECT_TRUE(write(path.string()));
-  std::ifstream file(path);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  file.close();
-  std::filesystem::remove(path);
-  return text;
+  const base::TestFolder temporary;
+  EXPECT_TRUE(write(temporary.path(name)));
+  return temporary.bytes(name);
 }
 
 TEST(Power, TheHeaderSaysWhatWasAskedFor) {

@@ -1,10 +1,9 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/test_support.h"
 #include "report/summary/example_run.h"
 #include "report/summary/summary_json.h"
 #include "report/summary/summary_text.h"
@@ -96,11 +95,9 @@ TEST(Summary, JsonAndRunFileCarryTheSameNumbersToTheLastBit) {
   for (const run::SummaryField& field : run::summary_fields()) field.set(run, next *= 1.7);
   run.memory.fits = false;
 
-  const auto path =
-      std::filesystem::temp_directory_path() / ("ergometer-summary-" + std::to_string(getpid()));
-  ASSERT_TRUE(write_run(run, path.string()));
-  const auto stored = run::read_run(path.string());
-  std::filesystem::remove(path);
+  const base::TestFolder temporary;
+  ASSERT_TRUE(write_run(run, temporary.path("a.run")));
+  const auto stored = run::read_run(temporary.path("a.run"));
   ASSERT_TRUE(stored);
 
   const Json document = Json::parse(summary_json(run, true));

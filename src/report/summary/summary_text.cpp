@@ -378,7 +378,7 @@ std::string more_line(size_t all, size_t shown, std::string_view what) {
 std::string shortened(std::string_view name, size_t width) {
   std::string line;
   for (const char c : name) line += c >= ' ' && c <= '~' ? c : '?';
-  return line.size() <= width ? line : line.substr(0, width - 3) + "...";
+  return base::cut_to(line, width);
 }
 
 std::string summary_text(const run::Run& run, const TextStyle& style) {

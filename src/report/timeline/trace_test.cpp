@@ -1,14 +1,12 @@
 #include "report/timeline/trace.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/test_support.h"
 #include "report/summary/example_run.h"
 #include "report/timeline/kineto_trace.h"
 
@@ -18,15 +16,9 @@ namespace {
 using Json = nlohmann::json;
 
 std::string trace_text(const run::Run& run) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("ergometer-trace-" + std::to_string(getpid()));
-  const auto written = write_trace(run, path.string());
-  EXPECT_TRUE(written);
-  std::ifstream file(path);
-  std::string text(std::istreambuf_iterator<char>(file), {});
-  file.close();
-  std::filesystem::remove(path);
-  return text;
+  const base::TestFolder temporary;
+  EXPECT_TRUE(write_trace(run, temporary.path("trace.json")));
+  return temporary.bytes("trace.json");
 }
 
 std::vector<Json> events(const Json& trace, const std::string& phase) {
@@ -112,15 +104,12 @@ TEST(KinetoTrace, LaunchesAreLateWhereTheHostIs) {
   const std::vector<run::Kernel> kernels = {kernel("gemm", 1000, 2000), kernel("wait", 2000, 3000),
                                             kernel("gemm", 3000, 4000), kernel("gemm", 6000, 7000),
                                             kernel("gemm", 7000, 8000)};
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("ergometer-" + std::to_string(getpid()) + ".kineto.json");
+  const base::TestFolder temporary;
   const auto source = [&](const std::function<void(const run::Kernel&)>& take) {
     for (const run::Kernel& one : kernels) take(one);
   };
-  ASSERT_TRUE(write_kineto(run, source, path.string()));
-  std::ifstream file(path);
-  const Json trace = Json::parse(file);
-  std::filesystem::remove(path);
+  ASSERT_TRUE(write_kineto(run, source, temporary.path("kineto.json")));
+  const Json trace = Json::parse(temporary.bytes("kineto.json"));
   std::map<int64_t, double> called;
   for (const Json& event : trace.at("traceEvents"))
     if (event.value("cat", "") == "cuda_runtime")
@@ -137,16 +126,12 @@ TEST(Trace, KernelsMayComeOneByOne) {
   const run::Run whole = example_run();
   run::Run without = whole;
   without.kernels.clear();
-  const auto path =
-      std::filesystem::temp_directory_path() / ("ergometer-stream-" + std::to_string(getpid()));
+  const base::TestFolder temporary;
   const KernelSource each = [&](const auto& use) {
     for (run::Kernel kernel : whole.kernels) use(kernel);  // each is gone after its use
   };
-  ASSERT_TRUE(write_trace(without, each, path.string()));
-  std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  std::filesystem::remove(path);
-  EXPECT_EQ(text, trace_text(whole));
+  ASSERT_TRUE(write_trace(without, each, temporary.path("trace.json")));
+  EXPECT_EQ(temporary.bytes("trace.json"), trace_text(whole));
 }
 
 }  // namespace

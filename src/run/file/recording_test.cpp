@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/test_support.h"
 #include "run/file/sqlite.h"
 #include "run/run.h"
 
@@ -22,16 +23,6 @@ namespace fs = std::filesystem;
 
 class RecordingFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() / (std::string("ergometer-recording-") +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name() +
-                                     "-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-    path_ = (folder_ / "a.run").string();
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   Recording create() const {
     auto recording = Recording::create(path_, {{"host", "node1"}, {"command", "true"}});
     EXPECT_TRUE(recording) << recording.error().message;
@@ -56,8 +47,9 @@ class RecordingFile : public testing::Test {
     return power == nullptr ? 0 : power->samples.size();
   }
 
-  fs::path folder_;
-  std::string path_;
+  base::TestFolder temporary_;
+  const fs::path folder_ = temporary_.root();
+  const std::string path_ = temporary_.path("a.run");
 };
 
 TEST_F(RecordingFile, IsReadWhileItIsWritten) {

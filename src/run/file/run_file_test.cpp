@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -18,19 +17,8 @@ namespace fs = std::filesystem;
 
 class RunFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ =
-        fs::temp_directory_path() / (std::string("ergometer-run-") +
-                                     testing::UnitTest::GetInstance()->current_test_info()->name() +
-                                     "-" + std::to_string(getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void put(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-  }
+  void put(const std::string& name, const std::string& text) const { temporary_.put(name, text); }
   void sql(const std::string& name, const char* statement) const {
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(path(name).c_str(), &db), SQLITE_OK);
@@ -42,7 +30,8 @@ class RunFile : public testing::Test {
     return base::error_of(read_run(path(name)));
   }
 
-  fs::path folder_;
+  base::TestFolder temporary_;
+  const fs::path folder_ = temporary_.root();
 };
 
 /// A Run in which every number differs from every other and from its default.

@@ -13,11 +13,7 @@
 namespace ergometer::spec {
 namespace {
 
-Cluster h100() {
-  auto cluster = read_cluster("hgx-h100");
-  EXPECT_TRUE(cluster.has_value());
-  return *std::move(cluster);
-}
+Cluster h100() { return base::value_of(read_cluster("hgx-h100")); }
 
 std::string refusal(const std::string& measured) {
   return base::error_of(parse_cluster("extends: hgx-h100\nmeasured: " + measured, "twin.yaml"));

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/file.h"
 #include "base/test_support.h"
@@ -18,7 +17,6 @@ namespace {
 class ClusterFiles : public testing::Test {
  protected:
   ClusterFiles() {
-    std::filesystem::create_directories(folder_ / "parts");
     write("parts/b100.yaml", std::string(find_in_catalog(CatalogKind::kGpu, "b200")->text));
     replace("parts/b100.yaml", "name: B200-SXM6-180GB", "name: B100");
     replace("parts/b100.yaml", "kernels: blackwell", "kernels: ./fast.yaml");
@@ -43,12 +41,9 @@ fabric:
     write("pod.yaml", "name: pod\nnode: node.yaml\nnodes: 16\n");
     write("larger.yaml", "extends: pod.yaml\nnodes: 32\n");
   }
-  ~ClusterFiles() override { std::filesystem::remove_all(folder_); }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-  }
+  std::string path(const std::string& name) const { return temporary_.path(name); }
+  void write(const std::string& name, const std::string& text) const { temporary_.put(name, text); }
   void replace(const std::string& name, const std::string& from, const std::string& to) const {
     std::string text = *base::read_file(path(name), kLargestWritten);
     const size_t at = text.find(from);
@@ -60,9 +55,7 @@ fabric:
   }
 
  private:
-  std::filesystem::path folder_ =
-      std::filesystem::path(testing::TempDir()) /
-      (std::string("hardware-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  base::TestFolder temporary_;
 };
 
 TEST_F(ClusterFiles, PartsStartFromTheFolderOfTheFileThatNamesThem) {

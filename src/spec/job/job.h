@@ -288,6 +288,15 @@ struct Override {
   OverrideKind kind = OverrideKind::kPowerCap;
   double value = 0;
   std::string text;  ///< as the user wrote it
+  bool is_of_node(int64_t number) const { return node < 0 || node == number; }
+  /// Whether it is said of this GPU; `index`, in the node, as in `gpu`.
+  bool is_of(int64_t number, int64_t index) const {
+    return is_of_node(number) && (gpu < 0 || gpu == index);
+  }
+  /// The same fact of the same place, whatever the value.
+  bool same_target(const Override& other) const {
+    return node == other.node && gpu == other.gpu && kind == other.kind;
+  }
   bool operator==(const Override&) const = default;
 };
 

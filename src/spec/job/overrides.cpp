@@ -110,6 +110,11 @@ Result<void> read_smoothing(std::string_view name, std::string_view value, Condi
 
 }  // namespace
 
+bool is_of_rank(const Override& one, const Job& job, int64_t rank) {
+  const int64_t gpu = job.parallelism.gpu_of(rank), per_node = job.cluster.node.gpus;
+  return one.is_of(gpu / per_node, gpu % per_node);
+}
+
 std::string_view to_word(OverrideKind kind) {
   for (const Word& word : kOverrideWords)
     if (word.kind == kind) return word.text;

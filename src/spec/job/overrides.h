@@ -12,6 +12,8 @@ namespace ergometer::spec {
 /// overrides.cpp. Whether the job has that node and GPU, and its GPU that cap, is `resolve`'s to
 /// say. The error has no place: `"node0.fam=50%": fam is not known; did you mean fan?; ...`.
 Result<Override> parse_override(std::string_view text);
+/// Whether it is said of the GPU that the job's rank runs on.
+bool is_of_rank(const Override& one, const Job& job, int64_t rank);
 /// "power_cap".
 std::string_view to_word(OverrideKind kind);
 

@@ -7,6 +7,7 @@
 
 #include "base/collection.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "spec/model/config_keys.h"
 
 namespace ergometer::spec {
@@ -30,9 +31,7 @@ size_t key_offset(std::string_view text, std::string_view key, size_t from) {
 std::string describe(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  std::string text = base::json_line(value);
-  if (text.size() > 40) text = text.substr(0, 37) + "...";
-  return text;
+  return base::cut_to(base::json_line(value), 40);
 }
 
 ConfigReader::ConfigReader(const nlohmann::json& object, std::string_view text,

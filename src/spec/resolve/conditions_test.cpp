@@ -174,6 +174,36 @@ TEST(Override, NodeAndGpuAreOptional) {
   EXPECT_EQ(gpu.value, 1200e6);
 }
 
+TEST(Override, WhatIsLeftOutIsEveryNodeOrGpu) {
+  const auto said = [](const char* text) { return *parse_override(text); };
+  const Override every = said("speed=50%"), node = said("node2.speed=50%"),
+                 index = said("gpu5.speed=50%"), both = said("node2.gpu5.speed=50%");
+  EXPECT_TRUE(every.is_of(0, 0) && every.is_of_node(7));
+  EXPECT_TRUE(node.is_of(2, 0) && node.is_of_node(2));
+  EXPECT_FALSE(node.is_of(1, 0) || node.is_of_node(1));
+  EXPECT_TRUE(index.is_of(0, 5) && index.is_of_node(0));
+  EXPECT_FALSE(index.is_of(0, 4));
+  EXPECT_TRUE(both.is_of(2, 5) && both.is_of_node(2));
+  EXPECT_FALSE(both.is_of(2, 4) || both.is_of(1, 5) || both.is_of_node(1));
+}
+
+TEST(Override, ARankIsFoundOnTheGpuThatTheMapGivesIt) {
+  Job job;
+  job.cluster.node.gpus = 4;
+  const Override one = *parse_override("node1.gpu2.speed=50%");
+  EXPECT_TRUE(is_of_rank(one, job, 6));  // 6 = 1 x 4 + 2
+  job.parallelism.rank_map = {6, 1, 2, 3, 4, 5, 0, 7};
+  EXPECT_TRUE(is_of_rank(one, job, 0));
+  EXPECT_FALSE(is_of_rank(one, job, 6));
+}
+
+TEST(Override, TheSameTargetMayHaveAnotherValueAndText) {
+  const Override one = *parse_override("node1.gpu2.speed=50%");
+  EXPECT_TRUE(one.same_target(*parse_override("node1.gpu2.speed=0.6")));
+  for (const char* other : {"gpu2.speed=50%", "node1.speed=50%", "node1.gpu2.nic=50%"})
+    EXPECT_FALSE(one.same_target(*parse_override(other))) << other;
+}
+
 TEST(Override, EveryWordHasItsUnitAndMayGoWithout) {
   const auto value = [](std::string_view text) { return parse_override(text)->value; };
   EXPECT_EQ(value("node3.gpu5.power_cap=400"), 400);

@@ -176,17 +176,13 @@ std::string fault_of(const Job& job, const Override& o) {
   return fault;
 }
 
-bool same_target(const Override& a, const Override& b) {
-  return a.node == b.node && a.gpu == b.gpu && a.kind == b.kind;
-}
-
 void read_override(SettingReader& read, Job& job, const std::string& text) {
   auto parsed = parse_override(text);
   if (!parsed) return read.refuse("{}: {}", read.where("override"), parsed.error().message);
   if (const std::string fault = fault_of(job, *parsed); !fault.empty())
     return read.refuse("{}: \"{}\": {}", read.where("override"), text, fault);
   for (const Override& other : job.conditions.overrides)
-    if (same_target(other, *parsed))
+    if (other.same_target(*parsed))
       return read.refuse("{}: \"{}\" contradicts \"{}\"; leave one out", read.where("override"),
                          text, other.text);
   if (parsed->kind == OverrideKind::kLockClock)

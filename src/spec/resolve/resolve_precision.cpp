@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 #include "spec/resolve/resolve.h"
@@ -30,29 +32,30 @@ void read_precision(SettingReader& read, Job& job) {
                        : has_bf16                 ? "bf16"
                                                   : "fp16, for the GPU has no bf16";
   t.precision = read.choice("precision", precision, reason);
-  const auto contradicts = [&](std::string_view name, bool on, Precision meant) {
+  struct Word {
+    std::string_view name;
+    bool on;
+    Precision meant;
+  };
+  const std::array<Word, 4> words = {{{"bf16", bf16, Precision::kBf16},
+                                      {"fp16", fp16, Precision::kFp16},
+                                      {"fp8", fp8, Precision::kFp8},
+                                      {"fp4", fp4, Precision::kNvfp4}}};
+  for (const auto& [name, on, meant] : words) {
     // FP8 and NVFP4 compute beside either 16-bit format, NVFP4 beside FP8 too.
     const bool agrees = t.precision == meant || t.precision == Precision::kNvfp4 ||
                         (t.precision == Precision::kFp8 && meant != Precision::kNvfp4);
     if (on && !agrees)
       read.refuse("{} contradicts {}; leave one out", read.said("precision"), read.said(name));
-  };
-  contradicts("bf16", bf16, Precision::kBf16);
-  contradicts("fp16", fp16, Precision::kFp16);
-  contradicts("fp8", fp8, Precision::kFp8);
-  contradicts("fp4", fp4, Precision::kNvfp4);
-  const auto contradicts_off = [&](std::string_view name, bool on, Precision meant) {
-    if (on || !read.given(name) || t.precision != meant) return;
+  }
+  for (const auto& [name, on, meant] : words) {
+    if (on || !read.given(name) || t.precision != meant) continue;
     if (read.given("precision"))
-      return read.refuse("{} contradicts {}; leave one out", read.said(name),
-                         read.said("precision"));
-    read.refuse("{} leaves open in what to compute instead; say it with --precision",
-                read.said(name));
-  };
-  contradicts_off("bf16", bf16, Precision::kBf16);
-  contradicts_off("fp16", fp16, Precision::kFp16);
-  contradicts_off("fp8", fp8, Precision::kFp8);
-  contradicts_off("fp4", fp4, Precision::kNvfp4);
+      read.refuse("{} contradicts {}; leave one out", read.said(name), read.said("precision"));
+    else
+      read.refuse("{} leaves open in what to compute instead; say it with --precision",
+                  read.said(name));
+  }
   const bool fp4_blocks = t.precision == Precision::kNvfp4;  // blocks of 16 with FP8 scales
   t.fp8_recipe = read.choice("fp8_recipe", fp4_blocks ? Fp8Recipe::kMxfp8 : Fp8Recipe::kDelayed,
                              fp4_blocks ? "NVFP4 scales blocks" : "delayed scaling");

@@ -20,6 +20,8 @@ bool says_yes(std::string_view text) {
 
 namespace {
 
+constexpr size_t kLongestShown = 60;
+
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> words;
   while (true) {
@@ -101,12 +103,15 @@ void SettingReader::adjust(std::string_view name, std::string_view reason) {
                                        found == nullptr ? "" : found->origin.key};
 }
 
-std::string SettingReader::said(std::string_view name, int64_t number) const {
+Origin SettingReader::origin_of(std::string_view name) const {
+  if (const Settings::Value* found = settings_.find(name); found != nullptr) return found->origin;
   const auto it = origins_.find(std::string(name));
+  return it != origins_.end() ? it->second : Origin{};
+}
+
+std::string SettingReader::said(std::string_view name, int64_t number) const {
   const Settings::Value* found = settings_.find(name);
-  const Origin origin = found != nullptr       ? found->origin
-                        : it != origins_.end() ? it->second
-                                               : Origin{};
+  const Origin origin = origin_of(name);
   const std::string& text = origin.text;
   const std::string key = origin.key.empty() ? std::string(name) : origin.key;
   if (text.starts_with("--")) return fmt::format("{} {}", text, number);
@@ -115,15 +120,10 @@ std::string SettingReader::said(std::string_view name, int64_t number) const {
 }
 
 std::string SettingReader::said(std::string_view name) const {
-  const auto it = origins_.find(std::string(name));
   const Settings::Value* found = settings_.find(name);
-  const Origin origin = found != nullptr       ? found->origin
-                        : it != origins_.end() ? it->second
-                                               : Origin{};
+  const Origin origin = origin_of(name);
   std::string key = origin.key.empty() ? std::string(name) : origin.key;
-  const std::string shown = found == nullptr          ? ""
-                            : found->text.size() > 60 ? found->text.substr(0, 57) + "..."
-                                                      : found->text;
+  const std::string shown = found == nullptr ? "" : base::cut_to(found->text, kLongestShown);
   if (origin.text.starts_with("--"))
     return shown == "true" || origin.text.starts_with("--no-")
                ? origin.text
@@ -147,9 +147,8 @@ std::string SettingReader::where(std::string_view name) const {
 void SettingReader::refuse_value(std::string_view name, std::string_view allowed) {
   const Settings::Value* found = find(name);
   ERGOMETER_CHECK(found != nullptr, "what is refused has been said");
-  const std::string& text = found->text;
-  const std::string shown = text.size() > 60 ? text.substr(0, 57) + "..." : text;
-  refuse("{}: found \"{}\"; allowed: {}", where(name), shown, allowed);
+  refuse("{}: found \"{}\"; allowed: {}", where(name), base::cut_to(found->text, kLongestShown),
+         allowed);
 }
 
 double SettingReader::measure(std::string_view name, double fallback, std::string_view reason) {

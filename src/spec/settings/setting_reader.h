@@ -69,6 +69,7 @@ class SettingReader {
  private:
   /// What the user says, or else the profile; null where neither does.
   const Settings::Value* find(std::string_view name) const;
+  Origin origin_of(std::string_view name) const;
   const Settings::Value* value(std::string_view name, std::string_view reason);
 
   const Settings& settings_;

@@ -22,8 +22,7 @@ std::string shown(const YamlValue& node) {
   if (node.is_map()) return "a mapping";
   if (node.is_list()) return "a list";
   if (!node.is_scalar()) return "nothing";
-  return node.scalar.size() > 60 ? fmt::format("\"{}...\"", node.scalar.substr(0, 57))
-                                 : fmt::format("\"{}\"", node.scalar);
+  return fmt::format("\"{}\"", base::cut_to(node.scalar, 60));
 }
 
 constexpr int kMostInlineValues = 100'000;

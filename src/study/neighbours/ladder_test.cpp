@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/test_support.h"
+
 namespace ergometer::study {
 namespace {
 
@@ -19,9 +21,7 @@ using Values = std::vector<std::string>;
 Ladder ladder_of(const char* word, const spec::Job& job) {
   const auto settings = settings_to_vary(word);
   EXPECT_TRUE(settings) << settings.error().message;
-  auto found = ladder(*settings->front(), job);
-  EXPECT_TRUE(found) << found.error().message;
-  return *std::move(found);
+  return base::value_of(ladder(*settings->front(), job));
 }
 
 // 48 = 16 x 3: four halves down, four doubles up.

@@ -1,10 +1,8 @@
 #include "study/output/output.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/csv.h"
@@ -57,8 +55,8 @@ TEST(StudyOutput, EveryNumberIsTheSameInCsvSqlJsonAndOnTheTerminal) {
   const auto csv = base::parse_csv(points_csv(study, columns), "csv");
   ASSERT_TRUE(csv) << csv.error().message;
   const nlohmann::json json = nlohmann::json::parse(points_json(result));
-  const std::string file =
-      (fs::temp_directory_path() / ("ergometer-output-" + std::to_string(getpid()))).string();
+  const base::TestFolder temporary;
+  const std::string file = temporary.path("a.run");
   ASSERT_TRUE(run::write_run(result.run, file));
   run::Database db(file, run::Database::Access::kRead);
   run::Statement sql(db, "SELECT * FROM points");
@@ -90,7 +88,6 @@ TEST(StudyOutput, EveryNumberIsTheSameInCsvSqlJsonAndOnTheTerminal) {
   }
   EXPECT_EQ(numbers, study.points[1].values.size());
   EXPECT_GT(numbers, 60u);
-  fs::remove(file);
 }
 
 TEST(StudyOutput, TheTerminalRoundsTheSameNumbers) {

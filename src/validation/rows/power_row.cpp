@@ -78,7 +78,7 @@ double run_seconds(std::string_view notes) {
   return 0;
 }
 
-Result<Identity> mlperf_identity(const PowerRow& row) {
+Result<Identity> mlperf_identity(const MeasuredRun& row) {
   constexpr std::string_view kTraining = "MLPerf Training ";
   const std::string_view source = row.cell("source");
   const std::string_view behind = source.substr(kTraining.size());
@@ -98,7 +98,7 @@ Result<Identity> mlperf_identity(const PowerRow& row) {
 
 /// A row of single GPUs says how many nodes trained and, in `system`, of how many GPUs: "4-GPU
 /// nodes".
-Result<Identity> gpu_identity(const PowerRow& row) {
+Result<Identity> gpu_identity(const MeasuredRun& row) {
   const std::string_view workload = row.cell("workload");
   if (contains(workload, "not stated"))
     return input_error("workload: found \"{}\"; a prediction needs the model and its batch",
@@ -216,19 +216,7 @@ void add_run_phases(const Identity& identity, PowerJob& job) {
 
 }  // namespace
 
-Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::string& file) {
-  ERGOMETER_ASSIGN(base::CsvTable parsed, base::parse_csv(csv, file));
-  ERGOMETER_TRY(base::require_columns(
-      parsed, file, {"device", "workload", "config", "metric", "value", "unit", "source"}));
-  const auto table = std::make_shared<const base::CsvTable>(std::move(parsed));
-  std::vector<PowerRow> rows;
-  rows.reserve(table->rows.size());
-  for (size_t row = 0; row < table->rows.size(); ++row)
-    rows.push_back({{table->rows[row].line, table, row}});
-  return rows;
-}
-
-Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> runs) {
+Result<PowerJob> power_job(const MeasuredRun& row, std::span<const MeasuredRun> runs) {
   PowerJob result;
   const auto scope = scope_of(row.cell("unit"));
   const auto statistic = statistic_of(row.cell("metric"));
@@ -244,7 +232,7 @@ Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> run
   ERGOMETER_ASSIGN(const Identity identity, mlperf ? mlperf_identity(row) : gpu_identity(row));
   const Found found = find_run(identity, runs);
   ERGOMETER_TRY(check(identity, found));
-  ERGOMETER_ASSIGN(result.run, make_job(run_of(identity, found, row.cells.line)));
+  ERGOMETER_ASSIGN(result.run, make_job(run_of(identity, found, row.line)));
   result.run.fills.insert(result.run.fills.begin(), identity.fills.begin(), identity.fills.end());
   result.scope = *scope;
   result.statistic = *statistic;

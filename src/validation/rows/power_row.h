@@ -2,8 +2,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "validation/rows/measured_run.h"
@@ -15,17 +13,6 @@ namespace ergometer::validation {
 /// own sensor.
 enum class PowerScope { kNodeAc, kNodeDc, kGpu };
 enum class PowerStatistic { kMean, kMax };
-
-/// One measurement of power or temperature as its row has it, in the columns of
-/// `power_thermal.csv`: device, system, workload, config, metric, value, unit, ...
-struct PowerRow {
-  MeasuredRun cells;  ///< by column
-  std::string_view cell(std::string_view column) const { return cells.cell(column); }
-};
-
-/// The rows of a text; `file` is what messages call it. An input error with file and line for what
-/// is wrong with the file itself; a row that is no training job is no error here.
-Result<std::vector<PowerRow>> parse_power_rows(std::string_view csv, const std::string& file);
 
 /// What a row measured while which job ran.
 struct PowerJob {
@@ -41,13 +28,14 @@ struct PowerJob {
   std::string from;  ///< id of the run whose row gave the layout
 };
 
-/// The training job of a row, for a mean or maximum of node power of an MLPerf run or of a GPU's
+/// The training job of a row of `power_thermal.csv` (columns device, system, workload, config,
+/// metric, value, unit, ...), for a mean or maximum of node power of an MLPerf run or of a GPU's
 /// power in a language model's training. Layout and batch come from the run in `runs` (rows of
 /// training_runs.csv) of the same round, benchmark, GPU and number of GPUs: the same system's
 /// where there is one, else the first whose row states a layout. Without one, the largest smaller
 /// run that does not accumulate gives the layout, and the batch grows with the replicas. Then
 /// `make_job` fills blanks as it does for any run. The error says why a row is no such job, or
 /// cannot be one.
-Result<PowerJob> power_job(const PowerRow& row, std::span<const MeasuredRun> runs);
+Result<PowerJob> power_job(const MeasuredRun& row, std::span<const MeasuredRun> runs);
 
 }  // namespace ergometer::validation

@@ -14,6 +14,16 @@ void Figures::add(run::Figure figure) {
     list_.push_back(std::move(figure));
 }
 
+run::Figure titled(const char* number, const char* title, const char* panel, run::FigureKind kind) {
+  run::Figure figure;
+  figure.id = std::string("figure-") + number;
+  figure.label = std::string("Figure ") + number;
+  figure.title = title;
+  figure.panel = panel;
+  figure.kind = kind;
+  return figure;
+}
+
 void put(run::FigureSeries& series, double x, double y, const Seen& seen) {
   series.x.push_back(x);
   series.y.push_back(y);

@@ -36,6 +36,9 @@ void thermal_figures(Figures& figures);
 /// Ours, of what the paper left open.
 void open_figures(Figures& figures);
 
+/// Figure 5 of the paper, or one of its `panel`s, with nothing in it yet.
+run::Figure titled(const char* number, const char* title, const char* panel = "",
+                   run::FigureKind kind = run::FigureKind::kLine);
 /// Adds a value to a series: NaN where the point is not known.
 void put(run::FigureSeries& series, double x, double y, const Seen& seen);
 /// "GPT3-175B" for "gpt3-175b".

@@ -47,15 +47,6 @@ run::Figure stacks(run::Figure figure, const std::vector<Bar>& bars) {
   return figure;
 }
 
-run::Figure titled(const char* number, const char* title, const char* panel) {
-  run::Figure figure;
-  figure.id = std::string("figure-") + number;
-  figure.label = std::string("Figure ") + number;
-  figure.title = title;
-  figure.panel = panel;
-  return figure;
-}
-
 void testbeds(Figures& figures) {
   Basis basis = figures.basis();
   struct Case {

@@ -51,13 +51,9 @@ run::Figure heat_map(run::Figure figure, const std::vector<Row>& rows, const cha
   return figure;
 }
 
-run::Figure titled(const char* number, const char* title, const char* panel, const char* caption,
-                   const char* reported) {
-  run::Figure figure;
-  figure.id = std::string("figure-") + number;
-  figure.label = std::string("Figure ") + number;
-  figure.title = title;
-  figure.panel = panel;
+run::Figure told(const char* number, const char* title, const char* panel, const char* caption,
+                 const char* reported) {
+  run::Figure figure = titled(number, title, panel);
   figure.caption = caption;
   figure.reported = reported;
   return figure;
@@ -72,20 +68,20 @@ double of_stage(const std::vector<double>& bytes, const run::Rank& rank) {
 void traffic(Figures& figures, const std::vector<Row>& rows) {
   constexpr const char* kTitle = "What every GPU of 32 H200 sends in a step";
   figures.add(heat_map(
-      titled("5", kTitle, "NVLink",
-             "Tensor parallelism fills NVLink, by orders of magnitude more than anything else. All "
-             "18 links are counted; the study's counter reads link 0 only, about an 18th. Next: "
-             "look for layouts whose neighbours in the pipeline share a node.",
-             "TP-heavy layouts load NVLink, PP-heavy ones the network at stage borders"),
+      told("5", kTitle, "NVLink",
+           "Tensor parallelism fills NVLink, by orders of magnitude more than anything else. All "
+           "18 links are counted; the study's counter reads link 0 only, about an 18th. Next: "
+           "look for layouts whose neighbours in the pipeline share a node.",
+           "TP-heavy layouts load NVLink, PP-heavy ones the network at stage borders"),
       rows, "sent by NVLink", "GB",
       [](const Ranked& run, const run::Rank& rank) { return of_stage(run.intra_bytes, rank); }));
   figures.add(heat_map(
-      titled("5", kTitle, "PCIe to the network port",
-             "Only the last stage of a node sends forward to the next one and only its first sends "
-             "back; experts that span nodes send from every GPU. All GPUs of a stage send the "
-             "same. Pale cells send nothing. Next: where every GPU sends, one port for eight is "
-             "what to widen.",
-             "sparse traffic at stage borders, dense traffic where experts span nodes"),
+      told("5", kTitle, "PCIe to the network port",
+           "Only the last stage of a node sends forward to the next one and only its first sends "
+           "back; experts that span nodes send from every GPU. All GPUs of a stage send the "
+           "same. Pale cells send nothing. Next: where every GPU sends, one port for eight is "
+           "what to widen.",
+           "sparse traffic at stage borders, dense traffic where experts span nodes"),
       rows, "sent by PCIe", "GB",
       [](const Ranked& run, const run::Rank& rank) { return of_stage(run.nic_bytes, rank); }));
 }
@@ -93,23 +89,23 @@ void traffic(Figures& figures, const std::vector<Row>& rows) {
 void temperatures(Figures& figures, const std::vector<Row>& rows) {
   constexpr const char* kTitle = "Temperature and clock of every GPU of 32 H200";
   figures.add(heat_map(
-      titled("17", kTitle, "Mean temperature",
-             "In every node GPUs 4 to 7, behind the others in the air, are hotter. Next: put work "
-             "that waits on them, or ask optimize for a map.",
-             "rear GPUs up to 27 % hotter than front GPUs"),
+      told("17", kTitle, "Mean temperature",
+           "In every node GPUs 4 to 7, behind the others in the air, are hotter. Next: put work "
+           "that waits on them, or ask optimize for a map.",
+           "rear GPUs up to 27 % hotter than front GPUs"),
       rows, "GPU temperature", "C",
       [](const Ranked&, const run::Rank& rank) { return rank.mean_gpu_c; }));
-  figures.add(heat_map(titled("17", kTitle, "Peak temperature",
-                              "The hottest moment of a step in the steady state. Next: "
-                              "compare it with the 87 C at which an H200 slows down.",
-                              "no clear cool-down of rear GPUs"),
+  figures.add(heat_map(told("17", kTitle, "Peak temperature",
+                            "The hottest moment of a step in the steady state. Next: "
+                            "compare it with the 87 C at which an H200 slows down.",
+                            "no clear cool-down of rear GPUs"),
                        rows, "GPU temperature", "C",
                        [](const Ranked&, const run::Rank& rank) { return rank.max_gpu_c; }));
   figures.add(heat_map(
-      titled("17", kTitle, "Mean SM clock",
-             "Hot rows lose clock to leakage under the power cap. The slowest GPU of a stage sets "
-             "its pace. Next: look for the lowest number in the row of your layout.",
-             "clocks of hot GPUs fall from 1980 to about 1700 MHz or lower"),
+      told("17", kTitle, "Mean SM clock",
+           "Hot rows lose clock to leakage under the power cap. The slowest GPU of a stage sets "
+           "its pace. Next: look for the lowest number in the row of your layout.",
+           "clocks of hot GPUs fall from 1980 to about 1700 MHz or lower"),
       rows, "SM clock", "MHz",
       [](const Ranked&, const run::Rank& rank) { return rank.mean_clock_mhz; }));
 }
@@ -119,7 +115,7 @@ void chassis(Figures& figures, const std::vector<Row>& rows) {
   constexpr int kLanes = 4;
   for (const Row& row : rows) {
     if (row.label != "GPT3-175B TP2-PP16") continue;
-    run::Figure figure = titled(
+    run::Figure figure = told(
         "16", "Air through the chassis, seen from above", "",
         "The original is a photograph of the airflow. Means over the four nodes: air enters at the "
         "front row and reaches the rear row warmed. Next: check inlet and fans if your rear row is "

@@ -10,7 +10,7 @@
 namespace ergometer::study::charllm {
 namespace {
 
-run::Figure titled(const char* id, const char* title, run::FigureKind kind, const char* caption) {
+run::Figure ours(const char* id, const char* title, run::FigureKind kind, const char* caption) {
   run::Figure figure;
   figure.id = id;
   figure.title = title;
@@ -20,7 +20,7 @@ run::Figure titled(const char* id, const char* title, run::FigureKind kind, cons
 }
 
 void port_rates(Figures& figures) {
-  run::Figure figure = titled(
+  run::Figure figure = ours(
       "fabric", "How fast must the port between nodes be?", run::FigureKind::kLine,
       "Throughput against that at 1600 Gb/s. The knee is where a line reaches 95 %. Next: find "
       "your layout's line, read its knee, and compare with the port you have; NVLink is used to a "
@@ -53,11 +53,11 @@ void port_rates(Figures& figures) {
 
 void stragglers(Figures& figures) {
   run::Figure figure =
-      titled("stragglers", "Stragglers or congestion?", run::FigureKind::kBar,
-             "What a step loses to boards that differ (one draw of silicon and cooling) and to the "
-             "network between nodes (all but its latency). Next: where the first is larger, lock "
-             "clocks or "
-             "move slow boards; where the second is, change the layout or the port.");
+      ours("stragglers", "Stragglers or congestion?", run::FigureKind::kBar,
+           "What a step loses to boards that differ (one draw of silicon and cooling) and to the "
+           "network between nodes (all but its latency). Next: where the first is larger, lock "
+           "clocks or "
+           "move slow boards; where the second is, change the layout or the port.");
   figure.x.title = "layout";
   figure.y = {.title = "of the step", .unit = "%", .logarithmic = false, .categories = {}};
   run::FigureSeries boards, network;
@@ -77,7 +77,7 @@ void stragglers(Figures& figures) {
 }
 
 void advantage(Figures& figures, const char* panel, const std::string& value) {
-  run::Figure figure = titled(
+  run::Figure figure = ours(
       "h200-advantage", "What makes an H200 better than an H100", run::FigureKind::kBar,
       "Factors in %, which multiply to the whole: each what it brings on average over all orders "
       "of change. The layout and the missing recomputation are what 141 GB buy; both boards have "
@@ -107,7 +107,7 @@ void advantage(Figures& figures, const char* panel, const std::string& value) {
 }
 
 void when_splits_pay(Figures& figures) {
-  run::Figure figure = titled(
+  run::Figure figure = ours(
       "splits", "When does a split that spares hot GPUs pay?", run::FigureKind::kLine,
       "Gain in tokens per second against even stages, when the hot GPUs (nodes 1 and 3 of "
       "Llama3-70B, GPUs 4 to 7 of GPT3-175B) are slower than the others. A split pays right of "
@@ -129,7 +129,7 @@ void when_splits_pay(Figures& figures) {
 }
 
 void locks(Figures& figures) {
-  run::Figure figure = titled(
+  run::Figure figure = ours(
       "locks", "Time against energy with locked clocks: GPT3-175B TP2-PP16, boards that differ",
       run::FigureKind::kScatter,
       "Right is slower, down is less energy. Down to 1700 MHz GPUs only give up waiting for the "

@@ -7,16 +7,6 @@
 namespace ergometer::study::charllm {
 namespace {
 
-run::Figure titled(const char* number, const char* title, const char* panel, run::FigureKind kind) {
-  run::Figure figure;
-  figure.id = std::string("figure-") + number;
-  figure.label = std::string("Figure ") + number;
-  figure.title = title;
-  figure.panel = panel;
-  figure.kind = kind;
-  return figure;
-}
-
 void depth(Figures& figures) {
   run::Figure figure = titled("19", "Clocks by pipeline depth", "", run::FigureKind::kLine);
   figure.caption =
