@@ -266,6 +266,7 @@ void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
     loop.settle(scene.played());
     scene.heat.warm_to(conditions.start_c);
   } else {
+    if (conditions.measured_step > 0) loop.rehearse_first_step(scene.played());
     scene.heat.cool_down();
   }
   watchers.telemetry.lead_in_idle(scene.heat);
