@@ -26,7 +26,7 @@ physics::Smoothing smoothing_of(const spec::Conditions& conditions, const Fleet&
           .up_w_per_s = conditions.smoothing_up_w_per_s,
           .down_w_per_s = conditions.smoothing_down_w_per_s,
           .hysteresis_s = conditions.smoothing_hysteresis_s,
-          .most_w = cap_w};
+          .most_w = fleet.of_gpu(alike.first).gpu.held * cap_w};
 }
 
 template <class Each>
