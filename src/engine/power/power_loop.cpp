@@ -34,12 +34,14 @@ constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second
 /// From idle GPUs to rest: twenty times what a heat sink takes to follow, some minute.
 constexpr double kWarmS = 1200;
 
-/// Ticks are as long as a power sensor's window, shorter where a step is, down to a millisecond.
+/// Ticks are a fifth of what governors and sensors look at, shorter where a step is, down to a
+/// millisecond: how ticks happen to fall on a burst moves its peak by a few percent, where ticks as
+/// long as the governor's alarm move it by a third.
 constexpr double kTickS = 0.005, kShortestTickS = 0.001;
 constexpr double kTicksOfShortSteps = 64;
 constexpr double kLongestStep = 20;  ///< at the lowest clocks, of one at the reference clock
 /// GPUs times ticks of one step, as far as 64 ticks allow; of a run.
-constexpr double kMostGpuTicks = 1 << 18, kMostRunTicks = 1 << 26;
+constexpr double kMostGpuTicks = 1 << 17, kMostRunTicks = 1 << 26;
 
 /// A clock between two lattice points alternates, and power with it: after a few rounds the mean of
 /// what is found is approached.
