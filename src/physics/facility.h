@@ -40,8 +40,8 @@ struct Smoothing {
   double floor_w = 0;
   double up_w_per_s = 0, down_w_per_s = 0;  ///< 0: no limit
   double hysteresis_s = 0;                  ///< time below the floor before it is released
-  /// No more is burnt than reaches this, the power cap, nor than leaves the mean at it where the
-  /// load has bursts above it.
+  /// No more is burnt than reaches this, what boards hold of the power cap, nor than leaves the mean
+  /// at it where the load has bursts above it.
   double most_w = INFINITY;
 };
 /// The state machine of one GPU: clamp(max(load, floor while it is held), ramps).

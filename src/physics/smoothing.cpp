@@ -6,6 +6,9 @@ namespace ergometer::physics {
 
 /// What the driver's power limit looks back over; assumed, as the governor's slow loop.
 constexpr double kCapWindowS = 1;
+/// An upward ramp is that of power over as long as a sensor averages over, or over a sample where
+/// that is longer: kernels begin within microseconds, which no ramp means.
+constexpr double kRampS = 0.025;
 
 /// The least power of a sample with this load: the floor is held from the first sample that reaches
 /// it until the load has been below it for the hysteresis.
@@ -37,11 +40,13 @@ double Smoother::advance(double load_w, double dt_s) {
   const double wanted_w = std::max(load_w, floor_w(load_w, dt_s));
   double watts = wanted_w, unramped_w = wanted_w;
   if (begun_) {
-    if (smoothing_.up_w_per_s > 0) watts = std::min(watts, last_w_ + smoothing_.up_w_per_s * dt_s);
+    const double rise_s = std::max(dt_s, kRampS);
+    if (smoothing_.up_w_per_s > 0)
+      watts = std::min(watts, last_w_ + smoothing_.up_w_per_s * rise_s);
     watts = lowered(watts, last_w_, dt_s);
     unramped_w = lowered(wanted_w, unramped_w_, dt_s);
     most_missing_w_ = std::max(most_missing_w_, load_w - watts);
-    steepest_w_per_s_ = std::max(steepest_w_per_s_, (unramped_w - unramped_w_) / dt_s);
+    steepest_w_per_s_ = std::max(steepest_w_per_s_, (unramped_w - unramped_w_) / rise_s);
   }
   begun_ = true;
   over_w_ = std::max(0.0, over_w_ + (watts - smoothing_.most_w) * dt_s / kCapWindowS);

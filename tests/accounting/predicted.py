@@ -34,6 +34,8 @@ def parts_add_up(walk, shown):
         walk.equal(f"memory.{name}_bytes and its stage", memory[f"{name}_bytes"], worst[f"{name}_bytes"])
     if not power:
         return
+    for name in ("mean_w", "peak_w"):
+        walk.check(shown.json["cluster_power"][name] == power[f"cluster_{name}"], f"cluster_power.{name} and power.cluster_{name} differ")
     gpus = len(shown.tables["ranks"])
     mean_w = power["mean_w_per_gpu"]
     step = power["duration_s"] / power["steps"]

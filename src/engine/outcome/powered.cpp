@@ -157,12 +157,14 @@ Powered unsteady() {
 /// Work that a ramp keeps from its power would take longer, which nothing here plays.
 Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
   if (lacked_w_per_s <= 0) return {};
-  // Two digits, rounded up, so that what is said is enough.
-  const double digit = std::pow(10, std::floor(std::log10(lacked_w_per_s)) - 1);
+  // A twentieth more and two digits, rounded up, so that what is said is enough: GPUs whose power
+  // is not kept down are warmer.
+  const double enough_w_per_s = 1.05 * lacked_w_per_s;
+  const double digit = std::pow(10, std::floor(std::log10(enough_w_per_s)) - 1);
   return input_error(
       "power_smoothing: up: found {:g} W/s, with which the job's work would run slower, which is "
       "not simulated; {:g} W/s is enough, as quickly as its power rises on a GPU",
-      job.conditions.smoothing_up_w_per_s, digit * std::ceil(lacked_w_per_s / digit));
+      job.conditions.smoothing_up_w_per_s, digit * std::ceil(enough_w_per_s / digit));
 }
 
 /// The driver holds dies at their limit, whatever the parameters are; where one is well above the
@@ -266,6 +268,7 @@ void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
     loop.settle(scene.played());
     scene.heat.warm_to(conditions.start_c);
   } else {
+    if (conditions.measured_step > 0) loop.rehearse_first_step(scene.played());
     scene.heat.cool_down();
   }
   watchers.telemetry.lead_in_idle(scene.heat);

@@ -34,8 +34,8 @@ StepActivity coarser(const StepActivity& fine, int factor);
 /// How a step is cut: coarse slices of about the power governor's window, each cut into fine ones
 /// for peaks and the spectrum.
 struct Slicing {
-  double coarse_s = 0.1, fine_s = 0.025;
-  int most_coarse = 256, least_fine = 64, most_fine = 4096;
+  double coarse_s = 0.1, fine_s = 0.005;
+  int most_coarse = 256, least_fine = 64, most_fine = 8192;
 };
 struct StepActivities {
   StepActivity fine, coarse;  ///< the same work

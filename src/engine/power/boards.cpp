@@ -18,7 +18,8 @@ constexpr size_t kPiece = physics::Governed::kMost;
 
 physics::Smoothing smoothing_of(const spec::Conditions& conditions, const Fleet& fleet,
                                 GpuRange alike) {
-  // The floor is a share of the cap in force; single GPUs with a lower one are faults.
+  // The floor is a share of the cap in force; single GPUs with a lower one are faults. What is
+  // burnt counts at the board, which holds its mean a little below the cap.
   double cap_w = 0;
   for (size_t gpu = alike.first; gpu < alike.first + alike.count; ++gpu)
     cap_w = std::max(cap_w, fleet.limits[gpu].cap_w);
@@ -26,7 +27,7 @@ physics::Smoothing smoothing_of(const spec::Conditions& conditions, const Fleet&
           .up_w_per_s = conditions.smoothing_up_w_per_s,
           .down_w_per_s = conditions.smoothing_down_w_per_s,
           .hysteresis_s = conditions.smoothing_hysteresis_s,
-          .most_w = cap_w};
+          .most_w = fleet.of_gpu(alike.first).gpu.held * cap_w};
 }
 
 template <class Each>

@@ -15,8 +15,10 @@ constexpr double kSameReference = 1e-3;  ///< of a clock, relative
 constexpr int kMostNominalRounds = 3;
 constexpr double kSettledK = 0.05;      ///< largest change of a temperature that counts as none
 constexpr double kSettledClock = 1e-3;  ///< the same of a clock, relative
-/// Change of a clock, relative, after which a step of a run is played anew.
-constexpr double kPlayAgain = 2e-3;
+/// Change of a clock, relative, after which a step of a run is played anew; by how much its length
+/// may then miss what the engine says; how often that is looked for.
+constexpr double kPlayAgain = 2e-3, kFollowed = 1e-3;
+constexpr int kMostReplays = 4;
 /// A round of the search for rest: whole steps, at least so long; where heat holds clocks back,
 /// what sinks take to follow. Governors that hunt have no rest but in the mean: rounds become
 /// longer, of several steps, and a quarter of what a sensor can tell is rest enough.
@@ -32,8 +34,10 @@ constexpr double kLeadInS = 2;  ///< an averaging sensor looks back for a second
 /// From idle GPUs to rest: twenty times what a heat sink takes to follow, some minute.
 constexpr double kWarmS = 1200;
 
-/// Ticks are as long as a power sensor's window, shorter where a step is, down to a millisecond.
-constexpr double kTickS = 0.025, kShortestTickS = 0.001;
+/// Ticks are a fifth of what governors and sensors look at, shorter where a step is, down to a
+/// millisecond: how ticks happen to fall on a burst moves its peak by a few percent, where ticks as
+/// long as the governor's alarm move it by a third.
+constexpr double kTickS = 0.005, kShortestTickS = 0.001;
 constexpr double kTicksOfShortSteps = 64;
 constexpr double kLongestStep = 20;  ///< at the lowest clocks, of one at the reference clock
 /// GPUs times ticks of one step, as far as 64 ticks allow; of a run.
@@ -322,8 +326,8 @@ void PowerLoop::run(const Played& played, double duration_s, const Watch& watch)
   if (ended) shown_steps_ = duration_s / timeline_.step_s;
 }
 
-/// At the end of a step whose clocks are others than in the one that the engine played last, it
-/// plays again; `last`: once at least.
+/// At the end of a step whose clocks are others than in the one that the engine played last, or
+/// that did not yet last as long as that said, it plays again; `last`: once at least.
 void PowerLoop::follow(bool last) {
   if (play_->marked_steps() < 1 && !(last && followed_hz_.empty())) return;
   const std::vector<double> effective_hz = play_->effective_hz();
@@ -331,11 +335,29 @@ void PowerLoop::follow(bool last) {
   for (size_t gpu = 0; gpu < followed_hz_.size(); ++gpu)
     change = std::max(change, std::abs(effective_hz[gpu] / followed_hz_[gpu] - 1));
   if (change > kPlayAgain) {
-    length_factor_ *= 1 + missing_of_replay();
-    play_->set_pace(reference_hz_, length_factor_);
+    replays_left_ = kMostReplays;
     followed_hz_ = effective_hz;
   }
+  if (replays_left_ > 0) {
+    --replays_left_;
+    const double missing = missing_of_replay();
+    length_factor_ *= 1 + missing;
+    play_->set_pace(reference_hz_, length_factor_);
+    if (std::abs(missing) < kFollowed) replays_left_ = 0;
+  }
   play_->mark();
+}
+
+void PowerLoop::rehearse_first_step(const Played& played) {
+  LengthSearch length;
+  for (int round = 0; round < kMostReplays; ++round) {
+    played.heat.cool_down();
+    begin(played, {});
+    play_until(1, priced_s_, tick_s(priced_s_), [](const Tick&) {});
+    const double missing = missing_of_replay();
+    length_factor_ = length.next(length_factor_, missing);
+    if (std::abs(missing) < kFollowed) return;
+  }
 }
 
 void PowerLoop::run_to_step(const Played& played, int64_t step, const Watch& lead_in,
@@ -343,10 +365,12 @@ void PowerLoop::run_to_step(const Played& played, int64_t step, const Watch& lea
   begin(played, {});
   const double dt_s = tick_s(priced_s_);
   const double before = std::min(static_cast<double>(step - 1), std::ceil(kWarmS / priced_s_));
-  const double seen = std::min(before, std::max(1.0, std::ceil(kLeadInS / priced_s_)));
+  const double seen =
+      std::min(before, std::max<double>(kMostReplays, std::ceil(kLeadInS / priced_s_)));
   const double coarse_s = std::max(
       {dt_s, priced_s_ / kTicksOfShortSteps, shortest_tick_s((before - seen) * priced_s_)});
   play_until(before - seen, priced_s_, coarse_s, [&](const Tick&) { follow(false); });
+  replays_left_ = kMostReplays;  // governors answer otherwise in ticks of another length
   play_until(before, priced_s_, dt_s, [&](const Tick& tick) {
     lead_in(tick);
     follow(false);

@@ -49,6 +49,8 @@ class PowerLoop {
   /// sensors look back. One step, more where a step is shorter than a sensor's window or where heat
   /// holds clocks back, which takes its own time.
   void show(const Watch& lead_in, const Watch& watch);
+  /// Finds how long slices are in the first step of idle GPUs, which no step before it tells.
+  void rehearse_first_step(const Played& played);
   /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
   void run(const Played& played, double duration_s, const Watch& watch);
   /// Plays from the state of `heat` on and shows `watch` one step, the `step`-th, counted from 1;
@@ -104,6 +106,7 @@ class PowerLoop {
   /// Of the last step that the engine played, one a rank; as the first kind's (`FleetKind::pace`).
   std::vector<double> clocks_hz_;
   std::vector<double> followed_hz_;  ///< the play's clocks then, one a GPU
+  int replays_left_ = 0;             ///< of a run, until a step is as long as the engine says
   CompiledRoles compiled_;           ///< the input's plan
   Timeline timeline_;
 };

@@ -405,6 +405,52 @@ TEST(PowerLoop, ALateStepIsTheSteadyState) {
               0.005 * steady.performance.step_time_s);
 }
 
+// With pipeline bubbles under a cap as well, where clocks change all the time; and the play's step
+// is the engine's, from the first one on.
+TEST(PowerLoop, AStepOfARunLastsWhatTheEngineSays) {
+  const Values capped = {{"power_cap", "400"}, {"global_batch_size", "16"}};
+  const auto step_s = [&](const char* number) {
+    Values more = capped;
+    if (*number != 0) more.emplace_back("measured_step", number);
+    const run::Run run = run_of(more);
+    EXPECT_NEAR(run.power.duration_s / run.power.steps, run.performance.step_time_s,
+                0.005 * run.performance.step_time_s)
+        << "step " << number;
+    return run.performance.step_time_s;
+  };
+  const double steady_s = step_s("");
+  // Cold dies leak less, and boards let what they have not used go beyond their cap for a second.
+  EXPECT_LT(step_s("1"), steady_s);
+  EXPECT_LT(step_s("2"), steady_s);
+  EXPECT_NEAR(step_s("2000"), steady_s, 0.003 * steady_s);
+}
+
+// One percent of a cap moves a peak a little, however ticks fall on the bursts behind a bubble.
+TEST(PowerLoop, PeaksFollowTheCapSmoothly) {
+  double last_w = 0, last_cluster_w = 0;
+  for (const char* cap : {"590", "595", "600", "605", "610", "615", "620"}) {
+    const run::Power power = base::value_of(simulate(job_of({{"model", "llama3-70b"},
+                                                             {"cluster", "gb200-nvl72"},
+                                                             {"gpus", "32"},
+                                                             {"tensor_model_parallel_size", "4"},
+                                                             {"pipeline_model_parallel_size", "8"},
+                                                             {"micro_batch_size", "1"},
+                                                             {"global_batch_size", "32"},
+                                                             {"seq_length", "4096"},
+                                                             {"power_cap", cap}}),
+                                                     {}))
+                                 .power;
+    EXPECT_LE(power.mean_w_per_gpu, power.p95_w_per_gpu);
+    EXPECT_LE(power.p95_w_per_gpu, power.peak_w_per_gpu);
+    if (last_w > 0) {
+      EXPECT_NEAR(power.peak_w_per_gpu, last_w, 0.03 * last_w) << cap;
+      EXPECT_NEAR(power.cluster_peak_w, last_cluster_w, 0.02 * last_cluster_w) << cap;
+    }
+    last_w = power.peak_w_per_gpu;
+    last_cluster_w = power.cluster_peak_w;
+  }
+}
+
 TEST(PowerLoop, AStepAfterItsRestIsNotWaitedFor) {
   const run::Run late = run_of({{"measured_step", "5000"}}),
                  latest = run_of({{"measured_step", "1000000"}});
@@ -627,6 +673,17 @@ TEST(PowerLoop, AClusterCapHolds) {
   EXPECT_GT(run.power.cluster_mean_w, 10000);
   // The caps hold whatever the parameters are: GPUs draw no more.
   EXPECT_LT(run.power.mean_interval_w.high, 1.15 * run.power.mean_w_per_gpu);
+}
+
+// What smoothing burns counts at the plug.
+TEST(PowerLoop, AClusterCapHoldsWithSmoothing) {
+  for (const char* smoothing :
+       {"floor=0.95,hysteresis=10s", "floor=0.9,hysteresis=0.1s,down=20W/s"})
+    for (const char* cap : {"9000", "11000"}) {
+      const run::Run run = run_of({{"cluster_cap", cap}, {"power_smoothing", smoothing}});
+      EXPECT_LE(run.power.cluster_mean_w, std::stod(cap)) << smoothing;
+      EXPECT_GT(run.cluster_power.smoothing_burnt_w, 0) << smoothing;
+    }
 }
 
 TEST(PowerLoop, TelemetryIsWhatSensorsShow) {

@@ -27,7 +27,7 @@ constexpr std::array kPowerMeanings = std::to_array<Meaning>({
     {"power.cluster_mean_w", "W",
      "all nodes at their plugs: nodes x the sum of a node's parts, supplies' losses included:",
      "of its 90 % interval: GPUs', and what nodes draw beside them"},
-    {"power.cluster_peak_w", "W", "the highest interval of the cluster's power over time",
+    {"power.cluster_peak_w", "W", "the highest mean over 25 ms of all nodes at their plugs",
      "of its 90 % interval"},
     {"power.facility_mean_w", "W", "cluster_mean_w x pue"},
     {"power.duration_s", "s", "the time that was played, of which all of this is the mean"},
