@@ -31,6 +31,16 @@ std::string file_of_filter(const std::vector<ShellText>& words) {
   return last.empty() || last.starts_with('-') || takes_word ? "" : last;
 }
 
+/// Programs that queue a script, which gets nodes of its own when its turn comes.
+bool is_queue(std::string_view program) {
+  return base::contains(std::to_array<std::string_view>({"sbatch", "qsub", "bsub"}), program);
+}
+
+/// Programs that go on while what they started runs, or run several texts at a time.
+bool runs_beside(std::string_view program) {
+  return base::contains(std::to_array<std::string_view>({"tmux", "screen", "parallel"}), program);
+}
+
 }  // namespace
 
 Flow ScriptRunner::run_program(const Words& words, Streams streams) {
@@ -177,7 +187,9 @@ void ScriptRunner::record(const Words& words) {
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
   command.is_remote = remote_ > 0;
-  command.is_aside = aside_ > 0;
+  command.aside = aside_;
+  command.waits = waits_;
+  command.batch = batch_;
   // Whole texts that were exported for what a script does itself are not kept for every program.
   constexpr size_t kLongestValue = 1'000;
   constexpr int64_t kMostKept = 16'000'000;
@@ -234,9 +246,12 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   if (!inner.is_text && inner.text.empty()) streams.input->clear();
   contexts_.push_back(
       Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
+  const std::string_view first = file_name(words.front().text);
   const bool remote =
       inner.elsewhere == "ssh" || inner.elsewhere == "pdsh" || inner.elsewhere == "clush";
   remote_ += remote ? 1 : 0;
+  const int aside = std::exchange(aside_, runs_beside(first) ? ShellCommand::kBesideAll : aside_),
+            batch = std::exchange(batch_, is_queue(first) ? ++batches_ : batch_);
   auto around = std::exchange(locals_, {});
   in_copy(streams, [&] {
     if (inner.elsewhere.empty()) keep_exported();
@@ -259,6 +274,8 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   });
   locals_ = std::move(around);
   contexts_.pop_back();
+  aside_ = aside;
+  batch_ = batch;
   remote_ -= remote ? 1 : 0;
   // Nobody waits for what is typed.
   if (!inner.terminal.empty()) state_.status = 0;
