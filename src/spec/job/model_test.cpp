@@ -177,6 +177,27 @@ TEST(ReadModel, MegatronArgumentsAsAModel) {
   EXPECT_TRUE(model.tied_embeddings);
 }
 
+TEST(ReadModel, MegatronsWindowsMaySkipLayers) {
+  const auto windows = [](const std::string& skips) {
+    std::vector<int64_t> all;
+    for (const Layer& layer :
+         model_of(R"({"model_type": "megatron", "num_layers": 4, "hidden_size": 64,
+    "num_attention_heads": 2, "vocab_size": 512, "window_size": 129)" +
+                  skips + "}")
+             .layers)
+      all.push_back(layer.window);
+    return all;
+  };
+  using Windows = std::vector<int64_t>;
+  EXPECT_EQ(windows(""), Windows({129, 129, 129, 129}));
+  EXPECT_EQ(windows(R"(, "window_attn_skip_freq": 2)"), Windows({129, 0, 129, 0}));
+  EXPECT_EQ(windows(R"(, "window_attn_skip_freq": "[0,1]*2")"), Windows({0, 129, 0, 129}));
+  const std::string wrong = model_error(R"({"model_type": "megatron", "num_layers": 4,
+    "hidden_size": 64, "num_attention_heads": 2, "vocab_size": 512, "window_size": 129,
+    "window_attn_skip_freq": "[0,1]"})");
+  EXPECT_NE(wrong.find("a list of 4 entries such as [1,0]*2"), std::string::npos) << wrong;
+}
+
 TEST(ReadModel, MegatronsSoftmaxMayHaveASink) {
   const auto with = [](const std::string& kind) {
     return R"({"model_type": "megatron", "num_layers": 2, "hidden_size": 64, "num_attention_heads": 2,
