@@ -429,15 +429,16 @@ Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
   ERGOMETER_ASSIGN(const Launch launch, only_launch(std::move(launches), run, context));
   ERGOMETER_ASSIGN(Reading reading, read_program(launch, run));
   reading.form = "a launch script";
+  const bool all_kept = run.commands.size() < ShellRun::kMostCommands;
   reading.notes.insert(
       reading.notes.begin(),
       fmt::format("{} starts {}{}{}", run.session.where(launch.line), launch.name,
                   launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on),
                   launch.times == 1
                       ? ""
-                      : fmt::format(", {} times one behind the other with the same settings; "
+                      : fmt::format(", {}{} times one behind the other with the same settings; "
                                     "one run is predicted",
-                                    launch.times)));
+                                    all_kept ? "" : "at least ", launch.times)));
   add_gpus(launch, run, reading);
   note_unset(run, reading);
   note_overridden(run, reading);

@@ -159,6 +159,9 @@ TEST(LaunchScript, TheSameJobSeveralTimesIsOneAndSaysSo) {
     const std::string notes = notes_of_batch(script);
     EXPECT_NE(notes.find("starts pretrain_gpt.py" + thrice), notes.npos) << script << notes;
   }
+  EXPECT_NE(notes_of_batch("for i in $(seq 3000); do srun " + start + "; done\n")
+                .find(", at least 2000 times one behind"),
+            std::string::npos);
   // Alternatives, retries until it works and launchers of other hosts are no repetitions.
   for (const std::string& script : {
            "if [ -d ckpt ]; then srun " + start + "--load ckpt; else srun " + start + "; fi\n",

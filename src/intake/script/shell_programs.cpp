@@ -17,8 +17,6 @@
 namespace ergometer::intake {
 namespace {
 
-constexpr size_t kMostCommands = 2'000;
-
 /// The one file that a filter of lines reads; empty: its input.
 std::string file_of_filter(const std::vector<ShellText>& words) {
   constexpr std::array kFilters =
@@ -180,7 +178,7 @@ std::string ScriptRunner::host_names() {
 }
 
 void ScriptRunner::record(const Words& words) {
-  if (run_.commands.size() >= kMostCommands) return;
+  if (run_.commands.size() >= ShellRun::kMostCommands) return;
   ShellCommand command;
   for (const Words& around : contexts_)
     command.words.insert(command.words.end(), around.begin(), around.end());

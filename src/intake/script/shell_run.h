@@ -31,8 +31,9 @@ struct ShellCommand {
 };
 
 struct ShellRun {
-  std::vector<ShellCommand> commands;
-  ShellState state;  ///< at the end
+  static constexpr size_t kMostCommands = 2'000;
+  std::vector<ShellCommand> commands;  ///< no more than these
+  ShellState state;                    ///< at the end
   ShellSession session;
 };
 
