@@ -135,7 +135,7 @@ TEST(Parameters, ModelsWorkedByHandFromTheirDimensions) {
   EXPECT_EQ(total_of("deepseek-llm-67b"),
             95 * (2LL * 8192 * 8192 + 2LL * 8192 * 1024 + 3LL * 8192 * 22016 + 2 * 8192) +
                 2LL * 102400 * 8192 + 8192);
-  // 128 query and 16 key-value heads of 64, an MLP of 32768 without a gate, norms with bias in
+  // 128 query and 8 key-value heads of 64, an MLP of 32768 without a gate, norms with bias in
   // front of both.
   EXPECT_EQ(total_of("falcon-40b"),
             60 * (8192LL * (8192 + 2 * 512) + 8192LL * 8192 + 2LL * 8192 * 32768 + 4 * 8192) +
