@@ -168,6 +168,7 @@ TEST(LaunchScript, TheSameJobSeveralTimesIsOneAndSaysSo) {
            "until srun " + start + "; do sleep 60; done\n",
            "for try in 1 2 3; do srun " + start + " && break; done\n",
            "for h in a b; do ssh $h " + start + "; done\n",
+           "for h in a b; do tmux new -d -s $h '" + start + "'; done\n",
        }) {
     const std::string notes = notes_of_batch(script);
     EXPECT_NE(notes.find("starts pretrain_gpt.py"), notes.npos) << script << notes;
@@ -201,7 +202,6 @@ TEST(LaunchScript, NothingIsSaidOfStartsThatAreNotOfOneTime) {
   for (const std::string& script : {
            "for s in 1 2; do sbatch -N 4 --wrap '" + start + "'; done\n",
            "for s in 1 2; do sbatch -N 4 --wrap \"" + start + "--seed $s\"; done\n",
-           "for s in 1 2; do tmux new -d -s t$s '" + start + "'; done\n",
            "for s in 1 2; do " + start + "--seed $s & wait $!; done\n",
            "for s in 1 2; do " + start + "& wait; done\n",
            "if [ -d ckpt ]; then " + start + "--load ckpt & else " + start + "& fi; wait\n",

@@ -163,6 +163,14 @@ TEST(ReadModel, OlmoeAndSeedOssAreTypesOfTheirOwn) {
   EXPECT_TRUE(seed.unknown_keys.empty());
 }
 
+TEST(ReadModel, MinimaxNormsAllHeadsAtOnce) {
+  const Model model = *read_model("minimax-m2");
+  EXPECT_TRUE(model.qk_norm && model.wide_qk_norm && model.experts.router_bias);
+  EXPECT_TRUE(model.layers[0].moe);
+  EXPECT_EQ(model.experts.ffn, 1536);
+  EXPECT_TRUE(model.unknown_keys.empty());
+}
+
 TEST(ReadModel, MegatronArgumentsAsAModel) {
   const Model model = model_of(R"j({"model_type": "megatron", "num_layers": 4, "hidden_size": 1024,
     "num_attention_heads": 16, "vocab_size": 32000, "swiglu": true, "normalization": "RMSNorm",
