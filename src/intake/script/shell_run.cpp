@@ -131,7 +131,8 @@ Flow ScriptRunner::run_compound(const ShellNode& node, Streams streams) {
       in_copy(streams, [&] { run(*node.parts[0], streams); });
       return Flow::kNext;
     case NodeKind::kBackground: {
-      const int around = std::exchange(aside_, ++asides_);
+      const bool is_known = aside_ != ShellCommand::kBesideAll;
+      const int around = std::exchange(aside_, is_known ? ++asides_ : aside_);
       in_copy(streams, [&] { run(*node.parts[0], streams); });
       aside_ = around;
       state_.status = 0;
