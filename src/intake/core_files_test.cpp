@@ -140,8 +140,6 @@ TEST(UserFile, IsWhatStandsInIt) {
   EXPECT_TRUE(r.error().message.starts_with("a.txt: is none of the files that can be read: "));
 }
 
-// PyTorch's FSDP, whatever it shards: what it overlaps is its own, and Transformer Engine's
-// overlap is off.
 TEST(NemoFiles, PackedTextsAreTold) {
   const auto first = [](const std::string& packs) {
     return parse_nemo_1(
@@ -161,6 +159,9 @@ TEST(NemoFiles, PackedTextsAreTold) {
   EXPECT_TRUE(std::ranges::any_of(alone->notes, [](const std::string& note) {
     return note.starts_with("every sequence is taken to be 2048 tokens long");
   }));
+  // All weights are tuned by the same set as adapters are.
+  EXPECT_EQ(said(*alone, "seq_length"), "2048");
+  EXPECT_EQ(said(*alone, "global_batch_size"), "8");
   const auto second = parse_nemo_2(
       "trainer: {strategy: {tensor_model_parallel_size: 2}}\n"
       "data: {seq_length: 4096, packed_sequence_specs: {packed_sequence_size: 4096}}\n",
@@ -170,6 +171,8 @@ TEST(NemoFiles, PackedTextsAreTold) {
                    "data.packed_sequence_specs.packed_sequence_size"));
 }
 
+// PyTorch's FSDP, whatever it shards: what it overlaps is its own, and Transformer Engine's
+// overlap is off.
 TEST(Nemo1, GathersNothingAgainWhereGradientsAreSharded) {
   const std::string file =
       "trainer: {num_nodes: 1, devices: 8, precision: bf16}\n"

@@ -39,17 +39,33 @@ std::string joined(const std::vector<ShellText>& words) {
   return text;
 }
 
-/// The same launch again. Several `srun -N 1 ... &` start a job's launchers, each on a node of its
-/// own, or, where `is_own_job`, jobs of one node each; without `&` the first has ended before.
+/// The same launch again, which runs beside the first: several `srun -N 1 ... &` start a job's
+/// launchers, each on a node of its own, or, where `is_own_job`, jobs of one node each.
+void start_beside(const Launch& again, bool is_own_job, Launch& launch) {
+  if (!again.is_by_srun || !launch.is_by_srun) return;
+  if (is_own_job && launch.awaited_nodes <= launch.started_on) {
+    // One of two alternatives, or one that waits until nodes are free, does not run beside it.
+    const bool is_sure = launch.depends_on.empty() && again.depends_on.empty();
+    if (!is_sure || again.started_on > launch.idle_nodes) return;
+    launch.beside += again.started_on;
+    launch.idle_nodes -= again.started_on;
+    return;
+  }
+  const int64_t more = std::min(again.started_on, launch.idle_nodes);
+  launch.started_on += more;
+  launch.idle_nodes -= more;
+}
+
+/// The same launch again; `is_own_job`: in other words of the same settings.
 void start_again(const Launch& again, bool is_own_job, Launch& launch) {
-  if (launch.is_aside) {
-    if (!again.is_by_srun || !launch.is_by_srun) return;
-    const int64_t more = std::min(again.started_on, launch.idle_nodes);
-    const bool is_whole = launch.awaited_nodes <= launch.started_on;
-    (is_own_job && is_whole ? launch.beside : launch.started_on) += more;
-    launch.idle_nodes -= more;
-  } else if (launch.depends_on.empty() && again.depends_on.empty() &&
+  // Each script that is queued has nodes of its own, at a time of its own.
+  if (again.batch != launch.batch) return;
+  const bool same_list = again.aside == launch.aside && again.aside != ShellCommand::kBesideAll;
+  if (!same_list && launch.aside != ShellCommand::kOfNone) {
+    if (again.waits == launch.waits) start_beside(again, is_own_job, launch);
+  } else if (same_list && launch.depends_on.empty() && again.depends_on.empty() &&
              launch.launchers == again.launchers) {
+    // It has ended before.
     launch.times += again.times;
   }
 }
@@ -114,6 +130,9 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
     std::erase_if(launches,
                   [&](const Launch& launch) { return launch.line % kLinesOfFile != context.line; });
   if (launches.size() > 1 && are_one_job(launches, run)) {
+    // Its file or program may say of how many nodes it is.
+    if (const auto reading = read_program(launches.front(), run))
+      launches.front().awaited_nodes = std::max(launches.front().awaited_nodes, reading->launchers);
     for (size_t i = 1; i < launches.size(); ++i) start_again(launches[i], true, launches.front());
     launches.resize(1);
   }
@@ -233,9 +252,9 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
     reading.notes.push_back(fmt::format("{}: {}", run.session.where(launch.gpus_line), apart));
   if (launch.beside > 0)
     reading.notes.push_back(fmt::format(
-        "{}: jobs of the same settings run beside it on {} more nodes of the batch; one "
-        "of them is predicted",
-        run.session.where(launch.line), launch.beside));
+        "{}: jobs of the same settings run beside it on {} more {} of the batch; one of them is "
+        "predicted",
+        run.session.where(launch.line), launch.beside, launch.beside == 1 ? "node" : "nodes"));
   if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =
@@ -405,19 +424,21 @@ Result<Reading> read_loose(const std::string& script, const ShellRun& run, const
 Result<Reading> read_launch(std::vector<Launch> launches, const ShellRun& run,
                             const ScriptContext& context) {
   ERGOMETER_TRY(check_no_loose_lines(run));
-  ERGOMETER_ASSIGN(Launch launch, only_launch(std::move(launches), run, context));
-  for (const std::string& word : context.more) launch.arguments.push_back({word, launch.line});
+  for (Launch& launch : launches)
+    for (const std::string& word : context.more) launch.arguments.push_back({word, launch.line});
+  ERGOMETER_ASSIGN(const Launch launch, only_launch(std::move(launches), run, context));
   ERGOMETER_ASSIGN(Reading reading, read_program(launch, run));
   reading.form = "a launch script";
+  const bool all_kept = run.commands.size() < ShellRun::kMostCommands;
   reading.notes.insert(
       reading.notes.begin(),
       fmt::format("{} starts {}{}{}", run.session.where(launch.line), launch.name,
                   launch.depends_on.empty() ? "" : fmt::format(", if {}", launch.depends_on),
                   launch.times == 1
                       ? ""
-                      : fmt::format(", {} times one behind the other with the same settings; "
+                      : fmt::format(", {}{} times one behind the other with the same settings; "
                                     "one run is predicted",
-                                    launch.times)));
+                                    all_kept ? "" : "at least ", launch.times)));
   add_gpus(launch, run, reading);
   note_unset(run, reading);
   note_overridden(run, reading);

@@ -159,12 +159,16 @@ TEST(LaunchScript, TheSameJobSeveralTimesIsOneAndSaysSo) {
     const std::string notes = notes_of_batch(script);
     EXPECT_NE(notes.find("starts pretrain_gpt.py" + thrice), notes.npos) << script << notes;
   }
+  EXPECT_NE(notes_of_batch("for i in $(seq 3000); do srun " + start + "; done\n")
+                .find(", at least 2000 times one behind"),
+            std::string::npos);
   // Alternatives, retries until it works and launchers of other hosts are no repetitions.
   for (const std::string& script : {
            "if [ -d ckpt ]; then srun " + start + "--load ckpt; else srun " + start + "; fi\n",
            "until srun " + start + "; do sleep 60; done\n",
            "for try in 1 2 3; do srun " + start + " && break; done\n",
            "for h in a b; do ssh $h " + start + "; done\n",
+           "for h in a b; do tmux new -d -s $h '" + start + "'; done\n",
        }) {
     const std::string notes = notes_of_batch(script);
     EXPECT_NE(notes.find("starts pretrain_gpt.py"), notes.npos) << script << notes;
@@ -186,6 +190,47 @@ TEST(LaunchScript, OneBehindTheOtherIsNotOnMoreNodes) {
   EXPECT_NE(seeds.find("jobs of the same settings run beside it on 2 more nodes"), seeds.npos);
   EXPECT_NE(seeds.find("on 3 of the batch's 4 nodes and not on the others: these idle"), seeds.npos)
       << seeds;
+}
+
+// What is queued gets nodes of its own when its turn comes; what `wait` stands between, is an
+// alternative, or waits for free nodes does not run beside it.
+TEST(LaunchScript, NothingIsSaidOfStartsThatAreNotOfOneTime) {
+  const std::string start =
+      "srun -N 1 -n 1 torchrun --nproc_per_node 8 pretrain_gpt.py" + std::string(kModel);
+  const std::string large =
+      "srun -N 3 -n 3 torchrun --nnodes 3 --nproc_per_node 8 pretrain_gpt.py" + std::string(kModel);
+  for (const std::string& script : {
+           "for s in 1 2; do sbatch -N 4 --wrap '" + start + "'; done\n",
+           "for s in 1 2; do sbatch -N 4 --wrap \"" + start + "--seed $s\"; done\n",
+           "for s in 1 2; do " + start + "--seed $s & wait $!; done\n",
+           "for s in 1 2; do " + start + "& wait; done\n",
+           "if [ -d ckpt ]; then " + start + "--load ckpt & else " + start + "& fi; wait\n",
+           "for s in 1 2; do " + large + "--seed $s & done; wait\n",
+           "for s in 1 2; do docker run -d image torchrun --nproc_per_node 8 pretrain_gpt.py" +
+               std::string(kModel) + "; done\n",
+       }) {
+    const std::string notes = notes_of_batch(script);
+    EXPECT_NE(notes.find("starts pretrain_gpt.py"), notes.npos) << script << notes;
+    EXPECT_EQ(notes.find("one behind the other"), notes.npos) << script << notes;
+    EXPECT_EQ(notes.find("beside it"), notes.npos) << script << notes;
+    EXPECT_EQ(notes.find("on 2 of the batch's"), notes.npos) << script << notes;
+  }
+  // Of one list behind `&` each still waits for the one before.
+  const std::string list = notes_of_batch("( " + start + "\n" + start + ") &\nwait\n");
+  EXPECT_NE(list.find(", 2 times one behind the other"), list.npos) << list;
+  EXPECT_NE(list.find("on 1 of the batch's 4 nodes"), list.npos) << list;
+}
+
+// Words that are added count before it is asked whether the starts differ.
+TEST(LaunchScript, AddedWordsMakeOneJobOfSeveral) {
+  const std::string script = "for tp in 1 2; do torchrun --nproc_per_node 8 pretrain_gpt.py" +
+                             std::string(kModel) + "--tensor-model-parallel-size $tp; done\n";
+  ScriptContext context;
+  EXPECT_FALSE(parse_launch_script(script, "run.sh", context));
+  context.more = {"--tensor-model-parallel-size", "2"};
+  const auto reading = parse_launch_script(script, "run.sh", context);
+  ASSERT_TRUE(reading) << reading.error().message;
+  EXPECT_EQ(reading->settings.find("tensor_model_parallel_size")->text, "2");
 }
 
 TEST(LaunchScript, DifferentJobsOfALoopAreRefused) {

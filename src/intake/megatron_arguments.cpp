@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/core_model.h"
@@ -247,6 +248,7 @@ class ArgumentReader {
       ERGOMETER_TRY(check_one_batch(argument));
     ERGOMETER_TRY(check_modelled(argument));
     if (argument.name == "context_parallel_algo") return read_context_algorithm(argument);
+    if (argument.name == "window_size") return read_window(argument);
     if (read_special(argument)) return true;
     if (const MegatronDimension* dimension = find_megatron_dimension(argument.name))
       return read_dimension(*dimension, argument);
@@ -284,6 +286,18 @@ class ArgumentReader {
     if (!ring && argument.value != "ulysses_cp_algo")
       return wrong(argument, "megatron_cp_algo, ulysses_cp_algo");
     settings_.set("cp_comm_type", ring ? "p2p" : "a2a", origin(argument));
+    return true;
+  }
+
+  /// "128,0" or "(128, 0)": tokens before and behind each that it attends to besides itself; -1: to
+  /// all.
+  Result<bool> read_window(const Argument& argument) {
+    constexpr int64_t kLongest = 1'000'000'000;
+    const std::vector<std::string> sides = base::split(base::trimmed(argument.value, "()[] "), ',');
+    const auto before = base::parse_integer(sides.size() == 2 ? base::trimmed(sides.front()) : "");
+    if (!before || *before < -1 || *before > kLongest)
+      return wrong(argument, "two whole numbers such as 128,0");
+    model_["window_size"] = *before + 1;
     return true;
   }
 

@@ -183,6 +183,29 @@ TEST(MegatronArguments, DeepSpeedReducesAsItsFileSays) {
   EXPECT_EQ(ignored, Texts{"--accumulate-allreduce-grads-in-fp32"});
 }
 
+// A token sees as many before it as the first number says, and itself.
+TEST(MegatronArguments, WindowsOfAttention) {
+  const auto model = [](const std::string& window) {
+    const auto reading = parse_launch_script(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 64 "
+        "--num-attention-heads 2 --vocab-size 512 --softmax-type learnable "
+        "--window-attn-skip-freq 2 --window-size " +
+            window,
+        "run.sh");
+    return reading ? reading->settings.find("model")->text : reading.error().message;
+  };
+  for (const char* window : {"127,0", "'(127, 0)'"}) {
+    const std::string text = model(window);
+    EXPECT_NE(text.find("\"window_size\":128"), text.npos) << text;
+    EXPECT_NE(text.find("\"window_attn_skip_freq\":2"), text.npos) << text;
+    EXPECT_NE(text.find("\"softmax_type\":\"learnable\""), text.npos) << text;
+  }
+  EXPECT_NE(model("-1,-1").find("\"window_size\":0"), std::string::npos);
+  EXPECT_NE(model("''").find("--window-size: found nothing"), std::string::npos);
+  EXPECT_EQ(model("127"),
+            "run.sh:1: --window-size: found \"127\"; allowed: two whole numbers such as 128,0");
+}
+
 TEST(MegatronArguments, WordsForEveryLayerAreOneForAll) {
   Texts ignored;
   EXPECT_EQ(parse_megatron_arguments("x --cp-comm-type a2a a2a", "x.sh", ignored)

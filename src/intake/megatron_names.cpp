@@ -30,6 +30,7 @@ constexpr std::array kDimensions = std::to_array<MegatronDimension>({
     {"add_qkv_bias", DimensionKind::kSwitch},
     {"qk_layernorm", DimensionKind::kSwitch},
     {"softmax_type", DimensionKind::kText},
+    {"window_attn_skip_freq", DimensionKind::kText},
     {"untie_embeddings_and_output_weights", DimensionKind::kSwitch},
     {"position_embedding_type", DimensionKind::kText},
     {"hidden_dropout", DimensionKind::kReal},
@@ -111,6 +112,7 @@ constexpr std::array kSpecial = std::to_array<std::string_view>({"disable_bias_l
                                                                  "n_shared_experts",
                                                                  "num_shared_experts",
                                                                  "cp_comm_type",
+                                                                 "window_size",
                                                                  "patch_tokenizer_type",
                                                                  "extra_vocab_size"});
 

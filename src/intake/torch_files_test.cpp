@@ -190,16 +190,37 @@ TEST(Trainer, KernelsOfAHub) {
   };
   EXPECT_EQ(backend("kernels-community/flash-attn2"), "fa2");
   EXPECT_EQ(backend("kernels-community/vllm-flash-attn3"), "fa3");
+  EXPECT_EQ(backend("kernels-community/flash-attn3@main:flash_attention"), "fa3");
+  EXPECT_EQ(backend("kernels-community/flash-attn4"), "- told");
   EXPECT_EQ(backend("someone/attention"), "- told");
 }
 
 TEST(Trainer, TextsThatAreNotCutHaveNoLength) {
-  const auto r = parse_trainer_file(
-      "model_name_or_path: Qwen/Qwen3-8B\nassistant_only_loss: false\nmax_length: None\n",
-      "sft.yaml");
-  ASSERT_TRUE(r) << r.error().message;
-  EXPECT_EQ(said(*r, "seq_length"), "-");
-  EXPECT_TRUE(r->unsaid.contains("seq_length"));
+  for (const char* nothing : {"None", "null", "~", "", "null  # whole texts"}) {
+    const auto r = parse_trainer_file(
+        std::string("model_name_or_path: Qwen/Qwen3-8B\nassistant_only_loss: false\nmax_length: ") +
+            nothing + "\n",
+        "sft.yaml");
+    ASSERT_TRUE(r) << r.error().message;
+    EXPECT_EQ(said(*r, "seq_length"), "-") << nothing;
+    EXPECT_TRUE(r->unsaid.contains("seq_length")) << nothing;
+  }
+}
+
+// Pretraining packs unless it is told not to.
+TEST(Trainer, LlamaFactorysPretrainingPacks) {
+  const auto notes = [](const std::string& words) {
+    const auto r = parse_trainer_file(
+        "model_name_or_path: Qwen/Qwen3-8B\nfinetuning_type: full\ncutoff_len: 2048\n" + words,
+        "f.yaml");
+    if (!r) return r.error().message;
+    std::string all;
+    for (const std::string& note : r->notes) all += note + "\n";
+    return all;
+  };
+  EXPECT_EQ(notes("stage: pt\n").find("without packing"), std::string::npos);
+  EXPECT_NE(notes("stage: pt\npacking: false\n").find("without packing"), std::string::npos);
+  EXPECT_NE(notes("stage: sft\n").find("without packing"), std::string::npos);
 }
 
 TEST(Trainer, MissesADeepSpeedFile) {

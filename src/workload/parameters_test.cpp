@@ -135,7 +135,7 @@ TEST(Parameters, ModelsWorkedByHandFromTheirDimensions) {
   EXPECT_EQ(total_of("deepseek-llm-67b"),
             95 * (2LL * 8192 * 8192 + 2LL * 8192 * 1024 + 3LL * 8192 * 22016 + 2 * 8192) +
                 2LL * 102400 * 8192 + 8192);
-  // 128 query and 16 key-value heads of 64, an MLP of 32768 without a gate, norms with bias in
+  // 128 query and 8 key-value heads of 64, an MLP of 32768 without a gate, norms with bias in
   // front of both.
   EXPECT_EQ(total_of("falcon-40b"),
             60 * (8192LL * (8192 + 2 * 512) + 8192LL * 8192 + 2LL * 8192 * 32768 + 4 * 8192) +
@@ -153,6 +153,10 @@ TEST(Parameters, ModelsWorkedByHandFromTheirDimensions) {
   EXPECT_EQ(total_of("nemotron-3-4b"),
             32 * (2LL * 3072 * 3072 + 2LL * 3072 * 1024 + 2LL * 3072 * 9216 + 4 * 3072) +
                 2LL * 256000 * 3072 + 2 * 3072);
+  // Norms of queries and keys over all heads, 256 experts in every layer, a routing bias each.
+  EXPECT_EQ(total_of("minimax-m2"), 62 * (2LL * 3072 * 6144 + 2LL * 3072 * 1024 + 6144 + 1024 +
+                                          256 * 3LL * 3072 * 1536 + 256LL * 3072 + 256 + 2 * 3072) +
+                                        2LL * 200064 * 3072 + 3072);
   // Latent attention without narrow queries; the first layer is dense, the others have 64 experts,
   // two shared, and a router with a bias an expert.
   const int64_t attention = 2048LL * 16 * 192 + 2048LL * (512 + 64) + 512 + 512LL * 16 * 256 +

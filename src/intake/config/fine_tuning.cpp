@@ -255,7 +255,7 @@ class FineTuningReader {
           "nproc_per_node");
     }
     constexpr const char* kPacked = "packed_sequence.packed_sequence_size";
-    if (read_.integer(kPacked, 0).value_or(0) > 0)
+    if (read_.integer(kPacked, -1).value_or(0) > 0)
       read_.not_modelled(kPacked, std::string(kPackedDocuments));
     length_is_open("without packed_sequence_size the data decide how long sequences are");
     if (read_.has_section("peft")) {

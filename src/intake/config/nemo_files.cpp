@@ -304,8 +304,10 @@ Result<Reading> read_nemo_1(const spec::FlatYaml& values, const std::string& fil
     const std::string key = fmt::format("model.{}", info.name);
     if (rest.find(key) == rest.end()) read.find(key);
   }
-  const auto length = values.find("model.data.train_ds.max_seq_length");
-  if (!tell_packing(read) && length != values.end()) read.note(unpacked_note(length->second.text));
+  constexpr std::string_view kLongest = "model.data.train_ds.max_seq_length";
+  const auto* length = reading.settings.find("seq_length");
+  if (!tell_packing(read) && length != nullptr && length->origin.key == kLongest)
+    read.note(unpacked_note(length->text));
   ERGOMETER_ASSIGN(Reading left, read.finish("a NeMo 1 configuration"));
   left.settings = std::move(reading.settings);
   if (!model_open.empty()) left.open["model"] = model_open;

@@ -133,19 +133,21 @@ class TrainerReader {
     const std::string strategy = base::lower(read_.text("packing_strategy"));
     const bool pads = !read_.flag("padding_free", false);
     bool packs = false;
+    const bool factory = kind_ == TrainerKind::kLlamaFactory,
+               cuts = factory || strategy == "wrapped";
+    // LLaMA-Factory packs whole documents unless it is told not to.
+    const bool by_default = factory && base::lower(read_.text("stage")) == "pt";
     for (const char* key : {"neat_packing", "sample_packing", "packing"}) {
-      if (!read_.flag(key, false)) continue;
+      if (!read_.flag(key, key == std::string_view("packing") && by_default)) continue;
       packs = true;
-      const bool cuts = kind_ == TrainerKind::kLlamaFactory || strategy == "wrapped";
       if (key != std::string_view("packing") || !cuts)
         read_.not_modelled(key, std::string(kPackedDocuments));
     }
-    const auto* length = read_.said().find("seq_length");
-    if (length == nullptr) length = read_.reading().defaults.find("seq_length");
     if (packs) return;
     if (!pads) return read_.not_modelled("padding_free", std::string(kNoPadding));
-    if (length == nullptr) return;
-    read_.note(unpacked_note(length->text));
+    const auto* length = read_.said().find("seq_length");
+    if (length == nullptr) length = read_.reading().defaults.find("seq_length");
+    if (length != nullptr) read_.note(unpacked_note(length->text));
   }
 
   void read_precision() {
@@ -255,15 +257,21 @@ class TrainerReader {
   }
 
   /// The kernels by a name of transformers', LLaMA-Factory's, or a kernel's on the hub
-  /// ("kernels-community/flash-attn2"); empty: others.
+  /// ("kernels-community/flash-attn2", perhaps "@revision:function" behind it); empty: others.
   static std::string_view attention_of(std::string_view word) {
-    const bool flash = word.starts_with("kernels-community/") && base::contains(word, "flash-attn");
+    constexpr std::string_view kHub = "kernels-community/";
+    const std::string_view kernel =
+        word.starts_with(kHub) ? word.substr(kHub.size(), word.find_first_of("@:") - kHub.size())
+                               : "";
     if (word == "eager" || word == "disabled") return "unfused";
     if (word == "sdpa") return "fused";
-    if (word == "flash_attention_2" || word == "fa2") return "fa2";
-    if (word == "flash_attention_3" || word == "fa3" || (flash && word.ends_with('3')))
+    if (word == "flash_attention_2" || word == "fa2" || kernel == "flash-attn" ||
+        kernel == "flash-attn2")
+      return "fa2";
+    if (word == "flash_attention_3" || word == "fa3" || kernel == "flash-attn3" ||
+        kernel == "vllm-flash-attn3")
       return "fa3";
-    return flash ? "fa2" : "";
+    return "";
   }
 
   void read_kernels() {
@@ -577,6 +585,21 @@ TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
   return factory ? TrainerKind::kLlamaFactory : trl ? TrainerKind::kTrl : TrainerKind::kPlain;
 }
 
+/// Nulls are left out of flat values, as if nothing were said; of TRL's max_length it says that no
+/// text is cut, as Python's None does.
+void add_null_length(const std::string& text, spec::FlatYaml& values) {
+  constexpr std::string_view kKey = "max_length:";
+  int line = 0;
+  for (const std::string& whole : base::split(text, '\n')) {
+    ++line;
+    if (!whole.starts_with(kKey)) continue;
+    const std::string_view rest = std::string_view(whole).substr(kKey.size());
+    const std::string word = base::lower(base::trimmed(rest.substr(0, rest.find('#'))));
+    if (word.empty() || word == "null" || word == "~")
+      values.try_emplace("max_length", spec::FlatValue{"None", line});
+  }
+}
+
 }  // namespace
 
 TrainerKind kind_of_trainer_file(const spec::FlatYaml& values) { return kind_of(values, true); }
@@ -601,6 +624,7 @@ Result<Reading> parse_trainer_file(const std::string& text, const std::string& f
   const bool json = first != text.npos && text[first] == '{';
   ERGOMETER_ASSIGN(spec::FlatYaml values,
                    json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
+  add_null_length(text, values);
   for (const auto& [key, value] : overrides) values[key] = value;
   return read_trainer(values, file, kind_of(values, true));
 }

@@ -50,8 +50,8 @@ inline constexpr std::string_view kPackedDocuments =
 /// What a prediction leaves out of batches whose sequences lie behind each other.
 inline constexpr std::string_view kNoPadding =
     "time and memory: sequences of a batch lie behind each other without padding; predicted as "
-    "long "
-    "as the longest, --sequence-lengths with --sequence-batching variable says how long they are";
+    "long as the longest, --sequence-lengths with --sequence-batching variable says how long they "
+    "are";
 /// What is assumed of texts of at most so many tokens that are not packed.
 std::string unpacked_note(std::string_view length);
 /// What a prediction leaves out of DPO and its relatives.

@@ -68,8 +68,13 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     state_.status = status;
     return Flow::kNext;
   };
-  if (name == ":" || name == "true" || name == "wait" || name == "ulimit" || name == "umask" ||
-      name == "alias" || name == "sleep" || name == "chmod" || name == "popd")
+  if (name == "wait") {
+    // Of several it may be any one that ends.
+    if (words.size() < 2 || words[1].text != "-n") ++waits_;
+    return done();
+  }
+  if (name == ":" || name == "true" || name == "ulimit" || name == "umask" || name == "alias" ||
+      name == "sleep" || name == "chmod" || name == "popd")
     return done();
   if (name == "false") return done(1);
   if (name == "trap") return run_trap(words), done();

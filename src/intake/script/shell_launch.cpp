@@ -26,7 +26,10 @@ class LaunchReader {
     by_.starts_everywhere = command.is_remote;
     launch_.line = command.line;
     launch_.depends_on = command.depends_on;
-    launch_.is_aside = command.is_aside || command.is_remote;
+    const bool detaches = is_detached();
+    launch_.aside = command.is_remote || detaches ? ShellCommand::kBesideAll : command.aside;
+    launch_.waits = command.waits;
+    launch_.batch = command.batch;
     launch_.environment = command.environment;
   }
 
@@ -113,6 +116,17 @@ class LaunchReader {
       if (words_[i].text == "install" && base::contains(kInstallers, file_name(words_[i - 1].text)))
         return true;
     return false;
+  }
+  /// `docker run -d`: it goes on while its container runs.
+  bool is_detached() const {
+    return std::ranges::any_of(words_,
+                               [&](const ShellText& word) {
+                                 return word.text == "-d" || word.text == "--detach" ||
+                                        word.text == "-itd" || word.text == "-dit";
+                               }) &&
+           std::ranges::any_of(words_, [](const ShellText& word) {
+             return file_name(word.text) == "docker" || file_name(word.text) == "podman";
+           });
   }
   bool is_program(size_t at) const {
     const std::string& word = words_[at].text;

@@ -42,10 +42,10 @@ struct Launch {
   int64_t idle_nodes = 0;   ///< nodes of the batch on which nothing starts it
   int64_t started_on = 1;   ///< nodes of the batch on which it is started
   bool is_by_srun = false;  ///< by srun, which is told of fewer nodes than the batch has
-  bool is_aside = false;    ///< as of ShellCommand
-  std::string launchers;    ///< the words in front of the program
-  int64_t times = 1;        ///< so often, one behind the other
-  int64_t beside = 0;       ///< nodes of the batch on which jobs alike run at the same time
+  int aside = 0, waits = 0, batch = 0;  ///< as of ShellCommand
+  std::string launchers;                ///< the words in front of the program
+  int64_t times = 1;                    ///< so often, one behind the other
+  int64_t beside = 0;  ///< nodes of the batch on which jobs alike run at the same time
   int64_t awaited_nodes =
       0;                   ///< it is told of so many, and trains nothing without them; 0: of none
   std::string depends_on;  ///< as of ShellCommand

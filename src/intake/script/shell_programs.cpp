@@ -17,8 +17,6 @@
 namespace ergometer::intake {
 namespace {
 
-constexpr size_t kMostCommands = 2'000;
-
 /// The one file that a filter of lines reads; empty: its input.
 std::string file_of_filter(const std::vector<ShellText>& words) {
   constexpr std::array kFilters =
@@ -29,6 +27,16 @@ std::string file_of_filter(const std::vector<ShellText>& words) {
   const bool value = before.size() == 2 && base::contains("-n -d -f -c -k -t", before);
   const bool takes_word = value && words.front().text != "sort";
   return last.empty() || last.starts_with('-') || takes_word ? "" : last;
+}
+
+/// Programs that queue a script, which gets nodes of its own when its turn comes.
+bool is_queue(std::string_view program) {
+  return base::contains(std::to_array<std::string_view>({"sbatch", "qsub", "bsub"}), program);
+}
+
+/// Programs that go on while what they started runs, or run several texts at a time.
+bool runs_beside(std::string_view program) {
+  return base::contains(std::to_array<std::string_view>({"tmux", "screen", "parallel"}), program);
 }
 
 }  // namespace
@@ -157,14 +165,16 @@ std::string ScriptRunner::host_names() {
 }
 
 void ScriptRunner::record(const Words& words) {
-  if (run_.commands.size() >= kMostCommands) return;
+  if (run_.commands.size() >= ShellRun::kMostCommands) return;
   ShellCommand command;
   for (const Words& around : contexts_)
     command.words.insert(command.words.end(), around.begin(), around.end());
   command.words.insert(command.words.end(), words.begin(), words.end());
   command.line = session_.line;
   command.is_remote = remote_ > 0;
-  command.is_aside = aside_ > 0;
+  command.aside = aside_;
+  command.waits = waits_;
+  command.batch = batch_;
   // Whole texts that were exported for what a script does itself are not kept for every program.
   constexpr size_t kLongestValue = 1'000;
   constexpr int64_t kMostKept = 16'000'000;
@@ -221,9 +231,12 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   if (!inner.is_text && inner.text.empty()) streams.input->clear();
   contexts_.push_back(
       Words(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(inner.begin)));
+  const std::string_view first = file_name(words.front().text);
   const bool remote =
       inner.elsewhere == "ssh" || inner.elsewhere == "pdsh" || inner.elsewhere == "clush";
   remote_ += remote ? 1 : 0;
+  const int aside = std::exchange(aside_, runs_beside(first) ? ShellCommand::kBesideAll : aside_),
+            batch = std::exchange(batch_, is_queue(first) ? ++batches_ : batch_);
   auto around = std::exchange(locals_, {});
   in_copy(streams, [&] {
     if (inner.elsewhere.empty()) keep_exported();
@@ -246,6 +259,8 @@ Flow ScriptRunner::run_inner_shell(const Words& words, const InnerShell& inner, 
   });
   locals_ = std::move(around);
   contexts_.pop_back();
+  aside_ = aside;
+  batch_ = batch;
   remote_ -= remote ? 1 : 0;
   // Nobody waits for what is typed.
   if (!inner.terminal.empty()) state_.status = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/text.h"
 #include "intake/shell/shell_condition.h"
@@ -41,10 +42,8 @@ void ScriptRunner::run_exit_trap(Streams streams) {
 void ScriptRunner::run_started(const Words& words) {
   std::string input, output;
   printed_ = &output;
-  // Whether it ended before the next began is not known.
-  ++aside_;
+  aside_ = ShellCommand::kBesideAll;
   run_program(words, {&input, &output});
-  --aside_;
 }
 
 Flow ScriptRunner::run_file(const std::string& text, const std::string& file, Streams streams) {
@@ -131,12 +130,14 @@ Flow ScriptRunner::run_compound(const ShellNode& node, Streams streams) {
     case NodeKind::kSubshell:
       in_copy(streams, [&] { run(*node.parts[0], streams); });
       return Flow::kNext;
-    case NodeKind::kBackground:
-      ++aside_;
+    case NodeKind::kBackground: {
+      const bool is_known = aside_ != ShellCommand::kBesideAll;
+      const int around = std::exchange(aside_, is_known ? ++asides_ : aside_);
       in_copy(streams, [&] { run(*node.parts[0], streams); });
-      --aside_;
+      aside_ = around;
       state_.status = 0;
       return Flow::kNext;
+    }
     case NodeKind::kIf: return run_if(node, 0, streams);
     case NodeKind::kWhile:
       return leave_perhaps(Flow::kBreak, [&] { return run_while(node, streams); });

@@ -12,20 +12,28 @@ namespace ergometer::intake {
 
 /// A program that a script starts, with its words as it would get them.
 struct ShellCommand {
+  static constexpr int kOfNone = 0;  ///< `aside` and `batch` of the script itself
+  static constexpr int kBesideAll =
+      -1;  ///< `aside`: whether it ends before the next begins is not known
+
   /// Launchers around an inner shell (`srun -N 2 bash -c ...`) stand in front.
   std::vector<ShellText> words;
   int line = 0;
   /// Its environment, as far as it is known.
   std::map<std::string, std::string, std::less<>> environment;
   bool is_remote = false;  ///< ssh or pdsh starts it on other hosts
-  bool is_aside = false;   ///< behind `&`, or it may be: what follows runs beside it
+  /// The list behind `&` that it is of, by number: what follows that list runs beside it.
+  int aside = 0;
+  int waits = 0;  ///< so often had `wait` let lists behind `&` end before
+  int batch = 0;  ///< the script that is queued (sbatch, qsub, bsub) it is of, by number
   std::string
       depends_on;  ///< not empty: what decides whether it is started, which is not known here
 };
 
 struct ShellRun {
-  std::vector<ShellCommand> commands;
-  ShellState state;  ///< at the end
+  static constexpr size_t kMostCommands = 2'000;
+  std::vector<ShellCommand> commands;  ///< no more than these
+  ShellState state;                    ///< at the end
   ShellSession session;
 };
 

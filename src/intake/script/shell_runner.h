@@ -185,7 +185,8 @@ class ScriptRunner {
   int64_t substitutions_ = 0;  ///< $(...) that were run
   int calls_ = 0;
   int remote_ = 0;  ///< shells on other hosts that the current one is within
-  int aside_ = 0;   ///< commands behind `&` that the current one is within
+  int aside_ = ShellCommand::kOfNone, batch_ = ShellCommand::kOfNone;  ///< as of ShellCommand
+  int asides_ = 0, batches_ = 0, waits_ = 0;                           ///< so many there were
   int64_t copied_ = 0;
   int64_t environments_ = 0;  ///< characters kept of the environments of programs
 };

@@ -184,15 +184,17 @@ class NemoReader {
 
   /// Fine-tuning and inference keep their batches with the data set.
   void read_batches() {
-    const std::string set =
-        settings_.find("lora") != nullptr ? "model.data.train_ds." : "model.data.test_ds.";
-    if (settings_.find("lora") != nullptr || inference_) {
+    // Only fine-tuning, of adapters or of all weights, has such a set.
+    const bool tunes = settings_.find("lora") != nullptr ||
+                       (!inference_ && values_.contains("model.data.train_ds.max_seq_length"));
+    const std::string set = tunes ? "model.data.train_ds." : "model.data.test_ds.";
+    if (tunes || inference_) {
       copy(set + "micro_batch_size", "micro_batch_size");
       copy(set + "global_batch_size", "global_batch_size");
     }
     copy("model.encoder_seq_length", "seq_length");
     copy("model.data.seq_length", "seq_length");
-    if (settings_.find("lora") != nullptr || inference_) copy(set + "max_seq_length", "seq_length");
+    if (tunes || inference_) copy(set + "max_seq_length", "seq_length");
   }
 
   /// PyTorch's FSDP: "full", "hybrid" (a copy a node), "grad" (parameters stay gathered).

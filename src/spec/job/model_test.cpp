@@ -163,6 +163,14 @@ TEST(ReadModel, OlmoeAndSeedOssAreTypesOfTheirOwn) {
   EXPECT_TRUE(seed.unknown_keys.empty());
 }
 
+TEST(ReadModel, MinimaxNormsAllHeadsAtOnce) {
+  const Model model = *read_model("minimax-m2");
+  EXPECT_TRUE(model.qk_norm && model.wide_qk_norm && model.experts.router_bias);
+  EXPECT_TRUE(model.layers[0].moe);
+  EXPECT_EQ(model.experts.ffn, 1536);
+  EXPECT_TRUE(model.unknown_keys.empty());
+}
+
 TEST(ReadModel, MegatronArgumentsAsAModel) {
   const Model model = model_of(R"j({"model_type": "megatron", "num_layers": 4, "hidden_size": 1024,
     "num_attention_heads": 16, "vocab_size": 32000, "swiglu": true, "normalization": "RMSNorm",
@@ -175,6 +183,27 @@ TEST(ReadModel, MegatronArgumentsAsAModel) {
   EXPECT_EQ(model.experts.top_k, 2);
   EXPECT_EQ(model.experts.ffn, 512);
   EXPECT_TRUE(model.tied_embeddings);
+}
+
+TEST(ReadModel, MegatronsWindowsMaySkipLayers) {
+  const auto windows = [](const std::string& skips) {
+    std::vector<int64_t> all;
+    for (const Layer& layer :
+         model_of(R"({"model_type": "megatron", "num_layers": 4, "hidden_size": 64,
+    "num_attention_heads": 2, "vocab_size": 512, "window_size": 129)" +
+                  skips + "}")
+             .layers)
+      all.push_back(layer.window);
+    return all;
+  };
+  using Windows = std::vector<int64_t>;
+  EXPECT_EQ(windows(""), Windows({129, 129, 129, 129}));
+  EXPECT_EQ(windows(R"(, "window_attn_skip_freq": 2)"), Windows({129, 0, 129, 0}));
+  EXPECT_EQ(windows(R"(, "window_attn_skip_freq": "[0,1]*2")"), Windows({0, 129, 0, 129}));
+  const std::string wrong = model_error(R"({"model_type": "megatron", "num_layers": 4,
+    "hidden_size": 64, "num_attention_heads": 2, "vocab_size": 512, "window_size": 129,
+    "window_attn_skip_freq": "[0,1]"})");
+  EXPECT_NE(wrong.find("a list of 4 entries such as [1,0]*2"), std::string::npos) << wrong;
 }
 
 TEST(ReadModel, MegatronsSoftmaxMayHaveASink) {

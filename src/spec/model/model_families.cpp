@@ -40,6 +40,7 @@ std::span<const ModelFamily> model_families() {
       {"llava_next", read_llava_next},
       {"mamba2", read_mamba2},
       {"megatron", read_megatron},
+      {"minimax_m2", read_minimax_m2},
       {"mistral", read_mistral},
       {"mixtral", read_mixtral},
       {"mpt", read_mpt},

@@ -56,6 +56,7 @@ void read_internlm3(ConfigReader& config, Model& model);
 void read_olmo(ConfigReader& config, Model& model);
 void read_olmo2(ConfigReader& config, Model& model);
 void read_olmoe(ConfigReader& config, Model& model);
+void read_minimax_m2(ConfigReader& config, Model& model);
 void read_mistral(ConfigReader& config, Model& model);
 void read_mixtral(ConfigReader& config, Model& model);
 void read_qwen2(ConfigReader& config, Model& model);

@@ -68,6 +68,17 @@ void read_olmoe(ConfigReader& config, Model& model) {
   place_experts(0, 1, model);
 }
 
+/// MiniMax-M2: norms of queries and keys over all heads, and a routing bias an expert, for which
+/// `intermediate_size` is said. Its modules for multi-token prediction are not read.
+void read_minimax_m2(ConfigReader& config, Model& model) {
+  read_llama_like(config, {48, 8, 1536, 200064, 196608, 128}, model);
+  model.qkv_bias = model.out_bias = config.flag("attention_bias", false);
+  model.qk_norm = model.wide_qk_norm = config.flag("use_qk_norm", true);
+  read_mixture(config, 256, 8, model.ffn, model);
+  model.experts.router_bias = config.flag("use_routing_bias", true);
+  place_experts(0, 1, model);
+}
+
 /// Command R: LayerNorm without bias, one for both branches; norms of queries and keys have weights
 /// of every head.
 void read_cohere(ConfigReader& config, Model& model) {

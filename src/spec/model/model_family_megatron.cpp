@@ -85,6 +85,24 @@ void read_moe_layers(ConfigReader& config, Model& model) {
   for (size_t i = 0; i < model.layers.size(); ++i) model.layers[i].moe = (*pattern)[i] != 0;
 }
 
+/// A window in all layers, in all but every n-th, or where a list has a one.
+void read_attention_window(ConfigReader& config, Model& model) {
+  constexpr const char* kSkips = "window_attn_skip_freq";
+  const int64_t window = config.count("window_size", 0);
+  const nlohmann::json* skips = config.raw(kSkips);
+  if (skips == nullptr || !skips->is_string())
+    return read_windows(config, window, config.count(kSkips, 0), model);
+  const std::string& text = skips->get_ref<const std::string&>();
+  const auto slides = parse_layer_pattern(text, 100'000);
+  if (!slides || slides->size() != model.layers.size())
+    return config.refuse(kSkips,
+                         "found \"{}\"; allowed: a whole number, or a list of {} entries such as "
+                         "[1,0]*{}",
+                         text, model.layers.size(), model.layers.size() / 2);
+  for (size_t i = 0; i < model.layers.size(); ++i)
+    model.layers[i].window = (*slides)[i] != 0 ? window : 0;
+}
+
 void read_experts(ConfigReader& config, Model& model) {
   read_mixture(config, 0, 2, model.ffn, model);
   const int64_t shared = config.count("moe_shared_expert_intermediate_size", 0);
@@ -115,6 +133,7 @@ void read_megatron(ConfigReader& config, Model& model) {
   read_biases_and_norms(config, model);
   read_softmax(config, model);
   read_position(config, model);
+  read_attention_window(config, model);
   read_latent(config, model);
   read_experts(config, model);
   model.mtp_layers = config.count("num_nextn_predict_layers", 0);
