@@ -204,23 +204,6 @@ struct Paths {
   std::vector<double> before_s, after_s;
 };
 
-/// Events in an order in which all work points forward.
-std::vector<int32_t> forward_order(const TimeCostGraph& graph) {
-  std::vector<std::vector<int32_t>> next(static_cast<size_t>(graph.events()));
-  std::vector<int32_t> waiting(next.size(), 0);
-  const auto add = [&](int32_t from, int32_t to) {
-    next[static_cast<size_t>(from)].push_back(to);
-    ++waiting[static_cast<size_t>(to)];
-  };
-  for (const auto& it : graph.work()) add(it.from, it.to);
-  for (const auto& it : graph.orders()) add(it.from, it.to);
-  std::vector<int32_t> order = {0};
-  for (size_t i = 0; i < order.size(); ++i)
-    for (const int32_t to : next[static_cast<size_t>(order[i])])
-      if (--waiting[static_cast<size_t>(to)] == 0) order.push_back(to);
-  return order;
-}
-
 /// An arc of the graph with the length it has.
 struct Length {
   int32_t from = 0, to = 0;
@@ -258,7 +241,7 @@ class LatticeSchedule {
   LatticeSchedule(const PipelineTables& tables, const TimeCostGraph& graph,
                   const std::vector<PipelinePass>& passes, double length_s)
       : graph_(graph), rank_of_(static_cast<size_t>(graph.events()), 0), length_s_(length_s) {
-    const std::vector<int32_t> order = forward_order(graph);
+    const std::vector<int32_t> order = topological_order(graph);
     for (size_t i = 0; i < order.size(); ++i)
       rank_of_[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
     for (const PipelinePass& pass : passes) {

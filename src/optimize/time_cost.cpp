@@ -31,27 +31,6 @@ std::vector<Corner> rounded(const std::vector<Choice>& choices, double unit_s) {
   return corners;
 }
 
-/// Events in an order in which all work points forward.
-std::vector<int32_t> topological(const TimeCostGraph& graph) {
-  const auto events = static_cast<size_t>(graph.events());
-  std::vector<std::vector<int32_t>> next(events);
-  std::vector<int32_t> waiting(events, 0);
-  const auto add = [&](int32_t from, int32_t to) {
-    next[static_cast<size_t>(from)].push_back(to);
-    ++waiting[static_cast<size_t>(to)];
-  };
-  for (const auto& work : graph.work()) add(work.from, work.to);
-  for (const auto& order : graph.orders()) add(order.from, order.to);
-  std::vector<int32_t> result;
-  for (int32_t event = 0; event < graph.events(); ++event)
-    if (waiting[static_cast<size_t>(event)] == 0) result.push_back(event);
-  for (size_t i = 0; i < result.size(); ++i)
-    for (const int32_t to : next[static_cast<size_t>(result[i])])
-      if (--waiting[static_cast<size_t>(to)] == 0) result.push_back(to);
-  ERGOMETER_CHECK(result.size() == events, "work and order have no cycle");
-  return result;
-}
-
 /// The flow network: arcs in pairs, forward and back.
 class Network {
  public:
@@ -266,6 +245,26 @@ void TimeCostGraph::add_order(int32_t from, int32_t to, double gap_s) {
   orders_.push_back({from, to, gap_s});
 }
 
+std::vector<int32_t> topological_order(const TimeCostGraph& graph) {
+  const auto events = static_cast<size_t>(graph.events());
+  std::vector<std::vector<int32_t>> next(events);
+  std::vector<int32_t> waiting(events, 0);
+  const auto add = [&](int32_t from, int32_t to) {
+    next[static_cast<size_t>(from)].push_back(to);
+    ++waiting[static_cast<size_t>(to)];
+  };
+  for (const auto& work : graph.work()) add(work.from, work.to);
+  for (const auto& order : graph.orders()) add(order.from, order.to);
+  std::vector<int32_t> result;
+  for (int32_t event = 0; event < graph.events(); ++event)
+    if (waiting[static_cast<size_t>(event)] == 0) result.push_back(event);
+  for (size_t i = 0; i < result.size(); ++i)
+    for (const int32_t to : next[static_cast<size_t>(result[i])])
+      if (--waiting[static_cast<size_t>(to)] == 0) result.push_back(to);
+  ERGOMETER_CHECK(result.size() == events, "work and order have no cycle");
+  return result;
+}
+
 double length_of(const TimeCostGraph& graph, const std::vector<double>& time_s) {
   std::vector<double> at(static_cast<size_t>(graph.events()), 0.0);
   std::vector<std::vector<std::pair<int32_t, double>>> next(at.size());
@@ -273,7 +272,7 @@ double length_of(const TimeCostGraph& graph, const std::vector<double>& time_s) 
     next[static_cast<size_t>(graph.work()[i].from)].emplace_back(graph.work()[i].to, time_s[i]);
   for (const auto& order : graph.orders())
     next[static_cast<size_t>(order.from)].emplace_back(order.to, order.gap_s);
-  for (const int32_t event : topological(graph))
+  for (const int32_t event : topological_order(graph))
     for (const auto& [to, length] : next[static_cast<size_t>(event)])
       at[static_cast<size_t>(to)] =
           std::max(at[static_cast<size_t>(to)], at[static_cast<size_t>(event)] + length);
@@ -290,7 +289,7 @@ std::vector<TradeOff> trade_off(const TimeCostGraph& graph, const TradeOffOption
   }
   for (const auto& order : graph.orders())
     network.add(order.from, order.to, std::llround(order.gap_s / unit_s), kUnlimited);
-  network.start(topological(graph));
+  network.start(topological_order(graph));
 
   std::vector<TradeOff> frontier;
   int64_t flow = 0;

@@ -48,6 +48,9 @@ class TimeCostGraph {
   std::vector<Order> orders_;
 };
 
+/// All events in an order in which work and orders point forward.
+std::vector<int32_t> topological_order(const TimeCostGraph& graph);
+
 /// One corner of the frontier: no schedule that is as quick costs less.
 struct TradeOff {
   double length_s = 0, cost = 0;

@@ -19,9 +19,10 @@
 //
 // Copies, as DeepSeek's EPLB makes them (github.com/deepseek-ai/EPLB, replicate_experts and
 // balanced_packing): one after the other to the expert whose tokens, divided over its copies, are
-// most; then all are placed by load, but no two of an expert on one rank while others have room.
-// Where ranks do not divide the experts, even shares leave ranks uneven: of 3 experts and a copy on
-// 4 ranks two take 4/3 of an even share, and those with the halves of an expert 2/3.
+// most; then all are placed by load, but no two of an expert on one rank: where only ranks that
+// hold it have room left, it takes the place of a less wanted expert of another rank, which moves
+// there. Where ranks do not divide the experts, even shares leave ranks uneven: of 3 experts and a
+// copy on 4 ranks two take 4/3 of an even share, and those with the halves of an expert 2/3.
 //
 // Training sums the gradients of copies, in a ring of the ranks that hold them: each of an expert's
 // c copies sends and receives 2 (c - 1) / c times its gradients. A ring goes through the members of
@@ -48,6 +49,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/check.h"
 #include "base/exponential.h"
 #include "base/random.h"
 
@@ -198,6 +200,29 @@ bool holds(const std::vector<HeldExpert>& held, size_t expert) {
   return std::ranges::find(held, expert, &HeldExpert::expert) != held.end();
 }
 
+/// Of a copy of an expert that all ranks with room hold, `to` among them: some rank without it is
+/// full, hence has an expert that `to` has not. The least wanted of these moves, the copy goes
+/// there.
+void place_in_exchange(const HeldExpert& copy, size_t to, Placed& placed) {
+  const auto ranks = static_cast<double>(placed.held.size());
+  HeldExpert* moved = nullptr;
+  size_t from = 0;
+  for (size_t rank = 0; rank < placed.held.size(); ++rank) {
+    if (holds(placed.held[rank], copy.expert)) continue;
+    for (HeldExpert& it : placed.held[rank]) {
+      if (holds(placed.held[to], it.expert) || (moved != nullptr && it.share >= moved->share))
+        continue;
+      moved = &it;
+      from = rank;
+    }
+  }
+  ERGOMETER_CHECK(moved != nullptr, "an expert has no more copies than there are ranks");
+  placed.loads[to] += ranks * moved->share;
+  placed.loads[from] += ranks * (copy.share - moved->share);
+  placed.held[to].push_back(*moved);
+  *moved = copy;
+}
+
 /// `before`: the loads of the layers before, added up.
 Placed place_by_load(const std::vector<HeldExpert>& experts, const std::vector<double>& before) {
   const size_t ranks = before.size(), room = experts.size() / ranks;
@@ -210,6 +235,10 @@ Placed place_by_load(const std::vector<HeldExpert>& experts, const std::vector<d
     size_t to = ranks;
     for (size_t rank = 0; rank < ranks; ++rank)
       if (placed.held[rank].size() < room && (to == ranks || order(rank) < order(to))) to = rank;
+    if (std::get<0>(order(to))) {
+      place_in_exchange(one, to, placed);
+      continue;
+    }
     placed.loads[to] += static_cast<double>(ranks) * one.share;
     placed.held[to].push_back(one);
   }

@@ -148,6 +148,26 @@ TEST(ExpertLoads, CopiesOfAnExpertLieApart) {
   EXPECT_NEAR(std::ranges::max(copy_sums(job, 4).sent[1]), 1.5, 1e-12);
 }
 
+// 9 5 4 (the first) are halved: 4.5 4.5 4 2.5 2.5 2 2 2 2 2, of which the last two are copies. One
+// rank takes 4.5 + 4 + 2.5 and the other 4.5 + 2.5 + 2 + 2, which are as much but for the last bit:
+// where the third 2 goes there too, the copies find the first alone with room. One of them changes
+// places with a 2, and each rank sums the halves of three experts.
+TEST(ExpertLoads, NoRankHoldsAnExpertTwiceThoughNoOtherHasRoom) {
+  spec::Job job = routed_job(RoutingKind::kCounts, 0);
+  job.model.experts.count = 7;
+  job.parallelism.ep = 2;
+  job.training.moe_routing.counts = {{2, 9, 5, 2, 2, 4, 4}};
+  job.training.moe_placement = spec::ExpertPlacement::kByLoad;
+  job.training.moe_redundant_experts = 3;
+  ASSERT_EQ(job.expert_slots(), 5);
+  const CopySums sums = copy_sums(job, 1);
+  EXPECT_EQ(sums.sent[1], std::vector<double>(2, 1.5));
+  EXPECT_EQ(sums.leaving[1], sums.sent[1]);
+  const std::vector<double> loads = expert_loads(job).by_layer[1];
+  EXPECT_NEAR(loads[0] + loads[1], 2, 1e-12);
+  EXPECT_NEAR(loads[0], 2 * 15.0 / 28, 1e-12);
+}
+
 TEST(ExpertLoads, NothingIsUnevenWhereNobodyWaits) {
   spec::Job alone = routed_job(RoutingKind::kZipf, 1);
   alone.parallelism.ep = 1;

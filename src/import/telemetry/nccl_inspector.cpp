@@ -19,7 +19,7 @@ namespace {
 
 using simdjson::dom::element;
 
-/// InspectorMembers of a document; the first that is missing or of another kind is kept.
+/// Members of a document; the first that is missing or of another kind is kept.
 class InspectorMembers {
  public:
   explicit InspectorMembers(element document) : document_(document) {}

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <functional>
 #include <nlohmann/json.hpp>

@@ -15,7 +15,6 @@
 namespace ergometer::study {
 namespace {
 
-namespace fs = std::filesystem;
 using run::StudyColumn;
 
 constexpr const char* kTwoRows = R"(
