@@ -268,8 +268,11 @@ void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
     loop.settle(scene.played());
     scene.heat.warm_to(conditions.start_c);
   } else {
-    if (conditions.measured_step > 0) loop.rehearse_first_step(scene.played());
-    scene.heat.cool_down();
+    const auto cold = [&] { scene.heat.cool_down(); };
+    const bool has_a_step =
+        conditions.measured_step > 0 || conditions.duration_s >= scene.activity.step_s();
+    if (has_a_step) loop.rehearse_first_step(scene.played(), cold);
+    cold();
   }
   watchers.telemetry.lead_in_idle(scene.heat);
   const auto watch = [&](const Tick& tick) { watchers.watch(tick, scene.heat); };
