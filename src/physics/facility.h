@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 namespace ergometer::physics {
@@ -38,12 +40,30 @@ SeriesSummary summarise(const PowerSeries& series, bool periodic);
 /// a floor, and power moves no faster than the ramps; the floor is released after a hysteresis.
 struct Smoothing {
   double floor_w = 0;
-  double up_w_per_s = 0, down_w_per_s = 0;  ///< 0: no limit
-  double hysteresis_s = 0;                  ///< time below the floor before it is released
-  /// No more is burnt than reaches this, what boards hold of the power cap, nor than leaves the mean
-  /// at it where the load has bursts above it.
+  /// 0: no limit. Up: of the mean over 25 ms, so that power is at most so much above what it was
+  /// 25 ms ago, or in the sample before where samples are longer.
+  double up_w_per_s = 0, down_w_per_s = 0;
+  double hysteresis_s = 0;  ///< time below the floor before it is released
+  /// No more is burnt than reaches this, what boards hold of the power cap, nor than leaves the
+  /// mean at it where the load has bursts above it.
   double most_w = INFINITY;
 };
+/// What power was so long before the sample at hand, of samples of equal length.
+class EarlierPower {
+ public:
+  /// Samples are `dt_s` long from here on, and `watts` were drawn before them. `ago_s`: at least
+  /// one sample.
+  void cut(double ago_s, double dt_s, double watts);
+  /// The mean over as long as a sample, which may begin within one.
+  double watts() const;
+  void add(double watts);
+
+ private:
+  std::vector<double> ring_;  ///< the samples that are looked at and those since
+  size_t oldest_ = 0;
+  double of_oldest_ = 0;  ///< share of what is looked at that lies in the oldest sample
+};
+
 /// The state machine of one GPU: clamp(max(load, floor while it is held), ramps).
 class Smoother {
  public:
@@ -51,7 +71,7 @@ class Smoother {
   /// What is drawn over the next `dt_s` seconds when the work asks for `load_w`.
   double advance(double load_w, double dt_s);
   /// Of the samples so far, the most that the upward ramp kept from the load, and how quickly power
-  /// rises where no ramp holds it back.
+  /// rises where it does not hold it back; 0 without an upward ramp.
   double most_missing_w() const { return most_missing_w_; }
   double steepest_w_per_s() const { return steepest_w_per_s_; }
   /// From here on those are found anew.
@@ -61,12 +81,16 @@ class Smoother {
   double floor_w(double load_w, double dt_s);
   double most_burnt_w() const { return std::max(0.0, smoothing_.most_w - over_w_); }
   double lowered(double watts, double last_w, double dt_s) const;
+  double raised(double load_w, double wanted_w, double dt_s);
 
   Smoothing smoothing_;
   bool held_ = false, begun_ = false;
   double below_s_ = 0, last_w_ = 0;
   double over_w_ = 0;      ///< what bursts above the cap take from what may be burnt
   double unramped_w_ = 0;  ///< the last sample without the upward ramp
+  /// What the upward ramp looks back at, and the same without it; kept where there is a ramp.
+  EarlierPower earlier_, unramped_earlier_;
+  double cut_s_ = 0;  ///< length of the samples in them
   double most_missing_w_ = 0, steepest_w_per_s_ = 0;
 };
 

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-
 #include <numeric>
 
 #include "base/random.h"
@@ -98,6 +97,48 @@ TEST(Smoothing, SaysWhatARampLacks) {
   slow.count_anew();
   slow.advance(250, 1);
   EXPECT_EQ(slow.most_missing_w(), 0);
+}
+
+// 10 kW/s are 250 W in 25 ms, five samples. Both loads would rise by 500 W in that time.
+TEST(Smoothing, AnUpwardRampLooksBack25Milliseconds) {
+  const Smoothing ramp{.up_w_per_s = 10'000};
+  const std::vector<double> at_once = {100, 600, 600, 600, 600, 600, 600, 600, 600},
+                            by_and_by = {100, 200, 300, 400, 500, 600, 600, 600, 600};
+  const auto expect = [](const std::vector<double>& watts, const std::vector<double>& expected) {
+    ASSERT_EQ(watts.size(), expected.size());
+    for (size_t i = 0; i < watts.size(); ++i) EXPECT_NEAR(watts[i], expected[i], 1e-9) << i;
+  };
+  expect(smooth({0.005, at_once}, ramp).series.watts,
+         {100, 350, 350, 350, 350, 350, 600, 600, 600});
+  expect(smooth({0.005, by_and_by}, ramp).series.watts,
+         {100, 200, 300, 350, 350, 350, 450, 550, 600});
+  for (const std::vector<double>& load : {at_once, by_and_by}) {
+    Smoother smoother(ramp);
+    for (const double load_w : load) smoother.advance(load_w, 0.005);
+    EXPECT_NEAR(smoother.steepest_w_per_s(), 20'000, 1e-6);
+    EXPECT_NEAR(smoother.most_missing_w(), 250, 1e-9);
+  }
+}
+
+// Samples of 10 ms: 25 ms ago one half lies in the third sample before, one in the second.
+TEST(Smoothing, AnUpwardRampMayLookIntoTheMiddleOfASample) {
+  const Smoothed smoothed = smooth({0.01, {100, 600, 600, 600, 600, 600}}, {.up_w_per_s = 10'000});
+  const std::vector<double> expected = {100, 350, 350, 475, 600, 600};
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_NEAR(smoothed.series.watts[i], expected[i], 1e-9) << i;
+}
+
+TEST(Smoothing, AnUpwardRampIsTheSameInShorterSamples) {
+  const base::Random random(7, 0, "smoothing test");
+  const Smoothing ramp{.up_w_per_s = 9000};
+  Smoother coarse(ramp), fine(ramp);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    const double load_w = random.uniform(i, 100, 1000), watts = coarse.advance(load_w, 0.025);
+    for (int part = 0; part < 5; ++part) EXPECT_NEAR(fine.advance(load_w, 0.005), watts, 1e-9) << i;
+  }
+  EXPECT_GT(coarse.most_missing_w(), 100);
+  EXPECT_NEAR(fine.most_missing_w(), coarse.most_missing_w(), 1e-9);
+  EXPECT_NEAR(fine.steepest_w_per_s(), coarse.steepest_w_per_s(), 1e-6);
 }
 
 TEST(Smoothing, BurntAndMissingBalance) {

@@ -154,19 +154,6 @@ Powered unsteady() {
   return result;
 }
 
-/// Work that a ramp keeps from its power would take longer, which nothing here plays.
-Result<void> check_ramp(const spec::Job& job, double lacked_w_per_s) {
-  if (lacked_w_per_s <= 0) return {};
-  // A twentieth more and two digits, rounded up, so that what is said is enough: GPUs whose power
-  // is not kept down are warmer.
-  const double enough_w_per_s = 1.05 * lacked_w_per_s;
-  const double digit = std::pow(10, std::floor(std::log10(enough_w_per_s)) - 1);
-  return input_error(
-      "power_smoothing: up: found {:g} W/s, with which the job's work would run slower, which is "
-      "not simulated; {:g} W/s is enough, as quickly as its power rises on a GPU",
-      job.conditions.smoothing_up_w_per_s, digit * std::ceil(enough_w_per_s / digit));
-}
-
 /// The driver holds dies at their limit, whatever the parameters are; where one is well above the
 /// highest of them, at the lowest clock, the hardware turns it off before it gets hotter than that.
 double held_at_c(const Fleet& fleet, double hottest_c) {
@@ -268,8 +255,11 @@ void play_from_start(PowerLoop& loop, Scene& scene, Watchers watchers) {
     loop.settle(scene.played());
     scene.heat.warm_to(conditions.start_c);
   } else {
-    if (conditions.measured_step > 0) loop.rehearse_first_step(scene.played());
-    scene.heat.cool_down();
+    const auto cold = [&] { scene.heat.cool_down(); };
+    const bool has_a_step =
+        conditions.measured_step > 0 || conditions.duration_s >= scene.activity.step_s();
+    if (has_a_step) loop.rehearse_first_step(scene.played(), cold);
+    cold();
   }
   watchers.telemetry.lead_in_idle(scene.heat);
   const auto watch = [&](const Tick& tick) { watchers.watch(tick, scene.heat); };
@@ -305,6 +295,29 @@ Result<void> tell_intervals(const Scene& scene, const Scene* nominal, Powered& r
   add_intervals({scene.job, fleet, scene.activity.coarse}, as_nominal ? &*as_nominal : nullptr,
                 result);
   return {};
+}
+
+/// Work that a ramp keeps from its power would take longer, which nothing here plays. A ramp that
+/// is enough follows from a play that none holds back: where power is kept down boards allow higher
+/// bursts.
+Result<Powered> slowed_by_ramp(const EngineInput& input) {
+  constexpr double kNoneWPerS = 1e12;
+  spec::Job job = input.job;
+  job.conditions.smoothing_up_w_per_s = kNoneWPerS;
+  ERGOMETER_ASSIGN(const Powered free, power_and_heat({.job = job,
+                                                       .plan = input.plan,
+                                                       .costs = input.costs,
+                                                       .clocks_hz = {},
+                                                       .sampled_ranks = {},
+                                                       .stretch = input.stretch},
+                                                      {.intervals = false}));
+  // A fiftieth more, as plays differ a little, and two digits, rounded up.
+  const double enough_w_per_s = 1.02 * free.steepest_w_per_s;
+  const double digit = std::pow(10, std::floor(std::log10(enough_w_per_s)) - 1);
+  return input_error(
+      "power_smoothing: up: found {:g} W/s, with which the job's work would run slower, which is "
+      "not simulated; {:g} W/s is enough, as quickly as its power rises on a GPU",
+      input.job.conditions.smoothing_up_w_per_s, digit * std::ceil(enough_w_per_s / digit));
 }
 
 }  // namespace
@@ -359,8 +372,10 @@ Result<Powered> power_and_heat(const EngineInput& input, const PoweredOptions& o
     play_from_start(loop, scene, {record, telemetry});
   }
   if (!loop.steady()) return unsteady();
-  ERGOMETER_TRY(check_ramp(job, loop.play().ramp_lacked_w_per_s()));
+  constexpr double kRoundingW = 1e-6;
+  if (loop.play().most_missing_w() > kRoundingW) return slowed_by_ramp(input);
   Powered result;
+  result.steepest_w_per_s = loop.play().steepest_w_per_s();
   result.reference_hz = loop.reference_hz();
   result.played_at = {loop.costs(), loop.clocks_hz()};
   result.timeline = options.events ? loop.play_events() : loop.timeline();

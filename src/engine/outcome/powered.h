@@ -29,6 +29,8 @@ struct Powered {
   Timeline timeline;
   PlayedAt played_at;
   double reference_hz = 0;
+  /// How quickly the power of any GPU rises at most over 25 ms, where smoothing has an upward ramp.
+  double steepest_w_per_s = 0;
   /// How far the step may lie from the one found, over it, because clocks follow from power that is
   /// not known exactly: 90 %.
   run::Interval step_spread = {.low = 1, .high = 1};

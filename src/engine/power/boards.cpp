@@ -324,14 +324,17 @@ bool Boards::held_by_heat() const {
   return std::ranges::any_of(thermal_, [](const auto& thermal) { return thermal.reasons() != 0; });
 }
 
-double Boards::ramp_lacked_w_per_s() const {
-  constexpr double kRoundingW = 1e-6;
-  double missing_w = 0, steepest_w_per_s = 0;
-  for (const physics::Smoother& it : smoothers_) {
-    missing_w = std::max(missing_w, it.most_missing_w());
-    steepest_w_per_s = std::max(steepest_w_per_s, it.steepest_w_per_s());
-  }
-  return missing_w > kRoundingW ? steepest_w_per_s : 0;
+double Boards::most_missing_w() const {
+  double most_w = 0;
+  for (const physics::Smoother& it : smoothers_) most_w = std::max(most_w, it.most_missing_w());
+  return most_w;
+}
+
+double Boards::steepest_w_per_s() const {
+  double steepest = 0;
+  for (const physics::Smoother& it : smoothers_)
+    steepest = std::max(steepest, it.steepest_w_per_s());
+  return steepest;
 }
 
 void Boards::count_smoothing_anew() {

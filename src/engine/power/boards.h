@@ -80,9 +80,10 @@ class Boards {
   std::vector<double> effective_hz(double base_hz, std::span<const double> work_s,
                                    double marked_s) const;
   bool held_by_heat() const;
-  /// How quickly the work's power rises at most, W/s a GPU, where smoothing's upward ramp kept some
-  /// from it since `count_smoothing_anew`; 0: it did not.
-  double ramp_lacked_w_per_s() const;
+  /// Since `count_smoothing_anew`, of any GPU with an upward ramp of smoothing: the most that the
+  /// ramp kept from the work's power, and how quickly that rises where the ramp does not hold it.
+  double most_missing_w() const;
+  double steepest_w_per_s() const;
   void count_smoothing_anew();
   double shut_down(GpuRange gpus) const;
 

@@ -336,6 +336,13 @@ void FleetHeat::warm_to(double celsius) {
     read(kind);
   }
   set_coolant(1);
+  begin_fan_periods();
+}
+
+/// So that when controllers look does not depend on what was played before.
+void FleetHeat::begin_fan_periods() {
+  std::ranges::fill(since_fan_s_, 0.0);
+  std::ranges::fill(hottest_ks_, 0.0);
 }
 
 double FleetHeat::idle_clock_hz(const FleetKind& kind, IdleClock clock) const {
@@ -358,6 +365,7 @@ void FleetHeat::cool_down(IdleClock clock) {
     settle(idle);
     if (moved_k_ < 0.01) break;
   }
+  begin_fan_periods();
 }
 
 double FleetHeat::stored_j() const { return base::sum(heats_, &physics::Heat::stored_j); }

@@ -84,6 +84,7 @@ class FleetHeat {
   void settle_coolant(bool to_the_end);
   void move_fans(const FleetKind& kind, double fan_weight, std::span<const double> hottest_c);
   void set_fans(const FleetKind& kind, std::span<const double> speeds);  ///< by node of all kinds
+  void begin_fan_periods();
   double wanted_fan(size_t node, double hottest_c) const;
   double hottest_c(size_t node) const;
   double idle_clock_hz(const FleetKind& kind, IdleClock clock) const;

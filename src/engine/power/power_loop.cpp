@@ -161,6 +161,7 @@ double PowerLoop::tick_s(double step_s) const {
 void PowerLoop::begin(const Played& played, std::span<const double> trim_w) {
   fleet_ = &played.fleet;
   followed_hz_.clear();
+  replays_left_ = 0;
   play_ = std::make_unique<PowerPlay>(played.fleet, played.work.fine, played.conditions,
                                       played.heat, reference_hz_, trim_w);
   play_->set_pace(reference_hz_, length_factor_);
@@ -348,10 +349,10 @@ void PowerLoop::follow(bool last) {
   play_->mark();
 }
 
-void PowerLoop::rehearse_first_step(const Played& played) {
+void PowerLoop::rehearse_first_step(const Played& played, const std::function<void()>& start) {
   LengthSearch length;
   for (int round = 0; round < kMostReplays; ++round) {
-    played.heat.cool_down();
+    start();
     begin(played, {});
     play_until(1, priced_s_, tick_s(priced_s_), [](const Tick&) {});
     const double missing = missing_of_replay();

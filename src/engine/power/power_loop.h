@@ -49,8 +49,9 @@ class PowerLoop {
   /// sensors look back. One step, more where a step is shorter than a sensor's window or where heat
   /// holds clocks back, which takes its own time.
   void show(const Watch& lead_in, const Watch& watch);
-  /// Finds how long slices are in the first step of idle GPUs, which no step before it tells.
-  void rehearse_first_step(const Played& played);
+  /// Finds how long slices are in the first step of a run, which no step before it tells. It is
+  /// played a few times, each from `start`, which sets `heat`; where heat is then is no start.
+  void rehearse_first_step(const Played& played, const std::function<void()>& start);
   /// Shows `watch` steps from the state of `heat` on, for `duration_s` seconds.
   void run(const Played& played, double duration_s, const Watch& watch);
   /// Plays from the state of `heat` on and shows `watch` one step, the `step`-th, counted from 1;

@@ -420,7 +420,11 @@ TEST(PowerLoop, AStepOfARunLastsWhatTheEngineSays) {
   };
   const double steady_s = step_s("");
   // Cold dies leak less, and boards let what they have not used go beyond their cap for a second.
-  EXPECT_LT(step_s("1"), steady_s);
+  const double first_s = step_s("1");
+  EXPECT_LT(first_s, steady_s);
+  Values as_long = capped;
+  as_long.emplace_back("duration", std::to_string(first_s));
+  EXPECT_NEAR(run_of(as_long).power.steps, 1, 0.003);
   EXPECT_LT(step_s("2"), steady_s);
   EXPECT_NEAR(step_s("2000"), steady_s, 0.003 * steady_s);
 }
@@ -648,21 +652,30 @@ TEST(PowerLoop, SmoothingBurnsWhatIsMissing) {
 
 // What a ramp keeps from the work would slow it down: no answer leaves that out.
 TEST(PowerLoop, ARampThatTheWorkDoesNotKeepIsRefused) {
-  const auto slow =
-      simulate(job_with({{"power_smoothing", "floor=0.9,hysteresis=1s,up=50W/s"}}), {});
-  ASSERT_FALSE(slow.has_value());
-  const std::string& message = slow.error().message;
-  const std::string before =
-      "power_smoothing: up: found 50 W/s, with which the job's work would run slower, which is not "
-      "simulated; ";
-  ASSERT_EQ(message.substr(0, before.size()), before);
-  const std::string enough =
-      message.substr(before.size(), message.find(" W/s is enough") - before.size());
-  const run::Run plain = run_of(),
-                 quick =
-                     run_of({{"power_smoothing", "floor=0.9,hysteresis=1s,up=" + enough + "W/s"}});
+  const auto with_ramp = [](const std::string& up) {
+    return simulate(job_with({{"power_smoothing", "floor=0.9,hysteresis=1s,up=" + up + "W/s"}}),
+                    {});
+  };
+  // What is enough does not depend on what was asked for.
+  std::string enough;
+  for (const std::string up : {"50", "5000"}) {
+    const auto slow = with_ramp(up);
+    ASSERT_FALSE(slow.has_value());
+    const std::string& message = slow.error().message;
+    const std::string before = "power_smoothing: up: found " + up +
+                               " W/s, with which the job's work would run slower, which is not "
+                               "simulated; ";
+    ASSERT_EQ(message.substr(0, before.size()), before);
+    const std::string said =
+        message.substr(before.size(), message.find(" W/s is enough") - before.size());
+    if (!enough.empty()) EXPECT_EQ(said, enough);
+    enough = said;
+  }
+  const run::Run plain = run_of(), quick = base::value_of(with_ramp(enough));
   EXPECT_NEAR(quick.performance.step_time_s, plain.performance.step_time_s, 1e-9);
   EXPECT_GT(quick.cluster_power.smoothing_burnt_w, 0);
+  // Nor is much more needed than is.
+  EXPECT_FALSE(with_ramp(std::to_string(0.9 * std::stod(enough))).has_value());
 }
 
 TEST(PowerLoop, AClusterCapHolds) {

@@ -53,8 +53,9 @@ class PowerPlay {
   }
   /// Whether a thermal governor holds a GPU back now.
   bool held_by_heat() const { return boards_.held_by_heat(); }
-  /// `Boards` has it, since the start or the last `restart`.
-  double ramp_lacked_w_per_s() const { return boards_.ramp_lacked_w_per_s(); }
+  /// `Boards` has them, since the start or the last `restart`.
+  double most_missing_w() const { return boards_.most_missing_w(); }
+  double steepest_w_per_s() const { return boards_.steepest_w_per_s(); }
   /// Those of some GPUs that reached the temperature at which hardware turns them off, of the job.
   double shut_down(GpuRange gpus) const { return boards_.shut_down(gpus); }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <span>
 
 #include "base/collection.h"
 
@@ -28,7 +28,8 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
     row_sums_[row].memory_w += tick.loads[row].memory_w;
     row_sums_[row].link_w += tick.loads[row].link_w;
   }
-  for (size_t gpu = 0; gpu < sums_.size(); ++gpu) add_gpu(tick, heat, gpu);
+  const std::span<const double> die_c = heat.surroundings().die_c, memory_c = heat.memory_c();
+  for (size_t gpu = 0; gpu < sums_.size(); ++gpu) add_gpu(tick, die_c[gpu], memory_c[gpu], gpu);
   if (!peak_) peak_.emplace(kPeakS, tick_s_);
   if (first_w_.size() + 1 < peak_->samples()) first_w_.push_back(tick.watts);
   add_peaks(tick.watts);
@@ -46,11 +47,10 @@ void PowerRecord::add(const Tick& tick, const FleetHeat& heat) {
   }
 }
 
-void PowerRecord::add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu) {
+void PowerRecord::add_gpu(const Tick& tick, double die_c, double memory_c, size_t gpu) {
   const physics::GpuPower& kind = fleet_.of_gpu(gpu).gpu;
   const physics::Load& load = tick.loads[fleet_.row_of(gpu)];
   const double v = tick.voltage[gpu], clock_hz = tick.clock_hz[gpu];
-  const double die_c = heat.surroundings().die_c[gpu], memory_c = heat.memory_c()[gpu];
   GpuRecord& sum = sums_[gpu];
   sum.mean_w += tick.watts[gpu];
   sum.core_w += load.core_w * v * v;
@@ -60,21 +60,21 @@ void PowerRecord::add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu) {
   sum.mean_c += die_c;
   sum.mean_memory_c += memory_c;
   if ((tick.reasons[gpu] & physics::kThrottleReasons) != 0) sum.throttled += 1;
-  for (size_t i = 0; i < kCountedReasons.size(); ++i)
+  for (size_t i = 0; tick.reasons[gpu] != 0 && i < kCountedReasons.size(); ++i)
     if ((tick.reasons[gpu] & kCountedReasons[i]) != 0) sum.reasons[i] += 1;
   sum.max_c = std::max(sum.max_c, die_c);
   sum.max_memory_c = std::max(sum.max_memory_c, memory_c);
 }
 
 void PowerRecord::close_circle() {
-  for (std::vector<double>& watts : first_w_) add_peaks(std::move(watts));
+  for (const std::vector<double>& watts : first_w_) add_peaks(watts);
   first_w_.clear();
 }
 
 /// Of the next tick: means over the windows that it fills, once ticks do.
-void PowerRecord::add_peaks(std::vector<double> watts) {
+void PowerRecord::add_peaks(std::span<const double> watts) {
   last_w_.resize(peak_->samples());
-  last_w_[ticks_++ % last_w_.size()] = std::move(watts);
+  last_w_[ticks_++ % last_w_.size()].assign(watts.begin(), watts.end());
   if (ticks_ < last_w_.size()) return;
   std::vector<const double*> oldest_first;
   for (size_t i = 0; i < last_w_.size(); ++i)

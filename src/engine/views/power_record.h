@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/power/power_play.h"
@@ -54,8 +55,8 @@ class PowerRecord {
   double inlet_c() const { return inlet_c_ / duration_s_; }
 
  private:
-  void add_gpu(const Tick& tick, const FleetHeat& heat, size_t gpu);
-  void add_peaks(std::vector<double> watts);
+  void add_gpu(const Tick& tick, double die_c, double memory_c, size_t gpu);
+  void add_peaks(std::span<const double> watts);
 
   const Fleet& fleet_;
   std::vector<GpuRecord> sums_;
