@@ -369,7 +369,12 @@ class BoardFit {
         squares += weight * node.x[j] * node.x[j] / (k * (1 - k) * sigma * sigma);
       }
     const bool told = known > kPriorBoards && squares > count + 2 * std::sqrt(2 * count);
-    return {told ? sigma : assumed, 1 / std::sqrt(2 * (known + kPriorBoards)), told};
+    const double boards = known + kPriorBoards, statistical = 1 / std::sqrt(2 * boards);
+    if (!told) return {assumed, statistical, false};
+    // And by as much as the assumed spread draws in what the boards alone would say.
+    const double alone = std::max(
+        sigma * sigma / 16, (boards * sigma * sigma - kPriorBoards * assumed * assumed) / known);
+    return {sigma, std::hypot(statistical, std::log(std::sqrt(alone) / sigma)), true};
   }
 
   void add_node(size_t n, Boards& out) {

@@ -668,7 +668,9 @@ TEST(PowerLoop, ARampThatTheWorkDoesNotKeepIsRefused) {
     ASSERT_EQ(message.substr(0, before.size()), before);
     const std::string said =
         message.substr(before.size(), message.find(" W/s is enough") - before.size());
-    if (!enough.empty()) EXPECT_EQ(said, enough);
+    if (!enough.empty()) {
+      EXPECT_EQ(said, enough);
+    }
     enough = said;
   }
   const run::Run plain = run_of(), quick = base::value_of(with_ramp(enough));

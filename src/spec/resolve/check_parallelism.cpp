@@ -236,6 +236,7 @@ std::string fitting_copies(const Job& job, int64_t most) {
 /// some ranks have more to do than others whatever tokens choose.
 void check_undivided_experts(SettingReader& read, const Job& job) {
   const Training& t = job.training;
+  if (job.model.experts.count % job.parallelism.ep == 0) return;
   const std::string said = read.said(kEp, job.parallelism.ep);
   const std::string divisors = divisors_text(job.model.experts.count, job.parallelism.ep);
   const bool of_ranks = t.moe_routing.kind == RoutingKind::kHotRank ||
@@ -270,7 +271,6 @@ void check_copies(SettingReader& read, const Job& job) {
     return read.refuse("{} and the {} experts are {}, which {} ranks do not divide{}", said,
                        job.model.experts.count, job.placed_experts(), ep,
                        fitting_copies(job, most));
-  if (job.model.experts.count % ep != 0) check_undivided_experts(read, job);
 }
 
 void check_experts(SettingReader& read, const Job& job) {
@@ -430,6 +430,7 @@ void check_ranks(SettingReader& read, const Job& job) {
   if (counts && !p.says_stage_layers()) check_even_stages(read, job);
   check_schedule(read, job);
   check_expert_ranks(read, job);
+  check_undivided_experts(read, job);
   check_sharding(read, job);
   check_sequence(read, job);
   check_network(read, job);
