@@ -42,7 +42,7 @@ void expect_close(double a, double b, double relative, const char* what) {
 /// What both say of power and heat is the same but for the order of sums; peaks but for how ticks,
 /// which are as long as the step allows, fall on bursts.
 void expect_same_power(const run::Run& a, const run::Run& b, double relative) {
-  const double peaks = std::max(relative, 2e-3);
+  const double peaks = std::max(relative, 1e-3);
   expect_close(a.performance.step_time_s, b.performance.step_time_s, relative, "step");
   expect_close(a.power.mean_w_per_gpu, b.power.mean_w_per_gpu, relative, "mean");
   expect_close(a.power.peak_w_per_gpu, b.power.peak_w_per_gpu, peaks, "peak");

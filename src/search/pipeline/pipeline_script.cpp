@@ -61,6 +61,7 @@ spec::Job skeleton_job(const spec::Job& job, const PipelineShape& shape) {
   spec::Training& t = skeleton.training;
   t.micro_batch = 1;
   t.global_batch = shape.micro_batches;
+  t.moe_redundant_experts = 0;  // which one rank has no use for
   t.recompute = spec::Recompute::kNone;
   t.overlap_grad_reduce = t.overlap_param_gather = t.overlap_expert_parallel = false;
   t.overlap_p2p = shape.overlap;
