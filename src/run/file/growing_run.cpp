@@ -30,6 +30,16 @@ bool is_closed(Database& db) {
   return is_imported(db);
 }
 
+/// All that a row of readings holds; empty where there is none.
+std::string values_of(Database& db, int64_t row) {
+  Statement select(db, "SELECT * FROM readings WHERE rowid = ?");
+  select.bind(1, row);
+  std::string values;
+  if (!select.step()) return values;
+  for (int column = 0; column < select.columns(); ++column) values += select.text(column) + '|';
+  return values;
+}
+
 }  // namespace
 
 Result<GrowingRun> GrowingRun::open(std::string path) {
@@ -60,13 +70,16 @@ Result<GrowingRun::Growth> GrowingRun::look() {
   const std::string begun = fact_of(db, "started_ns");
   const bool closed = is_closed(db);
   const int64_t last = db.number("SELECT max(rowid) FROM readings");
+  const bool other_row = values_of(db, row_) != row_values_;
   if (!select_devices(db, devices) || !db.ok()) return growth;
-  if (last < row_ || devices.size() < devices_.size() || begun != begun_.value_or(begun))
+  if (last < row_ || other_row || devices.size() < devices_.size() ||
+      begun != begun_.value_or(begun))
     return input_error("{}: was begun anew by another recording", path_);
   // What was imported stands device by device: all of it is put in order.
   const bool imported = is_imported(db);
   const int64_t row =
       select_readings_behind(db, row_, imported ? last : kMostRows, devices.size(), growth.cells);
+  std::string row_values = values_of(db, row);
   // Rows that broke off are for the next look.
   if (!db.ok()) return Growth{};
   if (imported) std::ranges::stable_sort(growth.cells, {}, &ReadingCell::time_ns);
@@ -76,6 +89,7 @@ Result<GrowingRun::Growth> GrowingRun::look() {
   begun_ = begun;
   devices_ = std::move(devices);
   row_ = row;
+  row_values_ = std::move(row_values);
   return growth;
 }
 

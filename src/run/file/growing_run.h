@@ -25,8 +25,10 @@ class GrowingRun {
     bool more = false;               ///< at least as many wait
     bool closed = false;             ///< who wrote it said that nothing more comes
   };
-  /// An input error: the file is gone, or was begun anew. One that cannot be read just now brings
-  /// nothing.
+  /// An input error: the file is gone, or another recording stands in its place: it began at
+  /// another time, has fewer rows, or another row where the last one was read. Not by which file it
+  /// is: a recorder whose file was removed writes it anew. One that holds the very same row there
+  /// is taken for the same recording. One that cannot be read just now brings nothing.
   Result<Growth> look();
 
   const std::string& path() const { return path_; }
@@ -39,7 +41,8 @@ class GrowingRun {
   std::string path_;
   std::optional<std::string> begun_;  ///< when the recording did, of the first look
   std::vector<Device> devices_;
-  int64_t row_ = 0;
+  int64_t row_ = 0;         ///< that was read last
+  std::string row_values_;  ///< what it holds
 };
 
 }  // namespace ergometer::run

@@ -70,6 +70,31 @@ TEST(GrowingRun, AnotherRecordingInItsPlace) {
   EXPECT_NE(growth.error().message.find("was begun anew"), std::string::npos);
 }
 
+// Who made them says not when they began; or says the same of both.
+TEST(GrowingRun, ALongerOneWithTheSameStartInItsPlace) {
+  const std::string path = testing::TempDir() + "same_start.run";
+  const auto record = [&](int readings, double watts) {
+    std::remove(path.c_str());
+    auto recording = Recording::create(path, {{"started_ns", "1"}});
+    ASSERT_TRUE(recording.has_value());
+    const size_t number = recording->add_device({});
+    for (int i = 1; i <= readings; ++i) recording->add(number, Metric::kPower, {i * 10, watts});
+    ASSERT_TRUE(recording->finish());
+  };
+  record(2, 500);
+  auto run = GrowingRun::open(path);
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->look()->cells.size(), 2U);
+  record(4, 500);  // another file that holds what was read goes on with it
+  const auto grown = run->look();
+  ASSERT_TRUE(grown.has_value());
+  EXPECT_EQ(grown->cells.size(), 2U);
+  record(7, 501);
+  const auto other = run->look();
+  ASSERT_FALSE(other.has_value());
+  EXPECT_NE(other.error().message.find("was begun anew"), std::string::npos);
+}
+
 /// A finished recording of one device with two readings, changed by `sql`.
 void record_two(const std::string& path, const char* sql) {
   std::remove(path.c_str());
