@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <vector>
 
 #include "base/collection.h"
 #include "base/json_writer.h"
@@ -116,11 +117,6 @@ class Writer {
           device.kind == DeviceKind::kGpu)
         error.add(device.now(node.name));
   }
-  watch::PowerError error_of_node(const NodeState& node) const {
-    watch::PowerError error;
-    add_gpus(node, error);
-    return error;
-  }
 
   /// Of the power of the live nodes together.
   void power_error() {
@@ -128,6 +124,17 @@ class Writer {
     for (const NodeState& node : document_.state->nodes())
       if (node.presence(document_.now_ns) == NodeState::Presence::kLive) add_gpus(node, error);
     out_ += fmt::format(",\"gpu_power_error_percent\":{}", Column::percent(error.relative()));
+  }
+
+  void power_error_columns() {
+    std::vector<watch::PowerError> errors;
+    for (const NodeState& node : document_.state->nodes()) add_gpus(node, errors.emplace_back());
+    const auto column_of = [&](const char* name, double (watch::PowerError::*of)() const) {
+      Column column(out_, name);
+      for (const watch::PowerError& error : errors) column.put_percent((error.*of)());
+    };
+    column_of("gpu_power_error_percent", &watch::PowerError::relative);
+    column_of("one_gpu_power_error_percent", &watch::PowerError::widest);
   }
 
   void nodes() {
@@ -147,10 +154,7 @@ class Writer {
                       return d.kind == DeviceKind::kGpu ? d.power_w() : 0;
                     }));
     });
-    node_column("gpu_power_error_percent",
-                [&](const NodeState& n, Column& c) { c.put_percent(error_of_node(n).relative()); });
-    node_column("one_gpu_power_error_percent",
-                [&](const NodeState& n, Column& c) { c.put_percent(error_of_node(n).widest()); });
+    power_error_columns();
     node_column("sent_b_per_s", [&](const NodeState& n, Column& c) {
       c.put_rounded(true, sum(devices, n, [](const DeviceState& d) { return d.sent_rate; }));
     });
