@@ -64,7 +64,7 @@ bool is_called(const SensorRow& row, const std::vector<std::string_view>& words)
 SensorFacts sensor_facts(const Device& device, std::string_view way) {
   const std::string name = base::lower(device.name);
   std::vector<std::string_view> words = base::words(name, kBetweenWords);
-  if (device.uuid.starts_with("GPU-")) words.push_back("nvidia");
+  if (is_nvidia(device.uuid)) words.push_back("nvidia");
   for (const SensorRow& row : all_rows())
     if ((row.device == "*" || row.device == kind_name(device.kind)) &&
         (row.way == "*" || way.starts_with(row.way)) && is_called(row, words))

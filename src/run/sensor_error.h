@@ -18,6 +18,9 @@ struct SensorFacts {
   bool known = true;    ///< false: no row of the table names the sensor
 };
 
+/// By a UUID as NVIDIA's driver gives it.
+inline bool is_nvidia(std::string_view uuid) { return uuid.starts_with("GPU-"); }
+
 /// `way`: how the energy, or the power, was known: "counter", "average_power", "power",
 /// "instant_power", "windows"; one that begins with these ("instant_power_whole_beats") is the same
 /// sensor. By whole words of the device's name, in either case; a GPU without one whose UUID is

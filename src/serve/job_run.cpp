@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -38,10 +39,16 @@ constexpr const char* kFact = "pushed_job";
 constexpr size_t kReadingColumns = 2 + static_cast<size_t>(run::Metric::kCount);
 constexpr size_t kStepColumns = 5;
 
-using DeviceKey = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
+/// Where a device lies.
+using Place = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
 
-DeviceKey key_of(const run::Device& device) {
+Place place_of(const run::Device& device) {
   return {device.host, device.kind, device.index, device.index < 0 ? device.name : std::string()};
+}
+
+/// Of two that lie at the same place.
+bool is_same(const run::Device& a, const run::Device& b) {
+  return a.uuid.empty() || b.uuid.empty() || a.uuid == b.uuid;
 }
 
 bool is_there(const std::string& path) {
@@ -56,7 +63,7 @@ struct JobRun::State {
   std::unique_ptr<run::Database> db;
   run::WriterLock lock;
   std::vector<run::Device> devices;
-  std::map<DeviceKey, size_t> numbers;
+  std::map<Place, std::vector<size_t>> numbers;  ///< of all that lay there, the latest first
   std::map<std::string, RecorderRow> recorders, changed;  ///< on disk; of the next commit
   size_t written_devices = 0;
   std::vector<run::ReadingCell> cells;
@@ -72,6 +79,8 @@ struct JobRun::State {
   Result<void> go_on();
   void read_recorders();
   bool read_devices();
+  std::optional<size_t> number_of(const run::Device& device);
+  void place(size_t number);
   void read_logs();
   void read_prediction();
   void write_steps();
@@ -121,10 +130,23 @@ void JobRun::State::read_recorders() {
 /// False: they are not as a server writes them.
 bool JobRun::State::read_devices() {
   if (!run::select_devices(*db, devices)) return false;
-  for (size_t number = 0; number < devices.size(); ++number)
-    numbers.emplace(key_of(devices[number]), number);
+  for (size_t number = 0; number < devices.size(); ++number) {
+    if (number_of(devices[number])) return false;
+    place(number);
+  }
   written_devices = devices.size();
-  return numbers.size() == devices.size();
+  return true;
+}
+
+std::optional<size_t> JobRun::State::number_of(const run::Device& device) {
+  for (const size_t number : numbers[place_of(device)])
+    if (is_same(devices[number], device)) return number;
+  return std::nullopt;
+}
+
+void JobRun::State::place(size_t number) {
+  std::vector<size_t>& there = numbers[place_of(devices[number])];
+  there.insert(there.begin(), number);
 }
 
 void JobRun::State::read_prediction() {
@@ -169,9 +191,10 @@ std::vector<HistoryRow> JobRun::history(size_t most) const {
 }
 
 size_t JobRun::device(const run::Device& device) {
-  const auto [at, added] = state_->numbers.emplace(key_of(device), state_->devices.size());
-  if (added) state_->devices.push_back(device);
-  return at->second;
+  if (const auto known = state_->number_of(device)) return *known;
+  state_->devices.push_back(device);
+  state_->place(state_->devices.size() - 1);
+  return state_->devices.size() - 1;
 }
 
 bool JobRun::add(const Push& push, const PushBatch& batch, const std::vector<size_t>& numbers,

@@ -50,7 +50,8 @@ class JobRun {
   const std::map<std::string, RecorderRow>& recorders() const;
   std::vector<HistoryRow> history(size_t most) const;
 
-  /// The device's number in the file, new or as before: a host's device of a kind and an index.
+  /// The device's number in the file, new or as before: a host's device of a kind and an index. Of
+  /// two UUIDs these are two: a board was exchanged, or containers number theirs from 0 each.
   size_t device(const run::Device& device);
   /// False: it was seen before. `numbers`: of the push's devices. Kept in memory until `commit`.
   bool add(const Push& push, const PushBatch& batch, const std::vector<size_t>& numbers,

@@ -106,6 +106,34 @@ TEST_F(JobRunTest, KeepsAlertsAndThePrediction) {
   EXPECT_EQ(run::read_fact(path_, run::kPredictionFact), "{}");
 }
 
+/// Readings of one are none of the other's, also after the server began anew.
+TEST_F(JobRunTest, ABoardThatWasExchangedIsAnother) {
+  run::Device gpu = test_push("node1", 1).devices[0];
+  const auto number = [&](JobRun& run, const char* uuid) {
+    gpu.uuid = uuid;
+    return run.device(gpu);
+  };
+  {
+    auto run = JobRun::open(path_, "job");
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_EQ(number(*run, "GPU-a"), 0u);
+    EXPECT_EQ(number(*run, ""), 0u);  // whatever lies there
+    EXPECT_EQ(number(*run, "GPU-b"), 1u);
+    ASSERT_TRUE(add(*run, 1, 100));  // without a UUID
+    ASSERT_TRUE(run->commit());
+  }
+  auto run = JobRun::open(path_, "job");
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(number(*run, ""), 1u);
+  EXPECT_EQ(number(*run, "GPU-a"), 0u);
+  EXPECT_EQ(number(*run, "GPU-b"), 1u);
+  EXPECT_EQ(run->devices().size(), 2u);
+  const auto log = run::read_device_log(path_);
+  ASSERT_TRUE(log);
+  EXPECT_TRUE(log->devices[0].series.empty());
+  EXPECT_EQ(log->devices[1].series.size(), 1u);
+}
+
 TEST_F(JobRunTest, LeavesOtherRunsAlone) {
   run::Run other;
   other.source = "recorded";

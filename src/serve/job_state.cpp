@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/collection.h"
 #include "record/snapshot.h"
 
 namespace ergometer::serve {
@@ -39,7 +40,7 @@ NodeState::Presence NodeState::presence(int64_t now_ns) const {
 }
 
 JobState::JobState(const JobRun& run) {
-  for (const run::Device& device : run.devices()) place(devices_.size(), device);
+  for (const run::Device& device : run.devices()) place(devices_.size(), device, 0);
   for (const auto& [id, row] : run.recorders()) {
     NodeState& of = node(row.host);
     recorders_[{row.host, id}].sequence = row.sequence;
@@ -66,13 +67,25 @@ NodeState& JobState::node(const std::string& name) {
   return nodes_[at->second];
 }
 
-void JobState::place(size_t number, const run::Device& device) {
-  if (number < devices_.size()) return;
-  devices_.resize(number + 1);
-  devices_[number].kind = device.kind;
-  devices_[number].index = device.index;
-  devices_[number].name = device.name;
-  node(device.host).devices.push_back(number);
+/// A board takes the place of one that was exchanged for it: that is silent. One that is heard too
+/// is another: containers on one host number their GPUs from 0 each.
+void JobState::place(size_t number, const run::Device& device, int64_t now_ns) {
+  if (number >= devices_.size()) {
+    devices_.resize(number + 1);
+    devices_[number].kind = device.kind;
+    devices_[number].index = device.index;
+    devices_[number].name = device.name;
+    devices_[number].uuid = device.uuid;
+  }
+  devices_[number].heard_ns = now_ns;
+  std::vector<size_t>& placed = node(device.host).devices;
+  if (base::contains(placed, number)) return;
+  const auto exchanged = std::ranges::find_if(placed, [&](size_t other) {
+    const DeviceState& before = devices_[other];
+    return before.kind == device.kind && before.index == device.index && device.index >= 0 &&
+           (before.heard_ns == 0 || now_ns - before.heard_ns > kSilentAfterNs);
+  });
+  exchanged == placed.end() ? placed.push_back(number) : void(*exchanged = number);
 }
 
 /// The clock that no one sets says how far the other should have come.
@@ -91,7 +104,7 @@ void JobState::look_at_clock(NodeState& node, run::ClockReading& before,
 }
 
 void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_t now_ns) {
-  for (size_t i = 0; i < numbers.size(); ++i) place(numbers[i], push.devices[i]);
+  for (size_t i = 0; i < numbers.size(); ++i) place(numbers[i], push.devices[i], now_ns);
   NodeState& of = node(push.host);
   // A node may have several, each with numbers of its own; a new one may begin the training anew.
   const auto [known, is_new] = recorders_.try_emplace({push.host, push.recorder});
@@ -210,8 +223,11 @@ bool JobState::live(int64_t now_ns) const {
 }
 
 int64_t JobState::gpus() const {
-  return std::ranges::count_if(
-      devices_, [](const DeviceState& device) { return device.kind == DeviceKind::kGpu; });
+  int64_t gpus = 0;
+  for (const NodeState& node : nodes_)
+    gpus += std::ranges::count(node.devices, DeviceKind::kGpu,
+                               [&](size_t number) { return devices_[number].kind; });
+  return gpus;
 }
 
 }  // namespace ergometer::serve

@@ -22,7 +22,8 @@ struct DeviceState {
 
   run::DeviceKind kind = run::DeviceKind::kGpu;
   int64_t index = -1;
-  std::string name;
+  std::string name, uuid;
+  int64_t heard_ns = 0;  ///< by the server's clock; 0: not since it started
   std::array<double, kMetrics> values{};
   std::array<int64_t, kMetrics> times_ns{};  ///< 0: never read
   double sent_rate = 0, received_rate = 0;   ///< of a port, bytes a second
@@ -30,7 +31,7 @@ struct DeviceState {
   bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
   watch::DeviceNow now(std::string_view node) const {
-    return {kind, node, name, index, values, times_ns};
+    return {kind, node, name, uuid, index, values, times_ns};
   }
   /// -1: none is read.
   double power_w() const { return now({}).power_w().value_or(-1); }
@@ -47,7 +48,7 @@ struct NodeState {
   enum class Presence : uint8_t { kLive, kSilent, kEnded };
 
   std::string name, recorder;
-  std::vector<size_t> devices;  ///< by the numbers of the job's Run
+  std::vector<size_t> devices;  ///< that lie in it, by the numbers of the job's Run
   int64_t heard_ns = 0;         ///< by the server's clock
   int64_t lost = 0;             ///< batches that never came, since a new recorder began
   bool ended = false;
@@ -84,7 +85,7 @@ class JobState {
 
  private:
   NodeState& node(const std::string& name);
-  void place(size_t number, const run::Device& device);
+  void place(size_t number, const run::Device& device, int64_t now_ns);
   void add_steps(const std::vector<run::TrainingStep>& steps);
   void find(watch::JobNow& now);
   void look_at_clock(NodeState& node, run::ClockReading& before, const run::ClockReading& clock,

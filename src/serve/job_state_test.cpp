@@ -121,6 +121,42 @@ TEST_F(JobStateTest, RecordersOfOneNodeKeepTheirNumbers) {
   }
 }
 
+/// One GPU of 400 W, and the board that is put in its place, of another maker and 300 W.
+TEST_F(JobStateTest, ABoardTakesThePlaceOfTheOneItWasExchangedFor) {
+  const auto of_board = [](int64_t sequence, const char* name, const char* uuid, double watts) {
+    Push push = test_push("a", sequence);
+    push.devices[0].name = name;
+    push.devices[0].uuid = uuid;
+    push.batches[0].readings.push_back({0, Metric::kPower, {1, watts}});
+    return push;
+  };
+  hear(of_board(1, "H100", "GPU-a", 400), kSecond);
+  hear(of_board(2, "MI300X", "f00d", 300), 60 * kSecond);
+  const watch::JobNow now = state_.look(60 * kSecond);
+  ASSERT_EQ(now.devices.size(), 1U);
+  EXPECT_EQ(now.devices[0].name, "MI300X");
+  EXPECT_EQ(now.devices[0].uuid, "f00d");
+  EXPECT_EQ(state_.total(60 * kSecond).power_w, 300);
+  EXPECT_EQ(state_.gpus(), 1);
+  hear(of_board(3, "H100", "GPU-a", 410), 120 * kSecond);  // it is put back
+  EXPECT_EQ(state_.look(120 * kSecond).devices[0].name, "H100");
+  EXPECT_EQ(state_.total(120 * kSecond).power_w, 410);
+}
+
+/// Two containers on one host, each with a GPU that it calls 0.
+TEST_F(JobStateTest, BoardsOfContainersStandBesideEachOther) {
+  for (int64_t second = 1; second < 4; ++second)
+    for (const char* container : {"one", "other"}) {
+      Push push = test_push("a", second);
+      push.recorder = container;
+      push.devices[0].uuid = container;
+      push.batches[0].readings.push_back({0, Metric::kPower, {second, 500}});
+      hear(push, second * kSecond);
+    }
+  EXPECT_EQ(state_.total(3 * kSecond).power_w, 1000);
+  EXPECT_EQ(state_.gpus(), 2);
+}
+
 TEST_F(JobStateTest, AFindingKeepsItsBeginning) {
   hear(test_push("a", 1), kSecond);
   EXPECT_EQ(state_.look(10 * kSecond).findings.at(0).since_ns, 10 * kSecond);

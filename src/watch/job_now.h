@@ -17,7 +17,8 @@ namespace ergometer::watch {
 struct DeviceNow {
   run::DeviceKind kind = run::DeviceKind::kGpu;
   std::string_view node;
-  std::string_view name;  ///< "NVIDIA H100 80GB HBM3"
+  std::string_view name;  ///< "NVIDIA H100 80GB HBM3"; may be empty
+  std::string_view uuid;  ///< "GPU-5f0c11d2-..."; may be empty
   int64_t index = -1;
   std::span<const double> values;     ///< by metric
   std::span<const int64_t> times_ns;  ///< by metric; 0: never read

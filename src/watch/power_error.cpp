@@ -5,21 +5,25 @@
 
 namespace ergometer::watch {
 
+void PowerError::look_up(const DeviceNow& device) {
+  sensor_.kind = device.kind;
+  sensor_.name = std::string(device.name);
+  sensor_.uuid = std::string(device.uuid);
+  way_ = device.power_way();
+  const run::SensorFacts facts = run::sensor_facts(sensor_, way_);
+  error_ = run::gain_of(facts);
+  window_s_ = powers_.empty() ? facts.window_s : std::min(window_s_, facts.window_s);
+  widest_ = std::max(widest_, error_.relative());
+}
+
 void PowerError::add(const DeviceNow& device) {
   const auto watts = device.power_w();
   if (!watts) return;
   // Devices of a job are mostly of one kind.
-  if (device.name != name_ || device.power_way() != way_) {
-    name_ = device.name;
-    way_ = device.power_way();
-    run::Device sensor;
-    sensor.kind = device.kind;
-    sensor.name = std::string(name_);
-    const run::SensorFacts facts = run::sensor_facts(sensor, way_);
-    error_ = run::gain_of(facts);
-    window_s_ = powers_.empty() ? facts.window_s : std::min(window_s_, facts.window_s);
-    widest_ = std::max(widest_, error_.relative());
-  }
+  const bool same = device.kind == sensor_.kind && device.name == sensor_.name &&
+                    device.power_way() == way_ &&
+                    run::is_nvidia(device.uuid) == run::is_nvidia(sensor_.uuid);
+  if (!same) look_up(device);
   powers_.push_back({*watts, error_});
 }
 

@@ -22,7 +22,10 @@ class PowerError {
   double window_s() const { return window_s_; }  ///< of the sensor that sees least
 
  private:
-  std::string_view name_, way_;
+  void look_up(const DeviceNow& device);
+
+  run::Device sensor_;  ///< whose error and window these are
+  std::string_view way_;
   run::EnergyError error_;
   double window_s_ = 0, widest_ = 0;
   std::vector<run::MeasuredEnergy> powers_;

@@ -18,8 +18,8 @@ struct LatestOf {
     values[static_cast<size_t>(metric)] = value;
     times_ns[static_cast<size_t>(metric)] = 1;
   }
-  DeviceNow of(std::string_view name) const {
-    return {run::DeviceKind::kGpu, "node", name, 0, values, times_ns};
+  DeviceNow of(std::string_view name, std::string_view uuid = "") const {
+    return {run::DeviceKind::kGpu, "node", name, uuid, 0, values, times_ns};
   }
 };
 
@@ -47,6 +47,20 @@ TEST(PowerError, TheWidestIsOfTheSensorThatIsNotKnown) {
   both.add(watts.of("Accelerator"));
   EXPECT_NEAR(both.widest(), 1.6449 * 0.05 * 1.41421, 1e-4);  // 5 % of a board, 5 % of all
   EXPECT_GT(both.widest(), both.relative());
+}
+
+// As in a Run that is analysed: without a name it is of NVIDIA if its UUID is NVIDIA's, 1.645
+// sqrt(2.5^2 + 1^2) = 4.43 %; one without either is 1.645 sqrt(5^2 + 5^2) = 11.63 %.
+TEST(PowerError, OfABoardThatOnlyItsUuidTells) {
+  const LatestOf watts(run::Metric::kPower, 300);
+  PowerError first, behind;
+  first.add(watts.of("", "GPU-5f0c11d2"));
+  EXPECT_NEAR(first.widest(), 0.0443, 5e-5);
+  first.add(watts.of(""));
+  EXPECT_NEAR(first.widest(), 0.1163, 5e-5);
+  behind.add(watts.of(""));
+  behind.add(watts.of("", "GPU-5f0c11d2"));
+  EXPECT_NEAR(behind.relative(), first.relative(), 1e-12);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ JobNow SnapshotNow::look(int64_t time_ns) {
       values_[d].values[m] = samples[m]->value;
       values_[d].times_ns[m] = set_ns[m];
     }
-    now.devices.push_back(
-        {device.kind, device.host, device.name, device.index, values_[d].values, values_[d].times_ns});
+    now.devices.push_back({device.kind, device.host, device.name, device.uuid, device.index,
+                           values_[d].values, values_[d].times_ns});
   }
   record::Snapshot::Steps steps = snapshot_.steps_since(steps_seen_);
   steps_seen_ = steps.count;

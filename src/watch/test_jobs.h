@@ -38,7 +38,7 @@ class TestJob {
   JobNow at(int64_t seconds, std::vector<run::TrainingStep> steps = {}) const {
     JobNow now{seconds * kSecondNs, {}, std::move(steps), {}};
     for (const Device& d : devices_)
-      now.devices.push_back({d.kind, node_, "H100", d.index, d.values, d.times_ns});
+      now.devices.push_back({d.kind, node_, "H100", "", d.index, d.values, d.times_ns});
     return now;
   }
 
