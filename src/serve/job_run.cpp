@@ -41,7 +41,8 @@ constexpr size_t kStepColumns = 5;
 using DeviceKey = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
 
 DeviceKey key_of(const run::Device& device) {
-  return {device.host, device.kind, device.index, device.index < 0 ? device.name : std::string()};
+  const bool named = device.index < 0 || (run::told_by_name(device.kind) && !device.name.empty());
+  return {device.host, device.kind, named ? -1 : device.index, named ? device.name : ""};
 }
 
 bool is_there(const std::string& path) {

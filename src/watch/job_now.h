@@ -47,11 +47,12 @@ struct DeviceNow {
     const auto edge = of(run::Metric::kGpuTemperature);
     return edge ? edge : of(run::Metric::kHotspotTemperature);
   }
-  /// "node7 gpu 3"; of the node itself "node7".
+  /// "node7 gpu 3", "node7 port mlx5_0/1"; of the node itself "node7".
   std::string label() const {
     if (kind == run::DeviceKind::kNode) return std::string(node);
-    return fmt::format("{} {}{}", node, run::kind_name(kind),
-                       index < 0 ? std::string() : fmt::format(" {}", index));
+    std::string which = index < 0 ? std::string() : fmt::format(" {}", index);
+    if (run::told_by_name(kind) && !name.empty()) which = fmt::format(" {}", name);
+    return fmt::format("{} {}{}", node, run::kind_name(kind), which);
   }
 };
 

@@ -58,6 +58,7 @@ TEST(Stragglers, OneThatComputesLonger) {
   EXPECT_EQ(skew.cause, LateCause::kCompute);
   // The first round has no collective before it.
   EXPECT_EQ(skew.more_compute_ns, 19 * 3 * kMs);
+  EXPECT_EQ(skew.compared, 19);
   EXPECT_EQ(skew.parallelism.name, "tp");
   EXPECT_TRUE(skew.parallelism.stated);
 }

@@ -41,6 +41,29 @@ TEST(SensorUpdates, RepeatedReadingsAreOne) {
   EXPECT_EQ(u.points.size(), 6U);  // and the last reading
 }
 
+TEST(SensorUpdates, AReadingThatStandsTwiceIsOne) {
+  Samples s;
+  for (int64_t i = 0; i < 30; ++i) s.insert(s.end(), 2, {i * kSecond, static_cast<double>(i % 7)});
+  const SensorUpdates u = find_updates(s);
+  EXPECT_DOUBLE_EQ(u.reading_interval_s, 1);
+  EXPECT_DOUBLE_EQ(u.period_s, 1);
+}
+
+/// Two GPUs held by the power cap, two that do not tell: half of the GPUs is known of nothing.
+TEST(Telemetry, SharesOfReasonsAreOfTheGpusThatTellThem) {
+  run::DeviceLog log;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    log.devices.push_back(gpu(Metric::kPower, samples({{0, 300}, {1000, 300}}), rank));
+    if (rank < 2)
+      log.devices.back().series.push_back(
+          {Metric::kEventReasons, false, samples({{0, 4}, {1000, 4}})});
+  }
+  const TelemetryReport report = analyze_telemetry(log);
+  ASSERT_EQ(report.thermal.event_shares.size(), 1U);
+  EXPECT_DOUBLE_EQ(report.thermal.event_shares[0].fraction, 1);
+  EXPECT_DOUBLE_EQ(report.thermal.throttled_time_fraction.value_or(0), 1);
+}
+
 TEST(SensorUpdates, AValueThatStandsIsNoRamp) {
   Samples s;
   for (int64_t ms = 0; ms < 100; ms += 10) s.push_back({ms * kMs, static_cast<double>(ms / 20)});

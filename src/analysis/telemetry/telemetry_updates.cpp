@@ -30,7 +30,9 @@ void find_period(std::span<const run::Sample> samples, SensorUpdates& updates) {
   std::vector<double> gaps, intervals;
   int64_t last_change = -1;
   for (size_t i = 1; i < samples.size(); ++i) {
-    gaps.push_back(seconds(samples[i].time_ns - samples[i - 1].time_ns));
+    // A reading that stands twice, as where two servers kept it, is one.
+    if (samples[i].time_ns > samples[i - 1].time_ns)
+      gaps.push_back(seconds(samples[i].time_ns - samples[i - 1].time_ns));
     if (samples[i].value == samples[i - 1].value) continue;
     if (last_change >= 0)
       intervals.push_back(
