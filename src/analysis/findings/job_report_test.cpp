@@ -83,6 +83,24 @@ TEST(StepEnergy, AStepInAGapHasNone) {
   EXPECT_NEAR(energies[0].mean_j, 500, 1e-9);
 }
 
+// A CPU that marks its four steps in 40 ms while the GPU works a second each, 600 W throughout.
+TEST(StepEnergy, IsTheGpusWhereTheCpuRunsAhead) {
+  run::DeviceLog log;
+  run::Device& gpu = log.devices.emplace_back();
+  gpu.rank = 3;
+  gpu.series.push_back(
+      series(run::Metric::kInstantPower, std::vector<double>(61, 600.0), 100 * kMs));
+  TestTrace t(3);
+  for (int64_t i = 0; i < 4; ++i)
+    t.step(i, i * 10 * kMs, (i + 1) * 10 * kMs)
+        .kernel(100 * kMs + i * kSecond, 100 * kMs + (i + 1) * kSecond)
+        .launched(i * 10 * kMs + kMs);
+  const auto energies = step_energies({t.trace}, log);
+  ASSERT_EQ(energies.size(), 1u);
+  EXPECT_EQ(energies[0].steps, 4);
+  EXPECT_NEAR(energies[0].mean_j, 600, 1e-9);
+}
+
 // Hot in the last reading before the hour: it held the clock for none of the 20 s that were read.
 TEST(HeatCost, WhatIsInAGapCostsNothing) {
   run::DeviceLog log;

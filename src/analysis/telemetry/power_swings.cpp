@@ -10,6 +10,7 @@
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/telemetry_updates.h"
 #include "analysis/telemetry/time_gaps.h"
+#include "analysis/trace/step_breakdown.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -116,20 +117,21 @@ std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,
     int64_t steps_ns = 0;
     TimeSpan span{INT64_MAX, INT64_MIN};
     const std::vector<TimeSpan> gaps = gaps_in(power->samples);
-    for (const run::StepMark& step : trace.steps) {
+    for (const StepStretch& step : step_stretches(trace)) {
       int64_t from = 0, to = 0;
       if (__builtin_add_overflow(trace.base_time_ns, step.start_ns, &from) ||
           __builtin_add_overflow(trace.base_time_ns, step.end_ns, &to) || to <= from ||
           from < power->samples.front().time_ns || to > power->samples.back().time_ns ||
           recorded_s({from, to}, gaps) < seconds(to - from))
         continue;
-      const double joules = energy_j(power->samples, from, to) / gpu->conversion_efficiency;
+      const double of_all = energy_j(power->samples, from, to) / gpu->conversion_efficiency;
+      const double joules = of_all / static_cast<double>(step.steps);
       energy.lowest_j = energy.steps == 0 ? joules : std::min(energy.lowest_j, joules);
       energy.highest_j = std::max(energy.highest_j, joules);
-      sum += joules;
+      sum += of_all;
       steps_ns += to - from;
       span = {std::min(span.from_ns, from), std::max(span.to_ns, to)};
-      ++energy.steps;
+      energy.steps += step.steps;
     }
     if (energy.steps == 0) continue;
     energy.mean_j = sum / static_cast<double>(energy.steps);
