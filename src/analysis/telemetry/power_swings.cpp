@@ -17,11 +17,13 @@ namespace {
 
 using run::Metric;
 
-/// The power reading that averages least.
+/// The power reading that averages least; samples without a time say nothing over time.
 const run::Series* power_of(const run::Device& device) {
   for (const Metric metric : {Metric::kInstantPower, Metric::kPower, Metric::kAveragePower}) {
     const run::Series* series = device.find(metric);
-    if (series != nullptr && series->samples.size() >= 2) return series;
+    if (series != nullptr && series->samples.size() >= 2 &&
+        series->samples.back().time_ns > series->samples.front().time_ns)
+      return series;
   }
   return nullptr;
 }

@@ -266,7 +266,7 @@ void report_power(const run::Device& device, DeviceReport& report) {
   report.p95_w = percentile(values, 0.95);
   report.p99_w = percentile(values, 0.99);
   report.peak_w = values.back();
-  if (report.energies.empty()) report.mean_w = values.front();
+  if (report.energies.empty()) report.mean_w = base::mean(values);
   report.changes = power_changes(shown->samples);
   leave_out_beats(report);
 }

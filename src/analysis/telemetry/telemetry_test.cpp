@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/telemetry/power_swings.h"
 #include "analysis/trace/test_traces.h"
 #include "run/run.h"
 
@@ -47,6 +48,17 @@ TEST(SensorUpdates, AReadingThatStandsTwiceIsOne) {
   const SensorUpdates u = find_updates(s);
   EXPECT_DOUBLE_EQ(u.reading_interval_s, 1);
   EXPECT_DOUBLE_EQ(u.period_s, 1);
+}
+
+/// Three scrapes without times, one behind the other: 500, 600 and 700 W.
+TEST(Telemetry, SamplesWithoutATimeHaveAMeanAndNoSwings) {
+  run::DeviceLog log;
+  log.devices.push_back(gpu(Metric::kPower, samples({{0, 700}, {0, 500}, {0, 600}})));
+  const TelemetryReport report = analyze_telemetry(log);
+  EXPECT_DOUBLE_EQ(report.devices[0].mean_w, 600);
+  EXPECT_DOUBLE_EQ(report.power.mean_w_per_gpu, 600);
+  EXPECT_TRUE(report.devices[0].energies.empty());
+  EXPECT_TRUE(power_swings(log).empty());
 }
 
 /// Two GPUs held by the power cap, two that do not tell: half of the GPUs is known of nothing.
