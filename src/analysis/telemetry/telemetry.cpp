@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/energy_error.h"
@@ -271,13 +272,31 @@ void report_power(const run::Device& device, DeviceReport& report) {
   leave_out_beats(report);
 }
 
+/// Windows that do not overlap, in order of time: of an epoch and the steps within it the epoch.
+std::vector<const run::EnergyWindow*> outer_windows(const run::Device& device) {
+  std::vector<const run::EnergyWindow*> windows;
+  for (const run::EnergyWindow& window : device.windows) windows.push_back(&window);
+  std::ranges::stable_sort(windows, [](const auto* a, const auto* b) {
+    return std::pair(a->start_ns, -a->duration_ns) < std::pair(b->start_ns, -b->duration_ns);
+  });
+  int64_t end_ns = INT64_MIN;
+  std::erase_if(windows, [&](const run::EnergyWindow* window) {
+    if (window->start_ns < end_ns) return true;
+    end_ns = window->start_ns + window->duration_ns;
+    return false;
+  });
+  return windows;
+}
+
 void report_windows(const run::Device& device, DeviceReport& report) {
   if (device.windows.empty() || !report.energies.empty()) return;
   double joules = 0, time = 0;
+  for (const run::EnergyWindow* window : outer_windows(device)) {
+    joules += window->energy_j;
+    time += seconds(window->duration_ns);
+  }
   report.start_ns = device.windows.front().start_ns;
   for (const run::EnergyWindow& window : device.windows) {
-    joules += window.energy_j;
-    time += seconds(window.duration_ns);
     report.start_ns = std::min(report.start_ns, window.start_ns);
     report.end_ns = std::max(report.end_ns, window.start_ns + window.duration_ns);
     if (window.duration_ns > 0)

@@ -61,6 +61,19 @@ TEST(Telemetry, SamplesWithoutATimeHaveAMeanAndNoSwings) {
   EXPECT_TRUE(power_swings(log).empty());
 }
 
+/// An epoch of 100 s and 50 kJ, two of its steps, and an evaluation of 10 s and 1 kJ behind it.
+TEST(Telemetry, WindowsWithinOthersAreNotAddedToThem) {
+  run::DeviceLog log;
+  log.devices.emplace_back().windows = {{"step", 0, 10 * kSecond, 6000},
+                                        {"epoch", 0, 100 * kSecond, 50000},
+                                        {"step", 10 * kSecond, 10 * kSecond, 5000},
+                                        {"evaluation", 100 * kSecond, 10 * kSecond, 1000}};
+  const DeviceReport gpu = analyze_telemetry(log).devices[0];
+  EXPECT_DOUBLE_EQ(gpu.energy_j, 51000);
+  EXPECT_DOUBLE_EQ(gpu.mean_w, 51000.0 / 110);
+  EXPECT_DOUBLE_EQ(gpu.peak_w, 600);
+}
+
 /// Two GPUs held by the power cap, two that do not tell: half of the GPUs is known of nothing.
 TEST(Telemetry, SharesOfReasonsAreOfTheGpusThatTellThem) {
   run::DeviceLog log;

@@ -157,6 +157,7 @@ struct Header {
   std::vector<Column> columns;
   size_t time = kNone;
   bool metrics = false, own_metrics = false;
+  bool plain_power = false;  ///< "Time,Power": Zeus's first monitor wrote milliwatts under it
   static constexpr size_t kNone = static_cast<size_t>(-1);
 };
 
@@ -185,8 +186,7 @@ Header read_header(std::string_view line) {
   for (Column& column : header.columns)
     if (enforced && base::lower(column.title).starts_with("power.limit"))
       column.role = Role::kUnknown;
-  // Zeus's first monitor wrote milliwatts under this header.
-  if (cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power") header.columns[1].unit = "mW";
+  header.plain_power = cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power";
   return header;
 }
 
@@ -211,6 +211,7 @@ class TableReader {
   Result<void> finish();
 
  private:
+  void settle_plain_power();
   struct Value {
     size_t row;
     double value;
@@ -397,6 +398,15 @@ size_t TableReader::device_of(const Place& place, size_t turn) {
   return number;
 }
 
+/// No board draws as little in milliwatts as any does in watts.
+void TableReader::settle_plain_power() {
+  constexpr double kLeastMilliwatts = 3000, kMilli = 1e-3;
+  const bool watts = std::ranges::all_of(
+      values_, [](const Value& value) { return value.value < kLeastMilliwatts; });
+  if (!header_.plain_power || watts) return;
+  for (Value& value : values_) value.value *= kMilli;
+}
+
 Result<void> TableReader::finish() {
   if (rows_.empty())
     return input_error("{}:1: found a header, allowed: a header and rows below it", log_.file());
@@ -406,6 +416,7 @@ Result<void> TableReader::finish() {
   if (length > 1)
     log_.note("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
               log_.file(), length, length);
+  settle_plain_power();
   for (const Value& value : values_) {
     const Row& row = rows_[value.row];
     Place place;

@@ -158,6 +158,16 @@ TEST(NvidiaSmi, WhatNoSensorReadsIsDropped) {
   EXPECT_EQ(dropped_readings(log, "cut off"), 1);
 }
 
+/// Milliwatts under a header that others write watts under.
+TEST(Zeus, MilliwattsByTheirSize) {
+  EXPECT_EQ(values(parse("Time,Power\n2026-01-02 03:00:00,32402\n2026-01-02 03:00:01,2900\n"), 0,
+                   Metric::kPower),
+            (Values{32.402, 2.9}));
+  EXPECT_EQ(values(parse("Time,Power\n2026-01-02 03:00:00,300\n2026-01-02 03:00:01,700\n"), 0,
+                   Metric::kPower),
+            (Values{300, 700}));
+}
+
 TEST(Zeus, MonitorWindowsAndLimits) {
   const Telemetry monitor = telemetry_of({kTelemetryData + "zeus/zeus_monitor_sample.csv"});
   EXPECT_EQ(values(monitor.log, 0, Metric::kPower).size(), 19U);
