@@ -212,12 +212,6 @@ void report_energies(const std::vector<KnownWay>& ways, double efficiency, Devic
   report_disagreement(report);
 }
 
-/// The values of a sensor's updates, each once.
-std::vector<double> update_values(const SensorUpdates& updates, double efficiency) {
-  return base::mapped(updates.points,
-                      [&](const run::Sample& point) { return point.value / efficiency; });
-}
-
 /// The strongest changes of a tenth or more, in order of time.
 std::vector<ChangePoint> power_changes(Samples samples) {
   constexpr double kTenth = 0.1;
@@ -261,13 +255,14 @@ void report_power(const run::Device& device, DeviceReport& report) {
   report.has_power = true;
   report.power_metric = shown->way->name;
   report.updates = std::move(shown->updates);
-  std::vector<double> values = update_values(report.updates, device.conversion_efficiency);
+  std::vector<StandingValue> values = standing_values(report.updates, device.conversion_efficiency);
   report.p5_w = percentile(values, 0.05);
   report.median_w = percentile(values, 0.5);
   report.p95_w = percentile(values, 0.95);
   report.p99_w = percentile(values, 0.99);
-  report.peak_w = values.back();
-  if (report.energies.empty()) report.mean_w = base::mean(values);
+  report.peak_w = values.back().value;
+  if (report.energies.empty())
+    report.mean_w = base::sum(values, &StandingValue::value) / static_cast<double>(values.size());
   report.changes = power_changes(shown->samples);
   leave_out_beats(report);
 }

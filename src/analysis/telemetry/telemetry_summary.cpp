@@ -48,7 +48,7 @@ std::string name_of(const DeviceReport& device) {
 
 void summarize_power(TelemetryReport& report) {
   int64_t gpus = 0;
-  std::vector<double> values;
+  std::vector<StandingValue> values;
   for (const DeviceReport& device : report.devices) {
     if (device.kind != run::DeviceKind::kGpu || (!device.has_power && device.energies.empty()))
       continue;
@@ -57,7 +57,8 @@ void summarize_power(TelemetryReport& report) {
     report.power.mean_w_per_gpu += device.mean_w;
     if (!device.energies.empty()) report.power.gpu_energy_j += device.energy_j;
     report.power.peak_w_per_gpu = std::max(report.power.peak_w_per_gpu, device.peak_w);
-    for (const run::Sample& point : device.updates.points) values.push_back(point.value);
+    const std::vector<StandingValue> own = standing_values(device.updates);
+    values.insert(values.end(), own.begin(), own.end());
   }
   if (gpus == 0) return;
   report.power.error = error_of_gpus(report.devices);

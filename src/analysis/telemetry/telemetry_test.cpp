@@ -89,6 +89,26 @@ TEST(Telemetry, SharesOfReasonsAreOfTheGpusThatTellThem) {
   EXPECT_DOUBLE_EQ(report.thermal.throttled_time_fraction.value_or(0), 1);
 }
 
+/// Idle at exactly 100 W for 60 of 100 updates, 500 W and a little more each time in the others.
+TEST(SensorUpdates, APercentileCountsAValueAsLongAsItStood) {
+  for (const int64_t step : {1, 5}) {  // read at every update, and five times within one
+    Samples s;
+    for (int64_t i = 0; i < 100 * step; ++i) {
+      const int64_t update = i / step;
+      s.push_back(
+          {i * 100 * kMs / step, update < 60 ? 100.0 : 500 + static_cast<double>(update - 60)});
+    }
+    std::vector<StandingValue> values = standing_values(find_updates(s));
+    EXPECT_EQ(percentile(values, 0.5), 100) << step;
+    EXPECT_EQ(percentile(values, 0.05), 100) << step;
+    EXPECT_NEAR(percentile(values, 0.95), 534, 1) << step;
+  }
+  std::vector<StandingValue> few = {{5, 4}, {7, 1}, {6, 1}};
+  EXPECT_EQ(percentile(few, 0.5), 5);
+  EXPECT_EQ(percentile(few, 0.7), 6);
+  EXPECT_EQ(percentile(few, 1), 7);
+}
+
 TEST(SensorUpdates, AValueThatStandsIsNoRamp) {
   Samples s;
   for (int64_t ms = 0; ms < 100; ms += 10) s.push_back({ms * kMs, static_cast<double>(ms / 20)});
