@@ -118,19 +118,24 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     for (const PushReading& reading : batch.readings)
       devices_[numbers[reading.device]].set(reading.metric, reading.sample);
     if (batch.steps.empty()) continue;
-    add_steps(batch.steps);
+    // A training that goes on from a checkpoint counts back, and the first node to say so says it
+    // for all; ranks that print a line late do so by one.
+    for (const run::TrainingStep& step : batch.steps) {
+      if (step.number + 1 < recorder.step && last_step_ >= recorder.step)
+        last_step_ = step.number - 1;
+      recorder.step = step.number;
+      add_step(step);
+    }
     of.step = batch.steps.back();
     of.step_ns = now_ns;
   }
 }
 
 /// Several nodes may tell of the same steps.
-void JobState::add_steps(const std::vector<run::TrainingStep>& steps) {
-  for (const run::TrainingStep& step : steps) {
-    if (step.number <= last_step_ || new_steps_.size() >= kMostSteps) continue;
-    last_step_ = step.number;
-    new_steps_.push_back(step);
-  }
+void JobState::add_step(const run::TrainingStep& step) {
+  if (step.number <= last_step_ || new_steps_.size() >= kMostSteps) return;
+  last_step_ = step.number;
+  new_steps_.push_back(step);
 }
 
 watch::JobNow JobState::look(int64_t now_ns) {

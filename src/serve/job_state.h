@@ -85,7 +85,7 @@ class JobState {
  private:
   NodeState& node(const std::string& name);
   void place(size_t number, const run::Device& device);
-  void add_steps(const std::vector<run::TrainingStep>& steps);
+  void add_step(const run::TrainingStep& step);
   void find(watch::JobNow& now);
   void look_at_clock(NodeState& node, run::ClockReading& before, const run::ClockReading& clock,
                      int64_t now_ns);
@@ -93,6 +93,7 @@ class JobState {
   /// What is known of a recorder by its last batch.
   struct Recorder {
     int64_t sequence = 0;
+    int64_t step = -1;
     run::ClockReading clock;
   };
 
