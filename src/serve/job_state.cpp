@@ -33,6 +33,12 @@ void DeviceState::set(Metric metric, const run::Sample& sample) {
   times_ns[at] = sample.time_ns;
 }
 
+void DeviceState::forget() {
+  times_ns.fill(0);
+  sent_rate = received_rate = 0;
+  heard_ns = 0;
+}
+
 NodeState::Presence NodeState::presence(int64_t now_ns) const {
   if (ended) return Presence::kEnded;
   return now_ns - heard_ns > JobState::kSilentAfterNs ? Presence::kSilent : Presence::kLive;
@@ -115,8 +121,11 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     of.lost += batch.lost_behind(recorder.sequence);
     recorder.sequence = batch.sequence;
     look_at_clock(of, recorder.clock, batch.clock, now_ns);
-    for (const PushReading& reading : batch.readings)
-      devices_[numbers[reading.device]].set(reading.metric, reading.sample);
+    for (const PushReading& reading : batch.readings) {
+      DeviceState& device = devices_[numbers[reading.device]];
+      device.set(reading.metric, reading.sample);
+      device.heard_ns = now_ns;
+    }
     if (batch.steps.empty()) continue;
     // A training that goes on from a checkpoint counts back, and the first node to say so says it
     // for all; ranks that print a line late do so by one.
@@ -138,7 +147,16 @@ void JobState::add_step(const run::TrainingStep& step) {
   new_steps_.push_back(step);
 }
 
+void JobState::forget_silent_devices(int64_t now_ns) {
+  for (const NodeState& node : nodes_) {
+    if (node.presence(now_ns) != NodeState::Presence::kLive) continue;
+    for (const size_t number : node.devices)
+      if (now_ns - devices_[number].heard_ns > watch::kDeviceSilentNs) devices_[number].forget();
+  }
+}
+
 watch::JobNow JobState::look(int64_t now_ns) {
+  forget_silent_devices(now_ns);
   watch::JobNow now{now_ns, {}, std::exchange(new_steps_, {}), {}};
   for (const NodeState& node : nodes_) {
     if (node.presence(now_ns) != NodeState::Presence::kLive) continue;

@@ -26,6 +26,7 @@ struct DeviceState {
   std::array<double, kMetrics> values{};
   std::array<int64_t, kMetrics> times_ns{};  ///< 0: never read
   double sent_rate = 0, received_rate = 0;   ///< of a port, bytes a second
+  int64_t heard_ns = 0;                      ///< by the server's clock; 0: never, or too long ago
 
   bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
@@ -40,6 +41,7 @@ struct DeviceState {
                                              : run::Metric::kHotspotTemperature;
   }
   void set(run::Metric metric, const run::Sample& sample);
+  void forget();
 };
 
 /// What is known now of one node.
@@ -87,6 +89,7 @@ class JobState {
   void place(size_t number, const run::Device& device);
   void add_step(const run::TrainingStep& step);
   void find(watch::JobNow& now);
+  void forget_silent_devices(int64_t now_ns);
   void look_at_clock(NodeState& node, run::ClockReading& before, const run::ClockReading& clock,
                      int64_t now_ns);
 

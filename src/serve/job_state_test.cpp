@@ -121,6 +121,21 @@ TEST_F(JobStateTest, RecordersOfOneNodeKeepTheirNumbers) {
   }
 }
 
+/// A GPU that fell off the bus of a node that goes on telling of the other.
+TEST_F(JobStateTest, ADeviceThatTellsNothingHasNoReadings) {
+  hear(working("a", {1700, 1600}), kSecond);
+  for (int64_t second = 2; second <= 92; ++second) {
+    Push push = working("a", {1700, 1600});
+    push.batches[0].sequence = second;
+    push.batches[0].readings.resize(2);  // the first GPU's
+    hear(push, second * kSecond);
+    const watch::JobNow now = state_.look(second * kSecond);
+    ASSERT_EQ(now.devices.size(), 2U);
+    EXPECT_EQ(now.devices[0].of(Metric::kSmClock), 1700);
+    EXPECT_EQ(now.devices[1].of(Metric::kSmClock).has_value(), second <= 91) << second;
+  }
+}
+
 /// From step 1000 back to 900 under the same recorders; the second node says so a step later.
 TEST_F(JobStateTest, StepsGoOnFromACheckpoint) {
   Push one = test_push("a", 1), other = test_push("b", 1);

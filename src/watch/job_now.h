@@ -13,6 +13,11 @@
 
 namespace ergometer::watch {
 
+/// A device that tells nothing for so long while its node is heard, such as a GPU that fell off the
+/// bus, has no readings: its last ones say nothing of the present. Assumed; the slowest sources are
+/// read every few seconds, other tools' recordings that are played back once a minute.
+inline constexpr int64_t kDeviceSilentNs = 90'000'000'000;
+
 /// The latest readings of one device of a node that is heard. It points into who keeps them.
 struct DeviceNow {
   run::DeviceKind kind = run::DeviceKind::kGpu;

@@ -1,5 +1,7 @@
 #include "watch/snapshot_now.h"
 
+#include <algorithm>
+
 namespace ergometer::watch {
 
 JobNow SnapshotNow::look(int64_t time_ns) {
@@ -8,13 +10,14 @@ JobNow SnapshotNow::look(int64_t time_ns) {
   JobNow now{time_ns, {}, {}, {}};
   for (size_t d = 0; d < latest_.size(); ++d) {
     const auto& [device, samples, set_ns] = latest_[d];
+    const bool silent = time_ns - std::ranges::max(set_ns) > kDeviceSilentNs;
     for (size_t m = 0; m < samples.size(); ++m) {
-      if (!samples[m]) continue;
+      if (silent || !samples[m]) continue;
       values_[d].values[m] = samples[m]->value;
       values_[d].times_ns[m] = set_ns[m];
     }
-    now.devices.push_back(
-        {device.kind, device.host, device.name, device.index, values_[d].values, values_[d].times_ns});
+    now.devices.push_back({device.kind, device.host, device.name, device.index, values_[d].values,
+                           values_[d].times_ns});
   }
   record::Snapshot::Steps steps = snapshot_.steps_since(steps_seen_);
   steps_seen_ = steps.count;
