@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/ranks/collectives.h"
 #include "analysis/simulated_traces.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "analysis/trace/breakdown.h"
 #include "analysis/trace/idle.h"
 #include "analysis/trace/step_breakdown.h"
@@ -117,12 +120,16 @@ void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
     fact("throttled_time_fraction", "", *told.thermal.throttled_time_fraction);
 }
 
-/// How long the GPUs were looked at: the longest of them.
+/// How long the GPUs were looked at, the longest of them, without the time that is in no energy.
 double recorded_s(const run::DeviceLog& log) {
   double longest = 0;
-  for (const auto& device : analysis::analyze_telemetry(log).devices)
-    if (device.kind == run::DeviceKind::kGpu)
-      longest = std::max(longest, static_cast<double>(device.end_ns - device.start_ns) * kSecond);
+  for (const auto& device : analysis::analyze_telemetry(log).devices) {
+    if (device.kind != run::DeviceKind::kGpu) continue;
+    std::vector<analysis::TimeSpan> unknown = device.gaps;
+    unknown.insert(unknown.end(), device.resets.begin(), device.resets.end());
+    longest = std::max(longest, analysis::length_s(analysis::without(
+                                    {device.start_ns, device.end_ns}, std::move(unknown))));
+  }
   return longest;
 }
 

@@ -51,6 +51,20 @@ TEST(CompareMeasured, NumberAndDurationByHand) {
   EXPECT_EQ(amount(result, "exposed_all_reduce"), 0) << "parts that do not differ are no cause";
 }
 
+/// 10 s at 700 W, an hour without readings, 10 s at 300 W: 20 s at 500 W.
+TEST(CompareMeasured, AGapIsInNoLengthOfARecording) {
+  run::DeviceLog log;
+  run::Series power{run::Metric::kPower, false, {}};
+  constexpr int64_t kS = 1'000'000'000;
+  for (int64_t s = 0; s <= 10; ++s) power.samples.push_back({s * kS, 700});
+  for (int64_t s = 0; s <= 10; ++s) power.samples.push_back({(3610 + s) * kS, 300});
+  log.devices.emplace_back().series.push_back(std::move(power));
+  const auto measured = measure({}, log, "gap");
+  ASSERT_TRUE(measured);
+  EXPECT_NEAR(measured->performance.step_time_s, 20, 1e-9);
+  EXPECT_NEAR(measured->gpus_w.value_or(0), 500, 1e-9);
+}
+
 TEST(CompareMeasured, EnergyByHand) {
   // 5 J become 9.6 J: 30 ms more at 110 W are 3.3 J, 20 W more over 65 ms are 1.3 J.
   const Comparison result = *compare_measured(first(), second());
