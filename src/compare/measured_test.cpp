@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/trace/test_traces.h"
+
 namespace ergometer::compare {
 namespace {
 
@@ -63,6 +65,24 @@ TEST(CompareMeasured, AGapIsInNoLengthOfARecording) {
   ASSERT_TRUE(measured);
   EXPECT_NEAR(measured->performance.step_time_s, 20, 1e-9);
   EXPECT_NEAR(measured->gpus_w.value_or(0), 500, 1e-9);
+}
+
+/// 100 W before and behind the two seconds of the trace, 600 W in them.
+TEST(CompareMeasured, PowerIsThatOfTheTimeOfTheTraces) {
+  using analysis::kSecond;
+  run::DeviceLog log;
+  run::Series power{run::Metric::kPower, false, {}};
+  for (int64_t s = 0; s <= 100; ++s)
+    power.samples.push_back({s * kSecond, s >= 10 && s <= 12 ? 600.0 : 100.0});
+  log.devices.emplace_back().series.push_back(std::move(power));
+  analysis::TestTrace t;
+  t.trace.base_time_ns = 10 * kSecond;
+  t.step(0, 0, 2 * kSecond).kernel(0, 2 * kSecond);
+  const auto measured = measure({t.trace}, log, "a");
+  ASSERT_TRUE(measured);
+  EXPECT_NEAR(measured->gpus_w.value_or(0), 600, 1e-9);
+  t.trace.base_time_ns = 1000 * kSecond;  // nothing was read then: the whole recording
+  EXPECT_LT(measure({t.trace}, log, "a")->gpus_w.value_or(0), 120);
 }
 
 TEST(CompareMeasured, EnergyByHand) {
