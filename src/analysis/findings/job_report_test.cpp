@@ -110,6 +110,8 @@ TEST(HeatCost, WhatIsInAGapCostsNothing) {
   EXPECT_TRUE(heat_costs(log).empty());
   const auto then = gpu_condition(log, gpu.rank, 1000 * kSecond, 1001 * kSecond);
   EXPECT_FALSE(then);
+  std::vector<run::RankTrace> none;
+  EXPECT_DOUBLE_EQ(report_job(none, log).recorded_s, 20);
 }
 
 // Steps of 1 s at 300 W and of 1 s at 500 W; the third lies behind the readings.
