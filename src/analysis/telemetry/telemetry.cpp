@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/energy_error.h"
@@ -272,7 +271,7 @@ std::vector<const run::EnergyWindow*> outer_windows(const run::Device& device) {
   std::vector<const run::EnergyWindow*> windows;
   for (const run::EnergyWindow& window : device.windows) windows.push_back(&window);
   std::ranges::stable_sort(windows, [](const auto* a, const auto* b) {
-    return std::pair(a->start_ns, -a->duration_ns) < std::pair(b->start_ns, -b->duration_ns);
+    return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->duration_ns > b->duration_ns;
   });
   int64_t end_ns = INT64_MIN;
   std::erase_if(windows, [&](const run::EnergyWindow* window) {
