@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "analysis/ranks/collectives.h"
 #include "analysis/simulated_traces.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "analysis/trace/breakdown.h"
 #include "analysis/trace/idle.h"
 #include "analysis/trace/step_breakdown.h"
@@ -117,12 +120,44 @@ void add_telemetry(const run::DeviceLog& log, int64_t ranks, Measured& result) {
     fact("throttled_time_fraction", "", *told.thermal.throttled_time_fraction);
 }
 
-/// How long the GPUs were looked at: the longest of them.
+bool reads_power(const run::Device& device) {
+  for (const auto metric : {run::Metric::kEnergy, run::Metric::kInstantPower, run::Metric::kPower,
+                            run::Metric::kAveragePower})
+    if (const run::Series* series = device.find(metric);
+        series != nullptr && series->samples.size() >= 2)
+      return device.kind == run::DeviceKind::kGpu;
+  return false;
+}
+
+/// Telemetry as it was while the traces were taken, where power was read then; a job's start and
+/// rests are in no step.
+run::DeviceLog beside_traces(const std::vector<run::RankTrace>& ranks, const run::DeviceLog& log) {
+  int64_t from = INT64_MAX, to = INT64_MIN;
+  for (const run::RankTrace& trace : ranks)
+    for (const run::GpuEvent& event : trace.events) {
+      int64_t start = 0, end = 0;
+      if (__builtin_add_overflow(trace.base_time_ns, event.start_ns, &start) ||
+          __builtin_add_overflow(trace.base_time_ns, event.end_ns(), &end))
+        continue;
+      from = std::min(from, start);
+      to = std::max(to, end);
+    }
+  if (from >= to) return log;
+  run::DeviceLog part = run::readings_within(log, from, to);
+  const bool read = std::ranges::any_of(part.devices, reads_power);
+  return read ? part : log;
+}
+
+/// How long the GPUs were looked at, the longest of them, without the time that is in no energy.
 double recorded_s(const run::DeviceLog& log) {
   double longest = 0;
-  for (const auto& device : analysis::analyze_telemetry(log).devices)
-    if (device.kind == run::DeviceKind::kGpu)
-      longest = std::max(longest, static_cast<double>(device.end_ns - device.start_ns) * kSecond);
+  for (const auto& device : analysis::analyze_telemetry(log).devices) {
+    if (device.kind != run::DeviceKind::kGpu) continue;
+    std::vector<analysis::TimeSpan> unknown = device.gaps;
+    unknown.insert(unknown.end(), device.resets.begin(), device.resets.end());
+    longest = std::max(longest, analysis::length_s(analysis::without(
+                                    {device.start_ns, device.end_ns}, std::move(unknown))));
+  }
   return longest;
 }
 
@@ -155,7 +190,7 @@ Result<Measured> measure(const std::vector<run::RankTrace>& ranks, const run::De
     if (!performance) add_whole_trace(trace, share, result.performance);
     add_rank(trace, share, result.steps_marked, result);
   }
-  add_telemetry(log, result.ranks, result);
+  add_telemetry(beside_traces(ranks, log), result.ranks, result);
   return result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analysis/trace/test_traces.h"
+
 namespace ergometer::compare {
 namespace {
 
@@ -49,6 +51,38 @@ TEST(CompareMeasured, NumberAndDurationByHand) {
   EXPECT_NEAR(amount(result, "side_by_side"), -0.002, 1e-15);
   EXPECT_NEAR(amount(result, "idle.launch"), 0.012, 1e-15);
   EXPECT_EQ(amount(result, "exposed_all_reduce"), 0) << "parts that do not differ are no cause";
+}
+
+/// 10 s at 700 W, an hour without readings, 10 s at 300 W: 20 s at 500 W.
+TEST(CompareMeasured, AGapIsInNoLengthOfARecording) {
+  run::DeviceLog log;
+  run::Series power{run::Metric::kPower, false, {}};
+  constexpr int64_t kS = 1'000'000'000;
+  for (int64_t s = 0; s <= 10; ++s) power.samples.push_back({s * kS, 700});
+  for (int64_t s = 0; s <= 10; ++s) power.samples.push_back({(3610 + s) * kS, 300});
+  log.devices.emplace_back().series.push_back(std::move(power));
+  const auto measured = measure({}, log, "gap");
+  ASSERT_TRUE(measured);
+  EXPECT_NEAR(measured->performance.step_time_s, 20, 1e-9);
+  EXPECT_NEAR(measured->gpus_w.value_or(0), 500, 1e-9);
+}
+
+/// 100 W before and behind the two seconds of the trace, 600 W in them.
+TEST(CompareMeasured, PowerIsThatOfTheTimeOfTheTraces) {
+  using analysis::kSecond;
+  run::DeviceLog log;
+  run::Series power{run::Metric::kPower, false, {}};
+  for (int64_t s = 0; s <= 100; ++s)
+    power.samples.push_back({s * kSecond, s >= 10 && s <= 12 ? 600.0 : 100.0});
+  log.devices.emplace_back().series.push_back(std::move(power));
+  analysis::TestTrace t;
+  t.trace.base_time_ns = 10 * kSecond;
+  t.step(0, 0, 2 * kSecond).kernel(0, 2 * kSecond);
+  const auto measured = measure({t.trace}, log, "a");
+  ASSERT_TRUE(measured);
+  EXPECT_NEAR(measured->gpus_w.value_or(0), 600, 1e-9);
+  t.trace.base_time_ns = 1000 * kSecond;  // nothing was read then: the whole recording
+  EXPECT_LT(measure({t.trace}, log, "a")->gpus_w.value_or(0), 120);
 }
 
 TEST(CompareMeasured, EnergyByHand) {

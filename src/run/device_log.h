@@ -94,6 +94,12 @@ struct Series {
 enum class DeviceKind : uint8_t { kGpu, kNode, kSwitch, kMeter, kCpu, kPort };
 /// "gpu", "node", "switch", "meter", "cpu" (a package), "port" (of a network card)
 const char* kind_name(DeviceKind kind);
+/// Whether names tell devices of a kind on one host apart where they have any: a network port's
+/// number is one of the source that found it, and InfiniBand and Ethernet both begin at 0. GPUs and
+/// packages have one number in every source.
+constexpr bool told_by_name(DeviceKind kind) {
+  return kind != DeviceKind::kGpu && kind != DeviceKind::kCpu;
+}
 
 /// A stretch of time with the energy that a device used in it, as the file states it.
 struct EnergyWindow {

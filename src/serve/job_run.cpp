@@ -43,7 +43,8 @@ constexpr size_t kStepColumns = 5;
 using Place = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
 
 Place place_of(const run::Device& device) {
-  return {device.host, device.kind, device.index, device.index < 0 ? device.name : std::string()};
+  const bool named = device.index < 0 || (run::told_by_name(device.kind) && !device.name.empty());
+  return {device.host, device.kind, named ? -1 : device.index, named ? device.name : ""};
 }
 
 /// Of two that lie at the same place.

@@ -64,6 +64,28 @@ TEST_F(JobRunTest, GoesOnAfterARestart) {
   EXPECT_EQ(run::read_device_log(path_)->devices[0].series[0].samples.size(), 2u);
 }
 
+/// InfiniBand's and Ethernet's sources both number their ports from 0; GPUs and packages have one
+/// number in every source.
+TEST_F(JobRunTest, PortsAreToldApartByName) {
+  run::Device infiniband, ethernet, package, same_package;
+  infiniband.kind = ethernet.kind = run::DeviceKind::kPort;
+  package.kind = same_package.kind = run::DeviceKind::kCpu;
+  infiniband.index = ethernet.index = package.index = same_package.index = 0;
+  infiniband.name = "mlx5_0/1";
+  ethernet.name = "eno2";
+  package.name = "package 0";
+  same_package.name = "coretemp";
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    auto run = JobRun::open(path_, "job");
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_EQ(run->device(infiniband), 0U);
+    EXPECT_EQ(run->device(ethernet), 1U);
+    EXPECT_EQ(run->device(package), 2U);
+    EXPECT_EQ(run->device(same_package), 2U);
+    ASSERT_TRUE(run->commit());
+  }
+}
+
 /// A log a node, also after the server began anew.
 TEST_F(JobRunTest, KeepsStepsByNode) {
   for (int64_t i = 1; i <= 2; ++i) {

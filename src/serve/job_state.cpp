@@ -34,6 +34,12 @@ void DeviceState::set(Metric metric, const run::Sample& sample) {
   times_ns[at] = sample.time_ns;
 }
 
+void DeviceState::forget() {
+  times_ns.fill(0);
+  sent_rate = received_rate = 0;
+  heard_ns = 0;
+}
+
 NodeState::Presence NodeState::presence(int64_t now_ns) const {
   if (ended) return Presence::kEnded;
   return now_ns - heard_ns > JobState::kSilentAfterNs ? Presence::kSilent : Presence::kLive;
@@ -77,7 +83,6 @@ void JobState::place(size_t number, const run::Device& device, int64_t now_ns) {
     devices_[number].name = device.name;
     devices_[number].uuid = device.uuid;
   }
-  devices_[number].heard_ns = now_ns;
   std::vector<size_t>& placed = node(device.host).devices;
   if (base::contains(placed, number)) return;
   const auto exchanged = std::ranges::find_if(placed, [&](size_t other) {
@@ -128,25 +133,42 @@ void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_
     of.lost += batch.lost_behind(recorder.sequence);
     recorder.sequence = batch.sequence;
     look_at_clock(of, recorder.clock, batch.clock, now_ns);
-    for (const PushReading& reading : batch.readings)
-      devices_[numbers[reading.device]].set(reading.metric, reading.sample);
+    for (const PushReading& reading : batch.readings) {
+      DeviceState& device = devices_[numbers[reading.device]];
+      device.set(reading.metric, reading.sample);
+      device.heard_ns = now_ns;
+    }
     if (batch.steps.empty()) continue;
-    add_steps(batch.steps);
+    // A training that goes on from a checkpoint counts back, and the first node to say so says it
+    // for all; ranks that print a line late do so by one.
+    for (const run::TrainingStep& step : batch.steps) {
+      if (step.number + 1 < recorder.step && last_step_ >= recorder.step)
+        last_step_ = step.number - 1;
+      recorder.step = step.number;
+      add_step(step);
+    }
     of.step = batch.steps.back();
     of.step_ns = now_ns;
   }
 }
 
 /// Several nodes may tell of the same steps.
-void JobState::add_steps(const std::vector<run::TrainingStep>& steps) {
-  for (const run::TrainingStep& step : steps) {
-    if (step.number <= last_step_ || new_steps_.size() >= kMostSteps) continue;
-    last_step_ = step.number;
-    new_steps_.push_back(step);
+void JobState::add_step(const run::TrainingStep& step) {
+  if (step.number <= last_step_ || new_steps_.size() >= kMostSteps) return;
+  last_step_ = step.number;
+  new_steps_.push_back(step);
+}
+
+void JobState::forget_silent_devices(int64_t now_ns) {
+  for (const NodeState& node : nodes_) {
+    if (node.presence(now_ns) != NodeState::Presence::kLive) continue;
+    for (const size_t number : node.devices)
+      if (now_ns - devices_[number].heard_ns > watch::kDeviceSilentNs) devices_[number].forget();
   }
 }
 
 watch::JobNow JobState::look(int64_t now_ns) {
+  forget_silent_devices(now_ns);
   watch::JobNow now{now_ns, {}, std::exchange(new_steps_, {}), {}};
   for (const NodeState& node : nodes_) {
     if (node.presence(now_ns) != NodeState::Presence::kLive) continue;

@@ -23,10 +23,10 @@ struct DeviceState {
   run::DeviceKind kind = run::DeviceKind::kGpu;
   int64_t index = -1;
   std::string name, uuid;
-  int64_t heard_ns = 0;  ///< by the server's clock; 0: not since it started
   std::array<double, kMetrics> values{};
   std::array<int64_t, kMetrics> times_ns{};  ///< 0: never read
   double sent_rate = 0, received_rate = 0;   ///< of a port, bytes a second
+  int64_t heard_ns = 0;                      ///< by the server's clock; 0: never, or too long ago
 
   bool has(run::Metric metric) const { return times_ns[static_cast<size_t>(metric)] != 0; }
   double of(run::Metric metric) const { return values[static_cast<size_t>(metric)]; }
@@ -41,6 +41,7 @@ struct DeviceState {
                                              : run::Metric::kHotspotTemperature;
   }
   void set(run::Metric metric, const run::Sample& sample);
+  void forget();
 };
 
 /// What is known now of one node.
@@ -86,14 +87,16 @@ class JobState {
  private:
   NodeState& node(const std::string& name);
   void place(size_t number, const run::Device& device, int64_t now_ns);
-  void add_steps(const std::vector<run::TrainingStep>& steps);
+  void add_step(const run::TrainingStep& step);
   void find(watch::JobNow& now);
+  void forget_silent_devices(int64_t now_ns);
   void look_at_clock(NodeState& node, run::ClockReading& before, const run::ClockReading& clock,
                      int64_t now_ns);
 
   /// What is known of a recorder by its last batch.
   struct Recorder {
     int64_t sequence = 0;
+    int64_t step = -1;
     run::ClockReading clock;
   };
 

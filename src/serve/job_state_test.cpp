@@ -157,6 +157,42 @@ TEST_F(JobStateTest, BoardsOfContainersStandBesideEachOther) {
   EXPECT_EQ(state_.gpus(), 2);
 }
 
+/// A GPU that fell off the bus of a node that goes on telling of the other.
+TEST_F(JobStateTest, ADeviceThatTellsNothingHasNoReadings) {
+  hear(working("a", {1700, 1600}), kSecond);
+  for (int64_t second = 2; second <= 92; ++second) {
+    Push push = working("a", {1700, 1600});
+    push.batches[0].sequence = second;
+    push.batches[0].readings.resize(2);  // the first GPU's
+    hear(push, second * kSecond);
+    const watch::JobNow now = state_.look(second * kSecond);
+    ASSERT_EQ(now.devices.size(), 2U);
+    EXPECT_EQ(now.devices[0].of(Metric::kSmClock), 1700);
+    EXPECT_EQ(now.devices[1].of(Metric::kSmClock).has_value(), second <= 91) << second;
+  }
+}
+
+/// From step 1000 back to 900 under the same recorders; the second node says so a step later.
+TEST_F(JobStateTest, StepsGoOnFromACheckpoint) {
+  Push one = test_push("a", 1), other = test_push("b", 1);
+  const auto told = [&](Push& push, int64_t number) {
+    push.batches[0].steps.assign(1, {number, 0.5, 0, 0});
+    hear(push, kSecond);
+    ++push.batches[0].sequence;
+    std::vector<int64_t> numbers;
+    for (const run::TrainingStep& step : state_.look(kSecond).steps) numbers.push_back(step.number);
+    return numbers;
+  };
+  using Numbers = std::vector<int64_t>;
+  EXPECT_EQ(told(one, 1000), Numbers{1000});
+  EXPECT_EQ(told(other, 1000), Numbers{});
+  EXPECT_EQ(told(one, 900), Numbers{900});
+  EXPECT_EQ(told(one, 901), Numbers{901});
+  EXPECT_EQ(told(other, 900), Numbers{});
+  EXPECT_EQ(told(other, 901), Numbers{});
+  EXPECT_EQ(told(other, 902), Numbers{902});
+}
+
 TEST_F(JobStateTest, AFindingKeepsItsBeginning) {
   hear(test_push("a", 1), kSecond);
   EXPECT_EQ(state_.look(10 * kSecond).findings.at(0).since_ns, 10 * kSecond);

@@ -129,7 +129,8 @@ TEST_F(AgainstPredictionTest, ALinkThatCountsErrors) {
     play(now_s_ + 1, 2.4);
   }
   ASSERT_TRUE(watch_.deviation());
-  EXPECT_EQ(watch_.deviation()->cause.text, "a link: node1 port 0 (net_errors) counts errors");
+  EXPECT_EQ(watch_.deviation()->cause.text,
+            "a link: node1 port mlx5_0/1 (net_errors) counts errors");
 }
 
 TEST_F(AgainstPredictionTest, WithoutStepsFiveMinutesAreTheWarmUp) {

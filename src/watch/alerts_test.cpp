@@ -97,10 +97,22 @@ TEST_F(AlertsTest, CountersCountFromWhereTheyWere) {
   job_.set(job_.port, Metric::kNetErrors, 8);
   job_.set(2, Metric::kXid, 31);  // a smaller number is another message
   play(1101);
-  EXPECT_EQ(told_, (Told{"1100 e firing node1 port 0", "1100 x firing node1 gpu 2"}));
+  EXPECT_EQ(told_, (Told{"1100 e firing node1 port mlx5_0/1", "1100 x firing node1 gpu 2"}));
   job_.set(job_.port, Metric::kNetErrors, 0);  // the counter began anew
   play(1200);
   EXPECT_EQ(told_.size(), 4U);  // both are over a window later
+}
+
+/// Two sources number their ports from 0: what one has counted is not by how much the other grew.
+TEST_F(AlertsTest, CountersOfPortsThatShareANumber) {
+  job_.set(job_.add(run::DeviceKind::kPort, "eno2"), Metric::kNetErrors, 2);
+  alerts_.replace(
+      rules_of("rules: [{name: e, metric: net_errors, of: port, above: 0, window: 60 s}]"), 0);
+  play(1010);
+  EXPECT_EQ(told_, Told{});
+  job_.set(job_.port, Metric::kNetErrors, 8);
+  play(1011);
+  EXPECT_EQ(told_, (Told{"1010 e firing node1 port mlx5_0/1"}));
 }
 
 TEST_F(AlertsTest, StepsOfTheLog) {

@@ -51,10 +51,22 @@ TEST(FindingsNow, ErrorsAreRemembered) {
   EXPECT_TRUE(findings.look(job.at(1)).empty());
   job.set(job.port, Metric::kNetErrors, 8);
   EXPECT_EQ(where(findings.look(job.at(2)), "errors"),
-            std::vector<std::string>{"node1 port 0 (net_errors)"});
+            std::vector<std::string>{"node1 port mlx5_0/1 (net_errors)"});
   const JobNow nobody{602 * TestJob::kSecondNs, {}, {}, {}};
   EXPECT_EQ(where(findings.look(nobody), "errors").size(), 1U);
   EXPECT_TRUE(findings.look(JobNow{603 * TestJob::kSecondNs, {}, {}, {}}).empty());
+}
+
+/// An Ethernet port is number 0 of its source, as the InfiniBand port of the same node is.
+TEST(FindingsNow, PortsAreToldApartByName) {
+  TestJob job(1);
+  job.set(job.add(run::DeviceKind::kPort, "eno2"), Metric::kNetErrors, 2);
+  FindingsNow findings;
+  EXPECT_TRUE(findings.look(job.at(1)).empty());
+  EXPECT_TRUE(findings.look(job.at(2)).empty());  // 7 and 2 errors, and no more
+  job.set(job.port, Metric::kNetErrors, 8);
+  EXPECT_EQ(where(findings.look(job.at(3)), "errors"),
+            std::vector<std::string>{"node1 port mlx5_0/1 (net_errors)"});
 }
 
 }  // namespace

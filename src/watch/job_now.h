@@ -13,6 +13,11 @@
 
 namespace ergometer::watch {
 
+/// A device that tells nothing for so long while its node is heard, such as a GPU that fell off the
+/// bus, has no readings: its last ones say nothing of the present. Assumed; the slowest sources are
+/// read every few seconds, other tools' recordings that are played back once a minute.
+inline constexpr int64_t kDeviceSilentNs = 90'000'000'000;
+
 /// The latest readings of one device of a node that is heard. It points into who keeps them.
 struct DeviceNow {
   run::DeviceKind kind = run::DeviceKind::kGpu;
@@ -48,11 +53,12 @@ struct DeviceNow {
     const auto edge = of(run::Metric::kGpuTemperature);
     return edge ? edge : of(run::Metric::kHotspotTemperature);
   }
-  /// "node7 gpu 3"; of the node itself "node7".
+  /// "node7 gpu 3", "node7 port mlx5_0/1"; of the node itself "node7".
   std::string label() const {
     if (kind == run::DeviceKind::kNode) return std::string(node);
-    return fmt::format("{} {}{}", node, run::kind_name(kind),
-                       index < 0 ? std::string() : fmt::format(" {}", index));
+    std::string which = index < 0 ? std::string() : fmt::format(" {}", index);
+    if (run::told_by_name(kind) && !name.empty()) which = fmt::format(" {}", name);
+    return fmt::format("{} {}{}", node, run::kind_name(kind), which);
   }
 };
 

@@ -1,5 +1,7 @@
 #include "watch/snapshot_now.h"
 
+#include <algorithm>
+
 namespace ergometer::watch {
 
 JobNow SnapshotNow::look(int64_t time_ns) {
@@ -8,8 +10,9 @@ JobNow SnapshotNow::look(int64_t time_ns) {
   JobNow now{time_ns, {}, {}, {}};
   for (size_t d = 0; d < latest_.size(); ++d) {
     const auto& [device, samples, set_ns] = latest_[d];
+    const bool silent = time_ns - std::ranges::max(set_ns) > kDeviceSilentNs;
     for (size_t m = 0; m < samples.size(); ++m) {
-      if (!samples[m]) continue;
+      if (silent || !samples[m]) continue;
       values_[d].values[m] = samples[m]->value;
       values_[d].times_ns[m] = set_ns[m];
     }

@@ -30,6 +30,21 @@ TEST(SnapshotNow, HasWhatIsLatestAndEachStepOnce) {
   EXPECT_EQ(next.steps[0].number, 2);
 }
 
+TEST(SnapshotNow, ADeviceThatTellsNothingHasNoReadings) {
+  record::Snapshot snapshot;
+  for (int64_t i = 0; i < 2; ++i) {
+    run::Device gpu;
+    gpu.index = i;
+    snapshot.set(snapshot.add_device(gpu), run::Metric::kPower, {7, 612});
+  }
+  SnapshotNow watched(snapshot);
+  const int64_t set_ns = snapshot.look()[0].set_ns[static_cast<size_t>(run::Metric::kPower)];
+  EXPECT_EQ(watched.look(set_ns + kDeviceSilentNs).devices[0].power_w(), 612);
+  const JobNow now = watched.look(set_ns + kDeviceSilentNs + 1);
+  ASSERT_EQ(now.devices.size(), 2U);
+  EXPECT_EQ(now.devices[0].power_w(), std::nullopt);
+}
+
 TEST(DeviceNow, IsAsHotAsItsHottestPlaceWhereNothingReadsItsEdge) {
   constexpr auto kMetrics = static_cast<size_t>(run::Metric::kCount);
   std::array<double, kMetrics> values{};

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "watch/job_now.h"
@@ -23,7 +24,7 @@ class TestJob {
       set(i, run::Metric::kGpuUtilization, 98);
       set(i, run::Metric::kEventReasons, 0);
     }
-    set(port = add(run::DeviceKind::kPort), run::Metric::kNetErrors, 7);
+    set(port = add(run::DeviceKind::kPort, "mlx5_0/1"), run::Metric::kNetErrors, 7);
     set(cpu = add(run::DeviceKind::kNode), run::Metric::kCpuUtilization, 20);
   }
 
@@ -38,23 +39,27 @@ class TestJob {
   JobNow at(int64_t seconds, std::vector<run::TrainingStep> steps = {}) const {
     JobNow now{seconds * kSecondNs, {}, std::move(steps), {}};
     for (const Device& d : devices_)
-      now.devices.push_back({d.kind, node_, "H100", "", d.index, d.values, d.times_ns});
+      now.devices.push_back({d.kind, node_, d.name, "", d.index, d.values, d.times_ns});
     return now;
   }
 
   size_t port = 0, cpu = 0;
 
+  /// Numbered from 0, but ports: each source begins at 0.
+  size_t add(run::DeviceKind kind, std::string name = "H100") {
+    devices_.push_back(
+        {kind, std::move(name), kind == run::DeviceKind::kGpu ? std::ssize(devices_) : 0});
+    return devices_.size() - 1;
+  }
+
  private:
   struct Device {
     run::DeviceKind kind;
+    std::string name;
     int64_t index;
     std::array<double, kMetrics> values{};
     std::array<int64_t, kMetrics> times_ns{};
   };
-  size_t add(run::DeviceKind kind) {
-    devices_.push_back({kind, kind == run::DeviceKind::kGpu ? std::ssize(devices_) : 0});
-    return devices_.size() - 1;
-  }
   std::string node_;
   std::vector<Device> devices_;
 };

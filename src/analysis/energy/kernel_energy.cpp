@@ -14,7 +14,9 @@
 #include "analysis/math/sum.h"
 #include "analysis/telemetry/energy_error.h"
 #include "analysis/telemetry/telemetry_updates.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "analysis/trace/phases.h"
+#include "analysis/trace/step_breakdown.h"
 #include "base/text.h"
 
 namespace ergometer::analysis {
@@ -158,9 +160,12 @@ void add_steps(const run::RankTrace& trace, const run::Device& device, const Pow
   double joules = 0;
   int64_t steps_ns = 0;
   TimeSpan span{INT64_MAX, INT64_MIN};
-  for (const run::StepMark& step : trace.steps) {
-    if (step.start_ns < first || step.end_ns > last || step.end_ns <= step.start_ns) continue;
-    ++energy.steps;
+  const std::vector<TimeSpan> gaps = gaps_in(power.updates);
+  for (const StepStretch& step : step_stretches(trace)) {
+    if (step.start_ns < first || step.end_ns > last || step.end_ns <= step.start_ns ||
+        recorded_s({step.start_ns, step.end_ns}, gaps) < seconds(step.end_ns - step.start_ns))
+      continue;
+    energy.steps += step.steps;
     steps_ns += step.end_ns - step.start_ns;
     span = {std::min(span.from_ns, step.start_ns), std::max(span.to_ns, step.end_ns)};
     joules += joules_between(power, energy, step.start_ns, step.end_ns);

@@ -43,8 +43,7 @@ std::string clock_confidence(const JobReport& report) {
 
 std::string cause_text(const GroupSkew& skew) {
   const auto mean = [&](int64_t sum) {
-    const double times = std::max(1.0, skew.last_share * static_cast<double>(skew.skewed));
-    return time(seconds(sum) / times);
+    return time(seconds(sum) / static_cast<double>(std::max<int64_t>(1, skew.compared)));
   };
   switch (skew.cause) {
     case LateCause::kCompute:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/ranks/pipeline_tasks.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "analysis/work/round_trips.h"
 #include "base/collection.h"
 
@@ -14,8 +15,8 @@ double clock_seconds(const run::DeviceLog& log) {
   for (const run::Device& device : log.devices) {
     const run::Series* clock = device.find(run::Metric::kSmClock);
     if (clock == nullptr || clock->samples.empty()) continue;
-    const int64_t ns = clock->samples.back().time_ns - clock->samples.front().time_ns;
-    longest = std::max(longest, static_cast<double>(ns) * 1e-9);
+    const TimeSpan whole{clock->samples.front().time_ns, clock->samples.back().time_ns};
+    longest = std::max(longest, recorded_s(whole, gaps_in(clock->samples)));
   }
   return longest;
 }

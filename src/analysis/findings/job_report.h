@@ -34,7 +34,7 @@ struct JobReport {
   std::vector<PowerSwings> swings;
   std::vector<StepEnergy> step_energies;
   std::vector<HeatCost> heat;
-  double recorded_s = 0;  ///< length of the longest series of clocks
+  double recorded_s = 0;  ///< of the longest series of clocks, without its gaps
 };
 
 /// Also sets the traces' pipeline tasks, where they do not have them

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/findings/job_findings.h"
+#include "analysis/telemetry/gpu_condition.h"
 #include "analysis/trace/example_trace.h"
 #include "analysis/trace/test_traces.h"
 
@@ -46,6 +47,71 @@ TEST(PowerSwings, AreNotToldBelowTheSensorsUpdates) {
   EXPECT_DOUBLE_EQ(swings[0].swings[0].over_s, 1);
   EXPECT_DOUBLE_EQ(swings[0].swings[0].rise_w, 200);
   EXPECT_DOUBLE_EQ(swings[0].mean_w, (100 * 3 + 300 * 2) / 5.0);
+}
+
+/// Readings of a metric once a second, 11 of `before`, then none for an hour, then 11 of `after`.
+run::Series with_a_gap(run::Metric metric, double before, double last_before, double after) {
+  run::Series s = series(metric, std::vector<double>(11, before), kSecond);
+  s.samples.back().value = last_before;
+  for (int64_t i = 0; i < 11; ++i) s.samples.push_back({(3610 + i) * kSecond, after});
+  return s;
+}
+
+// 10 s at 700 W and, an hour later, 10 s at 300 W: a mean of 500 W, not of 699.
+TEST(PowerSwings, WhatIsInAGapIsInNoMean) {
+  run::DeviceLog log;
+  log.devices.emplace_back().series.push_back(
+      with_a_gap(run::Metric::kInstantPower, 700, 700, 300));
+  const auto swings = power_swings(log);
+  ASSERT_EQ(swings.size(), 1u);
+  EXPECT_DOUBLE_EQ(swings[0].mean_w, 500);
+  EXPECT_DOUBLE_EQ(swings[0].deviation_w, 200);
+}
+
+// Steps before, in and behind the hour without readings, and one that begins before it.
+TEST(StepEnergy, AStepInAGapHasNone) {
+  run::DeviceLog log;
+  run::Device& gpu = log.devices.emplace_back();
+  gpu.rank = 3;
+  gpu.series.push_back(with_a_gap(run::Metric::kInstantPower, 700, 700, 300));
+  TestTrace t(3);
+  t.step(1, 2 * kSecond, 3 * kSecond).step(2, 9 * kSecond, 11 * kSecond);
+  t.step(3, 1000 * kSecond, 1001 * kSecond).step(4, 3611 * kSecond, 3612 * kSecond);
+  const auto energies = step_energies({t.trace}, log);
+  ASSERT_EQ(energies.size(), 1u);
+  EXPECT_EQ(energies[0].steps, 2);
+  EXPECT_NEAR(energies[0].mean_j, 500, 1e-9);
+}
+
+// A CPU that marks its four steps in 40 ms while the GPU works a second each, 600 W throughout.
+TEST(StepEnergy, IsTheGpusWhereTheCpuRunsAhead) {
+  run::DeviceLog log;
+  run::Device& gpu = log.devices.emplace_back();
+  gpu.rank = 3;
+  gpu.series.push_back(
+      series(run::Metric::kInstantPower, std::vector<double>(61, 600.0), 100 * kMs));
+  TestTrace t(3);
+  for (int64_t i = 0; i < 4; ++i)
+    t.step(i, i * 10 * kMs, (i + 1) * 10 * kMs)
+        .kernel(100 * kMs + i * kSecond, 100 * kMs + (i + 1) * kSecond)
+        .launched(i * 10 * kMs + kMs);
+  const auto energies = step_energies({t.trace}, log);
+  ASSERT_EQ(energies.size(), 1u);
+  EXPECT_EQ(energies[0].steps, 4);
+  EXPECT_NEAR(energies[0].mean_j, 600, 1e-9);
+}
+
+// Hot in the last reading before the hour: it held the clock for none of the 20 s that were read.
+TEST(HeatCost, WhatIsInAGapCostsNothing) {
+  run::DeviceLog log;
+  run::Device& gpu = log.devices.emplace_back();
+  gpu.series.push_back(with_a_gap(run::Metric::kSmClock, 1980, 1500, 1980));
+  gpu.series.push_back(with_a_gap(run::Metric::kEventReasons, 0, 0x20, 0));
+  EXPECT_TRUE(heat_costs(log).empty());
+  const auto then = gpu_condition(log, gpu.rank, 1000 * kSecond, 1001 * kSecond);
+  EXPECT_FALSE(then);
+  std::vector<run::RankTrace> none;
+  EXPECT_DOUBLE_EQ(report_job(none, log).recorded_s, 20);
 }
 
 // Steps of 1 s at 300 W and of 1 s at 500 W; the third lies behind the readings.

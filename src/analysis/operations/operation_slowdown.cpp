@@ -279,6 +279,22 @@ double longest_pause_s(const OperationTimeline& timeline) {
   return longest_us * 1e-6 / static_cast<double>(timeline.steps.size());
 }
 
+int64_t missing_workers(const OperationTimeline& timeline) {
+  std::set<std::pair<int32_t, int32_t>> there;
+  for (const run::Operation& o : timeline.operations) there.emplace(o.stage, o.replica);
+  return timeline.groups.stages * timeline.groups.replicas - std::ssize(there);
+}
+
+/// A recording that was cut off, or began, within a step holds a part of it.
+int64_t short_steps(const OperationTimeline& timeline) {
+  constexpr double kMostOf = 0.9;
+  std::vector<int64_t> counts(timeline.steps.size());
+  for (const run::Operation& o : timeline.operations) ++counts[static_cast<size_t>(o.step)];
+  const auto usual = static_cast<double>(base::upper_median(counts));
+  return std::ranges::count_if(
+      counts, [&](int64_t count) { return static_cast<double>(count) < kMostOf * usual; });
+}
+
 }  // namespace
 
 OperationSlowdown operation_slowdown(const OperationTimeline& timeline, size_t threads) {
@@ -287,6 +303,8 @@ OperationSlowdown operation_slowdown(const OperationTimeline& timeline, size_t t
   of.steps = timeline.steps.size();
   of.groups = timeline.groups;
   if (of.operations == 0) return of;
+  of.missing_workers = missing_workers(timeline);
+  of.short_steps = short_steps(timeline);
   const WhatIfs what_ifs(timeline, threads);
   of.recorded_step_s = what_ifs.recorded_step_s();
   of.waits_left_out = what_ifs.waits_left_out();

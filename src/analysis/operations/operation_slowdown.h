@@ -41,6 +41,9 @@ struct Mending {
 struct OperationSlowdown {
   size_t operations = 0, steps = 0;
   run::OperationGroups groups;
+  /// Stages of replicas of which nothing was recorded, and steps of which less than nine tenths of
+  /// the usual step was: what stragglers cost is then that of what is there.
+  int64_t missing_workers = 0, short_steps = 0;
   double recorded_step_s = 0;  ///< from the first start to the last end
   double replayed_step_s = 0;  ///< own durations, nothing delayed beyond what it waits for
   double ideal_step_s = 0;     ///< every duration its operation's mean, of transfers the median

@@ -67,6 +67,24 @@ run::OperationTimeline two_stages() {
   return t;
 }
 
+/// Of a second replica nothing was recorded; of three steps one was cut off.
+TEST(OperationSlowdown, SaysWhatIsMissing) {
+  EXPECT_EQ(operation_slowdown(two_stages(), 1).missing_workers, 0);
+  EXPECT_EQ(operation_slowdown(two_stages(), 1).short_steps, 0);
+  run::OperationTimeline t = two_stages();
+  t.groups.replicas = 2;
+  const std::vector<run::Operation> step = t.operations;
+  t.steps = {7, 8, 9};
+  for (int32_t number = 1; number <= 2; ++number)
+    for (size_t i = 0; i < step.size() / static_cast<size_t>(number); ++i) {
+      t.operations.push_back(step[i]);
+      t.operations.back().step = number;
+    }
+  const OperationSlowdown of = operation_slowdown(t, 1);
+  EXPECT_EQ(of.missing_workers, 2);
+  EXPECT_EQ(of.short_steps, 1);
+}
+
 TEST(OperationSlowdown, TwoStagesOfTwoMicroBatches) {
   const OperationSlowdown of = operation_slowdown(two_stages(), 1);
   constexpr double kUs = 1e-6;

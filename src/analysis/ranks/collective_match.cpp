@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analysis/ranks/collectives.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -33,6 +34,7 @@ class Matcher {
   void match(const CallKey& key, const std::vector<Side>& sides);
   void match_messages(const CallKey& key, const std::vector<Side>& sends);
   bool match_by_sequence(const CallKey& key, const std::vector<Side>& sides);
+  bool begins_like(const Side& cut, const Side& whole) const;
   void match_by_order(const CallKey& key, const std::vector<Side>& sides);
   void leave(const std::vector<Side>& sides);
   void add(const CallKey& key, std::vector<CollectiveCall> calls);
@@ -104,15 +106,39 @@ bool Matcher::match_by_sequence(const CallKey& key, const std::vector<Side>& sid
   return true;
 }
 
+/// Whether the calls of a file that ends in the middle are the first ones of another rank: ends are
+/// then as far apart everywhere, by what clocks differ, where a call that is lost in between would
+/// move them by the time from call to call.
+bool Matcher::begins_like(const Side& cut, const Side& whole) const {
+  const auto end = [&](const Side& side, size_t i) {
+    return static_cast<double>(ranks_[side.trace].events[side.events[i]].end_ns());
+  };
+  std::vector<double> apart, distances;
+  for (size_t i = 0; i < cut.events.size(); ++i) {
+    apart.push_back(end(cut, i) - end(whole, i));
+    if (i > 0) distances.push_back(end(whole, i) - end(whole, i - 1));
+  }
+  if (distances.empty()) return false;
+  const auto [least, most] = std::ranges::minmax(apart);
+  return 2 * (most - least) < base::upper_median(std::move(distances));
+}
+
 void Matcher::match_by_order(const CallKey& key, const std::vector<Side>& sides) {
-  const size_t count = sides.front().events.size();
-  if (std::ranges::any_of(sides, [&](const Side& side) { return side.events.size() != count; }))
-    return leave(sides);
+  const Side& whole =
+      *std::ranges::max_element(sides, {}, [](const Side& side) { return side.events.size(); });
+  size_t count = whole.events.size();
+  for (const Side& side : sides) {
+    if (side.events.size() == whole.events.size()) continue;
+    if (!ranks_[side.trace].truncated || !begins_like(side, whole)) return leave(sides);
+    count = std::min(count, side.events.size());
+  }
   for (size_t i = 0; i < count; ++i) {
     std::vector<CollectiveCall> calls;
     for (const Side& side : sides) calls.push_back({side.trace, side.events[i]});
     add(key, std::move(calls));
   }
+  for (const Side& side : sides)
+    found_.unmatched += static_cast<int64_t>(side.events.size() - count);
 }
 
 void Matcher::match_messages(const CallKey& key, const std::vector<Side>& sends) {

@@ -31,9 +31,10 @@ struct MatchedCollectives {
 
 /// Finds what belongs together in the traces of one job, by no clock. Of one kind in one process
 /// group, calls with the same sequence number are one collective; without numbers, the i-th on
-/// every rank, provided that all have equally many. Without a group's name the group is taken for
-/// all ranks. A group that more ranks name than it has members is several of one name: nothing of
-/// it is matched. Sends and receives are matched in groups of two alone, the i-th send with the
+/// every rank, provided that all have equally many, or that the file of one that has fewer ends in
+/// the middle and its calls are the first of the others'. Without a group's name the group is taken
+/// for all ranks. A group that more ranks name than it has members is several of one name: nothing
+/// of it is matched. Sends and receives are matched in groups of two alone, the i-th send with the
 /// i-th receive: in larger groups a trace does not say who is the partner.
 ///
 /// Empty with fewer than two ranks, or two files of one.

@@ -195,6 +195,7 @@ void GroupStudy::find_cause(GroupSkew& skew) const {
       idle.push_back(other->idle_ns);
     }
     if (!own || since.empty()) continue;
+    ++skew.compared;
     add_time(skew.inherited_ns, own->since_ns - base::upper_median(since));
     add_time(skew.more_compute_ns, own->compute_ns - base::upper_median(compute));
     add_time(skew.more_idle_ns, own->idle_ns - base::upper_median(idle));

@@ -58,7 +58,9 @@ struct GroupSkew {
   /// unknown.
   int64_t saved_if_equal_ns = -1;
   LateCause cause = LateCause::kUnknown;
-  /// Than its peers' median, sums over the collectives that it joined last.
+  /// Than its peers' median, sums over the collectives that it joined last; `compared` of them have
+  /// a collective before them to count from.
+  int64_t compared = 0;
   int64_t more_compute_ns = 0, more_idle_ns = 0, inherited_ns = 0;
   std::optional<GpuCondition> condition;
   /// Of transfers: time in them over what they took at the group's best, and bandwidths where bytes

@@ -58,8 +58,30 @@ TEST(Stragglers, OneThatComputesLonger) {
   EXPECT_EQ(skew.cause, LateCause::kCompute);
   // The first round has no collective before it.
   EXPECT_EQ(skew.more_compute_ns, 19 * 3 * kMs);
+  EXPECT_EQ(skew.compared, 19);
   EXPECT_EQ(skew.parallelism.name, "tp");
   EXPECT_TRUE(skew.parallelism.stated);
+}
+
+/// Without numbers, the slow rank's file ends in the middle: its 15 calls are the others' first; of
+/// one that lost a call in between nothing is known.
+TEST(Stragglers, OneWhoseFileIsCutOff) {
+  auto ranks = four(
+      [](int64_t rank, int64_t) -> int64_t { return rank == 2 ? 13 * kMs : 10 * kMs; }, kNoDelay);
+  for (run::RankTrace& rank : ranks)
+    for (run::Collective& collective : rank.collectives) collective.sequence = -1;
+  ranks[2].events.resize(30);
+  EXPECT_TRUE(match_collectives(ranks).instances.empty());
+  ranks[2].truncated = true;
+  EXPECT_EQ(match_collectives(ranks).instances.size(), 15U);
+  EXPECT_EQ(match_collectives(ranks).unmatched, 3 * 5);
+  const auto skews = study(ranks);
+  ASSERT_EQ(skews.size(), 1U);
+  EXPECT_EQ(skews[0].verdict, GroupVerdict::kStraggler);
+  EXPECT_EQ(skews[0].rank, 2);
+  EXPECT_EQ(skews[0].waiting_ns, 3 * 3 * kMs * 15);
+  ranks[2].events.erase(ranks[2].events.begin() + 10, ranks[2].events.begin() + 12);
+  EXPECT_TRUE(match_collectives(ranks).instances.empty());
 }
 
 TEST(Stragglers, OneThatStartsLater) {

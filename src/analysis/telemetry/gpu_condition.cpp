@@ -5,6 +5,7 @@
 
 #include "analysis/telemetry/telemetry_updates.h"
 #include "analysis/telemetry/throttling.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "run/device_temperature.h"
 
 namespace ergometer::analysis {
@@ -12,14 +13,17 @@ namespace {
 
 using run::Metric;
 
-/// Calls `visit(value, nanoseconds)` for every reading that stands within a time.
+/// Calls `visit(value, nanoseconds)` for every reading that stands within a time; a gap in the
+/// recording ends it.
 template <class Visit>
 void hold_between(const run::Series& series, int64_t from_ns, int64_t to_ns, Visit visit) {
   const std::vector<run::Sample>& samples = series.samples;
+  const int64_t longest_ns = longest_distance_ns(samples);
   for (size_t i = 0; i < samples.size(); ++i) {
     const int64_t until = i + 1 < samples.size() ? samples[i + 1].time_ns : samples[i].time_ns;
     const int64_t from = std::max(from_ns, samples[i].time_ns), to = std::min(to_ns, until);
-    if (to > from) visit(samples[i].value, static_cast<double>(to - from));
+    if (to > from && until - samples[i].time_ns <= longest_ns)
+      visit(samples[i].value, static_cast<double>(to - from));
   }
 }
 
@@ -27,7 +31,8 @@ void add_throttling(const run::Device& gpu, int64_t from_ns, int64_t to_ns,
                     GpuCondition& condition) {
   const run::Series* reasons = gpu.find(Metric::kEventReasons);
   if (reasons == nullptr) return;
-  const auto throttling = throttling_between(*reasons, from_ns, to_ns);
+  const auto throttling =
+      throttling_between(*reasons, from_ns, to_ns, longest_distance_ns(reasons->samples));
   if (!throttling) return;
   condition.throttled_fraction = throttling->fraction;
   condition.reason = throttling->main();

@@ -9,6 +9,7 @@
 
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/throttling.h"
+#include "analysis/telemetry/time_gaps.h"
 #include "base/collection.h"
 #include "run/event_reasons.h"
 
@@ -44,9 +45,12 @@ Clocks clocks_of(const run::Device& gpu) {
   const run::Series& reasons = *gpu.find(Metric::kEventReasons);
   const run::Series* busy = gpu.find(Metric::kGpuUtilization);
   constexpr int64_t kIdle = 0x1, kPowerCap = 0x4;
+  const int64_t longest_ns = longest_distance_ns(clock.samples);
   Clocks clocks;
   for (size_t i = 0; i + 1 < clock.samples.size(); ++i) {
     const run::Sample& reading = clock.samples[i];
+    const int64_t stands_ns = clock.samples[i + 1].time_ns - reading.time_ns;
+    if (stands_ns > longest_ns) continue;
     const run::Sample* why = standing(reasons, reading.time_ns);
     const run::Sample* use = busy == nullptr ? nullptr : standing(*busy, reading.time_ns);
     if (why == nullptr || (use != nullptr && use->value == 0)) continue;
@@ -54,7 +58,7 @@ Clocks clocks_of(const run::Device& gpu) {
     if ((bits & kIdle) != 0) continue;
     const int64_t holding = throttling_causes(bits);
     Sums& sums = holding == 0 ? clocks.free : holding == kPowerCap ? clocks.capped : clocks.held;
-    const auto ns = static_cast<double>(clock.samples[i + 1].time_ns - reading.time_ns);
+    const auto ns = static_cast<double>(stands_ns);
     sums.clock_ns += reading.value * ns;
     sums.ns += ns;
     if (&sums != &clocks.held) continue;

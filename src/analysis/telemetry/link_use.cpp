@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/telemetry/time_gaps.h"
+
 namespace ergometer::analysis {
 namespace {
 
@@ -31,11 +33,13 @@ struct Traffic {
 
 Traffic traffic_of(const run::Series& series, bool rate, double line_rate) {
   constexpr double kSaturated = 0.9;
+  // A counter counts on while nobody reads it; what a rate was then nobody knows.
+  const int64_t longest_ns = rate ? longest_distance_ns(series.samples) : INT64_MAX;
   Traffic traffic;
   for (size_t i = 0; i + 1 < series.samples.size(); ++i) {
     const run::Sample &a = series.samples[i], &b = series.samples[i + 1];
     const double dt = static_cast<double>(b.time_ns - a.time_ns) * 1e-9;
-    if (!(dt > 0)) continue;
+    if (!(dt > 0) || b.time_ns - a.time_ns > longest_ns) continue;
     // A counter that steps down began anew.
     const double bytes = rate ? a.value * dt : std::max(0.0, b.value - a.value);
     traffic.bytes += bytes;

@@ -9,25 +9,30 @@
 #include "analysis/telemetry/gpu_condition.h"
 #include "analysis/telemetry/gpu_names.h"
 #include "analysis/telemetry/telemetry_updates.h"
+#include "analysis/telemetry/time_gaps.h"
+#include "analysis/trace/step_breakdown.h"
 
 namespace ergometer::analysis {
 namespace {
 
 using run::Metric;
 
-/// The power reading that averages least.
+/// The power reading that averages least; samples without a time say nothing over time.
 const run::Series* power_of(const run::Device& device) {
   for (const Metric metric : {Metric::kInstantPower, Metric::kPower, Metric::kAveragePower}) {
     const run::Series* series = device.find(metric);
-    if (series != nullptr && series->samples.size() >= 2) return series;
+    if (series != nullptr && series->samples.size() >= 2 &&
+        series->samples.back().time_ns > series->samples.front().time_ns)
+      return series;
   }
   return nullptr;
 }
 
-void add_levels(const std::vector<run::Sample>& points, PowerSwings& swings) {
+void add_levels(const std::vector<run::Sample>& points, const std::vector<TimeSpan>& gaps,
+                PowerSwings& swings) {
   double sum = 0, squares = 0, time = 0;
   for (size_t i = 0; i + 1 < points.size(); ++i) {
-    const double dt = seconds(points[i + 1].time_ns - points[i].time_ns);
+    const double dt = recorded_s({points[i].time_ns, points[i + 1].time_ns}, gaps);
     sum += points[i].value * dt;
     squares += points[i].value * points[i].value * dt;
     time += dt;
@@ -48,7 +53,7 @@ PowerSwings swings_of(const run::Device& device, const run::Series& power) {
   swings.resolution_s = updates.period_s > 0 ? updates.period_s : updates.reading_interval_s;
   std::vector<run::Sample> points = updates.points;
   for (run::Sample& point : points) point.value /= device.conversion_efficiency;
-  add_levels(points, swings);
+  add_levels(points, gaps_in(power.samples), swings);
   constexpr double kJitter = 1.2;  // updates of a 100 ms sensor are seen up to a reading later
   for (const double over_s : {0.1, 1.0})
     if (swings.resolution_s <= kJitter * over_s)
@@ -113,19 +118,22 @@ std::vector<StepEnergy> step_energies(const std::vector<run::RankTrace>& ranks,
     double sum = 0;
     int64_t steps_ns = 0;
     TimeSpan span{INT64_MAX, INT64_MIN};
-    for (const run::StepMark& step : trace.steps) {
+    const std::vector<TimeSpan> gaps = gaps_in(power->samples);
+    for (const StepStretch& step : step_stretches(trace)) {
       int64_t from = 0, to = 0;
       if (__builtin_add_overflow(trace.base_time_ns, step.start_ns, &from) ||
           __builtin_add_overflow(trace.base_time_ns, step.end_ns, &to) || to <= from ||
-          from < power->samples.front().time_ns || to > power->samples.back().time_ns)
+          from < power->samples.front().time_ns || to > power->samples.back().time_ns ||
+          recorded_s({from, to}, gaps) < seconds(to - from))
         continue;
-      const double joules = energy_j(power->samples, from, to) / gpu->conversion_efficiency;
+      const double of_all = energy_j(power->samples, from, to) / gpu->conversion_efficiency;
+      const double joules = of_all / static_cast<double>(step.steps);
       energy.lowest_j = energy.steps == 0 ? joules : std::min(energy.lowest_j, joules);
       energy.highest_j = std::max(energy.highest_j, joules);
-      sum += joules;
+      sum += of_all;
       steps_ns += to - from;
       span = {std::min(span.from_ns, from), std::max(span.to_ns, to)};
-      ++energy.steps;
+      energy.steps += step.steps;
     }
     if (energy.steps == 0) continue;
     energy.mean_j = sum / static_cast<double>(energy.steps);

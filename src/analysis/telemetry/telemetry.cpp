@@ -211,12 +211,6 @@ void report_energies(const std::vector<KnownWay>& ways, double efficiency, Devic
   report_disagreement(report);
 }
 
-/// The values of a sensor's updates, each once.
-std::vector<double> update_values(const SensorUpdates& updates, double efficiency) {
-  return base::mapped(updates.points,
-                      [&](const run::Sample& point) { return point.value / efficiency; });
-}
-
 /// The strongest changes of a tenth or more, in order of time.
 std::vector<ChangePoint> power_changes(Samples samples) {
   constexpr double kTenth = 0.1;
@@ -260,24 +254,43 @@ void report_power(const run::Device& device, DeviceReport& report) {
   report.has_power = true;
   report.power_metric = shown->way->name;
   report.updates = std::move(shown->updates);
-  std::vector<double> values = update_values(report.updates, device.conversion_efficiency);
+  std::vector<StandingValue> values = standing_values(report.updates, device.conversion_efficiency);
   report.p5_w = percentile(values, 0.05);
   report.median_w = percentile(values, 0.5);
   report.p95_w = percentile(values, 0.95);
   report.p99_w = percentile(values, 0.99);
-  report.peak_w = values.back();
-  if (report.energies.empty()) report.mean_w = values.front();
+  report.peak_w = values.back().value;
+  if (report.energies.empty())
+    report.mean_w = base::sum(values, &StandingValue::value) / static_cast<double>(values.size());
   report.changes = power_changes(shown->samples);
   leave_out_beats(report);
+}
+
+/// Windows that do not overlap, in order of time: of an epoch and the steps within it the epoch.
+std::vector<const run::EnergyWindow*> outer_windows(const run::Device& device) {
+  std::vector<const run::EnergyWindow*> windows;
+  for (const run::EnergyWindow& window : device.windows) windows.push_back(&window);
+  std::ranges::stable_sort(windows, [](const auto* a, const auto* b) {
+    return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->duration_ns > b->duration_ns;
+  });
+  int64_t end_ns = INT64_MIN;
+  std::erase_if(windows, [&](const run::EnergyWindow* window) {
+    if (window->start_ns < end_ns) return true;
+    end_ns = window->start_ns + window->duration_ns;
+    return false;
+  });
+  return windows;
 }
 
 void report_windows(const run::Device& device, DeviceReport& report) {
   if (device.windows.empty() || !report.energies.empty()) return;
   double joules = 0, time = 0;
+  for (const run::EnergyWindow* window : outer_windows(device)) {
+    joules += window->energy_j;
+    time += seconds(window->duration_ns);
+  }
   report.start_ns = device.windows.front().start_ns;
   for (const run::EnergyWindow& window : device.windows) {
-    joules += window.energy_j;
-    time += seconds(window.duration_ns);
     report.start_ns = std::min(report.start_ns, window.start_ns);
     report.end_ns = std::max(report.end_ns, window.start_ns + window.duration_ns);
     if (window.duration_ns > 0)

@@ -48,7 +48,7 @@ std::string name_of(const DeviceReport& device) {
 
 void summarize_power(TelemetryReport& report) {
   int64_t gpus = 0;
-  std::vector<double> values;
+  std::vector<StandingValue> values;
   for (const DeviceReport& device : report.devices) {
     if (device.kind != run::DeviceKind::kGpu || (!device.has_power && device.energies.empty()))
       continue;
@@ -57,7 +57,8 @@ void summarize_power(TelemetryReport& report) {
     report.power.mean_w_per_gpu += device.mean_w;
     if (!device.energies.empty()) report.power.gpu_energy_j += device.energy_j;
     report.power.peak_w_per_gpu = std::max(report.power.peak_w_per_gpu, device.peak_w);
-    for (const run::Sample& point : device.updates.points) values.push_back(point.value);
+    const std::vector<StandingValue> own = standing_values(device.updates);
+    values.insert(values.end(), own.begin(), own.end());
   }
   if (gpus == 0) return;
   report.power.error = error_of_gpus(report.devices);
@@ -114,6 +115,7 @@ void summarize_cluster(const run::DeviceLog& log, TelemetryReport& report) {
 void summarize_heat(TelemetryReport& report) {
   base::Mean gpu, memory, throttled, clock;
   std::map<std::string, double> shares;
+  int64_t tell_reasons = 0;  ///< GPUs; of the others it is not known what held them
   ThermalSummary& thermal = report.thermal;
   for (const DeviceReport& device : report.devices) {
     if (device.gpu_c) {
@@ -133,11 +135,11 @@ void summarize_heat(TelemetryReport& report) {
                    device.sm_clock_mhz->lowest);
     }
     if (device.throttled_fraction) throttled.add(*device.throttled_fraction);
+    if (device.throttled_fraction || !device.reasons.empty()) ++tell_reasons;
     for (const ReasonShare& share : device.reasons) shares[share.reason] += share.fraction;
   }
-  const auto gpus = static_cast<double>(std::ranges::count_if(
-      report.devices, [](const DeviceReport& d) { return d.kind == run::DeviceKind::kGpu; }));
-  for (const auto& [reason, sum] : shares) thermal.event_shares.push_back({reason, sum / gpus});
+  for (const auto& [reason, sum] : shares)
+    thermal.event_shares.push_back({reason, sum / static_cast<double>(tell_reasons)});
   thermal.known = gpu.count > 0 || clock.count > 0 || throttled.count > 0;
   thermal.mean_gpu_c = gpu.get().value_or(0);
   thermal.spread_c = largest_spread(report.devices);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/telemetry/power_swings.h"
 #include "analysis/trace/test_traces.h"
 #include "run/run.h"
 
@@ -39,6 +40,73 @@ TEST(SensorUpdates, RepeatedReadingsAreOne) {
   EXPECT_DOUBLE_EQ(u.period_s, 0.02);
   EXPECT_DOUBLE_EQ(u.reading_interval_s, 0.01);
   EXPECT_EQ(u.points.size(), 6U);  // and the last reading
+}
+
+TEST(SensorUpdates, AReadingThatStandsTwiceIsOne) {
+  Samples s;
+  for (int64_t i = 0; i < 30; ++i) s.insert(s.end(), 2, {i * kSecond, static_cast<double>(i % 7)});
+  const SensorUpdates u = find_updates(s);
+  EXPECT_DOUBLE_EQ(u.reading_interval_s, 1);
+  EXPECT_DOUBLE_EQ(u.period_s, 1);
+}
+
+/// Three scrapes without times, one behind the other: 500, 600 and 700 W.
+TEST(Telemetry, SamplesWithoutATimeHaveAMeanAndNoSwings) {
+  run::DeviceLog log;
+  log.devices.push_back(gpu(Metric::kPower, samples({{0, 700}, {0, 500}, {0, 600}})));
+  const TelemetryReport report = analyze_telemetry(log);
+  EXPECT_DOUBLE_EQ(report.devices[0].mean_w, 600);
+  EXPECT_DOUBLE_EQ(report.power.mean_w_per_gpu, 600);
+  EXPECT_TRUE(report.devices[0].energies.empty());
+  EXPECT_TRUE(power_swings(log).empty());
+}
+
+/// An epoch of 100 s and 50 kJ, two of its steps, and an evaluation of 10 s and 1 kJ behind it.
+TEST(Telemetry, WindowsWithinOthersAreNotAddedToThem) {
+  run::DeviceLog log;
+  log.devices.emplace_back().windows = {{"step", 0, 10 * kSecond, 6000},
+                                        {"epoch", 0, 100 * kSecond, 50000},
+                                        {"step", 10 * kSecond, 10 * kSecond, 5000},
+                                        {"evaluation", 100 * kSecond, 10 * kSecond, 1000}};
+  const DeviceReport gpu = analyze_telemetry(log).devices[0];
+  EXPECT_DOUBLE_EQ(gpu.energy_j, 51000);
+  EXPECT_DOUBLE_EQ(gpu.mean_w, 51000.0 / 110);
+  EXPECT_DOUBLE_EQ(gpu.peak_w, 600);
+}
+
+/// Two GPUs held by the power cap, two that do not tell: half of the GPUs is known of nothing.
+TEST(Telemetry, SharesOfReasonsAreOfTheGpusThatTellThem) {
+  run::DeviceLog log;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    log.devices.push_back(gpu(Metric::kPower, samples({{0, 300}, {1000, 300}}), rank));
+    if (rank < 2)
+      log.devices.back().series.push_back(
+          {Metric::kEventReasons, false, samples({{0, 4}, {1000, 4}})});
+  }
+  const TelemetryReport report = analyze_telemetry(log);
+  ASSERT_EQ(report.thermal.event_shares.size(), 1U);
+  EXPECT_DOUBLE_EQ(report.thermal.event_shares[0].fraction, 1);
+  EXPECT_DOUBLE_EQ(report.thermal.throttled_time_fraction.value_or(0), 1);
+}
+
+/// Idle at exactly 100 W for 60 of 100 updates, 500 W and a little more each time in the others.
+TEST(SensorUpdates, APercentileCountsAValueAsLongAsItStood) {
+  for (const int64_t step : {1, 5}) {  // read at every update, and five times within one
+    Samples s;
+    for (int64_t i = 0; i < 100 * step; ++i) {
+      const int64_t update = i / step;
+      s.push_back(
+          {i * 100 * kMs / step, update < 60 ? 100.0 : 500 + static_cast<double>(update - 60)});
+    }
+    std::vector<StandingValue> values = standing_values(find_updates(s));
+    EXPECT_EQ(percentile(values, 0.5), 100) << step;
+    EXPECT_EQ(percentile(values, 0.05), 100) << step;
+    EXPECT_NEAR(percentile(values, 0.95), 534, 1) << step;
+  }
+  std::vector<StandingValue> few = {{5, 4}, {7, 1}, {6, 1}};
+  EXPECT_EQ(percentile(few, 0.5), 5);
+  EXPECT_EQ(percentile(few, 0.7), 6);
+  EXPECT_EQ(percentile(few, 1), 7);
 }
 
 TEST(SensorUpdates, AValueThatStandsIsNoRamp) {

@@ -5,6 +5,8 @@
 
 #include "analysis/math/median.h"
 #include "analysis/math/sum.h"
+#include "analysis/telemetry/time_gaps.h"
+#include "base/collection.h"
 
 namespace ergometer::analysis {
 namespace {
@@ -30,7 +32,9 @@ void find_period(std::span<const run::Sample> samples, SensorUpdates& updates) {
   std::vector<double> gaps, intervals;
   int64_t last_change = -1;
   for (size_t i = 1; i < samples.size(); ++i) {
-    gaps.push_back(seconds(samples[i].time_ns - samples[i - 1].time_ns));
+    // A reading that stands twice, as where two servers kept it, is one.
+    if (samples[i].time_ns > samples[i - 1].time_ns)
+      gaps.push_back(seconds(samples[i].time_ns - samples[i - 1].time_ns));
     if (samples[i].value == samples[i - 1].value) continue;
     if (last_change >= 0)
       intervals.push_back(
@@ -117,6 +121,31 @@ double percentile(std::vector<double>& values, double fraction) {
   std::ranges::sort(values);
   const double rank = std::ceil(fraction * static_cast<double>(values.size()));
   return values[static_cast<size_t>(std::max(rank, 1.0)) - 1];
+}
+
+std::vector<StandingValue> standing_values(const SensorUpdates& updates, double efficiency) {
+  constexpr double kLate = 1.5;
+  const int64_t longest_ns = longest_distance_ns(updates.points);
+  std::vector<StandingValue> values;
+  for (size_t i = 0; i < updates.points.size(); ++i) {
+    const int64_t stands_ns = i + 1 < updates.points.size()
+                                  ? updates.points[i + 1].time_ns - updates.points[i].time_ns
+                                  : 0;
+    const double periods = updates.period_s > 0 ? seconds(stands_ns) / updates.period_s : 1;
+    const bool stood = periods >= kLate && stands_ns <= longest_ns;
+    values.push_back({updates.points[i].value / efficiency, stood ? periods : 1});
+  }
+  return values;
+}
+
+double percentile(std::vector<StandingValue>& values, double fraction) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values, {}, &StandingValue::value);
+  const double rank = fraction * base::sum(values, &StandingValue::updates);
+  double so_far = 0;
+  for (const StandingValue& one : values)
+    if ((so_far += one.updates) >= rank) return one.value;
+  return values.back().value;
 }
 
 }  // namespace ergometer::analysis

@@ -40,4 +40,15 @@ double counted(std::span<const run::Sample> samples, int64_t start_ns, int64_t e
 /// Share of `values` at or below the result is `fraction`: nearest rank. `values` is sorted here.
 double percentile(std::vector<double>& values, double fraction);
 
+/// A reading and how many of the sensor's updates showed it.
+struct StandingValue {
+  double value = 0, updates = 1;
+};
+/// Every point's value, over `efficiency`, with the updates it stands for: one, or where it stood
+/// for one and a half periods and longer the periods until the next point. A gap is none.
+/// Worked: 5 W for 4 periods, then 6 and 7 W for one each: 4, 1, 1; their median is 5 W.
+std::vector<StandingValue> standing_values(const SensorUpdates& updates, double efficiency = 1);
+/// The nearest rank, every value as often as it was shown; sorts `values`.
+double percentile(std::vector<StandingValue>& values, double fraction);
+
 }  // namespace ergometer::analysis

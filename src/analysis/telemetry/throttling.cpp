@@ -42,6 +42,34 @@ constexpr std::array kAdvice = std::to_array<ReasonAdvice>({
      "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER on its host"},
 });
 
+/// What each counter of time by reason that a GPU has tells, also that its reason never held.
+std::vector<ReasonShare> all_counters(const run::Device& gpu) {
+  struct Counter {
+    Metric metric;
+    const char* reason;
+  };
+  constexpr std::array kCounters = std::to_array<Counter>({
+      {Metric::kSwPowerCapTime, "sw_power_cap"},
+      {Metric::kSyncBoostTime, "sync_boost"},
+      {Metric::kSwThermalTime, "sw_thermal_slowdown"},
+      {Metric::kHwThermalTime, "hw_thermal_slowdown"},
+      {Metric::kHwPowerBrakeTime, "hw_power_brake_slowdown"},
+  });
+  std::vector<ReasonShare> shares;
+  for (const Counter& counter : kCounters) {
+    const run::Series* series = gpu.find(counter.metric);
+    if (series == nullptr || series->samples.size() < 2) continue;
+    const int64_t from = series->samples.front().time_ns, to = series->samples.back().time_ns;
+    const std::vector<TimeSpan> recorded = without({from, to}, gaps_in(series->samples));
+    if (recorded.empty()) continue;
+    double held = 0;
+    for (const TimeSpan& span : recorded)
+      held += counted(series->samples, span.from_ns, span.to_ns);
+    shares.push_back({counter.reason, std::min(1.0, held / length_s(recorded))});
+  }
+  return shares;
+}
+
 }  // namespace
 
 int64_t throttling_causes(int64_t bits) {
@@ -75,30 +103,8 @@ std::optional<Throttling> throttling_between(const run::Series& reasons, int64_t
 }
 
 std::vector<ReasonShare> counted_reasons(const run::Device& gpu) {
-  struct Counter {
-    Metric metric;
-    const char* reason;
-  };
-  constexpr std::array kCounters = std::to_array<Counter>({
-      {Metric::kSwPowerCapTime, "sw_power_cap"},
-      {Metric::kSyncBoostTime, "sync_boost"},
-      {Metric::kSwThermalTime, "sw_thermal_slowdown"},
-      {Metric::kHwThermalTime, "hw_thermal_slowdown"},
-      {Metric::kHwPowerBrakeTime, "hw_power_brake_slowdown"},
-  });
-  std::vector<ReasonShare> shares;
-  for (const Counter& counter : kCounters) {
-    const run::Series* series = gpu.find(counter.metric);
-    if (series == nullptr || series->samples.size() < 2) continue;
-    const int64_t from = series->samples.front().time_ns, to = series->samples.back().time_ns;
-    if (to <= from) continue;
-    double held = 0;
-    const std::vector<TimeSpan> recorded = without({from, to}, gaps_in(series->samples));
-    for (const TimeSpan& span : recorded)
-      held += counted(series->samples, span.from_ns, span.to_ns);
-    const double share = std::min(1.0, held / length_s(recorded));
-    if (share > 0) shares.push_back({counter.reason, share});
-  }
+  std::vector<ReasonShare> shares = all_counters(gpu);
+  std::erase_if(shares, [](const ReasonShare& share) { return share.fraction <= 0; });
   return shares;
 }
 
@@ -108,11 +114,12 @@ std::optional<Throttling> throttling_of(const run::Device& gpu) {
     return throttling_between(*reasons, reasons->samples.front().time_ns,
                               reasons->samples.back().time_ns,
                               longest_distance_ns(reasons->samples));
-  Throttling result{0, counted_reasons(gpu)};
+  Throttling result{0, all_counters(gpu)};
   std::erase_if(result.reasons, [](const auto& share) { return share.reason == "sync_boost"; });
   if (result.reasons.empty()) return std::nullopt;
   sort_longest_first(result.reasons);
   result.fraction = result.reasons.front().fraction;
+  std::erase_if(result.reasons, [](const auto& share) { return share.fraction <= 0; });
   return result;
 }
 

@@ -51,6 +51,17 @@ TEST(Throttling, OfCountersOfTime) {
   EXPECT_DOUBLE_EQ(throttling->reasons.at(1).fraction, 0.25);
 }
 
+/// A counter that stands is an answer: nothing held the clock.
+TEST(Throttling, OfACounterThatStands) {
+  run::Device gpu;
+  gpu.series.push_back(every_second(run::Metric::kSwThermalTime, {7, 7, 7}));
+  const auto throttling = throttling_of(gpu);
+  ASSERT_TRUE(throttling);
+  EXPECT_EQ(throttling->fraction, 0);
+  EXPECT_EQ(throttling->main(), "");
+  EXPECT_TRUE(counted_reasons(gpu).empty());
+}
+
 TEST(Throttling, AdviceSpeaksOfTheReason) {
   const auto speaks_of = [](std::string_view reason, std::string_view word) {
     return advice_for(reason).try_next.find(word) != std::string_view::npos;

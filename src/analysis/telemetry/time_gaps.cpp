@@ -72,6 +72,15 @@ std::vector<TimeSpan> without(TimeSpan whole, std::vector<TimeSpan> gaps) {
   return left;
 }
 
+double recorded_s(TimeSpan whole, std::span<const TimeSpan> gaps) {
+  int64_t left_ns = length_ns(whole);
+  for (auto gap = std::ranges::partition_point(
+           gaps, [&](const TimeSpan& g) { return g.to_ns <= whole.from_ns; });
+       gap != gaps.end() && gap->from_ns < whole.to_ns; ++gap)
+    left_ns -= std::min(gap->to_ns, whole.to_ns) - std::max(gap->from_ns, whole.from_ns);
+  return seconds(left_ns);
+}
+
 double length_s(std::span<const TimeSpan> spans) {
   double sum = 0;
   for (const TimeSpan& span : spans) sum += seconds(length_ns(span));

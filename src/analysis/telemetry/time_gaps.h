@@ -26,6 +26,8 @@ std::vector<TimeSpan> resets_in(std::span<const run::Sample> samples);
 
 /// What is left of a stretch without `gaps`, which may overlap and come in any order.
 std::vector<TimeSpan> without(TimeSpan whole, std::vector<TimeSpan> gaps);
+/// How many seconds of a stretch lie in none of `gaps`, which are in order of time and apart.
+double recorded_s(TimeSpan whole, std::span<const TimeSpan> gaps);
 /// In seconds.
 double length_s(std::span<const TimeSpan> spans);
 

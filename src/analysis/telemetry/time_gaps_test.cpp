@@ -74,5 +74,13 @@ TEST(TimeGaps, WithoutTakesOverlappingGapsOut) {
   EXPECT_EQ(left[2].to_ns, 90);
 }
 
+TEST(TimeGaps, RecordedIsWhatLiesInNoGap) {
+  const std::vector<TimeSpan> gaps = {{10 * kS, 20 * kS}, {40 * kS, 70 * kS}};
+  EXPECT_DOUBLE_EQ(recorded_s({0, 100 * kS}, gaps), 60);
+  EXPECT_DOUBLE_EQ(recorded_s({15 * kS, 45 * kS}, gaps), 20);
+  EXPECT_DOUBLE_EQ(recorded_s({50 * kS, 60 * kS}, gaps), 0);
+  EXPECT_DOUBLE_EQ(recorded_s({20 * kS, 40 * kS}, gaps), 20);
+}
+
 }  // namespace
 }  // namespace ergometer::analysis

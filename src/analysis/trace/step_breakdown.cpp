@@ -4,7 +4,6 @@
 #include <array>
 
 #include "analysis/math/intervals.h"
-#include "analysis/trace/breakdown.h"
 #include "analysis/trace/steps.h"
 #include "analysis/work/collective_kind.h"
 #include "analysis/work/kernel_class.h"
@@ -120,12 +119,29 @@ std::vector<StepRange> series_of(const run::RankTrace& trace) {
   return series;
 }
 
+void add_work(const run::RankTrace& trace, std::vector<StepStretch>& stretches) {
+  if (trace.events.empty()) return;
+  StepStretch work{INT64_MAX, INT64_MIN, static_cast<int64_t>(trace.steps.size())};
+  for (const run::GpuEvent& event : trace.events) {
+    work.start_ns = std::min(work.start_ns, event.start_ns);
+    work.end_ns = std::max(work.end_ns, event.end_ns());
+  }
+  stretches.push_back(work);
+}
+
 /// The CPU marks steps, and it may run ahead of a GPU that is the slower of the two.
-double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
+std::vector<StepStretch> gpu_work(const run::RankTrace& trace) {
   const std::vector<StepRange> series = series_of(trace);
-  int64_t span_ns = series.size() == 1 ? break_down(trace).span_ns : 0;
+  std::vector<StepStretch> stretches;
+  if (series.size() == 1) add_work(trace, stretches);
   for (size_t i = 0; series.size() > 1 && i < series.size(); ++i)
-    if (const auto some = select_steps(trace, series[i])) span_ns += break_down(*some).span_ns;
+    if (const auto some = select_steps(trace, series[i])) add_work(*some, stretches);
+  return stretches;
+}
+
+double gpu_step_s(const run::RankTrace& trace, int64_t steps) {
+  int64_t span_ns = 0;
+  for (const StepStretch& work : gpu_work(trace)) span_ns += work.end_ns - work.start_ns;
   return static_cast<double>(span_ns) * 1e-9 / static_cast<double>(steps);
 }
 
@@ -141,6 +157,17 @@ bool starts_behind(const run::RankTrace& trace, const run::RankTrace& chosen) {
 }
 
 }  // namespace
+
+std::vector<StepStretch> step_stretches(const run::RankTrace& trace) {
+  constexpr double kAhead = 1.1;  // assumed: a step's last kernels end behind its mark in any trace
+  const StepTimes times = step_times(trace);
+  if (times.count == 0) return {};
+  const auto chosen = select_steps(trace, {times.first, times.last});
+  if (chosen && gpu_step_s(*chosen, times.count) > kAhead * times.mean_s) return gpu_work(*chosen);
+  return base::mapped(trace.steps, [](const run::StepMark& step) {
+    return StepStretch{step.start_ns, step.end_ns, 1};
+  });
+}
 
 std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks) {
   run::Performance performance;

@@ -18,4 +18,14 @@ namespace ergometer::analysis {
 /// none of them hides are compute; idle is the rest of the step.
 std::optional<run::Performance> step_breakdown(const std::vector<run::RankTrace>& ranks);
 
+/// A stretch of a trace in which the GPU does whole steps, in nanoseconds of its clock.
+struct StepStretch {
+  int64_t start_ns = 0, end_ns = 0;
+  int64_t steps = 1;
+};
+/// Every marked step; or, where the CPU runs so far ahead that the GPU's work for the steps takes
+/// longer than the marks by a tenth or more, that work from its first start to its last end, as
+/// often as steps follow each other. What the GPU does between such marks is no step's.
+std::vector<StepStretch> step_stretches(const run::RankTrace& trace);
+
 }  // namespace ergometer::analysis

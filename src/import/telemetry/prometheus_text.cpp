@@ -84,6 +84,16 @@ bool parse(std::string_view text, Line& line) {
          (line.time.empty() || number(line.time).has_value());
 }
 
+/// OpenMetrics states seconds, the older format milliseconds. One that was cut off has lost the end
+/// that tells it from the other: then its times do, for what is 1973 or later in seconds is before
+/// 1974 in milliseconds.
+std::optional<int64_t> sample_time(std::string_view time, bool open_metrics) {
+  constexpr double kYear1973S = 1e8, kYear1973Ms = 1e11;
+  const double value = number(time).value_or(0);
+  const bool seconds = open_metrics || (value >= kYear1973S && value < kYear1973Ms);
+  return seconds ? seconds_to_ns(time) : nanoseconds(std::string(time) + "e3");
+}
+
 }  // namespace
 
 bool is_prometheus_text(std::string_view text) {
@@ -96,18 +106,19 @@ bool is_prometheus_text(std::string_view text) {
 
 Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) {
   ExportedSamples samples(log);
-  // OpenMetrics ends with # EOF and states seconds, the older format milliseconds.
   const std::string_view end = trim(text.substr(text.size() - std::min<size_t>(text.size(), 16)));
-  const bool seconds = end.find("# EOF") != std::string_view::npos;
+  const bool open_metrics = end.find("# EOF") != std::string_view::npos;
   Line line;
   int64_t bad = 0;
   for (Lines lines(text); lines.next();) {
     if (trim(lines.line()).front() == '#') continue;
-    if (!parse(trim(lines.line()), line)) {
-      if (lines.cut_off()) {
-        log.drop("a line that is cut off at the end of the file");
-        continue;
-      }
+    const bool is_sample = parse(trim(lines.line()), line);
+    // The format ends every line with a line feed; a number that lost digits looks like another.
+    if (lines.cut_off() && (!is_sample || samples.taken() > 0)) {
+      log.drop("a line that is cut off at the end of the file");
+      continue;
+    }
+    if (!is_sample) {
       if (samples.taken() == 0 && ++bad > 0)
         return input_error("{}:{}: found '{}', allowed: NAME{{LABEL=\"TEXT\",...}} VALUE [TIME]",
                            log.file(), lines.number(), trim(lines.line()).substr(0, 80));
@@ -116,8 +127,7 @@ Result<void> read_prometheus_text(std::string_view text, LogBuilder& log) {
     }
     int64_t time_ns = -1;
     if (!line.time.empty()) {
-      const auto time =
-          seconds ? seconds_to_ns(line.time) : nanoseconds(std::string(line.time) + "e3");
+      const auto time = sample_time(line.time, open_metrics);
       if (!time || *time < 0) {
         log.drop("a time out of range");
         continue;

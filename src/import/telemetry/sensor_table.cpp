@@ -17,7 +17,18 @@ using run::Metric;
 
 constexpr int64_t kMostGpus = 1 << 24;
 
-enum class Role : uint8_t { kUnknown, kTime, kIndex, kRank, kUuid, kName, kHost, kMetric, kReason };
+enum class Role : uint8_t {
+  kUnknown,
+  kTime,
+  kIndex,
+  kRank,
+  kUuid,
+  kSerial,
+  kName,
+  kHost,
+  kMetric,
+  kReason
+};
 
 struct KnownColumn {
   std::string_view name;
@@ -42,8 +53,8 @@ constexpr std::array kColumns = std::to_array<KnownColumn>({
     {"rank", Role::kRank},
     {"uuid", Role::kUuid},
     {"gpu_uuid", Role::kUuid},
-    {"serial", Role::kUuid},
-    {"gpu_serial", Role::kUuid},
+    {"serial", Role::kSerial},
+    {"gpu_serial", Role::kSerial},
     {"pci.bus_id", Role::kUuid},
     {"gpu_bus_id", Role::kUuid},
     {"name", Role::kName},
@@ -146,6 +157,7 @@ struct Header {
   std::vector<Column> columns;
   size_t time = kNone;
   bool metrics = false, own_metrics = false;
+  bool plain_power = false;  ///< "Time,Power": Zeus's first monitor wrote milliwatts under it
   static constexpr size_t kNone = static_cast<size_t>(-1);
 };
 
@@ -174,8 +186,7 @@ Header read_header(std::string_view line) {
   for (Column& column : header.columns)
     if (enforced && base::lower(column.title).starts_with("power.limit"))
       column.role = Role::kUnknown;
-  // Zeus's first monitor wrote milliwatts under this header.
-  if (cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power") header.columns[1].unit = "mW";
+  header.plain_power = cells.size() == 2 && cells[0] == "Time" && cells[1] == "Power";
   return header;
 }
 
@@ -183,18 +194,24 @@ Header read_header(std::string_view line) {
 struct Place {
   int64_t index = -1, rank = -1;
   std::string_view uuid, name, host;
+  std::string_view serial;  ///< a board's, which may hold several GPUs
+
+  /// A serial number tells GPUs apart only where nothing else does.
+  std::string_view id() const { return uuid.empty() && index < 0 ? serial : uuid; }
+  bool names_gpu() const { return index >= 0 || rank >= 0 || !id().empty() || !host.empty(); }
 };
 
 class TableReader {
  public:
   TableReader(Header header, std::string_view title, LogBuilder& log)
-      : header_(std::move(header)), title_(title), log_(log), names_gpus_(names_gpus()) {}
+      : header_(std::move(header)), title_(title), log_(log) {}
 
   Result<void> check_header() const;
   Result<void> read_row(std::string_view line, int64_t number, bool cut_off);
   Result<void> finish();
 
  private:
+  void settle_plain_power();
   struct Value {
     size_t row;
     double value;
@@ -209,7 +226,6 @@ class TableReader {
   tl::unexpected<base::Error> error(int64_t line, const Column& column, std::string_view found,
                                     std::string_view allowed) const;
   Result<void> read_value(std::string_view cell, int64_t line, const Column& column, int64_t& bits);
-  bool names_gpus() const;
   Result<void> read_cells(int64_t line);
   Result<void> read_place(std::string_view cell, int64_t line, const Column& column, Place& place);
   size_t loop_length() const;
@@ -222,7 +238,7 @@ class TableReader {
   std::vector<Value> values_;
   std::vector<std::string_view> cells_;
   std::string name_;
-  bool names_gpus_ = false;
+  bool named_ = false;  ///< some row says which GPU it is of
 };
 
 tl::unexpected<base::Error> TableReader::error(int64_t line, const Column& column,
@@ -277,9 +293,11 @@ Result<void> TableReader::read_value(std::string_view cell, int64_t line, const 
 
 Result<void> TableReader::read_place(std::string_view cell, int64_t line, const Column& column,
                                      Place& place) {
-  if (column.role == Role::kUuid && place.uuid.empty()) place.uuid = cell;
-  if (column.role == Role::kName) place.name = cell;
-  if (column.role == Role::kHost) place.host = cell;
+  const bool told = read_cell(cell).kind != Cell::Kind::kMissing;  // "[N/A]" names none
+  if (column.role == Role::kUuid && place.uuid.empty() && told) place.uuid = cell;
+  if (column.role == Role::kSerial && told) place.serial = cell;
+  if (column.role == Role::kName && told) place.name = cell;
+  if (column.role == Role::kHost && told) place.host = cell;
   if (column.role != Role::kIndex && column.role != Role::kRank) return {};
   const auto index = whole_number(cell);
   if (!index || *index < 0 || *index >= kMostGpus)
@@ -310,7 +328,8 @@ Result<void> TableReader::read_cells(int64_t line) {
   if (bits >= 0)
     values_.push_back({rows_.size(), static_cast<double>(bits), -1, Metric::kEventReasons});
   if (!place.name.empty()) name_ = place.name;
-  rows_.push_back({*time, names_gpus_ ? device_of(place, 0) : kNone});
+  named_ = named_ || place.names_gpu();
+  rows_.push_back({*time, place.names_gpu() ? device_of(place, 0) : kNone});
   return {};
 }
 
@@ -336,13 +355,6 @@ Result<void> TableReader::read_row(std::string_view line, int64_t number, bool c
   values_.resize(first_value);
   log_.drop("a row that is cut off at the end of the file");
   return {};
-}
-
-bool TableReader::names_gpus() const {
-  return std::ranges::any_of(header_.columns, [](const Column& c) {
-    return c.role == Role::kIndex || c.role == Role::kUuid || c.role == Role::kRank ||
-           c.role == Role::kHost;
-  });
 }
 
 /// How many rows a round over the GPUs has, where no column tells them apart: rows of a round
@@ -371,19 +383,28 @@ size_t TableReader::device_of(const Place& place, size_t turn) {
                            : place.host.empty() ? log_.file()
                                                 : std::string(place.host);
   const std::string id = place.rank >= 0       ? fmt::format("rank {}", place.rank)
-                         : !place.uuid.empty() ? std::string(place.uuid)
+                         : !place.id().empty() ? std::string(place.id())
                                                : fmt::format("{} {}", place.index, turn);
   const size_t number = log_.device_number(run::DeviceKind::kGpu, host, id);
   run::Device& device = log_.device_at(number);
   device.rank = place.rank;
   if (!place.host.empty()) device.host = place.host;
-  device.uuid = place.uuid;
+  device.uuid = place.id();
   device.index = place.index;
   // Of GPUs that ranks name nothing tells the node; numbered by rank they stay apart.
-  if (place.index < 0 && place.uuid.empty())
+  if (place.index < 0 && place.id().empty())
     device.index = place.rank >= 0 ? place.rank : static_cast<int64_t>(turn);
   if (!place.name.empty()) device.name = place.name;
   return number;
+}
+
+/// No board draws as little in milliwatts as any does in watts.
+void TableReader::settle_plain_power() {
+  constexpr double kLeastMilliwatts = 3000, kMilli = 1e-3;
+  const bool watts = std::ranges::all_of(
+      values_, [](const Value& value) { return value.value < kLeastMilliwatts; });
+  if (!header_.plain_power || watts) return;
+  for (Value& value : values_) value.value *= kMilli;
 }
 
 Result<void> TableReader::finish() {
@@ -391,10 +412,11 @@ Result<void> TableReader::finish() {
     return input_error("{}:1: found a header, allowed: a header and rows below it", log_.file());
   const bool by_column =
       std::ranges::any_of(values_, [](const Value& value) { return value.gpu >= 0; });
-  const size_t length = names_gpus_ || by_column ? 1 : loop_length();
+  const size_t length = named_ || by_column ? 1 : loop_length();
   if (length > 1)
     log_.note("{}: no column names the GPU; rows come in rounds of {}, taken as {} GPUs",
               log_.file(), length, length);
+  settle_plain_power();
   for (const Value& value : values_) {
     const Row& row = rows_[value.row];
     Place place;

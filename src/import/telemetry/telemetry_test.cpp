@@ -86,6 +86,27 @@ TEST(NvidiaSmi, GpusByIndexAndByUuid) {
   EXPECT_EQ(values(log, 1, Metric::kPower), Values{200});
 }
 
+/// Boards without a serial number, and one board of two GPUs, are not one GPU.
+TEST(NvidiaSmi, ASerialNumberIsABoards) {
+  for (const char* serial : {"[N/A]", "0", "1650522"}) {
+    std::string text = "timestamp, serial, index, power.draw [W]\n";
+    for (int gpu = 0; gpu < 2; ++gpu)
+      text += std::string("2023/07/14 10:12:46.483, ") + serial + ", " + std::to_string(gpu) +
+              ", " + std::to_string(100 * (gpu + 1)) + "\n";
+    const run::DeviceLog log = parse(text);
+    ASSERT_EQ(log.devices.size(), 2U) << serial;
+    EXPECT_EQ(values(log, 1, Metric::kPower), Values{200});
+  }
+  EXPECT_EQ(parse("timestamp, serial, power.draw [W]\n1700000000, 7, 1\n1700000000, 8, 2\n")
+                .devices.size(),
+            2U);
+  const run::DeviceLog of_bus = parse(
+      "timestamp, uuid, pci.bus_id, power.draw [W]\n1700000000, [N/A], 00000000:17:00.0, 1\n"
+      "1700000000, [N/A], 00000000:2A:00.0, 2\n");
+  ASSERT_EQ(of_bus.devices.size(), 2U);
+  EXPECT_EQ(of_bus.devices[0].uuid, "00000000:17:00.0");
+}
+
 TEST(NvidiaSmi, ALoopOverGpusWithoutTheirIndex) {
   std::string text = "timestamp, power.draw [W]\n";
   for (int round = 0; round < 5; ++round)
@@ -135,6 +156,16 @@ TEST(NvidiaSmi, WhatNoSensorReadsIsDropped) {
   EXPECT_EQ(dropped_readings(log, "the header once more"), 1);
   EXPECT_EQ(dropped_readings(log, "a line of text"), 1);
   EXPECT_EQ(dropped_readings(log, "cut off"), 1);
+}
+
+/// Milliwatts under a header that others write watts under.
+TEST(Zeus, MilliwattsByTheirSize) {
+  EXPECT_EQ(values(parse("Time,Power\n2026-01-02 03:00:00,32402\n2026-01-02 03:00:01,2900\n"), 0,
+                   Metric::kPower),
+            (Values{32.402, 2.9}));
+  EXPECT_EQ(values(parse("Time,Power\n2026-01-02 03:00:00,300\n2026-01-02 03:00:01,700\n"), 0,
+                   Metric::kPower),
+            (Values{300, 700}));
 }
 
 TEST(Zeus, MonitorWindowsAndLimits) {
@@ -218,6 +249,20 @@ TEST(Prometheus, AnswersToQueries) {
     EXPECT_EQ(log.devices[0].series[0].samples[0].time_ns, 1689329566483000000);
     EXPECT_EQ(dropped_readings(log, "not a number"), 1);
     EXPECT_NE(telemetry_error(text.substr(0, text.size() - 9), "q.json"), "");
+  }
+}
+
+/// A file that lost its "# EOF" has seconds all the same: 10 s at 300 W, not 10 ms.
+TEST(Prometheus, OpenMetricsThatWasCutOff) {
+  const std::string name = "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 300 ";
+  for (const char* end : {"# EOF\n", "", "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 3"}) {
+    const run::DeviceLog log =
+        parse(name + "1689329566\n" + name + "1689329576.5\n" + end, "t.prom");
+    const std::vector<run::Sample>& read = log.devices.at(0).series.at(0).samples;
+    ASSERT_EQ(read.size(), 2U) << end;
+    EXPECT_EQ(read[0].time_ns, 1'689'329'566'000'000'000) << end;
+    EXPECT_EQ(read[1].time_ns, 1'689'329'576'500'000'000) << end;
+    EXPECT_EQ(read[1].value, 300) << end;
   }
 }
 

@@ -98,6 +98,9 @@ std::optional<int64_t> calendar_to_ns(std::string_view text) {
   in.one_of(" ");
   const int64_t east = zone(in);
   if (!in.ok() || !in.at_end()) return std::nullopt;
+  const int64_t next_month =
+      days_since_1970(month == 12 ? year + 1 : year, month == 12 ? 1 : month + 1, 1);
+  if (days_since_1970(year, month, day) >= next_month) return std::nullopt;  // 30 February
   const int64_t seconds =
       days_since_1970(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - east;
   return seconds * kNsPerSecond + fraction;

@@ -77,7 +77,7 @@ DeviceLabels own_labels(const run::Device& device) {
     labels = {{kind, index}, {"uuid", device.uuid}, {"model", device.name}};
     if (device.rank >= 0) labels.emplace_back("rank", fmt::format("{}", device.rank));
   } else {
-    const bool named = device.kind != run::DeviceKind::kCpu && !device.name.empty();
+    const bool named = run::told_by_name(device.kind) && !device.name.empty();
     labels = {{kind, named ? device.name : index}};
   }
   labels.emplace_back("host", device.host);

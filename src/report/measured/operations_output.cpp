@@ -30,6 +30,23 @@ std::string head_text(const OperationSlowdown& of, const std::string& file) {
          "\n\n";
 }
 
+/// What is not there cannot have been slow.
+std::string missing_text(const OperationSlowdown& of, const TextStyle& style) {
+  std::string out;
+  if (of.missing_workers > 0)
+    out +=
+        note(style, fmt::format("{} of {} stages of replicas have no operation: stragglers among "
+                                "them are not seen, and M_W and M_S are of the others",
+                                of.missing_workers, of.groups.stages * of.groups.replicas)) +
+        "\n";
+  if (of.short_steps > 0)
+    out += note(style, fmt::format("{} of {} steps hold less than nine tenths of the usual step's "
+                                   "operations, as where a recording begins or ends within one",
+                                   of.short_steps, of.steps)) +
+           "\n";
+  return out;
+}
+
 std::string times_text(const OperationSlowdown& of, const TextStyle& style) {
   base::Table table("<12 >10 <");
   table.row("Step", "mean", "");
@@ -173,6 +190,7 @@ std::string operations_text(const OperationSlowdown& of, const std::string& file
   out += parts_text("By stage", of.by_stage, style);
   out += parts_text("By replica", of.by_replica, style);
   out += map_text(of, style) + mendings_text(of, style);
+  out += missing_text(of, style);
   if (of.waits_left_out > 0)
     out += note(style, fmt::format("{} waits left out: they would have closed a circle",
                                    of.waits_left_out)) +
@@ -186,6 +204,8 @@ std::string operations_json(const OperationSlowdown& of, const std::string& file
   json.member("file", file).key("operations").begin_object();
   write_groups(json, of.groups);
   json.member("count", of.operations).member("steps", of.steps);
+  if (of.missing_workers > 0) json.member("missing_workers", of.missing_workers);
+  if (of.short_steps > 0) json.member("short_steps", of.short_steps);
   json.member("recorded_step_s", of.recorded_step_s).member("replayed_step_s", of.replayed_step_s);
   json.member("ideal_step_s", of.ideal_step_s).member("slowdown", of.slowdown);
   json.member("launch_slowdown", of.launch_slowdown);
