@@ -286,6 +286,7 @@ TEST(LaunchScript, GpusOfSeveralPartsAndOfTasks) {
   const std::string torchrun = " torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py" + model;
   EXPECT_EQ(said_by("mpirun -np 8 -H a" + program + ": -np 4 -H b" + program + "\n", "gpus"), "12");
   EXPECT_EQ(said_by("mpirun -np 8" + program + ": -np 2 python serve.py\n", "gpus"), "");
+  EXPECT_EQ(said_by("srun -n 1 python serve.py : -n 8" + program + "--bf16\n", "bf16"), "true");
   EXPECT_EQ(said_by("mpirun -np 1" + torchrun + ": -np 1" + torchrun + "\n", "gpus"), "16");
   const auto batch = [&](const std::string& lines, const std::string& srun) {
     return said_by("#!/bin/bash\n#SBATCH " + lines + "\n" + srun + program + "\n", "gpus");

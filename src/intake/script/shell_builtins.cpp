@@ -144,6 +144,7 @@ void ScriptRunner::run_shopt(const Words& words) {
     sets = sets || word.text == "-s";
     clears = clears || word.text == "-u";
     if (word.text == "nullglob" && (sets || clears)) state_.null_globs = sets;
+    if (word.text == "lastpipe" && (sets || clears)) state_.last_pipes = sets;
     if (word.text == "expand_aliases" && (sets || clears)) state_.expands_aliases = sets;
     if (word.text == "nocasematch" && (sets || clears)) state_.any_case = sets;
   }

@@ -92,10 +92,15 @@ class LaunchReader {
     if (colon == words_.end() || launcher == begin) return;
     launch_.arguments.erase(std::ranges::find_if(launch_.arguments, is_colon),
                             launch_.arguments.end());
+    // Together they are on nodes that no part is told of.
+    launch_.idle_nodes = 0;
+    launch_.apart.clear();
     ShellCommand rest;
+    rest.line = launch_.line;
+    rest.environment = launch_.environment;
     rest.words.assign(1, *launcher);
     rest.words.insert(rest.words.end(), colon + 1, words_.end());
-    const auto other = LaunchReader(rest, run_).read();
+    auto other = LaunchReader(rest, run_).read();
     const bool is_same = other && other->name == launch_.name && launch_.gpus > 0 &&
                          other->gpus > 0 &&
                          std::ranges::equal(other->arguments, launch_.arguments, {},
@@ -107,7 +112,8 @@ class LaunchReader {
       launch_.gpus_from += fmt::format(" : {}", other->gpus_from);
       return;
     }
-    launch_.gpus = launch_.node_gpus = 0;
+    if (other && other->arguments.size() > launch_.arguments.size()) launch_ = *std::move(other);
+    launch_.gpus = launch_.node_gpus = launch_.idle_nodes = 0;
     launch_.gpus_from = "another command stands behind a colon, with other words";
   }
   /// The launcher whose options a launcher has; empty for other words.

@@ -78,6 +78,7 @@ struct ShellState {
   bool no_globs = false;         ///< set -f
   bool null_globs = false;       ///< shopt -s nullglob: a pattern that no file matches is no word
   bool any_case = false;         ///< shopt -s nocasematch
+  bool last_pipes = false;       ///< shopt -s lastpipe: the last part of a pipeline is this shell
   bool stops_at_error = false;   ///< set -e
   bool expands_aliases = false;  ///< shopt -s expand_aliases: scripts do not by themselves
   std::set<std::string, std::less<>> aliases;
