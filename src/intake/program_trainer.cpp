@@ -147,7 +147,6 @@ Result<Reading> ProgramReader::accelerate() const {
       return input_error("{}: --{}: found nothing; allowed: a value", run_.session.where(word.line),
                          name);
     if (key.empty() || value == "(nothing)" || idle) continue;
-    ERGOMETER_TRY(check_in_full(argument));
     // A file that the script wrote is known, whatever of the run is in its name.
     if (!ShellUnknowns::in(value) || written_file(run_.state, value) != nullptr)
       values[key] = {value, -1, run_.session.where(word.line)};
@@ -267,6 +266,7 @@ Result<std::vector<TrainerArgument>> ProgramReader::trainer_words(
                       argument.where, argument.name, own_path()));
       continue;
     }
+    ERGOMETER_TRY(check_in_full(argument));
     // A file that the script wrote is known, whatever of the run is in its name.
     if (!argument.unknown.empty() && written_file(run_.state, argument.value) == nullptr) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));
