@@ -84,9 +84,10 @@ class ArgumentList {
   /// argparse takes "-micro-batch-size 4" for a word that it does not know, and stops.
   void check_dashes(size_t i) {
     const std::string_view rest = behind_other_dashes(words_[i].text);
-    constexpr size_t kShortest = 3;
     const std::string said = fmt::format("--{}", rest.substr(0, rest.find('=')));
-    if (rest.size() < kShortest || !error_.empty() || !knows_.reads(name_in_word(said))) return;
+    const std::string name = name_in_word(said);
+    // "-bs" may be an option of the program's own.
+    if (!base::contains(name, "_") || !error_.empty() || !knows_.reads(name)) return;
     error_ = fmt::format("{}: {}: an option begins with two plain dashes; allowed: {}",
                          run_.session.where(words_[i].line),
                          words_[i].text.substr(0, words_[i].text.find('=')), said);
