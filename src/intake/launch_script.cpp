@@ -39,11 +39,21 @@ std::string joined(const std::vector<ShellText>& words) {
   return text;
 }
 
+/// The same launch again, on other GPUs of the same node.
+void share_node(const Launch& again, Launch& launch) {
+  const bool is_sure = launch.depends_on.empty() && again.depends_on.empty();
+  if (!is_sure || launch.awaited_nodes != 1 || again.awaited_nodes != 1) return;
+  if (launch.is_by_srun || again.is_by_srun || launch.on_gpus == again.on_gpus) return;
+  if (!launch.on_gpus.empty() && !again.on_gpus.empty()) launch.on_others.insert(again.on_gpus);
+}
+
 /// The same launch again, which runs beside the first: several `srun -N 1 ... &` start a job's
-/// launchers, each on a node of its own, or, where `is_own_job`, jobs of one node each.
+/// launchers, each on a node of its own, or, where it awaits no more nodes, jobs of their own.
+/// `is_own_job`: it is one even where it says nothing of nodes.
 void start_beside(const Launch& again, bool is_own_job, Launch& launch) {
-  if (!again.is_by_srun || !launch.is_by_srun) return;
-  if (is_own_job && launch.awaited_nodes <= launch.started_on) {
+  if (!again.is_by_srun || !launch.is_by_srun) return share_node(again, launch);
+  const bool is_whole = launch.awaited_nodes <= launch.started_on;
+  if (is_whole && (is_own_job || launch.awaited_nodes > 0)) {
     // One of two alternatives, or one that waits until nodes are free, does not run beside it.
     const bool is_sure = launch.depends_on.empty() && again.depends_on.empty();
     if (!is_sure || again.started_on > launch.idle_nodes) return;
@@ -70,6 +80,13 @@ void start_again(const Launch& again, bool is_own_job, Launch& launch) {
   }
 }
 
+/// Its file or program may say of how many nodes it is.
+void learn_nodes(const ShellRun& run, Launch& launch) {
+  if (!launch.is_by_srun || launch.idle_nodes == 0) return;
+  if (const auto reading = read_program(launch, run))
+    launch.awaited_nodes = std::max(launch.awaited_nodes, reading->launchers);
+}
+
 /// The training that a script starts, the same one once.
 std::vector<Launch> launches_of(const ShellRun& run) {
   std::vector<Launch> all;
@@ -86,10 +103,12 @@ std::vector<Launch> launches_of(const ShellRun& run) {
     const auto [it, is_new] =
         seen.emplace(fmt::format("{} {} {}", launch.name, launch.gpus, joined(launch.arguments)),
                      different.size());
-    if (is_new)
+    if (is_new) {
       different.push_back(std::move(launch));
-    else
-      start_again(launch, false, different[it->second]);
+      continue;
+    }
+    learn_nodes(run, different[it->second]);
+    start_again(launch, false, different[it->second]);
   }
   return different;
 }
@@ -130,9 +149,7 @@ Result<Launch> only_launch(std::vector<Launch> launches, const ShellRun& run,
     std::erase_if(launches,
                   [&](const Launch& launch) { return launch.line % kLinesOfFile != context.line; });
   if (launches.size() > 1 && are_one_job(launches, run)) {
-    // Its file or program may say of how many nodes it is.
-    if (const auto reading = read_program(launches.front(), run))
-      launches.front().awaited_nodes = std::max(launches.front().awaited_nodes, reading->launchers);
+    learn_nodes(run, launches.front());
     for (size_t i = 1; i < launches.size(); ++i) start_again(launches[i], true, launches.front());
     launches.resize(1);
   }
@@ -255,6 +272,11 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
         "{}: jobs of the same settings run beside it on {} more {} of the batch; one of them is "
         "predicted",
         run.session.where(launch.line), launch.beside, launch.beside == 1 ? "node" : "nodes"));
+  if (const size_t count = launch.on_others.size(); count > 0)
+    reading.notes.push_back(fmt::format(
+        "{}: {} more {} of the same settings beside it on other GPUs of its node; one of them is "
+        "predicted, alone",
+        run.session.where(launch.line), count, count == 1 ? "job runs" : "jobs run"));
   if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =

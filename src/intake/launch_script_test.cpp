@@ -162,6 +162,13 @@ TEST(LaunchScript, TheSameJobSeveralTimesIsOneAndSaysSo) {
   EXPECT_NE(notes_of_batch("for i in $(seq 3000); do srun " + start + "; done\n")
                 .find(", at least 2000 times one behind"),
             std::string::npos);
+  // Behind so many programs another one is not dropped.
+  const std::string copies = "for i in $(seq 2000); do scp data.$i node:; done\n";
+  EXPECT_EQ(notes_of_batch(copies + "srun " + start),
+            "run.sh:5: pretrain_gpt.py is started behind 2000 other programs, more than are "
+            "followed");
+  EXPECT_NE(notes_of_batch("srun " + start + "\n" + copies).find("starts pretrain_gpt.py"),
+            std::string::npos);
   // Alternatives, retries until it works and launchers of other hosts are no repetitions.
   for (const std::string& script : {
            "if [ -d ckpt ]; then srun " + start + "--load ckpt; else srun " + start + "; fi\n",
@@ -184,6 +191,16 @@ TEST(LaunchScript, OneBehindTheOtherIsNotOnMoreNodes) {
   EXPECT_NE(twice.find("on 1 of the batch's 4 nodes and not on the others: one node trains"),
             twice.npos)
       << twice;
+  // The same words side by side are as many whole jobs.
+  const std::string whole = notes_of_batch(start + "&\n" + start + "&\n" + start + "&\nwait\n");
+  EXPECT_NE(whole.find("jobs of the same settings run beside it on 2 more nodes"), whole.npos)
+      << whole;
+  // Launchers that wait for each other are one job.
+  const std::string ranks =
+      "srun -N 1 -n 1 torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py" + std::string(kModel);
+  const std::string one = notes_of_batch("for n in 1 2 3 4; do " + ranks + "& done\nwait\n");
+  EXPECT_EQ(one.find("beside it"), one.npos) << one;
+  EXPECT_EQ(one.find("not on the others"), one.npos) << one;
   // Seeds side by side, a node each.
   const std::string seeds =
       notes_of_batch("for seed in 1 2 3; do " + start + "--seed $seed & done\nwait\n");
@@ -231,6 +248,103 @@ TEST(LaunchScript, AddedWordsMakeOneJobOfSeveral) {
   const auto reading = parse_launch_script(script, "run.sh", context);
   ASSERT_TRUE(reading) << reading.error().message;
   EXPECT_EQ(reading->settings.find("tensor_model_parallel_size")->text, "2");
+}
+
+/// A setting of a script, or why the script is refused.
+std::string said_by(const std::string& script, std::string_view setting) {
+  const auto reading = parse_launch_script(script, "run.sh");
+  if (!reading) return reading.error().message;
+  const auto* value = reading->settings.find(setting);
+  return value == nullptr ? "" : value->text;
+}
+
+// A program whose parser stops there trains nothing, and no other job is predicted in its place.
+TEST(LaunchScript, WordsThatNoParserTakes) {
+  const std::string start = "torchrun --nproc_per_node 8 pretrain_gpt.py" + std::string(kModel);
+  const auto answer = [&](const std::string& more) {
+    return said_by(start + more + "\n", "tensor_model_parallel_size");
+  };
+  EXPECT_EQ(answer("--tensor-model-parallel-size 4"), "4");
+  for (const char* dashes : {"-", "\u2014", "\u2212\u2212", "\u2013-"})
+    EXPECT_EQ(answer(std::string(dashes) + "tensor-model-parallel-size 4"),
+              "run.sh:1: " + std::string(dashes) +
+                  "tensor-model-parallel-size: an option begins with two plain dashes; allowed: "
+                  "--tensor-model-parallel-size");
+  EXPECT_NE(answer("'--tensor-model-parallel-size 4'").find("is one word"), std::string::npos);
+  EXPECT_NE(answer("--tensor-parallel-size 4").find("a size of parallelism is not read"),
+            std::string::npos);
+  // What has no effect may be written as it likes, and a negative number is a value.
+  EXPECT_EQ(answer("-v --tensor-parallel-size 1 --seed -1 --tensor-model-parallel-size 2"), "2");
+  EXPECT_NE(said_by("python run_clm.py --model_name_or_path gpt2 --per_device_train_batch 2\n",
+                    "micro_batch_size")
+                .find("--per_device_train_batch_size, written in full"),
+            std::string::npos);
+}
+
+TEST(LaunchScript, GpusOfSeveralPartsAndOfTasks) {
+  const std::string model(kModel), program = " python pretrain_gpt.py" + model;
+  const std::string torchrun = " torchrun --nnodes 2 --nproc_per_node 8 pretrain_gpt.py" + model;
+  EXPECT_EQ(said_by("mpirun -np 8 -H a" + program + ": -np 4 -H b" + program + "\n", "gpus"), "12");
+  EXPECT_EQ(said_by("mpirun -np 8" + program + ": -np 2 python serve.py\n", "gpus"), "");
+  EXPECT_EQ(said_by("srun -n 1 python serve.py : -n 8" + program + "--bf16\n", "bf16"), "true");
+  EXPECT_EQ(said_by("mpirun -np 1" + torchrun + ": -np 1" + torchrun + "\n", "gpus"), "16");
+  const auto batch = [&](const std::string& lines, const std::string& srun) {
+    return said_by("#!/bin/bash\n#SBATCH " + lines + "\n" + srun + program + "\n", "gpus");
+  };
+  EXPECT_EQ(batch("-N 4 --gpus-per-node=4 --ntasks-per-gpu=1", "srun"), "16");
+  EXPECT_EQ(batch("--gpus=16 --gpus-per-task=2", "srun"), "8");
+  EXPECT_EQ(batch("-N 2 --gpus-per-node=8", "srun --ntasks-per-gpu=1"), "16");
+  EXPECT_EQ(batch("-N 2 -n 4 --gpus=16 --gpus-per-task=2", "srun"), "4");
+}
+
+TEST(LaunchScript, CommandsUnderOtherNames) {
+  const std::string program = " pretrain_gpt.py" + std::string(kModel) + "\n";
+  EXPECT_EQ(said_by("torchrun() { command torchrun --nnodes 4 \"$@\"; }\ntorchrun "
+                    "--nproc_per_node 8" +
+                        program,
+                    "gpus"),
+            "32");
+  const std::string alias = "alias torchrun='torchrun --nnodes 4'\ntorchrun --nproc_per_node 8";
+  EXPECT_EQ(said_by(alias + program, "gpus"), "8");
+  EXPECT_EQ(said_by("shopt -s expand_aliases\n" + alias + program, "gpus"),
+            "run.sh:3: torchrun is an alias, which is not followed; write out what it stands for");
+}
+
+TEST(LaunchScript, XargsPutsWordsIntoTheirPlace) {
+  const std::string start = "torchrun --nproc_per_node 8 pretrain_gpt.py" + std::string(kModel);
+  const std::string size = "tensor_model_parallel_size";
+  EXPECT_EQ(said_by("echo 4 | xargs -I{} " + start + "--tensor-model-parallel-size {}\n", size),
+            "4");
+  EXPECT_EQ(said_by("echo 4 2 | xargs -n1 -I V bash -c 'set -- V; " + start +
+                        "--tensor-model-parallel-size $2'\n",
+                    size),
+            "2");
+  EXPECT_EQ(said_by("echo 4 | xargs " + start + "--tensor-model-parallel-size\n", size), "4");
+  EXPECT_NE(said_by("echo 2 4 | xargs -n 1 " + start + "--tensor-model-parallel-size\n", size)
+                .find("is started 2 times with other words"),
+            std::string::npos);
+}
+
+TEST(LaunchScript, JobsOnOtherGpusOfANodeAreTold) {
+  const std::string program = " pretrain_gpt.py" + std::string(kModel);
+  const auto told = [&](const std::string& script) {
+    const auto reading = parse_launch_script(script + "wait\n", "run.sh");
+    std::string notes = reading ? "" : reading.error().message;
+    if (reading)
+      for (const std::string& note : reading->notes) notes += note + "\n";
+    return notes.find("2 more jobs run of the same settings beside it on other GPUs") !=
+           std::string::npos;
+  };
+  const auto on = [&](const std::string& gpus, const std::string& more) {
+    return "CUDA_VISIBLE_DEVICES=" + gpus + " torchrun --nproc_per_node 2 " + more + program;
+  };
+  EXPECT_TRUE(told(on("0,1", "") + "&\n" + on("2,3", "") + "&\n" + on("4,5", "") + "&\n"));
+  EXPECT_TRUE(told("for g in 0 1 2; do deepspeed --include localhost:$g" + program + "& done\n"));
+  // One behind the other, and the ranks of one job.
+  EXPECT_FALSE(told(on("0,1", "") + "\n" + on("2,3", "") + "\n" + on("4,5", "") + "\n"));
+  const std::string three = "--nnodes 3";
+  EXPECT_FALSE(
+      told(on("0,1", three) + "&\n" + on("2,3", three) + "&\n" + on("4,5", three) + "&\n"));
 }
 
 TEST(LaunchScript, DifferentJobsOfALoopAreRefused) {

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "intake/config/core_model.h"
 #include "intake/megatron_names.h"
+#include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
 #include "spec/catalog/read.h"
 #include "spec/model/tokenizers.h"
@@ -46,6 +47,11 @@ Result<std::optional<std::vector<Argument>>> arguments_of_yaml(const std::string
   return std::optional(std::move(arguments));
 }
 
+/// A size of parallelism under a name that Megatron-LM does not have.
+bool divides(std::string_view name) {
+  return divides_job(name) || name.ends_with("parallel_size") || name.ends_with("parallel_degree");
+}
+
 /// Paths are read only for the names in them.
 bool counts(std::string_view name) {
   return name != "deepspeed_config" && name != "tokenizer_model" && name != "vocab_file" &&
@@ -63,9 +69,15 @@ class ArgumentReader {
     if (mixes_layers(argument) && mixture_.empty())
       mixture_ = fmt::format("{}: --{}", argument.where, base::dashed(argument.name));
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
-    if (!known)
-      leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", base::dashed(argument.name)),
-                                    argument.where, megatron_names()));
+    if (known) return {};
+    if (divides(argument.name) && !is_off(argument.value) && argument.value != "1")
+      return input_error(
+          "{}: --{}: found \"{}\" where a size of parallelism is not read: the job would be "
+          "another "
+          "one",
+          argument.where, base::dashed(argument.name), argument.value.substr(0, 60));
+    leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", base::dashed(argument.name)),
+                                  argument.where, megatron_names()));
     return {};
   }
 
@@ -496,6 +508,9 @@ class ArgumentReader {
             first_where_, tokenizer_.empty() ? "the tokenizer" : tokenizer_);
       model_["vocab_size"] = vocabulary;
       note_words_of_file(vocabulary);
+    } else if (tokenizer_ == "NullTokenizer" && padded_vocabulary_.empty()) {
+      // Behind the words that it is told of stands the one that ends a document.
+      model_["vocab_size"] = model_["vocab_size"].get<int64_t>() + 1;
     }
     finish_experts();
     if (of_deepspeed_ && model_.contains("num_experts")) {

@@ -183,6 +183,23 @@ TEST(MegatronArguments, DeepSpeedReducesAsItsFileSays) {
   EXPECT_EQ(ignored, Texts{"--accumulate-allreduce-grads-in-fp32"});
 }
 
+// _NullTokenizer.vocab_size is what it is told and one for the end of a document; what is padded
+// already says all.
+TEST(MegatronArguments, TheNullTokenizerAddsOneWord) {
+  const auto model = [](const std::string& more) {
+    const auto reading = parse_launch_script(
+        "torchrun --nproc_per_node 8 pretrain_gpt.py --num-layers 4 --hidden-size 64 "
+        "--num-attention-heads 2 --vocab-size 512 " +
+            more + "\n",
+        "run.sh");
+    return reading ? reading->settings.find("model")->text : reading.error().message;
+  };
+  EXPECT_NE(model("").find("\"vocab_size\":512"), std::string::npos);
+  const std::string null = "--tokenizer-type NullTokenizer";
+  EXPECT_NE(model(null).find("\"vocab_size\":513"), std::string::npos) << model(null);
+  EXPECT_NE(model(null + " --padded-vocab-size 640").find("\"vocab_size\":640"), std::string::npos);
+}
+
 // A token sees as many before it as the first number says, and itself.
 TEST(MegatronArguments, WindowsOfAttention) {
   const auto model = [](const std::string& window) {

@@ -66,6 +66,20 @@ bool trainer_switch(std::string_view name) {
 constexpr ArgumentKnowledge kTrainerArguments = {trainer_reads, trainer_switch};
 constexpr ArgumentKnowledge kMegatronArguments = {megatron_reads, megatron_switch};
 
+/// HfArgumentParser takes the beginning of an argument's name for all of it, where one has it.
+Result<void> check_in_full(const Argument& argument) {
+  constexpr size_t kShortest = 8;
+  const std::string& name = argument.name;
+  if (name.size() < kShortest || !base::contains(name, "_") || trainer_reads(name) ||
+      classify("trainer", name, "").kind != Leftover::Kind::kUnknown)
+    return {};
+  for (const std::string_view whole : kTrainerNames)
+    if (whole.starts_with(name))
+      return input_error("{}: --{} is not known here; allowed: --{}, written in full",
+                         argument.where, name, whole);
+  return {};
+}
+
 /// The words of QLoRA's own program and what it does without them, as the Trainer's.
 void add_words_of_qlora(std::vector<TrainerArgument>& list) {
   int64_t length = 0;
@@ -252,6 +266,7 @@ Result<std::vector<TrainerArgument>> ProgramReader::trainer_words(
                       argument.where, argument.name, own_path()));
       continue;
     }
+    ERGOMETER_TRY(check_in_full(argument));
     // A file that the script wrote is known, whatever of the run is in its name.
     if (!argument.unknown.empty() && written_file(run_.state, argument.value) == nullptr) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));

@@ -80,7 +80,7 @@ std::string ProgramReader::value_of(size_t word) const {
   return word + 1 < launch_.arguments.size() ? launch_.arguments[word + 1].text : "";
 }
 
-/// PPO and its relatives: verl, OpenRLHF, NeMo-RL, and the third step of DeepSpeed-Chat.
+/// PPO and its relatives: verl, OpenRLHF, NeMo-RL, slime, and the third step of DeepSpeed-Chat.
 bool ProgramReader::learns_from_its_answers() const {
   bool named = false;
   for (const char* way : {"ppo", "grpo"}) {
@@ -90,7 +90,8 @@ bool ProgramReader::learns_from_its_answers() const {
             (at != std::string::npos &&
              !base::contains("abcdefghijklmnopqrstuvwxyz", launch_.name.substr(at - 1, 1)));
   }
-  return named || has("actor_model_name_or_path");
+  return named ||
+         has_any({"actor_model_name_or_path", "advantage_estimator", "rollout_batch_size"});
 }
 
 Result<std::optional<Reading>> ProgramReader::by_name() {

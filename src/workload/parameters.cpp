@@ -27,8 +27,7 @@ int64_t head_attention(const spec::Model& model) {
   const int64_t qkv = (model.heads + gate + 2 * model.kv_heads) * model.head_dim;
   return model.hidden * qkv + model.heads * model.head_dim * model.hidden +
          (model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
-         model.qk_norm_parameters(model.heads, model.kv_heads) +
-         (model.attention_sinks ? model.heads : 0);
+         model.qk_norm_parameters(model.heads, model.kv_heads) + model.sink_parameters(model.heads);
 }
 
 /// Projections, convolution, a decay and a step (Mamba-2: and a skip) a head, the gated norm.

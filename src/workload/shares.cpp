@@ -32,7 +32,7 @@ double attention_vectors(const spec::Model& model, const Shapes& shapes) {
   const int64_t qkv = (shapes.heads + gate + 2 * shapes.kv_heads) * model.head_dim;
   return static_cast<double>((model.qkv_bias ? qkv : 0) + (model.out_bias ? model.hidden : 0) +
                              model.qk_norm_parameters(shapes.heads, shapes.kv_heads) +
-                             (model.attention_sinks ? shapes.heads : 0));
+                             model.sink_parameters(shapes.heads));
 }
 
 /// A state-space mixer's convolution, scalars and gated norm on one rank.

@@ -200,11 +200,16 @@ class CoreModelReader {
   }
 
   bool add_vocabulary(nlohmann::json& model, const spec::CatalogEntry* known) {
-    for (const std::string& key : {section_ + "vocab_size", tokenizer_ + "vocab_size"})
-      if (const auto size = read_.integer(key, 1)) {
-        model["vocab_size"] = *size;
-        return true;
-      }
+    const auto of_model = read_.integer(section_ + "vocab_size", 1),
+               of_tokenizer = read_.integer(tokenizer_ + "vocab_size", 1);
+    if (of_model || of_tokenizer) {
+      // The null tokenizer adds the word that ends a document, to those of a model that has none of
+      // its own.
+      const bool adds =
+          known == nullptr && read_.text(tokenizer_ + "tokenizer_type") == "NullTokenizer";
+      model["vocab_size"] = of_model ? *of_model : *of_tokenizer + (adds ? 1 : 0);
+      return true;
+    }
     int64_t size = 0;
     for (const char* key :
          {"type", "model", "tokenizer_type", "tokenizer_model", "pretrained_model_name"})

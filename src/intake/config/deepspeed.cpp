@@ -80,16 +80,9 @@ class DeepSpeedReader {
 
   /// Switches that matter where they are not what files usually say.
   void read_unusual() {
-    constexpr const char *kScatters = "zero_optimization.reduce_scatter",
-                         *kElastic = "elasticity.enabled";
-    const auto says = [&](const char* key, std::string_view word) {
-      const auto it = values_.find(key);
-      return it != values_.end() && base::lower(it->second.text) == word && read_.has(key);
-    };
-    if (says(kScatters, "false"))
-      read_.not_modelled(kScatters,
-                         "time: every rank gets all reduced gradients; predicted as a share each");
-    if (says(kElastic, "true"))
+    constexpr const char* kElastic = "elasticity.enabled";
+    note_whole_gradients(read_);
+    if (read_.says(kElastic, "true"))
       read_.not_modelled(kElastic,
                          "time: the batch follows from the GPUs there are; --mbs and --gbs say it");
   }
@@ -200,6 +193,13 @@ class DeepSpeedReader {
 };
 
 }  // namespace
+
+void note_whole_gradients(FlatReader& read) {
+  constexpr const char* kScatters = "zero_optimization.reduce_scatter";
+  if (read.says(kScatters, "false"))
+    read.not_modelled(kScatters,
+                      "time: every rank gets all reduced gradients; predicted as a share each");
+}
 
 void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& reading) {
   const spec::Origin origin{file + ", DeepSpeed's default", ""};

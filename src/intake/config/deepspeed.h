@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "intake/reader/flat_reader.h"
 #include "intake/reader/reading.h"
 #include "spec/yaml/yaml_flat.h"
 
@@ -13,6 +14,9 @@ namespace ergometer::intake {
 Result<Reading> parse_deepspeed(const std::string& text, const std::string& file);
 /// The same from values, for whoever holds such a configuration inside another file.
 Result<Reading> read_deepspeed(const spec::FlatYaml& values, const std::string& file);
+
+/// Tells of gradients that every rank gets whole (`reduce_scatter: false`), which is not modelled.
+void note_whole_gradients(FlatReader& read);
 
 /// What DeepSpeed does by default at a ZeRO stage, into a reading's defaults.
 void set_deepspeed_defaults(int64_t stage, const std::string& file, Reading& reading);

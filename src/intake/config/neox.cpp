@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "intake/config/deepspeed.h"
 #include "intake/reader/flat_reader.h"
 #include "spec/model/tokenizers.h"
 #include "spec/settings/settings.h"
@@ -141,6 +142,7 @@ class NeoxReader {
     const auto stage = read_.integer("zero_optimization.stage", 0);
     if (stage && *stage > 3) read_.refuse("zero_optimization.stage", "0 to 3");
     read_.set("zero", std::to_string(stage.value_or(0)), "zero_optimization.stage");
+    if (stage.value_or(0) > 0) note_whole_gradients(read_);
     for (const char* key :
          {"zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"})
       if (const std::string word = read_.text(key); !is_off(word))

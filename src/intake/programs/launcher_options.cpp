@@ -61,19 +61,29 @@ bool read_slurm_option(const std::vector<ShellText>& words, size_t& at, Launcher
       {"--ntasks-per-node", &LauncherCounts::tasks_per_node},
       {"--gpus-per-node", &LauncherCounts::gpus_per_node},
       {"--gres", &LauncherCounts::gpus_per_node},
+      {"--ntasks-per-gpu", &LauncherCounts::tasks_per_gpu},
+      {"--gpus-per-task", &LauncherCounts::gpus_per_task},
       {"--gpus", &LauncherCounts::gpus},
       {"-G", &LauncherCounts::gpus},
   });
   for (const Option& option : kOptions) {
     if (auto value = option_value(words, at, option.name)) {
       if (option.name == "--gres" && !base::contains(*value, "gpu")) return false;
-      const bool is_gpu =
-          option.target == &LauncherCounts::gpus_per_node || option.target == &LauncherCounts::gpus;
+      const bool is_gpu = option.target == &LauncherCounts::gpus_per_node ||
+                          option.target == &LauncherCounts::gpus ||
+                          option.target == &LauncherCounts::gpus_per_task;
       counts.*option.target = is_gpu ? gpu_count(*value) : *value;
       return true;
     }
   }
   return false;
+}
+
+int64_t LauncherCounts::tasks_of_gpus(int64_t on_nodes, int64_t gpus_of_node) const {
+  const int64_t of_job = launcher_number(gpus), each = launcher_number(gpus_per_task);
+  if (const int64_t per_gpu = launcher_number(tasks_per_gpu); per_gpu > 0)
+    return per_gpu * (of_job > 0 ? of_job : on_nodes * gpus_of_node);
+  return each > 0 ? of_job / each : 0;
 }
 
 int64_t launcher_number(const std::string& text) {

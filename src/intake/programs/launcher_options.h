@@ -24,7 +24,9 @@ std::optional<std::string> option_value(const std::vector<ShellText>& words, siz
 
 /// Numbers that launchers were given; a text with a mark when one is not known.
 struct LauncherCounts {
-  std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus;
+  std::string nodes, tasks, tasks_per_node, gpus_per_node, gpus, tasks_per_gpu, gpus_per_task;
+  /// How many tasks Slurm makes of the GPUs, where it is not told; 0: it does not.
+  int64_t tasks_of_gpus(int64_t on_nodes, int64_t gpus_of_node) const;
 };
 
 /// Whether the word is one of Slurm's numbers; `at` moves to the last word used.

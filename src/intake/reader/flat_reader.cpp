@@ -75,6 +75,11 @@ const spec::FlatValue* FlatReader::find(std::string_view key) {
   return &it->second;
 }
 
+bool FlatReader::says(std::string_view key, std::string_view word) {
+  const auto it = values_.find(key);
+  return it != values_.end() && base::lower(it->second.text) == word && has(key);
+}
+
 bool FlatReader::has_section(std::string_view section) const {
   const std::string prefix = std::string(section) + '.';
   const auto it = values_.lower_bound(prefix);

@@ -32,6 +32,8 @@ class FlatReader {
   /// Yes and no as YAML, JSON, Python and TOML write them; anything else is refused.
   bool flag(std::string_view key, bool fallback);
   std::optional<bool> said_flag(std::string_view key);
+  /// Whether the value is this word, in small letters; any other one is left to be classified.
+  bool says(std::string_view key, std::string_view word);
   /// A whole number from `least` on; anything else is refused.
   std::optional<int64_t> integer(std::string_view key, int64_t least);
   /// What must be there, from 1 to 100 million, so that products of two stay whole; else refused.

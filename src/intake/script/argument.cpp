@@ -16,6 +16,22 @@ bool is_flag(std::string_view word) {
   return word.size() > 2 && word.starts_with("--") && base::is_letter(word[2]);
 }
 
+/// Without what stands in front of an option in place of two dashes: one, or those of word
+/// processors; empty where there is nothing of the kind.
+std::string_view behind_other_dashes(std::string_view word) {
+  constexpr std::array kDashes = std::to_array<std::string_view>(
+      {"\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212", "-"});
+  std::string_view rest = word;
+  const auto strip = [&] {
+    const auto dash =
+        std::ranges::find_if(kDashes, [&](std::string_view it) { return rest.starts_with(it); });
+    if (dash != kDashes.end()) rest.remove_prefix(dash->size());
+    return dash != kDashes.end();
+  };
+  while (strip()) {}
+  return rest.size() == word.size() || word.starts_with("--") ? "" : rest;
+}
+
 /// Arguments whose value is a path, a name or an address: never another argument.
 bool names_something(std::string_view name) {
   constexpr std::array kParts = std::to_array<std::string_view>(
@@ -35,6 +51,8 @@ class ArgumentList {
   Result<std::vector<Argument>> read() {
     for (size_t i = 0; i < words_.size(); ++i) {
       const std::string& word = words_[i].text;
+      check_dashes(i);
+      check_is_one_word(i);
       if (is_flag(word)) {
         add(i);
       } else if (ShellUnknowns::in(word) && is_mark(word)) {
@@ -61,6 +79,32 @@ class ArgumentList {
     if (error_.empty())
       error_ = fmt::format("{}: {} {}", run_.session.where(words_[i].line), what,
                            run_.session.unknowns.reason(words_[i].text));
+  }
+
+  /// argparse takes "-micro-batch-size 4" for a word that it does not know, and stops.
+  void check_dashes(size_t i) {
+    const std::string_view rest = behind_other_dashes(words_[i].text);
+    const std::string said = fmt::format("--{}", rest.substr(0, rest.find('=')));
+    const std::string name = name_in_word(said);
+    // "-bs" may be an option of the program's own.
+    if (!base::contains(name, "_") || !error_.empty() || !knows_.reads(name)) return;
+    error_ = fmt::format("{}: {}: an option begins with two plain dashes; allowed: {}",
+                         run_.session.where(words_[i].line),
+                         words_[i].text.substr(0, words_[i].text.find('=')), said);
+  }
+
+  /// A list of "--name value" that is expanded within quotes.
+  void check_is_one_word(size_t i) {
+    const std::string& word = words_[i].text;
+    const std::string name = word.substr(0, std::min(word.find(' '), word.find('=')));
+    if (!error_.empty() || !is_flag(word) || name.size() == word.size() ||
+        word[name.size()] != ' ' || !knows_.reads(name_in_word(name)))
+      return;
+    error_ = fmt::format(
+        "{}: \"{}\" is one word, for quotes stand around it, and no program takes an option and "
+        "its "
+        "value as one; allowed: {} and its value as two words",
+        run_.session.where(words_[i].line), word.substr(0, 60), name);
   }
 
   void add(size_t i) {

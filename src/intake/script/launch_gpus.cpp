@@ -72,7 +72,7 @@ class GpuCount {
     if (is_front_end(launch_.program)) return of_front_end(on_node);
     if (launcher == "jsrun") return of_jsrun();
     if (launcher == "mpirun") return of_mpirun(slurm_nodes);
-    if (launcher == "srun") return of_srun(batch, slurm_nodes);
+    if (launcher == "srun") return of_srun(batch, slurm_nodes, on_node);
     return launcher.empty() ? of_no_launcher(on_node) : 0;
   }
   int64_t of_torchrun(int64_t slurm_nodes, int64_t on_node) {
@@ -109,10 +109,11 @@ class GpuCount {
       return known(by_.mpi.tasks_per_node, "processes per node") * slurm_nodes;
     return why_.empty() ? slots_of_mpi() : 0;
   }
-  int64_t of_srun(const BatchRequest& batch, int64_t slurm_nodes) {
+  int64_t of_srun(const BatchRequest& batch, int64_t slurm_nodes, int64_t on_node) {
     int64_t gpus = by_.slurm.tasks.empty() ? 0 : known(by_.slurm.tasks, "--ntasks");
     if (gpus == 0 && !by_.slurm.tasks_per_node.empty())
       gpus = slurm_nodes * known(by_.slurm.tasks_per_node, "--ntasks-per-node");
+    if (gpus == 0) gpus = by_.slurm.tasks_of_gpus(slurm_nodes, on_node);
     if (gpus > 0) return gpus;
     return batch.tasks > 0 ? batch.tasks : slurm_nodes * batch.tasks_per_node;
   }
@@ -140,19 +141,32 @@ class GpuCount {
     // deepy.py starts DeepSpeed's launcher, Primus srun, JAX what it is told of by Slurm.
     const bool starts_others =
         launch_.name == "deepy.py" || is_primus(launch_.program) || launch_.foreign == "MaxText";
+    await_nodes(on_node);
     if (!run_.session.is_batch || launch_.started_on >= nodes || starts_others ||
         (by_.starts_everywhere && !by_srun) || deepspeed_reaches_hosts() || !is_known)
       return;
+    launch_.idle_nodes = nodes - launch_.started_on;
+  }
+  void await_nodes(int64_t on_node) {
     const bool starts_torchrun =
         is_llama_factory(launch_.program) || is_swift(launch_) || launch_.foreign == "XTuner";
     const std::string told =
         starts_torchrun && by_.launcher != "torchrun" ? said("NNODES") : by_.own.nodes;
-    launch_.idle_nodes = nodes - launch_.started_on;
+    const std::string_view include = by_.include;
+    const bool is_here = include.starts_with("localhost:") && !base::contains(include, "@");
+    const bool is_one =
+        told.empty() && (by_.launcher == "torchrun" || is_here ||
+                         (by_.launcher == "accelerate" && launch_.accelerate_config.empty()));
     // Of an elastic job's MIN:MAX nodes it waits for the fewest.
-    launch_.awaited_nodes = launcher_number(told.substr(0, told.find(':')));
+    launch_.awaited_nodes = is_one ? 1 : launcher_number(told.substr(0, told.find(':')));
     if (on_node > 0)
       launch_.awaited_nodes =
           std::max(launch_.awaited_nodes, (launch_.gpus + on_node - 1) / on_node);
+    const auto visible = visible_gpus(launch_.environment);
+    if (is_here)
+      launch_.on_gpus = include;
+    else if (visible && visible->count > 0)
+      launch_.on_gpus = visible->said;
   }
   /// DeepSpeed's launcher starts processes on the hosts of its hostfile, and on its own node where
   /// there is none. One that is named may lie where the job runs.

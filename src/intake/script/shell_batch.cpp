@@ -150,11 +150,13 @@ void set_batch_variables(const std::string& script, const std::vector<ShellText>
   batch.gpus_per_node = take(counts.gpus_per_node, {"SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE"});
   batch.gpus = take(counts.gpus, {"SLURM_GPUS"});
   const int64_t tasks = launcher_number(counts.tasks);
-  batch.tasks = take(tasks > 0 ? counts.tasks
-                     : batch.nodes > 0 && batch.tasks_per_node > 0
-                         ? std::to_string(batch.nodes * batch.tasks_per_node)
-                         : "",
-                     {"SLURM_NTASKS", "SLURM_NPROCS"});
+  const int64_t by_node = batch.nodes * batch.tasks_per_node;
+  batch.tasks = take(
+      tasks > 0
+          ? counts.tasks
+          : std::to_string(by_node > 0 ? by_node
+                                       : counts.tasks_of_gpus(batch.nodes, batch.gpus_per_node)),
+      {"SLURM_NTASKS", "SLURM_NPROCS"});
   if (batch.nodes > 0 && batch.gpus > 0 && batch.gpus_per_node == 0)
     batch.gpus_per_node = batch.gpus / batch.nodes;
   show_gpus(batch.gpus_per_node, state);

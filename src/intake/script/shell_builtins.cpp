@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <utility>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -73,9 +74,19 @@ std::optional<Flow> ScriptRunner::run_builtin(const std::string& name, const Wor
     if (words.size() < 2 || words[1].text != "-n") ++waits_;
     return done();
   }
-  if (name == ":" || name == "true" || name == "ulimit" || name == "umask" || name == "alias" ||
-      name == "sleep" || name == "chmod" || name == "popd")
+  if (name == ":" || name == "true" || name == "ulimit" || name == "umask" || name == "sleep" ||
+      name == "chmod" || name == "popd")
     return done();
+  if (name == "alias") {
+    for (const ShellText& word : behind(words, 1))
+      if (const size_t equals = word.text.find('='); equals != word.text.npos)
+        state_.aliases.insert(word.text.substr(0, equals));
+    return done();
+  }
+  if (name == "unalias") {
+    for (const ShellText& word : behind(words, 1)) state_.aliases.erase(word.text);
+    return done();
+  }
   if (name == "false") return done(1);
   if (name == "trap") return run_trap(words), done();
   if (name == "shopt") return run_shopt(words), done();
@@ -133,6 +144,8 @@ void ScriptRunner::run_shopt(const Words& words) {
     sets = sets || word.text == "-s";
     clears = clears || word.text == "-u";
     if (word.text == "nullglob" && (sets || clears)) state_.null_globs = sets;
+    if (word.text == "lastpipe" && (sets || clears)) state_.last_pipes = sets;
+    if (word.text == "expand_aliases" && (sets || clears)) state_.expands_aliases = sets;
     if (word.text == "nocasematch" && (sets || clears)) state_.any_case = sets;
   }
 }
@@ -210,7 +223,7 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
   if (name == "command") {
     // command -v asks whether a program is there.
     if (words.size() > 1 && !words[1].text.starts_with('-'))
-      return run_words(behind(words, 1), streams);
+      return run_beside_functions(behind(words, 1), streams);
     reason_ = reason_of(words);
     return print(session_.unknowns.mark(reason_) + "\n", kUnknownStatus, streams);
   }
@@ -223,21 +236,7 @@ std::optional<Flow> ScriptRunner::run_reader(const std::string& name, const Word
     if (!result) result = shell_filter(words, *streams.input, text_of);
     if (result) return print(result->output, result->status, streams);
   }
-  if (name == "xargs") {
-    // Of a file in place of its input: xargs -a FILE.
-    const bool of_file =
-        words.size() > 2 && (words[1].text == "-a" || words[1].text == "--arg-file");
-    Words all = behind(words, of_file ? 3 : 1);
-    const bool has_command = !all.empty();
-    const std::string input = of_file ? text_of_file(words[2].text) : *streams.input;
-    for (const std::string& word : base::split(input, '\n'))
-      for (const std::string& part : base::split(word, ' '))
-        if (!part.empty()) all.push_back({part, session_.line});
-    if (!of_file) streams.input->clear();
-    if (has_command) return run_words(all, streams);
-    all.insert(all.begin(), {"echo", session_.line});  // what it does without a command
-    return run_words(all, streams);
-  }
+  if (name == "xargs") return run_xargs(words, streams);
   if (name == "getopts") return run_getopts(words);
   return std::nullopt;
 }
@@ -318,6 +317,61 @@ Flow ScriptRunner::run_read(const Words& words, Streams streams) {
   }
   state_.status = whole ? 1 : 0;  // the end it looks for is not there
   return Flow::kNext;
+}
+
+/// xargs [-a FILE] [-I NAME] [-n COUNT] [-P COUNT] ... COMMAND: the words of its input behind the
+/// command, so many at a time, or every line in place of NAME.
+Flow ScriptRunner::run_xargs(const Words& words, Streams streams) {
+  std::string file, name, count, beside, other;
+  size_t at = 1;
+  const auto takes = [&](std::string_view option, std::string& target) {
+    const std::string& word = words[at].text;
+    const std::string_view rest =
+        std::string_view(word).substr(std::min(option.size(), word.size()));
+    if (!word.starts_with(option)) return false;
+    const bool is_long = option.starts_with("--");
+    if (rest.empty() && at + 1 < words.size())
+      target = words[++at].text;
+    else if (!rest.empty() && (!is_long || rest.front() == '='))
+      target = rest.substr(is_long ? 1 : 0);
+    else
+      return false;
+    return true;
+  };
+  for (; at < words.size() && words[at].text.starts_with('-'); ++at)
+    if (!takes("-a", file) && !takes("--arg-file", file) && !takes("-I", name) &&
+        !takes("-n", count) && !takes("--max-args", count) && !takes("-L", count) &&
+        !takes("-P", beside) && !takes("--max-procs", beside) && !takes("-d", other) &&
+        words[at].text == "-i")
+      name = "{}";
+  Words command = behind(words, at);
+  if (command.empty()) command.push_back({"echo", session_.line});
+  const std::string input = file.empty() ? *streams.input : text_of_file(file);
+  if (file.empty()) streams.input->clear();
+  std::vector<std::string> items;
+  for (const std::string& line : base::split(input, '\n'))
+    for (const std::string& part : name.empty() ? base::split(line, ' ') : std::vector{line})
+      if (part.find_first_not_of(" \t") != part.npos) items.push_back(part);
+  const int around =
+      std::exchange(aside_, beside.empty() || beside == "1" ? aside_ : ShellCommand::kBesideAll);
+  const int64_t most = base::parse_integer(count).value_or(0);
+  const size_t each = !name.empty() ? 1 : most > 0 ? static_cast<size_t>(most) : items.size();
+  Flow flow = Flow::kNext;
+  size_t begin = 0;
+  do {
+    Words one = command;
+    const size_t end = std::min(begin + each, items.size());
+    for (; name.empty() && begin < end; ++begin) one.push_back({items[begin], session_.line});
+    if (!name.empty() && begin < items.size())
+      for (ShellText& word : one)
+        for (size_t place = word.text.find(name); place != word.text.npos;
+             place = word.text.find(name, place + items[begin].size()))
+          word.text.replace(place, name.size(), items[begin]);
+    begin = end;
+    if (name.empty() || !items.empty()) flow = run_words(one, streams);
+  } while (begin < items.size() && flow == Flow::kNext && !stopped());
+  aside_ = around;
+  return flow;
 }
 
 Flow ScriptRunner::run_mapfile(const Words& words, Streams streams) {

@@ -232,6 +232,16 @@ Flow ScriptRunner::run_words(const Words& words, Streams streams) {
   const std::string name = words.front().text;
   if (const auto it = state_.functions.find(name); it != state_.functions.end())
     return call(it->second, words, streams);
+  if (state_.expands_aliases && state_.aliases.contains(name)) {
+    session_.fail(
+        fmt::format("{} is an alias, which is not followed; write out what it stands for", name));
+    return Flow::kExit;
+  }
+  return run_beside_functions(words, streams);
+}
+
+Flow ScriptRunner::run_beside_functions(const Words& words, Streams streams) {
+  const std::string name = words.front().text;
   if (const auto flow = run_builtin(name, words, streams)) return *flow;
   if (const auto flow = run_reader(name, words, streams)) return *flow;
   return run_program(words, streams);

@@ -75,10 +75,47 @@ class LaunchReader {
     if (!is_swift(launch_)) launch_.foreign = foreign_framework();
     by_.first = file_name(words_.front().text);
     count_gpus(by_, run_, launch_);
+    join_behind_colon(at);
     return std::move(launch_);
   }
 
  private:
+  /// `mpirun -np 8 A : -np 8 A` starts more processes of the same job, or another program.
+  void join_behind_colon(size_t program) {
+    const auto is_colon = [](const ShellText& word) { return word.text == ":"; };
+    const auto begin = words_.begin() + static_cast<std::ptrdiff_t>(program);
+    const auto colon = std::find_if(begin, words_.end(), is_colon);
+    const auto launcher = std::find_if(words_.begin(), begin, [](const ShellText& word) {
+      const std::string_view like = launcher_like(file_name(word.text));
+      return like == "mpirun" || like == "srun";
+    });
+    if (colon == words_.end() || launcher == begin) return;
+    launch_.arguments.erase(std::ranges::find_if(launch_.arguments, is_colon),
+                            launch_.arguments.end());
+    // Together they are on nodes that no part is told of.
+    launch_.idle_nodes = 0;
+    launch_.apart.clear();
+    ShellCommand rest;
+    rest.line = launch_.line;
+    rest.environment = launch_.environment;
+    rest.words.assign(1, *launcher);
+    rest.words.insert(rest.words.end(), colon + 1, words_.end());
+    auto other = LaunchReader(rest, run_).read();
+    const bool is_same = other && other->name == launch_.name && launch_.gpus > 0 &&
+                         other->gpus > 0 &&
+                         std::ranges::equal(other->arguments, launch_.arguments, {},
+                                            &ShellText::text, &ShellText::text);
+    // torchrun and its like say in each part how many processes there are in all.
+    const bool counts_all = by_.launcher != "mpirun" && by_.launcher != "srun";
+    if (is_same && (!counts_all || other->gpus == launch_.gpus)) {
+      launch_.gpus += counts_all ? 0 : other->gpus;
+      launch_.gpus_from += fmt::format(" : {}", other->gpus_from);
+      return;
+    }
+    if (other && other->arguments.size() > launch_.arguments.size()) launch_ = *std::move(other);
+    launch_.gpus = launch_.node_gpus = launch_.idle_nodes = 0;
+    launch_.gpus_from = "another command stands behind a colon, with other words";
+  }
   /// The launcher whose options a launcher has; empty for other words.
   static std::string_view launcher_like(std::string_view name) {
     struct Launcher {

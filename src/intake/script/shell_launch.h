@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,7 +46,9 @@ struct Launch {
   int aside = 0, waits = 0, batch = 0;  ///< as of ShellCommand
   std::string launchers;                ///< the words in front of the program
   int64_t times = 1;                    ///< so often, one behind the other
-  int64_t beside = 0;  ///< nodes of the batch on which jobs alike run at the same time
+  int64_t beside = 0;               ///< nodes of the batch on which jobs alike run at the same time
+  std::string on_gpus;              ///< which of a node's it is told of; empty: all, or not known
+  std::set<std::string> on_others;  ///< on which jobs alike run at the same time
   int64_t awaited_nodes =
       0;                   ///< it is told of so many, and trains nothing without them; 0: of none
   std::string depends_on;  ///< as of ShellCommand

@@ -164,12 +164,24 @@ std::string ScriptRunner::host_names() {
   return names;
 }
 
+/// Of a command behind all that are kept: the same as a kept one is that one again, and what trains
+/// nothing is not looked for.
+void ScriptRunner::check_is_kept(const ShellCommand& command) {
+  const auto is_same = [&](const ShellCommand& kept) {
+    return std::ranges::equal(kept.words, command.words, {}, &ShellText::text, &ShellText::text);
+  };
+  const auto launch = launch_of(command, run_);
+  if (!launch || std::any_of(run_.commands.rbegin(), run_.commands.rend(), is_same)) return;
+  session_.fail(fmt::format("{} is started behind {} other programs, more than are followed",
+                            launch->name, ShellRun::kMostCommands));
+}
+
 void ScriptRunner::record(const Words& words) {
-  if (run_.commands.size() >= ShellRun::kMostCommands) return;
   ShellCommand command;
   for (const Words& around : contexts_)
     command.words.insert(command.words.end(), around.begin(), around.end());
   command.words.insert(command.words.end(), words.begin(), words.end());
+  if (run_.commands.size() >= ShellRun::kMostCommands) return check_is_kept(command);
   command.line = session_.line;
   command.is_remote = remote_ > 0;
   command.aside = aside_;

@@ -179,7 +179,7 @@ Flow ScriptRunner::run_pipeline(const ShellNode& node, Streams streams) {
     between.clear();
     const bool last = i + 1 == node.parts.size();
     const Streams own = {i == 0 ? streams.input : &input, last ? streams.output : &output};
-    if (node.parts.size() == 1)
+    if (node.parts.size() == 1 || (last && state_.last_pipes))
       flow = run(*node.parts[i], own);
     else
       in_copy(own, [&] { run(*node.parts[i], own); });

@@ -84,6 +84,11 @@ TEST(ShellRun, PatternsOfAlternatives) {
       "run|b\nrun|c\nrun|d\nrun|e");
 }
 
+TEST(ShellRun, TheLastPartOfAPipelineIsThisShellWhereItIsToldSo) {
+  EXPECT_EQ(started("V=1; echo 2 | read V; run $V; shopt -s lastpipe; echo 3 | read V; run $V"),
+            "run|1\nrun|3");
+}
+
 TEST(ShellRun, PatternsOfFilesAreNotTakenForWords) {
   EXPECT_EQ(started("run a/*.bin --n 4"), "run|<?>|--n|4");
   EXPECT_EQ(started("A=(a/*.bin); run ${#A[@]}"), "run|<?>");

@@ -128,6 +128,8 @@ class ScriptRunner {
   void refer(const std::string& name);
   void keep_local(const std::string& name);
   Flow run_words(const Words& words, Streams streams);
+  /// As `command WORDS`: a function of that name is another one.
+  Flow run_beside_functions(const Words& words, Streams streams);
   Flow call(const ShellTree& body, const Words& words, Streams streams);
   static int64_t count_of(const Words& words, int64_t fallback);
   static Words behind(const Words& words, size_t at);
@@ -150,6 +152,7 @@ class ScriptRunner {
   /// A line of the input into variables.
   Flow run_read(const Words& words, Streams streams);
   Flow run_mapfile(const Words& words, Streams streams);
+  Flow run_xargs(const Words& words, Streams streams);
   Flow run_cat(const Words& words, Streams streams);
   /// getopts "n:t:h" name: the next option of the arguments.
   Flow run_getopts(const Words& words);
@@ -163,6 +166,7 @@ class ScriptRunner {
   static bool prints_one_word(std::string_view program);
   std::string host_names();
   void record(const Words& words);
+  void check_is_kept(const ShellCommand& command);
   bool is_installer(const std::string& text) const;
   Flow run_inner_shell(const Words& words, const InnerShell& inner, Streams streams);
   void keep_exported();

@@ -75,11 +75,14 @@ struct ShellState {
   std::string here;    ///< the mark of $PWD where the program was started; empty: not asked for
   int status = 0;      ///< of the last command; kUnknownStatus
   bool exports_all = false;
-  bool no_globs = false;        ///< set -f
-  bool null_globs = false;      ///< shopt -s nullglob: a pattern that no file matches is no word
-  bool any_case = false;        ///< shopt -s nocasematch
-  bool stops_at_error = false;  ///< set -e
-  std::string exit_trap;        ///< what runs at the end of this shell
+  bool no_globs = false;         ///< set -f
+  bool null_globs = false;       ///< shopt -s nullglob: a pattern that no file matches is no word
+  bool any_case = false;         ///< shopt -s nocasematch
+  bool last_pipes = false;       ///< shopt -s lastpipe: the last part of a pipeline is this shell
+  bool stops_at_error = false;   ///< set -e
+  bool expands_aliases = false;  ///< shopt -s expand_aliases: scripts do not by themselves
+  std::set<std::string, std::less<>> aliases;
+  std::string exit_trap;  ///< what runs at the end of this shell
   /// The first file that `source` did not find: what it sets is not known from there on.
   std::string missing_source;
 };

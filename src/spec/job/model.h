@@ -126,6 +126,7 @@ struct Model {
   bool bidirectional = false;    ///< every token attends to every other one (encoders)
   bool attention_gate = false;   ///< the output is gated by as many values again (Qwen3-Next)
   bool attention_sinks = false;  ///< one learned logit a head (GPT-OSS)
+  bool zero_sinks = false;       ///< that logit is zero, not learned ("off by one")
   bool capped_scores = false;    ///< attention's scores go through c tanh(x / c) (Gemma 2)
   bool capped_logits = false;    ///< the head's as well
   bool tied_embeddings = false;  ///< the output head is the embedding
@@ -159,6 +160,9 @@ struct Model {
   int64_t qk_norm_parameters(int64_t query_heads, int64_t key_heads) const {
     const bool of_every_head = wide_qk_norm || qk_norm_by_head;
     return qk_norm ? head_dim * (of_every_head ? query_heads + key_heads : 2) : 0;
+  }
+  int64_t sink_parameters(int64_t query_heads) const {
+    return attention_sinks && !zero_sinks ? query_heads : 0;
   }
   /// Norms of `hidden` width in one layer.
   int norms(const Layer& layer) const {

@@ -213,7 +213,11 @@ TEST(ReadModel, MegatronsSoftmaxMayHaveASink) {
            kind + "\"}";
   };
   EXPECT_FALSE(model_of(with("vanilla")).attention_sinks);
-  EXPECT_TRUE(model_of(with("learnable")).attention_sinks);
+  const Model learnt = model_of(with("learnable")), zero = model_of(with("off-by-one"));
+  EXPECT_TRUE(learnt.attention_sinks && zero.attention_sinks);
+  // A weight for each of the two heads, or a zero that is none.
+  EXPECT_EQ(learnt.sink_parameters(learnt.heads), 2);
+  EXPECT_EQ(zero.sink_parameters(zero.heads), 0);
   EXPECT_NE(model_error(with("hard")).find("allowed: vanilla, off-by-one, learnable"),
             std::string::npos);
 }

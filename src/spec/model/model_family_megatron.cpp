@@ -51,6 +51,7 @@ void read_softmax(ConfigReader& config, Model& model) {
   if (kind != "vanilla" && kind != "off-by-one" && kind != "learnable")
     config.refuse("softmax_type", "found \"{}\"; allowed: vanilla, off-by-one, learnable", kind);
   model.attention_sinks = kind != "vanilla";
+  model.zero_sinks = kind == "off-by-one";
 }
 
 void read_position(ConfigReader& config, Model& model) {

@@ -1,0 +1,3 @@
+#!/bin/bash
+#SBATCH -N 4 --gpus-per-node=8
+srun -N 1 -n 1 python coordinator.py : -N 3 -n 24 python pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --bf16 --micro-batch-size 1 --global-batch-size 64

@@ -1,0 +1,1 @@
+mpirun -np 8 -H n1 python pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --bf16 --micro-batch-size 1 --global-batch-size 64 : -np 2 -H n2 python serve_data.py --port 6000

@@ -1,0 +1,5 @@
+#!/bin/bash
+#SBATCH -N 4
+#SBATCH --gpus-per-node=4
+#SBATCH --ntasks-per-gpu=1
+srun python pretrain_gpt.py --num-layers 32 --hidden-size 4096 --num-attention-heads 32 --seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --bf16 --micro-batch-size 1 --global-batch-size 64
