@@ -204,58 +204,54 @@ TEST(NemoFiles, PackedTextsAreTold) {
 TEST(NemoFiles, WindowsOfAttention) {
   const std::string sizes = "num_layers: 4, hidden_size: 64, num_attention_heads: 2, ";
   const auto first = parse_nemo_1(
-      "trainer: {devices: 8, num_nodes: 1, precision: bf16}
-model: {" + sizes +
-          "tokenizer: {vocab_size: 512}, window_size: [127, 0], window_attn_skip_freq: 2}
-",
+      "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel: {" + sizes +
+          "tokenizer: {vocab_size: 512}, window_size: [127, 0], window_attn_skip_freq: 2}\n",
       "gpt.yaml");
-    ASSERT_TRUE(first) << first.error().message;
-    EXPECT_NE(said(*first, "model").find("\"window_size\":128"), std::string::npos);
-    EXPECT_NE(said(*first, "model").find("\"window_attn_skip_freq\":2"), std::string::npos);
-    const auto second = [&](const std::string& words) {
-      const auto r =
-          parse_nemo_2("trainer: {strategy: {tensor_model_parallel_size: 2}}\nmodel: {config: {" +
-                           words + "}}\n",
-                       "r.yaml");
-      return r ? said(*r, "model") : r.error().message;
-    };
-    const std::string listed = second(
-        sizes + "vocab_size: 512, window_size: [127, 0], window_attn_skip_freq: [1, 0, 1, 0]");
-    EXPECT_NE(listed.find("\"window_size\":128"), listed.npos) << listed;
-    EXPECT_NE(listed.find("\"window_attn_skip_freq\":\"1,0,1,0\""), listed.npos) << listed;
-    // A class's own window is the catalog's; another one is another model.
-    EXPECT_EQ(second("_target_: a.MistralConfig7B, window_size: [4096, 0]"), "mistral-7b");
-    EXPECT_EQ(
-        second("_target_: a.Llama3Config8B, window_size: [4095, 0]"),
-        "r.yaml:2: model.config.window_size: found \"4095,0\"; allowed: that of llama3-8b, or "
-        "another one beside all sizes of the model");
-    EXPECT_EQ(second("_target_: a.Llama3Config8B, window_size: 4096"),
-              "r.yaml:2: model.config.window_size: found \"4096\"; allowed: two whole numbers such "
-              "as [128, 0]");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_NE(said(*first, "model").find("\"window_size\":128"), std::string::npos);
+  EXPECT_NE(said(*first, "model").find("\"window_attn_skip_freq\":2"), std::string::npos);
+  const auto second = [&](const std::string& words) {
+    const auto r = parse_nemo_2(
+        "trainer: {strategy: {tensor_model_parallel_size: 2}}\nmodel: {config: {" + words + "}}\n",
+        "r.yaml");
+    return r ? said(*r, "model") : r.error().message;
+  };
+  const std::string listed =
+      second(sizes + "vocab_size: 512, window_size: [127, 0], window_attn_skip_freq: [1, 0, 1, 0]");
+  EXPECT_NE(listed.find("\"window_size\":128"), listed.npos) << listed;
+  EXPECT_NE(listed.find("\"window_attn_skip_freq\":\"1,0,1,0\""), listed.npos) << listed;
+  // A class's own window is the catalog's; another one is another model.
+  EXPECT_EQ(second("_target_: a.MistralConfig7B, window_size: [4096, 0]"), "mistral-7b");
+  EXPECT_EQ(second("_target_: a.Llama3Config8B, window_size: [4095, 0]"),
+            "r.yaml:2: model.config.window_size: found \"4095,0\"; allowed: that of llama3-8b, or "
+            "another one beside all sizes of the model");
+  EXPECT_EQ(second("_target_: a.Llama3Config8B, window_size: 4096"),
+            "r.yaml:2: model.config.window_size: found \"4096\"; allowed: two whole numbers such "
+            "as [128, 0]");
 }
 
 // PyTorch's FSDP, whatever it shards: what it overlaps is its own, and Transformer Engine's
 // overlap is off.
 TEST(Nemo1, GathersNothingAgainWhereGradientsAreSharded) {
-    const std::string file =
-        "trainer: {num_nodes: 1, devices: 8, precision: bf16}\n"
-        "model: {micro_batch_size: 1, global_batch_size: 64, encoder_seq_length: 128, "
-        "tensor_model_parallel_size: 2, sequence_parallel: true, ub_tp_comm_overlap: true, "
-        "num_layers: 2, hidden_size: 64, num_attention_heads: 2, fsdp: FSDP, "
-        "fsdp_sharding_strategy: grad, optim: {name: fused_adam}}\n";
-    const auto read = [&](const std::string& fsdp) {
-      std::string text = file;
-      text.replace(text.find("FSDP"), 4, fsdp);
-      return parse_nemo_1(text, "gpt.yaml");
-    };
-    const auto r = read("true");
-    ASSERT_TRUE(r) << r.error().message;
-    EXPECT_EQ(said(*r, "zero"), "2");
-    EXPECT_EQ(said(*r, "fsdp"), "false");
-    EXPECT_EQ(said(*r, "overlap_grad_reduce"), "true");
-    EXPECT_EQ(said(*r, "tp_comm_overlap"), "false");
-    EXPECT_EQ(said(*read("false"), "overlap_grad_reduce"), "false");
-    EXPECT_EQ(said(*read("false"), "tp_comm_overlap"), "true");
+  const std::string file =
+      "trainer: {num_nodes: 1, devices: 8, precision: bf16}\n"
+      "model: {micro_batch_size: 1, global_batch_size: 64, encoder_seq_length: 128, "
+      "tensor_model_parallel_size: 2, sequence_parallel: true, ub_tp_comm_overlap: true, "
+      "num_layers: 2, hidden_size: 64, num_attention_heads: 2, fsdp: FSDP, "
+      "fsdp_sharding_strategy: grad, optim: {name: fused_adam}}\n";
+  const auto read = [&](const std::string& fsdp) {
+    std::string text = file;
+    text.replace(text.find("FSDP"), 4, fsdp);
+    return parse_nemo_1(text, "gpt.yaml");
+  };
+  const auto r = read("true");
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "zero"), "2");
+  EXPECT_EQ(said(*r, "fsdp"), "false");
+  EXPECT_EQ(said(*r, "overlap_grad_reduce"), "true");
+  EXPECT_EQ(said(*r, "tp_comm_overlap"), "false");
+  EXPECT_EQ(said(*read("false"), "overlap_grad_reduce"), "false");
+  EXPECT_EQ(said(*read("false"), "tp_comm_overlap"), "true");
 }
 
 }  // namespace
