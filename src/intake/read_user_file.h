@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "intake/reader/file_form.h"
+#include "intake/file_form.h"
 #include "intake/reader/reading.h"
 
 namespace ergometer::intake {

@@ -1,4 +1,4 @@
-#include "intake/reader/file_form.h"
+#include "intake/file_form.h"
 
 #include <algorithm>
 #include <array>
