@@ -140,6 +140,35 @@ TEST(UserFile, IsWhatStandsInIt) {
   EXPECT_TRUE(r.error().message.starts_with("a.txt: is none of the files that can be read: "));
 }
 
+// What NeMo, PEFT or the Trainer do by default would be another job.
+TEST(UserFile, OfAnotherProgramIsRefused) {
+  const auto unknown = parse_user_file(
+      "trainer: {rounds: 4, loops: 10, keeps: 3}\nmodel: {backbone: x, size_of: 7, heads_of: x}\n",
+      "lab.yaml");
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(unknown.error().message.starts_with(
+      "lab.yaml:2: model.backbone: one of 6 keys that a NeMo 1 configuration does not have, of 6 "))
+      << unknown.error().message;
+  EXPECT_EQ(form_of("model: a/b\ntrain_type: lora\nper_device_train_batch_size: 1\n", "s.yaml"),
+            FileForm::kForeign);
+  EXPECT_EQ(form_of(R"({"model": "a/b", "train_type": "lora", "lora_alpha": 32})", "args.json"),
+            FileForm::kForeign);
+  EXPECT_EQ(form_of("model: {partial_pretrain: a/b}\ntrainer: {nnodes: 1}\n", "v.yaml"),
+            FileForm::kVerl);
+}
+
+// A named model with fewer layers is read; another size of it is not, and said so.
+TEST(PrimusFile, SizesBesideANamedModel) {
+  const auto r = parse_primus(
+      "modules:\n  pre_trainer:\n    framework: megatron\n    model: llama3.1_8B.yaml\n"
+      "    overrides: {num_layers: 4, moe_router_topk: 2, micro_batch_size: 2}\n",
+      "p.yaml", {});
+  ASSERT_TRUE(r) << r.error().message;
+  EXPECT_EQ(said(*r, "num_layers"), "4");
+  EXPECT_EQ(said(*r, "micro_batch_size"), "2");
+  EXPECT_TRUE(left(*r, Leftover::Kind::kNotModelled, "moe_router_topk"));
+}
+
 TEST(NemoFiles, PackedTextsAreTold) {
   const auto first = [](const std::string& packs) {
     return parse_nemo_1(
@@ -169,6 +198,36 @@ TEST(NemoFiles, PackedTextsAreTold) {
   ASSERT_TRUE(second) << second.error().message;
   EXPECT_TRUE(left(*second, Leftover::Kind::kNotModelled,
                    "data.packed_sequence_specs.packed_sequence_size"));
+}
+
+// A token sees as many before it as the first number says, and itself.
+TEST(NemoFiles, WindowsOfAttention) {
+  const std::string sizes = "num_layers: 4, hidden_size: 64, num_attention_heads: 2, ";
+  const auto first = parse_nemo_1(
+      "trainer: {devices: 8, num_nodes: 1, precision: bf16}\nmodel: {" + sizes +
+          "tokenizer: {vocab_size: 512}, window_size: [127, 0], window_attn_skip_freq: 2}\n",
+      "gpt.yaml");
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_NE(said(*first, "model").find("\"window_size\":128"), std::string::npos);
+  EXPECT_NE(said(*first, "model").find("\"window_attn_skip_freq\":2"), std::string::npos);
+  const auto second = [&](const std::string& words) {
+    const auto r = parse_nemo_2(
+        "trainer: {strategy: {tensor_model_parallel_size: 2}}\nmodel: {config: {" + words + "}}\n",
+        "r.yaml");
+    return r ? said(*r, "model") : r.error().message;
+  };
+  const std::string listed =
+      second(sizes + "vocab_size: 512, window_size: [127, 0], window_attn_skip_freq: [1, 0, 1, 0]");
+  EXPECT_NE(listed.find("\"window_size\":128"), listed.npos) << listed;
+  EXPECT_NE(listed.find("\"window_attn_skip_freq\":\"1,0,1,0\""), listed.npos) << listed;
+  // A class's own window is the catalog's; another one is another model.
+  EXPECT_EQ(second("_target_: a.MistralConfig7B, window_size: [4096, 0]"), "mistral-7b");
+  EXPECT_EQ(second("_target_: a.Llama3Config8B, window_size: [4095, 0]"),
+            "r.yaml:2: model.config.window_size: found \"4095,0\"; allowed: that of llama3-8b, or "
+            "another one beside all sizes of the model");
+  EXPECT_EQ(second("_target_: a.Llama3Config8B, window_size: 4096"),
+            "r.yaml:2: model.config.window_size: found \"4096\"; allowed: two whole numbers such "
+            "as [128, 0]");
 }
 
 // PyTorch's FSDP, whatever it shards: what it overlaps is its own, and Transformer Engine's

@@ -15,6 +15,7 @@
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
 #include "spec/catalog/read.h"
+#include "spec/model/layer_pattern.h"
 #include "spec/model/tokenizers.h"
 #include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
@@ -301,15 +302,10 @@ class ArgumentReader {
     return true;
   }
 
-  /// "128,0" or "(128, 0)": tokens before and behind each that it attends to besides itself; -1: to
-  /// all.
   Result<bool> read_window(const Argument& argument) {
-    constexpr int64_t kLongest = 1'000'000'000;
-    const std::vector<std::string> sides = base::split(base::trimmed(argument.value, "()[] "), ',');
-    const auto before = base::parse_integer(sides.size() == 2 ? base::trimmed(sides.front()) : "");
-    if (!before || *before < -1 || *before > kLongest)
-      return wrong(argument, "two whole numbers such as 128,0");
-    model_["window_size"] = *before + 1;
+    const auto window = spec::parse_attention_window(argument.value);
+    if (!window) return wrong(argument, "two whole numbers such as 128,0");
+    model_["window_size"] = *window;
     return true;
   }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/text.h"
+#include "intake/config/deepspeed.h"
 #include "intake/launch_script.h"
+#include "intake/megatron_names.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
 #include "spec/model/model_names.h"
@@ -157,6 +159,19 @@ void set_primus_model(const spec::FlatYaml& values, const std::string& module,
                        {fmt::format("{}:{}", file, it->second.line), module + "model"});
 }
 
+/// A size beside a model that is named: fewer layers of it are read, anything else would be another
+/// model's.
+void read_other_size(const std::string& name, const spec::FlatValue& value, const std::string& key,
+                     const std::string& file, Reading& reading) {
+  const std::string where = fmt::format("{}:{}", file, value.line);
+  if (name == "num_layers") return reading.settings.set(name, value.text, {where, key});
+  // A table of positions is small, and rotary ones have none.
+  if (name == "max_position_embeddings") return;
+  reading.leftovers.push_back(
+      {Leftover::Kind::kNotModelled, name, where,
+       "memory and time: a size of the model; predicted as the named one has it"});
+}
+
 }  // namespace
 
 Result<Reading> parse_primus(const std::string& text, const std::string& file,
@@ -175,10 +190,19 @@ Result<Reading> parse_primus(const std::string& text, const std::string& file,
         "{}:{}: {}framework: found \"{}\"; allowed: megatron (torchtitan's own TOML can be read)",
         file, framework.line, module, framework.text);
   const std::string overrides = module + "overrides.";
+  const bool named =
+      values.contains(module + "model") && !values.contains(overrides + "hidden_size");
   ArgumentLines lines;
-  for (const auto& [key, value] : values)
-    if (key.starts_with(overrides) && value.text != "null")
-      lines.add(key.substr(overrides.size()), value);
+  Reading other;
+  for (const auto& [key, value] : values) {
+    if (!key.starts_with(overrides) || value.text == "null") continue;
+    const std::string name = key.substr(overrides.size());
+    const bool size = name == "num_moe_experts" || find_megatron_dimension(name) != nullptr;
+    if (named && size)
+      read_other_size(name, value, key, file, other);
+    else
+      lines.add(name, value);
+  }
   if (!lines.has("--fp16")) lines.write(1, "--bf16");
   ERGOMETER_ASSIGN(Reading reading, read_lines(lines, file, "primus", values));
   drop_megatron_defaults(reading.settings, file);
@@ -189,6 +213,7 @@ Result<Reading> parse_primus(const std::string& text, const std::string& file,
     reading.settings.set("zero", "0",
                          {fmt::format("{}:{}", file, shards->second.line), shards->first});
   set_primus_model(values, module, file, reading);
+  add_reading(reading, std::move(other));
   for (const auto& [key, value] : values)
     if (!key.starts_with(module))
       reading.leftovers.push_back(classify("primus", key, fmt::format("{}:{}", file, value.line)));

@@ -188,8 +188,7 @@ Result<std::string> ProgramReader::own_text() const {
 
 Result<spec::FlatYaml> ProgramReader::values_of_file(const std::string& text,
                                                      const std::string& path) {
-  ERGOMETER_ASSIGN(spec::FlatYaml values, path.ends_with(".json") ? flatten_json(text, path)
-                                                                  : spec::flatten_yaml(text, path));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, trainer_values(text, path));
   for (auto& [key, value] : values) {
     value.from = fmt::format("{}:{}", path, value.line);
     const bool names = key == "deepspeed" || key == "fsdp_config";

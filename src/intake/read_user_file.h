@@ -4,50 +4,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "intake/file_form.h"
 #include "intake/reader/reading.h"
 
 namespace ergometer::intake {
-
-/// What a file is, by what stands in it.
-enum class FileForm {
-  kNone,
-  kModelConfig,  ///< a model's config.json
-  kJobFile,
-  kDeepSpeed,
-  kTrainer,
-  kTrainerPython,
-  kRecipePython,  ///< of NeMo 2 or Megatron-Bridge
-  kLightning,
-  kLightningPython,
-  kAxolotl,
-  kAccelerate,
-  kPeft,
-  kTorchtitan,
-  kNemo1,
-  kNemo2,
-  kMegatronBridge,
-  kPrimus,
-  kMegatronYaml,
-  kNanotron,
-  kNeox,
-  kTorchtune,
-  kFoundry,
-  kAutoModel,
-  kLitGpt,
-  kNanoGpt,        ///< its train.py
-  kNanoGptConfig,  ///< a file of assignments that it takes
-  kOlmo,
-  kOlmoCore,
-  kMaxText,
-  kXtuner,
-  kInternEvo,
-  kSageMaker,
-  kKubernetes,
-  kRunFile,           ///< machines and what they run: SkyPilot, mcli
-  kForeign,           ///< known, and not read
-  kMegatronArguments  ///< a shell script, a list of arguments, or MODEL_ARGS in YAML
-};
-FileForm form_of(const std::string& text, const std::string& file);
 
 /// Any file in which users say what they train and how. A file that is none of those that can be
 /// read is an error that names what can be. A reading's relative paths start from the file.

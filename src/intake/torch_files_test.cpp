@@ -207,6 +207,40 @@ TEST(Trainer, TextsThatAreNotCutHaveNoLength) {
   }
 }
 
+std::string said_or_open(const Reading& reading) {
+  return reading.unsaid.contains("seq_length") ? "open" : said(reading, "seq_length");
+}
+
+TEST(Trainer, TextsThatAreNotCutInJson) {
+  const auto length = [](const std::string& said) {
+    const auto r = parse_trainer_file(
+        R"({"model_name_or_path": "a/b", "packing": false, "bf16": true)" + said + "}", "a.json");
+    if (!r) return r.error().message;
+    const auto* value = r->defaults.find("seq_length");
+    return value == nullptr ? said_or_open(*r) : value->text;
+  };
+  EXPECT_EQ(length(""), "1024");
+  EXPECT_EQ(length(", \"max_length\": null"), "open");
+  EXPECT_EQ(length(", \"max_length\": 512"), "512");
+}
+
+// Open-Instruct's own loop computes nothing again unless it is told to.
+TEST(Trainer, OpenInstructsDefaults) {
+  const auto again = [](const std::string& words) {
+    const auto r = parse_trainer_file(
+        "model_name_or_path: a/b\nmax_seq_length: 4096\npacking: true\nbf16: true\n" + words,
+        "o.yaml");
+    const auto* value = r ? r->defaults.find("recompute_granularity") : nullptr;
+    return value == nullptr ? "-" : value->text;
+  };
+  EXPECT_EQ(again(""), "full");
+  EXPECT_EQ(again("reduce_loss: sum\n"), "none");
+  const auto eight =
+      parse_trainer_file("model_name_or_path: a/b\nuse_8bit_optimizer: true\n", "o.yaml");
+  ASSERT_TRUE(eight) << eight.error().message;
+  EXPECT_EQ(said(*eight, "optimizer_moments"), "8-bit");
+}
+
 // Pretraining packs unless it is told not to.
 TEST(Trainer, LlamaFactorysPretrainingPacks) {
   const auto notes = [](const std::string& words) {

@@ -45,6 +45,11 @@ AxolotlWords words_of_axolotl(const spec::FlatYaml& values) {
       adapter = is_off(value.text) ? "" : base::lower(value.text);
       continue;
     }
+    // Without autocast: the only copy of what is trained is in BF16.
+    if (key == "bf16" && value.text == "full") {
+      trainer["pure_bf16"] = {"true", value.line, value.from};
+      continue;
+    }
     if (key == "lora_target_linear") {
       if (on) trainer["lora_target_modules"] = {"all-linear", value.line};
       continue;

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
+#include "spec/model/layer_pattern.h"
 #include "spec/model/model_names.h"
 #include "spec/model/tokenizers.h"
 
@@ -113,7 +115,12 @@ class CoreModelReader {
                   section_ + "num_layers");
       return;
     }
-    if (!sizes.contains("num_layers") && !sizes.contains("hidden_size")) return unknown(target);
+    if (!sizes.contains("num_layers") && !sizes.contains("hidden_size")) {
+      if (known == nullptr || !sizes.contains("window_size")) return unknown(target);
+      return read_.refuse(
+          section_ + "window_size",
+          fmt::format("that of {}, or another one beside all sizes of the model", known->name));
+    }
     inline_model(sizes, known, target);
   }
 
@@ -127,15 +134,43 @@ class CoreModelReader {
     for (const CoreName& it : kCoreFlags)
       if (const auto flag = read_.said_flag(section_ + std::string(it.core)))
         sizes[it.ours] = *flag;
+    read_window(sizes);
     for (const char* key :
          {"normalization", "position_embedding_type", "gated_linear_unit", "activation_func",
           "activation_func._target_", "hidden_dropout", "share_embeddings_and_output_weights",
-          "vocab_size", "moe_layer_freq", "group_query_attention"})
+          "vocab_size", "moe_layer_freq", "group_query_attention", "softmax_type"})
       read_.find(section_ + key);
     for (const char* key : {"vocab_size", "type", "model", "library", "tokenizer_type",
                             "tokenizer_model", "_target_", "pretrained_model_name"})
       read_.find(tokenizer_ + key);
     return sizes;
+  }
+
+  /// Some layers may have none: a number, every how many, or a list.
+  void read_window(nlohmann::json& sizes) {
+    const std::string key = section_ + "window_size", skips = section_ + "window_attn_skip_freq";
+    const std::string said = read_.text(key);
+    const auto window = spec::parse_attention_window(said);
+    if (!said.empty() && !window) read_.refuse(key, "two whole numbers such as [128, 0]");
+    if (window) sizes["window_size"] = *window;
+    add_frequency(skips, "window_attn_skip_freq", sizes);
+  }
+
+  /// A number, or a list.
+  void add_frequency(const std::string& key, const char* name, nlohmann::json& model) {
+    const std::string said = read_.text(key);
+    if (const auto every = base::parse_integer(said))
+      model[name] = *every;
+    else if (!said.empty())
+      model[name] = said;
+  }
+
+  /// Of the catalog's model, which may have them in some layers. NeMo's classes give the window's
+  /// own length as the tokens before.
+  static bool has_window(const spec::Model& model, int64_t window) {
+    return std::ranges::any_of(model.layers, [&](const spec::Layer& layer) {
+      return layer.window == window || (layer.window > 0 && layer.window + 1 == window);
+    });
   }
 
   static bool agrees(const spec::CatalogEntry& entry, const nlohmann::json& sizes) {
@@ -147,7 +182,9 @@ class CoreModelReader {
     const bool dense = model->experts.count == 0;
     return same("hidden_size", model->hidden) && same("num_attention_heads", model->heads) &&
            same("num_query_groups", model->kv_heads) && same("num_experts", model->experts.count) &&
-           (!dense || same("ffn_hidden_size", model->ffn));
+           (!dense || same("ffn_hidden_size", model->ffn)) &&
+           (!sizes.contains("window_size") ||
+            has_window(*model, sizes["window_size"].get<int64_t>()));
   }
 
   void unknown(const std::string& target) {
@@ -186,17 +223,15 @@ class CoreModelReader {
                                                                    : "gelu";
     const std::string norm = read_.text(section_ + "normalization");
     if (!norm.empty()) model["normalization"] = norm;
+    if (const std::string softmax = read_.text(section_ + "softmax_type"); !softmax.empty())
+      model["softmax_type"] = softmax;
     const std::string positions = read_.text(section_ + "position_embedding_type");
     if (!positions.empty()) model["position_embedding_type"] = positions;
     if (const auto shared = read_.said_flag(section_ + "share_embeddings_and_output_weights"))
       model["untie_embeddings_and_output_weights"] = !*shared;
     if (const auto dropout = base::parse_number(read_.text(section_ + "hidden_dropout")))
       model["hidden_dropout"] = *dropout;
-    const std::string frequency = read_.text(section_ + "moe_layer_freq");
-    if (const auto every = base::parse_integer(frequency))
-      model["moe_layer_freq"] = *every;
-    else if (!frequency.empty())
-      model["moe_layer_freq"] = frequency.starts_with('[') ? frequency : "[" + frequency + "]";
+    add_frequency(section_ + "moe_layer_freq", "moe_layer_freq", model);
   }
 
   bool add_vocabulary(nlohmann::json& model, const spec::CatalogEntry* known) {

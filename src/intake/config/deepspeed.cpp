@@ -119,9 +119,22 @@ class DeepSpeedReader {
     }
     if (read_.flag("amp.enabled", false)) read_.set("precision", "fp16", "amp.enabled");
     read_autocast();
+    read_narrow_states();
     if (!open && read_.reading().settings.find("precision") == nullptr)
       read_.set_default("precision", "fp32", "without bf16 or fp16");
     read_gradient_types();
+  }
+
+  /// No copy in FP32 of what is trained, gradients and the optimizer's states alike.
+  void read_narrow_states() {
+    constexpr std::string_view kStates = "bf16.bf16_optimizer_states";
+    for (const char* key :
+         {"bf16.bf16_master_weights_and_grads", "fp16.fp16_master_weights_and_grads"})
+      if (read_.flag(key, false)) {
+        read_.set("master_weights", "false", key);
+        read_.set("grad_reduce_in_bf16", "true", key);
+      }
+    if (read_.flag(kStates, false)) read_.set("optimizer_moments", "bf16", kStates);
   }
 
   /// What gradients are reduced in and summed up in, which a prediction takes to be the same.

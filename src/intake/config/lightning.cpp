@@ -176,6 +176,7 @@ class LightningReader {
     of_deepspeed_ = true;
     read_.set("zero", stage, place);
     set_deepspeed_defaults(*number, read_.file(), read_.reading());
+    if (*number > 0) read_deepspeed_overlap(*number);
     const std::string offload = strategy_key("offload_optimizer");
     if (word.ends_with("_offload") || read_.flag(offload, false))
       read_.set("optimizer_cpu_offload", "true", place);
@@ -184,6 +185,20 @@ class LightningReader {
     if (by_word || read_.flag(parameters, false))
       read_.not_modelled(by_word ? place : parameters,
                          "memory and time: parameters wait on the host; predicted on the GPU");
+  }
+
+  /// The strategy writes its own configuration, which overlaps at every stage, in buckets of 200
+  /// million elements.
+  void read_deepspeed_overlap(int64_t stage) {
+    constexpr std::string_view kWhose = "DeepSpeedStrategy's default";
+    const std::string overlap = strategy_key("overlap_comm");
+    const std::string_view gathers = stage == 3 ? "true" : "false";
+    read_.set_default("overlap_grad_reduce", "true", kWhose);
+    read_.set_default("ddp_bucket_size", "200000000", kWhose);
+    read_.copy_count(strategy_key("reduce_bucket_size"), "ddp_bucket_size");
+    if (!read_.copy_flag(overlap, "overlap_grad_reduce")) return;
+    read_.set("overlap_param_gather", read_.flag(overlap, true) ? std::string(gathers) : "false",
+              overlap);
   }
 
   void read_model_parallel() {

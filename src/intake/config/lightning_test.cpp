@@ -54,6 +54,17 @@ TEST(Lightning, ReadsEveryStrategy) {
     EXPECT_EQ(said(*r, "fsdp_shard_size"), it.shards) << it.strategy;
   }
   EXPECT_EQ(said(*with_strategy("\"deepspeed_stage_3_offload\""), "optimizer_cpu_offload"), "true");
+  // DeepSpeedStrategy's own configuration overlaps at every stage.
+  const auto overlap = [&](const std::string& strategy) {
+    const auto r = with_strategy(strategy);
+    const auto* said = r ? r->defaults.find("overlap_grad_reduce") : nullptr;
+    return said == nullptr ? "-" : said->text;
+  };
+  EXPECT_EQ(overlap("DeepSpeedStrategy(stage=2)"), "true");
+  EXPECT_EQ(overlap("DeepSpeedStrategy(stage=0)"), "false");
+  EXPECT_EQ(
+      said(*with_strategy("DeepSpeedStrategy(stage=2, overlap_comm=False)"), "overlap_grad_reduce"),
+      "false");
   EXPECT_NE(base::error_of(with_strategy("XLAStrategy()")).find("allowed: ddp, fsdp"),
             std::string::npos);
 }

@@ -64,6 +64,8 @@ class RecipeFileReader {
       read_.copy_count(at_.model + "seq_length", "seq_length");
     else
       read_.find(at_.model + "seq_length");
+    read_.copy_flag("trainer.strategy.gradient_accumulation_fusion",
+                    "gradient_accumulation_fusion");
     read_callbacks();
     read_strategy();
     tell_packing(read_);
@@ -139,6 +141,28 @@ class RecipeFileReader {
       read_.not_modelled(at_.optimizer + "optimizer",
                          "memory and time: another optimizer's states; predicted as Adam's");
     read_.copy_flag(at_.optimizer + "optimizer_cpu_offload", "optimizer_cpu_offload");
+    read_.copy_flag(at_.optimizer + "use_precision_aware_optimizer",
+                    "use_precision_aware_optimizer");
+    read_moments();
+  }
+
+  /// PyTorch's formats: "torch.bfloat16", or as a class without a call.
+  void read_moments() {
+    std::string key = at_.optimizer + "exp_avg_dtype";
+    if (!read_.has(key)) key += "._target_";
+    const std::string word = base::lower(read_.text(key));
+    read_.find(at_.optimizer + "exp_avg_dtype._call_");
+    if (word.empty()) return;
+    const auto format = base::last_part(word, '.');
+    const bool fp8 = format == "uint8" || base::contains(format, "fp8");
+    const std::string_view moments = format == "float32" || format == "fp32"    ? "fp32"
+                                     : format == "bfloat16" || format == "bf16" ? "bf16"
+                                     : format == "float16" || format == "fp16"  ? "fp16"
+                                     : fp8                                      ? "fp8"
+                                                                                : "";
+    if (moments.empty())
+      return read_.refuse(key, "torch.float32, torch.bfloat16, torch.float16, torch.uint8");
+    read_.set("optimizer_moments", std::string(moments), key);
   }
 
   void read_offloading() {

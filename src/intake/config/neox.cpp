@@ -105,6 +105,12 @@ class NeoxReader {
         return read_.refuse("norm", "layernorm, unless positions are rotary and the MLP is gated");
       model["model_type"] = "llama";
       model["num_key_value_heads"] = groups;
+      // So many tokens before each besides itself, in the layers of FlashAttention.
+      constexpr const char* kWindow = "sliding_window_width";
+      if (const auto before = read_.integer(kWindow, 1); before && flash_) {
+        model["model_type"] = "mistral";
+        model["sliding_window"] = *before + 1;
+      }
     } else if (position == "rotary") {
       model["model_type"] = "gpt_neox";
       model["rotary_pct"] = rotary;

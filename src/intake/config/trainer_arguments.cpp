@@ -7,15 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/collection.h"
-#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/accelerate.h"
-#include "intake/config/adapters.h"
-#include "intake/config/deepspeed.h"
-#include "intake/reader/framework_options.h"
-#include "spec/catalog/read.h"
-#include "spec/recipe/recipe.h"
+#include "spec/settings/settings.h"
 
 namespace ergometer::intake {
 namespace {
@@ -31,6 +26,10 @@ constexpr std::array kTrlWords = std::to_array<std::string_view>(
      "packing_strategy", "padding_free", "eval_packing", "assistant_only_loss",
      "completion_only_loss", "model_init_kwargs", "dataset_mixture", "dataset_mixer"});
 
+/// Words of Open-Instruct's file of arguments, which starts a loop of its own on accelerate.
+constexpr std::array kOpenInstructWords =
+    std::to_array<std::string_view>({"dataset_mixer_list", "reduce_loss", "use_8bit_optimizer"});
+
 class TrainerReader {
  public:
   TrainerReader(const spec::FlatYaml& values, const std::string& file, TrainerKind kind)
@@ -43,8 +42,8 @@ class TrainerReader {
     read_recomputation();
     read_parallelism();
     read_kernels();
-    read_adapters();
-    ERGOMETER_TRY(read_sharding());
+    read_trainer_adapters(read_, kind_);
+    ERGOMETER_TRY(read_trainer_sharding(read_, values_, compiles_));
     settle_weights();
     return read_.finish(kind_ == TrainerKind::kLlamaFactory
                             ? "a LLaMA-Factory configuration"
@@ -52,17 +51,9 @@ class TrainerReader {
   }
 
  private:
-  /// The first of several spellings that is there; empty if none is.
-  std::string_view present(std::initializer_list<std::string_view> keys) {
-    std::string_view found;
-    for (const std::string_view key : keys)
-      if (read_.has(key) && found.empty()) found = key;
-    return found;
-  }
-
   void read_model() {
     const std::string_view key =
-        present({"model_name_or_path", "model_id", "model_name", "config_name"});
+        read_.present({"model_name_or_path", "model_id", "model_name", "config_name"});
     if (!is_off(read_.text("config_overrides"))) return read_overridden(key);
     if (key.empty()) return;
     read_.set("model",
@@ -100,7 +91,7 @@ class TrainerReader {
   }
 
   void read_batches() {
-    if (const auto key = present({"per_device_train_batch_size", "per_gpu_train_batch_size"});
+    if (const auto key = read_.present({"per_device_train_batch_size", "per_gpu_train_batch_size"});
         !key.empty())
       read_.copy_count(key, "micro_batch_size");
     else if (values_.find("per_device_train_batch_size") == values_.end())
@@ -108,8 +99,8 @@ class TrainerReader {
     if (!read_.copy_count("gradient_accumulation_steps", "gradient_accumulation_steps") &&
         values_.find("gradient_accumulation_steps") == values_.end())
       read_.set_default("gradient_accumulation_steps", "1", "the Trainer's default");
-    const auto length = present({"max_seq_length", "max_seq_len", "max_length", "cutoff_len",
-                                 "block_size", "model_max_length"});
+    const auto length = read_.present({"max_seq_length", "max_seq_len", "max_length", "cutoff_len",
+                                       "block_size", "model_max_length"});
     if (!length.empty())
       read_.copy_count(length, "seq_length");
     else if (const auto it = values_.find("max_length");
@@ -153,7 +144,7 @@ class TrainerReader {
   void read_precision() {
     const auto bf16 = read_.said_flag("bf16"), fp16 = read_.said_flag("fp16");
     const auto tf32 = read_.said_flag("tf32");
-    const std::string_view key = present({"torch_dtype", "dtype"});
+    const std::string_view key = read_.present({"torch_dtype", "dtype"});
     const std::string type = key.empty() ? "" : base::lower(read_.text(key));
     const bool open = (values_.find("bf16") != values_.end() && !bf16) ||
                       (values_.find("fp16") != values_.end() && !fp16 && !bf16);
@@ -195,7 +186,7 @@ class TrainerReader {
   /// A model that is loaded in 16 bit is trained so: autocast keeps no other copy. DeepSpeed does,
   /// and FSDP under mixed precision; adapters are in FP32, and LLaMA-Factory makes its weights so.
   void settle_weights() {
-    const std::string_view key = present({"torch_dtype", "dtype"});
+    const std::string_view key = read_.present({"torch_dtype", "dtype"});
     const auto* zero = read_.said().find("zero");
     const bool narrow = !key.empty() && base::lower(read_.text(key)).ends_with("bfloat16");
     const bool mixed = read_.said_flag("bf16").value_or(false) &&
@@ -222,9 +213,12 @@ class TrainerReader {
     if (off)
       return read_.set("recompute_granularity", *off ? "none" : "full",
                        "disable_gradient_checkpointing");
-    const bool on = kind_ != TrainerKind::kPlain;
+    const bool open_instruct = std::ranges::any_of(
+        kOpenInstructWords, [&](std::string_view word) { return values_.contains(word); });
+    const bool on = kind_ != TrainerKind::kPlain && !open_instruct;
     read_.set_default("recompute_granularity", on ? "full" : "none",
-                      kind_ == TrainerKind::kTrl            ? "TRL's default"
+                      open_instruct                         ? "Open-Instruct's default"
+                      : kind_ == TrainerKind::kTrl          ? "TRL's default"
                       : kind_ == TrainerKind::kLlamaFactory ? "LLaMA-Factory's default"
                                                             : "the Trainer's default");
   }
@@ -288,7 +282,7 @@ class TrainerReader {
     // A word of the trainers of answers alone.
     if (constexpr const char* kPrompt = "max_prompt_length"; read_.has(kPrompt))
       read_.reading().leftovers.push_back(preference_training(kPrompt, read_.origin(kPrompt).text));
-    const auto key = present({"attn_implementation", "flash_attn", "_attn_implementation"});
+    const auto key = read_.present({"attn_implementation", "flash_attn", "_attn_implementation"});
     const std::string word = key.empty() ? "" : base::lower(read_.text(key));
     const std::string_view backend = attention_of(word);
     if (!backend.empty()) read_.set("attention_backend", std::string(backend), key);
@@ -299,7 +293,7 @@ class TrainerReader {
     else if (!word.empty() && backend.empty() && word != "auto")
       read_.refuse(key, "eager, sdpa, flash_attention_2, flash_attention_3");
     compiles_ = read_.flag("torch_compile", false);
-    const auto liger = present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
+    const auto liger = read_.present({"use_liger_kernel", "use_liger", "enable_liger_kernel"});
     if (!liger.empty() && read_.flag(liger, false)) {
       read_.set("linear_cross_entropy_fusion", "true", liger);
       read_.set("apply_rope_fusion", "true", liger);
@@ -308,87 +302,11 @@ class TrainerReader {
                          "the loss are predicted as fused, these are not");
     }
     const std::string optimizer = base::lower(read_.text("optim"));
+    constexpr const char* kEight = "use_8bit_optimizer";
+    if (read_.flag(kEight, false)) read_.set("optimizer_moments", "8-bit", kEight);
     if (!optimizer.empty() && !read_adam_in_bits(optimizer) && !base::contains(kAdam, optimizer))
       read_.not_modelled(
           "optim", "memory and time: another optimizer's states; predicted as Adam's in FP32");
-  }
-
-  /// DeepSpeed-Chat names modules by a part of their path, which all linear layers have.
-  void read_adapters_of_chat() {
-    const auto rank = read_.integer("lora_dim", 0);
-    const bool alone = read_.flag("only_optimize_lora", false);
-    read_.find("lora_module_name");
-    if (rank.value_or(0) == 0) return;
-    read_.set("lora", std::to_string(*rank), "lora_dim");
-    read_.set("lora_targets", "qkv,proj,fc1,fc2", "lora_module_name");
-    if (!alone)
-      read_.not_modelled("lora_dim",
-                         "memory and time: the model is trained beside its adapters; predicted as "
-                         "frozen");
-  }
-
-  void read_adapters() {
-    read_adapters_of_chat();
-    const auto rank = present({"lora_r", "lora_rank", "r"});
-    const auto targets = present({"lora_target_modules", "lora_target"});
-    const std::string tuning = base::lower(read_.text("finetuning_type"));
-    const auto used = read_.said_flag("use_peft"), older = read_.said_flag("use_lora");
-    if (tuning == "freeze")
-      read_.refuse("finetuning_type", "lora, full: frozen layers are not modelled");
-    const auto enabled = read_.said_flag("lora_enable");
-    bool adapts = !rank.empty() && tuning != "full" && used.value_or(true) &&
-                  older.value_or(true) && enabled.value_or(true);
-    if (rank.empty() && kind_ != TrainerKind::kLlamaFactory)
-      adapts = read_unranked(used, older, enabled);
-    if (kind_ == TrainerKind::kLlamaFactory && tuning != "full") {
-      adapts = true;
-      if (rank.empty())
-        read_.reading().settings.set("lora", "8", {read_.file() + ", LLaMA-Factory's default", ""});
-      if (targets.empty())
-        read_.reading().settings.set("lora_targets", "qkv,proj,fc1,fc2",
-                                     {read_.file() + ", LLaMA-Factory's default", ""});
-    }
-    const bool by_factory = kind_ == TrainerKind::kLlamaFactory && targets.empty();
-    if (adapts && by_factory) read_.copy_count(rank, "lora");
-    if (adapts && !rank.empty() && !by_factory)
-      read_lora(read_, rank, targets.empty() ? "lora_target_modules" : targets);
-    if (adapts && rank.empty() && !targets.empty()) {
-      std::string unknown;
-      const auto words = spec::lora_targets(read_.text(targets), unknown);
-      if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
-      read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
-    }
-    if (read_.find("requires_grad") != nullptr && !adapts)
-      read_.not_modelled("requires_grad", "memory and time: parts of the model are not trained");
-    if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
-      read_.note("{} is taken to mean that adapters are trained", rank);
-    read_quantization(adapts);
-  }
-
-  /// LLaMA-Factory quantizes scales too unless it is told not to; Trainer's scripts where they say.
-  void read_quantization(bool adapts) {
-    const bool factory = kind_ == TrainerKind::kLlamaFactory;
-    const auto twice =
-        present({"bnb_4bit_use_double_quant", "use_bnb_nested_quant", "double_quantization"});
-    const bool nested = twice.empty() ? factory : read_.flag(twice, factory);
-    for (const char* key : {"load_in_4bit", "load_in_8bit", "quantization_bit"}) {
-      const std::string value = read_.text(key);
-      if (is_off(value)) continue;
-      const bool four = key == std::string_view("load_in_4bit") || value == "4";
-      if (!adapts)
-        read_.refuse(key, "false without adapters: quantized weights are not trained");
-      else
-        read_.set("quantize", !four ? "int8" : nested ? "nf4-dq" : "nf4", key);
-    }
-    // Unsloth's uploads, "...-bnb-4bit", say it themselves.
-    const auto model = present({"model_name_or_path", "model_id", "model_name"});
-    const bool said = !present({"load_in_4bit", "load_in_8bit", "quantization_bit"}).empty();
-    if (said || model.empty() || !base::contains(base::lower(read_.text(model)), "bnb-4bit"))
-      return;
-    if (adapts)
-      read_.set("quantize", "nf4-dq", model);
-    else
-      read_.refuse(model, "a model in 16 bit without adapters: quantized weights are not trained");
   }
 
   /// Optimizers whose states are Adam's, in bitsandbytes' or torchao's 8 bit or in 32.
@@ -400,172 +318,6 @@ class TrainerReader {
     if (base::contains(optimizer, "paged"))
       read_.note("optim: pages of the optimizer's states are taken to stay on the GPU");
     return true;
-  }
-
-  /// A switch alone: TRL's --use_peft has a rank by default; every script's own switch has another.
-  bool read_unranked(std::optional<bool> trl, std::optional<bool> older,
-                     std::optional<bool> enabled) {
-    if (trl.value_or(false)) {
-      read_.set("lora", "16", "use_peft");
-      read_.set_default("lora_targets", kPeftTargets, "PEFT's default: queries and values");
-      read_.note("use_peft says no rank: 16, TRL's default, is taken, and --lora N says another");
-      return true;
-    }
-    const std::string_view own = older.value_or(false)     ? "use_lora"
-                                 : enabled.value_or(false) ? "lora_enable"
-                                                           : "";
-    if (own.empty()) return false;
-    read_.set_default("lora_targets", kPeftTargets, "PEFT's default: queries and values");
-    read_.reading().open["lora"] = fmt::format(
-        "{}: {} trains adapters, and of which rank stands in the program, which is not read; give "
-        "--lora N (and --lora-targets, if not queries, keys and values)",
-        read_.origin(own).text, own);
-    return true;
-  }
-
-  Result<void> read_sharding() {
-    read_.set_fallback("zero", "0", "neither FSDP nor DeepSpeed");
-    read_.set_fallback("overlap_grad_reduce", "true", "PyTorch DDP's way");
-    spec::set_framework(read_.reading().fallbacks,
-                        compiles_ ? "transformers-compiled" : "transformers", read_.file());
-    ERGOMETER_TRY(read_mapping("fsdp_config"));
-    ERGOMETER_TRY(read_accelerator());
-    const std::string fsdp = base::lower(read_.text("fsdp"));
-    if (!is_off(fsdp)) read_fsdp(fsdp);
-    const std::string deepspeed = read_.text("deepspeed");
-    if (!is_off(deepspeed)) {
-      ERGOMETER_ASSIGN(Reading other, read_deepspeed_beside(deepspeed, read_.file(),
-                                                            read_.origin("deepspeed").text));
-      if (const std::string file = file_beside(deepspeed, read_.file()); !file.empty())
-        read_.note("its DeepSpeed configuration is {}", file);
-      ERGOMETER_TRY(check_batches_agree(read_.said(), other.settings));
-      add_reading(read_.reading(), std::move(other));
-    }
-    return read_inline_deepspeed();
-  }
-
-  /// `deepspeed:` with the configuration itself below it.
-  Result<void> read_inline_deepspeed() {
-    constexpr std::string_view kSection = "deepspeed.";
-    spec::FlatYaml inner;
-    for (const auto& [key, value] : values_)
-      if (key.starts_with(kSection)) {
-        read_.find(key);
-        inner[key.substr(kSection.size())] = value;
-      }
-    if (inner.empty()) return {};
-    ERGOMETER_ASSIGN(Reading other, read_deepspeed(inner, read_.file()));
-    ERGOMETER_TRY(check_batches_agree(read_.said(), other.settings));
-    add_reading(read_.reading(), std::move(other));
-    return {};
-  }
-
-  /// A mapping may be written out in JSON, or be the name of a file that holds it.
-  Result<void> read_mapping(std::string_view name) {
-    const std::string said = read_.text(name);
-    if (is_off(said)) return {};
-    const std::string where = read_.origin(name).text;
-    const bool is_here = said.starts_with('{');
-    const std::string file = is_here ? read_.file() : file_beside(said, read_.file());
-    if (file.empty())
-      return input_error(
-          "{}: {}: {} is neither beside {} nor here; without it the job would "
-          "be another one",
-          where, name, said, read_.file());
-    ERGOMETER_ASSIGN(const std::string text, is_here
-                                                 ? Result<std::string>(said)
-                                                 : base::read_file(file, spec::kLargestWritten));
-    ERGOMETER_ASSIGN(const spec::FlatYaml inner, flatten_json(text, file));
-    for (const auto& [key, value] : inner)
-      values_[fmt::format("{}.{}", name, key)] = {
-          value.text, value.line, is_here ? where : fmt::format("{}:{}", file, value.line)};
-    return {};
-  }
-
-  /// The Trainer takes them over where it is told of no accumulation itself, and refuses both.
-  void read_plugin_steps() {
-    constexpr std::string_view kSteps = "accelerator_config.gradient_accumulation_kwargs.num_steps";
-    if (!read_.has(kSteps)) return;
-    const auto* said = read_.said().find("gradient_accumulation_steps");
-    if (said != nullptr && said->text != "1")
-      return read_.refuse(kSteps, "nothing, for gradient_accumulation_steps says it");
-    read_.copy_count(kSteps, "gradient_accumulation_steps");
-  }
-
-  /// What accelerate is told of batches.
-  Result<void> read_accelerator() {
-    ERGOMETER_TRY(read_mapping("accelerator_config"));
-    constexpr std::string_view kSplits = "accelerator_config.split_batches";
-    if (read_.flag(kSplits, false))
-      read_.refuse(kSplits,
-                   "false: a loader's batch would be that of all GPUs together; give --mbs and a "
-                   "file without it");
-    read_plugin_steps();
-    constexpr std::string_view kEach =
-        "accelerator_config.gradient_accumulation_kwargs.sync_each_batch";
-    const bool by_plugin = read_.flag(kSyncsEach, false);
-    if (!by_plugin && !read_.flag(kEach, false)) return {};
-    const std::string_view key = by_plugin ? std::string_view(kSyncsEach) : kEach;
-    read_.set("reduce_every_micro_batch", "true", key);
-    if (is_off(read_.text("fsdp")))
-      read_.not_modelled(
-          key,
-          "time: where gradients are not sharded they are reduced after every micro batch "
-          "as well; predicted once a step");
-    return {};
-  }
-
-  void read_fsdp(const std::string& words) {
-    std::string spaced = words;
-    std::ranges::replace(spaced, ',', ' ');
-    bool known = false;
-    for (const std::string& word : base::split(spaced, ' ')) {
-      if (word.empty() || word == "auto_wrap") continue;
-      if (word == "offload") {
-        read_.set("optimizer_cpu_offload", "true", "fsdp");
-        read_.not_modelled("fsdp",
-                           "memory and time: parameters and gradients are on the host as "
-                           "well; predicted on the GPU");
-        continue;
-      }
-      if (word == "true") {
-        known = read_sharding_strategy(read_, "full_shard", "fsdp");
-        continue;
-      }
-      if (!read_sharding_strategy(read_, word, "fsdp"))
-        return read_.refuse(
-            "fsdp", "full_shard, shard_grad_op, hybrid_shard, no_shard, offload, auto_wrap");
-      known = true;
-    }
-    if (!known) read_sharding_strategy(read_, "full_shard", "fsdp");
-    if (read_.flag(kReducesEach, false))
-      read_.set_default("reduce_every_micro_batch", "true", "a loop of its own without no_sync");
-    constexpr std::string_view kStrategy = "fsdp_config.fsdp_sharding_strategy";
-    if (const std::string word = base::lower(read_.text(kStrategy));
-        !word.empty() && !read_sharding_strategy(read_, word, kStrategy))
-      return read_.refuse(kStrategy, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
-    read_fsdp_config();
-    settle_shard_size(read_);
-  }
-
-  void read_fsdp_config() {
-    for (const std::string_view prefix : {"fsdp_config.", "fsdp_config.fsdp_"}) {
-      const auto key = [&](std::string_view name) {
-        return std::string(prefix) + std::string(name);
-      };
-      read_backward_prefetch(read_, key("backward_prefetch"));
-      if (read_.flag(key("activation_checkpointing"), false))
-        read_.set("recompute_granularity", "full", key("activation_checkpointing"));
-      if (read_.flag(key("offload_params"), false)) {
-        read_.set("optimizer_cpu_offload", "true", key("offload_params"));
-        read_.not_modelled(key("offload_params"),
-                           "memory and time: parameters and gradients are on the host as "
-                           "well; predicted on the GPU");
-      }
-      if (read_.has(key("reshard_after_forward")) &&
-          !read_.flag(key("reshard_after_forward"), true))
-        read_sharding_strategy(read_, "shard_grad_op", key("reshard_after_forward"));
-    }
   }
 
   spec::FlatYaml values_;
@@ -583,21 +335,6 @@ TrainerKind kind_of(const spec::FlatYaml& values, bool is_file) {
                      return values.contains(word);
                    });
   return factory ? TrainerKind::kLlamaFactory : trl ? TrainerKind::kTrl : TrainerKind::kPlain;
-}
-
-/// Nulls are left out of flat values, as if nothing were said; of TRL's max_length it says that no
-/// text is cut, as Python's None does.
-void add_null_length(const std::string& text, spec::FlatYaml& values) {
-  constexpr std::string_view kKey = "max_length:";
-  int line = 0;
-  for (const std::string& whole : base::split(text, '\n')) {
-    ++line;
-    if (!whole.starts_with(kKey)) continue;
-    const std::string_view rest = std::string_view(whole).substr(kKey.size());
-    const std::string word = base::lower(base::trimmed(rest.substr(0, rest.find('#'))));
-    if (word.empty() || word == "null" || word == "~")
-      values.try_emplace("max_length", spec::FlatValue{"None", line});
-  }
 }
 
 }  // namespace
@@ -618,13 +355,23 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
   return read_trainer(values, file, kind == TrainerKind::kPlain ? kind_of(values, false) : kind);
 }
 
-Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
-                                   const spec::FlatYaml& overrides) {
+Result<spec::FlatYaml> trainer_values(const std::string& text, const std::string& file) {
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool json = first != text.npos && text[first] == '{';
-  ERGOMETER_ASSIGN(spec::FlatYaml values,
-                   json ? flatten_json(text, file) : spec::flatten_yaml(text, file));
-  add_null_length(text, values);
+  constexpr std::string_view kLength = "max_length";
+  spec::FlatYaml nulls;
+  const spec::YamlContext context = {{}, {}, nullptr, &nulls};
+  ERGOMETER_ASSIGN(spec::FlatYaml values, json ? flatten_json(text, file, context)
+                                               : spec::flatten_yaml(text, file, context));
+  // No text is cut then: another length than where nothing is said.
+  if (const auto it = nulls.find(kLength); it != nulls.end())
+    values.try_emplace(it->first, spec::FlatValue{"None", it->second.line});
+  return values;
+}
+
+Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
+                                   const spec::FlatYaml& overrides) {
+  ERGOMETER_ASSIGN(spec::FlatYaml values, trainer_values(text, file));
   for (const auto& [key, value] : overrides) values[key] = value;
   return read_trainer(values, file, kind_of(values, true));
 }

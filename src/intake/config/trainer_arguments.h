@@ -29,6 +29,9 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
                                        spec::FlatYaml values = {});
 /// Whose file of arguments it is, by words that only one front end has.
 TrainerKind kind_of_trainer_file(const spec::FlatYaml& values);
+/// What a file of arguments says, JSON or YAML: as flat values are, without nulls, but for
+/// max_length, which says None as Python does.
+Result<spec::FlatYaml> trainer_values(const std::string& text, const std::string& file);
 /// TrainingArguments as JSON or YAML, TRL's and LLaMA-Factory's files among them. `overrides` are
 /// words of the command line.
 Result<Reading> parse_trainer_file(const std::string& text, const std::string& file,
@@ -61,6 +64,12 @@ bool is_preference_training(std::string_view word);
 
 Result<Reading> read_trainer(const spec::FlatYaml& values, const std::string& file,
                              TrainerKind kind);
+
+/// Adapters and quantized weights.
+void read_trainer_adapters(FlatReader& read, TrainerKind kind);
+/// FSDP, DeepSpeed and what accelerate is told. `values`: those that `read` reads, to which files
+/// that they name are added. `compiles`: torch_compile.
+Result<void> read_trainer_sharding(FlatReader& read, spec::FlatYaml& values, bool compiles);
 
 /// PyTorch's "full_shard", "SHARD_GRAD_OP", ... as settings, from what stands at `key`. False if
 /// the word is none. `node_gpus`: GPUs of a node, which hold one copy of a hybrid shard; 0: not

@@ -80,6 +80,13 @@ bool FlatReader::says(std::string_view key, std::string_view word) {
   return it != values_.end() && base::lower(it->second.text) == word && has(key);
 }
 
+std::string_view FlatReader::present(std::initializer_list<std::string_view> keys) {
+  std::string_view found;
+  for (const std::string_view key : keys)
+    if (has(key) && found.empty()) found = key;
+  return found;
+}
+
 bool FlatReader::has_section(std::string_view section) const {
   const std::string prefix = std::string(section) + '.';
   const auto it = values_.lower_bound(prefix);
@@ -260,7 +267,8 @@ void blank_until(std::string& text, size_t& at, size_t end) {
 
 }  // namespace
 
-Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file) {
+Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file,
+                                    const spec::YamlContext& context) {
   // Inside braces tabs are only space, but the YAML parser minds them; comments are those of
   // JSON with comments, which DeepSpeed reads.
   std::string plain = text;
@@ -279,7 +287,7 @@ Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& 
           plain, i,
           plain.find("*/", i + 2) == plain.npos ? plain.size() : plain.find("*/", i + 2) + 2);
   }
-  auto values = spec::flatten_yaml(plain, file);
+  auto values = spec::flatten_yaml(plain, file, context);
   if (values) return values;
   std::string message = values.error().message;
   for (const auto& [yaml, json] :

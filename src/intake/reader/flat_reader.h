@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <set>
 #include <string>
@@ -26,6 +27,8 @@ class FlatReader {
   /// Null where there is none, and for "auto": the framework takes another file's value.
   const spec::FlatValue* find(std::string_view key);
   bool has(std::string_view key) { return find(key) != nullptr; }
+  /// The first of several spellings that is there; empty if none is.
+  std::string_view present(std::initializer_list<std::string_view> keys);
   /// Whether anything stands under the section.
   bool has_section(std::string_view section) const;
   std::string text(std::string_view key, std::string_view fallback = "");
@@ -93,7 +96,8 @@ class FlatReader {
 };
 
 /// JSON as YAML reads it, with messages that speak of JSON.
-Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file);
+Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file,
+                                    const spec::YamlContext& context = {});
 
 /// Whether a key's last word divides a job over GPUs: "model.tensor_parallel_size".
 bool divides_job(std::string_view key);

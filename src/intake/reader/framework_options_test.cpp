@@ -49,7 +49,7 @@ TEST(FrameworkOptions, SectionsAndRelatives) {
   // Primus takes Megatron-LM's arguments, NeMo 2 Megatron-Core's names in any section.
   EXPECT_EQ(classify("primus", "--tensorboard-dir", "").kind, Kind::kNoEffect);
   EXPECT_EQ(classify("nemo-2", "model.config.layernorm_epsilon", "").kind, Kind::kNoEffect);
-  EXPECT_EQ(classify("nemo-2", "model.config.window_size", "").kind, Kind::kNotModelled);
+  EXPECT_EQ(classify("nemo-2", "model.config.attention_chunk_size", "").kind, Kind::kNotModelled);
   EXPECT_TRUE(is_listed_option("deepspeed", "steps_per_print"));
   EXPECT_FALSE(is_listed_option("torchtitan", "checkpoint.anything"));
 }

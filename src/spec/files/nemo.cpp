@@ -11,6 +11,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "spec/catalog/read.h"
+#include "spec/model/layer_pattern.h"
 #include "spec/model/tokenizers.h"
 #include "spec/recipe/recipe.h"
 
@@ -288,9 +289,27 @@ class NemoReader {
     if (!model.contains("max_position_embeddings"))
       if (const auto positions = base::parse_integer(text("model.encoder_seq_length")))
         model["max_position_embeddings"] = *positions;
+    ERGOMETER_TRY(read_window(model));
     ERGOMETER_TRY(read_flavour(model));
     if (!read_vocabulary(model)) return {};
     settings_.set("model", base::json_line(model), origin("model.num_layers"));
+    return {};
+  }
+
+  /// Megatron-Core's, in all layers or in all but some.
+  Result<void> read_window(nlohmann::json& model) {
+    constexpr const char* kWindow = "model.window_size";
+    constexpr const char* kSkips = "model.window_attn_skip_freq";
+    if (const std::string said = text(kWindow); !said.empty()) {
+      const auto window = parse_attention_window(said);
+      if (!window) return wrong(kWindow, "two whole numbers such as [128, 0]");
+      model["window_size"] = *window;
+    }
+    const std::string skips = text(kSkips);
+    if (const auto every = base::parse_integer(skips))
+      model["window_attn_skip_freq"] = *every;
+    else if (!skips.empty())
+      model["window_attn_skip_freq"] = skips;
     return {};
   }
 
@@ -316,6 +335,8 @@ class NemoReader {
         norm != "low_precision_layernorm")
       return wrong("model.normalization",
                    "layernorm, layernorm1p, low_precision_layernorm, rmsnorm");
+    if (const std::string softmax = text("model.softmax_type"); !softmax.empty())
+      model["softmax_type"] = softmax;
     model["normalization"] = norm == "rmsnorm" ? "RMSNorm" : "LayerNorm";
     model["add_bias_linear"] = flag("model.bias", true);
     model["position_embedding_type"] = text("model.position_embedding_type", "learned_absolute");

@@ -1,5 +1,9 @@
 #include "spec/model/layer_pattern.h"
 
+#include <string>
+
+#include "base/text.h"
+
 namespace ergometer::spec {
 namespace {
 
@@ -85,7 +89,17 @@ class PatternParser {
 }  // namespace
 
 std::optional<std::vector<int64_t>> parse_layer_pattern(std::string_view text, size_t max_entries) {
-  return PatternParser(text, max_entries).parse();
+  const bool bare = !base::contains(text, "[");
+  const std::string list = bare ? "[" + std::string(text) + "]" : std::string(text);
+  return PatternParser(list, max_entries).parse();
+}
+
+std::optional<int64_t> parse_attention_window(std::string_view text) {
+  constexpr int64_t kLongest = 1'000'000'000;
+  const std::vector<std::string> sides = base::split(base::trimmed(text, "()[] "), ',');
+  const auto before = base::parse_integer(sides.size() == 2 ? base::trimmed(sides.front()) : "");
+  if (!before || *before < -1 || *before > kLongest) return std::nullopt;
+  return *before + 1;
 }
 
 }  // namespace ergometer::spec

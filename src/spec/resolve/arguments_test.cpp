@@ -19,6 +19,16 @@ TEST(LayerPattern, PythonLists) {
   EXPECT_FALSE(parse_layer_pattern("[0", 100));
   EXPECT_FALSE(parse_layer_pattern("[]", 100));
   EXPECT_FALSE(parse_layer_pattern("", 100));
+  // A list of YAML's as it is read.
+  EXPECT_EQ(*parse_layer_pattern("1,0,1", 100), (List{1, 0, 1}));
+}
+
+TEST(AttentionWindow, CountsATokenItself) {
+  EXPECT_EQ(parse_attention_window("127,0"), 128);
+  EXPECT_EQ(parse_attention_window("(127, 127)"), 128);
+  EXPECT_EQ(parse_attention_window("[-1, -1]"), 0);
+  for (const char* wrong : {"", "128", "-2,0", "1,2,3", "a,b"})
+    EXPECT_FALSE(parse_attention_window(wrong)) << wrong;
 }
 
 TEST(PipelineLayout, CountsLayersOfEveryChunk) {

@@ -27,7 +27,7 @@ int line_of(const YAML::Node& node) { return node.Mark().is_null() ? 1 : node.Ma
 
 class Flattener {
  public:
-  explicit Flattener(const std::string& file) : file_(file) {}
+  Flattener(const std::string& file, FlatYaml* nulls) : file_(file), nulls_(nulls) {}
 
   /// A key that stands twice and says the same is no mistake that changes anything.
   Result<void> add_map(const YAML::Node& map, const std::string& prefix, int depth) {
@@ -84,9 +84,11 @@ class Flattener {
     if (depth > kDeepestYaml || values.size() > kMostYamlValues)
       return input_error("{}:{}: {}: too deep or too many values", file_, line, path);
     if (node.IsMap()) return add_map(node, path + ".", depth + 1);
+    if (node.IsSequence()) return add_list(node, path, line, depth);
     if (node.IsScalar() && node.Scalar() != "null" && node.Scalar() != "~")
       values[path] = {scalar_text(node), line};
-    if (node.IsSequence()) return add_list(node, path, line, depth);
+    else if (nulls_ != nullptr)
+      (*nulls_)[path] = {"", line};
     return {};
   }
 
@@ -104,6 +106,7 @@ class Flattener {
   }
 
   const std::string& file_;
+  FlatYaml* nulls_;
 };
 
 /// The innermost `${...}` of a text, which holds no other one.
@@ -207,7 +210,7 @@ Result<FlatYaml> flatten_yaml(std::string_view text, const std::string& file,
   try {
     const YAML::Node node = YAML::Load(std::string(text));
     if (!node.IsMap()) return input_error("{}:1: expected a YAML mapping (key: value)", file);
-    Flattener flattener(file);
+    Flattener flattener(file, context.nulls);
     ERGOMETER_TRY(flattener.add_map(node, "", 0));
     for (const auto& [path, value] : context.overrides)
       override_value(flattener.values, path, value);

@@ -23,6 +23,7 @@ struct YamlContext {
   FlatYaml overrides;  ///< values in place of the file's, before references; `~a.b` takes it away
   /// Where not null: "NAME = default" of variables that the environment lacks.
   std::set<std::string>* defaults_taken = nullptr;
+  FlatYaml* nulls = nullptr;  ///< where not null: what the file says is null, with its line
 };
 
 /// All values of a nested YAML file by path ("model.optim.name", "callbacks.0.name"). Nulls are
