@@ -131,7 +131,8 @@ Int128 mixer_core(const spec::Job& job, const spec::Layer& layer) {
       return Int128{7} * sequence_tokens(job) * ssm.inner() * ssm.state;
     case spec::Mixer::kAttention: break;
   }
-  return attention_core(job, spec::Model::window(layer, job.training.seq_length));
+  const Shapes shapes = shapes_of(job);
+  return attention_core(job, spec::Model::window(layer, shapes.key_length, shapes.causal));
 }
 
 Int128 matrix_flops(const spec::Job& job, const spec::Layer& layer,
