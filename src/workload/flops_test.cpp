@@ -125,6 +125,7 @@ std::vector<spec::Model> small_models() {
   spec::Model windows = dense_model(3, 256, 512, 8, 4, 1000);
   windows.layers[0].window = 64;
   windows.layers[1].window = 4096;
+  windows.layers[2].chunk = 96;
   windows.qk_norm = true;
   windows.norms_per_layer = 4;
   spec::Model neox = gpt_model(2, 256, 8, 1000);
