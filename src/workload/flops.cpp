@@ -98,11 +98,11 @@ Int128 twice_pairs(const spec::Job& job, int64_t window) {
     return 2 * reach * shapes.cp;
   }
   const Int128 length = job.training.seq_length;
-  if (job.training.attention_flops_full) return 2 * length * length;
   const int64_t packed = job.training.packed_mean_length;
   const Int128 document = packed > 0 ? packed : length;
   const Int128 reach = window > 0 ? std::min<Int128>(window, document) : document;
-  return (2 * document * reach - reach * reach) * length / document;
+  const Int128 sides = job.training.attention_flops_full ? 2 : 1;  // of the diagonal
+  return sides * (2 * document * reach - reach * reach) * length / document;
 }
 
 /// Tokens of one sequence that pass through the matrices in one step.
@@ -131,7 +131,8 @@ Int128 mixer_core(const spec::Job& job, const spec::Layer& layer) {
       return Int128{7} * sequence_tokens(job) * ssm.inner() * ssm.state;
     case spec::Mixer::kAttention: break;
   }
-  return attention_core(job, spec::Model::window(layer, job.training.seq_length));
+  const Shapes shapes = shapes_of(job);
+  return attention_core(job, spec::Model::window(layer, shapes.key_length, shapes.causal));
 }
 
 Int128 matrix_flops(const spec::Job& job, const spec::Layer& layer,

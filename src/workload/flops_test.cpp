@@ -125,6 +125,7 @@ std::vector<spec::Model> small_models() {
   spec::Model windows = dense_model(3, 256, 512, 8, 4, 1000);
   windows.layers[0].window = 64;
   windows.layers[1].window = 4096;
+  windows.layers[2].chunk = 96;
   windows.qk_norm = true;
   windows.norms_per_layer = 4;
   spec::Model neox = gpt_model(2, 256, 8, 1000);
@@ -150,6 +151,24 @@ std::vector<spec::Model> small_models() {
   spec::Model direct = latent;
   direct.latent.q_rank = 0;
   return {gqa, windows, gpt_model(2, 256, 8, 1000), neox, phi, narrow, moe, latent, direct};
+}
+
+// 512 tokens in a window of 64 make 512 * 64 - 64^2 / 2 = 30,720 pairs, in documents of 128 tokens
+// 4 * 128^2 / 2 = 32,768; counted in full as many again, not 512^2 / 2 = 131,072 more. A pair takes
+// two products of 256 channels (8 heads of 32), forward and two backward, two FLOPs each.
+TEST(Flops, FullAttentionStaysWithinWindowsAndDocuments) {
+  const auto other_side = [](const std::function<void(spec::Job&)>& change) {
+    spec::Job job = job_of(dense_model(1, 256, 512, 8, 4, 1000), 512);
+    change(job);
+    const double half = model_flops_per_step(job).value();
+    job.training.attention_flops_full = true;
+    EXPECT_EQ(sum_over_operators(job), model_flops_per_step(job).value());
+    const double flops_a_pair = 2.0 * 256 * 3 * 2 * static_cast<double>(job.training.global_batch);
+    return (model_flops_per_step(job).value() - half) / flops_a_pair;
+  };
+  EXPECT_EQ(other_side([](spec::Job&) {}), 131'072);
+  EXPECT_EQ(other_side([](spec::Job& job) { job.model.layers[0].window = 64; }), 30'720);
+  EXPECT_EQ(other_side([](spec::Job& job) { job.training.packed_mean_length = 128; }), 32'768);
 }
 
 using Change = std::function<void(spec::Job&)>;

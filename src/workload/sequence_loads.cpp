@@ -95,12 +95,11 @@ void set_sizes(const spec::Job& job, const Batches& batches, SequenceLoads& load
 }
 
 void set_windows(const spec::Job& job, SequenceLoads& loads) {
-  const int64_t keys = shapes_of_batch(job, loads.base).key_length;
+  const Shapes base = shapes_of_batch(job, loads.base), most = shapes_of_batch(job, loads.most);
   for (const spec::Layer& layer : job.model.layers) {
-    const int64_t window = spec::Model::window(layer, keys);
+    const int64_t window = spec::Model::window(layer, base.key_length, base.causal);
     if (!base::contains(loads.windows, window)) loads.windows.push_back(window);
   }
-  const Shapes base = shapes_of_batch(job, loads.base), most = shapes_of_batch(job, loads.most);
   loads.full = {static_cast<double>(loads.most.tokens) / static_cast<double>(loads.base.tokens)};
   for (const int64_t window : loads.windows)
     loads.full.push_back(pairs_of(most, window) / pairs_of(base, window));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -169,10 +170,17 @@ struct Model {
     return layer.mixer != Mixer::kNone && layer.feed_forward ? norms_per_layer
                                                              : norms_per_layer / 2;
   }
-  /// The sliding window that attends to as many tokens as the layer does in a sequence of `length`:
-  /// half a chunk is what a token of a chunk sees on average. 0: all of them.
-  static int64_t window(const Layer& layer, int64_t length) {
-    return layer.chunk > 0 && layer.chunk < length ? layer.chunk / 2 : layer.window;
+  /// The sliding window whose queries meet as many keys as the layer's do. 0: all of them. Chunks
+  /// of c in a causal sequence of L make c^2 / 2 pairs each, a window of w makes w L - w^2 / 2 of
+  /// it: w = L - sqrt(L^2 - sum of c^2). A token that is decoded, where nothing is causal, is
+  /// half-way through its chunk on average.
+  static int64_t window(const Layer& layer, int64_t length, bool causal) {
+    if (layer.chunk <= 0 || layer.chunk >= length) return layer.window;
+    if (!causal) return std::max<int64_t>(1, layer.chunk / 2);
+    const auto whole = static_cast<double>(length), chunk = static_cast<double>(layer.chunk);
+    const auto rest = static_cast<double>(length % layer.chunk);
+    const double squares = (whole - rest) * chunk + rest * rest;
+    return std::max<int64_t>(1, std::llround(whole - std::sqrt(whole * whole - squares)));
   }
   /// Width in which tokens travel to experts.
   int64_t expert_hidden() const { return experts.latent > 0 ? experts.latent : hidden; }

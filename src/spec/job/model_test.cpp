@@ -36,6 +36,19 @@ TEST(ReadModel, DefaultsAreThoseOfTheConfigurationClass) {
   EXPECT_FALSE(model.tied_embeddings);
 }
 
+// Chunks of 8192 in a sequence of 16384 are two triangles: w^2 - 2 * 16384 w + 2 * 8192^2 = 0, so
+// that w = 16384 - 8192 sqrt(2) = 4798.8. One token more than a chunk holds: 8193 - sqrt(8193^2 -
+// 8192^2 - 1) = 8193 - 128. In a long sequence, half a chunk.
+TEST(Model, AWindowMeetsAsManyKeysAsTheChunksOfASequence) {
+  const Layer chunks{.chunk = 8192};
+  EXPECT_EQ(Model::window(chunks, 8192, true), 0);
+  EXPECT_EQ(Model::window(chunks, 8193, true), 8065);
+  EXPECT_EQ(Model::window(chunks, 16384, true), 4799);
+  EXPECT_EQ(Model::window(chunks, 1048576, true), 4104);
+  EXPECT_EQ(Model::window(chunks, 16384, false), 4096);
+  EXPECT_EQ(Model::window({.window = 512}, 16384, true), 512);
+}
+
 TEST(ReadModel, LlamaWithEverythingOptional) {
   const Model model = model_of(
       R"({"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 2048, "num_attention_heads": 32,

@@ -45,7 +45,11 @@ double counted_flops(const MeasuredRun& run, const spec::Job& job) {
   // The formulas of the frameworks take a packed sequence for one document.
   counted.training.packed_mean_length = 0;
   counted.training.sequence_lengths = {};
-  if (counts_full_attention(run)) counted.training.attention_flops_full = true;
+  if (counts_full_attention(run)) {
+    counted.training.attention_flops_full = true;
+    // The formulas of these releases know no windows either.
+    for (spec::Layer& layer : counted.model.layers) layer.window = layer.chunk = 0;
+  }
   return workload::model_flops_per_step(counted).value();
 }
 

@@ -222,7 +222,7 @@ void add_mixer(const spec::Job& job, const Shapes& shapes, const spec::Layer& la
   if (layer.mixer == spec::Mixer::kStateSpace) return add_state_space(job, shapes, parts);
   job.model.attention == spec::AttentionKind::kLatent
       ? add_latent(job, shapes, parts)
-      : add_heads(job, shapes, spec::Model::window(layer, shapes.key_length), parts);
+      : add_heads(job, shapes, spec::Model::window(layer, shapes.key_length, shapes.causal), parts);
 }
 
 void add_mixer_input(const spec::Job& job, const Shapes& shapes, const spec::Layer& layer,

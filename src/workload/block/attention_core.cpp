@@ -45,9 +45,8 @@ CoreBytes core_bytes(const Shapes& shapes, const Part& part, int64_t window) {
 
 double convention_pairs(const BlockWriter& writer, int64_t window) {
   const Shapes& shapes = writer.shapes();
-  if (shapes.causal && writer.job().training.attention_flops_full)
-    return static_cast<double>(shapes.query_length) * static_cast<double>(shapes.key_length);
-  return attention_pairs(shapes, window);
+  const bool both_sides = shapes.causal && writer.job().training.attention_flops_full;
+  return (both_sides ? 2 : 1) * attention_pairs(shapes, window);
 }
 
 /// 2 * batch * heads of the rank, the factor of every product's FLOPs.

@@ -54,7 +54,7 @@ bool dense_attention(const spec::Model& model) {
 }
 
 int64_t window_of(const BlockWriter& writer, const spec::Layer& layer) {
-  return spec::Model::window(layer, writer.shapes().key_length);
+  return spec::Model::window(layer, writer.shapes().key_length, writer.shapes().causal);
 }
 
 /// Parallel branches need both of them, and an MLP that shares the attention's input.
