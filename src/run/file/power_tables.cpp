@@ -27,14 +27,6 @@ CREATE TABLE telemetry (
   gpu_c REAL NOT NULL, memory_c REAL NOT NULL, sm_clock_mhz REAL NOT NULL, event_reasons INTEGER NOT NULL);
 )sql";
 
-constexpr const char* kKindPowerSchema = R"sql(
-CREATE TABLE kind_power (
-  position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, mean_w_per_gpu REAL NOT NULL,
-  peak_w_per_gpu REAL NOT NULL, nodes_mean_w REAL NOT NULL, energy_j_per_step REAL NOT NULL,
-  gpu_energy_j_per_step REAL NOT NULL, mean_gpu_c REAL NOT NULL, max_gpu_c REAL NOT NULL,
-  mean_clock_mhz REAL NOT NULL, throttled_time_fraction REAL NOT NULL);
-)sql";
-
 constexpr std::string_view kGpuScope = "gpu", kNodeScope = "node";
 
 constexpr RowTable kPartTable("power_parts", "scope, position", &PowerPart::name,
@@ -116,7 +108,7 @@ void insert_power(Database& db, const Run& run) {
   if (!run.has_power) return;
   kPartTable.insert(db, run.power.gpu_parts, kGpuScope);
   kPartTable.insert(db, run.power.node_parts, kNodeScope);
-  kKindPowerTable.insert_if_any(db, kKindPowerSchema, run.power.kinds);
+  kKindPowerTable.insert_if_any(db, run.power.kinds);
   kPhaseTable.insert(db, run.power.run_phases);
   insert_energy(db, run.power.step_energy);
   insert_thermal(db, run.thermal);

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
+#include "base/text.h"
 #include "run/file/cells.h"
 #include "run/file/sqlite.h"
 #include "run/row_columns.h"
@@ -45,6 +47,7 @@ class RowTable {
                      const Columns<Row, Types...>& columns)
       : name_(name),
         lead_(lead),
+        columns_(columns.names()),
         cells_(columns.apply([](auto... member) { return std::tuple(member...); })) {}
 
   /// `owner` is what the leading columns say of every row, without its position.
@@ -75,6 +78,10 @@ class RowTable {
     if (rows.empty()) return;
     db.execute(schema);
     insert(db, rows);
+  }
+  /// The same of a table with one leading column, its key, and `Columns`, of which none is NULL.
+  void insert_if_any(Database& db, const std::vector<Row>& rows) const {
+    insert_if_any(db, schema().c_str(), rows);
   }
 
   // False where a row belongs to no owner, or holds what it cannot.
@@ -122,6 +129,20 @@ class RowTable {
     return 0;
   }
 
+  template <class Of, class Type>
+  static std::string_view declared(Type Of::*) {
+    return std::is_floating_point_v<Type> ? "REAL" : std::is_integral_v<Type> ? "INTEGER" : "TEXT";
+  }
+  std::string schema() const {
+    const std::vector<std::string_view> names = base::words(columns_, ", ");
+    std::string sql = fmt::format("CREATE TABLE {} ({} INTEGER PRIMARY KEY", name_, lead_);
+    size_t at = 0;
+    each_cell([&](const auto&... cell) {
+      ((sql += fmt::format(", {} {} NOT NULL", names[at++], declared(cell))), ...);
+    });
+    return sql + ")";
+  }
+
   template <class Use>
   auto each_cell(const Use& use) const {
     return std::apply(use, cells_);
@@ -140,7 +161,7 @@ class RowTable {
     return true;
   }
 
-  std::string_view name_, lead_;
+  std::string_view name_, lead_, columns_;
   std::tuple<Cell, Cells...> cells_;
 };
 template <class Row, class... Types>

@@ -102,39 +102,10 @@ void insert_stages(Database& db, const Run& run) {
   for (const StageMemory& s : run.memory.stages) kStagePartTable.insert(db, s.parts, s.stage);
 }
 
-/// Of few Runs: others do without the table.
-constexpr const char* kExpertsSchema = R"sql(
-CREATE TABLE experts (
-  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, mean_load REAL NOT NULL,
-  most_load REAL NOT NULL, dropped_fraction REAL NOT NULL, peak_memory_bytes REAL NOT NULL);
-)sql";
-
+// Of few Runs: others do without the table.
 constexpr RowTable kExpertTable("experts", "position", kExpertColumns);
-
-constexpr const char* kSequencesSchema = R"sql(
-CREATE TABLE sequences (
-  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, step_time_s REAL NOT NULL, step_time_s_low REAL NOT NULL,
-  step_time_s_high REAL NOT NULL, tokens_per_s REAL NOT NULL, padding_fraction REAL NOT NULL,
-  attention_fraction REAL NOT NULL, waiting_fraction REAL NOT NULL, slowest_load REAL NOT NULL,
-  peak_memory_bytes REAL NOT NULL);
-)sql";
-
 constexpr RowTable kSequenceTable("sequences", "position", kSequenceColumns);
-
-constexpr const char* kPackingSchema = R"sql(
-CREATE TABLE packing (
-  position INTEGER PRIMARY KEY, setting TEXT NOT NULL, padding_fraction REAL NOT NULL, token_distance REAL NOT NULL,
-  tile_distance REAL NOT NULL, tokens REAL NOT NULL, tiles REAL NOT NULL);
-)sql";
-
 constexpr RowTable kPackingTable("packing", "position", kPackingColumns);
-
-constexpr const char* kGpuKindsSchema = R"sql(
-CREATE TABLE gpu_kinds (
-  position INTEGER PRIMARY KEY, gpu TEXT NOT NULL, node TEXT NOT NULL, gpus INTEGER NOT NULL, ranks TEXT NOT NULL,
-  stages TEXT NOT NULL, compute_s REAL NOT NULL, communication_s REAL NOT NULL, idle_s REAL NOT NULL);
-)sql";
-
 constexpr RowTable kGpuKindTable("gpu_kinds", "position", kGpuKindColumns);
 
 constexpr RowTable kLinkTable("links", "position", kLinkColumns);
@@ -181,10 +152,10 @@ void fill(Database& db, const Run& run) {
   insert_run(db, run);
   insert_summary(db, run);
   insert_stages(db, run);
-  kExpertTable.insert_if_any(db, kExpertsSchema, run.experts);
-  kSequenceTable.insert_if_any(db, kSequencesSchema, run.sequences);
-  kPackingTable.insert_if_any(db, kPackingSchema, run.packing);
-  kGpuKindTable.insert_if_any(db, kGpuKindsSchema, run.gpu_kinds);
+  kExpertTable.insert_if_any(db, run.experts);
+  kSequenceTable.insert_if_any(db, run.sequences);
+  kPackingTable.insert_if_any(db, run.packing);
+  kGpuKindTable.insert_if_any(db, run.gpu_kinds);
   kLinkTable.insert(db, run.links);
   insert_ranks(db, run);
   kKernelTable.insert(db, run.kernels);
