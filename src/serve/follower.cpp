@@ -31,12 +31,6 @@ constexpr int kFirstMetric = 2;  ///< column behind time and device
 /// A file holds any number.
 bool is_time(int64_t time_ns) { return time_ns >= 0 && time_ns <= PushLimits::kLatestNs; }
 
-std::string fact(run::Database& db, const char* key) {
-  run::Statement select(db, "SELECT value FROM run WHERE key = ?");
-  select.bind(1, std::string_view(key));
-  return select.step() ? select.text(0) : std::string();
-}
-
 /// None of a file that numbers them as no recorder does.
 std::vector<run::Device> devices_of(run::Database& db, const std::string& host) {
   std::vector<run::Device> devices;
@@ -104,12 +98,12 @@ Push read_growth(const std::string& path, int64_t after) {
   const std::string stem = std::filesystem::path(path).stem().string();
   push.recorder =
       record::push_job(stem.substr(stem.size() - std::min(stem.size(), PushLimits::kName)), "", 0);
-  push.host = record::push_job(fact(db, "host"), "unknown", 0);
-  std::string job = fact(db, "tag.job");
-  if (job.empty()) job = fact(db, "slurm_job_id");
+  push.host = record::push_job(run::fact_of(db, "host"), "unknown", 0);
+  std::string job = run::fact_of(db, "tag.job");
+  if (job.empty()) job = run::fact_of(db, "slurm_job_id");
   push.job = record::push_job(job.empty() ? stem : job, "", 0);
   push.devices = devices_of(db, push.host);
-  push.prediction = fact(db, run::kPredictionFact);
+  push.prediction = run::fact_of(db, run::kPredictionFact);
   if (!run::parse_prediction(push.prediction)) push.prediction.clear();
   PushBatch batch;
   batch.sequence = db.number("SELECT max(rowid) FROM readings");
@@ -117,7 +111,7 @@ Push read_growth(const std::string& path, int64_t after) {
   batch.first = std::max(after + 1, after == 0 ? batch.sequence - kRowsAtFirst : 1);
   batch.readings = latest_readings(db, batch.first, push.devices.size());
   batch.clock = latest_clock(db);
-  batch.end = !fact(db, "ended_ns").empty();
+  batch.end = !run::fact_of(db, "ended_ns").empty();
   if (db.ok()) push.batches.push_back(std::move(batch));
   return push;
 }

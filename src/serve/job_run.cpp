@@ -82,7 +82,6 @@ struct JobRun::State {
   std::optional<size_t> number_of(const run::Device& device);
   void place(size_t number);
   void read_logs();
-  void read_prediction();
   void write_steps();
   void write();
   void write_recorders();
@@ -112,7 +111,7 @@ Result<void> JobRun::State::go_on() {
   read_recorders();
   const bool ours = read_devices();
   read_logs();
-  read_prediction();
+  prediction = run::fact_of(*db, run::kPredictionFact);
   if (!db->ok()) return db->failure(path + ": the Run cannot be continued");
   if (ours) return {};
   return input_error(
@@ -147,12 +146,6 @@ std::optional<size_t> JobRun::State::number_of(const run::Device& device) {
 void JobRun::State::place(size_t number) {
   std::vector<size_t>& there = numbers[place_of(devices[number])];
   there.insert(there.begin(), number);
-}
-
-void JobRun::State::read_prediction() {
-  run::Statement select(*db, "SELECT value FROM run WHERE key = ?");
-  select.bind(1, std::string_view(run::kPredictionFact));
-  if (select.step()) prediction = select.text(0);
 }
 
 void JobRun::State::read_logs() {

@@ -5,18 +5,13 @@
 #include <utility>
 
 #include "run/file/log_tables.h"
+#include "run/file/prediction.h"
 #include "run/file/sqlite.h"
 #include "run/file/writer_lock.h"
 #include "run/run.h"
 
 namespace ergometer::run {
 namespace {
-
-std::string fact_of(Database& db, const char* key) {
-  Statement select(db, "SELECT value FROM run WHERE key = ?");
-  select.bind(1, std::string_view(key));
-  return select.step() ? select.text(0) : std::string();
-}
 
 bool is_imported(Database& db) { return fact_of(db, "source") == "imported"; }
 

@@ -1,5 +1,6 @@
 #include "run/file/power_tables.h"
 
+#include "run/file/prediction.h"
 #include "run/file/row_table.h"
 
 namespace ergometer::run {
@@ -83,8 +84,7 @@ void select_energy(Database& db, std::vector<EnergyRow>& rows) {
 }
 
 void select_thermal(Database& db, Thermal& thermal) {
-  Statement limit(db, "SELECT value FROM run WHERE key = 'thermal_limit'");
-  if (limit.step()) thermal.limit = limit.text(0);
+  thermal.limit = fact_of(db, "thermal_limit");
   kSlotRowTable.select_if_there(db, thermal.rows);
   kEventShareTable.select(db, thermal.event_shares);
 }

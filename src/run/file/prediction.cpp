@@ -135,12 +135,16 @@ Result<Prediction> parse_prediction(std::string_view json) {
   return prediction;
 }
 
+std::string fact_of(Database& db, std::string_view name) {
+  Statement select(db, "SELECT value FROM run WHERE key = ?");
+  select.bind(1, name);
+  return select.step() ? select.text(0) : std::string();
+}
+
 std::string read_fact(const std::string& path, const std::string& name) {
   if (!is_run_file(path).value_or(false)) return {};
   Database db(path, Database::Access::kRead);
-  Statement select(db, "SELECT value FROM run WHERE key = ?");
-  select.bind(1, std::string_view(name));
-  return select.step() ? select.text(0) : std::string();
+  return fact_of(db, name);
 }
 
 }  // namespace ergometer::run

@@ -10,6 +10,8 @@
 
 namespace ergometer::run {
 
+class Database;
+
 /// One number that is predicted of a job, under the summary's name, with its 90 % interval where
 /// the summary has one; else both ends are the number itself.
 struct Predicted {
@@ -51,7 +53,9 @@ std::string prediction_json(const Prediction& prediction);
 /// Input error: what is missing or wrong.
 Result<Prediction> parse_prediction(std::string_view json);
 
-/// The fact of this name of a Run file; empty: it is no Run, or has none.
+/// The fact of this name; empty: there is none.
+std::string fact_of(Database& db, std::string_view name);
+/// The same of a Run file; empty also where it is no Run.
 std::string read_fact(const std::string& path, const std::string& name);
 
 }  // namespace ergometer::run
