@@ -71,6 +71,7 @@ struct MetricInfo {
   const char* unit;
   double lowest, highest;
   bool counter;
+  bool reads(double value) const { return value >= lowest && value <= highest; }
 };
 const MetricInfo& metric_info(Metric metric);
 std::optional<Metric> metric_of(std::string_view name);

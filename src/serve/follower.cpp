@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "base/entries.h"
@@ -17,6 +16,7 @@
 #include "record/source.h"
 #include "run/file/log_tables.h"
 #include "run/file/prediction.h"
+#include "run/file/reading_rows.h"
 #include "run/file/sqlite.h"
 
 namespace ergometer::serve {
@@ -26,7 +26,6 @@ using std::chrono::seconds;
 
 constexpr int64_t kRowsAtFirst = 4096;  ///< of a file that is new here
 constexpr int64_t kLatelyS = 30;
-constexpr int kFirstMetric = 2;  ///< column behind time and device
 
 /// A file holds any number.
 bool is_time(int64_t time_ns) { return time_ns >= 0 && time_ns <= PushLimits::kLatestNs; }
@@ -41,32 +40,22 @@ std::vector<run::Device> devices_of(run::Database& db, const std::string& host) 
   return devices;
 }
 
-std::vector<std::optional<run::Metric>> metrics_of_columns(const run::Statement& select) {
-  std::vector<std::optional<run::Metric>> metrics(static_cast<size_t>(select.columns()));
-  for (size_t column = 0; column < metrics.size(); ++column)
-    metrics[column] = run::metric_of(select.column_name(static_cast<int>(column)));
-  return metrics;
-}
-
 /// The latest of every metric in the rows from `first` on.
 std::vector<PushReading> latest_readings(run::Database& db, int64_t first, size_t devices) {
   std::map<std::pair<size_t, run::Metric>, run::Sample> latest;
   run::Statement select(db, "SELECT * FROM readings WHERE rowid >= ? ORDER BY rowid");
   select.bind(1, first);
-  const auto metrics = metrics_of_columns(select);
+  const run::MetricColumns metrics(select);
   while (select.step()) {
     const int64_t device = select.integer(1);
     if (device < 0 || static_cast<size_t>(device) >= devices) continue;
-    for (size_t column = kFirstMetric; column < metrics.size(); ++column) {
-      if (!metrics[column] || select.is_null(static_cast<int>(column))) continue;
-      latest[{static_cast<size_t>(device), *metrics[column]}] = {
-          select.integer(0), select.real(static_cast<int>(column))};
-    }
+    metrics.each([&](run::Metric metric, double value) {
+      latest[{static_cast<size_t>(device), metric}] = {select.integer(0), value};
+    });
   }
   std::vector<PushReading> readings;
   for (const auto& [of, sample] : latest) {
-    const run::MetricInfo& info = run::metric_info(of.second);
-    if (sample.value >= info.lowest && sample.value <= info.highest && is_time(sample.time_ns))
+    if (run::metric_info(of.second).reads(sample.value) && is_time(sample.time_ns))
       readings.push_back({of.first, of.second, sample});
   }
   // Those of one device and time stand side by side, to share a row.

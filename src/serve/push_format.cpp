@@ -159,8 +159,7 @@ bool read_row(const array& row, size_t devices, const Metrics& metrics, PushBatc
         place >= metrics.size())
       return false;
     if (!metrics[place]) continue;
-    const run::MetricInfo& info = run::metric_info(*metrics[place]);
-    if (value >= info.lowest && value <= info.highest)
+    if (run::metric_info(*metrics[place]).reads(value))
       batch.readings.push_back({device, *metrics[place], {time_ns, value}});
   }
   return true;

@@ -68,7 +68,7 @@ void LogBuilder::add(size_t device, run::Metric metric, int64_t time_ns, double 
                      bool partial) {
   const run::MetricInfo& info = run::metric_info(metric);
   if (std::isnan(value)) return drop(fmt::format("{}: not a number", info.name));
-  if (value < info.lowest || value > info.highest)
+  if (!info.reads(value))
     return drop(fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name, info.lowest,
                             info.highest, info.unit));
   std::vector<run::Series>& all = log_.devices[device].series;

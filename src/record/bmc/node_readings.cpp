@@ -34,9 +34,8 @@ std::vector<Metric> NodeReadings::metrics() const {
 
 void NodeReadings::tell(std::span<const Metric> wanted, int64_t time_ns, Batch& batch) const {
   for (const Metric metric : wanted) {
-    const run::MetricInfo& info = run::metric_info(metric);
     const auto reading = value(metric);
-    if (reading && *reading >= info.lowest && *reading <= info.highest)
+    if (reading && run::metric_info(metric).reads(*reading))
       batch.add(0, metric, time_ns, *reading);
   }
 }

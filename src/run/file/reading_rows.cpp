@@ -26,18 +26,6 @@ void write_row(Statement& insert, const ReadingCell& place, const Row& row) {
   insert.step();
 }
 
-/// The metric each column of the table holds.
-std::vector<std::optional<Metric>> metrics_of(const Statement& select) {
-  std::vector<std::optional<Metric>> metrics(static_cast<size_t>(select.columns()));
-  for (size_t column = 0; column < metrics.size(); ++column) {
-    const std::string name = select.column_name(static_cast<int>(column));
-    for (size_t m = 0; m < kMetricCount; ++m)
-      if (name == metric_info(static_cast<Metric>(m)).name)
-        metrics[column] = static_cast<Metric>(m);
-  }
-  return metrics;
-}
-
 void put_in_order(Device& device) {
   const auto earlier = [](const Sample& a, const Sample& b) { return a.time_ns < b.time_ns; };
   for (Series& series : device.series)
@@ -69,6 +57,12 @@ class SeriesIndex {
 
 }  // namespace
 
+MetricColumns::MetricColumns(const Statement& select) : select_(select) {
+  for (int column = kFirstMetric; column < select.columns(); ++column)
+    if (const auto metric = metric_of(select.column_name(column)))
+      columns_.emplace_back(column, *metric);
+}
+
 void create_readings(Database& db) {
   std::string sql = "CREATE TABLE readings (time_ns INTEGER NOT NULL, device INTEGER NOT NULL";
   for (size_t m = 0; m < kMetricCount; ++m)
@@ -98,7 +92,7 @@ int64_t select_readings_behind(Database& db, int64_t after, int64_t most, size_t
   Statement select(db, "SELECT *, rowid FROM readings WHERE rowid > ? ORDER BY rowid LIMIT ?");
   select.bind(1, after);
   select.bind(2, most);
-  const std::vector<std::optional<Metric>> metrics = metrics_of(select);
+  const MetricColumns metrics(select);
   const int row = select.columns() - 1;
   int64_t last = after;
   while (select.step()) {
@@ -108,20 +102,17 @@ int64_t select_readings_behind(Database& db, int64_t after, int64_t most, size_t
     const int64_t time_ns = select.integer(0), device = select.integer(1);
     if (device < 0 || static_cast<size_t>(device) >= devices || time_ns < 0 || time_ns > kLatestNs)
       continue;
-    for (size_t column = kFirstMetric; column < metrics.size(); ++column) {
-      if (!metrics[column] || select.is_null(static_cast<int>(column))) continue;
-      const MetricInfo& info = metric_info(*metrics[column]);
-      const double value = select.real(static_cast<int>(column));
-      if (value >= info.lowest && value <= info.highest)
-        cells.push_back({time_ns, static_cast<size_t>(device), *metrics[column], value});
-    }
+    metrics.each([&](Metric metric, double value) {
+      if (metric_info(metric).reads(value))
+        cells.push_back({time_ns, static_cast<size_t>(device), metric, value});
+    });
   }
   return last;
 }
 
 bool select_readings(Database& db, std::vector<Device>& devices) {
   Statement select(db, "SELECT * FROM readings ORDER BY rowid");
-  const std::vector<std::optional<Metric>> metrics = metrics_of(select);
+  const MetricColumns metrics(select);
   SeriesIndex index(devices);
   bool whole = true;
   while (select.step()) {
@@ -129,13 +120,10 @@ bool select_readings(Database& db, std::vector<Device>& devices) {
     if (device < 0 || static_cast<size_t>(device) >= devices.size() || time_ns < -kLatestNs ||
         time_ns > kLatestNs)
       return false;
-    for (size_t column = kFirstMetric; column < metrics.size(); ++column) {
-      if (!metrics[column] || select.is_null(static_cast<int>(column))) continue;
-      const MetricInfo& info = metric_info(*metrics[column]);
-      const double value = select.real(static_cast<int>(column));
-      whole = whole && value >= info.lowest && value <= info.highest;
-      index.add(static_cast<size_t>(device), *metrics[column], {time_ns, value});
-    }
+    metrics.each([&](Metric metric, double value) {
+      whole = whole && metric_info(metric).reads(value);
+      index.add(static_cast<size_t>(device), metric, {time_ns, value});
+    });
   }
   for (Device& device : devices) put_in_order(device);
   return whole;

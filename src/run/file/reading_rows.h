@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "run/device_log.h"
@@ -21,6 +22,23 @@ struct ReadingCell {
   size_t device = 0;
   Metric metric = Metric::kPower;
   double value = 0;
+};
+
+/// Which metrics the columns of a query of `SELECT *` hold: those behind time and device that are
+/// named after one.
+class MetricColumns {
+ public:
+  explicit MetricColumns(const Statement& select);
+  /// `use(metric, value)` for each that the row holds which the query is at.
+  template <class Use>
+  void each(const Use& use) const {
+    for (const auto& [column, metric] : columns_)
+      if (!select_.is_null(column)) use(metric, select_.real(column));
+  }
+
+ private:
+  const Statement& select_;
+  std::vector<std::pair<int, Metric>> columns_;
 };
 
 /// Writes cells in their order: those of one device and time that stand side by side share a row.

@@ -215,7 +215,7 @@ size_t Recording::add_device(const Device& device) {
 void Recording::add(size_t device, Metric metric, const Sample& sample) {
   State::Pending& pending = state_->pending;
   const MetricInfo& info = metric_info(metric);
-  if (!(sample.value >= info.lowest && sample.value <= info.highest)) {
+  if (!info.reads(sample.value)) {
     ++pending.dropped[fmt::format("{}: outside what a sensor reads ({} to {} {})", info.name,
                                   info.lowest, info.highest, info.unit)];
     return;
