@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -7,8 +6,7 @@
 #include "record/bmc/ipmi_text.h"
 #include "record/bmc/program.h"
 #include "record/files/call_timer.h"
-#include "record/files/make_device.h"
-#include "record/sources.h"
+#include "record/files/node_source.h"
 
 // The node's controller through the program ipmitool. `sdr` asks for every sensor by itself and
 // takes seconds on many boards; `dcmi power reading` is one question, which not every board knows.
@@ -28,31 +26,22 @@ enum : size_t { kPowerReading, kSensors };
 constexpr auto kIpmiQuestions =
     std::to_array<Question>({{"dcmi power reading", read_dcmi_power}, {"-c sdr", read_sdr}});
 
-class IpmiSource : public Source {
+class IpmiSource : public NodeSource {
  public:
-  explicit IpmiSource(const std::string& program) : program_(program) {
+  explicit IpmiSource(const std::string& program) : NodeSource("ipmi", "ipmi"), program_(program) {
     for (const Question& question : kIpmiQuestions)
       costs_.push_back({.call = fmt::format("ipmitool {}", question.words)});
   }
-  std::string_view name() const override { return "ipmi"; }
-  std::span<const run::Device> devices() const override { return {&node_, 1}; }
-  std::span<const Metric> metrics() const override { return metrics_; }
   bool slow() const override { return true; }
-  std::vector<CallCost> costs() const override { return costs_; }
   void read(Batch& batch) override;
 
   Result<void> check(const SourceOptions& options);
 
  private:
   Result<void> ask(size_t question, double limit_s, NodeReadings& readings);
-  void note(const Result<void>& answer, Batch& batch);
 
   std::string program_;
-  run::Device node_ = make_device(run::DeviceKind::kNode, "ipmi");
   bool states_power_ = false;
-  std::vector<Metric> metrics_;
-  std::vector<CallCost> costs_;
-  bool troubled_ = false;
 };
 
 Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings& readings) {
@@ -75,9 +64,6 @@ Result<void> IpmiSource::ask(size_t question, double limit_s, NodeReadings& read
 
 /// Where the power is stated, the slow list of sensors waits for the first read.
 Result<void> IpmiSource::check(const SourceOptions& options) {
-  const auto missing = [](std::string why) {
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
-  };
   NodeReadings readings;
   const auto power = ask(kPowerReading, kFirstLimit, readings);
   states_power_ = readings.total_w.has_value();
@@ -90,10 +76,9 @@ Result<void> IpmiSource::check(const SourceOptions& options) {
     metrics_ = readings.metrics();
   }
   if (metrics_.empty())
-    return missing("ipmitool lists no power, inlet, outlet or fan under a name that is known");
-  std::erase_if(metrics_, [&](Metric metric) { return !options.wants(metric); });
-  if (metrics_.empty()) return missing("gives none of the metrics asked for");
-  return {};
+    return missing_error(
+        "ipmitool lists no power, inlet, outlet or fan under a name that is known");
+  return keep_wanted(options);
 }
 
 void IpmiSource::read(Batch& batch) {
@@ -105,14 +90,7 @@ void IpmiSource::read(Batch& batch) {
   // Without its reading the power is not taken from the list instead: that may be another one.
   if (answer && !(states_power_ && power_alone)) answer = ask(kSensors, kLimit, readings);
   readings.tell(metrics_, asked_ns, batch);
-  note(answer, batch);
-}
-
-void IpmiSource::note(const Result<void>& answer, Batch& batch) {
-  if (answer && troubled_) batch.notes.push_back("ipmi: answers again");
-  if (!answer && !troubled_)
-    batch.notes.push_back(fmt::format("ipmi: no longer answers: {}", answer.error().message));
-  troubled_ = !answer;
+  note(answer ? "" : answer.error().message, batch);
 }
 
 }  // namespace

@@ -1,15 +1,10 @@
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cctype>
 #include <string_view>
 
 #include "base/text.h"
 #include "record/bmc/redfish_client.h"
 #include "record/bmc/redfish_document.h"
 #include "record/files/call_timer.h"
-#include "record/files/make_device.h"
-#include "record/sources.h"
+#include "record/files/node_source.h"
 
 // The node's controller over Redfish. Which documents hold readings is found once: of the chassis
 // that stands in no other one, Power and Thermal, which are two requests and which nearly every
@@ -110,16 +105,13 @@ Result<std::vector<std::string>> Discovery::documents() {
   return documents_;
 }
 
-class RedfishSource : public Source {
+class RedfishSource : public NodeSource {
  public:
-  explicit RedfishSource(std::unique_ptr<RedfishClient> client) : client_(std::move(client)) {
+  explicit RedfishSource(std::unique_ptr<RedfishClient> client)
+      : NodeSource("redfish", "redfish"), client_(std::move(client)) {
     costs_.push_back({.call = "GET"});
   }
-  std::string_view name() const override { return "redfish"; }
-  std::span<const run::Device> devices() const override { return {&node_, 1}; }
-  std::span<const Metric> metrics() const override { return metrics_; }
   bool slow() const override { return true; }
-  std::vector<CallCost> costs() const override { return costs_; }
   void read(Batch& batch) override;
 
   Result<void> find(const SourceOptions& options);
@@ -128,11 +120,7 @@ class RedfishSource : public Source {
   Result<void> ask(NodeReadings& readings);
 
   std::unique_ptr<RedfishClient> client_;
-  run::Device node_ = make_device(run::DeviceKind::kNode, "redfish");
   std::vector<std::string> documents_;
-  std::vector<Metric> metrics_;
-  std::vector<CallCost> costs_;
-  bool troubled_ = false;
 };
 
 Result<void> RedfishSource::ask(NodeReadings& readings) {
@@ -155,8 +143,7 @@ Result<void> RedfishSource::find(const SourceOptions& options) {
   metrics_ = readings.metrics();
   if (metrics_.empty())
     return missing_error("{}: its chassis state no power, inlet, outlet or fan", options.redfish);
-  std::erase_if(metrics_, [&](Metric metric) { return !options.wants(metric); });
-  if (metrics_.empty()) return missing_error("gives none of the metrics asked for");
+  ERGOMETER_TRY(keep_wanted(options));
   node_.uuid = discovery.chassis();
   return {};
 }
@@ -167,10 +154,7 @@ void RedfishSource::read(Batch& batch) {
   const auto answer = ask(readings);
   // All documents or none: the mean of some fans is not that of all.
   if (answer) readings.tell(metrics_, asked_ns, batch);
-  if (answer && troubled_) batch.notes.push_back("redfish: answers again");
-  if (!answer && !troubled_)
-    batch.notes.push_back(fmt::format("redfish: no longer answers: {}", answer.error().message));
-  troubled_ = !answer;
+  note(answer ? "" : answer.error().message, batch);
 }
 
 }  // namespace

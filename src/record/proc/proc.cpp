@@ -3,9 +3,8 @@
 
 #include "record/files/call_timer.h"
 #include "record/files/kept_file.h"
-#include "record/files/make_device.h"
+#include "record/files/node_source.h"
 #include "record/proc/proc_text.h"
-#include "record/sources.h"
 
 namespace ergometer::record {
 namespace {
@@ -13,34 +12,26 @@ namespace {
 using run::Metric;
 
 /// The node, as its kernel sees it.
-class ProcSource : public Source {
+class ProcSource : public NodeSource {
  public:
   explicit ProcSource(const SourceOptions& options)
-      : stat_(options.proc + "/stat"),
+      : NodeSource("proc", "kernel"),
+        stat_(options.proc + "/stat"),
         load_(options.proc + "/loadavg"),
         memory_(options.proc + "/meminfo") {
-    for (const Metric metric : {Metric::kCpuUtilization, Metric::kLoad, Metric::kMemoryUsed})
-      if (options.wants(metric)) metrics_.push_back(metric);
+    metrics_ = {Metric::kCpuUtilization, Metric::kLoad, Metric::kMemoryUsed};
   }
-  std::string_view name() const override { return "proc"; }
-  std::span<const run::Device> devices() const override { return {&node_, 1}; }
-  std::span<const Metric> metrics() const override { return metrics_; }
-  std::vector<CallCost> costs() const override { return costs_; }
   void read(Batch& batch) override;
 
   /// What is there of what is wanted; an error when nothing is.
-  Result<void> check();
+  Result<void> check(const SourceOptions& options);
 
  private:
   KeptFile& file_of(Metric metric);
   std::optional<double> value_of(Metric metric, std::string_view text);
 
-  run::Device node_ = make_device(run::DeviceKind::kNode, "kernel");
   KeptFile stat_, load_, memory_;
-  std::vector<Metric> metrics_;
-  std::vector<CallCost> costs_;
   std::optional<CpuTime> last_;
-  bool troubled_ = false;
 };
 
 KeptFile& ProcSource::file_of(Metric metric) {
@@ -57,11 +48,8 @@ std::optional<double> ProcSource::value_of(Metric metric, std::string_view text)
   return now && before ? busy_percent(*before, *now) : std::nullopt;
 }
 
-Result<void> ProcSource::check() {
-  const auto missing = [](std::string why) {
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
-  };
-  if (metrics_.empty()) return missing("gives none of the metrics asked for");
+Result<void> ProcSource::check(const SourceOptions& options) {
+  ERGOMETER_TRY(keep_wanted(options));
   std::string problem;
   std::erase_if(metrics_, [&](Metric metric) {
     const auto text = file_of(metric).read();
@@ -70,7 +58,7 @@ Result<void> ProcSource::check() {
         fmt::format("{}: {}", file_of(metric).path(), ::strerror(file_of(metric).error_number()));
     return true;
   });
-  if (metrics_.empty()) return missing(problem);
+  if (metrics_.empty()) return missing_error(problem);
   for (const Metric metric : metrics_)
     costs_.push_back({.call = fmt::format("read {}", run::metric_info(metric).name)});
   return {};
@@ -90,17 +78,14 @@ void ProcSource::read(Batch& batch) {
       batch.add(0, metrics_[i], now, *value);
     }
   }
-  if (problem.empty() == troubled_)
-    batch.notes.push_back(troubled_ ? "proc: answers again"
-                                    : fmt::format("proc: no longer answers: {}", problem));
-  troubled_ = !problem.empty();
+  note(problem, batch);
 }
 
 }  // namespace
 
 Opened open_proc(const SourceOptions& options) {
   auto source = std::make_unique<ProcSource>(options);
-  ERGOMETER_TRY(source->check());
+  ERGOMETER_TRY(source->check(options));
   return source;
 }
 
