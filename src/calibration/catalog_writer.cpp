@@ -73,9 +73,8 @@ Result<std::string> replace_parameter(std::string_view text, const std::string& 
   const Piece grade = value_of(text, line, "grade");
   if (line.end == 0 || value.end == 0 || value.end > source.begin || source.end > grade.begin)
     return input_error(
-        "{}: {} does not stand on one line as {{value: ..., source: \"...\", "
-        "grade: ...}}",
-        file, replacement.name);
+        "{}: {} does not stand on one line as {{value: ..., source: \"...\", grade: ...}}", file,
+        replacement.name);
   ERGOMETER_ASSIGN(const std::string number, in_unit_of(value.of(text), replacement.value));
   std::string out(text.substr(0, value.begin));
   out += number;

@@ -83,8 +83,7 @@ std::string source_of(const DeviceNumber* number, const DeviceRecord& record) {
         "source: \"the prior's: the record of {} does not determine it\", grade: assumed",
         record.limits.name);
   return fmt::format(
-      "source: \"ergometer calibrate --device on {}, standard error {:.1f} %{}\", "
-      "grade: fitted",
+      "source: \"ergometer calibrate --device on {}, standard error {:.1f} %{}\", grade: fitted",
       record.limits.name, kPercent * number->standard_error,
       number->at_bound ? ", at the end of its range" : "");
 }

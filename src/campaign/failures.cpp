@@ -105,8 +105,7 @@ Result<Failures> parse_failures(std::string_view csv, const std::string& file) {
   }
   if (!has_rate)
     return input_error(
-        "{}: lacks a row all,per_gpu_hour: how often a job is "
-        "interrupted, over its GPUs and hours",
+        "{}: lacks a row all,per_gpu_hour: how often a job is interrupted, over its GPUs and hours",
         file);
   ERGOMETER_TRY(check_shares(failures, file));
   return failures;

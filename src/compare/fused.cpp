@@ -60,8 +60,7 @@ std::string to_text(const FusedGain& gain) {
                   base::format_seconds(gain.apart_s));
   if (gain.overlapped_s > 0)
     text += fmt::format(
-        " apart; the software's own --tp-comm-overlap, which it takes the place of, "
-        "makes {}",
+        " apart; the software's own --tp-comm-overlap, which it takes the place of, makes {}",
         base::format_seconds(gain.overlapped_s));
   if (!gain.loses()) return text;
   text += fmt::format(", although no fused kernel is longer than its parts: {} grows by {}",

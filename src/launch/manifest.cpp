@@ -68,10 +68,8 @@ Result<Manifest> read_manifest(const std::string& folder) {
       manifest.runs.push_back({run.at("run"), run.at("job"), run.at("repeat"), run.at("nodes"),
                                run.at("gpus"), run.at("predicted_step_time_s")});
       if (!is_run_name(manifest.runs.back().name))
-        return input_error(
-            "{}: runs: found \"{}\", allowed: a number such as "
-            "\"001\"",
-            path, manifest.runs.back().name);
+        return input_error("{}: runs: found \"{}\", allowed: a number such as \"001\"", path,
+                           manifest.runs.back().name);
     }
     return manifest;
   } catch (const nlohmann::json::exception& problem) {

@@ -175,8 +175,7 @@ Result<std::string> torchtitan_toml(const Job& job, int64_t steps,
   ERGOMETER_TRY(torchtitan_check(job));
   ERGOMETER_ASSIGN(const spec::TorchtitanFlavor flavor, flavor_of(job.model));
   std::string text = fmt::format(
-      "[model]\nname = \"{}\"\nflavor = \"{}\"\n{}"
-      "\n[metrics]\nlog_freq = 1\n"
+      "[model]\nname = \"{}\"\nflavor = \"{}\"\n{}\n[metrics]\nlog_freq = 1\n"
       "\n[optimizer]\nname = \"AdamW\"\nlr = 1e-4\n",
       flavor.folder, flavor.flavor,
       job.training.precision == spec::Precision::kFp8

@@ -39,18 +39,14 @@ constexpr std::array kOwn = std::to_array<ExportedName>({
     {"sw_power_cap_seconds", "seconds", 1, "Time below the clock asked for by the power limit."},
     {"sync_boost_seconds", "seconds", 1, "Time below the clock asked for by a boost group."},
     {"sw_thermal_seconds", "seconds", 1,
-     "Time below the clock asked for by the driver's "
-     "temperature limit."},
+     "Time below the clock asked for by the driver's temperature limit."},
     {"hw_thermal_seconds", "seconds", 1,
-     "Time below the clock asked for by the hardware's "
-     "temperature limit."},
+     "Time below the clock asked for by the hardware's temperature limit."},
     {"hw_power_brake_seconds", "seconds", 1,
-     "Time below the clock asked for by a brake signal "
-     "from outside."},
+     "Time below the clock asked for by a brake signal from outside."},
     {"hotspot_temperature_celsius", "celsius", 1, "Temperature of the hottest place of the chip."},
     {"temperature_margin_celsius", "celsius", 1,
-     "Degrees below the temperature at which the GPU "
-     "slows itself down."},
+     "Degrees below the temperature at which the GPU slows itself down."},
     {"fabric_clock_hertz", "hertz", kMega, "Clock of the chip's own network."},
     {"pcie_replays", "", 1, "Packets sent once more over PCIe."},
     {"ecc_corrected_errors", "", 1, "Memory errors that were corrected."},

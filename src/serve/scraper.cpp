@@ -61,8 +61,7 @@ Result<ScrapeTarget> target_of(const std::string& line, const std::string& where
   const auto words = words_of(line);
   if (line.find('@') != std::string::npos)  // what stands before it is not said
     return input_error(
-        "{}: found an address with '@', allowed: HOST:PORT or a URL, without a "
-        "user or a secret",
+        "{}: found an address with '@', allowed: HOST:PORT or a URL, without a user or a secret",
         where);
   if (words.size() > 2)
     return input_error("{}: found '{}', allowed: HOST:PORT or a URL, and a job", where, line);

@@ -38,10 +38,8 @@ Result<std::optional<run::Run>> finished_run(const std::string& out, const Facts
         "the catalog; remove it or choose another name",
         out, run.study->name);
   if (made_by->shard.number != facts.shard.number || made_by->shard.count != facts.shard.count)
-    return input_error(
-        "{}: holds shard {} of this study, not {}; choose another "
-        "name",
-        out, spread::to_text(made_by->shard), spread::to_text(facts.shard));
+    return input_error("{}: holds shard {} of this study, not {}; choose another name", out,
+                       spread::to_text(made_by->shard), spread::to_text(facts.shard));
   return run;
 }
 

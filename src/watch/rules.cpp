@@ -32,9 +32,7 @@ int64_t read_time(spec::YamlMap& map, const char* key, double fallback_s, double
   const bool fits = measure && (measure->unit == "s" || measure->unit.empty()) &&
                     measure->value >= shortest_s && measure->value <= kLongest_s;
   if (!fits)
-    map.refuse(key,
-               "found \"{}\"; allowed: a time from {:.0f} s to 1 day, such as 30 "
-               "s or 2 min",
+    map.refuse(key, "found \"{}\"; allowed: a time from {:.0f} s to 1 day, such as 30 s or 2 min",
                text, shortest_s);
   return fits ? static_cast<int64_t>(measure->value * kNs) : 0;
 }
@@ -121,9 +119,7 @@ Action read_action(spec::YamlMap map) {
     ++kinds;
   }
   if (kinds != 1)
-    map.refuse("",
-               "found {} actions; allowed: one of webhook, webhook-file, command "
-               "and file",
+    map.refuse("", "found {} actions; allowed: one of webhook, webhook-file, command and file",
                kinds);
   if (map.has("command")) action.command = read_command(map);
   action.target = map.text(map.has("file") ? "file" : "webhook");

@@ -30,8 +30,7 @@ Finding late_launch(const TraceSummary& summary) {
   Finding f = cost(summary, "late_launch", [](const auto& r) { return r.idle.launching_ns; });
   f.what = fmt::format(
       "The GPU idles {} of the span while the CPU is in calls that launch kernels, the next not "
-      "yet "
-      "launched: the job is bound by launches there.",
+      "yet launched: the job is bound by launches there.",
       base::format_percent(f.fraction));
   f.try_next = "CUDA graphs or torch.compile(mode=\"reduce-overhead\"); fewer and larger kernels.";
   f.check = "profile once more with a larger micro batch: late launches shrink as kernels grow";
@@ -186,8 +185,7 @@ Finding arrival(const TraceSummary& summary) {
       base::format_seconds(static_cast<double>(table.transfer_ns) * 1e-9 / matched));
   f.try_next = fmt::format(
       "compare rank {}'s compute before its collectives with the others' (more work, lower clock, "
-      "a "
-      "slow data loader); links are not the cause of time before the last arrival.",
+      "a slow data loader); links are not the cause of time before the last arrival.",
       latest->rank);
   f.check = "record clocks and temperatures beside the trace on the ranks that come last";
   return f;

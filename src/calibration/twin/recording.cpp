@@ -63,8 +63,7 @@ Result<void> add_trace(const std::vector<run::RankTrace>& ranks, int64_t steps,
         name);
   if (const int64_t most = std::ssize(ranks.front().events); steps > most)
     return input_error(
-        "{}: the trace of a rank holds {} kernels; --trace-steps N is at most as many, "
-        "found {}",
+        "{}: the trace of a rank holds {} kernels; --trace-steps N is at most as many, found {}",
         name, most, steps);
   recording.values = share_of(traced, ranks, steps);
   recording.notes.push_back(fmt::format("the trace marks no steps: it is taken for {}", steps));

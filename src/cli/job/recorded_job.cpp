@@ -34,9 +34,8 @@ Result<void> check_same_job(const std::string& who, const std::string& path,
       named.push_back(fmt::format("{} {} there, {} here", it.name, it.values[0], it.values[1]));
   if (named.empty()) return {};
   return input_error(
-      "{}: {}: found a recording of another job: {}; allowed: the job that was "
-      "recorded",
-      who, path, fmt::join(named, ", "));
+      "{}: {}: found a recording of another job: {}; allowed: the job that was recorded", who, path,
+      fmt::join(named, ", "));
 }
 
 /// A simulated Run's step as a training log of it.

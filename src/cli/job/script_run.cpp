@@ -173,8 +173,7 @@ Result<intake::Reading> read_megatron_run(const Arguments& arguments) {
   const ScratchFolder programs, reports;
   if (programs.path().empty() || reports.path().empty() || !write_stand_ins(programs.path()))
     return input_error(
-        "--megatron-run: no folder for the stand-ins can be made in the temporary "
-        "folder (TMPDIR)");
+        "--megatron-run: no folder for the stand-ins can be made in the temporary folder (TMPDIR)");
   const char* path = std::getenv("PATH");
   std::vector<std::string> words = {
       "env", fmt::format("PATH={}:{}", programs.path().string(), path == nullptr ? "" : path),

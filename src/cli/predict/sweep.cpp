@@ -100,9 +100,7 @@ Result<void> check_output(const Arguments& arguments) {
   const bool json = arguments.has("json"), chosen = arguments.has("columns");
   const std::string csv = arguments.value("csv");
   if (arguments.has("csv") && csv.empty())
-    return input_error(
-        "sweep: --csv: found no name; allowed: a file, or - for standard "
-        "output");
+    return input_error("sweep: --csv: found no name; allowed: a file, or - for standard output");
   if (chosen && arguments.value("columns").empty())
     return input_error(
         "sweep: --columns: found nothing; allowed: names of columns, as in "
@@ -112,13 +110,10 @@ Result<void> check_output(const Arguments& arguments) {
         "sweep: --list runs nothing, so that there are no numbers for --{}; leave one of them out",
         chosen ? "columns" : "csv");
   if (json && csv == "-")
-    return input_error(
-        "sweep: --json and --csv - both want standard output; give --csv a "
-        "file");
+    return input_error("sweep: --json and --csv - both want standard output; give --csv a file");
   if (json && chosen && csv.empty())
     return input_error(
-        "sweep: --columns chooses columns of the table and of --csv; --json "
-        "holds everything");
+        "sweep: --columns chooses columns of the table and of --csv; --json holds everything");
   return {};
 }
 

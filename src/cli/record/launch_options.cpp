@@ -124,8 +124,7 @@ Result<std::vector<launch::NamedJob>> jobs_of_study(const Arguments& arguments,
   for (const Flag& flag : setting_flags())
     if (arguments.has(flag.name) && flag.name != "env")
       return input_error(
-          "{}: is a setting of one job; {} is a study, whose file says "
-          "it under `base`",
+          "{}: is a setting of one job; {} is a study, whose file says it under `base`",
           arguments.written.at(flag.name), word);
   ERGOMETER_ASSIGN(study::Definition definition, study::read_definition(word));
   // Draws of silicon are the simulation's; real GPUs are what they are, and --repeats repeats.

@@ -56,10 +56,8 @@ Result<void> read_clocks(const Arguments& arguments, RecordOptions& options) {
   for (const std::string& peer : base::split(arguments.value("clock-peer"), ',')) {
     ERGOMETER_ASSIGN(record::Endpoint asked, endpoint("--clock-peer", peer));
     if (asked.host.empty())
-      return input_error(
-          "--clock-peer: {}: a host is missing; give HOST:PORT, "
-          "such as node01:9401",
-          peer);
+      return input_error("--clock-peer: {}: a host is missing; give HOST:PORT, such as node01:9401",
+                         peer);
     options.clock_peers.push_back(std::move(asked));
   }
   return {};

@@ -105,8 +105,7 @@ Result<void> write_estimates(const SearchPlan& plan, const Where& where, Estimat
   if (where.out.empty()) return {};
   if (estimates.left > 0) {
     console.note(
-        "stopped; what is finished is in {}.unfinished, and the same command "
-        "goes on from there",
+        "stopped; what is finished is in {}.unfinished, and the same command goes on from there",
         where.out);
     return {};
   }

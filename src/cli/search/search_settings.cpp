@@ -111,8 +111,7 @@ Result<SearchSettings> search_settings(const Arguments& arguments, const Console
   if (arguments.words.empty() && named.find("model") == nullptr && !arguments.has("megatron-run"))
     return input_error(
         "search: MODEL is missing; usage: ergometer search MODEL|FILE... --cluster CLUSTER --gpus "
-        "N "
-        "--gbs B");
+        "N --gbs B");
   add_options(arguments, named);
   ERGOMETER_ASSIGN(const spec::Settings all, files.settings(named));
   for (const auto& [name, value] : all.all())

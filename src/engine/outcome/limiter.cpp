@@ -316,8 +316,7 @@ std::string why_else(const EngineInput& input, const std::vector<StageWork>& wor
     return "stages wait for each other's micro batches, whose documents are unlike work";
   if (input.job.model.vision != nullptr && input.job.trains())
     return fmt::format(
-        "stages wait for each other, mostly for stage {}; micro batches of images "
-        "are unlike work",
+        "stages wait for each other, mostly for stage {}; micro batches of images are unlike work",
         stage);
   return fmt::format(
       "stages wait for each other, mostly for stage {}, which work and launches keep busy longest",

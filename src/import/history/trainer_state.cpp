@@ -99,10 +99,8 @@ Result<void> read_trainer_results(std::string_view text, LogBuilder& log) {
   if (times.runtime_s && rate) times.steps = std::round(*times.runtime_s * *rate);
   const auto mean = times.mean();
   if (!mean) {
-    log.note(
-        "{}: no step time can be told by its train_runtime and "
-        "train_steps_per_second",
-        log.file());
+    log.note("{}: no step time can be told by its train_runtime and train_steps_per_second",
+             log.file());
     return {};
   }
   log.note(

@@ -128,8 +128,7 @@ void History::tell(LogBuilder& log) {
   std::vector<run::TrainingStep> found = steps_.take();
   if (!found.empty()) return add_training(std::move(found), log);
   log.note(
-      "{}: no step time can be told: it takes two rows of different {} with "
-      "_timestamp or _runtime",
+      "{}: no step time can be told: it takes two rows of different {} with _timestamp or _runtime",
       log.file(), step_name_);
 }
 

@@ -334,8 +334,7 @@ Result<run::OperationGroups> groups_beside(const std::string& path,
   return input_error(
       "{}: is a timeline of operations, and the sizes of its parallel groups are not known: found "
       "no {}.yaml beside it; allowed: --groups FILE, with a line each for dp_size, pp_size, "
-      "tp_size "
-      "and vpp_size",
+      "tp_size and vpp_size",
       path, stem);
 }
 

@@ -225,8 +225,7 @@ void ExecutionTraceReader::read(ondemand::document& document) {
 Result<run::WorkGraph> ExecutionTraceReader::finish() {
   if (graph_.nodes.empty())
     return input_error(
-        "{}: \"nodes\" of the execution trace (schema {}) holds "
-        "no node with a whole \"id\"",
+        "{}: \"nodes\" of the execution trace (schema {}) holds no node with a whole \"id\"",
         graph_.file, schema_);
   graph_.format = fmt::format("PyTorch execution trace {}", schema_);
   graph_.storages = storages_.count();

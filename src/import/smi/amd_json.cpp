@@ -209,8 +209,7 @@ Result<void> AmdJsonReader::read_document(std::string_view text) {
   element document;
   if (const auto problem = parser_.parse(padded).get(document); problem != simdjson::SUCCESS)
     return input_error(
-        "{}:{}: found JSON that is malformed ({}), allowed: a document of rocm-smi "
-        "or amd-smi",
+        "{}:{}: found JSON that is malformed ({}), allowed: a document of rocm-smi or amd-smi",
         log_.file(), line_, simdjson::error_message(problem));
   if (document.is_array()) return read_list(document);
   object members;

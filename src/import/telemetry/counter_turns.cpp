@@ -22,8 +22,7 @@ std::vector<std::string> turn_notes(const std::map<run::Metric, CounterTurns>& a
       notes.push_back(fmt::format(
           "{}: counters went over 32 bits {} times on {} GPUs; one turn each was added, the least "
           "it can have been: {} of {} intervals are long enough for another at the {:g} GB/s of "
-          "the "
-          "link",
+          "the link",
           name, t.turns, t.counters, t.too_long, t.intervals, t.most_gb_per_s));
     if (t.restarts > 0)
       notes.push_back(

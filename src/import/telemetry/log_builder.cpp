@@ -121,9 +121,8 @@ void LogBuilder::note_jump(const run::Device& device, const run::Series& series)
   }
   if (jumps != 1 || back_ns < kJitter) return;
   note(
-      "{}: times jump back once, by {} s: a clock that was set back, or a recording "
-      "behind a later one; where both hold readings of a time, they are mixed and the "
-      "time counts once",
+      "{}: times jump back once, by {} s: a clock that was set back, or a recording behind a later "
+      "one; where both hold readings of a time, they are mixed and the time counts once",
       device.file, base::format_count(back_ns / kSecond));
 }
 

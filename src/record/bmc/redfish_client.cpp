@@ -54,9 +54,8 @@ Result<std::string> origin_of(const std::string& url) {
   const size_t host = tls ? 8 : 7;
   const auto wrong = [&](const char* why) {
     return input_error(
-        "Redfish URL '{}': {}; \"https://ADDRESS\" or \"https://ADDRESS:PORT\" is "
-        "expected",
-        url, why);
+        "Redfish URL '{}': {}; \"https://ADDRESS\" or \"https://ADDRESS:PORT\" is expected", url,
+        why);
   };
   if (!tls && !url.starts_with("http://")) return wrong("begins with neither https:// nor http://");
   std::string origin = url.substr(0, url.find('/', host));

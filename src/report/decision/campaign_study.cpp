@@ -170,10 +170,9 @@ run::Study campaign_study(const Sizes& sizes, const campaign::Ask& ask) {
   study.name = "campaign";
   study.title = fmt::format("{} for {} tokens", chosen.training.job.model.name,
                             base::format_si(chosen.tokens(), ""));
-  study.question = fmt::format(
-      "How long does the whole run take, and what do more GPUs bring? On "
-      "{} of {}: {}.",
-      gpus_word(chosen), chosen.training.job.cluster.name, answer_word(chosen));
+  study.question =
+      fmt::format("How long does the whole run take, and what do more GPUs bring? On {} of {}: {}.",
+                  gpus_word(chosen), chosen.training.job.cluster.name, answer_word(chosen));
   run::StudyAxis axis{"GPUs", {}};
   for (size_t i = 0; i < sizes.campaigns.size(); ++i) {
     const Campaign& it = sizes.campaigns[i];

@@ -131,9 +131,8 @@ class Writer {
     latency =
         reduces_all()
             ? fmt::format(
-                  "collective.latency + 2 log2(nodes) x collective.tree_latency + "
-                  "collective.ramp {}, all between nodes (log2 in straight lines between powers of "
-                  "two)",
+                  "collective.latency + 2 log2(nodes) x collective.tree_latency + collective.ramp "
+                  "{}, all between nodes (log2 in straight lines between powers of two)",
                   ramp)
             : "ring_base + (ranks - nodes) x domain_hop_latency of the node + (nodes - 1) x "
               "ring_hop_latency";

@@ -50,8 +50,7 @@ Explanation breakdown_part(const Context& c, std::string_view name) {
       {"optimizer", "mean over ranks of the optimizer's kernels"},
       {"idle",
        "mean over ranks of the time spent waiting for a pipeline neighbour, for the host to launch "
-       "the next kernel, "
-       "and for the end of the step"},
+       "the next kernel, and for the end of the step"},
   }};
   const run::SummaryField* field =
       run::find_summary_field(fmt::format("performance.breakdown_s.{}", name));

@@ -42,8 +42,7 @@ Explanation traffic(const std::string& name, const run::Link& link) {
         "share of it that the pattern puts on one link");
   return number_node(name, link.bytes_per_step, "B",
                      "over every transfer of every rank, the bytes that it puts on this kind of "
-                     "link, counted at the "
-                     "sender");
+                     "link, counted at the sender");
 }
 
 Explanation mean_rate(const std::string& name, const run::Run& run, const spec::Job& job,

@@ -143,8 +143,7 @@ std::string arrivals_table(const FlightReport& report, const TextStyle& style) {
   }
   return '\n' + table_text(table, style) + more_line(report.arrivals.size(), kMostFlightRows) +
          note(style,
-              "late: behind the first rank's call, by the clocks of their hosts, which may "
-              "differ");
+              "late: behind the first rank's call, by the clocks of their hosts, which may differ");
 }
 
 void write_callers(JsonWriter& json, const FlightGroupReport& group) {

@@ -102,10 +102,8 @@ std::string parallelisms(const analysis::GroupTables& tables, const TextStyle& s
               row.matched > 0 ? time(row.transfer_ns) : "-");
   }
   return table_text(table, style) +
-         note(style,
-              "sums over ranks; waiting and transfer of collectives found on several "
-              "ranks" +
-                  std::string(inferred ? "; inferred: by what the group does" : ""));
+         note(style, "sums over ranks; waiting and transfer of collectives found on several ranks" +
+                         std::string(inferred ? "; inferred: by what the group does" : ""));
 }
 
 std::string group_name(const analysis::GroupSkew& skew) {

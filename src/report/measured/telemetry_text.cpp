@@ -216,11 +216,10 @@ std::string reasons_line(const analysis::ThermalSummary& thermal) {
 
 std::string steps_text(const analysis::LoggedSteps& steps) {
   const bool one = steps.steps_a_line == 1;
-  std::string out = fmt::format(
-      "  {} steps, median of the second half {} ({} to {}: 10th and 90th "
-      "percentile)\n",
-      base::format_count(steps.steps), base::format_seconds(steps.median_s),
-      base::format_seconds(steps.low_s), base::format_seconds(steps.high_s));
+  std::string out =
+      fmt::format("  {} steps, median of the second half {} ({} to {}: 10th and 90th percentile)\n",
+                  base::format_count(steps.steps), base::format_seconds(steps.median_s),
+                  base::format_seconds(steps.low_s), base::format_seconds(steps.high_s));
   if (!one)
     out += fmt::format("  each line is the mean of {} steps: a slow step is seen by a part\n",
                        base::format_count(steps.steps_a_line));

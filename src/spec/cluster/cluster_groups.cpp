@@ -17,9 +17,7 @@ void check_sizes(YamlMap& map, const Cluster& first, const Cluster& other) {
                "many of each node to use",
                other.node.name, other.node.gpus, first.node.gpus);
   else if (other.domain_gpus != first.domain_gpus)
-    map.refuse("node",
-               "{} GPUs of {} share fast links; allowed: {}, as in the groups "
-               "before it",
+    map.refuse("node", "{} GPUs of {} share fast links; allowed: {}, as in the groups before it",
                other.domain_gpus, other.node.name, first.domain_gpus);
 }
 

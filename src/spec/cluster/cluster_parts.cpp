@@ -164,9 +164,8 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
   const bool known = node.parameters.has(fmt::format("cooling.{}.inlet", built));
   if (!known && !coolings->has(built))
     map.refuse("coolings",
-               "lack {}, which cools the node as built; name it here, or "
-               "say cooling: {}",
-               built, fmt::join(coolings->keys(), " or "));
+               "lack {}, which cools the node as built; name it here, or say cooling: {}", built,
+               fmt::join(coolings->keys(), " or "));
   for (const std::string_view way : kWays) {
     if (map.error()) return tl::unexpected(*map.error());
     if (!coolings->has(way)) continue;

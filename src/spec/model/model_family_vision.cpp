@@ -97,8 +97,7 @@ void set_projector(ConfigReader& config, std::string_view key, const Model& mode
   const int64_t patches = vision.tile_tokens - (vision.class_token ? 1 : 0);
   if (merged < 1 || patches % merged != 0)
     return config.refuse(key,
-                         "makes one token of {} of a tile's {} patches; allowed: "
-                         "what divides them",
+                         "makes one token of {} of a tile's {} patches; allowed: what divides them",
                          merged, patches);
   vision.merged = merged;
   vision.projector_in = merged * vision.tower.hidden;

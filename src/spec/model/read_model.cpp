@@ -151,8 +151,7 @@ double rough_vision_parameters(const Model& model) {
 void check_heads(ConfigReader& config, Model& model) {
   if (model.head_dim == 0 && model.hidden % model.heads != 0)
     config.refuse("num_attention_heads",
-                  "found {}; allowed: a divisor of hidden_size = {}, unless head_dim "
-                  "is given",
+                  "found {}; allowed: a divisor of hidden_size = {}, unless head_dim is given",
                   model.heads, model.hidden);
   if (model.head_dim == 0) model.head_dim = model.hidden / model.heads;
   if (model.kv_heads > model.heads || model.heads % model.kv_heads != 0)

@@ -127,8 +127,7 @@ void check_sequence(SettingReader& read, const Job& job) {
       (job.model.heads / p.tp) % p.cp != 0)
     read.refuse(
         "{} does not divide {} attention heads a rank, as all-to-all needs; try {}, or "
-        "--cp-comm-type "
-        "p2p",
+        "--cp-comm-type p2p",
         read.said(kCp, p.cp), job.model.heads / p.tp, divisors_text(job.model.heads / p.tp, p.cp));
   note_context(read, job);
   note_top_tier(read, job);
@@ -302,8 +301,7 @@ void check_expert_ranks(SettingReader& read, const Job& job) {
   if (ranks % (p.ep * p.etp) != 0)
     read.refuse(
         "{}: ep x etp = {} x {} = {} does not divide the {} ranks of a stage (tp x cp x dp = {} x "
-        "{} x {}); "
-        "try --ep {}{}",
+        "{} x {}); try --ep {}{}",
         read.said(kEp, p.ep), p.ep, p.etp, p.ep * p.etp, ranks, p.tp, p.cp, p.dp,
         divisors_text(std::gcd(job.placed_experts(), std::max<int64_t>(1, ranks / p.etp)), p.ep),
         read.given(kEtp) ? "" : ", or --etp 1 for experts that are not split");

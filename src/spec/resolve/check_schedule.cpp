@@ -36,8 +36,7 @@ void check_v(SettingReader& read, const Job& job) {
   const Parallelism& p = job.parallelism;
   if (p.first_stage_layers > 0 || p.last_stage_layers > 0)
     return read.refuse(
-        "{} has both ends of the model on the first stage; take --stage-layers for "
-        "uneven ones",
+        "{} has both ends of the model on the first stage; take --stage-layers for uneven ones",
         read.said("schedule"));
   const int64_t least = least_micro_batches(p.schedule, p.pp),
                 unit = job.training.micro_batch * p.dp;

@@ -203,10 +203,8 @@ void refuse_without_power(SettingReader& read, const Job& job, std::string_view 
 void refuse_on_unlike_nodes(SettingReader& read, const Job& job) {
   if (!is_mixed(job.cluster)) return;
   if (read.given("cooling"))
-    read.refuse(
-        "{}: unlike nodes are each cooled as built; `cooling` in their files "
-        "says how",
-        read.said("cooling"));
+    read.refuse("{}: unlike nodes are each cooled as built; `cooling` in their files says how",
+                read.said("cooling"));
   for (const Override& o : job.conditions.overrides)
     if (o.kind == OverrideKind::kLink || o.kind == OverrideKind::kNic)
       read.refuse("{} {}: slower links are known of nodes of one kind alone",

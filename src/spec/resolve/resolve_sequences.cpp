@@ -31,8 +31,7 @@ void check_documents(SettingReader& read, const Training& t) {
                            std::max(1.0, static_cast<double>(t.seq_length) / std::max(1.0, length));
   if (documents > kMostDocuments)
     read.refuse(
-        "{}: a step holds about {:.0f} documents; up to {:.0f} are drawn, try a "
-        "smaller --gbs",
+        "{}: a step holds about {:.0f} documents; up to {:.0f} are drawn, try a smaller --gbs",
         read.said("sequence_lengths"), documents, kMostDocuments);
 }
 

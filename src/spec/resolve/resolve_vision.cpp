@@ -166,8 +166,7 @@ void check_drawn(SettingReader& read, const Job& job) {
                           : std::max(1.0, static_cast<double>(t.seq_length) / tokens);
   if (each * static_cast<double>(t.global_batch) > kMostDrawn)
     read.refuse(
-        "{}: a step holds about {:.0f} samples; up to {:.0f} are drawn, try a "
-        "smaller --gbs",
+        "{}: a step holds about {:.0f} samples; up to {:.0f} are drawn, try a smaller --gbs",
         read.said(kSamplesName), each * static_cast<double>(t.global_batch), kMostDrawn);
 }
 

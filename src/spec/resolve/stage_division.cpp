@@ -89,10 +89,8 @@ void take_speed_list(SettingReader& read, Job& job) {
   Parallelism& p = job.parallelism;
   constexpr std::string_view kBySpeed = "layers_by_speed";
   if (p.says_stage_layers() || p.embedding_counts_as_layer || p.loss_counts_as_layer)
-    return read.refuse(
-        "{} contradicts a division of layers that is given; leave one "
-        "out",
-        read.said(kBySpeed));
+    return read.refuse("{} contradicts a division of layers that is given; leave one out",
+                       read.said(kBySpeed));
   if (p.vpp > 1)
     return read.refuse("{} needs one chunk a stage; found {}", read.said(kBySpeed), p.vpp);
   if (job.model.pipeline_layers() < p.pp)

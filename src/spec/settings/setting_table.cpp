@@ -96,8 +96,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "node; 1/4: so many that there are four copies"},
     {"reduce_every_micro_batch", "", field<&Training::reduce_every_micro_batch>(), kSharding,
      "FSDP: gradients are reduced after every micro batch; else only after the last, and until "
-     "then "
-     "every rank keeps whole ones (no_sync)",
+     "then every rank keeps whole ones (no_sync)",
      why("as gradients are sharded")},
     {"allow_tp_across_nodes", "", unkept(kSwitch), kTensor,
      "let --tp leave the node's fast links in searches and rank maps"},
@@ -361,8 +360,7 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "steps=1000,eval-every=100,eval-from=100,eval-batches=10,eval-pause=2s,pause=1min; length=2h "
      "in place of steps"},
     {"sensor", "", field<&Conditions::sensor>(), kTime,
-     "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it "
-     "is",
+     "telemetry as the vendor's sensors show it (window, board's gain, whole degrees), or as it is",
      why("nvml")},
     {"shuffle", "", field<&Training::sequence_seed>(0, 1e9), in("conditions", "sequence"),
      "which documents are drawn: the seed of the data's shuffle", why("1")},
@@ -374,9 +372,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      "GPUs hold a floor and limit ramps: floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s"},
     {"override", "", unkept(kWords), in("conditions", "faults"),
      "one node or GPU that differs, as often as needed: node3.gpu5.power_cap=400W, "
-     "node2.inlet=35C; "
-     "power_cap, lock_clock, speed, power_brake, inlet, fan, blocked_inlet, resistance, leakage, "
-     "link, nic",
+     "node2.inlet=35C; power_cap, lock_clock, speed, power_brake, inlet, fan, blocked_inlet, "
+     "resistance, leakage, link, nic",
      also("overrides")},
 });
 

@@ -47,8 +47,7 @@ std::string agreement_text(const std::vector<run::StudyFinding>& findings) {
     count.part += finding.agrees == run::Agreement::kInPart;
   }
   return fmt::format(
-      "{} of {} signs and rank orders agree, {} in part; {} of {} sizes agree, {} "
-      "in part",
+      "{} of {} signs and rank orders agree, {} in part; {} of {} sizes agree, {} in part",
       signs.yes, signs.all, signs.part, sizes.yes, sizes.all, sizes.part);
 }
 

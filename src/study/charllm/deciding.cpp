@@ -26,8 +26,7 @@ constexpr std::array kDeciding = std::to_array<Deciding>({
     {"size.rear-hotter-h100", "the inlet temperature of the racks"},
     {"sign.split-llama3",
      "mean SM clocks of front and rear GPUs in the even job: a gain of 4 % needs rear GPUs some 10 "
-     "% "
-     "slower than front ones"},
+     "% slower than front ones"},
     {"sign.split-gpt3", "mean SM clocks of front and rear GPUs in the even job"},
     {"sign.split-gap-gpt3", "three repeats of the even job: how far its row gap moves by itself"},
     {"sign.split-gap-llama3", "three repeats of the even job: how far its row gap moves by itself"},

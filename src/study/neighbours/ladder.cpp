@@ -54,9 +54,8 @@ tl::unexpected<base::Error> no_setting(const std::string& word) {
   const SettingInfo* meant = spec::setting_also_called(word);
   auto guess = meant != nullptr ? std::optional(meant->name) : spec::nearest_setting(word);
   return input_error(
-      "--what-if: found '{}', allowed: settings with commas between, as in "
-      "tp,pp,mbs,cap{}",
-      word, base::did_you_mean(guess));
+      "--what-if: found '{}', allowed: settings with commas between, as in tp,pp,mbs,cap{}", word,
+      base::did_you_mean(guess));
 }
 
 /// Halves and doubles of a whole number.

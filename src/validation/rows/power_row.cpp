@@ -223,8 +223,7 @@ Result<PowerJob> power_job(const MeasuredRun& row, std::span<const MeasuredRun> 
   const auto watts = base::parse_number(row.cell("value"));
   if (!scope || !statistic)
     return input_error(
-        "metric: found \"{}\" in {}; allowed: a mean or maximum of power in W/node or "
-        "W/GPU",
+        "metric: found \"{}\" in {}; allowed: a mean or maximum of power in W/node or W/GPU",
         row.cell("metric"), row.cell("unit"));
   if (!watts || !(*watts > 0))
     return input_error("value: found \"{}\"; allowed: a power above 0", row.cell("value"));

@@ -230,8 +230,7 @@ Result<RunJob> make_job(const MeasuredRun& run) {
       run.cell("outcome").empty())
     return input_error(
         "notes: after_pp_fix=False: the source mended pipelines later; its earlier pipeline runs "
-        "do "
-        "not describe its software");
+        "do not describe its software");
   JobDraft draft(run);
   for (const auto step :
        {take_model, take_cluster, take_sizes, take_words, take_notes, take_software}) {

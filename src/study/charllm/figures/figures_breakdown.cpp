@@ -95,9 +95,8 @@ void recomputation(Figures& figures) {
     }
   const std::string corrected =
       " Theirs sums kernels of all streams, so what overlaps counts twice; ours is exposed time "
-      "and "
-      "adds up to the step. Their labels of Mixtral-8x7B's two layouts are swapped; here they are "
-      "as the jobs were configured.";
+      "and adds up to the step. Their labels of Mixtral-8x7B's two layouts are swapped; here they "
+      "are as the jobs were configured.";
   run::Figure figure = titled("10", "Where the step goes, with and without recomputation", "3D");
   figure.caption =
       "Recomputation (act) adds compute, and where experts span nodes their tokens travel once "

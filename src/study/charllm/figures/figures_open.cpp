@@ -56,8 +56,7 @@ void stragglers(Figures& figures) {
       ours("stragglers", "Stragglers or congestion?", run::FigureKind::kBar,
            "What a step loses to boards that differ (one draw of silicon and cooling) and to the "
            "network between nodes (all but its latency). Next: where the first is larger, lock "
-           "clocks or "
-           "move slow boards; where the second is, change the layout or the port.");
+           "clocks or move slow boards; where the second is, change the layout or the port.");
   figure.x.title = "layout";
   figure.y = {.title = "of the step", .unit = "%", .logarithmic = false, .categories = {}};
   run::FigureSeries boards, network;

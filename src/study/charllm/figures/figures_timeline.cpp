@@ -80,9 +80,8 @@ void by_layout(Figures& figures) {
   figure.kind = run::FigureKind::kBar;
   figure.caption =
       "The original is not known in detail. Mean use of a GPU's NVLink and of a node's port, and "
-      "the share of the step in which compute waits for either. Next: wide experts and FSDP need "
-      "a faster port; a pipeline that waits while both links are idle needs overlap, not "
-      "bandwidth.";
+      "the share of the step in which compute waits for either. Next: wide experts and FSDP need a "
+      "faster port; a pipeline that waits while both links are idle needs overlap, not bandwidth.";
   figure.reported = "TP with PP underuses PCIe";
   figure.x.title = "layout";
   figure.y = {.title = "share", .unit = "%", .logarithmic = false, .categories = {}};

@@ -79,10 +79,9 @@ void fabric(Findings& findings) {
       basis,
       {"open.fabric", "Which fabric saturates, and where is the knee?", kAsked, kReviews, said,
        fmt::format(
-           "the knee is the least rate with {:.0f} % of the tokens per second of "
-           "1600 Gb/s. Only the port between nodes saturates, in FSDP and wherever "
-           "experts span nodes; pipelines with TP in the node are near their knee at 100 Gb/s, and "
-           "NVLink is never the limit",
+           "the knee is the least rate with {:.0f} % of the tokens per second of 1600 Gb/s. Only "
+           "the port between nodes saturates, in FSDP and wherever experts span nodes; pipelines "
+           "with TP in the node are near their knee at 100 Gb/s, and NVLink is never the limit",
            100 * kKneeShare)},
       true);
 }

@@ -180,16 +180,14 @@ void overlap_gain(Findings& findings) {
   findings.add(
       basis,
       {"sign.overlap-gain",
-       "Overlap helps where communication weighs, and is useless or harmful in deep "
-       "pipelines",
+       "Overlap helps where communication weighs, and is useless or harmful in deep pipelines",
        "helps; useless or harmful", kPaper,
        fmt::format("TP 4 and 8, up to 8 stages: {} %; 16 stages and more: {} %",
                    text(wide, "{:+.1f}"), text(deep, "{:+.1f}")),
        "more for wide layouts on average, but neither always nor nothing for deep ones: "
-       "tensor-parallel collectives are what these flags hide, pipeline transfers are "
-       "never hidden in the study. The loss is Llama3-70B TP8-PP4 on H100: with overlap each "
-       "stage gathers its parameters in its own first forward, one stage after the other, "
-       "instead of all at once",
+       "tensor-parallel collectives are what these flags hide, pipeline transfers are never hidden "
+       "in the study. The loss is Llama3-70B TP8-PP4 on H100: with overlap each stage gathers its "
+       "parameters in its own first forward, one stage after the other, instead of all at once",
        Measure{base::mean(wide) - base::mean(deep), " points", 0, kAny}},
       least(wide) > 0 && most(deep) < 1.5   ? run::Agreement::kYes
       : base::mean(wide) > base::mean(deep) ? run::Agreement::kInPart
