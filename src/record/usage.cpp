@@ -1,7 +1,6 @@
 #include "record/usage.h"
 
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -9,15 +8,6 @@
 #include "record/clock.h"
 
 namespace ergometer::record {
-namespace {
-
-int64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * kNsPerSecond + now.tv_nsec;
-}
-
-}  // namespace
 
 int64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 int64_t process_cpu_ns() { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }

@@ -41,13 +41,6 @@ Result<std::map<MetricKey, std::string>> read_names(run::Database& db, const std
   return names;
 }
 
-size_t gpu_device(int64_t gpu, LogBuilder& log) {
-  const size_t device =
-      log.device_number(run::DeviceKind::kGpu, log.file(), fmt::format("{} 0", gpu));
-  log.device_at(device).index = gpu;
-  return device;
-}
-
 }  // namespace
 
 Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log) {
@@ -70,7 +63,7 @@ Result<void> read_nsys_metrics(run::Database& db, LogBuilder& log) {
       continue;
     }
     if (const auto metric = metric_of(name->second)) {
-      log.add(gpu_device(key.first & kGpuBits, log), *metric, epoch + *time,
+      log.add(log.gpu_number(key.first & kGpuBits), *metric, epoch + *time,
               *metric == Metric::kSmClock ? clock_mhz(*value) : *value);
     } else {
       means[key].sum += *value;

@@ -180,7 +180,7 @@ Result<void> AmdJsonReader::read_gpu(int64_t gpu, object members) {
     const int64_t number = kinds_.try_emplace(kind_, std::ssize(kinds_)).first->second;
     time_ns = rounds_.time_ns(gpu + number * kMostCards);
   }
-  const size_t device = amd_device(gpu, log_);
+  const size_t device = log_.gpu_number(gpu);
   for (const Told& it : told_) {
     const std::string allowed = add_amd_value(it.value, it.metric, it.path, time_ns, device, log_);
     if (!allowed.empty()) return error(it.path, unbracketed(it.value), allowed);

@@ -131,7 +131,7 @@ Result<void> AmdTableReader::read_row(int64_t line) {
   if (!gpu)
     return error(line, head_.columns[head_.gpu], cells_[head_.gpu], "a GPU's number, or card0");
   ERGOMETER_ASSIGN(const int64_t time_ns, time_of(line, *gpu));
-  const size_t device = amd_device(*gpu, log_);
+  const size_t device = log_.gpu_number(*gpu);
   for (size_t i = 0; i < cells_.size(); ++i) {
     const Head::Column& column = head_.columns[i];
     if (column.metric) {

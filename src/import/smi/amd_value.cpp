@@ -64,13 +64,6 @@ std::optional<int64_t> amd_card(std::string_view name) {
   return number && *number >= 0 && *number < kMostCards ? number : std::nullopt;
 }
 
-size_t amd_device(int64_t card, LogBuilder& log) {
-  const size_t device =
-      log.device_number(run::DeviceKind::kGpu, log.file(), fmt::format("{} 0", card));
-  log.device_at(device).index = card;
-  return device;
-}
-
 std::string_view unbracketed(std::string_view cell) {
   return cell.starts_with('(') && cell.ends_with(')') ? cell.substr(1, cell.size() - 2) : cell;
 }

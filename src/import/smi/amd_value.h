@@ -20,8 +20,6 @@ std::optional<run::Metric> amd_metric(std::string_view name);
 
 /// "card3" or "3"; nothing of anything else.
 std::optional<int64_t> amd_card(std::string_view name);
-/// The device that the card is, by the file's name in place of a host.
-size_t amd_device(int64_t card, LogBuilder& log);
 
 /// rocm-smi puts clocks into brackets: "(1700Mhz)".
 std::string_view unbracketed(std::string_view cell);

@@ -220,9 +220,7 @@ Result<void> DmonReader::read_row(std::string_view line, int64_t number) {
   } else {
     time_ns = rounds_.time_ns(*gpu);
   }
-  const size_t device =
-      log_.device_number(run::DeviceKind::kGpu, log_.file(), fmt::format("{} 0", *gpu));
-  log_.device_at(device).index = *gpu;
+  const size_t device = log_.gpu_number(*gpu);
   for (size_t i = 0; i < titles_.size(); ++i)
     if (i != at && titles_[i] != "Date" && titles_[i] != "Time")
       ERGOMETER_TRY(read_value(words_[i], number, titles_[i], time_ns, device));

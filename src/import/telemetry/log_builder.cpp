@@ -59,6 +59,12 @@ size_t LogBuilder::device_number(run::DeviceKind kind, const std::string& host,
   return at->second;
 }
 
+size_t LogBuilder::gpu_number(int64_t index) {
+  const size_t number = device_number(run::DeviceKind::kGpu, file_, fmt::format("{} 0", index));
+  device_at(number).index = index;
+  return number;
+}
+
 run::Device& LogBuilder::device(run::DeviceKind kind, const std::string& host,
                                 const std::string& id) {
   return log_.devices[device_number(kind, host, id)];

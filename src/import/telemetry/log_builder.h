@@ -33,6 +33,8 @@ class LogBuilder {
   /// call.
   run::Device& device(run::DeviceKind kind, const std::string& host, const std::string& id);
   size_t device_number(run::DeviceKind kind, const std::string& host, const std::string& id);
+  /// The GPU of this index in a file of one host.
+  size_t gpu_number(int64_t index);
   run::Device& device_at(size_t number) { return log_.devices[number]; }
 
   /// Adds a reading, or drops one that no sensor gives.

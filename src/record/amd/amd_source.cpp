@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <ctime>
 #include <optional>
 #include <set>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "record/amd/amd_smi.h"
 #include "record/amd/rocm_smi.h"
 #include "record/amd/sysfs_gpu.h"
+#include "record/clock.h"
 #include "record/every.h"
 #include "record/factors.h"
 
@@ -60,10 +60,7 @@ double event_reasons(uint64_t throttle) {
 
 /// Nanoseconds since 1970 of a time of CLOCK_BOOTTIME; the host's time where it is another clock's.
 int64_t since_1970(int64_t boot_time_ns) {
-  timespec boot{};
-  clock_gettime(CLOCK_BOOTTIME, &boot);
-  const int64_t now = now_ns();
-  const int64_t ago = boot.tv_sec * 1'000'000'000 + boot.tv_nsec - boot_time_ns;
+  const int64_t now = now_ns(), ago = clock_ns(CLOCK_BOOTTIME) - boot_time_ns;
   return boot_time_ns <= 0 || std::abs(ago) > kOtherClockNs ? now : now - ago;
 }
 
