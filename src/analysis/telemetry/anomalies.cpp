@@ -37,17 +37,13 @@ constexpr std::array kWatched = std::to_array<Watched>({
 constexpr double kStepFraction = 0.02;
 constexpr size_t kFewestSteps = 20;
 
-/// Of an even number of values the mean of the middle two: half of all GPUs sit behind the others.
-double median_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::ranges::sort(values);
-  return 0.5 * (values[(values.size() - 1) / 2] + values[values.size() / 2]);
-}
+// Of an even number of values the mean of the middle two: half of all GPUs sit behind the others.
+using base::middle_median;
 
 double robust_deviation(std::vector<double> values) {
-  const double middle = median_of(values);
+  const double middle = middle_median(values);
   for (double& value : values) value = std::abs(value - middle);
-  return 1.4826 * median_of(std::move(values));
+  return 1.4826 * middle_median(std::move(values));
 }
 
 // --- steps
@@ -70,7 +66,8 @@ std::vector<StepTime> job_steps(const std::vector<std::vector<StepTime>>& ranks)
   for (const std::vector<StepTime>& rank : ranks)
     for (const StepTime& step : rank) by_number[step.number].push_back(step.seconds);
   std::vector<StepTime> job;
-  for (auto& [number, seconds] : by_number) job.push_back({number, median_of(std::move(seconds))});
+  for (auto& [number, seconds] : by_number)
+    job.push_back({number, middle_median(std::move(seconds))});
   return job;
 }
 
@@ -78,7 +75,7 @@ void add_shifts(const std::vector<StepTime>& steps, int64_t rank, Anomalies& fou
   const std::vector<double> seconds = seconds_of(steps);
   ++found.series;
   for (const LevelChange& change :
-       level_changes(seconds, {.least_move = kStepFraction * median_of(seconds)}))
+       level_changes(seconds, {.least_move = kStepFraction * middle_median(seconds)}))
     found.shifts.push_back({.what = "step_time_s",
                             .rank = rank,
                             .host = "",
@@ -96,7 +93,7 @@ double period_of(const std::vector<size_t>& spikes) {
   std::vector<double> gaps;
   for (size_t i = 1; i < spikes.size(); ++i)
     gaps.push_back(static_cast<double>(spikes[i] - spikes[i - 1]));
-  const double typical = median_of(gaps);
+  const double typical = middle_median(gaps);
   const auto alike = static_cast<double>(std::ranges::count_if(gaps, [&](double gap) {
     return std::abs(gap - typical) <= std::max(1.0, kTolerance * typical);
   }));
@@ -112,8 +109,8 @@ void add_spikes(const std::vector<StepTime>& steps, int64_t rank, Anomalies& fou
   double extra = 0;
   for (size_t i = 0; i < seconds.size(); ++i) {
     const size_t from = i < kReach ? 0 : i - kReach, to = std::min(seconds.size(), i + kReach + 1);
-    const double middle = median_of({seconds.begin() + static_cast<std::ptrdiff_t>(from),
-                                     seconds.begin() + static_cast<std::ptrdiff_t>(to)});
+    const double middle = middle_median({seconds.begin() + static_cast<std::ptrdiff_t>(from),
+                                         seconds.begin() + static_cast<std::ptrdiff_t>(to)});
     if (seconds[i] - middle <= std::max(kFar * noise, kTenth * middle)) continue;
     spikes.push_back(i);
     extra += seconds[i] - middle;
@@ -156,7 +153,7 @@ void look_at_steps(const std::vector<run::RankTrace>& ranks, Anomalies& found) {
     std::map<int64_t, double> of_job;
     for (const StepTime& step : job) of_job[step.number] = step.seconds;
     std::vector<StepTime> own = all[i];
-    const double typical = median_of(seconds_of(job));
+    const double typical = middle_median(seconds_of(job));
     for (StepTime& step : own) step.seconds += typical - of_job[step.number];
     add_shifts(own, ranks[i].rank, found);
   }
@@ -277,7 +274,7 @@ void look_for_outliers(const Peers& peers, const Watched& watched, const GpuName
   constexpr double kFar = 3.5;  // Iglewicz and Hoaglin's limit for robust z
   std::vector<double> means;
   for (const Binned& one : peers.series) means.push_back(mean(one.values));
-  const double middle = median_of(means), deviation = robust_deviation(means);
+  const double middle = middle_median(means), deviation = robust_deviation(means);
   const double far = std::max(kFar * deviation, worth(watched, middle));
   for (size_t i = 0; i < means.size(); ++i)
     if (std::abs(means[i] - middle) > far && watched.worse * (means[i] - middle) >= 0)
@@ -305,7 +302,7 @@ double median_without(const std::vector<double>& sorted, double own) {
 std::vector<std::vector<double>> moves_of_others(const Peers& peers) {
   const size_t bins = peers.series.front().values.size();
   std::vector<double> levels, sorted(peers.series.size());
-  for (const Binned& one : peers.series) levels.push_back(median_of(one.values));
+  for (const Binned& one : peers.series) levels.push_back(middle_median(one.values));
   std::vector<std::vector<double>> moves(peers.series.size(), std::vector<double>(bins));
   const auto move = [&](size_t gpu, size_t bin) {
     return peers.series[gpu].values[bin] - levels[gpu];
@@ -343,7 +340,7 @@ double level_of_others(const Peers& peers, size_t gpu, size_t bin) {
   std::vector<double> means;
   for (size_t i = 0; i < peers.series.size(); ++i)
     if (i != gpu) means.push_back(mean(std::span(peers.series[i].values).subspan(bin)));
-  return median_of(std::move(means));
+  return middle_median(std::move(means));
 }
 
 /// When a GPU's own readings made the largest of the moves that its distance shows.
@@ -376,7 +373,7 @@ void look_for_drift(const Peers& peers, const Watched& watched, const GpuNames& 
   const std::vector<std::vector<double>> others = moves_of_others(peers);
   for (size_t i = 0; i < peers.series.size(); ++i) {
     const std::span<const double> own = peers.series[i].values, rest = others[i];
-    const double least = worth(watched, median_of(peers.series[i].values));
+    const double least = worth(watched, middle_median(peers.series[i].values));
     // What warms a GPU further than its peers is the air of the row in front.
     const bool heat = name_of(watched).ends_with("temperature");
     const double along = heat ? goes_along(own, rest, least) : 1;

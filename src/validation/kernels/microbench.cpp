@@ -17,6 +17,7 @@
 #include <map>
 #include <utility>
 
+#include "base/collection.h"
 #include "base/csv.h"
 #include "base/text.h"
 #include "cost/parameters.h"
@@ -160,12 +161,6 @@ Result<void> predict(MicrobenchRow& row, const MicrobenchCells& cells) {
   return {};
 }
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
 void summarize(MicrobenchReport& report) {
   std::map<std::pair<std::string, std::string>, std::vector<double>> errors;
   for (const MicrobenchRow& row : report.rows) {
@@ -183,7 +178,7 @@ void summarize(MicrobenchReport& report) {
       line.max_pct = std::max(line.max_pct, std::abs(value));
     }
     line.rows = static_cast<int64_t>(values.size());
-    line.median_pct = median(std::move(sizes));
+    line.median_pct = base::middle_median(std::move(sizes));
     report.lines.push_back(std::move(line));
   }
 }
