@@ -92,7 +92,6 @@ Measurement measurement(const MeasuredRun& run, const spec::Job& job) {
     result.memory_of_last_rank = contains(kind, "rank logged to tensorboard");
     result.memory_bytes = *memory * (gibi ? kGibi : kGiga);
   }
-  if (const auto power = positive(run, "power_w_per_gpu")) result.power_w_per_gpu = *power;
   result.outcome = outcome_of(run);
   return result;
 }

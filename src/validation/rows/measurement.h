@@ -19,8 +19,7 @@ struct Measurement {
   bool memory_reserved = false;       ///< by PyTorch's allocator: what torchtitan logs
   bool memory_of_last_rank = false;   ///< of the last pipeline stage, not of the fullest: what
                                       ///< Megatron-LM writes to TensorBoard
-  std::optional<double> power_w_per_gpu;
-  std::optional<Outcome> outcome;  ///< whether it ran, where the row is about that
+  std::optional<Outcome> outcome;     ///< whether it ran, where the row is about that
   std::string step_time_from;  ///< the column, "tokens_per_s_per_gpu"; empty without a step time
   /// Why the row cannot be right; empty if nothing contradicts itself.
   std::string contradiction;
