@@ -30,6 +30,8 @@ class RocprofReader {
   Result<void> read_strings(RocprofProcess& process);
   /// Calls `take` with each element of the list at hand that JSON allows.
   Result<void> each(const std::function<void(Element)>& take);
+  /// Calls `take` with the key of each member of the object at hand; it reads the value.
+  Result<void> each_member(const std::function<Result<void>(const std::string&)>& take);
   Result<void> read_whole(const std::function<void(Element)>& take);
   void keep(RocprofProcess& process);
 
@@ -103,24 +105,28 @@ void read_operations(simdjson::dom::element element, RocprofProcess& process) {
   }
 }
 
-Result<void> RocprofReader::read_strings(RocprofProcess& process) {
+Result<void> RocprofReader::each_member(
+    const std::function<Result<void>(const std::string&)>& take) {
   ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
   if (!object) return cursor_.skip();
   std::string key;
   for (;;) {
     ERGOMETER_ASSIGN(const bool more, cursor_.next_key(key));
     if (!more) return {};
-    if (key == "buffer_records") {
-      process.operations.clear();
-      ERGOMETER_TRY(each([&](Element element) { read_operations(element, process); }));
-    } else if (key == "marker_api") {
-      ERGOMETER_TRY(each([&](Element element) {
-        process.messages[number_at(element, "/key")] = text_at(element, "value");
-      }));
-    } else {
-      ERGOMETER_TRY(cursor_.skip());
-    }
+    ERGOMETER_TRY(take(key));
   }
+}
+
+Result<void> RocprofReader::read_strings(RocprofProcess& process) {
+  return each_member([&](const std::string& key) {
+    if (key == "marker_api")
+      return each([&](Element element) {
+        process.messages[number_at(element, "/key")] = text_at(element, "value");
+      });
+    if (key != "buffer_records") return cursor_.skip();
+    process.operations.clear();
+    return each([&](Element element) { read_operations(element, process); });
+  });
 }
 
 Result<void> RocprofReader::read_section(const std::string& name, RocprofProcess& process) {
@@ -140,14 +146,7 @@ Result<void> RocprofReader::read_section(const std::string& name, RocprofProcess
 }
 
 Result<void> RocprofReader::read_sections(RocprofProcess& process) {
-  ERGOMETER_ASSIGN(const bool object, cursor_.enter('{'));
-  if (!object) return cursor_.skip();
-  std::string name;
-  for (;;) {
-    ERGOMETER_ASSIGN(const bool more, cursor_.next_key(name));
-    if (!more) return {};
-    ERGOMETER_TRY(read_section(name, process));
-  }
+  return each_member([&](const std::string& name) { return read_section(name, process); });
 }
 
 Result<void> RocprofReader::read_member(const std::string& key, RocprofProcess& process) {
