@@ -9,8 +9,7 @@ namespace ergometer::base {
 namespace {
 
 tl::unexpected<Error> cannot_load(const char* part, const std::string& why) {
-  return tl::unexpected(Error{
-      ErrorKind::kMissing, fmt::format("the program's part '{}' cannot be loaded: {}", part, why)});
+  return missing_error("the program's part '{}' cannot be loaded: {}", part, why);
 }
 
 }  // namespace

@@ -15,14 +15,12 @@ Result<SharedLibrary> SharedLibrary::open(const std::vector<std::string>& names,
     library.handle_ = std::shared_ptr<void>(handle, [](void* it) { dlclose(it); });
     return library;
   }
-  return tl::unexpected(Error{
-      ErrorKind::kMissing, fmt::format("this machine lacks {}: {}", fmt::join(names, ", "), hint)});
+  return missing_error("this machine lacks {}: {}", fmt::join(names, ", "), hint);
 }
 
 Result<void*> SharedLibrary::address(const char* symbol) const {
   if (void* const found = dlsym(handle_.get(), symbol)) return found;
-  return tl::unexpected(
-      Error{ErrorKind::kMissing, fmt::format("{} lacks {}: too old a driver", name_, symbol)});
+  return missing_error("{} lacks {}: too old a driver", name_, symbol);
 }
 
 }  // namespace ergometer::base

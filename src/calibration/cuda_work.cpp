@@ -53,8 +53,7 @@ constexpr size_t kMatrixBytes = static_cast<size_t>(kGemmSize * kGemmSize) * 2;
 
 Result<void> check(int status, const char* what) {
   if (status == kSuccess) return {};
-  return tl::unexpected(
-      base::Error{base::ErrorKind::kMissing, fmt::format("CUDA: {} failed with {}", what, status)});
+  return missing_error("CUDA: {} failed with {}", what, status);
 }
 
 Result<Functions> find_functions(const SharedLibrary& cuda, const SharedLibrary& cublas) {

@@ -68,8 +68,7 @@ class SimulatedDevice : public Device {
 
   Result<void> set_cap(double watts) override {
     if (watts != 0 && (watts < limits_.lowest_cap_w || watts > limits_.highest_cap_w))
-      return tl::unexpected(
-          base::Error{base::ErrorKind::kMissing, fmt::format("no cap of {:g} W", watts)});
+      return missing_error("no cap of {:g} W", watts);
     told_.cap_w = watts;
     return {};
   }

@@ -85,7 +85,7 @@ Result<Child> Child::start(const std::vector<std::string>& words, const Options&
   if (error == 0) return Child(pid);
   NoCommand why = no_command(words.front(), error);
   status = why.status;
-  return tl::unexpected(base::Error{base::ErrorKind::kInput, std::move(why.message)});
+  return input_error(std::move(why.message));
 }
 
 void Child::send(int signal) const {

@@ -132,9 +132,8 @@ Result<ClockServer> ClockServer::listen(const Endpoint& at, const std::string& h
   ERGOMETER_ASSIGN(const Addresses addresses, look_up(at, AI_PASSIVE));
   Socket socket = open_socket(addresses.get(), ::bind);
   if (socket.get() < 0)
-    return tl::unexpected(base::Error{
-        base::ErrorKind::kMissing,
-        fmt::format("cannot tell the time on {}:{}: {}", at.host, at.port, std::strerror(errno))});
+    return missing_error("cannot tell the time on {}:{}: {}", at.host, at.port,
+                         std::strerror(errno));
   const uint16_t port = port_of(socket.get());
   return ClockServer(std::move(socket), port, host);
 }
@@ -143,9 +142,8 @@ Result<ClockClient> ClockClient::open(const Endpoint& peer) {
   ERGOMETER_ASSIGN(const Addresses addresses, look_up(peer, 0));
   Socket socket = open_socket(addresses.get(), ::connect);
   if (socket.get() < 0)
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing,
-                                      fmt::format("cannot ask {}:{} for its time: {}", peer.host,
-                                                  peer.port, std::strerror(errno))});
+    return missing_error("cannot ask {}:{} for its time: {}", peer.host, peer.port,
+                         std::strerror(errno));
   return ClockClient(std::move(socket));
 }
 

@@ -6,7 +6,7 @@ namespace ergometer::spread {
 bool built_with_mpi() { return false; }
 
 Result<std::unique_ptr<Crew>> mpi_crew(const Launched&, std::function<void(const std::string&)>) {
-  return tl::unexpected(base::Error{base::ErrorKind::kMissing, "this program has no MPI"});
+  return missing_error("this program has no MPI");
 }
 
 }  // namespace ergometer::spread

@@ -15,11 +15,10 @@ Result<int> run_as_rank(const spread::Launched& launched, const Console& console
         "srun --mpi=pmix, or give every task its own --shard I/{}",
         launched.ranks, launched.ranks);
   if (!spread::built_with_mpi())
-    return tl::unexpected(base::Error{
-        base::ErrorKind::kMissing,
-        fmt::format("started as {} ranks, but this ergometer is built without MPI: each would do "
-                    "all of the work; start it once, or give every rank its own --shard I/{}",
-                    launched.ranks, launched.ranks)});
+    return missing_error(
+        "started as {} ranks, but this ergometer is built without MPI: each would do all of the "
+        "work; start it once, or give every rank its own --shard I/{}",
+        launched.ranks, launched.ranks);
   Console ours = console;
   ours.quiet = console.quiet || launched.rank > 0;
   ERGOMETER_ASSIGN(const std::unique_ptr<spread::Crew> crew,

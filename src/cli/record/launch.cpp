@@ -26,7 +26,7 @@ struct Submitted {
 /// Submits the runs that are not finished, as the folder's submit.sh does.
 Result<std::vector<Submitted>> submit(const std::string& folder) {
   const auto missing = [](const std::string& message) {
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing, "--submit: " + message});
+    return missing_error("--submit: " + message);
   };
   if (const auto none = record::check_command("sbatch"))
     return missing("there is no sbatch here; the scripts are written: submit them where Slurm is");

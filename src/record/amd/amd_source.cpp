@@ -164,10 +164,7 @@ class AmdSource : public Source {
   Result<std::vector<Gpu>> find_gpus() {
     std::vector<Gpu> files = find_sysfs_gpus(options_.sys, costs_);
     // The libraries look there too, and where it is empty they complain on standard output.
-    if (files.empty())
-      return tl::unexpected(
-          base::Error{base::ErrorKind::kMissing,
-                      fmt::format("no GPU of AMD's under {}/class/drm", options_.sys)});
+    if (files.empty()) return missing_error("no GPU of AMD's under {}/class/drm", options_.sys);
     if (auto smi = open_amd_smi(options_.amd_smi_libraries, costs_)) return smi;
     if (auto rocm = open_rocm_smi(options_.rocm_smi_libraries, costs_)) return rocm;
     return files;

@@ -124,13 +124,11 @@ std::optional<double> FileSource::look(OpenSensor& sensor, int64_t now) {
 }
 
 Result<void> FileSource::take(FoundSensors found, const SourceOptions& options) {
-  const auto missing = [](std::string why) {
-    return tl::unexpected(base::Error{base::ErrorKind::kMissing, std::move(why)});
-  };
   const bool any = !found.sensors.empty();
   for (FileSensor& sensor : found.sensors)
     if (options.wants(sensor.metric)) add(std::move(sensor));
-  if (sensors_.empty()) return missing(any ? "gives none of the metrics asked for" : kind_.none);
+  if (sensors_.empty())
+    return missing_error(any ? "gives none of the metrics asked for" : kind_.none);
   std::string problem;
   std::erase_if(sensors_, [&](OpenSensor& sensor) {
     if (look(sensor, now_ns())) return false;
@@ -138,7 +136,7 @@ Result<void> FileSource::take(FoundSensors found, const SourceOptions& options) 
     if (sensor.denied() && !kind_.denied.empty()) problem += "; " + kind_.denied;
     return true;
   });
-  if (sensors_.empty()) return missing(problem);
+  if (sensors_.empty()) return missing_error(problem);
   drop_silent_devices(std::move(found.devices));
   return {};
 }

@@ -48,8 +48,7 @@ Library::~Library() {
 
 Result<void> Library::check(int status, const std::string& what) const {
   if (status == kSuccess) return {};
-  return tl::unexpected(
-      base::Error{base::ErrorKind::kMissing, fmt::format("NVML: {}: {}", what, text(status))});
+  return missing_error("NVML: {}: {}", what, text(status));
 }
 
 Result<void> Library::find_functions() {

@@ -47,9 +47,8 @@ class NvmlSource : public Source {
     ERGOMETER_TRY(nvml_.check(nvml_.call().count(&count), "number of GPUs"));
     for (unsigned index = 0; index < count; ++index) add_gpu(index);
     if (gpus_.empty())
-      return tl::unexpected(base::Error{
-          base::ErrorKind::kMissing,
-          notes_.empty() ? "NVML finds no GPU" : fmt::format("NVML: {}", notes_.front())});
+      return missing_error(notes_.empty() ? "NVML finds no GPU"
+                                          : fmt::format("NVML: {}", notes_.front()));
     for (Gpu& gpu : gpus_) plan(gpu);
     listen_for_errors();
     note_plans();
