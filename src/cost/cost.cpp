@@ -6,9 +6,6 @@ namespace ergometer::cost {
 
 using workload::OperatorKind;
 
-namespace {
-
-/// What the operator costs by itself, with the kernels that the catalog describes.
 Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
                   const plan::GroupPlacement& where) {
   switch (op.kind) {
@@ -22,6 +19,8 @@ Price price_alone(const CostModel::Parameters& p, const workload::Operator& op,
   }
   return {};
 }
+
+namespace {
 
 /// Copies that belong to an exchange of tokens: they follow the transfer, as fast as kernels that
 /// reorder tokens.

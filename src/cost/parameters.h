@@ -128,6 +128,10 @@ Price price_collective(const Device& device, const DomainParameters& domain,
                        const FabricParameters& fabric, const workload::Operator& op,
                        const plan::GroupPlacement& where);
 
+/// What the operator costs by itself, with the kernels that the catalog describes.
+Price price_alone(const CostModel::Parameters& parameters, const workload::Operator& op,
+                  const plan::GroupPlacement& where);
+
 /// A product and a collective in one kernel, each alone and what they do to each other (factors).
 struct FusedTimes {
   double product_s = 0, collective_s = 0;

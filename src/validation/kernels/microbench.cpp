@@ -78,21 +78,6 @@ Result<PricedMachine> machine_of(const MicrobenchSubject& subject) {
   return PricedMachine{std::move(job.cluster.node), std::move(parameters)};
 }
 
-double price_s(const CostModel::Parameters& p, const Operator& op,
-               const plan::GroupPlacement& where) {
-  switch (op.kind) {
-    case OperatorKind::kGemm: return price_gemm(p.device, p.gemm, op).seconds();
-    case OperatorKind::kGroupedGemm:
-      return price_grouped(p.device, p.grouped, p.gemm, op).seconds();
-    case OperatorKind::kAttention:
-      return price_attention(p.device, p.attention, p.gemm, p.memory, op).seconds();
-    case OperatorKind::kMemory: return price_memory(p.device, p.memory, op).seconds();
-    case OperatorKind::kCollective:
-      return price_collective(p.device, p.domain, p.fabric, op, where).seconds();
-  }
-  return 0;
-}
-
 /// A list of tensors is copied into the collective's buffer, or out of it: read and written once.
 double copy_s(const MicrobenchSubject& subject, const CostModel::Parameters& p,
               const Operator& op) {
@@ -150,7 +135,8 @@ Result<void> predict(MicrobenchRow& row, const MicrobenchCells& cells) {
       work.kind == "copy"
           ? work.op.comm_bytes / (kPeerCopyShare * machine.node.intra_bytes_per_s)
           : subject.harness_s + copy_s(subject, machine.parameters, work.op) +
-                price_s(machine.parameters, work.op, placement_of(subject, machine.node));
+                price_alone(machine.parameters, work.op, placement_of(subject, machine.node))
+                    .seconds();
   row.predicted = unit.value(seconds);
   if (row.measured <= 0)
     return input_error("the measured value is 0 in the digits the source prints");
