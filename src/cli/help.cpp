@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/collection.h"
+#include "base/text.h"
 
 namespace ergometer::cli {
 namespace {
@@ -44,16 +45,6 @@ std::string fill(const std::vector<std::string>& pieces, size_t column, size_t i
   return out;
 }
 
-std::vector<std::string> split_words(const std::string& text) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
 std::vector<std::string> groups_of(const std::vector<Flag>& flags) {
   std::vector<std::string> groups;
   for (const Flag& flag : flags) {
@@ -78,7 +69,8 @@ std::string full_list(const std::vector<Flag>& flags) {
       }
       std::string help = flag.help;
       if (flag.takes == Flag::Takes::kSwitch) help += fmt::format(" (off: --no-{})", flag.name);
-      out += fill(split_words(help), kIndent, kIndent, " ") + '\n';
+      const auto words = base::words(help, " ");
+      out += fill({words.begin(), words.end()}, kIndent, kIndent, " ") + '\n';
     }
   }
   return out;
