@@ -137,6 +137,16 @@ std::string squashed(std::string_view text) {
   return result;
 }
 
+std::string ranges_text(const std::vector<int64_t>& numbers, std::string_view between) {
+  std::string text;
+  for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    text += fmt::format("{}{}", first > 0 ? between : "", numbers[first]);
+    if (last > first) text += fmt::format("-{}", numbers[last]);
+  }
+  return text;
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   while (!text.empty()) {

@@ -90,6 +90,9 @@ std::string squashed(std::string_view text);
 /// The parts between separators; an empty text has none, "a," has "a" and an empty one.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// Whole numbers, runs of them as "0-3": "0-3,8".
+std::string ranges_text(const std::vector<int64_t>& numbers, std::string_view between = ",");
+
 /// "https://user:secret@host/" as "https://user:***@host/", wherever it stands in a text.
 std::string hide_passwords(std::string_view text);
 

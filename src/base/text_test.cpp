@@ -68,6 +68,14 @@ TEST(Text, IsCutToAWidth) {
   EXPECT_EQ(cut_to("abcdefg", 6), "abc...");
 }
 
+TEST(Text, RunsOfNumbersAreRanges) {
+  EXPECT_EQ(ranges_text({}), "");
+  EXPECT_EQ(ranges_text({1}), "1");
+  EXPECT_EQ(ranges_text({1, 2, 3}), "1-3");
+  EXPECT_EQ(ranges_text({1, 3, 4, 7}), "1,3-4,7");
+  EXPECT_EQ(ranges_text({4, 5, 0, 1, 9, 8}, ", "), "4-5, 0-1, 9, 8");
+}
+
 TEST(Text, HidesPasswordsInAddresses) {
   EXPECT_EQ(hide_passwords("curl http://me:pa:ss@host:80/a ftp://x:y@z"),
             "curl http://me:***@host:80/a ftp://x:***@z");

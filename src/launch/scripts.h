@@ -30,8 +30,6 @@ struct Batch {
   std::vector<int64_t> runs;  ///< numbers, rising
 };
 std::vector<Batch> batches_of(const Plan& plan);
-/// "1-6", "1,3-5": Slurm's form of array tasks.
-std::string task_list(const std::vector<int64_t>& runs);
 
 // Between the files of this folder.
 

@@ -35,12 +35,6 @@ spec::Job small_job(const std::string& gpus) {
   return test_job({{"model", "llama3-8b"}, {"gpus", gpus}, {"tp", "2"}});
 }
 
-TEST(Scripts, TaskListsAreRanges) {
-  EXPECT_EQ(task_list({1}), "1");
-  EXPECT_EQ(task_list({1, 2, 3}), "1-3");
-  EXPECT_EQ(task_list({1, 3, 4, 7}), "1,3-4,7");
-}
-
 /// An sbatch script asks for one number of nodes and of GPUs.
 TEST(Scripts, OneBatchForEverySize) {
   const Plan plan = plan_of({small_job("16"), small_job("8"), small_job("16"), small_job("4")},

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "base/text.h"
 #include "launch/scripts.h"
 
 namespace ergometer::launch {
@@ -86,7 +87,7 @@ std::string directives(const Site& site, const Batch& batch) {
   if (site.gpu_request == "gpus-per-node")
     add("gpus-per-node", std::to_string(batch.gpus_per_node));
   if (site.gpu_request == "gres") add("gres", fmt::format("gpu:{}", batch.gpus_per_node));
-  add("array", task_list(batch.runs) + "%1");
+  add("array", base::ranges_text(batch.runs) + "%1");
   for (const std::string& argument : site.sbatch_arguments) text += "#SBATCH " + argument + '\n';
   return text;
 }
@@ -113,18 +114,6 @@ TextFile submit_file(const Plan& plan, const std::vector<Batch>& batches) {
 }
 
 }  // namespace
-
-std::string task_list(const std::vector<int64_t>& runs) {
-  std::string text;
-  for (size_t i = 0; i < runs.size();) {
-    size_t end = i + 1;
-    while (end < runs.size() && runs[end] == runs[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", runs[i]);
-    if (end - i > 1) text += fmt::format("-{}", runs[end - 1]);
-    i = end;
-  }
-  return text;
-}
 
 std::vector<Batch> batches_of(const Plan& plan) {
   std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> by_size;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/text.h"
 #include "engine/outcome/memory_fit.h"
 #include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
@@ -44,17 +45,6 @@ double bubble_fraction(const spec::Job& job, const Timeline& timeline, double id
       std::accumulate(timeline.host_gaps_s.begin(), timeline.host_gaps_s.end(), 0.0) /
       static_cast<double>(timeline.host_gaps_s.size());
   return std::max(0.0, idle_s - host_s) / timeline.step_s;
-}
-
-/// "0-3, 8", of numbers in order.
-std::string ranges_text(const std::vector<int64_t>& numbers) {
-  std::string text;
-  for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {
-    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
-    text += fmt::format("{}{}", first > 0 ? ", " : "", numbers[first]);
-    if (last > first) text += fmt::format("-{}", numbers[last]);
-  }
-  return text;
 }
 
 /// Dense FLOP/s of one GPU in the job's precision.
@@ -151,8 +141,8 @@ std::vector<run::GpuKind> gpu_kinds(const spec::Job& job, const Timeline& timeli
     kinds.push_back({.gpu = node.gpu.name,
                      .node = node.name,
                      .gpus = std::ssize(ranks[group]),
-                     .ranks = ranges_text(ranks[group]),
-                     .stages = ranges_text(stages[group]),
+                     .ranks = base::ranges_text(ranks[group], ", "),
+                     .stages = base::ranges_text(stages[group], ", "),
                      .compute_s = mean.compute + mean.optimizer,
                      .communication_s = mean.exposed_all_reduce + mean.exposed_all_gather +
                                         mean.exposed_reduce_scatter + mean.exposed_all_to_all +

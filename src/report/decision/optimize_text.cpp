@@ -98,18 +98,6 @@ std::string difference(const Optimized& result) {
               change_pct(a.memory_bytes, b.memory_bytes));
 }
 
-/// Indexes of GPUs as "0-3,6".
-std::string indexes_text(const std::vector<int64_t>& gpus) {
-  std::string text;
-  for (size_t i = 0, end = 0; i < gpus.size(); i = end) {
-    end = i + 1;
-    while (end < gpus.size() && gpus[end] == gpus[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", gpus[i]);
-    if (end > i + 1) text += fmt::format("-{}", gpus[end - 1]);
-  }
-  return text;
-}
-
 std::string setting_text(const optimize::GpuSetting& gpu) {
   std::string text;
   if (gpu.cap_w > 0) text += fmt::format(" {:.0f} W", gpu.cap_w);
@@ -126,7 +114,7 @@ std::string by_host(const std::vector<optimize::GpuSetting>& gpus,
   for (const auto& [node, settings] : told) {
     std::vector<std::string> parts;
     for (const auto& [setting, indexes] : settings)
-      parts.push_back(fmt::format("gpu {}{}", indexes_text(indexes), setting));
+      parts.push_back(fmt::format("gpu {}{}", base::ranges_text(indexes), setting));
     text += "    " +
             wrap(fmt::format("{}: {}", hosts[static_cast<size_t>(node)], fmt::join(parts, "; ")),
                  kWidth - 4, 6) +

@@ -66,16 +66,6 @@ Result<std::vector<int64_t>> parse_rank_map(const std::string& text) {
   return gpus;
 }
 
-std::string rank_map_text(const std::vector<int64_t>& gpus) {
-  std::string text;
-  for (size_t i = 0; i < gpus.size();) {
-    size_t end = i + 1;
-    while (end < gpus.size() && gpus[end] == gpus[end - 1] + 1) ++end;
-    if (!text.empty()) text += ',';
-    text += end - i > 1 ? fmt::format("{}-{}", gpus[i], gpus[end - 1]) : fmt::format("{}", gpus[i]);
-    i = end;
-  }
-  return text;
-}
+std::string rank_map_text(const std::vector<int64_t>& gpus) { return base::ranges_text(gpus); }
 
 }  // namespace ergometer::spec
