@@ -174,11 +174,7 @@ Result<void> AmdTableReader::read(std::string_view text) {
 }  // namespace
 
 bool is_amd_table(std::string_view text) {
-  constexpr int kLinesAbove = 16;
-  Lines lines(text);
-  for (int i = 0; i < kLinesAbove && lines.next(); ++i)
-    if (head_of(lines.line())) return true;
-  return false;
+  return any_first_line(text, [](std::string_view line) { return head_of(line).has_value(); });
 }
 
 Result<void> read_amd_table(std::string_view text, LogBuilder& log) {

@@ -275,11 +275,7 @@ void note_untimed(std::string_view default_of, LogBuilder& log) {
 }
 
 bool is_dmon(std::string_view text) {
-  constexpr int kLinesAbove = 16;
-  Lines lines(text);
-  for (int i = 0; i < kLinesAbove && lines.next(); ++i)
-    if (!head_columns(lines.line()).empty()) return true;
-  return false;
+  return any_first_line(text, [](std::string_view line) { return !head_columns(line).empty(); });
 }
 
 Result<void> read_dmon(std::string_view text, LogBuilder& log) {

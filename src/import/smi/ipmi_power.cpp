@@ -62,11 +62,8 @@ std::optional<std::string_view> behind(std::string_view line, std::string_view w
 }  // namespace
 
 bool is_ipmi_power(std::string_view text) {
-  constexpr int kLinesAbove = 16;
-  Lines lines(text);
-  for (int i = 0; i < kLinesAbove && lines.next(); ++i)
-    if (behind(lines.line(), kReading)) return true;
-  return false;
+  return any_first_line(text,
+                        [](std::string_view line) { return behind(line, kReading).has_value(); });
 }
 
 Result<void> read_ipmi_power(std::string_view text, LogBuilder& log) {

@@ -127,6 +127,16 @@ class Lines {
 
 std::string_view first_line(std::string_view text);
 
+/// Whether `is` holds of one of the first lines: programs print a few above their own.
+template <class Is>
+bool any_first_line(std::string_view text, const Is& is) {
+  constexpr int kLinesAbove = 16;
+  Lines lines(text);
+  for (int i = 0; i < kLinesAbove && lines.next(); ++i)
+    if (is(lines.line())) return true;
+  return false;
+}
+
 /// Whether a text may be JSON by its first characters: "[rank0]: ...", "[2024-05-15 ..." and
 /// "{'loss': ..." begin lines of logs. It begins with no space.
 bool may_be_json(std::string_view text);
