@@ -137,6 +137,18 @@ std::string squashed(std::string_view text) {
   return result;
 }
 
+std::vector<std::string_view> trimmed_parts(std::string_view text, char separator,
+                                            std::string_view blanks) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    if (const auto part = trimmed(text.substr(0, end), blanks); !part.empty())
+      parts.push_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 std::string ranges_text(const std::vector<int64_t>& numbers, std::string_view between) {
   std::string text;
   for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {

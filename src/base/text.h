@@ -90,6 +90,10 @@ std::string squashed(std::string_view text);
 /// The parts between separators; an empty text has none, "a," has "a" and an empty one.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// The same as views, without the blanks around them; empty ones are left out.
+std::vector<std::string_view> trimmed_parts(std::string_view text, char separator,
+                                            std::string_view blanks = " ");
+
 /// Whole numbers, runs of them as "0-3": "0-3,8".
 std::string ranges_text(const std::vector<int64_t>& numbers, std::string_view between = ",");
 

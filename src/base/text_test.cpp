@@ -68,6 +68,11 @@ TEST(Text, IsCutToAWidth) {
   EXPECT_EQ(cut_to("abcdefg", 6), "abc...");
 }
 
+TEST(Text, PartsWithoutBlanks) {
+  EXPECT_EQ(trimmed_parts(" a | b||c ", '|'), (std::vector<std::string_view>{"a", "b", "c"}));
+  EXPECT_TRUE(trimmed_parts(" ", ',').empty());
+}
+
 TEST(Text, RunsOfNumbersAreRanges) {
   EXPECT_EQ(ranges_text({}), "");
   EXPECT_EQ(ranges_text({1}), "1");

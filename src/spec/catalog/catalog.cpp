@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/text.h"
 #include "spec/catalog/catalog_data.h"
 #include "spec/catalog/read.h"
 
@@ -43,18 +44,7 @@ const std::vector<CatalogEntry>& catalog() {
 }
 
 std::vector<std::string_view> aliases_of(const CatalogEntry& entry) {
-  constexpr std::string_view kAround = " \t\r\n\"'";
-  std::vector<std::string_view> aliases;
-  std::string_view rest = alias_list(entry.text);
-  while (!rest.empty()) {
-    const size_t comma = std::min(rest.find(','), rest.size());
-    std::string_view word = rest.substr(0, comma);
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
-    const size_t first = word.find_first_not_of(kAround);
-    if (first == word.npos) continue;
-    aliases.push_back(word.substr(first, word.find_last_not_of(kAround) - first + 1));
-  }
-  return aliases;
+  return base::trimmed_parts(alias_list(entry.text), ',', " \t\r\n\"'");
 }
 
 const CatalogEntry* find_in_catalog(CatalogKind kind, std::string_view name) {

@@ -15,9 +15,9 @@ std::optional<std::string> known_part(std::string_view setting, const std::strin
   const spec::SettingInfo* info = spec::find_setting(setting);
   if (info == nullptr) return std::nullopt;
   if (info->choices.empty()) return value;
-  const auto choices = alternatives(info->choices);
+  const auto choices = base::trimmed_parts(info->choices, '|');
   std::string known;
-  for (const std::string_view word : alternatives(value, ',')) {
+  for (const std::string_view word : base::trimmed_parts(value, ',')) {
     if (!base::contains(choices, word)) continue;
     if (!known.empty()) known += ',';
     known += word;

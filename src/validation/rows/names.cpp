@@ -178,19 +178,6 @@ std::vector<std::string> words(std::string_view text) {
   return result;
 }
 
-std::vector<std::string_view> alternatives(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(separator), text.size());
-    std::string_view part = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const size_t first = part.find_first_not_of(' ');
-    if (first == part.npos) continue;
-    parts.push_back(part.substr(first, part.find_last_not_of(' ') - first + 1));
-  }
-  return parts;
-}
-
 ModelName parse_model_name(std::string_view text) {
   ModelName result;
   std::string name = base::lower(text);

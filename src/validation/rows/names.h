@@ -12,8 +12,6 @@ namespace ergometer::validation {
 /// The words of a text, lower case, cut at everything that is neither letter, digit nor dot.
 std::vector<std::string> words(std::string_view text);
 using base::contains;
-/// The parts of "a|b|c", blanks around them cut off.
-std::vector<std::string_view> alternatives(std::string_view text, char separator = '|');
 
 /// What a model's name says.
 struct ModelName {

@@ -103,7 +103,7 @@ void take_recomputation(JobDraft& draft) {
   if (list != cell.npos) {
     std::string modules;
     const std::string_view named = cell.substr(list + 9);
-    for (const std::string_view module : alternatives(named.substr(0, named.find(']')), ' '))
+    for (const std::string_view module : base::trimmed_parts(named.substr(0, named.find(']')), ' '))
       modules += fmt::format("{}{}", modules.empty() ? "" : ",", module);
     say("recompute_granularity", "selective");
     if (!modules.empty()) say("recompute_modules", modules);

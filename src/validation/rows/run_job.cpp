@@ -59,7 +59,7 @@ void mend_recomputation(JobDraft& draft, const spec::Model& model) {
   if (!draft.has(kModules)) return;
   const std::string_view known = spec::find_setting(kModules)->choices;
   std::string kept;
-  for (const std::string_view module : alternatives(draft.text(kModules), ',')) {
+  for (const std::string_view module : base::trimmed_parts(draft.text(kModules), ',')) {
     const bool experts = module == "moe" || module == "moe_act";
     const bool lacks =
         (experts && model.experts.count == 0) ||
