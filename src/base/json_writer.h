@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,11 @@ class JsonWriter {
     return literal(std::to_string(number));
   }
   JsonWriter& null() { return literal("null"); }
+  /// null where there is none.
+  template <class T>
+  JsonWriter& value(const std::optional<T>& known) {
+    return known ? value(*known) : null();
+  }
   /// Puts in a value that is JSON text already, its lines indented to this depth.
   JsonWriter& raw(std::string_view json);
 

@@ -14,10 +14,7 @@ double rounded(double value) {
 
 void column(base::JsonWriter& json, std::string_view name, const std::vector<double>& values) {
   json.array(name, base::kOneLine, values, [&](double value) {
-    if (std::isfinite(value))
-      json.value(rounded(value));
-    else
-      json.null();
+    std::isfinite(value) ? json.value(rounded(value)) : json.null();
   });
 }
 

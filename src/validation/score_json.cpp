@@ -7,15 +7,6 @@ namespace {
 
 using base::JsonWriter;
 
-void write_number(JsonWriter& json, std::string_view name, std::optional<double> value) {
-  json.key(name);
-  if (value) {
-    json.value(*value);
-  } else {
-    json.null();
-  }
-}
-
 void write_fills(JsonWriter& json, const std::vector<Fill>& fills) {
   json.rows("fills", fills, [&](const Fill& fill) {
     json.member("setting", fill.setting).member("value", fill.value).member("reason", fill.reason);
@@ -27,20 +18,16 @@ void write_row(JsonWriter& json, const ScoredRow& row, const Prediction& predict
   const bool explains = output.explain && (output.explain->empty() || *output.explain == row.id);
   json.begin_object(explains ? JsonWriter::Layout::kLines : base::kOneLine);
   json.member("id", row.id).member("quantity", row.quantity);
-  write_number(json, "measured", row.measured);
-  write_number(json, "predicted", row.predicted);
-  write_number(json, "low", row.predicted ? std::optional(row.low) : std::nullopt);
-  write_number(json, "high", row.predicted ? std::optional(row.high) : std::nullopt);
+  json.member("measured", row.measured);
+  json.member("predicted", row.predicted);
+  json.member("low", row.predicted ? std::optional(row.low) : std::nullopt);
+  json.member("high", row.predicted ? std::optional(row.high) : std::nullopt);
   if (row.predicted && row.quantity == "step_time_s") {
     json.list("interval_reasons", prediction.performance.interval_reasons);
   }
-  write_number(json, "error_pct", row.error_pct);
+  json.member("error_pct", row.error_pct);
   json.key("skipped_reason");
-  if (row.skipped_reason.empty()) {
-    json.null();
-  } else {
-    json.value(row.skipped_reason);
-  }
+  row.skipped_reason.empty() ? json.null() : json.value(row.skipped_reason);
   json.member("group", row.group);
   if (prediction.measured.outcome)
     json.member("outcome", *prediction.measured.outcome == Outcome::kFits ? "fits" : "OOM");

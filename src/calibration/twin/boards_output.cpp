@@ -120,8 +120,7 @@ void write_boards(base::JsonWriter& json, const Boards& boards) {
     json.member("power_w", board.read.power_w).member("predicted_w", board.predicted_w);
     json.member("gpu_c", board.read.die_c).member("predicted_c", board.predicted_c);
     json.member("clock_mhz", board.read.clock_mhz).member("predicted_mhz", board.predicted_mhz);
-    json.key("warmer_k");
-    board.read.warmer_k ? json.value(*board.read.warmer_k) : json.null();
+    json.member("warmer_k", board.read.warmer_k);
     write("leakage", board.leakage);
     write("resistance", board.resistance);
     json.member("speed", board.speed);

@@ -79,10 +79,8 @@ void write_taxes(JsonWriter& json, const analysis::Taxes& taxes) {
   json.key("taxes").begin_object();
   json.member("span_ns", taxes.span_ns);
   json.key("bulk_synchrony").begin_object(kOneLine);
-  if (taxes.ranks_compared)
-    json.member("collective_waiting_ns", taxes.collective_waiting_ns);
-  else
-    json.key("collective_waiting_ns").null();
+  json.key("collective_waiting_ns");
+  taxes.ranks_compared ? json.value(taxes.collective_waiting_ns) : json.null();
   json.member("host_sync_ns", taxes.host_sync_ns).end_object();
   const analysis::RoundTrips& trips = taxes.round_trips;
   json.key("memory_round_trips").begin_object(kOneLine);

@@ -254,10 +254,7 @@ void write_training(JsonWriter& json, const spec::Job& job) {
 /// What was not asked for is null: the GPU's or the cooling's own.
 void write_if(JsonWriter& json, const char* name, bool given, double value) {
   json.key(name);
-  if (given)
-    json.value(value);
-  else
-    json.null();
+  given ? json.value(value) : json.null();
 }
 
 void write_overrides(JsonWriter& json, const std::vector<spec::Override>& overrides) {
