@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace ergometer::base {
 namespace {
@@ -20,6 +21,7 @@ TEST(JsonWriter, ObjectsTakeALineAMemberAndOneLineRowsStayOnTheirs) {
   json.end_array();
   json.key("none").begin_array().end_array();
   json.key("advice").null();
+  json.member("known", std::optional(3)).member("unknown", std::optional<double>());
   json.end_object();
   EXPECT_EQ(json.take(),
             "{\n"
@@ -28,7 +30,9 @@ TEST(JsonWriter, ObjectsTakeALineAMemberAndOneLineRowsStayOnTheirs) {
             "    {\"x\": 1, \"y\": 0.5, \"in\": [true]}\n"
             "  ],\n"
             "  \"none\": [],\n"
-            "  \"advice\": null\n"
+            "  \"advice\": null,\n"
+            "  \"known\": 3,\n"
+            "  \"unknown\": null\n"
             "}\n");
 }
 
