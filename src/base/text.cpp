@@ -149,6 +149,15 @@ std::vector<std::string_view> trimmed_parts(std::string_view text, char separato
   return parts;
 }
 
+std::string listed(const std::vector<std::string>& parts, std::string_view last) {
+  std::string text;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 == parts.size() ? fmt::format(" {} ", last) : ", ";
+    text += parts[i];
+  }
+  return text;
+}
+
 std::string ranges_text(const std::vector<int64_t>& numbers, std::string_view between) {
   std::string text;
   for (size_t first = 0, last = 0; first < numbers.size(); first = ++last) {

@@ -97,6 +97,9 @@ std::vector<std::string_view> trimmed_parts(std::string_view text, char separato
 /// Whole numbers, runs of them as "0-3": "0-3,8".
 std::string ranges_text(const std::vector<int64_t>& numbers, std::string_view between = ",");
 
+/// "a, b and c".
+std::string listed(const std::vector<std::string>& parts, std::string_view last = "and");
+
 /// "https://user:secret@host/" as "https://user:***@host/", wherever it stands in a text.
 std::string hide_passwords(std::string_view text);
 

@@ -68,6 +68,12 @@ TEST(Text, IsCutToAWidth) {
   EXPECT_EQ(cut_to("abcdefg", 6), "abc...");
 }
 
+TEST(Text, ListsInWords) {
+  EXPECT_EQ(listed({}), "");
+  EXPECT_EQ(listed({"a"}), "a");
+  EXPECT_EQ(listed({"a", "b", "c"}, "or"), "a, b or c");
+}
+
 TEST(Text, PartsWithoutBlanks) {
   EXPECT_EQ(trimmed_parts(" a | b||c ", '|'), (std::vector<std::string_view>{"a", "b", "c"}));
   EXPECT_TRUE(trimmed_parts(" ", ',').empty());

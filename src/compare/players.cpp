@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/collection.h"
+#include "base/text.h"
+
 namespace ergometer::compare {
 namespace {
 
@@ -80,12 +83,8 @@ Coalition factors_of(const Cast& cast, Coalition players) {
 }
 
 std::string title_of(const Player& player, const std::vector<std::string>& titles) {
-  std::string text;
-  for (size_t i = 0; i < player.factors.size(); ++i) {
-    if (i > 0) text += i + 1 == player.factors.size() ? " and " : ", ";
-    text += titles[static_cast<size_t>(player.factors[i])];
-  }
-  return text;
+  return base::listed(base::mapped(
+      player.factors, [&](int factor) { return titles[static_cast<size_t>(factor)]; }));
 }
 
 bool merge_refused(const std::map<Coalition, std::string>& refused,

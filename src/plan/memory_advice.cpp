@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/collection.h"
+#include "base/text.h"
 #include "plan/data_parallel.h"
 #include "plan/memory.h"
 #include "spec/settings/setting_names.h"
@@ -201,15 +202,6 @@ void try_for_activations(const spec::Job& job, Tries& tries) {
               [](spec::Job& changed) { changed.parallelism.cp *= 2; });
 }
 
-std::string join(const std::vector<std::string>& tries, std::string_view last) {
-  std::string text;
-  for (size_t i = 0; i < tries.size(); ++i) {
-    if (i > 0) text += i + 1 == tries.size() ? fmt::format(" {} ", last) : ", ";
-    text += tries[i];
-  }
-  return text;
-}
-
 /// When the states alone are too large, nothing that shrinks activations helps.
 std::vector<Try> tries_for(const spec::Job& job, const MemoryReport& report) {
   const StageMemory& worst = report.worst();
@@ -253,7 +245,7 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
   constexpr size_t kMost = 4;
   std::vector<Try> tries = tries_for(job, report);
   Tried last = tried(job, tries, report);
-  if (!last.enough.empty()) return "try " + join(last.enough, "or");
+  if (!last.enough.empty()) return "try " + base::listed(last.enough, "or");
   std::vector<std::string> together;
   for (size_t round = 0; last.nearest != nullptr && round < kMost; ++round) {
     const std::string& words = last.nearest->words;
@@ -267,7 +259,7 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
       if (!besides.empty()) together.push_back(besides);
       // One option, further along than the first try of it.
       if (together.size() == 1) return "try " + together.front();
-      return "no single change is enough; take all of these together: " + join(together, "and");
+      return "no single change is enough; take all of these together: " + base::listed(together);
     }
     const spec::Job next = last.nearest->job;
     tries = tries_for(next, last.then);
@@ -275,7 +267,7 @@ std::string what_to_try(const spec::Job& job, const MemoryReport& report) {
   }
   if (together.empty()) return "try more GPUs to divide it over";
   return fmt::format("{} {} {:.1f} GiB; it takes more GPUs to divide it over",
-                     join(together, "and"),
+                     base::listed(together),
                      together.size() == 1 ? "still needs" : "together still need",
                      last.then.worst().needed() / kGib);
 }
