@@ -71,14 +71,6 @@ Socket open_socket(const addrinfo* address, Use use) {
   return Socket();
 }
 
-uint16_t port_of(int socket) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
-  return bound.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6&>(bound).sin6_port)
-                                     : ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
-}
-
 void answer_one(int socket, const std::string& name) {
   Datagram datagram{};
   sockaddr_storage from{};
@@ -96,6 +88,14 @@ void answer_one(int socket, const std::string& name) {
 }
 
 }  // namespace
+
+uint16_t port_of(int socket) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
+  return bound.ss_family == AF_INET6 ? ntohs(reinterpret_cast<const sockaddr_in6&>(bound).sin6_port)
+                                     : ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+}
 
 Result<Endpoint> parse_endpoint(std::string_view text) {
   const size_t colon = text.rfind(':');

@@ -36,6 +36,9 @@ class Socket {
   int handle_;
 };
 
+/// The port that a socket is bound to; 0: none.
+uint16_t port_of(int socket);
+
 /// Tells the time to whoever asks, until it is destroyed.
 class ClockServer {
  public:

@@ -69,14 +69,6 @@ Socket listen_at(const Address& address) {
   return result;
 }
 
-int port_at(int socket) {
-  sockaddr_storage bound{};
-  socklen_t size = sizeof bound;
-  ::getsockname(socket, reinterpret_cast<sockaddr*>(&bound), &size);
-  return bound.ss_family == AF_INET6 ? ntohs(reinterpret_cast<sockaddr_in6&>(bound).sin6_port)
-                                     : ntohs(reinterpret_cast<sockaddr_in&>(bound).sin_port);
-}
-
 bool is_loopback(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET6)
     return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
@@ -107,7 +99,7 @@ Result<Listener> Listener::open(const std::string& listen) {
   }
   const bool v6 = address.host.find(':') != std::string::npos;
   result.address =
-      fmt::format("{0}{2}{1}:{3}", v6 ? "[" : "", v6 ? "]" : "", address.host, port_at(socket));
+      fmt::format("{0}{2}{1}:{3}", v6 ? "[" : "", v6 ? "]" : "", address.host, port_of(socket));
   result.loopback = listens_to_this_machine_alone(socket);
   return result;
 }
