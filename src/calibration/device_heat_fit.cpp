@@ -29,21 +29,13 @@ std::vector<Drive> drive_of(const DeviceRecord& record, const DeviceModel& model
   return drive;
 }
 
-spec::Node recorded_gpu() {
-  spec::Node node;
-  node.name = "device";
-  node.gpus = 1;
-  node.slots = {{0, 0}};
-  return node;
-}
-
 struct Temperatures {
   std::vector<double> die_c, memory_c;  ///< of every `kEvery`-th sample
 };
 
 /// From the state that the first sample's power settles at: a record begins at rest.
 Temperatures predict(const physics::CoolingParameters& cooling, const std::vector<Drive>& drive) {
-  physics::Heat heat(cooling, recorded_gpu(), 1, {});
+  physics::Heat heat(cooling, node_of_one_gpu(), 1, {});
   if (!drive.empty())
     heat.settle(std::span(&drive.front().die_w, 1), std::span(&drive.front().memory_w, 1));
   Temperatures result;

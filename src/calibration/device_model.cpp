@@ -89,4 +89,12 @@ SamplePower power_of(const DeviceModel& model, const RecordedSample& sample) {
           model.power.memory_heat_w(load)};
 }
 
+spec::Node node_of_one_gpu() {
+  spec::Node node;
+  node.name = "device";
+  node.gpus = 1;
+  node.slots = {{0, 0}};
+  return node;
+}
+
 }  // namespace ergometer::calibration

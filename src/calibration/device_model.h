@@ -9,6 +9,7 @@
 #include "calibration/least_squares.h"
 #include "physics/gpu_power.h"
 #include "physics/heat.h"
+#include "spec/job/cluster.h"
 
 namespace ergometer::calibration {
 
@@ -44,6 +45,9 @@ DeviceModel moved(DeviceModel prior, std::span<const DeviceKnob> knobs, std::spa
 /// The same kind of GPU, but its own board: every knob moved by a draw of a third of its sigma that
 /// depends on `seed` and the knob's place alone.
 DeviceModel board_of_its_own(DeviceModel kind, uint64_t seed);
+
+/// Where a device stands whose heat is fitted or simulated.
+spec::Node node_of_one_gpu();
 
 /// Power while doing what a sample saw, at its clock and temperature, and the part of it that the
 /// HBM turns into heat.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 
+#include "calibration/device_model.h"
 #include "calibration/device_work.h"
 #include "physics/governor.h"
 #include "spec/catalog/read.h"
@@ -16,14 +17,6 @@ namespace {
 
 constexpr double kStepS = 0.005;
 constexpr int kStepsPerDecision = 4;  // the governor's period, 20 ms (assumed)
-
-spec::Node node_of_one() {
-  spec::Node node;
-  node.name = "simulated";
-  node.gpus = 1;
-  node.slots = {{0, 0}};
-  return node;
-}
 
 /// A sensor that is fed step by step: every period the mean over its window, times its gain.
 class Meter {
@@ -55,7 +48,7 @@ class SimulatedDevice : public Device {
  public:
   explicit SimulatedDevice(const SimulatedGpu& gpu)
       : gpu_(gpu),
-        heat_(gpu.cooling, node_of_one(), 1, std::span(&gpu.silicon.thermal_resistance, 1)),
+        heat_(gpu.cooling, node_of_one_gpu(), 1, std::span(&gpu.silicon.thermal_resistance, 1)),
         instant_(gpu.instant),
         average_(gpu.average) {
     const physics::GpuPower& power = gpu.power;
