@@ -78,10 +78,7 @@ std::string pipeline_text(const analysis::PipelineReport& p, const TextStyle& st
          '\n';
   for (size_t i = 0; i < std::min(p.rows.size(), kStagesShown); ++i)
     out += stage_line(p.rows[i], p.step_s);
-  if (p.rows.size() > kStagesShown)
-    out += fmt::format("  ... and {} more stages (all of them: --json)\n",
-                       p.rows.size() - kStagesShown);
-  return out +
+  return out + more_line(p.rows.size(), kStagesShown, "stages") +
          paint(style, kDim, "  shares of the step; warm-up, steady and drain make the bubble") +
          '\n';
 }

@@ -206,10 +206,8 @@ std::string operators_text(const analysis::TraceSummary& summary, const TextStyl
     shown.row("  " + label_of(row), row.calls, base::format_nanoseconds(row.total_ns),
               rate_text(row), figure(row.gb_per_s()), roof_text(row, summary));
   }
-  std::string out = table_text(shown, style);
-  if (table.rows.size() > kOperatorsShown)
-    out += fmt::format("  ... and {} more shapes (all of them: --json)\n",
-                       table.rows.size() - kOperatorsShown);
+  std::string out =
+      table_text(shown, style) + more_line(table.rows.size(), kOperatorsShown, "shapes");
   std::string text = fmt::format("operators are known for {} of the GPU time, their FLOPs for {}",
                                  format_share(table.operator_ns, table.total_ns),
                                  format_share(table.flops_ns, table.total_ns));
@@ -254,10 +252,7 @@ std::string energy_text(const analysis::TraceSummary& summary, const TextStyle& 
   for (size_t i = 0; i < std::min(summary.energy.size(), kEnergyRanksShown); ++i)
     out += (i > 0 ? "\n" : "") + rank_energy(summary.energy[i], style) +
            shape_power(summary.energy[i], style);
-  if (summary.energy.size() > kEnergyRanksShown)
-    out += fmt::format("  ... and {} more ranks (all of them: --json)\n",
-                       summary.energy.size() - kEnergyRanksShown);
-  return out;
+  return out + more_line(summary.energy.size(), kEnergyRanksShown, "ranks");
 }
 
 }  // namespace ergometer::report
