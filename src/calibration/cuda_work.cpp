@@ -1,7 +1,5 @@
 #include "calibration/cuda_work.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <atomic>
 #include <bit>

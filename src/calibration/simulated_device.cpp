@@ -1,7 +1,5 @@
 #include "calibration/simulated_device.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <deque>

@@ -1,7 +1,5 @@
 #include "cli/console/crew.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 namespace ergometer::cli {

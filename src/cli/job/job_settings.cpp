@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
-
 #include "base/shell.h"
 #include "base/text.h"
 #include "cli/job/script_run.h"

@@ -1,7 +1,5 @@
 #include "cli/predict/calibrate_twin.h"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "base/output_file.h"

@@ -1,6 +1,5 @@
 #include "engine/outcome/memory_fit.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 

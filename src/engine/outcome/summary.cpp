@@ -1,7 +1,5 @@
 #include "engine/outcome/summary.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "engine/views/power_record.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "base/collection.h"

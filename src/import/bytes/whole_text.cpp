@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace ergometer::importer {
 
 Result<std::string> read_all(ByteSource& source, const std::string& file, size_t most) {

@@ -1,7 +1,6 @@
 #include "import/history/scalar_steps.h"
 
 #include <array>
-#include <utility>
 
 #include "base/collection.h"
 #include "import/telemetry/readers.h"

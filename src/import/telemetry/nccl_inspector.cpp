@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <algorithm>
 #include <map>
 
 #include "import/telemetry/json_documents.h"

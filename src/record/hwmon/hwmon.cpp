@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <string_view>
 
 #include "base/collection.h"

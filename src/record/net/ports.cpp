@@ -1,6 +1,5 @@
 #include "record/net/ports.h"
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/collection.h"

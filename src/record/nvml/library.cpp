@@ -1,7 +1,5 @@
 #include "record/nvml/library.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <limits>
 #include <utility>

@@ -2,7 +2,6 @@
 // nothing is in that format, an optimizer's place where nothing is trained.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 

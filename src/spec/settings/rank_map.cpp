@@ -1,7 +1,5 @@
 #include "spec/settings/rank_map.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "base/file.h"

@@ -1,7 +1,6 @@
 #include "workload/block/moe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "workload/block/graphs.h"
