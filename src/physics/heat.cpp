@@ -24,7 +24,8 @@ struct Heat::State {
         std::span<const double> die_resistance);
 
   void warm(size_t first, size_t count, double celsius);
-  void take_places();
+  template <class Use>
+  void change_places(const Use& use);
   void begin();
   StepArrays arrays(std::span<const double> die_w, std::span<const double> memory_w);
   double heat_content_j() const;
@@ -68,11 +69,15 @@ void Heat::State::warm(size_t first, size_t count, double celsius) {
   std::fill_n(memory_c.begin() + static_cast<int64_t>(first), count, celsius);
 }
 
-/// Goes on from `places`, with a new account.
-void Heat::State::take_places() {
+/// Goes on, with a new account, from what `use(celsius, inlet_c)` makes of each place.
+template <class Use>
+void Heat::State::change_places(const Use& use) {
   for (size_t gpu = 0; gpu < gpus; ++gpu) {
-    die_c[gpu] = places[gpu * HeatNetwork::kPlaces + HeatNetwork::kDie];
-    memory_c[gpu] = places[gpu * HeatNetwork::kPlaces + HeatNetwork::kMemory];
+    double* const places_c = &places[gpu * HeatNetwork::kPlaces];
+    for (int place = 0; place < HeatNetwork::kPlaces; ++place)
+      places_c[place] = use(places_c[place], inlet_c[gpu / gpus_per_node]);
+    die_c[gpu] = places_c[HeatNetwork::kDie];
+    memory_c[gpu] = places_c[HeatNetwork::kMemory];
   }
   begun = true;
   in_blocks = content_known = false;
@@ -157,13 +162,8 @@ void Heat::start_at(double celsius) {
 void Heat::scale_above_inlet(double factor) {
   State& state = *state_;
   if (state.in_blocks) state.layout.read(state.places);
-  for (size_t gpu = 0; gpu < state.gpus; ++gpu) {
-    const double inlet_c = state.inlet_c[gpu / state.gpus_per_node];
-    double* places = &state.places[gpu * HeatNetwork::kPlaces];
-    for (int place = 0; place < HeatNetwork::kPlaces; ++place)
-      places[place] = inlet_c + factor * (places[place] - inlet_c);
-  }
-  state.take_places();
+  state.change_places(
+      [&](double celsius, double inlet_c) { return inlet_c + factor * (celsius - inlet_c); });
 }
 
 size_t Heat::parts() const { return state_->layout.parts(); }
@@ -189,12 +189,8 @@ void Heat::settle(std::span<const double> die_w, std::span<const double> memory_
   State& state = *state_;
   ERGOMETER_CHECK(die_w.size() == state.gpus && memory_w.size() == state.gpus, "one power a GPU");
   state.layout.settle(state.flow, die_w, memory_w, state.places);
-  for (size_t gpu = 0; gpu < state.gpus; ++gpu) {
-    const double inlet_c = state.inlet_c[gpu / state.gpus_per_node];
-    double* places = &state.places[gpu * HeatNetwork::kPlaces];
-    for (int place = 0; place < HeatNetwork::kPlaces; ++place) places[place] += inlet_c;
-  }
-  state.take_places();
+  // What the network gives stands above the air that comes in.
+  state.change_places([](double above_k, double inlet_c) { return above_k + inlet_c; });
 }
 
 std::span<const double> Heat::die_c() const { return state_->die_c; }
