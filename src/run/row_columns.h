@@ -19,7 +19,7 @@ class Columns {
       : names_(names), members_(members...) {}
 
   static constexpr size_t size() { return sizeof...(Types); }
-  std::string_view names() const { return names_; }  ///< "name, seconds"
+  constexpr std::string_view names() const { return names_; }  ///< "name, seconds"
 
   /// `use(members...)` with the pointers to all members.
   template <class Use>

@@ -1,4 +1,3 @@
-
 #include <map>
 
 #include "import/nsys/nsys.h"

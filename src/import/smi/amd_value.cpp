@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "import/telemetry/value.h"
+#include "import/text/decimal.h"
 
 namespace ergometer::importer {
 namespace {

@@ -129,8 +129,8 @@ class RowTable {
     return 0;
   }
 
-  template <class Type>
-  static std::string_view declared(Type Row::*) {
+  template <class Of, class Type>
+  static std::string_view declared(Type Of::*) {
     return std::is_floating_point_v<Type> ? "REAL" : std::is_integral_v<Type> ? "INTEGER" : "TEXT";
   }
   std::string schema() const {
