@@ -109,14 +109,18 @@ ERGOMETER_WIDTHS void clamp_each(double lowest, double highest, const double* __
   for (size_t i = 0; i < n; ++i) to[i] = clamped(from[i], lowest, highest);
 }
 
+/// The clocks of the lattice below these, and the next ones.
 ERGOMETER_WIDTHS void floor_each(const ClockLattice& lattice, const double* __restrict from,
-                                 double* __restrict to, size_t n) {
-  const double lowest = lattice.lowest_hz, step = lattice.step_hz;
+                                 double* __restrict to, double* __restrict next, size_t n) {
+  const double lowest = lattice.lowest_hz, highest = lattice.highest_hz, step = lattice.step_hz;
   for (size_t i = 0; i < n; ++i) {
     const double above = from[i] - lowest;
     const auto steps =
         static_cast<int32_t>((above > 0 ? above : 0) / step + ClockLattice::kForgiven);
-    to[i] = lowest + step * static_cast<double>(steps);
+    const double below = lowest + step * static_cast<double>(steps);
+    const double clock = from[i] >= highest ? highest : below, above_it = clock + step;
+    to[i] = clock;
+    next[i] = above_it < highest ? above_it : highest;
   }
 }
 
@@ -176,11 +180,7 @@ void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz) 
   clamp_each(clocks.lowest_hz, clocks.highest_hz, boards.at_hz, sought.data(), n);
   for (int i = 0; i < kNewtonSteps; ++i)
     if (step_each(curve, boards, clocks, gpu.held, sought.data()) == 0) break;
-  floor_each(clocks, sought.data(), clock_hz, n);
-  for (size_t i = 0; i < n; ++i) {
-    if (sought[i] >= clocks.highest_hz) clock_hz[i] = clocks.highest_hz;
-    next[i] = std::min(clock_hz[i] + clocks.step_hz, clocks.highest_hz);
-  }
+  floor_each(clocks, sought.data(), clock_hz, next.data(), n);
   powers_each(curve, boards, clock_hz, watts.data());
   powers_each(curve, boards, next.data(), next_w.data());
   keep_decided(gpu.held, clocks.highest_hz, boards.cap_w, watts.data(), next_w.data(), clock_hz, n);
