@@ -90,11 +90,11 @@ TEST(BoardLoops, TrimByHand) {
   EXPECT_EQ(trim_w, (std::vector<double>{6, 100, -6, -40}));
 }
 
-// A lock makes no GPU hot; heat that holds it, or a temperature at the limit, does.
+// A brake makes no GPU hot; heat that holds it, or a temperature at the limit, does.
 TEST(BoardLoops, CountTheHot) {
   using board_loops::Special;
   const std::vector<double> die_c = {60, 84, 60, 60}, memory_c = {70, 70, 95, 70};
-  const std::vector<uint8_t> special = {Special::kTold, 0, 0, Special::kHeldByHeat};
+  const std::vector<uint8_t> special = {Special::kBraked, 0, 0, Special::kHeldByHeat};
   EXPECT_EQ(board_loops::count_hot(84, 95,
                                    {.count = 4,
                                     .die_c = die_c.data(),
