@@ -61,7 +61,7 @@ void governor_decisions_together(benchmark::State& state) {
   const GpuPower gpu = h100_like();
   const auto count = static_cast<size_t>(state.range(0));
   const std::vector<double> voltage(count, 0.0), cap_w(count, 700.0), steady_w(count, 100.0),
-      share(count, 0.8), at_hz(count, gpu.clocks.highest_hz);
+      share(count, 0.8), at_hz(count, gpu.clocks.highest_hz), ceiling_hz = at_hz;
   std::vector<double> leakage_w(count), core_w(count), clock_hz(count);
   for (size_t i = 0; i < count; ++i) {
     const base::Random random(1, i, "bench");
@@ -73,7 +73,7 @@ void governor_decisions_together(benchmark::State& state) {
       decide_each(gpu,
                   {std::min(Governed::kMost, count - i), leakage_w.data() + i, voltage.data() + i,
                    cap_w.data() + i, core_w.data() + i, steady_w.data() + i, share.data() + i,
-                   at_hz.data() + i},
+                   at_hz.data() + i, ceiling_hz.data() + i},
                   clock_hz.data() + i);
     benchmark::DoNotOptimize(clock_hz.data());
   }

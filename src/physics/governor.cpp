@@ -104,19 +104,24 @@ ERGOMETER_INLINE double clamped(double clock_hz, double lowest, double highest) 
   return least < highest ? least : highest;
 }
 
-ERGOMETER_WIDTHS void clamp_each(double lowest, double highest, const double* __restrict from,
-                                 double* __restrict to, size_t n) {
-  for (size_t i = 0; i < n; ++i) to[i] = clamped(from[i], lowest, highest);
+ERGOMETER_WIDTHS void clamp_each(double lowest, const double* __restrict highest,
+                                 const double* __restrict from, double* __restrict to, size_t n) {
+  for (size_t i = 0; i < n; ++i) to[i] = clamped(from[i], lowest, highest[i]);
 }
 
-ERGOMETER_WIDTHS void floor_each(const ClockLattice& lattice, const double* __restrict from,
-                                 double* __restrict to, size_t n) {
+/// The clocks of the lattice below these, and the next ones.
+ERGOMETER_WIDTHS void floor_each(const ClockLattice& lattice, const double* __restrict ceiling_hz,
+                                 const double* __restrict from, double* __restrict to,
+                                 double* __restrict next, size_t n) {
   const double lowest = lattice.lowest_hz, step = lattice.step_hz;
   for (size_t i = 0; i < n; ++i) {
-    const double above = from[i] - lowest;
+    const double above = from[i] - lowest, highest = ceiling_hz[i];
     const auto steps =
         static_cast<int32_t>((above > 0 ? above : 0) / step + ClockLattice::kForgiven);
-    to[i] = lowest + step * static_cast<double>(steps);
+    const double below = lowest + step * static_cast<double>(steps);
+    const double clock = from[i] >= highest ? highest : below, above_it = clock + step;
+    to[i] = clock;
+    next[i] = above_it < highest ? above_it : highest;
   }
 }
 
@@ -145,7 +150,7 @@ ERGOMETER_WIDTHS size_t step_each(const KindCurve& given, const Governed& boards
   size_t far = 0;
   for (size_t i = 0; i < each.count; ++i) {
     const double beyond_hz = curve_of(kind, each, i).beyond_hz(clock_hz[i], held * each.cap_w[i]);
-    const double to_hz = clamped(clock_hz[i] - beyond_hz, clocks.lowest_hz, clocks.highest_hz);
+    const double to_hz = clamped(clock_hz[i] - beyond_hz, clocks.lowest_hz, each.ceiling_hz[i]);
     const double moved_hz = to_hz - clock_hz[i];
     far += ((moved_hz > clocks.step_hz) | (moved_hz < -clocks.step_hz)) ? 1 : 0;
     clock_hz[i] = to_hz;
@@ -154,12 +159,13 @@ ERGOMETER_WIDTHS size_t step_each(const KindCurve& given, const Governed& boards
 }
 
 /// The clocks that fit, where they are the highest or the next one does not fit; else 0.
-ERGOMETER_WIDTHS void keep_decided(double held, double highest, const double* __restrict cap_w,
-                                   const double* __restrict watts, const double* __restrict next_w,
-                                   double* __restrict clock_hz, size_t n) {
+ERGOMETER_WIDTHS void keep_decided(double held, const double* __restrict highest,
+                                   const double* __restrict cap_w, const double* __restrict watts,
+                                   const double* __restrict next_w, double* __restrict clock_hz,
+                                   size_t n) {
   for (size_t i = 0; i < n; ++i) {
     const double most_w = held * cap_w[i];
-    const bool last = (next_w[i] > most_w) | (clock_hz[i] == highest);
+    const bool last = (next_w[i] > most_w) | (clock_hz[i] == highest[i]);
     clock_hz[i] = (last & (watts[i] <= most_w)) ? clock_hz[i] : 0;
   }
 }
@@ -173,17 +179,13 @@ void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz) 
   std::array<double, Governed::kMost> sought, next, watts, next_w;
   ERGOMETER_CHECK(n <= sought.size() && clocks.step_hz > 0, "a few GPUs that have clocks");
   const KindCurve curve(gpu);
-  clamp_each(clocks.lowest_hz, clocks.highest_hz, boards.at_hz, sought.data(), n);
+  clamp_each(clocks.lowest_hz, boards.ceiling_hz, boards.at_hz, sought.data(), n);
   for (int i = 0; i < kNewtonSteps; ++i)
     if (step_each(curve, boards, clocks, gpu.held, sought.data()) == 0) break;
-  floor_each(clocks, sought.data(), clock_hz, n);
-  for (size_t i = 0; i < n; ++i) {
-    if (sought[i] >= clocks.highest_hz) clock_hz[i] = clocks.highest_hz;
-    next[i] = std::min(clock_hz[i] + clocks.step_hz, clocks.highest_hz);
-  }
+  floor_each(clocks, boards.ceiling_hz, sought.data(), clock_hz, next.data(), n);
   powers_each(curve, boards, clock_hz, watts.data());
   powers_each(curve, boards, next.data(), next_w.data());
-  keep_decided(gpu.held, clocks.highest_hz, boards.cap_w, watts.data(), next_w.data(), clock_hz, n);
+  keep_decided(gpu.held, boards.ceiling_hz, boards.cap_w, watts.data(), next_w.data(), clock_hz, n);
 }
 
 Load load_at(const Load& load, const Response& response, double clock_hz) {

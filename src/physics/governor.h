@@ -27,6 +27,10 @@ struct ClockLimits {
   double lock_hz = 0;  ///< locked clock; 0: none
   bool brake = false;  ///< external power brake: lowest clock
 
+  /// The highest clock that a lock leaves.
+  double ceiling_hz(const ClockLattice& clocks) const {
+    return lock_hz > 0 ? clocks.floor(lock_hz) : clocks.highest_hz;
+  }
   bool operator==(const ClockLimits&) const = default;
 };
 
@@ -71,10 +75,11 @@ struct Governed {
   const double *core_w = nullptr, *steady_w = nullptr;    ///< the load; steady: memory and links
   /// The response; clocks above 0, where it is also begun to look.
   const double *clocked_share = nullptr, *at_hz = nullptr;
+  const double* ceiling_hz = nullptr;  ///< clocks of the lattice: `ClockLimits::ceiling_hz`
 };
-/// What `decide_clock_leaking` finds for GPUs that are awake and that neither locks nor brakes nor
-/// heat hold. 0: not found, as one that even the lowest clock takes beyond its cap; it has to be
-/// looked at alone.
+/// What `decide_clock_leaking` finds for GPUs that are awake and that neither brakes nor heat hold.
+/// 0: not found, as one that even the lowest clock takes beyond its cap; it has to be looked at
+/// alone.
 void decide_each(const GpuPower& gpu, const Governed& boards, double* clock_hz);
 
 /// The periods in which governors act, as time passes.

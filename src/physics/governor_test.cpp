@@ -153,7 +153,8 @@ TEST(Governor, WhereTheSearchBeginsChangesNoAnswer) {
 // Many GPUs at once: each has the clock that it is given alone, and nearly all are found.
 TEST(Governor, DecidesForManyAsForOne) {
   const GpuPower gpu = governed_gpu();
-  std::vector<double> leakage_w, voltage, cap_w, core_w, steady_w, share, at_hz;
+  std::vector<double> leakage_w, voltage, cap_w, core_w, steady_w, share, at_hz, ceiling_hz;
+  std::vector<ClockLimits> limits;
   for (uint64_t i = 0; i < Governed::kMost; ++i) {
     const base::Random random(8, i, "many decisions");
     leakage_w.push_back(random.uniform(0, 0, 40));
@@ -163,23 +164,29 @@ TEST(Governor, DecidesForManyAsForOne) {
     steady_w.push_back(random.uniform(4, 0, 100));
     share.push_back(i % 4 == 0 ? 0 : random.uniform(5));
     at_hz.push_back(random.uniform(6, 100e6, 1000e6));
+    limits.push_back({.cap_w = cap_w.back(),
+                      .lock_hz = i % 3 == 0 ? random.uniform(7, 50e6, 1100e6) : 0,
+                      .brake = false});
+    ceiling_hz.push_back(limits.back().ceiling_hz(gpu.clocks));
   }
   std::vector<double> clock_hz(Governed::kMost);
   decide_each(gpu,
               {Governed::kMost, leakage_w.data(), voltage.data(), cap_w.data(), core_w.data(),
-               steady_w.data(), share.data(), at_hz.data()},
+               steady_w.data(), share.data(), at_hz.data(), ceiling_hz.data()},
               clock_hz.data());
-  size_t found = 0;
+  size_t found = 0, locked = 0;
   for (size_t i = 0; i < clock_hz.size(); ++i) {
     const Silicon silicon{.voltage = voltage[i]};
     const ClockDecision alone =
-        decide_clock_leaking(gpu, silicon, {cap_w[i]}, leakage_w[i], {core_w[i], steady_w[i], 0},
+        decide_clock_leaking(gpu, silicon, limits[i], leakage_w[i], {core_w[i], steady_w[i], 0},
                              {share[i], at_hz[i]}, 0);
     if (clock_hz[i] == 0) continue;
     ++found;
     EXPECT_EQ(clock_hz[i], alone.clock_hz) << i;
-    EXPECT_EQ(clock_hz[i] < 1000e6, alone.reasons == kSwPowerCap) << i;
+    EXPECT_EQ(clock_hz[i] < ceiling_hz[i], alone.reasons == kSwPowerCap) << i;
+    if (alone.reasons == kApplicationsClocksSetting) ++locked;
   }
+  EXPECT_GT(locked, 20u);
   EXPECT_GT(found, 200u);
 }
 

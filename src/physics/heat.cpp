@@ -29,8 +29,7 @@ struct Heat::State {
   void begin();
   StepArrays arrays(std::span<const double> die_w, std::span<const double> memory_w);
   double heat_content_j() const;
-  void tell_coolant(const HeatNetwork& network, const Block& block,
-                    std::vector<double>& told_c) const;
+  void tell_coolant(const Group& group, const Block& block, std::vector<double>& told_c) const;
 
   CoolingParameters cooling;
   HeatLayout layout;
@@ -110,10 +109,11 @@ double Heat::State::heat_content_j() const {
 }
 
 /// What the GPUs of a block breathe: sinks nearer the inlet warm it.
-void Heat::State::tell_coolant(const HeatNetwork& network, const Block& block,
+void Heat::State::tell_coolant(const Group& group, const Block& block,
                                std::vector<double>& told_c) const {
   for (int i = 0; i < block.gpus_in_lane; ++i)
     for (int l = 0; l < block.lanes; ++l) {
+      const HeatNetwork& network = group.lanes[static_cast<size_t>(l)]->network;
       const double enters_c = inlet_c[static_cast<size_t>(block.nodes[l])];
       double& breathed_c = told_c[static_cast<size_t>(block.gpus[i * kSideBySide + l])];
       breathed_c = enters_c;
@@ -179,7 +179,7 @@ void Heat::advance_part(size_t part, double dt_s, std::span<const double> die_w,
   const StepArrays arrays = state_->arrays(die_w, memory_w);
   state_->begin();
   for (Group& group : state_->layout.groups_of(part)) {
-    const StepTable& table = state_->layout.step(group, dt_s);
+    const BlockTable& table = state_->layout.step(group, dt_s);
     for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
       state_->carried.add(step_block(table, block, arrays));
   }
@@ -204,7 +204,7 @@ std::vector<double> Heat::coolant_c() const {
   state_->begin();
   for (const Group& group : state_->layout.groups())
     for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
-      state_->tell_coolant(group.coupled->network, block, coolant_c);
+      state_->tell_coolant(group, block, coolant_c);
   return coolant_c;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -57,7 +58,7 @@ HeatLayout::HeatLayout(const CoolingParameters& cooling, const spec::Node& node,
 void HeatLayout::find_families(std::span<const double> die_resistance) {
   const std::vector<size_t> shape = first_of_shape(lanes_);
   std::map<std::pair<size_t, std::vector<int>>, size_t> kinds;
-  std::map<size_t, size_t> close;  // families of the nodes at hand, by kind
+  std::map<size_t, size_t> close;  // families of the nodes at hand, by shape
   for (int64_t l = 0; l < nodes_ * static_cast<int64_t>(lanes_.size()); ++l) {
     if (local(l) == 0 && node_of(l) % kNodesTogether == 0) close.clear();
     std::vector<int> bins;
@@ -71,9 +72,8 @@ void HeatLayout::find_families(std::span<const double> die_resistance) {
           base::mapped(bins, [](int bin) { return bin / kResistanceBins; });
       kinds_.push_back({shape[local(l)], std::move(bins), std::move(factors), {}});
     }
-    const auto [family, first] = close.try_emplace(kind->second, families_.size());
-    if (first)
-      families_.push_back({kind->second, static_cast<size_t>(node_of(l) / kNodesTogether), {}});
+    const auto [family, first] = close.try_emplace(shape[local(l)], families_.size());
+    if (first) families_.push_back({static_cast<size_t>(node_of(l) / kNodesTogether), {}});
     families_[family->second].lanes.push_back(l);
     kind_of_.push_back(kind->second);
   }
@@ -146,24 +146,28 @@ void HeatLayout::arrange(std::span<const int> flow_bins) {
   point_blocks();
 }
 
-/// Sorts the family's lanes by flow and makes a group of each run.
+/// Sorts the family's lanes by kind and flow and makes a group of each run of equal blocks.
 void HeatLayout::arrange(Family& family, std::span<const int> flow_bins) {
+  const auto kind = [&](int64_t lane) { return kind_of_[static_cast<size_t>(lane)]; };
   const auto flow = [&](int64_t lane) { return flow_bins[static_cast<size_t>(node_of(lane))]; };
-  const auto before = [&](int64_t a, int64_t b) {
-    return std::pair(flow(a), a) < std::pair(flow(b), b);
-  };
-  if (!std::ranges::is_sorted(family.lanes, before)) std::ranges::sort(family.lanes, before);
-  const std::span<const int64_t> lanes = family.lanes;
-  Kind& kind = kinds_[family.kind];
-  for (size_t first = 0; first < lanes.size();) {
-    size_t last = first;
-    while (last < lanes.size() && flow(lanes[last]) == flow(lanes[first])) ++last;
-    Group group{&coupled(kind, flow(lanes[first])), blocks_.size(), 0};
-    for (; first < last; first += std::min<size_t>(kSideBySide, last - first))
-      add_block(kind.bins.size(),
-                lanes.subspan(first, std::min<size_t>(kSideBySide, last - first)));
-    group.count = blocks_.size() - group.first;
-    groups_.push_back(group);
+  const auto key = [&](int64_t lane) { return std::tuple(kind(lane), flow(lane), lane); };
+  if (!std::ranges::is_sorted(family.lanes, {}, key)) std::ranges::sort(family.lanes, {}, key);
+  const std::span<const int64_t> all = family.lanes;
+  const size_t gpus = kinds_[kind(all.front())].bins.size(), first_group = groups_.size();
+  for (size_t first = 0; first < all.size(); first += kSideBySide) {
+    const auto lanes = all.subspan(first, std::min<size_t>(kSideBySide, all.size() - first));
+    Group group;
+    group.first = blocks_.size();
+    group.count = 1;
+    for (size_t l = 0; l < kSideBySide; ++l) {
+      const int64_t lane = lanes[std::min(l, lanes.size() - 1)];
+      group.lanes[l] = &coupled(kinds_[kind(lane)], flow(lane));
+    }
+    add_block(gpus, lanes);
+    if (groups_.size() > first_group && groups_.back().lanes == group.lanes)
+      ++groups_.back().count;
+    else
+      groups_.push_back(std::move(group));
   }
 }
 
@@ -207,25 +211,29 @@ std::span<Group> HeatLayout::groups_of(size_t part) {
   return std::span(groups_).subspan(first, part_ends_[part] - first);
 }
 
-const StepTable& HeatLayout::step(Group& group, double dt_s) {
-  if (group.step_s == dt_s) return *group.step;
-  std::map<double, StepTable>& steps = group.coupled->steps;
-  auto known = steps.find(dt_s);
-  if (known == steps.end()) {
-    if (steps_ >= kMostSteps) forget_steps();
-    ++steps_;
-    const HeatNetwork& network = group.coupled->network;
-    known = steps.emplace(dt_s, StepTable(network, propagate(network, dt_s))).first;
-  }
+const BlockTable& HeatLayout::step(Group& group, double dt_s) {
+  if (group.step_s == dt_s) return group.step;
+  if (steps_ + kSideBySide > kMostSteps) forget_steps();
+  std::array<const StepTable*, kSideBySide> tables{};
+  for (size_t l = 0; l < kSideBySide; ++l) tables[l] = &step(*group.lanes[l], dt_s);
   group.step_s = dt_s;
-  group.step = &known->second;
+  group.step = BlockTable(tables);
+  return group.step;
+}
+
+const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
+  auto known = coupled.steps.find(dt_s);
+  if (known == coupled.steps.end()) {
+    ++steps_;
+    const HeatNetwork& network = coupled.network;
+    known = coupled.steps.emplace(dt_s, StepTable(network, propagate(network, dt_s))).first;
+  }
   return known->second;
 }
 
 void HeatLayout::forget_steps() {
   for (Kind& kind : kinds_)
     for (auto& [flow, coupled] : kind.at_flow) coupled.steps.clear();
-  for (Group& group : groups_) group.step_s = -1;
   steps_ = 0;
 }
 

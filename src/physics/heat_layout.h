@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -30,15 +31,16 @@ struct Coupled {
 
 /// Consecutive blocks that take the same steps.
 struct Group {
-  Coupled* coupled = nullptr;
+  std::array<Coupled*, kSideBySide> lanes{};  ///< of each block; the others repeat the last one
   size_t first = 0, count = 0;
-  double step_s = -1;               ///< that it took last
-  const StepTable* step = nullptr;  ///< its table
+  double step_s = -1;  ///< that it took last
+  BlockTable step;     ///< its table
 };
 
 /// Which lanes of a cluster are advanced side by side. Lanes of one kind at one flow share a
-/// network; those that are close in the cluster too fill blocks of eight, neighbouring nodes first:
-/// a step touches the cluster's arrays part by part, each small enough for the second-level cache.
+/// network; those of one shape that are close in the cluster fill blocks of eight, the ones that
+/// share a network together: a step touches the cluster's arrays part by part, each small enough
+/// for the second-level cache.
 class HeatLayout {
  public:
   HeatLayout(const CoolingParameters& cooling, const spec::Node& node, int64_t nodes,
@@ -64,7 +66,7 @@ class HeatLayout {
   void read(std::span<double> places) const;
   void write(std::span<const double> places);
 
-  const StepTable& step(Group& group, double dt_s);
+  const BlockTable& step(Group& group, double dt_s);
 
   /// Settled excess temperatures over the inlet, four places a GPU.
   /// `flow` as it is, not rounded, one a node.
@@ -81,9 +83,9 @@ class HeatLayout {
     std::vector<double> factors;  ///< on the die's resistance, the same
     std::map<int, Coupled> at_flow;
   };
-  /// Those of them that are close in the cluster.
+  /// Lanes of one shape that are close in the cluster.
   struct Family {
-    size_t kind = 0, part = 0;
+    size_t part = 0;
     std::vector<int64_t> lanes;
   };
 
@@ -93,6 +95,7 @@ class HeatLayout {
   void point_blocks();
   void forget_steps();
   Coupled& coupled(Kind& kind, int flow_bin);
+  const StepTable& step(Coupled& coupled, double dt_s);
 
   int64_t node_of(int64_t lane) const { return lane / static_cast<int64_t>(lanes_.size()); }
   size_t local(int64_t lane) const { return static_cast<size_t>(lane) % lanes_.size(); }

@@ -1,5 +1,6 @@
 #include "physics/heat_step.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -42,12 +43,15 @@ template <class Lanes, size_t... l>
 /// The step's arithmetic for lanes `first` to `first + Width`. Every operation is one lane's own,
 /// so that the width does not change a bit of the result.
 template <int Width>
-[[gnu::always_inline]] inline void multiply(const StepTable& table, const Block& block,
+[[gnu::always_inline]] inline void multiply(const BlockTable& table, const Block& block,
                                             const StepArrays& arrays, Desk& desk, int first) {
   typedef double Lanes __attribute__((vector_size(Width * sizeof(double)), may_alias));
   constexpr auto kEach = std::make_index_sequence<Width>();
   const auto at = [&](double* rows, int row) -> Lanes& {
     return *reinterpret_cast<Lanes*>(rows + row * kSideBySide + first);
+  };
+  const auto of_lanes = [&](const Row& row) -> const Lanes& {
+    return *reinterpret_cast<const Lanes*>(row.at + first);
   };
   Lanes inlet;
   gather(arrays.inlet_c, block.nodes + first, inlet, kEach);
@@ -59,15 +63,15 @@ template <int Width>
     gather(arrays.memory_w, numbers, at(desk.columns, i * kColumns + kPlaces + 1), kEach);
   }
 
-  const double* factor = table.rows.data();
+  const Row* factor = table.rows.data();
   for (int i = 0; i < table.gpus; ++i) {
     Lanes die = {}, spreader = {}, sink = {}, memory = {};
     for (int c = 0; c < table.used[static_cast<size_t>(i)]; ++c, factor += kPlaces) {
       const Lanes value = at(desk.columns, c);
-      die += factor[0] * value;
-      spreader += factor[1] * value;
-      sink += factor[2] * value;
-      memory += factor[3] * value;
+      die += of_lanes(factor[0]) * value;
+      spreader += of_lanes(factor[1]) * value;
+      sink += of_lanes(factor[2]) * value;
+      memory += of_lanes(factor[3]) * value;
     }
     at(block.values, i * kPlaces) = die + inlet;
     at(block.values, i * kPlaces + 1) = spreader + inlet;
@@ -76,25 +80,25 @@ template <int Width>
   }
   Lanes carried = {};
   for (int c = 0; c < table.gpus * kColumns; ++c)
-    carried += table.carried[static_cast<size_t>(c)] * at(desk.columns, c);
+    carried += of_lanes(table.carried[static_cast<size_t>(c)]) * at(desk.columns, c);
   at(desk.carried, 0) = carried;
 }
 
-using Multiply = void (*)(const StepTable&, const Block&, const StepArrays&, Desk&);
+using Multiply = void (*)(const BlockTable&, const Block&, const StepArrays&, Desk&);
 
-void multiply_pairs(const StepTable& table, const Block& block, const StepArrays& arrays,
+void multiply_pairs(const BlockTable& table, const Block& block, const StepArrays& arrays,
                     Desk& desk) {
   for (int first = 0; first < kSideBySide; first += 2)
     multiply<2>(table, block, arrays, desk, first);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void multiply_fours(const StepTable& table, const Block& block,
+[[gnu::target("avx2")]] void multiply_fours(const BlockTable& table, const Block& block,
                                             const StepArrays& arrays, Desk& desk) {
   for (int first = 0; first < kSideBySide; first += 4)
     multiply<4>(table, block, arrays, desk, first);
 }
-[[gnu::target("avx512f")]] void multiply_eights(const StepTable& table, const Block& block,
+[[gnu::target("avx512f")]] void multiply_eights(const BlockTable& table, const Block& block,
                                                 const StepArrays& arrays, Desk& desk) {
   multiply<8>(table, block, arrays, desk, 0);
 }
@@ -134,7 +138,27 @@ StepTable::StepTable(const HeatNetwork& network, const Propagator& propagator)
   }
 }
 
-double step_block(const StepTable& table, const Block& block, const StepArrays& arrays) {
+BlockTable::BlockTable(const std::array<const StepTable*, kSideBySide>& lanes)
+    : gpus(lanes[0]->gpus), used(lanes[0]->used) {
+  for (const StepTable* lane : lanes)
+    for (size_t i = 0; i < used.size(); ++i) used[i] = std::max(used[i], lane->used[i]);
+  size_t count = 0;
+  for (const int columns : used) count += static_cast<size_t>(columns * kPlaces);
+  rows.resize(count);
+  carried.resize(lanes[0]->carried.size());
+  for (size_t l = 0; l < kSideBySide; ++l) {
+    const double* from = lanes[l]->rows.data();
+    Row* to = rows.data();
+    for (size_t i = 0; i < used.size(); ++i) {
+      const int own = lanes[l]->used[i] * kPlaces;
+      for (int n = 0; n < own; ++n) to[n].at[l] = *from++;
+      to += used[i] * kPlaces;
+    }
+    for (size_t c = 0; c < carried.size(); ++c) carried[c].at[l] = lanes[l]->carried[c];
+  }
+}
+
+double step_block(const BlockTable& table, const Block& block, const StepArrays& arrays) {
   static const Multiply multiply = widest();
   Desk desk;
   multiply(table, block, arrays, desk);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -13,8 +14,8 @@ namespace ergometer::physics {
 /// distances, which most of what is counted in it are.
 inline constexpr std::ptrdiff_t kSideBySide = 8;
 
-/// A propagator in the order in which the inner loop reads it. Columns are interleaved, GPU by GPU:
-/// die, spreader, sink, memory, power of die, power of memory.
+/// A propagator of one lane in the order in which the inner loop reads it. Columns are interleaved,
+/// GPU by GPU: die, spreader, sink, memory, power of die, power of memory.
 struct StepTable {
   static constexpr int kColumns = HeatNetwork::kPlaces + 2;  ///< of one GPU
 
@@ -32,7 +33,17 @@ struct alignas(kSideBySide * sizeof(double)) Row {
   double at[kSideBySide];
 };
 
-/// Eight lanes of the same network: `values` are temperatures, place by place of the first GPU, of
+/// The propagators of eight lanes of one shape, number by number.
+struct BlockTable {
+  BlockTable() = default;
+  explicit BlockTable(const std::array<const StepTable*, kSideBySide>& lanes);
+
+  int gpus = 0;
+  std::vector<int> used;  ///< the most of any lane; what others lack is 0
+  std::vector<Row> rows, carried;
+};
+
+/// Eight lanes of one shape: `values` are temperatures, place by place of the first GPU, of
 /// the second ..., eight lanes each; `gpus` the number of the cluster's GPU in the same order.
 struct Block {
   double* values = nullptr;  ///< of `Row`s
@@ -52,6 +63,6 @@ struct StepArrays {
 };
 
 /// Advances one block; returns the heat that its lanes gave the coolant, J.
-double step_block(const StepTable& table, const Block& block, const StepArrays& arrays);
+double step_block(const BlockTable& table, const Block& block, const StepArrays& arrays);
 
 }  // namespace ergometer::physics

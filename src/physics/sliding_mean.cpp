@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/widths.h"
+
 namespace ergometer::physics {
 namespace {
 
@@ -13,12 +15,40 @@ double samples_in(double window_s, double sample_s) {
   return std::max(1.0, std::abs(samples - whole) < kWindowRounding ? whole : samples);
 }
 
+ERGOMETER_WIDTHS void add_beyond(const double* __restrict first_w, const double* __restrict watts,
+                                 double* __restrict beyond_w, double* __restrict last_w, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    last_w[i] = watts[i] - first_w[i];
+    beyond_w[i] += last_w[i];
+  }
+}
+
+/// From what is beyond the first sample, and of it the last one's part, to means.
+ERGOMETER_WIDTHS void finish_means(double cut, double length, const double* __restrict first_w,
+                                   double* __restrict last_to_beginning_w,
+                                   double* __restrict beyond_to_ending_w, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    const double beyond_w = beyond_to_ending_w[i];
+    last_to_beginning_w[i] = first_w[i] + (beyond_w - cut * last_to_beginning_w[i]) / length;
+    beyond_to_ending_w[i] = first_w[i] + beyond_w / length;
+  }
+}
+
 }  // namespace
 
 SlidingWindow::SlidingWindow(double window_s, double sample_s)
     : length_(samples_in(window_s, sample_s)),
       samples_(static_cast<size_t>(std::ceil(length_))),
       cut_(static_cast<double>(samples_) - length_) {}
+
+void SlidingWindow::means(std::span<const double* const> watts, std::span<double> beginning_w,
+                          std::span<double> ending_w) const {
+  std::ranges::fill(beginning_w, 0.0);
+  std::ranges::fill(ending_w, 0.0);
+  for (size_t i = 1; i < samples_; ++i)
+    add_beyond(watts[0], watts[i], ending_w.data(), beginning_w.data(), ending_w.size());
+  finish_means(cut_, length_, watts[0], beginning_w.data(), ending_w.data(), ending_w.size());
+}
 
 std::vector<double> sliding_means(const PowerSeries& series, double window_s, bool periodic) {
   const size_t count = series.watts.size();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "physics/facility.h"
@@ -29,6 +30,9 @@ class SlidingWindow {
     for (size_t i = 1; i < samples_; ++i) beyond_w += last_w = watts_of(i) - first_w;
     return {first_w + (beyond_w - cut_ * last_w) / length_, first_w + beyond_w / length_};
   }
+  /// The same of many series side by side: `watts[i]` is the i-th sample of each.
+  void means(std::span<const double* const> watts, std::span<double> beginning_w,
+             std::span<double> ending_w) const;
 
  private:
   double length_;  ///< in samples

@@ -31,6 +31,27 @@ TEST(SlidingMean, AWindowCutsASample) {
   EXPECT_EQ(sliding_means({0.010, watts}, 0.025, true).size(), 8u);
 }
 
+// Many series side by side: each has the means that it has alone, to the last bit.
+TEST(SlidingMean, MeansOfManyAsOfOne) {
+  constexpr size_t kSeries = 19;  // no whole number of vectors
+  const SlidingWindow window(0.025, 0.0049);
+  std::vector<std::vector<double>> samples(window.samples());
+  std::vector<const double*> watts;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (uint64_t series = 0; series < kSeries; ++series)
+      samples[i].push_back(base::Random(4, i, "watts").uniform(series, 100, 700));
+    watts.push_back(samples[i].data());
+  }
+  std::vector<double> beginning_w(kSeries), ending_w(kSeries);
+  window.means(watts, beginning_w, ending_w);
+  for (size_t series = 0; series < kSeries; ++series) {
+    const auto alone = window.means([&](size_t i) { return samples[i][series]; });
+    EXPECT_EQ(beginning_w[series], alone.beginning_w);
+    EXPECT_EQ(ending_w[series], alone.ending_w);
+    EXPECT_NE(alone.beginning_w, alone.ending_w);
+  }
+}
+
 // Samples a hair shorter than the window: as good as one of them, not the mean of two.
 TEST(SlidingMean, AHairLessThanTheWindowIsNotHalfOfIt) {
   const PowerSeries series{0.0249, {100, 700, 100, 100}};

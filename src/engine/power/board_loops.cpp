@@ -36,7 +36,9 @@ ERGOMETER_WIDTHS size_t take_each(double highest_hz, const Deciding& given,
     const double decided_hz = in.decided_hz[i];
     clock_hz[i] = decided_hz;
     reached_hz[i] = decided_hz * in.speed[i];
-    reasons[i] = decided_hz < highest_hz ? uint32_t{physics::kSwPowerCap} : 0;
+    const uint32_t at_ceiling =
+        in.ceiling_hz[i] < highest_hz ? uint32_t{physics::kApplicationsClocksSetting} : 0;
+    reasons[i] = decided_hz < in.ceiling_hz[i] ? uint32_t{physics::kSwPowerCap} : at_ceiling;
     others += ((in.special[i] != 0) | (decided_hz <= 0)) ? 1 : 0;
   }
   return others;

@@ -14,7 +14,7 @@ namespace ergometer::engine::board_loops {
 /// What sets a GPU apart from those that are decided together.
 enum Special : uint8_t {
   kNoRank = 1,
-  kTold = 2,        ///< a lock or a brake: more than a cap
+  kBraked = 2,
   kHeldByHeat = 4,  ///< its thermal governor is not at rest
 };
 
@@ -38,7 +38,7 @@ void see(const Seeing& gpus, const SeenEach& seen);
 /// What was decided for them together, and what of the clock a GPU reaches.
 struct Deciding {
   size_t count = 0;
-  const double *decided_hz = nullptr, *speed = nullptr;
+  const double *decided_hz = nullptr, *speed = nullptr, *ceiling_hz = nullptr;
   const uint8_t* special = nullptr;  ///< of `Special`
   double *clock_hz = nullptr, *reached_hz = nullptr;
   uint32_t* reasons = nullptr;

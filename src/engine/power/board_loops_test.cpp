@@ -90,11 +90,36 @@ TEST(BoardLoops, TrimByHand) {
   EXPECT_EQ(trim_w, (std::vector<double>{6, 100, -6, -40}));
 }
 
-// A lock makes no GPU hot; heat that holds it, or a temperature at the limit, does.
+// At 1000 MHz, the highest clock, nothing holds it; below it the cap does, or at its ceiling the
+// lock. One that is braked and one without a decision are counted.
+TEST(BoardLoops, TakeDecidedByHand) {
+  using board_loops::Special;
+  const std::vector<double> decided_hz = {1000e6, 800e6, 700e6, 600e6, 100e6, 0};
+  const std::vector<double> ceiling_hz = {1000e6, 1000e6, 700e6, 700e6, 1000e6, 1000e6};
+  const std::vector<double> speed = {1, 0.5, 1, 1, 1, 1};
+  const std::vector<uint8_t> special = {0, 0, 0, 0, Special::kBraked, 0};
+  std::vector<double> clock_hz(6), reached_hz(6);
+  std::vector<uint32_t> reasons(6);
+  EXPECT_EQ(board_loops::take_decided(1000e6, {.count = 6,
+                                               .decided_hz = decided_hz.data(),
+                                               .speed = speed.data(),
+                                               .ceiling_hz = ceiling_hz.data(),
+                                               .special = special.data(),
+                                               .clock_hz = clock_hz.data(),
+                                               .reached_hz = reached_hz.data(),
+                                               .reasons = reasons.data()}),
+            2u);
+  EXPECT_EQ(clock_hz, decided_hz);
+  EXPECT_EQ(reached_hz[1], 400e6);
+  const uint32_t cap = physics::kSwPowerCap, lock = physics::kApplicationsClocksSetting;
+  EXPECT_EQ(reasons, (std::vector<uint32_t>{0, cap, lock, cap, cap, cap}));
+}
+
+// A brake makes no GPU hot; heat that holds it, or a temperature at the limit, does.
 TEST(BoardLoops, CountTheHot) {
   using board_loops::Special;
   const std::vector<double> die_c = {60, 84, 60, 60}, memory_c = {70, 70, 95, 70};
-  const std::vector<uint8_t> special = {Special::kTold, 0, 0, Special::kHeldByHeat};
+  const std::vector<uint8_t> special = {Special::kBraked, 0, 0, Special::kHeldByHeat};
   EXPECT_EQ(board_loops::count_hot(84, 95,
                                    {.count = 4,
                                     .die_c = die_c.data(),

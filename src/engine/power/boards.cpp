@@ -49,12 +49,12 @@ Boards::Boards(const Fleet& fleet, const spec::Conditions& conditions,
     const physics::ClockLimits& limits = fleet.limits[gpu];
     const FleetKind& kind = fleet.of_gpu(gpu);
     cap_w_.push_back(limits.cap_w > 0 ? limits.cap_w : kind.gpu.cap_w);
+    ceiling_hz_.push_back(limits.ceiling_hz(kind.gpu.clocks));
     voltage_.push_back(fleet.silicon[gpu].voltage);
     leakage_t0_w_.push_back(kind.gpu.leakage_w * fleet.silicon[gpu].leakage);
-    special_.push_back(
-        static_cast<uint8_t>((fleet.role[gpu] < 0 ? Special::kNoRank : 0) |
-                             (limits.brake || limits.lock_hz > 0 ? Special::kTold : 0) |
-                             (thermal_[gpu].is_at_rest() ? 0 : Special::kHeldByHeat)));
+    special_.push_back(static_cast<uint8_t>(
+        (fleet.role[gpu] < 0 ? Special::kNoRank : 0) | (limits.brake ? Special::kBraked : 0) |
+        (thermal_[gpu].is_at_rest() ? 0 : Special::kHeldByHeat)));
   }
   for (const FleetKind& kind : fleet.kinds) {
     const size_t until = clock_hz_.size() + fleet.gpus_of(kind).count;
@@ -130,12 +130,14 @@ void Boards::decide_piece(GpuRange gpus, const Seen& seen, double reference_hz, 
                         .core_w = core_w.data(),
                         .steady_w = steady_w.data(),
                         .clocked_share = share.data(),
-                        .at_hz = at_hz.data()},
+                        .at_hz = at_hz.data(),
+                        .ceiling_hz = ceiling_hz_.data() + first},
                        decided_hz.data());
   const size_t others =
       board_loops::take_decided(kind.clocks.highest_hz, {.count = gpus.count,
                                                          .decided_hz = decided_hz.data(),
                                                          .speed = fleet_.speed.data() + first,
+                                                         .ceiling_hz = ceiling_hz_.data() + first,
                                                          .special = special_.data() + first,
                                                          .clock_hz = clock_hz_.data() + first,
                                                          .reached_hz = tick.clock_hz.data() + first,

@@ -111,10 +111,10 @@ class Boards {
   std::vector<double> trim_w_;
   std::vector<double> slowed_s_, clock_s_;  ///< since the mark
   std::vector<physics::ThermalGovernor> thermal_;
-  std::vector<physics::Smoother> smoothers_;            ///< or none
-  std::vector<uint8_t> special_;                        ///< of board_loops::Special
-  std::vector<double> leakage_t0_w_, voltage_, cap_w_;  // these do not change
-  std::vector<double> window_hz_;                       ///< clocks by tick of the window, then GPU
+  std::vector<physics::Smoother> smoothers_;                         ///< or none
+  std::vector<uint8_t> special_;                                     ///< of board_loops::Special
+  std::vector<double> leakage_t0_w_, voltage_, cap_w_, ceiling_hz_;  // these do not change
+  std::vector<double> window_hz_;  ///< clocks by tick of the window, then GPU
 };
 
 }  // namespace ergometer::engine

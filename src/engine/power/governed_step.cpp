@@ -22,7 +22,8 @@ GovernedStep::GovernedStep(const Fleet& fleet, const StepActivity& activity)
     const double seen = std::min(1.0, kind.held_over_s / activity.step_s);
     boards_.trim_w.push_back(seen * kind.burst_trim() * boards_.cap_w.back());
     boards_.leakage_t0_w.push_back(kind.leakage_w * fleet.silicon[gpu].leakage);
-    boards_.told.push_back(limits.brake || limits.lock_hz > 0 ? 1 : 0);
+    boards_.ceiling_hz.push_back(limits.ceiling_hz(kind.clocks));
+    boards_.braked.push_back(limits.brake ? 1 : 0);
   }
   for (size_t slice = 0; slice < static_cast<size_t>(activity.slices); ++slice) {
     shares_.push_back(0);
@@ -75,7 +76,7 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
                           size_t last, const Work& work, Clocks& clock_hz) const {
   const physics::GpuPower& kind = piece.kind->gpu;
   const double at_hz = work.at_hz > 0 ? work.at_hz * piece.kind->pace : kind.clocks.highest_hz;
-  Clocks leakage_w, voltage, cap_w, core_w, steady_w, share, start_hz;
+  Clocks leakage_w, voltage, cap_w, core_w, steady_w, share, start_hz, most_hz;
   size_t count = 0;
   for (size_t slice = first; slice < last; ++slice)
     for (size_t i = 0; i < piece.count; ++i, ++count) {
@@ -87,6 +88,7 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
       steady_w[count] = work.loads[row].memory_w + work.loads[row].link_w;
       share[count] = work.follows ? shares_[row] : 0;
       start_hz[count] = at_hz;
+      most_hz[count] = boards_.ceiling_hz[piece.first + i];
     }
   physics::decide_each(kind,
                        {.count = count,
@@ -96,7 +98,8 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
                         .core_w = core_w.data(),
                         .steady_w = steady_w.data(),
                         .clocked_share = share.data(),
-                        .at_hz = start_hz.data()},
+                        .at_hz = start_hz.data(),
+                        .ceiling_hz = most_hz.data()},
                        clock_hz.data());
   for (size_t at = 0; at < count; ++at) {
     const size_t board = piece.first + at % piece.count, gpu = boards_.gpu[board];
@@ -105,7 +108,7 @@ void GovernedStep::decide(const Piece& piece, const Surroundings& surroundings, 
       continue;
     }
     const double ceiling_hz = surroundings.ceiling_hz[gpu];
-    if (boards_.told[board] != 0 || ceiling_hz > 0 || clock_hz[at] <= 0) {
+    if (boards_.braked[board] != 0 || ceiling_hz > 0 || clock_hz[at] <= 0) {
       physics::ClockLimits limits = fleet_.limits[gpu];
       limits.cap_w = cap_w[at];
       clock_hz[at] = physics::decide_clock_leaking(

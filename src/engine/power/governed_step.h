@@ -85,8 +85,8 @@ class GovernedStep {
   struct Boards {
     std::vector<size_t> gpu;
     std::vector<int32_t> role;
-    std::vector<double> voltage, cap_w, trim_w, leakage_t0_w;
-    std::vector<uint8_t> told;  ///< a lock or a brake: more than a cap
+    std::vector<double> voltage, cap_w, trim_w, leakage_t0_w, ceiling_hz;
+    std::vector<uint8_t> braked;
   };
   /// Some of them, of one kind, and what they leak now at relative voltage 1.
   struct Piece {

@@ -55,18 +55,32 @@ class PowerRecord {
   double inlet_c() const { return inlet_c_ / duration_s_; }
 
  private:
-  void add_gpu(const Tick& tick, double die_c, double memory_c, size_t gpu);
+  /// Of `GpuRecord`, over ticks: one number a GPU.
+  struct Sums {
+    std::vector<double> watts, core_w, active_w, burnt_w, clock_hz, throttled, die_c, memory_c;
+    std::vector<double> peak_w, max_c, max_memory_c;
+    std::array<std::vector<double>, kCountedReasons.size()> reasons;
+  };
+
+  void add_work(const Tick& tick);
+  void add_reasons(const Tick& tick);
   void add_peaks(std::span<const double> watts);
+  void count_windows(std::span<const double> means_w);
 
   const Fleet& fleet_;
-  std::vector<GpuRecord> sums_;
-  std::vector<physics::Load> row_sums_;         ///< what is the same for all GPUs of a role
-  std::optional<physics::SlidingWindow> peak_;  ///< over ticks
+  Sums sums_;
+  std::vector<physics::Load> row_sums_;            ///< what is the same for all GPUs of a role
+  std::vector<double> row_core_w_, row_active_w_;  ///< of a tick, at relative voltage 1
+  std::optional<physics::SlidingWindow> peak_;     ///< over ticks
   std::vector<std::vector<double>> last_w_;  ///< of the ticks that it touches, a ring; of all GPUs
   std::vector<std::vector<double>>
-      first_w_;                    ///< the same of the first ticks, all but one of as many
-  size_t ticks_ = 0;               ///< in the ring, now or before
-  std::vector<double> histogram_;  ///< GPU seconds by hundredth of a watt
+      first_w_;       ///< the same of the first ticks, all but one of as many
+  size_t ticks_ = 0;  ///< in the ring, now or before
+  std::vector<const double*> oldest_first_;     ///< what is in it
+  std::vector<double> beginning_w_, ending_w_;  ///< means over windows, one a GPU
+  std::vector<int32_t> bins_;                   ///< of `histogram_`, the same
+  std::vector<double> ranks_;                   ///< that each GPU stands for
+  std::vector<double> histogram_;               ///< windows of ranks by hundredth of a watt
   std::vector<double> cluster_w_;
   std::vector<double> kind_j_;  ///< at the plug, by kind
   double tick_s_ = 0;
