@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/accelerate.h"
+#include "intake/reader/framework_options.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -214,7 +215,7 @@ class TrainerReader {
       return read_.set("recompute_granularity", *off ? "none" : "full",
                        "disable_gradient_checkpointing");
     const bool open_instruct = std::ranges::any_of(
-        kOpenInstructWords, [&](std::string_view word) { return values_.contains(word); });
+        kOpenInstructWords, [&](std::string_view name) { return values_.contains(name); });
     const bool on = kind_ != TrainerKind::kPlain && !open_instruct;
     read_.set_default("recompute_granularity", on ? "full" : "none",
                       open_instruct                         ? "Open-Instruct's default"
