@@ -179,9 +179,10 @@ void Heat::advance_part(size_t part, double dt_s, std::span<const double> die_w,
   const StepArrays arrays = state_->arrays(die_w, memory_w);
   state_->begin();
   for (Group& group : state_->layout.groups_of(part)) {
-    const BlockTable& table = state_->layout.step(group, dt_s);
+    state_->layout.prepare(group, dt_s);
     for (const Block& block : state_->layout.blocks().subspan(group.first, group.count))
-      state_->carried.add(step_block(table, block, arrays));
+      state_->carried.add(group.shared != nullptr ? step_block(*group.shared, block, arrays)
+                                                  : step_block(group.own, block, arrays));
   }
 }
 

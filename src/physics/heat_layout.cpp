@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -146,41 +145,60 @@ void HeatLayout::arrange(std::span<const int> flow_bins) {
   point_blocks();
 }
 
-/// Sorts the family's lanes by kind and flow and makes a group of each run of equal blocks.
+/// Sorts the family's lanes by kind and flow. Of each run eight make a block, the last of it half
+/// of that; lanes that are left over make blocks of unlike ones.
 void HeatLayout::arrange(Family& family, std::span<const int> flow_bins) {
-  const auto kind = [&](int64_t lane) { return kind_of_[static_cast<size_t>(lane)]; };
-  const auto flow = [&](int64_t lane) { return flow_bins[static_cast<size_t>(node_of(lane))]; };
-  const auto key = [&](int64_t lane) { return std::tuple(kind(lane), flow(lane), lane); };
+  const auto run = [&](int64_t lane) {
+    return std::pair(kind_of_[static_cast<size_t>(lane)],
+                     flow_bins[static_cast<size_t>(node_of(lane))]);
+  };
+  const auto key = [&](int64_t lane) { return std::pair(run(lane), lane); };
   if (!std::ranges::is_sorted(family.lanes, {}, key)) std::ranges::sort(family.lanes, {}, key);
   const std::span<const int64_t> all = family.lanes;
-  const size_t gpus = kinds_[kind(all.front())].bins.size(), first_group = groups_.size();
-  for (size_t first = 0; first < all.size(); first += kSideBySide) {
-    const auto lanes = all.subspan(first, std::min<size_t>(kSideBySide, all.size() - first));
-    Group group;
-    group.first = blocks_.size();
-    group.count = 1;
-    for (size_t l = 0; l < kSideBySide; ++l) {
-      const int64_t lane = lanes[std::min(l, lanes.size() - 1)];
-      group.lanes[l] = &coupled(kinds_[kind(lane)], flow(lane));
-    }
-    add_block(gpus, lanes);
-    if (groups_.size() > first_group && groups_.back().lanes == group.lanes)
-      ++groups_.back().count;
-    else
-      groups_.push_back(std::move(group));
+  const size_t first_group = groups_.size();
+  std::vector<int64_t> unlike;
+  for (size_t first = 0, last = 0; first < all.size(); first = last) {
+    while (last < all.size() && run(all[last]) == run(all[first])) ++last;
+    for (; last - first >= kSideBySide / 2; first += std::min<size_t>(kSideBySide, last - first))
+      add_block(all.subspan(first, std::min<size_t>(kSideBySide, last - first)), flow_bins,
+                first_group);
+    unlike.insert(unlike.end(), all.begin() + static_cast<std::ptrdiff_t>(first),
+                  all.begin() + static_cast<std::ptrdiff_t>(last));
   }
+  const std::span<const int64_t> rest = unlike;
+  for (size_t first = 0; first < rest.size(); first += kSideBySide)
+    add_block(rest.subspan(first, std::min<size_t>(kSideBySide, rest.size() - first)), flow_bins,
+              first_group);
 }
 
-void HeatLayout::add_block(size_t gpus, std::span<const int64_t> lanes) {
+/// `first_group`: of the family.
+void HeatLayout::add_block(std::span<const int64_t> lanes, std::span<const int> flow_bins,
+                           size_t first_group) {
   const auto at = [&](size_t l) { return lanes[std::min(l, lanes.size() - 1)]; };
-  for (size_t l = 0; l < kSideBySide; ++l)
-    block_nodes_.push_back(static_cast<int32_t>(node_of(at(l))));
+  const auto kind = [&](int64_t lane) -> Kind& {
+    return kinds_[kind_of_[static_cast<size_t>(lane)]];
+  };
+  const size_t gpus = kind(lanes.front()).bins.size();
+  Group group;
+  for (size_t l = 0; l < kSideBySide; ++l) {
+    const auto node = static_cast<size_t>(node_of(at(l)));
+    const bool as_before = l > 0 && &kind(at(l)) == &kind(at(l - 1)) &&
+                           flow_bins[node] == flow_bins[static_cast<size_t>(node_of(at(l - 1)))];
+    group.lanes[l] = as_before ? group.lanes[l - 1] : &coupled(kind(at(l)), flow_bins[node]);
+    block_nodes_.push_back(static_cast<int32_t>(node));
+  }
   for (size_t i = 0; i < gpus; ++i)
     for (size_t l = 0; l < kSideBySide; ++l)
       gpus_.push_back(
           static_cast<int32_t>(node_of(at(l)) * gpus_per_node_ + lanes_[local(at(l))].gpus[i]));
+  group.first = blocks_.size();
+  group.count = 1;
   blocks_.push_back(
       {nullptr, nullptr, nullptr, static_cast<int>(gpus), static_cast<int>(lanes.size())});
+  if (groups_.size() > first_group && groups_.back().lanes == group.lanes)
+    ++groups_.back().count;
+  else
+    groups_.push_back(std::move(group));
 }
 
 /// Only when all blocks are there does nothing move any more.
@@ -211,14 +229,15 @@ std::span<Group> HeatLayout::groups_of(size_t part) {
   return std::span(groups_).subspan(first, part_ends_[part] - first);
 }
 
-const BlockTable& HeatLayout::step(Group& group, double dt_s) {
-  if (group.step_s == dt_s) return group.step;
+void HeatLayout::prepare(Group& group, double dt_s) {
+  if (group.step_s == dt_s) return;
   if (steps_ + kSideBySide > kMostSteps) forget_steps();
   std::array<const StepTable*, kSideBySide> tables{};
   for (size_t l = 0; l < kSideBySide; ++l) tables[l] = &step(*group.lanes[l], dt_s);
   group.step_s = dt_s;
-  group.step = BlockTable(tables);
-  return group.step;
+  const bool alike = std::ranges::count(tables, tables[0]) == kSideBySide;
+  group.shared = alike ? tables[0] : nullptr;
+  if (!alike) group.own = BlockTable(tables);
 }
 
 const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
@@ -234,6 +253,8 @@ const StepTable& HeatLayout::step(Coupled& coupled, double dt_s) {
 void HeatLayout::forget_steps() {
   for (Kind& kind : kinds_)
     for (auto& [flow, coupled] : kind.at_flow) coupled.steps.clear();
+  for (Group& group : groups_)
+    if (group.shared != nullptr) group.step_s = -1;
   steps_ = 0;
 }
 

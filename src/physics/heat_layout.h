@@ -29,18 +29,19 @@ struct Coupled {
   std::map<double, StepTable> steps;  ///< by seconds
 };
 
-/// Consecutive blocks that take the same steps.
+/// Consecutive blocks whose lanes share a network, or one block of others.
 struct Group {
   std::array<Coupled*, kSideBySide> lanes{};  ///< of each block; the others repeat the last one
   size_t first = 0, count = 0;
-  double step_s = -1;  ///< that it took last
-  BlockTable step;     ///< its table
+  double step_s = -1;                 ///< that it took last
+  const StepTable* shared = nullptr;  ///< its table; null: lanes have their own
+  BlockTable own;
 };
 
 /// Which lanes of a cluster are advanced side by side. Lanes of one kind at one flow share a
-/// network; those of one shape that are close in the cluster fill blocks of eight, the ones that
-/// share a network together: a step touches the cluster's arrays part by part, each small enough
-/// for the second-level cache.
+/// network. Those that are close in the cluster too fill blocks of eight, neighbouring nodes first;
+/// where there are few of them, blocks with others of their shape. A step touches the cluster's
+/// arrays part by part, each small enough for the second-level cache.
 class HeatLayout {
  public:
   HeatLayout(const CoolingParameters& cooling, const spec::Node& node, int64_t nodes,
@@ -66,7 +67,8 @@ class HeatLayout {
   void read(std::span<double> places) const;
   void write(std::span<const double> places);
 
-  const BlockTable& step(Group& group, double dt_s);
+  /// Sets the tables of the group to steps of `dt_s`.
+  void prepare(Group& group, double dt_s);
 
   /// Settled excess temperatures over the inlet, four places a GPU.
   /// `flow` as it is, not rounded, one a node.
@@ -91,7 +93,8 @@ class HeatLayout {
 
   void find_families(std::span<const double> die_resistance);
   void arrange(Family& family, std::span<const int> flow_bins);
-  void add_block(size_t gpus, std::span<const int64_t> lanes);
+  void add_block(std::span<const int64_t> lanes, std::span<const int> flow_bins,
+                 size_t first_group);
   void point_blocks();
   void forget_steps();
   Coupled& coupled(Kind& kind, int flow_bin);

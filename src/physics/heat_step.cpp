@@ -1,6 +1,7 @@
 #include "physics/heat_step.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "base/check.h"
@@ -42,16 +43,20 @@ template <class Lanes, size_t... l>
 
 /// The step's arithmetic for lanes `first` to `first + Width`. Every operation is one lane's own,
 /// so that the width does not change a bit of the result.
-template <int Width>
-[[gnu::always_inline]] inline void multiply(const BlockTable& table, const Block& block,
+template <int Width, class Table>
+[[gnu::always_inline]] inline void multiply(const Table& table, const Block& block,
                                             const StepArrays& arrays, Desk& desk, int first) {
   typedef double Lanes __attribute__((vector_size(Width * sizeof(double)), may_alias));
   constexpr auto kEach = std::make_index_sequence<Width>();
   const auto at = [&](double* rows, int row) -> Lanes& {
     return *reinterpret_cast<Lanes*>(rows + row * kSideBySide + first);
   };
-  const auto of_lanes = [&](const Row& row) -> const Lanes& {
-    return *reinterpret_cast<const Lanes*>(row.at + first);
+  // A number of the table: all lanes', or one a lane.
+  const auto of_lanes = [&](const auto& number) -> decltype(auto) {
+    if constexpr (std::is_same_v<Table, StepTable>)
+      return (number);
+    else
+      return *reinterpret_cast<const Lanes*>(number.at + first);
   };
   Lanes inlet;
   gather(arrays.inlet_c, block.nodes + first, inlet, kEach);
@@ -63,7 +68,7 @@ template <int Width>
     gather(arrays.memory_w, numbers, at(desk.columns, i * kColumns + kPlaces + 1), kEach);
   }
 
-  const Row* factor = table.rows.data();
+  const auto* factor = table.rows.data();
   for (int i = 0; i < table.gpus; ++i) {
     Lanes die = {}, spreader = {}, sink = {}, memory = {};
     for (int c = 0; c < table.used[static_cast<size_t>(i)]; ++c, factor += kPlaces) {
@@ -84,32 +89,50 @@ template <int Width>
   at(desk.carried, 0) = carried;
 }
 
-using Multiply = void (*)(const BlockTable&, const Block&, const StepArrays&, Desk&);
+template <class Table>
+using Multiply = void (*)(const Table&, const Block&, const StepArrays&, Desk&);
 
-void multiply_pairs(const BlockTable& table, const Block& block, const StepArrays& arrays,
-                    Desk& desk) {
+template <class Table>
+void multiply_pairs(const Table& table, const Block& block, const StepArrays& arrays, Desk& desk) {
   for (int first = 0; first < kSideBySide; first += 2)
     multiply<2>(table, block, arrays, desk, first);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void multiply_fours(const BlockTable& table, const Block& block,
+template <class Table>
+[[gnu::target("avx2")]] void multiply_fours(const Table& table, const Block& block,
                                             const StepArrays& arrays, Desk& desk) {
   for (int first = 0; first < kSideBySide; first += 4)
     multiply<4>(table, block, arrays, desk, first);
 }
-[[gnu::target("avx512f")]] void multiply_eights(const BlockTable& table, const Block& block,
+template <class Table>
+[[gnu::target("avx512f")]] void multiply_eights(const Table& table, const Block& block,
                                                 const StepArrays& arrays, Desk& desk) {
   multiply<8>(table, block, arrays, desk, 0);
 }
-Multiply widest() {
-  if (__builtin_cpu_supports("avx512f")) return multiply_eights;
-  if (__builtin_cpu_supports("avx2")) return multiply_fours;
-  return multiply_pairs;
+template <class Table>
+Multiply<Table> widest() {
+  if (__builtin_cpu_supports("avx512f")) return multiply_eights<Table>;
+  if (__builtin_cpu_supports("avx2")) return multiply_fours<Table>;
+  return multiply_pairs<Table>;
 }
 #else
-Multiply widest() { return multiply_pairs; }
+template <class Table>
+Multiply<Table> widest() {
+  return multiply_pairs<Table>;
+}
 #endif
+
+template <class Table>
+double step_by(const Table& table, const Block& block, const StepArrays& arrays) {
+  static const Multiply<Table> multiply = widest<Table>();
+  Desk desk;
+  multiply(table, block, arrays, desk);
+  scatter(block, arrays);
+  double carried_j = 0;
+  for (int l = 0; l < block.lanes; ++l) carried_j += desk.carried[l];
+  return carried_j;
+}
 
 }  // namespace
 
@@ -158,14 +181,12 @@ BlockTable::BlockTable(const std::array<const StepTable*, kSideBySide>& lanes)
   }
 }
 
+double step_block(const StepTable& table, const Block& block, const StepArrays& arrays) {
+  return step_by(table, block, arrays);
+}
+
 double step_block(const BlockTable& table, const Block& block, const StepArrays& arrays) {
-  static const Multiply multiply = widest();
-  Desk desk;
-  multiply(table, block, arrays, desk);
-  scatter(block, arrays);
-  double carried_j = 0;
-  for (int l = 0; l < block.lanes; ++l) carried_j += desk.carried[l];
-  return carried_j;
+  return step_by(table, block, arrays);
 }
 
 }  // namespace ergometer::physics

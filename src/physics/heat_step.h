@@ -62,7 +62,9 @@ struct StepArrays {
   double* memory_c = nullptr;
 };
 
-/// Advances one block; returns the heat that its lanes gave the coolant, J.
+/// Advances one block, whose lanes share a propagator or have their own; returns the heat that its
+/// lanes gave the coolant, J.
+double step_block(const StepTable& table, const Block& block, const StepArrays& arrays);
 double step_block(const BlockTable& table, const Block& block, const StepArrays& arrays);
 
 }  // namespace ergometer::physics
