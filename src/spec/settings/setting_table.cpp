@@ -228,8 +228,8 @@ constexpr std::array kSettingTable = std::to_array<SettingInfo>({
      why("as NVIDIA's containers set it"), habit()},
     {"fp8_recipe", "", field<&Training::fp8_recipe>(), kPrecision, "how FP8 is scaled"},
     {"fp8_param_gather", "", field<&Training::fp8_parameters>(), kPrecision,
-     "parameters are kept in FP8, or FP4 with --fp4; gathered in FP8 where one scale a tensor "
-     "allows it, else in 16 bit",
+     "parameters of linear layers are kept in FP8, or FP4 with --fp4; gathered in FP8 where one "
+     "scale a tensor allows it (predicted of all parameters, also of embeddings), else in 16 bit",
      why("parameters in 16 bit"), habit()},
     {"fp8_attention", "", field<&Training::fp8_attention>(), kPrecision,
      "the attention core multiplies in FP8 as well", why("the attention core in 16 bit"),
