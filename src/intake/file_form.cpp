@@ -295,13 +295,10 @@ FileForm form_of(const std::string& text, const std::string& file) {
 }
 
 std::string what_foreign(const std::string& text, const std::string& file) {
-  // As `form_of` reads it: of JSON's comments a YAML file has none, and its addresses have slashes.
-  const auto values = text[text.find_first_not_of(" \t\r\n")] == '{'
-                          ? flatten_json(text, file)
-                          : spec::flatten_yaml(text, file);
   if (is_makefile(file))
     return "a Makefile, which is not read; `make -n TARGET` prints the command, which as a script "
            "can be read";
+  const auto values = flatten_either(text, file);
   return values ? std::string(foreign_file(Keys(*values))) : "";
 }
 

@@ -107,8 +107,9 @@ std::vector<Launch> launches_of(const ShellRun& run) {
       different.push_back(std::move(launch));
       continue;
     }
-    learn_nodes(run, different[it->second]);
-    start_again(launch, false, different[it->second]);
+    Launch& first = different[it->second];
+    if (first.times == 1 && first.beside == 0) learn_nodes(run, first);
+    start_again(launch, false, first);
   }
   return different;
 }

@@ -66,6 +66,7 @@ class NanotronReader {
       model["use_sliding_window"] = true;
       model["sliding_window"] = *window;
       model["max_window_layers"] = 0;
+      read_.note("{} is taken to be the window of every layer", of_model("sliding_window_size"));
     }
     read_.set("model", base::json_line(model), of_model("hidden_size"));
     read_.copy_count("model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by");
