@@ -64,7 +64,9 @@ class ArgumentReader {
   explicit ArgumentReader(const std::string& file) : file_(file) {}
 
   Result<void> read(const Argument& argument) {
-    if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
+    const bool matters =
+        (megatron_reads(argument.name) && counts(argument.name)) || divides(argument.name);
+    if (!argument.unknown.empty() && matters)
       return input_error("{}: --{} depends on {}", argument.where, base::dashed(argument.name),
                          argument.unknown);
     if (mixes_layers(argument) && mixture_.empty())
