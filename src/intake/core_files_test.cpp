@@ -176,6 +176,21 @@ TEST(PrimusFile, SizesBesideANamedModel) {
   EXPECT_TRUE(left(*r, Leftover::Kind::kNotModelled, "moe_router_topk"));
 }
 
+// Megatron-LM's YAML says a gate by itself, or by the activation.
+TEST(MegatronYaml, GatesOfActivations) {
+  const auto model = [](const std::string& words) {
+    const auto r = parse_megatron_yaml(
+        "language_model: {num_layers: 2, hidden_size: 64, num_attention_heads: 2, " + words +
+            "}\nmodel_parallel: {tensor_model_parallel_size: 1}\npadded_vocab_size: 512\n",
+        "m.yaml");
+    return r ? said(*r, "model") : r.error().message;
+  };
+  for (const char* gated : {"gated_linear_unit: true", "activation_func: swiglu",
+                            "activation_func: swiglu, gated_linear_unit: true"})
+    EXPECT_NE(model(gated).find("\"swiglu\":true"), std::string::npos) << model(gated);
+  EXPECT_EQ(model("gated_linear_unit: false").find("swiglu"), std::string::npos);
+}
+
 TEST(NemoFiles, PackedTextsAreTold) {
   const auto first = [](const std::string& packs) {
     return parse_nemo_1(

@@ -131,8 +131,9 @@ std::string_view foreign_file(const Keys& keys) {
            "(--mbs: params.batch_size, --ga: params.gradient_accumulation, --seq: "
            "params.block_size, --lora, --quantize)";
   if (keys.any({"train_type", "tuner_type", "sft_type"}) && keys.any({"model", "model_id_or_path"}))
-    return "arguments of ms-swift, which are read behind the command that starts it; give a script "
-           "with `swift sft --config` and this file";
+    return "a file of ms-swift's arguments, which is read behind the command that starts it; give "
+           "a "
+           "script with `swift sft --config` and this file";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";

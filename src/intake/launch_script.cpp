@@ -80,10 +80,11 @@ void start_again(const Launch& again, bool is_own_job, Launch& launch) {
   }
 }
 
-/// Its file or program may say of how many nodes it is.
+/// Its file or program may say of how many nodes it is. One node of several launchers is a mistake
+/// that is told where GPUs are counted.
 void learn_nodes(const ShellRun& run, Launch& launch) {
   if (!launch.is_by_srun || launch.idle_nodes == 0) return;
-  if (const auto reading = read_program(launch, run))
+  if (const auto reading = read_program(launch, run); reading && reading->launchers > 1)
     launch.awaited_nodes = std::max(launch.awaited_nodes, reading->launchers);
 }
 
@@ -107,9 +108,8 @@ std::vector<Launch> launches_of(const ShellRun& run) {
       different.push_back(std::move(launch));
       continue;
     }
-    Launch& first = different[it->second];
-    if (first.times == 1 && first.beside == 0) learn_nodes(run, first);
-    start_again(launch, false, first);
+    learn_nodes(run, different[it->second]);
+    start_again(launch, false, different[it->second]);
   }
   return different;
 }
