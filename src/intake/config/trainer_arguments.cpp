@@ -10,6 +10,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/config/accelerate.h"
+#include "intake/reader/framework_options.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
