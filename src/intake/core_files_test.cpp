@@ -149,6 +149,13 @@ TEST(UserFile, OfAnotherProgramIsRefused) {
   EXPECT_TRUE(unknown.error().message.starts_with(
       "lab.yaml:2: model.backbone: one of 6 keys that a NeMo 1 configuration does not have, of 6 "))
       << unknown.error().message;
+  // All keys of a model are one setting.
+  const std::string sizes =
+      "model: {num_layers: 4, hidden_size: 64, ffn_hidden_size: 256, num_attention_heads: 2, "
+      "encoder_seq_length: 128, tokenizer: {vocab_size: 512}, a: 1, b: 2, c: 3, d: 4, e: 5, f: "
+      "6}\n";
+  const auto known = parse_user_file("trainer: {devices: 8, num_nodes: 1}\n" + sizes, "gpt.yaml");
+  EXPECT_TRUE(known) << known.error().message;
   EXPECT_EQ(form_of("model: a/b\ntrain_type: lora\nper_device_train_batch_size: 1\n", "s.yaml"),
             FileForm::kForeign);
   EXPECT_EQ(form_of(R"({"model": "a/b", "train_type": "lora", "lora_alpha": 32})", "args.json"),
@@ -167,6 +174,21 @@ TEST(PrimusFile, SizesBesideANamedModel) {
   EXPECT_EQ(said(*r, "num_layers"), "4");
   EXPECT_EQ(said(*r, "micro_batch_size"), "2");
   EXPECT_TRUE(left(*r, Leftover::Kind::kNotModelled, "moe_router_topk"));
+}
+
+// Megatron-LM's YAML says a gate by itself, or by the activation.
+TEST(MegatronYaml, GatesOfActivations) {
+  const auto model = [](const std::string& words) {
+    const auto r = parse_megatron_yaml(
+        "language_model: {num_layers: 2, hidden_size: 64, num_attention_heads: 2, " + words +
+            "}\nmodel_parallel: {tensor_model_parallel_size: 1}\npadded_vocab_size: 512\n",
+        "m.yaml");
+    return r ? said(*r, "model") : r.error().message;
+  };
+  for (const char* gated : {"gated_linear_unit: true", "activation_func: swiglu",
+                            "activation_func: swiglu, gated_linear_unit: true"})
+    EXPECT_NE(model(gated).find("\"swiglu\":true"), std::string::npos) << model(gated);
+  EXPECT_EQ(model("gated_linear_unit: false").find("swiglu"), std::string::npos);
 }
 
 TEST(NemoFiles, PackedTextsAreTold) {
@@ -222,6 +244,7 @@ TEST(NemoFiles, WindowsOfAttention) {
   EXPECT_NE(listed.find("\"window_attn_skip_freq\":\"1,0,1,0\""), listed.npos) << listed;
   // A class's own window is the catalog's; another one is another model.
   EXPECT_EQ(second("_target_: a.MistralConfig7B, window_size: [4096, 0]"), "mistral-7b");
+  EXPECT_EQ(second("_target_: a.Gemma3Config27B, window_size: 1024"), "gemma3-27b");
   EXPECT_EQ(second("_target_: a.Llama3Config8B, window_size: [4095, 0]"),
             "r.yaml:2: model.config.window_size: found \"4095,0\"; allowed: that of llama3-8b, or "
             "another one beside all sizes of the model");

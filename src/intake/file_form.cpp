@@ -131,8 +131,9 @@ std::string_view foreign_file(const Keys& keys) {
            "(--mbs: params.batch_size, --ga: params.gradient_accumulation, --seq: "
            "params.block_size, --lora, --quantize)";
   if (keys.any({"train_type", "tuner_type", "sft_type"}) && keys.any({"model", "model_id_or_path"}))
-    return "arguments of ms-swift, which are read behind the command that starts it; give a script "
-           "with `swift sft --config` and this file";
+    return "a file of ms-swift's arguments, which is read behind the command that starts it; give "
+           "a "
+           "script with `swift sft --config` and this file";
   if (keys.under("actor_rollout_ref"))
     return "a configuration of verl, whose reinforcement learning is not modelled";
   return "";
@@ -295,13 +296,10 @@ FileForm form_of(const std::string& text, const std::string& file) {
 }
 
 std::string what_foreign(const std::string& text, const std::string& file) {
-  // As `form_of` reads it: of JSON's comments a YAML file has none, and its addresses have slashes.
-  const auto values = text[text.find_first_not_of(" \t\r\n")] == '{'
-                          ? flatten_json(text, file)
-                          : spec::flatten_yaml(text, file);
   if (is_makefile(file))
     return "a Makefile, which is not read; `make -n TARGET` prints the command, which as a script "
            "can be read";
+  const auto values = flatten_either(text, file);
   return values ? std::string(foreign_file(Keys(*values))) : "";
 }
 

@@ -80,10 +80,11 @@ void start_again(const Launch& again, bool is_own_job, Launch& launch) {
   }
 }
 
-/// Its file or program may say of how many nodes it is.
+/// Its file or program may say of how many nodes it is. One node of several launchers is a mistake
+/// that is told where GPUs are counted.
 void learn_nodes(const ShellRun& run, Launch& launch) {
   if (!launch.is_by_srun || launch.idle_nodes == 0) return;
-  if (const auto reading = read_program(launch, run))
+  if (const auto reading = read_program(launch, run); reading && reading->launchers > 1)
     launch.awaited_nodes = std::max(launch.awaited_nodes, reading->launchers);
 }
 

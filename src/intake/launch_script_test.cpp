@@ -271,14 +271,21 @@ TEST(LaunchScript, WordsThatNoParserTakes) {
                   "tensor-model-parallel-size: an option begins with two plain dashes; allowed: "
                   "--tensor-model-parallel-size");
   EXPECT_NE(answer("'--tensor-model-parallel-size 4'").find("is one word"), std::string::npos);
-  EXPECT_NE(answer("--tensor-parallel-size 4").find("a size of parallelism is not read"),
+  EXPECT_NE(answer("--tensor-parallel-size 4").find("this size of parallelism is not read"),
             std::string::npos);
+  // It may be the value of an option of the program's own.
+  EXPECT_EQ(answer("--worker-words '--tensor-model-parallel-size 4'"), "");
   // What has no effect may be written as it likes, and a negative number is a value.
   EXPECT_EQ(answer("-v --tensor-parallel-size 1 --seed -1 --tensor-model-parallel-size 2"), "2");
   EXPECT_NE(said_by("python run_clm.py --model_name_or_path gpt2 --per_device_train_batch 2\n",
                     "micro_batch_size")
                 .find("--per_device_train_batch_size, written in full"),
             std::string::npos);
+  // LLaMA-Factory's own name is the beginning of PEFT's.
+  EXPECT_EQ(said_by("deepspeed train_bash.py --model_name_or_path gpt2 --finetuning_type lora "
+                    "--lora_target q_proj,v_proj --per_device_train_batch_size 2\n",
+                    "micro_batch_size"),
+            "2");
 }
 
 TEST(LaunchScript, GpusOfSeveralPartsAndOfTasks) {
@@ -320,6 +327,18 @@ TEST(LaunchScript, XargsPutsWordsIntoTheirPlace) {
                     size),
             "2");
   EXPECT_EQ(said_by("echo 4 | xargs " + start + "--tensor-model-parallel-size\n", size), "4");
+  // A line's words, words between other marks, and nothing where it starts nothing.
+  EXPECT_EQ(said_by("printf '4 --bf16\\n' | xargs -L 1 " + start + "--tensor-model-parallel-size\n",
+                    size),
+            "4");
+  EXPECT_EQ(
+      said_by("echo -n 4,--bf16 | xargs -d, " + start + "--tensor-model-parallel-size\n", size),
+      "4");
+  const std::string once = start + "--tensor-model-parallel-size 2\n";
+  EXPECT_EQ(said_by("echo '' | xargs " + once, size), "2");
+  EXPECT_EQ(
+      said_by("echo '' | xargs -r " + start + "--tensor-model-parallel-size 8\n" + once, size),
+      "2");
   EXPECT_NE(said_by("echo 2 4 | xargs -n 1 " + start + "--tensor-model-parallel-size\n", size)
                 .find("is started 2 times with other words"),
             std::string::npos);

@@ -64,7 +64,9 @@ class ArgumentReader {
   explicit ArgumentReader(const std::string& file) : file_(file) {}
 
   Result<void> read(const Argument& argument) {
-    if (!argument.unknown.empty() && megatron_reads(argument.name) && counts(argument.name))
+    const bool matters =
+        (megatron_reads(argument.name) && counts(argument.name)) || divides(argument.name);
+    if (!argument.unknown.empty() && matters)
       return input_error("{}: --{} depends on {}", argument.where, base::dashed(argument.name),
                          argument.unknown);
     if (mixes_layers(argument) && mixture_.empty())
@@ -72,11 +74,9 @@ class ArgumentReader {
     ERGOMETER_ASSIGN(const bool known, read_known(argument));
     if (known) return {};
     if (divides(argument.name) && !is_off(argument.value) && argument.value != "1")
-      return input_error(
-          "{}: --{}: found \"{}\" where a size of parallelism is not read: the job would be "
-          "another "
-          "one",
-          argument.where, base::dashed(argument.name), argument.value.substr(0, 60));
+      return wrong(argument,
+                   "nothing or 1: this size of parallelism is not read, and without it the job "
+                   "would be another one");
     leftovers_.push_back(classify("megatron-lm", fmt::format("--{}", base::dashed(argument.name)),
                                   argument.where, megatron_names()));
     return {};

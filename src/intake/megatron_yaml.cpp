@@ -61,8 +61,10 @@ class ArgumentLines {
     for (const Negation& it : kOtherNames)
       if (it.name == name) argument = it.argument;
     if (argument.empty() || (no && !is_switch)) return;
-    if (name == "activation_func" || name == "swiglu") {
-      if (word == "swiglu" || (name == "swiglu" && yes)) write(value.line, "--swiglu");
+    // A gate, whatever its activation.
+    const bool is_gate = name == "swiglu" || name == "gated_linear_unit";
+    if (name == "activation_func" || is_gate) {
+      if ((word == "swiglu" || (is_gate && yes)) && !has("--swiglu")) write(value.line, "--swiglu");
       if (word == "squaredrelu") write(value.line, "--squared-relu");
       return;
     }

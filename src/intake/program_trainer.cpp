@@ -49,6 +49,7 @@ constexpr std::array kTrainerNames = std::to_array<std::string_view>({"per_devic
                                                                       "lora_dim",
                                                                       "only_optimize_lora",
                                                                       "lora_target_modules",
+                                                                      "lora_target",
                                                                       "load_in_4bit",
                                                                       "load_in_8bit",
                                                                       "packing",
@@ -265,7 +266,8 @@ Result<std::vector<TrainerArgument>> ProgramReader::trainer_words(
                       argument.where, argument.name, own_path()));
       continue;
     }
-    ERGOMETER_TRY(check_in_full(argument));
+    if (program == nullptr || !program->own.contains(argument.name))
+      ERGOMETER_TRY(check_in_full(argument));
     // A file that the script wrote is known, whatever of the run is in its name.
     if (!argument.unknown.empty() && written_file(run_.state, argument.value) == nullptr) {
       if (trainer_reads(argument.name)) ERGOMETER_TRY(check_known(argument));

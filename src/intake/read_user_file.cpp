@@ -101,8 +101,7 @@ Result<Reading> read_own(const std::string& text, const std::string& file) {
   Reading reading;
   auto settings = spec::parse_job_file(text, file);
   if (!settings) {
-    const auto values =
-        text.starts_with('{') ? flatten_json(text, file) : spec::flatten_yaml(text, file);
+    const auto values = flatten_either(text, file);
     const std::string others = values ? keys_of_another_program(*values) : "";
     if (others.empty()) return tl::unexpected(settings.error());
     return input_error("{}: what program this file is of is not known here: {}; it could be {}; {}",
@@ -274,20 +273,21 @@ bool is_configuration(FileForm form) {
 
 /// A few words may look like those of a file that is read: of another program's nearly all others
 /// are unknown, and what the form does by default would be another job.
-Result<void> check_knows_most(const Reading& reading, const std::string& file) {
+Result<void> check_knows_most(const Reading& reading, const std::string& text,
+                              const std::string& file) {
   constexpr std::ptrdiff_t kFewest = 5;
   const auto unknown =
       std::ranges::count(reading.leftovers, Leftover::Kind::kUnknown, &Leftover::kind);
-  auto known = std::ssize(reading.leftovers) - unknown;
-  for (const auto& [name, value] : reading.settings.all())
-    if (value.origin.text.starts_with(file + ':')) ++known;
-  if (unknown < kFewest || unknown <= known) return {};
+  if (unknown < kFewest) return {};
+  ERGOMETER_ASSIGN(const spec::FlatYaml values, flatten_either(text, file));
+  const auto all = std::ssize(values);
+  if (2 * unknown <= all) return {};
   const auto first =
       std::ranges::find(reading.leftovers, Leftover::Kind::kUnknown, &Leftover::kind);
   return input_error(
       "{}: {}: one of {} keys that {} does not have, of {} that were found; what program this file "
       "is of is not known here: {}",
-      first->where, first->name, unknown, reading.form, unknown + known, kAsOptions);
+      first->where, first->name, unknown, reading.form, all, kAsOptions);
 }
 
 }  // namespace
@@ -295,7 +295,7 @@ Result<void> check_knows_most(const Reading& reading, const std::string& file) {
 Result<Reading> parse_user_file(const std::string& text, const std::string& file,
                                 const ScriptContext& context) {
   ERGOMETER_ASSIGN(Reading reading, read_by_form(text, file, context));
-  if (is_configuration(form_of(text, file))) ERGOMETER_TRY(check_knows_most(reading, file));
+  if (is_configuration(form_of(text, file))) ERGOMETER_TRY(check_knows_most(reading, text, file));
   for (const auto& [name, value] : reading.settings.all())
     if (base::contains(value.text, "${"))
       return input_error(

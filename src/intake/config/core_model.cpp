@@ -106,7 +106,7 @@ class CoreModelReader {
   void read() {
     const std::string target = read_.text(section_ + "_target_");
     const spec::CatalogEntry* known = target.empty() ? nullptr : model_of_class(target);
-    const nlohmann::json sizes = read_sizes();
+    const nlohmann::json sizes = read_sizes(known);
     if (read_.error()) return;
     if (known != nullptr && agrees(*known, sizes)) {
       read_.set("model", known->name, section_ + "_target_");
@@ -125,7 +125,7 @@ class CoreModelReader {
   }
 
  private:
-  nlohmann::json read_sizes() {
+  nlohmann::json read_sizes(const spec::CatalogEntry* known) {
     nlohmann::json sizes = nlohmann::json::object();
     for (const CoreName& it : kCoreSizes)
       if (const auto number = read_.integer(section_ + std::string(it.core), 0);
@@ -134,7 +134,7 @@ class CoreModelReader {
     for (const CoreName& it : kCoreFlags)
       if (const auto flag = read_.said_flag(section_ + std::string(it.core)))
         sizes[it.ours] = *flag;
-    read_window(sizes);
+    read_window(known, sizes);
     for (const char* key :
          {"normalization", "position_embedding_type", "gated_linear_unit", "activation_func",
           "activation_func._target_", "hidden_dropout", "share_embeddings_and_output_weights",
@@ -146,11 +146,15 @@ class CoreModelReader {
     return sizes;
   }
 
-  /// Some layers may have none: a number, every how many, or a list.
-  void read_window(nlohmann::json& sizes) {
+  /// Some layers may have none: a number, every how many, or a list. Gemma 3's classes say the
+  /// window's length alone.
+  void read_window(const spec::CatalogEntry* known, nlohmann::json& sizes) {
     const std::string key = section_ + "window_size", skips = section_ + "window_attn_skip_freq";
     const std::string said = read_.text(key);
-    const auto window = spec::parse_attention_window(said);
+    auto window = spec::parse_attention_window(said);
+    const auto length = base::parse_integer(said);
+    if (known != nullptr && known->name.starts_with("gemma3") && length && *length > 0)
+      window = *length;
     if (!said.empty() && !window) read_.refuse(key, "two whole numbers such as [128, 0]");
     if (window) sizes["window_size"] = *window;
     add_frequency(skips, "window_attn_skip_freq", sizes);

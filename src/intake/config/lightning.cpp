@@ -170,8 +170,9 @@ class LightningReader {
         word.starts_with(kStage) ? word.substr(kStage.size(), 1) : read_.text(stage_key, "2");
     const auto number = base::parse_integer(stage);
     if (!number || *number < 0 || *number > 3) return read_.refuse(stage_key, "0, 1, 2 or 3");
-    if (const std::string config = strategy_key("config"); !is_off(read_.text(config)))
-      return read_.refuse(config, "none: give DeepSpeed's JSON beside this file");
+    for (const char* config : {"trainer.strategy.config", "trainer.strategy.init_args.config"})
+      if (!is_off(read_.text(config)) || read_.has_section(config))
+        return read_.refuse(config, "none: give DeepSpeed's JSON beside this file");
     const std::string place = read_.has(stage_key) ? stage_key : std::string(strategy_place());
     of_deepspeed_ = true;
     read_.set("zero", stage, place);

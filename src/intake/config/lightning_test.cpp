@@ -65,6 +65,12 @@ TEST(Lightning, ReadsEveryStrategy) {
   EXPECT_EQ(
       said(*with_strategy("DeepSpeedStrategy(stage=2, overlap_comm=False)"), "overlap_grad_reduce"),
       "false");
+  // Its own configuration says everything else.
+  const auto own = parse_lightning(
+      "trainer:\n  devices: 8\n  strategy:\n    class_path: a.DeepSpeedStrategy\n"
+      "    init_args: {config: {zero_optimization: {stage: 3}}}\nmodel: {class_path: a.B}\n",
+      "own.yaml");
+  EXPECT_NE(base::error_of(own).find("give DeepSpeed's JSON"), std::string::npos);
   EXPECT_NE(base::error_of(with_strategy("XLAStrategy()")).find("allowed: ddp, fsdp"),
             std::string::npos);
 }

@@ -62,10 +62,12 @@ class NanotronReader {
         read_.integer(of_model("num_key_value_heads"), 1).value_or(heads);
     model["tie_word_embeddings"] = read_.flag(of_model("tie_word_embeddings"), false);
     model["hidden_act"] = read_.text(of_model("hidden_act"), "silu");
-    if (const auto window = read_.integer(of_model("sliding_window_size"), 1); window && qwen) {
+    // Llama's configuration has none.
+    if (const std::string key = of_model("sliding_window_size"); qwen && read_.has(key)) {
       model["use_sliding_window"] = true;
-      model["sliding_window"] = *window;
+      model["sliding_window"] = read_.integer(key, 1).value_or(1);
       model["max_window_layers"] = 0;
+      read_.note("{} is taken to be the window of every layer", key);
     }
     read_.set("model", base::json_line(model), of_model("hidden_size"));
     read_.copy_count("model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by");

@@ -304,7 +304,11 @@ class TrainerReader {
     }
     const std::string optimizer = base::lower(read_.text("optim"));
     constexpr const char* kEight = "use_8bit_optimizer";
-    if (read_.flag(kEight, false)) read_.set("optimizer_moments", "8-bit", kEight);
+    if (read_.flag(kEight, false)) {
+      read_.set("optimizer_moments", "8-bit", kEight);
+      read_.note("{} is taken to hold; Open-Instruct's own loop may heed it beside use_qlora alone",
+                 kEight);
+    }
     if (!optimizer.empty() && !read_adam_in_bits(optimizer) && !base::contains(kAdam, optimizer))
       read_.not_modelled(
           "optim", "memory and time: another optimizer's states; predicted as Adam's in FP32");
@@ -357,13 +361,10 @@ Result<Reading> read_trainer_arguments(const std::vector<TrainerArgument>& argum
 }
 
 Result<spec::FlatYaml> trainer_values(const std::string& text, const std::string& file) {
-  const size_t first = text.find_first_not_of(" \t\r\n");
-  const bool json = first != text.npos && text[first] == '{';
   constexpr std::string_view kLength = "max_length";
   spec::FlatYaml nulls;
   const spec::YamlContext context = {{}, {}, nullptr, &nulls};
-  ERGOMETER_ASSIGN(spec::FlatYaml values, json ? flatten_json(text, file, context)
-                                               : spec::flatten_yaml(text, file, context));
+  ERGOMETER_ASSIGN(spec::FlatYaml values, flatten_either(text, file, context));
   // No text is cut then: another length than where nothing is said.
   if (const auto it = nulls.find(kLength); it != nulls.end())
     values.try_emplace(it->first, spec::FlatValue{"None", it->second.line});

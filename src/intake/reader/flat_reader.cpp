@@ -298,4 +298,11 @@ Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& 
   return input_error(std::move(message));
 }
 
+Result<spec::FlatYaml> flatten_either(const std::string& text, const std::string& file,
+                                      const spec::YamlContext& context) {
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  const bool json = first != text.npos && text[first] == '{';
+  return json ? flatten_json(text, file, context) : spec::flatten_yaml(text, file, context);
+}
+
 }  // namespace ergometer::intake

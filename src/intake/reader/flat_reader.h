@@ -98,6 +98,9 @@ class FlatReader {
 /// JSON as YAML reads it, with messages that speak of JSON.
 Result<spec::FlatYaml> flatten_json(const std::string& text, const std::string& file,
                                     const spec::YamlContext& context = {});
+/// The one or the other: JSON begins with a brace.
+Result<spec::FlatYaml> flatten_either(const std::string& text, const std::string& file,
+                                      const spec::YamlContext& context = {});
 
 /// Whether a key's last word divides a job over GPUs: "model.tensor_parallel_size".
 bool divides_job(std::string_view key);

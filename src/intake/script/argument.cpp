@@ -69,6 +69,11 @@ class ArgumentList {
     return i > 0 && is_flag(words_[i - 1].text) &&
            words_[i - 1].text.find('=') != std::string::npos;
   }
+  bool follows_own_option(size_t i) const {
+    return i > 0 && is_flag(words_[i - 1].text) && !has_own_value(i) &&
+           words_[i - 1].text.find(' ') == std::string::npos &&
+           !knows_.reads(name_in_word(words_[i - 1].text));
+  }
   static bool is_mark(std::string_view word) {
     return word.starts_with('\x01') && word.find('\x02') == word.size() - 1;
   }
@@ -93,17 +98,17 @@ class ArgumentList {
                          words_[i].text.substr(0, words_[i].text.find('=')), said);
   }
 
-  /// A list of "--name value" that is expanded within quotes.
+  /// A list of "--name value" that is expanded within quotes. Behind an option of the program's own
+  /// it may be that one's value, as argparse takes what holds a blank.
   void check_is_one_word(size_t i) {
     const std::string& word = words_[i].text;
     const std::string name = word.substr(0, std::min(word.find(' '), word.find('=')));
     if (!error_.empty() || !is_flag(word) || name.size() == word.size() ||
-        word[name.size()] != ' ' || !knows_.reads(name_in_word(name)))
+        word[name.size()] != ' ' || !knows_.reads(name_in_word(name)) || follows_own_option(i))
       return;
     error_ = fmt::format(
         "{}: \"{}\" is one word, for quotes stand around it, and no program takes an option and "
-        "its "
-        "value as one; allowed: {} and its value as two words",
+        "its value as one; allowed: {} and its value as two words",
         run_.session.where(words_[i].line), word.substr(0, 60), name);
   }
 

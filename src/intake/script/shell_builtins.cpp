@@ -319,16 +319,22 @@ Flow ScriptRunner::run_read(const Words& words, Streams streams) {
   return Flow::kNext;
 }
 
-/// xargs [-a FILE] [-I NAME] [-n COUNT] [-P COUNT] ... COMMAND: the words of its input behind the
-/// command, so many at a time, or every line in place of NAME.
-Flow ScriptRunner::run_xargs(const Words& words, Streams streams) {
-  std::string file, name, count, beside, other;
-  size_t at = 1;
+namespace {
+
+/// What xargs is told; texts are empty where nothing is said.
+struct XargsOptions {
+  std::string file, name, count, lines, beside, delimiter;
+  bool needs_items = false;
+  size_t command = 1;  ///< where the command begins
+};
+
+XargsOptions xargs_options(const std::vector<ShellText>& words) {
+  XargsOptions told;
+  size_t& at = told.command;
   const auto takes = [&](std::string_view option, std::string& target) {
     const std::string& word = words[at].text;
-    const std::string_view rest =
-        std::string_view(word).substr(std::min(option.size(), word.size()));
     if (!word.starts_with(option)) return false;
+    const std::string rest = word.substr(option.size());
     const bool is_long = option.starts_with("--");
     if (rest.empty() && at + 1 < words.size())
       target = words[++at].text;
@@ -338,38 +344,73 @@ Flow ScriptRunner::run_xargs(const Words& words, Streams streams) {
       return false;
     return true;
   };
-  for (; at < words.size() && words[at].text.starts_with('-'); ++at)
-    if (!takes("-a", file) && !takes("--arg-file", file) && !takes("-I", name) &&
-        !takes("-n", count) && !takes("--max-args", count) && !takes("-L", count) &&
-        !takes("-P", beside) && !takes("--max-procs", beside) && !takes("-d", other) &&
-        words[at].text == "-i")
-      name = "{}";
-  Words command = behind(words, at);
+  for (; at < words.size() && words[at].text.starts_with('-'); ++at) {
+    const std::string& word = words[at].text;
+    if (word == "-i" || word == "--replace")
+      told.name = "{}";
+    else if (word == "-r" || word == "--no-run-if-empty")
+      told.needs_items = true;
+    else if (!takes("-a", told.file) && !takes("--arg-file", told.file) &&
+             !takes("-I", told.name) && !takes("--replace", told.name) &&
+             !takes("-n", told.count) && !takes("--max-args", told.count) &&
+             !takes("-L", told.lines) && !takes("--max-lines", told.lines) &&
+             !takes("-P", told.beside) && !takes("--max-procs", told.beside) &&
+             !takes("-d", told.delimiter))
+      takes("--delimiter", told.delimiter);
+  }
+  return told;
+}
+
+/// The words that are put behind the command at a time, or the line in place of a name.
+std::vector<std::vector<std::string>> xargs_groups(const std::string& input,
+                                                   const XargsOptions& told) {
+  const bool by_line = told.delimiter.empty() || told.delimiter == "\\n";
+  const bool whole = !told.name.empty() || !told.delimiter.empty();
+  const int64_t most = told.name.empty() ? base::parse_integer(told.count).value_or(0) : 1;
+  const int64_t of_lines = base::parse_integer(told.lines).value_or(0);
+  std::vector<std::vector<std::string>> groups;
+  int64_t lines = 0;
+  for (const std::string& line : base::split(input, by_line ? '\n' : told.delimiter.front())) {
+    if (line.find_first_not_of(" \t\n") == line.npos) continue;
+    bool is_next = groups.empty() || (of_lines > 0 && lines % of_lines == 0);
+    ++lines;
+    for (const std::string& part : whole ? std::vector{line} : base::split(line, ' ')) {
+      if (part.find_first_not_of(" \t") == part.npos) continue;
+      if (is_next || (most > 0 && std::ssize(groups.back()) >= most)) groups.emplace_back();
+      is_next = false;
+      groups.back().push_back(part.substr(0, part.find_last_not_of('\n') + 1));
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+/// xargs [-a FILE] [-I NAME] [-n COUNT] [-L LINES] [-d DELIMITER] [-P COUNT] ... COMMAND
+Flow ScriptRunner::run_xargs(const Words& words, Streams streams) {
+  const XargsOptions told = xargs_options(words);
+  Words command = behind(words, told.command);
   if (command.empty()) command.push_back({"echo", session_.line});
-  const std::string input = file.empty() ? *streams.input : text_of_file(file);
-  if (file.empty()) streams.input->clear();
-  std::vector<std::string> items;
-  for (const std::string& line : base::split(input, '\n'))
-    for (const std::string& part : name.empty() ? base::split(line, ' ') : std::vector{line})
-      if (part.find_first_not_of(" \t") != part.npos) items.push_back(part);
-  const int around =
-      std::exchange(aside_, beside.empty() || beside == "1" ? aside_ : ShellCommand::kBesideAll);
-  const int64_t most = base::parse_integer(count).value_or(0);
-  const size_t each = !name.empty() ? 1 : most > 0 ? static_cast<size_t>(most) : items.size();
+  const std::string input = told.file.empty() ? *streams.input : text_of_file(told.file);
+  if (told.file.empty()) streams.input->clear();
+  auto groups = xargs_groups(input, told);
+  // Without items the command runs once as it stands.
+  if (groups.empty() && told.name.empty() && !told.needs_items) groups.emplace_back();
+  const bool apart = !told.beside.empty() && told.beside != "1";
+  const int around = std::exchange(aside_, apart ? ShellCommand::kBesideAll : aside_);
   Flow flow = Flow::kNext;
-  size_t begin = 0;
-  do {
+  for (const std::vector<std::string>& group : groups) {
+    if (flow != Flow::kNext || stopped()) break;
     Words one = command;
-    const size_t end = std::min(begin + each, items.size());
-    for (; name.empty() && begin < end; ++begin) one.push_back({items[begin], session_.line});
-    if (!name.empty() && begin < items.size())
+    if (told.name.empty())
+      for (const std::string& item : group) one.push_back({item, session_.line});
+    else
       for (ShellText& word : one)
-        for (size_t place = word.text.find(name); place != word.text.npos;
-             place = word.text.find(name, place + items[begin].size()))
-          word.text.replace(place, name.size(), items[begin]);
-    begin = end;
-    if (name.empty() || !items.empty()) flow = run_words(one, streams);
-  } while (begin < items.size() && flow == Flow::kNext && !stopped());
+        for (size_t place = word.text.find(told.name); place != word.text.npos;
+             place = word.text.find(told.name, place + group.front().size()))
+          word.text.replace(place, told.name.size(), group.front());
+    flow = run_words(one, streams);
+  }
   aside_ = around;
   return flow;
 }

@@ -1,0 +1,1 @@
+torchrun --nproc_per_node 8 train_bash.py --stage sft --model_name_or_path meta-llama/Llama-2-7b-hf --finetuning_type lora --lora_target q_proj,v_proj --bf16 --cutoff_len 1024 --per_device_train_batch_size 2
