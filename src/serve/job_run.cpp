@@ -42,7 +42,7 @@ constexpr size_t kStepColumns = 5;
 /// Where a device lies.
 using Place = std::tuple<std::string, run::DeviceKind, int64_t, std::string>;
 
-Place place_of(const run::Device& device) {
+Place device_place(const run::Device& device) {
   const bool named = device.index < 0 || (run::told_by_name(device.kind) && !device.name.empty());
   return {device.host, device.kind, named ? -1 : device.index, named ? device.name : ""};
 }
@@ -139,13 +139,13 @@ bool JobRun::State::read_devices() {
 }
 
 std::optional<size_t> JobRun::State::number_of(const run::Device& device) {
-  for (const size_t number : numbers[place_of(device)])
+  for (const size_t number : numbers[device_place(device)])
     if (is_same(devices[number], device)) return number;
   return std::nullopt;
 }
 
 void JobRun::State::place(size_t number) {
-  std::vector<size_t>& there = numbers[place_of(devices[number])];
+  std::vector<size_t>& there = numbers[device_place(devices[number])];
   there.insert(there.begin(), number);
 }
 

@@ -46,7 +46,7 @@ NodeState::Presence NodeState::presence(int64_t now_ns) const {
 }
 
 JobState::JobState(const JobRun& run) {
-  for (const run::Device& device : run.devices()) place(devices_.size(), device, 0);
+  for (const run::Device& device : run.devices()) place(devices_.size(), device, {}, 0);
   for (const auto& [id, row] : run.recorders()) {
     NodeState& of = node(row.host);
     recorders_[{row.host, id}].sequence = row.sequence;
@@ -75,7 +75,8 @@ NodeState& JobState::node(const std::string& name) {
 
 /// A board takes the place of one that was exchanged for it: that is silent. One that is heard too
 /// is another: containers on one host number their GPUs from 0 each.
-void JobState::place(size_t number, const run::Device& device, int64_t now_ns) {
+void JobState::place(size_t number, const run::Device& device, std::span<const size_t> told,
+                     int64_t now_ns) {
   if (number >= devices_.size()) {
     devices_.resize(number + 1);
     devices_[number].kind = device.kind;
@@ -88,9 +89,16 @@ void JobState::place(size_t number, const run::Device& device, int64_t now_ns) {
   const auto exchanged = std::ranges::find_if(placed, [&](size_t other) {
     const DeviceState& before = devices_[other];
     return before.kind == device.kind && before.index == device.index && device.index >= 0 &&
-           (before.heard_ns == 0 || now_ns - before.heard_ns > kSilentAfterNs);
+           (!run::told_by_name(device.kind) || before.name == device.name) &&
+           (before.heard_ns == 0 || now_ns - before.heard_ns > kSilentAfterNs) &&
+           !base::contains(told, other);
   });
-  exchanged == placed.end() ? placed.push_back(number) : void(*exchanged = number);
+  if (exchanged == placed.end()) {
+    placed.push_back(number);
+    return;
+  }
+  devices_[*exchanged].forget();  // should it be put back
+  *exchanged = number;
 }
 
 /// The clock that no one sets says how far the other should have come.
@@ -109,7 +117,7 @@ void JobState::look_at_clock(NodeState& node, run::ClockReading& before,
 }
 
 void JobState::hear(const Push& push, const std::vector<size_t>& numbers, int64_t now_ns) {
-  for (size_t i = 0; i < numbers.size(); ++i) place(numbers[i], push.devices[i], now_ns);
+  for (size_t i = 0; i < numbers.size(); ++i) place(numbers[i], push.devices[i], numbers, now_ns);
   NodeState& of = node(push.host);
   // A node may have several, each with numbers of its own; a new one may begin the training anew.
   const auto [known, is_new] = recorders_.try_emplace({push.host, push.recorder});

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,7 +87,9 @@ class JobState {
 
  private:
   NodeState& node(const std::string& name);
-  void place(size_t number, const run::Device& device, int64_t now_ns);
+  /// `told`: the numbers that the same push tells of; none of them was exchanged.
+  void place(size_t number, const run::Device& device, std::span<const size_t> told,
+             int64_t now_ns);
   void add_step(const run::TrainingStep& step);
   void find(watch::JobNow& now);
   void forget_silent_devices(int64_t now_ns);

@@ -143,6 +143,42 @@ TEST_F(JobStateTest, ABoardTakesThePlaceOfTheOneItWasExchangedFor) {
   EXPECT_EQ(state_.total(120 * kSecond).power_w, 410);
 }
 
+/// What was read of a board before it was taken out is not read of it when it is put back.
+TEST_F(JobStateTest, ABoardThatIsPutBackBeginsAnew) {
+  const auto of_board = [](int64_t sequence, const char* uuid, Metric metric) {
+    Push push = test_push("a", sequence);
+    push.devices[0].uuid = uuid;
+    push.batches[0].readings.push_back({0, metric, {1, 70}});
+    return push;
+  };
+  hear(of_board(1, "GPU-a", Metric::kGpuTemperature), kSecond);
+  hear(of_board(2, "GPU-b", Metric::kPower), 60 * kSecond);
+  hear(of_board(3, "GPU-a", Metric::kPower), 120 * kSecond);
+  const watch::JobNow now = state_.look(120 * kSecond);
+  ASSERT_EQ(now.devices.size(), 1U);
+  EXPECT_EQ(now.devices[0].power_w(), 70);
+  EXPECT_EQ(now.devices[0].of(Metric::kGpuTemperature), std::nullopt);
+}
+
+/// What one push tells of stands beside each other: ports of two sources that both number theirs
+/// from 0, and boards of one number.
+TEST_F(JobStateTest, WhatOnePushTellsOfIsNotExchanged) {
+  Push push = test_push("a", 1, 4);
+  for (const size_t port : {size_t{0}, size_t{1}}) {
+    push.devices[port].kind = run::DeviceKind::kPort;
+    push.devices[port].index = 0;
+    push.devices[port].name = port == 0 ? "mlx5_0/1" : "eno2";
+  }
+  push.devices[2].uuid = "GPU-a";
+  push.devices[3].uuid = "GPU-b";
+  push.devices[3].index = push.devices[2].index;
+  hear(push, kSecond);
+  EXPECT_EQ(state_.look(kSecond).devices.size(), 4U);
+  hear(push, 60 * kSecond);
+  EXPECT_EQ(state_.look(60 * kSecond).devices.size(), 4U);
+  EXPECT_EQ(JobState(run_).nodes().at(0).devices.size(), 3U);  // of the boards the later one
+}
+
 /// Two containers on one host, each with a GPU that it calls 0.
 TEST_F(JobStateTest, BoardsOfContainersStandBesideEachOther) {
   for (int64_t second = 1; second < 4; ++second)

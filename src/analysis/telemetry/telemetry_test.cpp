@@ -74,6 +74,15 @@ TEST(Telemetry, WindowsWithinOthersAreNotAddedToThem) {
   EXPECT_DOUBLE_EQ(gpu.peak_w, 600);
 }
 
+/// Steps that begin a nanosecond before the one before ends, as rounded times do.
+TEST(Telemetry, WindowsThatOverlapALittleFollowEachOther) {
+  run::DeviceLog log;
+  run::Device& device = log.devices.emplace_back();
+  for (int64_t i = 0; i < 4; ++i)
+    device.windows.push_back({"step", i * 10 * kSecond - i, 10 * kSecond, 5000});
+  EXPECT_DOUBLE_EQ(analyze_telemetry(log).devices[0].energy_j, 20000);
+}
+
 /// Two GPUs held by the power cap, two that do not tell: half of the GPUs is known of nothing.
 TEST(Telemetry, SharesOfReasonsAreOfTheGpusThatTellThem) {
   run::DeviceLog log;

@@ -344,7 +344,8 @@ std::string telemetry_text(const run::DeviceLog& log, const analysis::TelemetryR
                     error_line(nodes, "node", report.cluster.error) + updates_lines(nodes) +
                     devices_table(cpus, "CPU", style) +
                     error_line(cpus, "CPU package", analysis::error_of_cpus(report.devices));
-  if (gpus.size() > 1 && report.thermal.known)
+  const auto tells_temperature = [](const DeviceReport* gpu) { return gpu->gpu_c.has_value(); };
+  if (std::ranges::count_if(gpus, tells_temperature) > 1)
     out += fmt::format("Spread of mean temperatures within a host: {:.1f} C\n",
                        report.thermal.spread_c);
   return out + hosts_text(report.devices, style) + reasons_line(report.thermal) +
