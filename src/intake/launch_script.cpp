@@ -275,9 +275,9 @@ void add_gpus(const Launch& launch, const ShellRun& run, Reading& reading) {
         run.session.where(launch.line), launch.beside, launch.beside == 1 ? "node" : "nodes"));
   if (const size_t count = launch.on_others.size(); count > 0)
     reading.notes.push_back(fmt::format(
-        "{}: {} more {} of the same settings beside it on other GPUs of its node; one of them is "
-        "predicted, alone",
-        run.session.where(launch.line), count, count == 1 ? "job runs" : "jobs run"));
+        "{}: {} more {} beside it on other GPUs of its node; one of them is predicted, alone",
+        run.session.where(launch.line), count,
+        count == 1 ? "job of the same settings runs" : "jobs of the same settings run"));
   if (launch.idle_nodes > 0) reading.notes.push_back(on_other_nodes(launch, run, reading));
   reading.node_gpus = launch.node_gpus;
   reading.node_gpus_from =

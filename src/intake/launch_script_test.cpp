@@ -351,7 +351,7 @@ TEST(LaunchScript, JobsOnOtherGpusOfANodeAreTold) {
     std::string notes = reading ? "" : reading.error().message;
     if (reading)
       for (const std::string& note : reading->notes) notes += note + "\n";
-    return notes.find("2 more jobs run of the same settings beside it on other GPUs") !=
+    return notes.find("2 more jobs of the same settings run beside it on other GPUs") !=
            std::string::npos;
   };
   const auto on = [&](const std::string& gpus, const std::string& more) {

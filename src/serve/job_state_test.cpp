@@ -220,6 +220,10 @@ TEST_F(JobStateTest, StepsGoOnFromACheckpoint) {
     return numbers;
   };
   using Numbers = std::vector<int64_t>;
+  for (Push* push : {&one, &other}) {
+    hear(*push, kSecond);
+    ++push->batches[0].sequence;
+  }
   EXPECT_EQ(told(one, 1000), Numbers{1000});
   EXPECT_EQ(told(other, 1000), Numbers{});
   EXPECT_EQ(told(one, 900), Numbers{900});

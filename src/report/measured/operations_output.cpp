@@ -40,8 +40,8 @@ std::string missing_text(const OperationSlowdown& of, const TextStyle& style) {
                                 of.missing_workers, of.groups.stages * of.groups.replicas)) +
         "\n";
   if (of.short_steps > 0)
-    out += note(style, fmt::format("{} of {} steps hold less than nine tenths of the usual step's "
-                                   "operations, as where a recording begins or ends within one",
+    out += note(style, fmt::format("less than nine tenths of the usual step's operations in {} of "
+                                   "{} steps, as where a recording begins or ends within one",
                                    of.short_steps, of.steps)) +
            "\n";
   return out;
