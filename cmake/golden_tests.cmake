@@ -1,8 +1,11 @@
-# Read by ctest: one test for every tests/golden/AREA/CASE that holds a `cmd`.
+# Read by ctest: one test for every tests/golden/AREA that holds cases; a process a case would take longer than the cases.
 file(GLOB cases RELATIVE ${GOLDEN_FOLDER} ${GOLDEN_FOLDER}/*/*/cmd)
-foreach(case IN LISTS cases)
-  string(REGEX REPLACE "/cmd$" "" case ${case})
-  string(REPLACE "/" "." name ${case})
-  add_test(golden.${name} ${GOLDEN_RUN} ${case})
-  set_tests_properties(golden.${name} PROPERTIES TIMEOUT 120)
+list(TRANSFORM cases REPLACE "/.*" "" OUTPUT_VARIABLE areas)
+list(REMOVE_DUPLICATES areas)
+foreach(area IN LISTS areas)
+  set(of_area ${cases})
+  list(FILTER of_area INCLUDE REGEX "^${area}/")
+  list(LENGTH of_area count)
+  add_test(golden.${area} ${GOLDEN_RUN} ${area})
+  set_tests_properties(golden.${area} PROPERTIES TIMEOUT 900 COST ${count})
 endforeach()
