@@ -257,10 +257,9 @@ struct Training {
   /// PyTorch without sharding (DistributedDataParallel, or one GPU): trained weights are in FP32,
   /// the optimizer's masters and what every use casts to 16 bit. Follows from the rest.
   bool autocast = false;
-  int64_t generate_tokens = 0;   ///< decode: tokens to generate after a prompt of seq_length
-  int64_t vocab_multiple = 128;  ///< the vocabulary is padded to a multiple of this times tp
-  bool attention_flops_full =
-      false;  ///< count the full attention square instead of the causal half
+  int64_t generate_tokens = 0;        ///< decode: tokens to generate after a prompt of seq_length
+  int64_t vocab_multiple = 128;       ///< the vocabulary is padded to a multiple of this times tp
+  bool attention_flops_full = false;  ///< count both sides of attention's diagonal instead of one
   bool cuda_graphs = false;
   /// What is captured: attn, mlp, moe, moe_router, moe_preprocess, mamba; empty or full_iteration:
   /// everything.
