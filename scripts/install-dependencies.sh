@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the build (default), packages (--packages) and the tests (--tests) need on Debian 12; nothing when all is there.
+# Installs what the build (default), packages (--packages), the tests (--tests) and those of sanitized programs too
+# (--sanitized) need on Debian 12; nothing when all is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,7 +10,8 @@ build=(g++ cmake ninja-build ccache pkg-config git
 packages=(dpkg-dev file python3)
 tests=("${packages[@]}" libgtest-dev libgmock-dev libbenchmark-dev libsundials-dev openssl python3-yaml shellcheck sqlite3
   mmdebstrap libopenmpi-dev openmpi-bin munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins)
-developers=(clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev)
+sanitized=("${tests[@]}" clang-19 libclang-rt-19-dev)
+developers=("${sanitized[@]}" clang-tidy-19 clang-format-19)
 
 wanted=("${build[@]}")
 tests_wanted=false
@@ -17,8 +19,9 @@ for argument in "$@"; do
   case "$argument" in
     --packages) wanted+=("${packages[@]}") ;;
     --tests) wanted+=("${tests[@]}"); tests_wanted=true ;;
-    --developers) wanted+=("${tests[@]}" "${developers[@]}"); tests_wanted=true ;;
-    *) echo "usage: $0 [--packages] [--tests] [--developers]" >&2; exit 2 ;;
+    --sanitized) wanted+=("${sanitized[@]}"); tests_wanted=true ;;
+    --developers) wanted+=("${developers[@]}"); tests_wanted=true ;;
+    *) echo "usage: $0 [--packages] [--tests] [--sanitized] [--developers]" >&2; exit 2 ;;
   esac
 done
 

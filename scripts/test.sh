@@ -7,14 +7,14 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-sanitizers=(asan) sanitized=(ergometer) whole=OFF
+sanitizers=(asan) sanitized=(ergometer) whole=OFF needed=--sanitized
 case "${1:-}" in
-  --quick) sanitizers=(); shift ;;
+  --quick) sanitizers=() needed=--tests; shift ;;
   --full) sanitizers=(asan tsan) sanitized=(ergometer ergometer_tests) whole=ON; shift ;;
   -h | --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
 esac
 
-./scripts/install-dependencies.sh --tests
+./scripts/install-dependencies.sh "$needed"
 for preset in "${sanitizers[@]}"; do
   ./scripts/build.sh "$preset" "${sanitized[*]}" -DERGOMETER_TESTS=ON
 done
