@@ -13,7 +13,7 @@ Result<int64_t> whole_number(const Arguments& arguments, std::string_view flag, 
                      arguments.value(flag), lowest, highest);
 }
 
-std::optional<double> seconds_of(std::string text) {
+std::optional<double> parse_seconds(std::string text) {
   if (text.ends_with('m')) text += "in";  // minutes, no thousandths
   const auto measure = base::parse_measure(text);
   if (!measure || (measure->unit != "s" && !measure->unit.empty())) return std::nullopt;

@@ -16,6 +16,6 @@ Result<int64_t> whole_number(const Arguments& arguments, std::string_view flag, 
 
 /// A length of time as options take one, in seconds: "90", "90 s", "10m", "10 min", "2h". Nothing
 /// where it is none.
-std::optional<double> seconds_of(std::string text);
+std::optional<double> parse_seconds(std::string text);
 
 }  // namespace ergometer::cli

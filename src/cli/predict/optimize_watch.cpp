@@ -38,7 +38,7 @@ constexpr std::chrono::seconds kGoneAfter(60);
 
 Result<int64_t> persist_ns(const Arguments& arguments) {
   const std::string text = arguments.value("persist", fmt::format("{}s", kPersistS));
-  const auto seconds = seconds_of(text);
+  const auto seconds = parse_seconds(text);
   if (!seconds || *seconds < kShortestS || *seconds > kLongestS)
     return input_error("--persist: '{}' is not a length of time from 10s to 1h, like 5min", text);
   return static_cast<int64_t>(*seconds * static_cast<double>(kSecondNs));

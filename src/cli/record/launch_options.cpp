@@ -24,7 +24,7 @@ constexpr int64_t kMostRuns = 1000;  ///< Slurm's MaxArraySize, by default, is 1
 
 Result<double> cooldown(const Arguments& arguments) {
   constexpr double kLongest = 86400;
-  const auto seconds = seconds_of(arguments.value("cooldown", "0"));
+  const auto seconds = parse_seconds(arguments.value("cooldown", "0"));
   if (!seconds || *seconds < 0 || *seconds > kLongest)
     return input_error("--cooldown: found '{}', allowed: a time such as 120s or 5m",
                        arguments.value("cooldown"));

@@ -101,7 +101,7 @@ Result<void> read_tags(const Arguments& arguments, RecordOptions& options) {
 }
 
 Result<double> parse_duration(const std::string& text) {
-  const auto seconds = seconds_of(text);
+  const auto seconds = parse_seconds(text);
   if (seconds && *seconds > 0) return *seconds;
   return input_error("--duration: '{}' is not a length of time; it is one like 90s, 10m or 2h",
                      text);

@@ -34,7 +34,7 @@ run::FigureAxis log_axis(std::string title, std::string unit) {
   return {std::move(title), std::move(unit), /*logarithmic=*/true, {}};
 }
 
-run::FigureSeries series_of(std::string label) {
+run::FigureSeries labelled(std::string label) {
   run::FigureSeries series;
   series.label = std::move(label);
   return series;

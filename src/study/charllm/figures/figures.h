@@ -43,7 +43,7 @@ run::Figure titled(const std::string& number, std::string title, std::string pan
 run::FigureAxis axis(std::string title, std::string unit = "");
 run::FigureAxis log_axis(std::string title, std::string unit = "");
 /// A series without values yet.
-run::FigureSeries series_of(std::string label);
+run::FigureSeries labelled(std::string label);
 /// Adds a value to a series: NaN where the point is not known.
 void put(run::FigureSeries& series, double x, double y, const Seen& seen);
 /// "GPT3-175B" for "gpt3-175b".

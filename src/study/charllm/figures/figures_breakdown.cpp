@@ -37,7 +37,7 @@ run::Figure stacks(run::Figure figure, const std::vector<Bar>& bars) {
   figure.y = axis("step", "s");
   for (const Bar& bar : bars) figure.x.categories.push_back(bar.label);
   for (const Part& part : kBreakdownParts) {
-    run::FigureSeries series = series_of(part.label);
+    run::FigureSeries series = labelled(part.label);
     for (size_t i = 0; i < bars.size(); ++i)
       put(series, static_cast<double>(i),
           bars[i].seen.at(std::string("performance.breakdown_s.") + part.name), bars[i].seen);
@@ -127,7 +127,7 @@ void by_stage(Figures& figures, const char* family, const std::string& row, cons
   figure.x.title = "pipeline stage";
   figure.y = axis("step", "s");
   for (const Part& part : kBreakdownParts) {
-    run::FigureSeries series = series_of(part.label);
+    run::FigureSeries series = labelled(part.label);
     for (const run::Rank& rank : run->ranks)
       if (rank.stage == static_cast<int64_t>(series.x.size()))
         put(series, static_cast<double>(rank.stage), rank.breakdown_s.*part.member, seen);

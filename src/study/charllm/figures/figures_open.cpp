@@ -35,7 +35,7 @@ void port_rates(Figures& figures) {
   for (const NicJob& job : nic_jobs()) {
     Basis basis = figures.basis();
     const Saturation s = saturation(basis, job);
-    run::FigureSeries line = series_of(job.id), full = series_of(job.id);
+    run::FigureSeries line = labelled(job.id), full = labelled(job.id);
     for (size_t i = 0; i < s.nic_use.size(); ++i) {
       const Seen seen = basis("nic", fmt::format("{} {}", job.id, kNicGbps[i]));
       put(line, kNicGbps[i], 100 * s.share_of_best[i], seen);
@@ -56,8 +56,8 @@ void stragglers(Figures& figures) {
            "clocks or move slow boards; where the second is, change the layout or the port.");
   figure.x.title = "layout";
   figure.y = axis("of the step", "%");
-  run::FigureSeries boards = series_of("boards that differ");
-  run::FigureSeries network = series_of("network between nodes");
+  run::FigureSeries boards = labelled("boards that differ");
+  run::FigureSeries network = labelled("network between nodes");
   Basis basis = figures.basis();
   for (const std::string& layout : layouts_of("h200")) {
     const Waits w = waits(basis, layout);
@@ -85,7 +85,7 @@ void advantage(Figures& figures, const char* panel, const std::string& value) {
     Basis basis = figures.basis();
     const Attribution a = attribute(basis, pair, value);
     if (!basis.complete()) continue;
-    run::FigureSeries series = series_of(pair.model);
+    run::FigureSeries series = labelled(pair.model);
     figure.x.categories.clear();
     const auto add = [&](const std::string& name, double log_factor) {
       put(series, static_cast<double>(figure.x.categories.size()), 100 * (std::exp(log_factor) - 1),
@@ -114,7 +114,7 @@ void when_splits_pay(Figures& figures) {
        {std::pair{"llama3", "Llama3-70B TP4-PP4, 21/19"}, {"gpt3", "GPT3-175B TP4-PP8, 13/11"}}) {
     Basis basis = figures.basis();
     const std::vector<double> gains = split_gains(basis, id);
-    run::FigureSeries series = series_of(name);
+    run::FigureSeries series = labelled(name);
     for (size_t i = 0; i < gains.size(); ++i) put(series, 100 - kSpeeds[i], gains[i], {});
     figure.series.push_back(std::move(series));
   }
@@ -131,7 +131,7 @@ void locks(Figures& figures) {
   figure.y = axis("GPU energy of a step", "MJ");
   Basis basis = figures.basis();
   const auto add = [&](const std::string& label, const Seen& seen) {
-    run::FigureSeries series = series_of(label);
+    run::FigureSeries series = labelled(label);
     put(series, seen.step_s(), seen.at("power.gpu_energy_j_per_step") / 1e6, seen);
     figure.series.push_back(std::move(series));
   };

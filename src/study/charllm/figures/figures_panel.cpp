@@ -34,7 +34,7 @@ void panel(Figures& figures, const Panels& panels, const std::string& name, cons
   figure.y = axis(name, unit);
   for (size_t v = 0; v < panels.variants.size(); ++v)
     for (const auto& [word, value] : values) {
-      run::FigureSeries series = series_of(panels.variants[v]);
+      run::FigureSeries series = labelled(panels.variants[v]);
       if (!word.empty()) series.label += (series.label.empty() ? "" : ", ") + word;
       for (size_t g = 0; g < panels.groups.size(); ++g) {
         const Seen& seen = panels.seen[v][g];

@@ -21,8 +21,8 @@ void depth(Figures& figures) {
     for (const std::string model : {"gpt3-175b", "llama3-70b"}) {
       Basis basis = figures.basis();
       const std::string name = model_name(model) + (gpu == "h200" ? ", H200" : ", H100");
-      run::FigureSeries means = series_of(name + ", mean");
-      run::FigureSeries lowest = series_of(name + ", slowest GPU");
+      run::FigureSeries means = labelled(name + ", mean");
+      run::FigureSeries lowest = labelled(name + ", slowest GPU");
       for (const std::string& layout : layouts_of(gpu)) {
         if (model_of(layout) != model) continue;
         const Seen seen = basis.sweep(gpu, layout, "01000");
@@ -48,7 +48,7 @@ void faults(Figures& figures) {
   figure.y = axis("step, times the healthy one's");
   Basis basis = figures.basis();
   const Seen well = basis.sweep("h200", "llama3-70b_2", "01000");
-  run::FigureSeries series = series_of("predicted");
+  run::FigureSeries series = labelled("predicted");
   for (const auto& [id, name] : {std::pair{"node-brake", "power brake, one node"},
                                  {"gpu-brake", "power brake, one GPU"},
                                  {"fan", "fans of a node at 40 %"},
@@ -71,11 +71,11 @@ void stages(Figures& figures) {
       "Llama3-70B 21/19: efficiency +4 %, temperature gap -8 %; GPT3-175B 13/11: -7 %, -17 %";
   figure.x = axis("split");
   figure.y = axis("change", "%");
-  run::FigureSeries speed = series_of("tokens/s, predicted");
-  run::FigureSeries frugal = series_of("tokens/J, predicted");
-  run::FigureSeries gap = series_of("row gap, predicted");
-  run::FigureSeries reported = series_of("efficiency, reported");
-  run::FigureSeries reported_gap = series_of("temperature gap, reported");
+  run::FigureSeries speed = labelled("tokens/s, predicted");
+  run::FigureSeries frugal = labelled("tokens/J, predicted");
+  run::FigureSeries gap = labelled("row gap, predicted");
+  run::FigureSeries reported = labelled("efficiency, reported");
+  run::FigureSeries reported_gap = labelled("temperature gap, reported");
   struct Case {
     const char *even, *uneven, *name;
     double efficiency, gap;
@@ -119,7 +119,7 @@ void projection(Figures& figures, const char* panel, const char* unit,
        {std::pair{"gpt3", "GPT3-175B TP8-PP4"}, {"llama3", "Llama3-70B TP4-PP4"}})
     for (const char* gbps : {"100", "800"}) {
       Basis basis = figures.basis();
-      run::FigureSeries series = series_of(fmt::format("{}, {} Gb/s", name, gbps));
+      run::FigureSeries series = labelled(fmt::format("{}, {} Gb/s", name, gbps));
       for (const int gpus : kProjectionGpus) {
         const Seen seen = basis("projection", fmt::format("{}-{}-{}", model, gpus, gbps));
         put(series, gpus, value(seen), seen);

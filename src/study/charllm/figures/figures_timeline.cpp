@@ -60,7 +60,7 @@ void over_time(Figures& figures) {
     if (!run) continue;
     constexpr double kGiga = 1e9, kPart = kStretchS / kParts;
     const std::vector<double> bytes_per_s = rates(*run, sender, run->step_s / 2, kPart, kParts);
-    run::FigureSeries series = series_of(std::string("GPT3-175B ") + sender.name);
+    run::FigureSeries series = labelled(std::string("GPT3-175B ") + sender.name);
     for (size_t i = 0; i < kParts; ++i)
       put(series, (static_cast<double>(i) + 0.5) * kPart, bytes_per_s[i] / kGiga, seen);
     figure.series.push_back(std::move(series));
@@ -79,8 +79,8 @@ void by_layout(Figures& figures) {
   figure.reported = "TP with PP underuses PCIe";
   figure.x.title = "layout";
   figure.y = axis("share", "%");
-  run::FigureSeries nvlink = series_of("NVLink used"), nic = series_of("port used");
-  run::FigureSeries waits = series_of("communication in kernel time");
+  run::FigureSeries nvlink = labelled("NVLink used"), nic = labelled("port used");
+  run::FigureSeries waits = labelled("communication in kernel time");
   const auto add = [&](const std::string& name, const Seen& seen) {
     const auto x = static_cast<double>(figure.x.categories.size());
     figure.x.categories.push_back(name + " " + seen.layout());
