@@ -15,7 +15,9 @@
 #include "report/summary/fit_text.h"
 #include "report/summary/job_view.h"
 #include "report/summary/power_text.h"
+#include "run/labels.h"
 #include "run/link_kinds.h"
+#include "run/row_columns.h"
 
 namespace ergometer::report {
 namespace {
@@ -208,15 +210,12 @@ struct BreakdownRow {
   double seconds;
 };
 
-std::array<BreakdownRow, 8> breakdown_rows(const run::Breakdown& b) {
-  return {{{"compute", sgr_of("compute"), b.compute},
-           {"all-reduce", sgr_of("exposed_all_reduce"), b.exposed_all_reduce},
-           {"all-gather", sgr_of("exposed_all_gather"), b.exposed_all_gather},
-           {"reduce-scatter", sgr_of("exposed_reduce_scatter"), b.exposed_reduce_scatter},
-           {"all-to-all", sgr_of("exposed_all_to_all"), b.exposed_all_to_all},
-           {"send/recv", sgr_of("exposed_send_recv"), b.exposed_send_recv},
-           {"optimizer", sgr_of("optimizer"), b.optimizer},
-           {"idle", sgr_of("idle"), b.idle}}};
+std::vector<BreakdownRow> breakdown_rows(const run::Breakdown& breakdown) {
+  std::vector<BreakdownRow> rows;
+  run::kBreakdownColumns.for_each([&](std::string_view name, auto part) {
+    rows.push_back({run::label_of(name), sgr_of(name), breakdown.*part});
+  });
+  return rows;
 }
 
 std::string bar(const TextStyle& style, std::string_view sgr, double fraction, int width) {
