@@ -63,7 +63,7 @@ class AccelerateReader {
     const std::string prefix = "deepspeed_config.";
     const auto stage = read_.integer(prefix + "zero_stage", 0);
     if (stage && *stage > 3) read_.refuse(prefix + "zero_stage", "0, 1, 2 or 3");
-    if (stage) read_.set("zero", std::to_string(*stage), prefix + "zero_stage");
+    if (stage) read_.set_count("zero", *stage, prefix + "zero_stage");
     const std::string file = read_.text(prefix + "deepspeed_config_file");
     constexpr int64_t kOwnStage = 2;  // accelerate's, where no file of DeepSpeed's says one
     set_deepspeed_defaults(stage.value_or(is_off(file) ? kOwnStage : 0), read_.file(),

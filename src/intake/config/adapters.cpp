@@ -31,7 +31,7 @@ void read_adapted_layers(FlatReader& read, std::string_view rank) {
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets) {
   const auto r = read.integer(rank, 1);
   if (!r) return;
-  read.set("lora", std::to_string(*r), rank);
+  read.set_count("lora", *r, rank);
   read_adapted_layers(read, rank);
   const std::string listed = read.text(targets);
   if (listed.empty()) {

@@ -214,7 +214,7 @@ class FineTuningReader {
     }
     if (*devices < 1 || *devices > spec::kMostRanks || nodes > spec::kMostRanks)
       return read_.refuse("devices", "a whole number");
-    read_.set("gpus", std::to_string(*devices * nodes), "devices");
+    read_.set_count("gpus", *devices * nodes, "devices");
     const bool hybrid = pretrains && nodes > 1;
     if (!read_sharding_strategy(read_, hybrid ? "hybrid_shard" : "full_shard", "devices", *devices))
       read_.refuse("devices", "a whole number");
@@ -240,7 +240,7 @@ class FineTuningReader {
                           "no matrix train nothing");
     const auto rank = read_.integer("lora_r", 1).value_or(8);
     read_.set("mode", "lora", "lora_r");
-    read_.set("lora", std::to_string(rank), "lora_r");
+    read_.set_count("lora", rank, "lora_r");
     read_.set("lora_targets", *spec::lora_targets(modules, unknown), "lora_query");
   }
 
@@ -249,10 +249,8 @@ class FineTuningReader {
     // Its own command starts the processes.
     if (const auto each = read_.integer("nproc_per_node", 1)) {
       const int64_t nodes = read_.integer("nnodes", 1).value_or(1);
-      read_.set(
-          "gpus",
-          std::to_string(std::min(*each, spec::kMostRanks) * std::min(nodes, spec::kMostRanks)),
-          "nproc_per_node");
+      read_.set_count("gpus", std::min(*each, spec::kMostRanks) * std::min(nodes, spec::kMostRanks),
+                      "nproc_per_node");
     }
     constexpr const char* kPacked = "packed_sequence.packed_sequence_size";
     if (read_.integer(kPacked, -1).value_or(0) > 0)
@@ -287,7 +285,7 @@ class FineTuningReader {
     const int64_t copies = read_.integer("distributed.dp_replicate_size", 1).value_or(1);
     const std::string ranks = read_.text("distributed.dp_size", "none");
     if (const auto number = base::parse_integer(ranks)) {
-      read_.set("data_parallel_size", std::to_string(*number), "distributed.dp_size");
+      read_.set_count("data_parallel_size", *number, "distributed.dp_size");
       if (copies > 1 && *number % copies == 0)
         read_hybrid_shards(read_, *number / copies, "distributed.dp_size");
     } else if (copies > 1) {
@@ -327,8 +325,8 @@ class FineTuningReader {
     const int64_t steps = read_.integer("accumulation_steps", 1).value_or(1);
     if (batch > spec::kMostRanks || steps > spec::kMostRanks)
       return read_.refuse("batch_size", "at most {}", spec::kMostRanks);
-    read_.set("micro_batch_size", std::to_string(micro), "batch_size");
-    read_.set("gradient_accumulation_steps", std::to_string(batch / micro * steps), "batch_size");
+    read_.set_count("micro_batch_size", micro, "batch_size");
+    read_.set_count("gradient_accumulation_steps", batch / micro * steps, "batch_size");
     if (three)
       read_hybrid_plugin();
     else if (plugin == "ddp")
@@ -366,7 +364,7 @@ class FineTuningReader {
     if (split && read_.flag("enable_sequence_parallelism", false))
       read_.set("sequence_parallel", "true", "enable_sequence_parallelism");
     const std::string_view stage = read_.has("zero_stage") ? "zero_stage" : "zero";
-    read_.set("zero", std::to_string(read_.integer(stage, 0).value_or(0)), stage);
+    read_.set_count("zero", read_.integer(stage, 0).value_or(0), stage);
   }
 
   std::string_view framework_;

@@ -127,7 +127,7 @@ class FoundryReader {
       read_.not_modelled(key("activation_cpu_offload"),
                          "memory and time: activations wait on the host; predicted on the GPU");
     const std::string mixed = base::lower(read_.text(key("mixed_precision"), "default"));
-    read_.set("grad_reduce_in_bf16", mixed == "pure" ? "true" : "false", key("mixed_precision"));
+    read_.set_flag("grad_reduce_in_bf16", mixed == "pure", key("mixed_precision"));
   }
 
   void read_batch() {

@@ -55,8 +55,8 @@ class LightningReader {
   void read_accumulation() {
     constexpr const char *kPasses = "trainer.accumulate_grad_batches", *kLoop = "program.loop";
     if (!read_.has(kLoop)) {
-      const auto passes = read_.integer(kPasses, 1);
-      return read_.set("gradient_accumulation_steps", std::to_string(passes.value_or(1)), kPasses);
+      read_.copy_count_or(kPasses, "gradient_accumulation_steps", 1);
+      return;
     }
     if (read_.text(kLoop) != "accumulates")
       return read_.set_default("gradient_accumulation_steps", "1",
@@ -91,7 +91,7 @@ class LightningReader {
                        devices <= spec::kMostRanks;
     if (known) {
       node_gpus_ = devices;
-      read_.set("gpus", std::to_string(devices * *count), kDevices);
+      read_.set_count("gpus", devices * *count, kDevices);
       return;
     }
     read_.reading().open["gpus"] = fmt::format(
@@ -227,7 +227,7 @@ class LightningReader {
     const bool narrow = word == "bf16-true" || word == "16-true";
     if (narrow) read_.set("master_weights", "false", kPrecision);
     if (const auto tf32 = read_.said_flag("program.tf32"))
-      read_.set("tf32", *tf32 ? "true" : "false", "program.tf32");
+      read_.set_flag("tf32", *tf32, "program.tf32");
   }
 
   /// Of a program's own arguments: a published model's name, a loader's batch, a length.

@@ -127,11 +127,11 @@ class TitanReader {
     } else {
       read_.find(place("pipeline_parallel_microbatch_size"));
     }
-    read_.set("micro_batch_size", std::to_string(micro), micro_key);
+    read_.set_count("micro_batch_size", micro, micro_key);
     // A larger batch of the step is as many passes; a pipeline runs empty between them.
     const bool whole = read_.copy_count("training.global_batch_size", "global_batch_size");
     if (!whole || degree("pipeline_model_parallel_size") > 1)
-      read_.set("gradient_accumulation_steps", std::to_string(local / micro), local_key);
+      read_.set_count("gradient_accumulation_steps", local / micro, local_key);
   }
 
   std::optional<int64_t> layers_of_model() const {
@@ -191,8 +191,8 @@ class TitanReader {
                           "into a multiple of {} chunks, not into {}",
                           all, stages, chunks);
     if (usual > 1 || stated)
-      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages),
-                stated ? per_stage : place("pipeline_parallel_schedule"));
+      read_.set_count("virtual_pipeline_model_parallel_size", chunks / stages,
+                      stated ? per_stage : place("pipeline_parallel_schedule"));
     if (!layers || chunks > *layers) return;
     std::vector<int64_t> list;
     for (int64_t i = 0; i < chunks; ++i) list.push_back(all / chunks + (i < all % chunks ? 1 : 0));
@@ -220,7 +220,7 @@ class TitanReader {
     const auto chunks = static_cast<int64_t>(list.size());
     if (chunks % stages != 0) return read_.refuse(key, "lists for a multiple of {} chunks", stages);
     if (chunks > stages)
-      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages), key);
+      read_.set_count("virtual_pipeline_model_parallel_size", chunks / stages, key);
     const auto layers = layers_of_model();
     const int64_t sum = std::accumulate(list.begin(), list.end(), int64_t{0});
     if (layers && sum != *layers)
@@ -245,10 +245,9 @@ class TitanReader {
     const std::string old_kind = read_.text(place("data_parallel_type"), "fsdp");
     if (shards == 0) return read_.refuse(shards_key, "-1, or ranks that share the parameters");
     if (shards > 0)
-      read_.set(
-          "data_parallel_size",
-          std::to_string(std::min(replicas, spec::kMostRanks) * std::min(shards, spec::kMostRanks)),
-          shards_key);
+      read_.set_count("data_parallel_size",
+                      std::min(replicas, spec::kMostRanks) * std::min(shards, spec::kMostRanks),
+                      shards_key);
     const std::string reshard_key = place("fsdp_reshard_after_forward");
     const std::string reshard = read_.text(reshard_key, "default");
     // Ranks that share sequences share parameters, too.
@@ -284,8 +283,7 @@ class TitanReader {
     else
       read_.refuse("training.mixed_precision_param", "bfloat16, float32");
     const std::string reduce = read_.text("training.mixed_precision_reduce", "float32");
-    read_.set("grad_reduce_in_bf16", reduce == "float32" ? "false" : "true",
-              "training.mixed_precision_reduce");
+    read_.set_flag("grad_reduce_in_bf16", reduce != "float32", "training.mixed_precision_reduce");
     const std::string converters = read_.text("model.converters");
     const bool old = read_.flag("float8.enable_float8_linear", false);
     const bool scaled = converters.find("mx") != converters.npos;
@@ -347,8 +345,8 @@ class TitanReader {
     read_.set("recompute_granularity", "full", kOption);
     if (*step == 1) return;
     read_.set("recompute_method", "block", kOption);
-    read_.set("recompute_num_layers",
-              std::to_string(std::max<int64_t>(1, model->layer_count() / chunks / *step)), kOption);
+    read_.set_count("recompute_num_layers",
+                    std::max<int64_t>(1, model->layer_count() / chunks / *step), kOption);
   }
 
   void read_rest() {

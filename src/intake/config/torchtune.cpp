@@ -66,7 +66,7 @@ class TorchtuneReader {
     const auto rank = read_.integer("model.lora_rank", 1);
     if (!rank) return read_.refuse("model.lora_rank", "a whole number");
     read_.set("mode", "lora", kModel);
-    read_.set("lora", std::to_string(*rank), "model.lora_rank");
+    read_.set_count("lora", *rank, "model.lora_rank");
     constexpr const char* kModules = "model.lora_attn_modules";
     std::string modules = read_.text(kModules), unknown;
     if (read_.flag("model.apply_lora_to_mlp", false)) modules += ",w1,w2,w3";
@@ -88,10 +88,9 @@ class TorchtuneReader {
     read_.set("fsdp", "true", "data_parallel_shard_dim");
     if (copies > 1 && shards > 1) read_hybrid_shards(read_, shards, "data_parallel_shard_dim");
     if (shards > 0)
-      read_.set(
-          "data_parallel_size",
-          std::to_string(std::min(copies, spec::kMostRanks) * std::min(shards, spec::kMostRanks)),
-          "data_parallel_shard_dim");
+      read_.set_count("data_parallel_size",
+                      std::min(copies, spec::kMostRanks) * std::min(shards, spec::kMostRanks),
+                      "data_parallel_shard_dim");
     if (!read_.flag("fsdp_reshard_after_forward", true))
       read_.not_modelled("fsdp_reshard_after_forward",
                          "memory and time: parameters stay gathered; predicted as gathered again");
@@ -106,9 +105,7 @@ class TorchtuneReader {
   void read_batch() {
     if (!read_.copy_count("batch_size", "micro_batch_size"))
       read_.refuse("batch_size", "a whole number");
-    read_.set("gradient_accumulation_steps",
-              std::to_string(read_.integer("gradient_accumulation_steps", 1).value_or(1)),
-              "gradient_accumulation_steps");
+    read_.copy_count_or("gradient_accumulation_steps", "gradient_accumulation_steps", 1);
     const bool packed = read_.flag("dataset.packed", false);
     constexpr const char* kLength = "tokenizer.max_seq_len";
     if (!read_.copy_count(kLength, "seq_length"))

@@ -61,7 +61,7 @@ class TrainerAdapters {
     const bool alone = read_.flag("only_optimize_lora", false);
     read_.find("lora_module_name");
     if (rank.value_or(0) == 0) return;
-    read_.set("lora", std::to_string(*rank), "lora_dim");
+    read_.set_count("lora", *rank, "lora_dim");
     read_.set("lora_targets", "qkv,proj,fc1,fc2", "lora_module_name");
     if (!alone)
       read_.not_modelled("lora_dim",

@@ -168,7 +168,7 @@ class TrainerReader {
                       new_trl    ? "TRL's default"
                       : of_model ? "in BF16, as LLaMA-Factory loads the frozen model"
                                  : "without bf16 or fp16");
-    if (tf32) read_.set("tf32", *tf32 ? "true" : "false", "tf32");
+    if (tf32) read_.set_flag("tf32", *tf32, "tf32");
   }
 
   /// bitsandbytes multiplies in a format of its own where nothing else is in 16 bit.
@@ -242,10 +242,10 @@ class TrainerReader {
     const auto shards = read_.integer("dp_shard_size", 1),
                replicas = read_.integer("dp_replicate_size", 1);
     if (shards)
-      read_.set("data_parallel_size",
-                std::to_string(std::min(*shards, spec::kMostRanks) *
-                               std::min(replicas.value_or(1), spec::kMostRanks)),
-                "dp_shard_size");
+      read_.set_count(
+          "data_parallel_size",
+          std::min(*shards, spec::kMostRanks) * std::min(replicas.value_or(1), spec::kMostRanks),
+          "dp_shard_size");
     if (shards && *shards > 1) read_sharding_strategy(read_, "full_shard", "dp_shard_size");
     if (shards && *shards > 1 && replicas.value_or(1) > 1)
       read_hybrid_shards(read_, *shards, "dp_shard_size");

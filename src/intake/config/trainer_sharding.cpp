@@ -24,10 +24,9 @@ void read_hybrid_shards(FlatReader& read, int64_t shards, std::string_view key) 
   int64_t together = 1;
   const auto* context = read.said().find("context_parallel_size");
   if (context != nullptr) together = base::parse_integer(context->text).value_or(1);
-  read.set("fsdp_shard_size",
-           std::to_string(std::min(shards, spec::kMostRanks) *
-                          std::clamp(together, int64_t{1}, spec::kMostRanks)),
-           key);
+  read.set_count(
+      "fsdp_shard_size",
+      std::min(shards, spec::kMostRanks) * std::clamp(together, int64_t{1}, spec::kMostRanks), key);
 }
 
 void settle_shard_size(FlatReader& read) {

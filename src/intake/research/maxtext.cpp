@@ -118,7 +118,7 @@ class MaxTextReader {
   void divide(std::string_view axis, int64_t by, std::string_view setting) {
     if (by > spec::kMostRanks)
       return read_.refuse(key_of(axis), "at most {} GPUs", spec::kMostRanks);
-    if (by > 1) read_.set(setting, std::to_string(by), key_of(axis));
+    if (by > 1) read_.set_count(setting, by, key_of(axis));
   }
 
   void read_layout() {
@@ -157,7 +157,7 @@ class MaxTextReader {
     if (rest || all < 1) return unsaid_gpus();
     if (all > static_cast<double>(spec::kMostRanks))
       return read_.refuse(key_of("fsdp"), "at most {} GPUs", spec::kMostRanks);
-    read_.set("gpus", std::to_string(std::llround(all)), key_of("fsdp"));
+    read_.set_count("gpus", std::llround(all), key_of("fsdp"));
   }
   void unsaid_gpus() {
     read_.reading().unsaid["gpus"] =
@@ -178,16 +178,14 @@ class MaxTextReader {
       if (!parts || *parts < 1 || std::fmod(together, static_cast<double>(*parts)) != 0)
         return read_.refuse("num_pipeline_microbatches", "a number that divides the batch, {}",
                             together);
-      read_.set("micro_batch_size", std::to_string(std::llround(together) / *parts), kBatch);
-      read_.set("gradient_accumulation_steps",
-                std::to_string(*parts * read_.integer(kPasses, 1).value_or(1)), kBatch);
+      read_.set_count("micro_batch_size", std::llround(together) / *parts, kBatch);
+      read_.set_count("gradient_accumulation_steps", *parts * read_.integer(kPasses, 1).value_or(1),
+                      kBatch);
     } else {
-      read_.set("micro_batch_size", std::to_string(std::llround(together)), kBatch);
-      read_.set("gradient_accumulation_steps",
-                std::to_string(read_.integer(kPasses, 1).value_or(1)), kPasses);
+      read_.set_count("micro_batch_size", std::llround(together), kBatch);
+      read_.copy_count_or(kPasses, "gradient_accumulation_steps", 1);
     }
-    read_.set("seq_length", std::to_string(read_.integer("max_target_length", 1).value_or(2048)),
-              "max_target_length");
+    read_.copy_count_or("max_target_length", "seq_length", 2048);
     read_.find("global_batch_size");
   }
 

@@ -124,12 +124,12 @@ class NanoGptReader {
   void read_batch() {
     constexpr const char *kBatch = "batch_size", *kSteps = "gradient_accumulation_steps";
     const int64_t batch = read_.size(kBatch), steps = read_.has(kSteps) ? read_.size(kSteps) : 1;
-    read_.set("micro_batch_size", std::to_string(batch), kBatch);
-    read_.set("seq_length", std::to_string(read_.size("block_size")), "block_size");
+    read_.set_count("micro_batch_size", batch, kBatch);
+    read_.set_count("seq_length", read_.size("block_size"), "block_size");
     if (is_shared_)
-      read_.set("global_batch_size", std::to_string(batch * steps), kSteps);
+      read_.set_count("global_batch_size", batch * steps, kSteps);
     else
-      read_.set("gradient_accumulation_steps", std::to_string(steps), kSteps);
+      read_.set_count("gradient_accumulation_steps", steps, kSteps);
   }
 
   /// Without a word bfloat16 where the GPU has it.

@@ -94,17 +94,17 @@ class OlmoReader {
     // "pure" reduces in the format of its products.
     const bool narrow =
         precision == "pure" && base::lower(read_.text("precision", "fp32")) != "fp32";
-    read_.set("grad_reduce_in_bf16", narrow ? "true" : "false", "fsdp.precision");
+    read_.set_flag("grad_reduce_in_bf16", narrow, "fsdp.precision");
     read_.find("fsdp.wrapping_strategy");
   }
 
   void read_batch() {
-    read_.set("global_batch_size", std::to_string(size("global_train_batch_size", 512)),
-              "global_train_batch_size");
-    read_.set("micro_batch_size", std::to_string(size("device_train_microbatch_size", 16)),
-              "device_train_microbatch_size");
-    read_.set("seq_length", std::to_string(size("model.max_sequence_length", 1024)),
-              "model.max_sequence_length");
+    read_.set_count("global_batch_size", size("global_train_batch_size", 512),
+                    "global_train_batch_size");
+    read_.set_count("micro_batch_size", size("device_train_microbatch_size", 16),
+                    "device_train_microbatch_size");
+    read_.set_count("seq_length", size("model.max_sequence_length", 1024),
+                    "model.max_sequence_length");
   }
 
   void read_number_format() {
@@ -153,7 +153,7 @@ class OlmoReader {
     read_.set("recompute_granularity", again > 0 ? "full" : "none", kWord);
     if (share->of == 1 || again == 0) return;
     read_.set("recompute_method", "block", kWord);
-    read_.set("recompute_num_layers", std::to_string(again), kWord);
+    read_.set_count("recompute_num_layers", again, kWord);
   }
 
   FlatReader read_;

@@ -81,9 +81,9 @@ class OlmoCoreReader {
     for (const auto& [key, number] : {std::pair(micro, *tokens), {std::string(kGlobal), *all}})
       if (number % length_ != 0)
         return read_.refuse(key, "a multiple of the sequence length, {} tokens", length_);
-    read_.set("seq_length", std::to_string(length_), kLength);
-    read_.set("micro_batch_size", std::to_string(*tokens / length_), micro);
-    read_.set("global_batch_size", std::to_string(*all / length_), kGlobal);
+    read_.set_count("seq_length", length_, kLength);
+    read_.set_count("micro_batch_size", *tokens / length_, micro);
+    read_.set_count("global_batch_size", *all / length_, kGlobal);
   }
 
   /// What --model says in its place.
@@ -166,7 +166,7 @@ class OlmoCoreReader {
                          std::min(each.value_or(8), spec::kMostRanks + 1);
     if (gpus > spec::kMostRanks)
       return read_.refuse(nodes ? kNodes : kEach, "at most {} GPUs", spec::kMostRanks);
-    read_.set("gpus", std::to_string(gpus), nodes ? kNodes : kEach);
+    read_.set_count("gpus", gpus, nodes ? kNodes : kEach);
   }
 
   void read_layout() {
@@ -214,10 +214,9 @@ class OlmoCoreReader {
                                      : "fp32",
               narrow ? std::string_view(eight) : std::string_view(type));
     const std::string reduces = of_module("dp_config.reduce_dtype");
-    read_.set(
-        "grad_reduce_in_bf16",
-        base::last_part(read_.text(reduces, "DType.float32"), '.') == "bfloat16" ? "true" : "false",
-        reduces);
+    read_.set_flag("grad_reduce_in_bf16",
+                   base::last_part(read_.text(reduces, "DType.float32"), '.') == "bfloat16",
+                   reduces);
     read_.find(of_module("dp_config.wrapping_strategy"));
   }
   std::string of_autocast() { return read_.text(of_module("autocast_precision"), "float32"); }

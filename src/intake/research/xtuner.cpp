@@ -67,8 +67,7 @@ class XtunerReader {
     const std::string length = read_.has(kLength) ? kLength : "max_length";
     if (!read_.copy_count(kBatch, "micro_batch_size")) read_.refuse(kBatch, "a whole number");
     if (!read_.copy_count(length, "seq_length")) read_.refuse(length, "a whole number");
-    read_.set("gradient_accumulation_steps", std::to_string(read_.integer(kPasses, 1).value_or(1)),
-              kPasses);
+    read_.copy_count_or(kPasses, "gradient_accumulation_steps", 1);
     const std::string packs = read_.has("train_dataloader.dataset.pack_to_max_length")
                                   ? "train_dataloader.dataset.pack_to_max_length"
                                   : "pack_to_max_length";
@@ -118,7 +117,7 @@ class XtunerReader {
       return read_.refuse(kWord,
                           "deepspeed_zero1, deepspeed_zero2, deepspeed_zero3, with _offload, "
                           "or a file");
-    read_.set("zero", std::to_string(*stage), kWord);
+    read_.set_count("zero", *stage, kWord);
     set_deepspeed_defaults(*stage, read_.file(), read_.reading());
     read_.set("overlap_grad_reduce", "true", kWord);
     if (*stage == 3) read_.set("overlap_param_gather", "true", kWord);
@@ -135,7 +134,7 @@ class XtunerReader {
     const auto rank = read_.integer(kRank, 1);
     if (!rank) return read_.refuse(kRank, "a whole number");
     read_.set("mode", "lora", kRank);
-    read_.set("lora", std::to_string(*rank), kRank);
+    read_.set_count("lora", *rank, kRank);
     std::string unknown;
     // Without a word it adapts every linear layer of the blocks.
     const std::string listed = read_.text(kTargets, "all-linear");
