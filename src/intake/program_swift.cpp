@@ -244,7 +244,7 @@ class MegatronSwiftWords {
     if (!layers)
       return tl::unexpected(wrong(*targets_, "linear layers of attention and feed-forward"));
     set(reading, "lora", std::to_string(*number), rank_);
-    set(reading, "lora_targets", layers->empty() ? "qkv,proj,fc1,fc2" : *layers, targets_);
+    set(reading, "lora_targets", layers->empty() ? kAllLinear : *layers, targets_);
     return {};
   }
 

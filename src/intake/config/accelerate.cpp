@@ -4,6 +4,7 @@
 #include "intake/config/deepspeed.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
@@ -74,14 +75,9 @@ class AccelerateReader {
     const std::string states = base::lower(read_.text(prefix + "offload_optimizer_device"));
     if (states == "cpu" || states == "nvme")
       read_.set("optimizer_cpu_offload", "true", prefix + "offload_optimizer_device");
-    if (states == "nvme")
-      read_.not_modelled(prefix + "offload_optimizer_device",
-                         "time: the optimizer's states travel from and to an NVMe drive; they are "
-                         "predicted in the host's memory");
+    if (states == "nvme") tell_states_on_drive(read_, prefix + "offload_optimizer_device");
     if (!is_off(read_.text(prefix + "offload_param_device")))
-      read_.not_modelled(prefix + "offload_param_device",
-                         "memory and time: parameters wait on the host and travel for every layer; "
-                         "they are predicted on the GPU");
+      tell_parameters_on_host(read_, prefix + "offload_param_device");
     if (is_off(file)) return {};
     ERGOMETER_ASSIGN(Reading other,
                      read_deepspeed_beside(file, read_.file(),
@@ -122,10 +118,7 @@ class AccelerateReader {
     if (const auto again = read_.said_flag(prefix + "activation_checkpointing"); again && *again)
       read_.set("recompute_granularity", "full", prefix + "activation_checkpointing");
     if (read_.flag(prefix + "offload_params", false)) {
-      read_.set("optimizer_cpu_offload", "true", prefix + "offload_params");
-      read_.not_modelled(prefix + "offload_params",
-                         "memory and time: parameters and gradients are on the host as well; "
-                         "predicted on the GPU");
+      set_fsdp_on_host(read_, prefix + "offload_params");
     }
   }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "intake/config/published_files.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::intake {
@@ -97,15 +98,9 @@ class DeepSpeedReader {
     const bool old = read_.flag("zero_optimization.cpu_offload", false);
     if (states == "cpu" || states == "nvme" || old)
       read_.set("optimizer_cpu_offload", "true", old ? "zero_optimization.cpu_offload" : kStates);
-    if (states == "nvme")
-      read_.not_modelled(kStates,
-                         "time: the optimizer's states travel from and to an NVMe drive; "
-                         "they are predicted in the host's memory");
+    if (states == "nvme") tell_states_on_drive(read_, kStates);
     const bool waits = read_.flag("zero_optimization.cpu_offload_params", false);
-    if (!is_off(parameters) || waits)
-      read_.not_modelled(kParameters,
-                         "memory and time: parameters wait on the host and travel for every layer; "
-                         "they are predicted on the GPU");
+    if (!is_off(parameters) || waits) tell_parameters_on_host(read_, kParameters);
   }
 
   void read_precision() {

@@ -11,6 +11,7 @@
 #include "intake/config/fine_tuning_words.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -94,11 +95,7 @@ class FineTuningReader {
   bool take_attention(std::string_view word) {
     const std::string said = base::lower(read_.text(word));
     if (is_off(said)) return false;
-    const std::string_view backend = said == "eager"               ? "unfused"
-                                     : said == "sdpa"              ? "fused"
-                                     : said == "flash_attention_2" ? "fa2"
-                                     : said == "flash_attention_3" ? "fa3"
-                                                                   : "";
+    const std::string_view backend = backend_of_attention(said);
     if (backend.empty()) read_.refuse(word, "eager, sdpa, flash_attention_2, flash_attention_3");
     read_.set("attention_backend", std::string(backend), word);
     return true;
@@ -129,11 +126,6 @@ class FineTuningReader {
       return read_.refuse(key, "none without adapters: quantized weights are not trained");
     read_.set("quantize", std::string(word), key);
   }
-  void unpacked(std::string_view key) {
-    read_.not_modelled(key,
-                       "time and memory: sequences are as long as the data's; predicted at the "
-                       "longest");
-  }
   void length_is_open(std::string_view why) {
     if (read_.said().find("seq_length") == nullptr)
       read_.reading().open["seq_length"] = fmt::format("{}: {}; give --seq", read_.file(), why);
@@ -145,11 +137,9 @@ class FineTuningReader {
       return;
     }
     read_.copy_count(rank, "lora");
-    std::string unknown, listed = read_.text(targets, fallback);
+    std::string listed = read_.text(targets, fallback);
     std::ranges::replace(listed, ' ', ',');
-    const auto words = spec::lora_targets(listed, unknown);
-    if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
-    read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
+    read_lora_targets(read_, targets, listed);
   }
 
   void read_openrlhf() {
@@ -160,7 +150,7 @@ class FineTuningReader {
     if (read_.flag("packing_samples", false))
       read_.not_modelled("packing_samples", std::string(kPackedDocuments));
     else
-      unpacked("packing_samples");
+      tell_lengths_of_data(read_, "packing_samples");
     adapters("lora_rank", "target_modules", "all-linear");
     if (read_.flag("load_in_4bit", false)) read_.set("quantize", "nf4-dq", "load_in_4bit");
     framework("deepspeed");
@@ -173,7 +163,7 @@ class FineTuningReader {
     shard("model.strategy");
     if (read_.said().find("context_parallel_size") != nullptr)
       read_.set("cp_comm_type", "a2a", "ulysses_sequence_parallel_size");
-    unpacked("data.max_length");
+    tell_lengths_of_data(read_, "data.max_length");
     adapters("model.lora_rank", "model.target_modules", "all-linear");
     framework("transformers");
   }
@@ -249,8 +239,7 @@ class FineTuningReader {
     // Its own command starts the processes.
     if (const auto each = read_.integer("nproc_per_node", 1)) {
       const int64_t nodes = read_.integer("nnodes", 1).value_or(1);
-      read_.set_count("gpus", std::min(*each, spec::kMostRanks) * std::min(nodes, spec::kMostRanks),
-                      "nproc_per_node");
+      set_ranks(read_, "gpus", *each, nodes, "nproc_per_node");
     }
     constexpr const char* kPacked = "packed_sequence.packed_sequence_size";
     if (read_.integer(kPacked, -1).value_or(0) > 0)
@@ -258,10 +247,10 @@ class FineTuningReader {
     length_is_open("without packed_sequence_size the data decide how long sequences are");
     if (read_.has_section("peft")) {
       read_.set_default("lora", "8", by_default("peft.dim"));
-      read_.set_default("lora_targets", "qkv,proj,fc1,fc2", by_default("peft.target_modules"));
+      read_.set_default("lora_targets", kAllLinear, by_default("peft.target_modules"));
       adapters("peft.dim", "peft.target_modules", "all-linear");
       if (read_.flag("peft.match_all_linear", false))
-        read_.set("lora_targets", "qkv,proj,fc1,fc2", "peft.match_all_linear");
+        read_.set("lora_targets", kAllLinear, "peft.match_all_linear");
       if (read_.flag("quantization.load_in_4bit", false))
         read_.set("quantize",
                   read_.flag("quantization.bnb_4bit_use_double_quant", true) ? "nf4-dq" : "nf4",
@@ -300,7 +289,8 @@ class FineTuningReader {
       shard(read_.has(kStrategy) ? kStrategy : "enable_fsdp", base::last_part(strategy, '.'));
       reduces_every_micro_batch("llama-recipes' loop");
     }
-    if (read_.text("batching_strategy", "packing") != "packing") unpacked("batching_strategy");
+    if (read_.text("batching_strategy", "packing") != "packing")
+      tell_lengths_of_data(read_, "batching_strategy");
     if (read_.flag("fsdp_config.pure_bf16", false) || read_.flag("pure_bf16", false))
       all_in_16_bit(read_.has("pure_bf16") ? "pure_bf16" : "fsdp_config.pure_bf16");
     if (read_.flag("use_peft", false)) {

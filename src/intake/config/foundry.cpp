@@ -8,6 +8,7 @@
 #include "intake/config/adapters.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 
 namespace ergometer::intake {
@@ -122,7 +123,7 @@ class FoundryReader {
       read_.refuse(key("sharding_strategy"), "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
     }
     const bool again = read_.flag(key("activation_checkpointing"), false);
-    read_.set("recompute_granularity", again ? "full" : "none", key("activation_checkpointing"));
+    set_recomputation(read_, again, key("activation_checkpointing"));
     if (read_.flag(key("activation_cpu_offload"), false))
       read_.not_modelled(key("activation_cpu_offload"),
                          "memory and time: activations wait on the host; predicted on the GPU");
@@ -146,9 +147,7 @@ class FoundryReader {
     read_.set("precision", precision.starts_with("amp_") ? precision.substr(4) : precision,
               "precision");
     const std::string optimizer = base::lower(read_.text("optimizer.name", "decoupled_adamw"));
-    if (!base::contains(optimizer, "adam"))
-      read_.not_modelled("optimizer.name",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+    if (!base::contains(optimizer, "adam")) tell_other_optimizer(read_, "optimizer.name");
   }
 
   FlatReader read_;

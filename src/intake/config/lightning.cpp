@@ -19,6 +19,7 @@
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 #include "spec/settings/settings.h"
 
@@ -132,8 +133,7 @@ class LightningReader {
     const bool replicated = word == "auto" || word.starts_with("ddp") || word == "single_device" ||
                             word == "singledevicestrategy";
     if (!replicated) return refuse_strategy(place);
-    read_.set("zero", "0", place);
-    read_.set("overlap_grad_reduce", "true", place);
+    set_replicated(read_, place);
     for (const char* idle : {"find_unused_parameters", "gradient_as_bucket_view", "static_graph"})
       read_.find(strategy_key(idle));
   }

@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -71,14 +72,9 @@ class NanotronReader {
     }
     read_.set("model", base::json_line(model), of_model("hidden_size"));
     read_.copy_count("model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by");
-    const std::string type = read_.text("model.dtype", "bfloat16");
-    if (type != "bfloat16" && type != "float16" && type != "float32")
-      return read_.refuse("model.dtype", "bfloat16, float16, float32");
-    read_.set("precision",
-              type == "bfloat16"  ? "bf16"
-              : type == "float16" ? "fp16"
-                                  : "fp32",
-              "model.dtype");
+    const std::string_view format = format_of_type(read_.text("model.dtype", "bfloat16"));
+    if (format.empty()) return read_.refuse("model.dtype", "bfloat16, float16, float32");
+    read_.set("precision", std::string(format), "model.dtype");
     if (const auto size = read_.integer("model.ddp_bucket_cap_mb", 1))
       read_.set_count("ddp_bucket_size", *size * 1024 * 1024 / 2, "model.ddp_bucket_cap_mb");
   }
@@ -116,9 +112,8 @@ class NanotronReader {
     if (engine != "afab" && engine != "1f1b")
       return read_.refuse("parallelism.pp_engine", "1f1b, afab");
     if (pp > 1) read_.set("schedule", engine == "afab" ? "gpipe" : "1f1b", "parallelism.pp_engine");
-    read_.set("recompute_granularity",
-              read_.flag("parallelism.recompute_layer", false) ? "full" : "none",
-              "parallelism.recompute_layer");
+    set_recomputation(read_, read_.flag("parallelism.recompute_layer", false),
+                      "parallelism.recompute_layer");
   }
 
   void read_tokens() {
@@ -136,7 +131,7 @@ class NanotronReader {
                    "optimizer.accumulate_grad_in_fp32");
     constexpr const char* kName = "optimizer.optimizer_factory.name";
     if (const std::string name = base::lower(read_.text(kName, "adamw")); name != "adamw")
-      read_.not_modelled(kName, "memory and time: another optimizer's states; predicted as Adam's");
+      tell_other_optimizer(read_, kName);
   }
 
   FlatReader read_;

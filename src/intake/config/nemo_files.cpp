@@ -12,6 +12,7 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
+#include "intake/reader/shared_words.h"
 #include "spec/files/nemo.h"
 #include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
@@ -138,8 +139,7 @@ class RecipeFileReader {
     if (read_.has("peft.dim") || read_.text("peft._target_").ends_with("LoRA")) read_adapters();
     const std::string optimizer = base::lower(read_.text(at_.optimizer + "optimizer", "adam"));
     if (optimizer != "adam" && optimizer != "adamw")
-      read_.not_modelled(at_.optimizer + "optimizer",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      tell_other_optimizer(read_, at_.optimizer + "optimizer");
     read_.copy_flag(at_.optimizer + "optimizer_cpu_offload", "optimizer_cpu_offload");
     read_.copy_flag(at_.optimizer + "use_precision_aware_optimizer",
                     "use_precision_aware_optimizer");

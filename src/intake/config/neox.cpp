@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/tokenizers.h"
 #include "spec/settings/settings.h"
 
@@ -153,12 +154,9 @@ class NeoxReader {
       if (const std::string word = read_.text(key); !is_off(word))
         read_.set("optimizer_cpu_offload", "true", key);
     constexpr const char* kParameters = "zero_optimization.offload_param.device";
-    if (!is_off(read_.text(kParameters)))
-      read_.not_modelled(kParameters,
-                         "memory and time: parameters wait on the host and travel for every layer; "
-                         "they are predicted on the GPU");
+    if (!is_off(read_.text(kParameters))) tell_parameters_on_host(read_, kParameters);
     const bool again = read_.flag("checkpoint_activations", false);
-    read_.set("recompute_granularity", again ? "full" : "none", "checkpoint_activations");
+    set_recomputation(read_, again, "checkpoint_activations");
     const int64_t each = read_.integer("checkpoint_num_layers", 1).value_or(1);
     if (again) {
       read_.set("recompute_method", "uniform", "checkpoint_num_layers");
@@ -203,8 +201,7 @@ class NeoxReader {
               bf16 ? "bf16.enabled" : "fp16.enabled");
     if (const std::string name = base::lower(read_.text("optimizer.type", "Adam"));
         name != "adam" && name != "adamw" && name != "onebitadam")
-      read_.not_modelled("optimizer.type",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      tell_other_optimizer(read_, "optimizer.type");
   }
 
   FlatReader read_;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "intake/reader/toml_flat.h"
 #include "spec/model/model_names.h"
 #include "spec/model/torchtitan_flavors.h"
@@ -244,18 +245,14 @@ class TitanReader {
     if (read_.has(old_key)) shards = read_.integer(old_key, -1).value_or(-1);
     const std::string old_kind = read_.text(place("data_parallel_type"), "fsdp");
     if (shards == 0) return read_.refuse(shards_key, "-1, or ranks that share the parameters");
-    if (shards > 0)
-      read_.set_count("data_parallel_size",
-                      std::min(replicas, spec::kMostRanks) * std::min(shards, spec::kMostRanks),
-                      shards_key);
+    if (shards > 0) set_ranks(read_, "data_parallel_size", replicas, shards, shards_key);
     const std::string reshard_key = place("fsdp_reshard_after_forward");
     const std::string reshard = read_.text(reshard_key, "default");
     // Ranks that share sequences share parameters, too.
     const bool alone = shards == 1 && degree("context_parallel_size") == 1;
     if (alone || (shards == 1 && replicas > 1) || old_kind == "ddp") {
       read_.set("fsdp", "false", shards_key);
-      read_.set("zero", "0", shards_key);
-      return read_.set("overlap_grad_reduce", "true", shards_key);
+      return set_replicated(read_, shards_key);
     }
     const bool stages = degree("pipeline_model_parallel_size") > 1;
     const bool gathered = reshard == "never" || (stages && reshard != "always");
@@ -273,15 +270,12 @@ class TitanReader {
   }
 
   void read_precision() {
-    const std::string type = read_.text("training.mixed_precision_param", "bfloat16");
-    if (type == "bfloat16" || type == "float32" || type == "float16")
-      read_.set("precision",
-                type == "bfloat16"  ? "bf16"
-                : type == "float32" ? "fp32"
-                                    : "fp16",
-                "training.mixed_precision_param");
+    constexpr std::string_view kType = "training.mixed_precision_param";
+    const std::string_view format = format_of_type(read_.text(kType, "bfloat16"));
+    if (format.empty())
+      read_.refuse(kType, "bfloat16, float32");
     else
-      read_.refuse("training.mixed_precision_param", "bfloat16, float32");
+      read_.set("precision", std::string(format), kType);
     const std::string reduce = read_.text("training.mixed_precision_reduce", "float32");
     read_.set_flag("grad_reduce_in_bf16", reduce != "float32", "training.mixed_precision_reduce");
     const std::string converters = read_.text("model.converters");
@@ -360,15 +354,10 @@ class TitanReader {
                          "with those of 32 bit");
     constexpr std::string_view kOffload = "training.enable_cpu_offload";
     if (read_.flag(kOffload, false)) {
-      read_.set("optimizer_cpu_offload", "true", kOffload);
-      read_.not_modelled(kOffload,
-                         "memory and time: parameters and gradients are on the host as "
-                         "well; predicted on the GPU");
+      set_fsdp_on_host(read_, kOffload);
     }
     const std::string optimizer = base::lower(read_.text("optimizer.name", "AdamW"));
-    if (optimizer != "adamw" && optimizer != "adam")
-      read_.not_modelled("optimizer.name",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+    if (optimizer != "adamw" && optimizer != "adam") tell_other_optimizer(read_, "optimizer.name");
   }
 
   const spec::FlatYaml& values_;

@@ -8,6 +8,7 @@
 #include "intake/config/adapters.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 
 namespace ergometer::intake {
@@ -74,7 +75,7 @@ class TorchtuneReader {
     if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
     read_.set("lora_targets", *targets, kModules);
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
-      read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
+      tell_magnitudes(read_, kModel);
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
       read_.set("quantize", "nf4-dq", kModel);  // torchao's NF4Tensor quantizes its scales
   }
@@ -88,17 +89,12 @@ class TorchtuneReader {
     read_.set("fsdp", "true", "data_parallel_shard_dim");
     if (copies > 1 && shards > 1) read_hybrid_shards(read_, shards, "data_parallel_shard_dim");
     if (shards > 0)
-      read_.set_count("data_parallel_size",
-                      std::min(copies, spec::kMostRanks) * std::min(shards, spec::kMostRanks),
-                      "data_parallel_shard_dim");
+      set_ranks(read_, "data_parallel_size", copies, shards, "data_parallel_shard_dim");
     if (!read_.flag("fsdp_reshard_after_forward", true))
       read_.not_modelled("fsdp_reshard_after_forward",
                          "memory and time: parameters stay gathered; predicted as gathered again");
     if (read_.flag("fsdp_cpu_offload", false)) {
-      read_.set("optimizer_cpu_offload", "true", "fsdp_cpu_offload");
-      read_.not_modelled("fsdp_cpu_offload",
-                         "memory and time: parameters and gradients are on the host as well; "
-                         "predicted on the GPU");
+      set_fsdp_on_host(read_, "fsdp_cpu_offload");
     }
   }
 
@@ -115,9 +111,7 @@ class TorchtuneReader {
     else if (packed)
       read_.not_modelled("dataset.packed", std::string(kPackedDocuments));
     else
-      read_.not_modelled("dataset.packed",
-                         "time and memory: sequences are as long as the data's; predicted at the "
-                         "longest");
+      tell_lengths_of_data(read_, "dataset.packed");
   }
 
   void read_rest() {
@@ -125,7 +119,7 @@ class TorchtuneReader {
     if (type != "bf16" && type != "fp32") return read_.refuse("dtype", "bf16, fp32");
     read_.set("precision", type, "dtype");
     const bool again = read_.flag("enable_activation_checkpointing", false);
-    read_.set("recompute_granularity", again ? "full" : "none", "enable_activation_checkpointing");
+    set_recomputation(read_, again, "enable_activation_checkpointing");
     read_.find("ac_option");
     if (read_.text("ac_mode") == "selective" && again)
       read_.not_modelled("ac_mode",
@@ -137,8 +131,7 @@ class TorchtuneReader {
     if (base::contains(optimizer, "adam") && base::contains(optimizer, "8bit"))
       read_.set("optimizer_moments", "8-bit", kOptimizer);
     else if (!optimizer.ends_with("adamw") && !optimizer.ends_with(".adam"))
-      read_.not_modelled(kOptimizer,
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      tell_other_optimizer(read_, kOptimizer);
     if (read_.flag("optimizer_in_bwd", false))
       read_.not_modelled("optimizer_in_bwd",
                          "memory: gradients are gone as soon as they are applied; predicted as "

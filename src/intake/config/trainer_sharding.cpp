@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
 #include "intake/config/trainer_arguments.h"
+#include "intake/reader/shared_words.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/recipe.h"
 
@@ -55,8 +56,7 @@ bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::st
     read.set("framework", "fsdp", key);
     read.set("overlap_grad_reduce", "true", key);
   } else if (word == "no_shard" || word == "3") {
-    read.set("zero", "0", key);
-    read.set("overlap_grad_reduce", "true", key);
+    set_replicated(read, key);
   } else {
     return false;
   }
@@ -179,10 +179,7 @@ class TrainerSharding {
     for (const std::string& word : base::split(spaced, ' ')) {
       if (word.empty() || word == "auto_wrap") continue;
       if (word == "offload") {
-        read_.set("optimizer_cpu_offload", "true", "fsdp");
-        read_.not_modelled("fsdp",
-                           "memory and time: parameters and gradients are on the host as "
-                           "well; predicted on the GPU");
+        set_fsdp_on_host(read_, "fsdp");
         continue;
       }
       if (word == "true") {
@@ -214,10 +211,7 @@ class TrainerSharding {
       if (read_.flag(key("activation_checkpointing"), false))
         read_.set("recompute_granularity", "full", key("activation_checkpointing"));
       if (read_.flag(key("offload_params"), false)) {
-        read_.set("optimizer_cpu_offload", "true", key("offload_params"));
-        read_.not_modelled(key("offload_params"),
-                           "memory and time: parameters and gradients are on the host as "
-                           "well; predicted on the GPU");
+        set_fsdp_on_host(read_, key("offload_params"));
       }
       if (read_.has(key("reshard_after_forward")) &&
           !read_.flag(key("reshard_after_forward"), true))

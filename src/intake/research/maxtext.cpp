@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 #include "spec/settings/settings.h"
 
@@ -145,9 +146,8 @@ class MaxTextReader {
     // Along "data" every slice, on GPUs a node, keeps a copy.
     const bool replicated = more != 1 || copies != 1;
     if (shards == 1) {
-      read_.set("zero", "0", key_of("fsdp"));
       read_.set("fsdp", "false", key_of("fsdp"));
-      read_.set("overlap_grad_reduce", "true", key_of("fsdp"));
+      set_replicated(read_, key_of("fsdp"));
     } else {
       read_sharding_strategy(read_, replicated ? "hybrid_shard" : "full_shard", key_of("fsdp"));
       if (replicated && shards > 1) read_hybrid_shards(read_, shards, key_of("fsdp"));
@@ -204,8 +204,7 @@ class MaxTextReader {
     if (read_.text("weight_dtype", "float32") != "float32")
       read_.set("master_weights", "false", "weight_dtype");
     if (const std::string optimizer = read_.text("opt_type", "adamw"); optimizer != "adamw")
-      read_.not_modelled("opt_type",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      tell_other_optimizer(read_, "opt_type");
   }
 
   void read_recomputation() {

@@ -12,6 +12,7 @@
 #include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 
 namespace ergometer::intake {
 namespace {
@@ -139,13 +140,9 @@ class NanoGptReader {
       read_.set_default("precision", "bf16", "nanoGPT's default where a GPU has bfloat16");
       return;
     }
-    if (type != "bfloat16" && type != "float16" && type != "float32")
-      return read_.refuse("dtype", "bfloat16, float16, float32");
-    read_.set("precision",
-              type == "bfloat16"  ? "bf16"
-              : type == "float16" ? "fp16"
-                                  : "fp32",
-              "dtype");
+    const std::string_view format = format_of_type(type);
+    if (format.empty()) return read_.refuse("dtype", "bfloat16, float16, float32");
+    read_.set("precision", std::string(format), "dtype");
     if (type == "float32")
       read_.reading().settings.set(
           "tf32", "true", {read_.file() + ", nanoGPT's torch.backends.cuda.matmul.allow_tf32", ""});

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 
 namespace ergometer::intake {
 namespace {
@@ -78,8 +79,7 @@ class OlmoReader {
     constexpr const char *kWay = "distributed_strategy", *kShards = "fsdp.sharding_strategy";
     const std::string way = base::lower(read_.text(kWay, "fsdp"));
     if (way == "ddp" || way == "single") {
-      read_.set("zero", "0", kWay);
-      read_.set("overlap_grad_reduce", "true", kWay);
+      set_replicated(read_, kWay);
       return;
     }
     if (way != "fsdp") return read_.refuse(kWay, "fsdp, ddp");
@@ -116,9 +116,7 @@ class OlmoReader {
     if (format.empty()) return read_.refuse("precision", "amp_bf16, amp_fp16, fp32");
     read_.set("precision", std::string(format), "precision");
     const std::string optimizer = base::lower(read_.text("optimizer.name", "lionw"));
-    if (optimizer != "adamw")
-      read_.not_modelled("optimizer.name",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+    if (optimizer != "adamw") tell_other_optimizer(read_, "optimizer.name");
   }
 
   void read_recomputation() {
@@ -150,7 +148,7 @@ class OlmoReader {
     // Every N-th layer from the first on, or all others.
     const int64_t each = (layers_ + share->of - 1) / share->of,
                   again = share->layers == 1 ? each : layers_ - each;
-    read_.set("recompute_granularity", again > 0 ? "full" : "none", kWord);
+    set_recomputation(read_, again > 0, kWord);
     if (share->of == 1 || again == 0) return;
     read_.set("recompute_method", "block", kWord);
     read_.set_count("recompute_num_layers", again, kWord);

@@ -12,6 +12,7 @@
 #include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -189,8 +190,7 @@ class OlmoCoreReader {
     const auto shards = read_.integer(of_module("dp_config.shard_degree"), 1),
                copies = read_.integer(of_module("dp_config.num_replicas"), 1);
     if (way == "ddp" || way == "none") {
-      read_.set("zero", "0", name);
-      read_.set("overlap_grad_reduce", "true", name);
+      set_replicated(read_, name);
     } else if (way == "fsdp" || way == "hsdp") {
       read_sharding_strategy(read_, way == "fsdp" ? "full_shard" : "hybrid_shard", name);
       if (way == "hsdp" && shards)
@@ -202,17 +202,12 @@ class OlmoCoreReader {
       read_.refuse(name, "DataParallelType.fsdp, hsdp, ddp");
     }
     const std::string type = of_module("dp_config.param_dtype");
-    const std::string format(base::last_part(read_.text(type, of_autocast()), '.'));
-    if (format != "bfloat16" && format != "float16" && format != "float32")
-      return read_.refuse(type, "DType.bfloat16, DType.float16, DType.float32");
+    const std::string_view format =
+        format_of_type(base::last_part(read_.text(type, of_autocast()), '.'));
+    if (format.empty()) return read_.refuse(type, "DType.bfloat16, DType.float16, DType.float32");
     const std::string eight = of_module("float8_config.enabled");
     const bool narrow = read_.has_section(of_module("float8_config")) && read_.flag(eight, true);
-    read_.set("precision",
-              narrow                 ? "fp8"
-              : format == "bfloat16" ? "bf16"
-              : format == "float16"  ? "fp16"
-                                     : "fp32",
-              narrow ? std::string_view(eight) : std::string_view(type));
+    read_.set("precision", std::string(narrow ? "fp8" : format), narrow ? eight : type);
     const std::string reduces = of_module("dp_config.reduce_dtype");
     read_.set_flag("grad_reduce_in_bf16",
                    base::last_part(read_.text(reduces, "DType.float32"), '.') == "bfloat16",
@@ -245,8 +240,7 @@ class OlmoCoreReader {
     const std::string optimizer =
         base::lower(read_.text(of_module("optim._target_"), "AdamWConfig"));
     if (!base::contains(optimizer, "adamw"))
-      read_.not_modelled(of_module("optim._target_"),
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      tell_other_optimizer(read_, of_module("optim._target_"));
     const bool compiles = read_.flag(of_module("compile_model"), false);
     read_.set_framework(compiles ? "torchtitan" : "torchtitan-eager");
   }
