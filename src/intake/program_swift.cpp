@@ -75,7 +75,7 @@ void tell_packing(const std::vector<Argument>& arguments, Reading& reading) {
   const auto packing = std::ranges::find(arguments, "packing", &Argument::name);
   if (packing != arguments.end() && base::lower(packing->value) != "false")
     reading.leftovers.push_back(
-        {Leftover::Kind::kNotModelled, "packing", packing->where, std::string(kPackedDocuments)});
+        {Leftover::Kind::kNotModelled, "packing", packing->where, kPackedDocuments});
 }
 
 /// The Trainer's values for the words of `swift sft`.

@@ -75,9 +75,9 @@ class AccelerateReader {
     const std::string states = base::lower(read_.text(prefix + "offload_optimizer_device"));
     if (states == "cpu" || states == "nvme")
       read_.set("optimizer_cpu_offload", "true", prefix + "offload_optimizer_device");
-    if (states == "nvme") tell_states_on_drive(read_, prefix + "offload_optimizer_device");
+    if (states == "nvme") read_.not_modelled(prefix + "offload_optimizer_device", kStatesOnDrive);
     if (!is_off(read_.text(prefix + "offload_param_device")))
-      tell_parameters_on_host(read_, prefix + "offload_param_device");
+      read_.not_modelled(prefix + "offload_param_device", kParametersOnHost);
     if (is_off(file)) return {};
     ERGOMETER_ASSIGN(Reading other,
                      read_deepspeed_beside(file, read_.file(),

@@ -74,7 +74,7 @@ Result<Reading> parse_peft(const std::string& text, const std::string& file) {
   // Unsloth's uploads, "...-bnb-4bit", are quantized twice.
   if (base_model.find("4bit") != base_model.npos)
     read.set("quantize", "nf4-dq", "base_model_name_or_path");
-  if (read.flag("use_dora", false)) tell_magnitudes(read, "use_dora");
+  if (read.flag("use_dora", false)) read.not_modelled("use_dora", kMagnitudes);
   spec::set_framework(read.reading().fallbacks, "transformers", file);
   return read.finish("PEFT's configuration of an adapter");
 }

@@ -98,9 +98,9 @@ class DeepSpeedReader {
     const bool old = read_.flag("zero_optimization.cpu_offload", false);
     if (states == "cpu" || states == "nvme" || old)
       read_.set("optimizer_cpu_offload", "true", old ? "zero_optimization.cpu_offload" : kStates);
-    if (states == "nvme") tell_states_on_drive(read_, kStates);
+    if (states == "nvme") read_.not_modelled(kStates, kStatesOnDrive);
     const bool waits = read_.flag("zero_optimization.cpu_offload_params", false);
-    if (!is_off(parameters) || waits) tell_parameters_on_host(read_, kParameters);
+    if (!is_off(parameters) || waits) read_.not_modelled(kParameters, kParametersOnHost);
   }
 
   void read_precision() {

@@ -148,9 +148,9 @@ class FineTuningReader {
     if (stage > 3) read_.refuse("zero_stage", "0, 1, 2 or 3");
     set_deepspeed_defaults(stage, read_.file(), read_.reading());
     if (read_.flag("packing_samples", false))
-      read_.not_modelled("packing_samples", std::string(kPackedDocuments));
+      read_.not_modelled("packing_samples", kPackedDocuments);
     else
-      tell_lengths_of_data(read_, "packing_samples");
+      read_.not_modelled("packing_samples", kLengthsOfData);
     adapters("lora_rank", "target_modules", "all-linear");
     if (read_.flag("load_in_4bit", false)) read_.set("quantize", "nf4-dq", "load_in_4bit");
     framework("deepspeed");
@@ -163,7 +163,7 @@ class FineTuningReader {
     shard("model.strategy");
     if (read_.said().find("context_parallel_size") != nullptr)
       read_.set("cp_comm_type", "a2a", "ulysses_sequence_parallel_size");
-    tell_lengths_of_data(read_, "data.max_length");
+    read_.not_modelled("data.max_length", kLengthsOfData);
     adapters("model.lora_rank", "model.target_modules", "all-linear");
     framework("transformers");
   }
@@ -242,8 +242,7 @@ class FineTuningReader {
       set_ranks(read_, "gpus", *each, nodes, "nproc_per_node");
     }
     constexpr const char* kPacked = "packed_sequence.packed_sequence_size";
-    if (read_.integer(kPacked, -1).value_or(0) > 0)
-      read_.not_modelled(kPacked, std::string(kPackedDocuments));
+    if (read_.integer(kPacked, -1).value_or(0) > 0) read_.not_modelled(kPacked, kPackedDocuments);
     length_is_open("without packed_sequence_size the data decide how long sequences are");
     if (read_.has_section("peft")) {
       read_.set_default("lora", "8", by_default("peft.dim"));
@@ -290,7 +289,7 @@ class FineTuningReader {
       reduces_every_micro_batch("llama-recipes' loop");
     }
     if (read_.text("batching_strategy", "packing") != "packing")
-      tell_lengths_of_data(read_, "batching_strategy");
+      read_.not_modelled("batching_strategy", kLengthsOfData);
     if (read_.flag("fsdp_config.pure_bf16", false) || read_.flag("pure_bf16", false))
       all_in_16_bit(read_.has("pure_bf16") ? "pure_bf16" : "fsdp_config.pure_bf16");
     if (read_.flag("use_peft", false)) {

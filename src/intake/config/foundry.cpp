@@ -147,7 +147,7 @@ class FoundryReader {
     read_.set("precision", precision.starts_with("amp_") ? precision.substr(4) : precision,
               "precision");
     const std::string optimizer = base::lower(read_.text("optimizer.name", "decoupled_adamw"));
-    if (!base::contains(optimizer, "adam")) tell_other_optimizer(read_, "optimizer.name");
+    if (!base::contains(optimizer, "adam")) read_.not_modelled("optimizer.name", kOtherOptimizer);
   }
 
   FlatReader read_;

@@ -154,8 +154,7 @@ class LightningReader {
         word.ends_with("offload") || !is_off(read_.text(offload))) {
       read_.set("optimizer_cpu_offload", "true", offload);
       read_.not_modelled(word.ends_with("offload") ? std::string(strategy_place()) : offload,
-                         "memory and time: parameters and gradients are on the host as well; "
-                         "predicted on the GPU");
+                         kFsdpOnHost);
     }
     for (const char* idle :
          {"auto_wrap_policy", "state_dict_type", "use_orig_params", "limit_all_gathers"})

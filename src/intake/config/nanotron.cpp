@@ -131,7 +131,7 @@ class NanotronReader {
                    "optimizer.accumulate_grad_in_fp32");
     constexpr const char* kName = "optimizer.optimizer_factory.name";
     if (const std::string name = base::lower(read_.text(kName, "adamw")); name != "adamw")
-      tell_other_optimizer(read_, kName);
+      read_.not_modelled(kName, kOtherOptimizer);
   }
 
   FlatReader read_;

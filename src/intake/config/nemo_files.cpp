@@ -33,7 +33,7 @@ bool tell_packing(FlatReader& read) {
         "dataset.packed_sequence_specs.packed_sequence_size"}) {
     if (is_off(read.text(key))) continue;
     packs = true;
-    read.not_modelled(key, std::string(kPackedDocuments));
+    read.not_modelled(key, kPackedDocuments);
   }
   return packs;
 }
@@ -139,7 +139,7 @@ class RecipeFileReader {
     if (read_.has("peft.dim") || read_.text("peft._target_").ends_with("LoRA")) read_adapters();
     const std::string optimizer = base::lower(read_.text(at_.optimizer + "optimizer", "adam"));
     if (optimizer != "adam" && optimizer != "adamw")
-      tell_other_optimizer(read_, at_.optimizer + "optimizer");
+      read_.not_modelled(at_.optimizer + "optimizer", kOtherOptimizer);
     read_.copy_flag(at_.optimizer + "optimizer_cpu_offload", "optimizer_cpu_offload");
     read_.copy_flag(at_.optimizer + "use_precision_aware_optimizer",
                     "use_precision_aware_optimizer");

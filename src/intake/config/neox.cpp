@@ -154,7 +154,7 @@ class NeoxReader {
       if (const std::string word = read_.text(key); !is_off(word))
         read_.set("optimizer_cpu_offload", "true", key);
     constexpr const char* kParameters = "zero_optimization.offload_param.device";
-    if (!is_off(read_.text(kParameters))) tell_parameters_on_host(read_, kParameters);
+    if (!is_off(read_.text(kParameters))) read_.not_modelled(kParameters, kParametersOnHost);
     const bool again = read_.flag("checkpoint_activations", false);
     set_recomputation(read_, again, "checkpoint_activations");
     const int64_t each = read_.integer("checkpoint_num_layers", 1).value_or(1);
@@ -201,7 +201,7 @@ class NeoxReader {
               bf16 ? "bf16.enabled" : "fp16.enabled");
     if (const std::string name = base::lower(read_.text("optimizer.type", "Adam"));
         name != "adam" && name != "adamw" && name != "onebitadam")
-      tell_other_optimizer(read_, "optimizer.type");
+      read_.not_modelled("optimizer.type", kOtherOptimizer);
   }
 
   FlatReader read_;

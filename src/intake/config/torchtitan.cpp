@@ -357,7 +357,8 @@ class TitanReader {
       set_fsdp_on_host(read_, kOffload);
     }
     const std::string optimizer = base::lower(read_.text("optimizer.name", "AdamW"));
-    if (optimizer != "adamw" && optimizer != "adam") tell_other_optimizer(read_, "optimizer.name");
+    if (optimizer != "adamw" && optimizer != "adam")
+      read_.not_modelled("optimizer.name", kOtherOptimizer);
   }
 
   const spec::FlatYaml& values_;

@@ -75,7 +75,7 @@ class TorchtuneReader {
     if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
     read_.set("lora_targets", *targets, kModules);
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
-      tell_magnitudes(read_, kModel);
+      read_.not_modelled(kModel, kMagnitudes);
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
       read_.set("quantize", "nf4-dq", kModel);  // torchao's NF4Tensor quantizes its scales
   }
@@ -109,9 +109,9 @@ class TorchtuneReader {
           fmt::format("{}: {}: says nothing, the data decide how long sequences are; give --seq",
                       read_.file(), kLength);
     else if (packed)
-      read_.not_modelled("dataset.packed", std::string(kPackedDocuments));
+      read_.not_modelled("dataset.packed", kPackedDocuments);
     else
-      tell_lengths_of_data(read_, "dataset.packed");
+      read_.not_modelled("dataset.packed", kLengthsOfData);
   }
 
   void read_rest() {
@@ -131,7 +131,7 @@ class TorchtuneReader {
     if (base::contains(optimizer, "adam") && base::contains(optimizer, "8bit"))
       read_.set("optimizer_moments", "8-bit", kOptimizer);
     else if (!optimizer.ends_with("adamw") && !optimizer.ends_with(".adam"))
-      tell_other_optimizer(read_, kOptimizer);
+      read_.not_modelled(kOptimizer, kOtherOptimizer);
     if (read_.flag("optimizer_in_bwd", false))
       read_.not_modelled("optimizer_in_bwd",
                          "memory: gradients are gone as soon as they are applied; predicted as "

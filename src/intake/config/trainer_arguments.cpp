@@ -133,11 +133,10 @@ class TrainerReader {
     for (const char* key : {"neat_packing", "sample_packing", "packing"}) {
       if (!read_.flag(key, key == std::string_view("packing") && by_default)) continue;
       packs = true;
-      if (key != std::string_view("packing") || !cuts)
-        read_.not_modelled(key, std::string(kPackedDocuments));
+      if (key != std::string_view("packing") || !cuts) read_.not_modelled(key, kPackedDocuments);
     }
     if (packs) return;
-    if (!pads) return read_.not_modelled("padding_free", std::string(kNoPadding));
+    if (!pads) return read_.not_modelled("padding_free", kNoPadding);
     const auto* length = read_.said().find("seq_length");
     if (length == nullptr) length = read_.reading().defaults.find("seq_length");
     if (length != nullptr) read_.note(unpacked_note(length->text));

@@ -47,11 +47,11 @@ inline constexpr const char* kReducesEach = "program.reduces_every_micro_batch";
 inline constexpr const char* kSyncsEach = "program.sync_each_batch";
 
 /// What a prediction leaves out of packing whose attention stays within each document.
-inline constexpr std::string_view kPackedDocuments =
+inline constexpr const char* kPackedDocuments =
     "time: attention only within each packed document; predicted over whole sequences, "
     "--packed-mean-length says how long documents are";
 /// What a prediction leaves out of batches whose sequences lie behind each other.
-inline constexpr std::string_view kNoPadding =
+inline constexpr const char* kNoPadding =
     "time and memory: sequences of a batch lie behind each other without padding; predicted as "
     "long as the longest, --sequence-lengths with --sequence-batching variable says how long they "
     "are";

@@ -33,37 +33,9 @@ void set_ranks(FlatReader& read, std::string_view setting, int64_t some, int64_t
                  key);
 }
 
-void tell_other_optimizer(FlatReader& read, std::string_view key) {
-  read.not_modelled(key, "memory and time: another optimizer's states; predicted as Adam's");
-}
-
-void tell_lengths_of_data(FlatReader& read, std::string_view key) {
-  read.not_modelled(key,
-                    "time and memory: sequences are as long as the data's; predicted at the "
-                    "longest");
-}
-
-void tell_states_on_drive(FlatReader& read, std::string_view key) {
-  read.not_modelled(key,
-                    "time: the optimizer's states travel from and to an NVMe drive; they are "
-                    "predicted in the host's memory");
-}
-
-void tell_parameters_on_host(FlatReader& read, std::string_view key) {
-  read.not_modelled(key,
-                    "memory and time: parameters wait on the host and travel for every layer; "
-                    "they are predicted on the GPU");
-}
-
 void set_fsdp_on_host(FlatReader& read, std::string_view key) {
   read.set("optimizer_cpu_offload", "true", key);
-  read.not_modelled(key,
-                    "memory and time: parameters and gradients are on the host as well; predicted "
-                    "on the GPU");
-}
-
-void tell_magnitudes(FlatReader& read, std::string_view key) {
-  read.not_modelled(key, "time and memory: magnitudes beside the adapters");
+  read.not_modelled(key, kFsdpOnHost);
 }
 
 }  // namespace ergometer::intake

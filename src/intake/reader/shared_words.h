@@ -24,17 +24,27 @@ void set_replicated(FlatReader& read, std::string_view key);
 void set_ranks(FlatReader& read, std::string_view setting, int64_t some, int64_t times,
                std::string_view key);
 
-/// An optimizer other than Adam.
-void tell_other_optimizer(FlatReader& read, std::string_view key);
-/// Texts that are neither packed nor cut to one length.
-void tell_lengths_of_data(FlatReader& read, std::string_view key);
-/// Optimizer's states that DeepSpeed keeps on a drive.
-void tell_states_on_drive(FlatReader& read, std::string_view key);
-/// Parameters that DeepSpeed keeps on the host.
-void tell_parameters_on_host(FlatReader& read, std::string_view key);
 /// FSDP that keeps parameters, gradients and the optimizer's states on the host.
 void set_fsdp_on_host(FlatReader& read, std::string_view key);
-/// DoRA.
-void tell_magnitudes(FlatReader& read, std::string_view key);
+
+/// What a prediction leaves out of an optimizer other than Adam.
+inline constexpr const char* kOtherOptimizer =
+    "memory and time: another optimizer's states; predicted as Adam's";
+/// Of texts that are neither packed nor cut to one length.
+inline constexpr const char* kLengthsOfData =
+    "time and memory: sequences are as long as the data's; predicted at the longest";
+/// Of an optimizer's states that DeepSpeed keeps on a drive.
+inline constexpr const char* kStatesOnDrive =
+    "time: the optimizer's states travel from and to an NVMe drive; they are predicted in the "
+    "host's memory";
+/// Of parameters that DeepSpeed keeps on the host.
+inline constexpr const char* kParametersOnHost =
+    "memory and time: parameters wait on the host and travel for every layer; they are predicted "
+    "on the GPU";
+/// Of FSDP that keeps more than the optimizer's states on the host.
+inline constexpr const char* kFsdpOnHost =
+    "memory and time: parameters and gradients are on the host as well; predicted on the GPU";
+/// Of DoRA.
+inline constexpr const char* kMagnitudes = "time and memory: magnitudes beside the adapters";
 
 }  // namespace ergometer::intake

@@ -204,7 +204,7 @@ class MaxTextReader {
     if (read_.text("weight_dtype", "float32") != "float32")
       read_.set("master_weights", "false", "weight_dtype");
     if (const std::string optimizer = read_.text("opt_type", "adamw"); optimizer != "adamw")
-      tell_other_optimizer(read_, "opt_type");
+      read_.not_modelled("opt_type", kOtherOptimizer);
   }
 
   void read_recomputation() {

@@ -116,7 +116,7 @@ class OlmoReader {
     if (format.empty()) return read_.refuse("precision", "amp_bf16, amp_fp16, fp32");
     read_.set("precision", std::string(format), "precision");
     const std::string optimizer = base::lower(read_.text("optimizer.name", "lionw"));
-    if (optimizer != "adamw") tell_other_optimizer(read_, "optimizer.name");
+    if (optimizer != "adamw") read_.not_modelled("optimizer.name", kOtherOptimizer);
   }
 
   void read_recomputation() {

@@ -240,7 +240,7 @@ class OlmoCoreReader {
     const std::string optimizer =
         base::lower(read_.text(of_module("optim._target_"), "AdamWConfig"));
     if (!base::contains(optimizer, "adamw"))
-      tell_other_optimizer(read_, of_module("optim._target_"));
+      read_.not_modelled(of_module("optim._target_"), kOtherOptimizer);
     const bool compiles = read_.flag(of_module("compile_model"), false);
     read_.set_framework(compiles ? "torchtitan" : "torchtitan-eager");
   }

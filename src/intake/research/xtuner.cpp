@@ -71,7 +71,7 @@ class XtunerReader {
     const std::string packs = read_.has("train_dataloader.dataset.pack_to_max_length")
                                   ? "train_dataloader.dataset.pack_to_max_length"
                                   : "pack_to_max_length";
-    if (!read_.flag(packs, false)) tell_lengths_of_data(read_, packs);
+    if (!read_.flag(packs, false)) read_.not_modelled(packs, kLengthsOfData);
     for (const char* other : {"max_length", "pack_to_max_length"}) read_.find(other);
     if (read_.copy_count("sequence_parallel_size", "context_parallel_size", 2))
       read_.set("cp_comm_type", "a2a", "sequence_parallel_size");
@@ -79,7 +79,7 @@ class XtunerReader {
     if (base::contains(optimizer, "8bit"))
       read_.set("optimizer_moments", "8-bit", "optim_wrapper.optimizer.type");
     else if (!base::contains(optimizer, "adam"))
-      tell_other_optimizer(read_, "optim_wrapper.optimizer.type");
+      read_.not_modelled("optim_wrapper.optimizer.type", kOtherOptimizer);
     const std::string type = read_.text("optim_wrapper.dtype", "float16");
     if (type != "float16" && type != "bfloat16")
       return read_.refuse("optim_wrapper.dtype", "float16, bfloat16");
