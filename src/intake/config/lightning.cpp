@@ -299,13 +299,9 @@ class LightningReader {
 };
 
 /// What a program says of its Trainer, loaders and model, by the paths of LightningCLI's YAML.
-class LightningProgram {
+class LightningProgram : PythonReader {
  public:
-  LightningProgram(const std::string& text, const std::string& file, PythonStart start)
-      : text_(text),
-        statements_(text_),
-        values_(text_, statements_, std::move(start)),
-        file_(file) {}
+  explicit LightningProgram(PythonProgram& program) : PythonReader(program) {}
 
   Result<Reading> read() {
     ERGOMETER_TRY(add_trainer());
@@ -360,7 +356,7 @@ class LightningProgram {
   Result<void> add_call(size_t at, size_t open) {
     const std::string prefix = "trainer.";
     const std::string call = text_.substr(at, behind_bracket(text_, open) - at);
-    add_python_call(values_, text_, file_, call, at, prefix, found_);
+    add_python_call(python_, call, at, prefix, found_);
     found_.erase(prefix + "_target_");
     for (const PythonArgument& it : arguments_of_call(text_, open)) {
       if (it.value.starts_with("**")) ERGOMETER_TRY(add_spread(it, at));
@@ -403,7 +399,7 @@ class LightningProgram {
     if (!last || !values_.reached(last->at, true)) return;
     const std::string& made = last->expression;
     if (const size_t open = made.find("Strategy("); open != made.npos)
-      add_python_value(values_, text_, file_, made, last->at, kStrategy, found_);
+      add_python_value(python_, made, last->at, kStrategy, found_);
   }
   /// The first loader that runs is the training's; one of whose size nothing is known leaves it
   /// open.
@@ -430,7 +426,7 @@ class LightningProgram {
       if (!loads || arguments.empty()) continue;
       if (const auto name = values_.text(arguments[0].value, at)) set("program.model", *name, at);
     }
-    const auto own = python_model(values_, statements_, text_, file_);
+    const auto own = python_model(python_);
     if (own && *own) found_["program.model"] = **own;
     if (own) return;
     found_.erase("program.model");
@@ -447,10 +443,6 @@ class LightningProgram {
       if (runs(at)) set("program.compile", "true", at);
   }
 
-  const std::string& text_;
-  const PythonStatements statements_;
-  PythonValues values_;
-  const std::string& file_;
   spec::FlatYaml found_;
   std::string model_is_open_;
 };
@@ -477,8 +469,8 @@ bool calls_lightning(const std::string& text) {
 
 Result<Reading> parse_lightning_python(const std::string& text, const std::string& file,
                                        PythonStart start) {
-  const std::string code = without_comments(text);
-  return LightningProgram(code, file, std::move(start)).read();
+  PythonProgram program(without_comments(text), file, std::move(start));
+  return LightningProgram(program).read();
 }
 
 Result<Reading> parse_lightning(const std::string& text, const std::string& file,

@@ -183,9 +183,9 @@ Result<Reading> read_named_recipe(const NamedRecipe& recipe, const std::string& 
 
 Result<Reading> parse_recipe_python(const std::string& written, const std::string& file,
                                     PythonStart start) {
-  const std::string text = without_comments(written);
-  const PythonStatements statements(text);
-  PythonValues values(text, statements, std::move(start));
+  PythonProgram program(without_comments(written), file, std::move(start));
+  const std::string& text = program.text;
+  PythonValues& values = program.values;
   std::vector<RecipeCall> calls = recipe_calls(text);
   std::erase_if(calls, [&](const RecipeCall& call) {
     const auto reached = values.reached(call.at, true);
@@ -211,10 +211,9 @@ Result<Reading> parse_recipe_python(const std::string& written, const std::strin
       continue;
     }
     const std::string path = path_of_argument(it.name, call.of_bridge);
-    if (!path.empty()) add_python_value(values, text, file, it.value, call.at, path, recipe.values);
+    if (!path.empty()) add_python_value(program, it.value, call.at, path, recipe.values);
   }
-  add_python_assignments(values, statements, text, file, 0, text.size(), takes_section,
-                         recipe.values);
+  add_python_assignments(program, 0, text.size(), takes_section, recipe.values);
   if (const auto whole = recipe.values.find("peft"); whole != recipe.values.end())
     recipe.tunes = recipe.tunes && whole->second.text != "None";
   ERGOMETER_ASSIGN(Reading reading, read_named_recipe(recipe, file));

@@ -263,14 +263,10 @@ constexpr std::array kCoreParts =
                              {"NumpyPackedFSLDatasetConfig", "dataset."},
                              {"NumpyDatasetConfig", "dataset."}});
 
-class OlmoCoreProgram {
+class OlmoCoreProgram : PythonReader {
  public:
-  OlmoCoreProgram(const std::string& text, const std::string& file, PythonStart start)
-      : text_(text),
-        words_(start.words),
-        statements_(text_),
-        values_(text_, statements_, std::move(start)),
-        file_(file) {}
+  OlmoCoreProgram(PythonProgram& program, std::vector<std::string> words)
+      : PythonReader(program), words_(std::move(words)) {}
 
   Result<Reading> read() {
     for (const CorePart& part : kCoreParts) ERGOMETER_TRY(add_part(part));
@@ -306,7 +302,7 @@ class OlmoCoreProgram {
             "{}:{}: a second train module that this program may make, of which one can be read",
             file_, line_at(text_, at));
       const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
-      add_python_call(values_, text_, file_, whole, at, std::string(part.path), found_);
+      add_python_call(python_, whole, at, std::string(part.path), found_);
       for (const PythonArgument& it : arguments_of_call(text_, open)) add_named(part, it, at);
     }
     return {};
@@ -321,8 +317,7 @@ class OlmoCoreProgram {
         if (binding.at < at && values_.reached(binding.at, true) != false) made = &binding;
     if (made == nullptr || made->index >= 0 || values_.reached(made->at, true) != true) return;
     if (made->expression.find('(') == std::string::npos) return;
-    add_python_value(values_, text_, file_, made->expression, made->at,
-                     std::string(part.path) + it.name, found_);
+    add_python_value(python_, made->expression, made->at, std::string(part.path) + it.name, found_);
   }
   /// `main(global_batch_size=..., sequence_length=...)` of its own scripts.
   void add_main() {
@@ -356,7 +351,7 @@ class OlmoCoreProgram {
       place = at;
       const std::string function = text_.substr(at + kClass.size(), open - at - kClass.size());
       const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
-      add_python_call(values_, text_, file_, whole, at, "model.", found_);
+      add_python_call(python_, whole, at, "model.", found_);
       found_.erase("model._target_");
       set("model.function", function, at);
     }
@@ -398,11 +393,7 @@ class OlmoCoreProgram {
     }
   }
 
-  const std::string& text_;
   const std::vector<std::string> words_;
-  const PythonStatements statements_;
-  PythonValues values_;
-  const std::string& file_;
   spec::FlatYaml found_;
   std::string model_is_open_;  ///< why
   int modules_ = 0;
@@ -416,8 +407,8 @@ bool calls_olmo_core(const std::string& text) {
 
 Result<Reading> parse_olmo_core(const std::string& text, const std::string& file,
                                 PythonStart start) {
-  const std::string code = without_comments(text);
-  return OlmoCoreProgram(code, file, std::move(start)).read();
+  PythonProgram program(without_comments(text), file, start);
+  return OlmoCoreProgram(program, std::move(start.words)).read();
 }
 
 }  // namespace ergometer::intake
