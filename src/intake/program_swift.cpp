@@ -338,10 +338,7 @@ Result<Reading> ProgramReader::megatron_swift() const {
   drop_words_of_experts(reading);
   tell_packing(arguments, reading);
   if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !own.packs())
-    reading.notes.push_back(fmt::format(
-        "every sequence is taken to be {} tokens long: without packing that is the longest, and "
-        "--seq says another length",
-        length->text));
+    reading.notes.push_back(unpacked_note(length->text));
   ERGOMETER_TRY(own.set_adapters(reading));
   return reading;
 }

@@ -189,9 +189,8 @@ class DeepSpeedReader {
         type == "deepspeedcpuadam")
       return;
     const bool quiet = type.starts_with("onebit") || type.starts_with("zeroone");
-    read_.not_modelled(kType,
-                       quiet ? "time: gradients are compressed; predicted as Adam's"
-                             : "memory and time: another optimizer's states; predicted as Adam's");
+    read_.not_modelled(
+        kType, quiet ? "time: gradients are compressed; predicted as Adam's" : kOtherOptimizer);
   }
 
   const spec::FlatYaml& values_;

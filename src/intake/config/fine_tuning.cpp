@@ -107,8 +107,7 @@ class FineTuningReader {
     read_.set_default("reduce_every_micro_batch", "true", whose);
   }
   void shard(std::string_view key, std::string_view strategy = "full_shard") {
-    if (!read_sharding_strategy(read_, strategy, key))
-      read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+    if (!read_sharding_strategy(read_, strategy, key)) read_.refuse(key, kShardingStrategies);
   }
   /// Parameters, gradients and states without a copy in 32 bit.
   void all_in_16_bit(std::string_view key) { read_.set("master_weights", "false", key); }

@@ -120,13 +120,12 @@ class FoundryReader {
     } else if (word == "full_shard" || word == "shard_grad_op" || word == "hybrid_shard") {
       read_sharding_strategy(read_, word, key("sharding_strategy"));
     } else {
-      read_.refuse(key("sharding_strategy"), "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      read_.refuse(key("sharding_strategy"), kShardingStrategies);
     }
     const bool again = read_.flag(key("activation_checkpointing"), false);
     set_recomputation(read_, again, key("activation_checkpointing"));
     if (read_.flag(key("activation_cpu_offload"), false))
-      read_.not_modelled(key("activation_cpu_offload"),
-                         "memory and time: activations wait on the host; predicted on the GPU");
+      read_.not_modelled(key("activation_cpu_offload"), kActivationsWait);
     const std::string mixed = base::lower(read_.text(key("mixed_precision"), "default"));
     read_.set_flag("grad_reduce_in_bf16", mixed == "pure", key("mixed_precision"));
   }

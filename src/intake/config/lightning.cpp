@@ -142,7 +142,7 @@ class LightningReader {
     const std::string key = strategy_key("sharding_strategy");
     std::string said(base::last_part(read_.text(key, "FULL_SHARD"), '.'));
     if (!read_sharding_strategy(read_, said, read_.has(key) ? key : strategy_place(), node_gpus_))
-      return read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      return read_.refuse(key, kShardingStrategies);
     read_.set_default("master_weights", "true", "FSDP's mixed precision");
     if (!read_.has("program.loop"))
       read_.set_default("reduce_every_micro_batch", "true",
@@ -183,8 +183,7 @@ class LightningReader {
     const std::string parameters = strategy_key("offload_parameters");
     const bool by_word = word == "deepspeed_stage_3_offload";
     if (by_word || read_.flag(parameters, false))
-      read_.not_modelled(by_word ? place : parameters,
-                         "memory and time: parameters wait on the host; predicted on the GPU");
+      read_.not_modelled(by_word ? place : parameters, kParametersWait);
   }
 
   /// The strategy writes its own configuration, which overlaps at every stage, in buckets of 200

@@ -263,10 +263,7 @@ class TitanReader {
     else if (replicas > 1 && !gathered)
       read_.set("fsdp_shard_size", fmt::format("1/{}", replicas), replicas_key);
     else if (replicas > 1)
-      read_.not_modelled(replicas_key,
-                         "memory and time: copies are sharded over a part of the ranks each, which "
-                         "is modelled only where parameters are freed behind their forward; "
-                         "predicted as sharded over all");
+      read_.not_modelled(replicas_key, kPartlySharded);
   }
 
   void read_precision() {

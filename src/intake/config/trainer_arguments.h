@@ -55,6 +55,10 @@ inline constexpr const char* kNoPadding =
     "time and memory: sequences of a batch lie behind each other without padding; predicted as "
     "long as the longest, --sequence-lengths with --sequence-batching variable says how long they "
     "are";
+/// What a prediction leaves out of copies on a part of the ranks each.
+inline constexpr const char* kPartlySharded =
+    "memory and time: copies are sharded over a part of the ranks each, which is modelled only "
+    "where parameters are freed behind their forward; predicted as sharded over all";
 /// What is assumed of texts of at most so many tokens that are not packed.
 std::string unpacked_note(std::string_view length);
 /// What a prediction leaves out of DPO and its relatives.
@@ -71,6 +75,9 @@ void read_trainer_adapters(FlatReader& read, TrainerKind kind);
 /// that they name are added. `compiles`: torch_compile.
 Result<void> read_trainer_sharding(FlatReader& read, spec::FlatYaml& values, bool compiles);
 
+/// PyTorch's words for how FSDP shards, as refusals name them.
+inline constexpr const char* kShardingStrategies =
+    "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD";
 /// PyTorch's "full_shard", "SHARD_GRAD_OP", ... as settings, from what stands at `key`. False if
 /// the word is none. `node_gpus`: GPUs of a node, which hold one copy of a hybrid shard; 0: not
 /// known.

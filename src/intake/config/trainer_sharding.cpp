@@ -36,10 +36,7 @@ void settle_shard_size(FlatReader& read) {
   if (shards == nullptr || zero == nullptr || zero->text == "3") return;
   const std::string key = shards->origin.key;
   read.reading().settings.erase("fsdp_shard_size");
-  read.not_modelled(key,
-                    "memory and time: copies are sharded over a part of the ranks each, which is "
-                    "modelled only where parameters are freed behind their forward; predicted as "
-                    "sharded over all");
+  read.not_modelled(key, kPartlySharded);
 }
 
 bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,
@@ -197,7 +194,7 @@ class TrainerSharding {
     constexpr std::string_view kStrategy = "fsdp_config.fsdp_sharding_strategy";
     if (const std::string word = base::lower(read_.text(kStrategy));
         !word.empty() && !read_sharding_strategy(read_, word, kStrategy))
-      return read_.refuse(kStrategy, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      return read_.refuse(kStrategy, kShardingStrategies);
     read_fsdp_config();
     settle_shard_size(read_);
   }

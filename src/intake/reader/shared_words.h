@@ -37,7 +37,13 @@ inline constexpr const char* kLengthsOfData =
 inline constexpr const char* kStatesOnDrive =
     "time: the optimizer's states travel from and to an NVMe drive; they are predicted in the "
     "host's memory";
-/// Of parameters that DeepSpeed keeps on the host.
+/// Of parameters that a switch of DeepSpeed's stage 3 keeps on the host.
+inline constexpr const char* kParametersWait =
+    "memory and time: parameters wait on the host; predicted on the GPU";
+/// Of activations that are computed once and kept on the host.
+inline constexpr const char* kActivationsWait =
+    "memory and time: activations wait on the host; predicted on the GPU";
+/// Of parameters that DeepSpeed's own file keeps on the host.
 inline constexpr const char* kParametersOnHost =
     "memory and time: parameters wait on the host and travel for every layer; they are predicted "
     "on the GPU";

@@ -210,9 +210,7 @@ class MaxTextReader {
   void read_recomputation() {
     constexpr const char* kPolicy = "remat_policy";
     const std::string policy = base::lower(read_.text(kPolicy, "full"));
-    if (base::contains(policy, "offload"))
-      read_.not_modelled(kPolicy,
-                         "memory and time: activations wait on the host; predicted on the GPU");
+    if (base::contains(policy, "offload")) read_.not_modelled(kPolicy, kActivationsWait);
     constexpr std::array kPolicies = std::to_array<std::string_view>(
         {"full", "none", "minimal", "minimal_flash", "minimal_with_context",
          "minimal_with_quantization", "minimal_with_context_and_quantization", "minimal_offloaded",

@@ -84,7 +84,7 @@ class OlmoReader {
     }
     if (way != "fsdp") return read_.refuse(kWay, "fsdp, ddp");
     if (!read_sharding_strategy(read_, read_.text(kShards, "FULL_SHARD"), kShards))
-      return read_.refuse(kShards, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      return read_.refuse(kShards, kShardingStrategies);
     // Of a hybrid strategy alone, in place of a copy a node.
     constexpr const char* kCopies = "fsdp.hybrid_sharding_num_model_replicas";
     const auto copies = read_.integer(kCopies, 1);

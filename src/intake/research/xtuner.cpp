@@ -117,9 +117,7 @@ class XtunerReader {
     read_.set("overlap_grad_reduce", "true", kWord);
     if (*stage == 3) read_.set("overlap_param_gather", "true", kWord);
     if (offloads) read_.set("optimizer_cpu_offload", "true", kWord);
-    if (offloads && *stage == 3)
-      read_.not_modelled(kWord,
-                         "memory and time: parameters wait on the host; predicted on the GPU");
+    if (offloads && *stage == 3) read_.not_modelled(kWord, kParametersWait);
     read_.set_framework("deepspeed");
   }
 

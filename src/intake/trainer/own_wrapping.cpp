@@ -155,8 +155,7 @@ class WrappingReader : PythonReader {
       strategy = kStrategies[1];
     if (!base::contains(kStrategies, strategy))
       return input_error("{}:{}: sharding_strategy: found {}; allowed: {}, as a literal", file_,
-                         line_at(text_, at), strategy.substr(0, 60),
-                         "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+                         line_at(text_, at), strategy.substr(0, 60), kShardingStrategies);
     if (strategy != "no_shard") {
       put("fsdp", strategy + " auto_wrap", at);
       if (!base::contains(text_, "no_sync(") &&

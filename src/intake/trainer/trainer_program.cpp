@@ -454,14 +454,18 @@ Result<TrainerProgram> trainer_program(const std::string& text, const std::strin
   return std::move(program);
 }
 
-Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
-                                     PythonStart start) {
-  ERGOMETER_ASSIGN(const TrainerProgram program, trainer_program(text, file, std::move(start)));
-  ERGOMETER_ASSIGN(Reading reading, read_trainer(program.values, file, program.kind));
+void add_findings(const TrainerProgram& program, Reading& reading) {
   reading.leftovers.insert(reading.leftovers.end(), program.leftovers.begin(),
                            program.leftovers.end());
   reading.notes.insert(reading.notes.end(), program.notes.begin(), program.notes.end());
   reading.open.insert(program.open.begin(), program.open.end());
+}
+
+Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
+                                     PythonStart start) {
+  ERGOMETER_ASSIGN(const TrainerProgram program, trainer_program(text, file, std::move(start)));
+  ERGOMETER_ASSIGN(Reading reading, read_trainer(program.values, file, program.kind));
+  add_findings(program, reading);
   count_own_gpus(program.processes, {{file, ""}, "it", true, false}, reading);
   return reading;
 }
