@@ -10,9 +10,8 @@ using base::JsonWriter;
 
 void write_assumptions(JsonWriter& json, const std::vector<run::Assumption>& assumptions) {
   json.rows("assumptions", assumptions, [&](const run::Assumption& a) {
-    json.member("group", a.group);
-    json.member("name", a.name).member("value", a.value).member("source", a.source);
-    if (!a.grade.empty()) json.member("grade", a.grade);
+    json.member("group", a.group).member("name", a.name).member("value", a.value);
+    json.member("source", a.source).known("grade", a.grade);
   });
 }
 

@@ -155,13 +155,6 @@ std::string mendings_text(const OperationSlowdown& of, const TextStyle& style) {
              of.slowest_count == 1 ? "s" : "", of.last_stage.share);
 }
 
-void write_parts(JsonWriter& json, std::string_view name,
-                 const std::vector<analysis::PartSlowdown>& parts) {
-  json.key(name).begin_object();
-  for (const analysis::PartSlowdown& part : parts) json.member(part.name, part.slowdown);
-  json.end_object();
-}
-
 void write_workers(JsonWriter& json, const OperationSlowdown& of) {
   json.rows("slowdown_by_worker", of.by_worker, [&](const auto& worker) {
     json.member("stage", worker.stage)
@@ -209,9 +202,9 @@ std::string operations_json(const OperationSlowdown& of, const std::string& file
   json.member("recorded_step_s", of.recorded_step_s).member("replayed_step_s", of.replayed_step_s);
   json.member("ideal_step_s", of.ideal_step_s).member("slowdown", of.slowdown);
   json.member("launch_slowdown", of.launch_slowdown);
-  write_parts(json, "slowdown_by_operation", of.by_operation);
-  write_parts(json, "slowdown_by_stage", of.by_stage);
-  write_parts(json, "slowdown_by_replica", of.by_replica);
+  json.object("slowdown_by_operation", of.by_operation);
+  json.object("slowdown_by_stage", of.by_stage);
+  json.object("slowdown_by_replica", of.by_replica);
   write_workers(json, of);
   json.member("mw", of.slowest_workers.share).member("ms", of.last_stage.share);
   json.member("slowest_workers", of.slowest_count);

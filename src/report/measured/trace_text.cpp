@@ -174,6 +174,18 @@ std::string trace_text(const analysis::TraceSummary& summary,
   return out;
 }
 
+std::vector<run::Dropped> dropped_of(const run::Run& run) {
+  std::vector<run::Dropped> dropped = run.dropped;
+  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
+  return dropped;
+}
+
+size_t readings_of(const run::Device& device) {
+  size_t readings = 0;
+  for (const run::Series& series : device.series) readings += series.samples.size();
+  return readings;
+}
+
 std::string import_text(const run::Run& run, const std::string& path) {
   const auto count = [](size_t number, std::string_view one, std::string_view many) {
     return fmt::format("{} {}", base::format_count(static_cast<int64_t>(number)),
@@ -187,8 +199,7 @@ std::string import_text(const run::Run& run, const std::string& path) {
     parts.push_back(count(run.graphs.size(), "execution graph", "execution graphs"));
   if (run::has_log(run.log)) {
     size_t readings = 0;
-    for (const run::Device& device : run.log.devices)
-      for (const run::Series& series : device.series) readings += series.samples.size();
+    for (const run::Device& device : run.log.devices) readings += readings_of(device);
     size_t timings = 0;
     for (const run::CollectiveLog& log : run.log.collectives) timings += log.timings.size();
     if (readings > 0 || timings == 0)
@@ -197,9 +208,7 @@ std::string import_text(const run::Run& run, const std::string& path) {
     if (timings > 0)
       parts.push_back(count(timings, "timing of a collective", "timings of collectives"));
   }
-  std::vector<run::Dropped> dropped = run.dropped;
-  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
-  return fmt::format("{}: {}\n{}", path, fmt::join(parts, "; "), dropped_text(dropped));
+  return fmt::format("{}: {}\n{}", path, fmt::join(parts, "; "), dropped_text(dropped_of(run)));
 }
 
 }  // namespace ergometer::report
