@@ -40,7 +40,7 @@ void write_job(JsonWriter& json, const char* name, const spec::Job& job, const O
   write_fit(json, memory_of(job));
   write_outcome(json, "as_given", as_given);
   write_outcome(json, "mean", mean);
-  write_numbers(json, "layers", plan::layers_per_chunk(job));
+  json.list("layers", plan::layers_per_chunk(job), base::kOneLine);
   json.end_object();
 }
 
@@ -114,8 +114,8 @@ void write_settings(JsonWriter& json, const Optimized& result) {
   json.key("settings").begin_object();
   json.list("changes", settings.lines);
   json.list("megatron_lm", settings.megatron);
-  write_numbers(json, "rank_map", settings.rank_map);
-  write_numbers(json, "recompute_by_stage", settings.recompute_by_stage);
+  json.list("rank_map", settings.rank_map, base::kOneLine);
+  json.list("recompute_by_stage", settings.recompute_by_stage, base::kOneLine);
   json.rows("gpus", settings.gpus, [&](const optimize::GpuSetting& gpu) {
     json.member("node", gpu.node);
     json.member("gpu", gpu.gpu).member("rank", gpu.rank);
