@@ -22,7 +22,7 @@ std::string costs(const analysis::Finding& finding) {
 
 std::string findings_text(const std::vector<analysis::Finding>& findings, const TextStyle& style) {
   if (findings.empty()) return "";
-  std::string out = paint(style, kBold, "Findings, the dearest first") + '\n';
+  std::string out = heading(style, "Findings, the dearest first");
   int number = 0;
   for (const analysis::Finding& f : findings) {
     out += fmt::format("{:>2}  {}\n", ++number, wrap(f.what, 80, 4));
