@@ -56,6 +56,21 @@ class JsonWriter {
   JsonWriter& member(std::string_view name, const T& content) {
     return key(name).value(content);
   }
+  /// The same, left out where nothing is known: of an empty text, of an optional without a value.
+  JsonWriter& known(std::string_view name, std::string_view text) {
+    return text.empty() ? *this : member(name, text);
+  }
+  template <class T>
+  JsonWriter& known(std::string_view name, const std::optional<T>& content) {
+    return content ? member(name, *content) : *this;
+  }
+  /// An object under a name: of the names and values in a map, or in a list of such pairs.
+  template <class Pairs>
+  JsonWriter& object(std::string_view name, const Pairs& pairs, Layout layout = Layout::kLines) {
+    key(name).begin_object(layout);
+    for (const auto& [each, content] : pairs) member(each, content);
+    return end_object();
+  }
 
   /// An array under a name: of values,
   template <class Values>

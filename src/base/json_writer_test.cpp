@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace ergometer::base {
 namespace {
@@ -77,6 +80,26 @@ TEST(JsonWriter, NumbersReadBackAsTheSameNumber) {
   EXPECT_EQ(shortest(1e22), "1e+22");
   EXPECT_EQ(JsonWriter().value(INT64_MIN).take(), "-9223372036854775808\n");
   EXPECT_EQ(JsonWriter().value(UINT64_MAX).take(), "18446744073709551615\n");
+}
+
+TEST(JsonWriter, WhatIsNotKnownIsLeftOut) {
+  JsonWriter json;
+  json.begin_object(Layout::kOneLine).known("host", "").known("gpu", "a");
+  json.known("mean_c", std::optional<double>()).known("mean_w", std::optional<double>(2.5));
+  EXPECT_EQ(json.end_object().take(), "{\"gpu\": \"a\", \"mean_w\": 2.5}\n");
+}
+
+TEST(JsonWriter, PairsAreAnObject) {
+  struct Part {
+    std::string name;
+    double watts = 0;
+  };
+  JsonWriter json;
+  json.begin_object().object("parts", std::vector<Part>{{"hbm", 1}, {"tensor", 2}});
+  json.object("axes", std::map<std::string, std::string>{{"tp", "4"}}, Layout::kOneLine);
+  EXPECT_EQ(json.end_object().take(),
+            "{\n  \"parts\": {\n    \"hbm\": 1,\n    \"tensor\": 2\n  },\n"
+            "  \"axes\": {\"tp\": \"4\"}\n}\n");
 }
 
 TEST(JsonWriter, WhatJsonForbidsInTextIsEscaped) {

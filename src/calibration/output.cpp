@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "base/csv.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "calibration/catalog_writer.h"
@@ -130,12 +131,7 @@ Result<double> value_in(const std::string& text, const std::string& path,
   return value;
 }
 
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + '"';
-}
+std::string six_digits(double seconds) { return fmt::format("{:.6g}", seconds); }
 
 }  // namespace
 
@@ -196,9 +192,9 @@ std::string cross_validation_csv(const Calibration& calibration) {
   for (size_t i = 0; i < calibration.rows.size(); ++i) {
     const Sample& sample = calibration.samples.rows[i];
     const RowResult& row = calibration.rows[i];
-    out += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g}\n", csv_cell(sample.id),
-                       csv_cell(sample.group), csv_cell(sample.source), row.fold, sample.measured_s,
-                       row.fitted_s, row.cross_validated_s);
+    out += base::csv_line({sample.id, sample.group, sample.source, std::to_string(row.fold),
+                           six_digits(sample.measured_s), six_digits(row.fitted_s),
+                           six_digits(row.cross_validated_s)});
   }
   return out;
 }
@@ -209,9 +205,9 @@ std::string left_out_csv(const Calibration& calibration) {
     const Sample& sample = calibration.samples.rows[i];
     const std::optional<LeftOutRow>& row = calibration.rows[i].left_out;
     if (!row) continue;
-    out += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{:.6g}\n", csv_cell(sample.id),
-                       csv_cell(sample.group), csv_cell(sample.source), sample.job.software.name,
-                       sample.measured_s, row->predicted_s, row->low_s, row->high_s);
+    out += base::csv_line({sample.id, sample.group, sample.source, sample.job.software.name,
+                           six_digits(sample.measured_s), six_digits(row->predicted_s),
+                           six_digits(row->low_s), six_digits(row->high_s)});
   }
   return out;
 }

@@ -196,6 +196,18 @@ bool is_read(const Target& target, const spec::Job& job, bool fabric) {
                 : job.gpus > 1 && job.cluster.domain_gpus > 1;
 }
 
+/// Calls `use(set, target)` for every set of the job's parameters that holds one of the targets.
+template <class Use>
+void each_set(const ParameterList& list, const FittedParameter& parameter, spec::Job& job,
+              const Use& use) {
+  for (const Target& target : parameter.targets)
+    for (const bool fabric : {false, true}) {
+      if (!is_read(target, job, fabric)) continue;
+      base::ParameterSet* set = find_set(list, target, parameter.name, job, fabric);
+      if (set != nullptr) use(*set, target);
+    }
+}
+
 }  // namespace
 
 std::string FittedParameter::title() const {
@@ -247,12 +259,9 @@ std::vector<size_t> parameters_used(const ParameterList& list, const spec::Job& 
   spec::Job copy = job;
   std::vector<size_t> used;
   for (size_t i = 0; i < list.parameters.size(); ++i) {
-    const FittedParameter& parameter = list.parameters[i];
     bool found = false;
-    for (const Target& target : parameter.targets)
-      for (const bool fabric : {false, true})
-        found = found || (is_read(target, job, fabric) &&
-                          find_set(list, target, parameter.name, copy, fabric) != nullptr);
+    each_set(list, list.parameters[i], copy,
+             [&](const base::ParameterSet&, const Target&) { found = true; });
     if (found) used.push_back(i);
   }
   return used;
@@ -262,17 +271,14 @@ void apply(const ParameterList& list, std::span<const double> x, std::span<const
            spec::Job& job) {
   for (const size_t i : used) {
     const FittedParameter& parameter = list.parameters[i];
-    for (const Target& target : parameter.targets)
-      for (const bool fabric : {false, true}) {
-        if (!is_read(target, job, fabric)) continue;
-        base::ParameterSet* set = find_set(list, target, parameter.name, job, fabric);
-        if (set == nullptr) continue;
-        const std::string name = name_in_job(target, parameter.name);
-        base::Parameter changed = set->find(name) ? *set->find(name) : base::Parameter{};
-        changed.value = target.prior * std::exp(x[i]);
-        changed.grade = base::Grade::kFitted;
-        set->set(name, std::move(changed));
-      }
+    each_set(list, parameter, job, [&](base::ParameterSet& set, const Target& target) {
+      const std::string name = name_in_job(target, parameter.name);
+      const base::Parameter* before = set.find(name);
+      base::Parameter changed = before != nullptr ? *before : base::Parameter{};
+      changed.value = target.prior * std::exp(x[i]);
+      changed.grade = base::Grade::kFitted;
+      set.set(name, std::move(changed));
+    });
   }
   spec::copy_fields(job.cluster.node.gpu);
 }

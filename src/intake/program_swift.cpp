@@ -75,7 +75,7 @@ void tell_packing(const std::vector<Argument>& arguments, Reading& reading) {
   const auto packing = std::ranges::find(arguments, "packing", &Argument::name);
   if (packing != arguments.end() && base::lower(packing->value) != "false")
     reading.leftovers.push_back(
-        {Leftover::Kind::kNotModelled, "packing", packing->where, std::string(kPackedDocuments)});
+        {Leftover::Kind::kNotModelled, "packing", packing->where, kPackedDocuments});
 }
 
 /// The Trainer's values for the words of `swift sft`.
@@ -244,7 +244,7 @@ class MegatronSwiftWords {
     if (!layers)
       return tl::unexpected(wrong(*targets_, "linear layers of attention and feed-forward"));
     set(reading, "lora", std::to_string(*number), rank_);
-    set(reading, "lora_targets", layers->empty() ? "qkv,proj,fc1,fc2" : *layers, targets_);
+    set(reading, "lora_targets", layers->empty() ? kAllLinear : *layers, targets_);
     return {};
   }
 
@@ -338,10 +338,7 @@ Result<Reading> ProgramReader::megatron_swift() const {
   drop_words_of_experts(reading);
   tell_packing(arguments, reading);
   if (const auto* length = reading.settings.find("seq_length"); length != nullptr && !own.packs())
-    reading.notes.push_back(fmt::format(
-        "every sequence is taken to be {} tokens long: without packing that is the longest, and "
-        "--seq says another length",
-        length->text));
+    reading.notes.push_back(unpacked_note(length->text));
   ERGOMETER_TRY(own.set_adapters(reading));
   return reading;
 }

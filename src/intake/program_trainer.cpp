@@ -354,10 +354,7 @@ Result<Reading> ProgramReader::trainer(std::optional<Reading> file, FileForm for
   ERGOMETER_TRY(check_batches_agree(reading.settings, written));
   if (program) {
     note_own_words(*program, reading);
-    reading.leftovers.insert(reading.leftovers.end(), program->leftovers.begin(),
-                             program->leftovers.end());
-    reading.notes.insert(reading.notes.end(), program->notes.begin(), program->notes.end());
-    reading.open.insert(program->open.begin(), program->open.end());
+    add_findings(*program, reading);
   }
   add_reading(files, std::move(reading));
   return counted(std::move(files));

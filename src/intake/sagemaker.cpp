@@ -49,14 +49,10 @@ std::string unquoted(std::string text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-class SageMakerProgram {
+class SageMakerProgram : PythonReader {
  public:
-  SageMakerProgram(const std::string& text, const std::string& file, const ScriptContext& context)
-      : text_(text),
-        statements_(text_),
-        values_(text_, statements_, {context.environment, context.arguments}),
-        file_(file),
-        context_(context) {}
+  SageMakerProgram(PythonProgram& program, const ScriptContext& context)
+      : PythonReader(program), context_(context) {}
 
   Result<Reading> read() {
     ERGOMETER_TRY(find());
@@ -170,7 +166,7 @@ class SageMakerProgram {
     if (const auto value = values_.value(it.value, at_); value && value->is_object())
       flatten(*value, it.name, it.line);
     else
-      add_python_value(values_, text_, file_, expression, at, it.name, found_);
+      add_python_value(python_, expression, at, it.name, found_);
   }
   void flatten(const nlohmann::json& value, const std::string& path, int line) {
     if (value.is_object()) {
@@ -333,10 +329,6 @@ class SageMakerProgram {
     return {};
   }
 
-  const std::string& text_;
-  const PythonStatements statements_;
-  PythonValues values_;
-  const std::string& file_;
   const ScriptContext& context_;
   size_t at_ = 0;
   int words_line_ = 1;
@@ -354,8 +346,8 @@ bool calls_sagemaker(const std::string& text) {
 
 Result<Reading> parse_sagemaker(const std::string& text, const std::string& file,
                                 const ScriptContext& context) {
-  const std::string code = without_comments(text);
-  return SageMakerProgram(code, file, context).read();
+  PythonProgram program(without_comments(text), file, {context.environment, context.arguments});
+  return SageMakerProgram(program, context).read();
 }
 
 }  // namespace ergometer::intake

@@ -1,10 +1,12 @@
 #include "launch/scripts.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/collection.h"
 #include "base/shell.h"
 #include "base/text.h"
 
@@ -156,10 +158,7 @@ std::string_view framework_folder(Framework framework) {
 
 /// Words, each in quotes where a shell needs them.
 std::string shell_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words)
-    text += (text.empty() ? "" : " ") + base::shell_quoted(word);
-  return text;
+  return fmt::format("{}", fmt::join(base::mapped(words, base::shell_quoted), " "));
 }
 
 std::string settings_text(const Plan& plan) {
@@ -214,9 +213,7 @@ std::string container_words(const Plan& plan) {
 }
 
 std::string node_text(const Plan& plan, const SchedulerPart& part) {
-  std::string secrets;
-  for (const Secret& secret : plan.options.site.secrets)
-    secrets += (secrets.empty() ? "" : " ") + secret.variable;
+  const std::string secrets = secret_names(plan.options.site);
   std::string start = part.node_start;
   const std::string container = container_words(plan);
   if (container.starts_with("docker"))
@@ -283,6 +280,10 @@ std::string filled(std::string_view text,
     }
   }
   return result;
+}
+
+std::string secret_names(const Site& site) {
+  return fmt::format("{}", fmt::join(base::mapped(site.secrets, &Secret::variable), " "));
 }
 
 int64_t gpus_per_node(const spec::Job& job) {

@@ -55,6 +55,8 @@ TextFile run_all_file(const Plan& plan);
 /// `text` with every "@NAME@" replaced; not within what it is replaced by.
 std::string filled(std::string_view text,
                    const std::vector<std::pair<std::string_view, std::string>>& values);
+/// Names of the environment variables that hold secrets, blanks between.
+std::string secret_names(const Site& site);
 /// Ranks that a node has at most.
 int64_t gpus_per_node(const spec::Job& job);
 

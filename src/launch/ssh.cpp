@@ -97,15 +97,12 @@ std::string hosts_in_order(const Plan& plan) {
 SchedulerPart ssh_part(const Plan& plan) {
   SchedulerPart part;
   part.node_start = kSshNodeStart;
-  std::string secrets,
-      hosts = "# One host a line, [USER@]HOST; a run of N nodes takes the first N.\n" +
-              hosts_in_order(plan);
-  for (const Secret& secret : plan.options.site.secrets)
-    secrets += (secrets.empty() ? "" : " ") + secret.variable;
+  std::string hosts = "# One host a line, [USER@]HOST; a run of N nodes takes the first N.\n" +
+                      hosts_in_order(plan);
   for (const std::string& host : plan.options.site.hosts) hosts += host + '\n';
   part.drive = "attempt=ssh-$(date +%Y%m%dT%H%M%S)-$$\n" +
                lock_text("\"$(hostname) $$\"", kSshAlive) +
-               filled(kSshStart, {{"@SECRETS@", secrets}}) + finish_text();
+               filled(kSshStart, {{"@SECRETS@", secret_names(plan.options.site)}}) + finish_text();
   part.files = {{"hosts.txt", hosts}, {"stop.sh", std::string(kStop)}, run_all_file(plan)};
   return part;
 }

@@ -73,7 +73,7 @@ Result<std::string> document(std::vector<NamedRun> runs, const DocumentOptions& 
   base::JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("ergometer_version", base::version()).member("title", title_of(runs, options));
-  json.array("runs", views, [&](const RunView& view) {
+  json.objects("runs", views, [&](const RunView& view) {
     write_run(json, view, options.all_ranks ? ranks_with_timeline(view) : options.ranks);
   });
   if (!study && runs.size() > 1) write_differences(json, runs);

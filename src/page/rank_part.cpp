@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include "base/collection.h"
 #include "page/columns.h"
 #include "page/run_part.h"
 
@@ -53,39 +54,28 @@ std::vector<Gpu> recorded_gpus(const RunView& view) {
   return gpus;
 }
 
-/// A column is there where any GPU has it; null where one has not.
-void levels(JsonWriter& json, const char* name, const std::vector<Gpu>& gpus,
-            std::optional<analysis::Levels> analysis::DeviceReport::* levels,
-            double analysis::Levels::* value) {
-  const auto known = [&](const Gpu& gpu) { return (gpu.report->*levels).has_value(); };
-  if (!std::ranges::any_of(gpus, known)) return;
-  column(json, name, gpus,
-         [&](const Gpu& gpu) { return known(gpu) ? *(gpu.report->*levels).*value : NAN; });
-}
-
 void write_recorded(JsonWriter& json, const std::vector<Gpu>& gpus) {
-  using analysis::DeviceReport;
-  using analysis::Levels;
+  using Report = analysis::DeviceReport;
   json.key("ranks").begin_object();
   column(json, "rank", gpus, &Gpu::rank);
   column(json, "node", gpus, &Gpu::node);
   column(json, "slot", gpus, &Gpu::slot);
   column(json, "stage", gpus, &Gpu::stage);
-  if (std::ranges::any_of(gpus, [](const Gpu& g) { return g.report->has_power; })) {
-    const auto watts = [&](const char* name, double DeviceReport::* member) {
-      column(json, name, gpus,
-             [&](const Gpu& g) { return g.report->has_power ? g.report->*member : NAN; });
-    };
-    watts("mean_power_w", &DeviceReport::mean_w);
-    watts("peak_power_w", &DeviceReport::peak_w);
-  }
-  levels(json, "mean_gpu_c", gpus, &DeviceReport::gpu_c, &Levels::mean);
-  levels(json, "max_gpu_c", gpus, &DeviceReport::gpu_c, &Levels::highest);
-  levels(json, "mean_clock_mhz", gpus, &DeviceReport::sm_clock_mhz, &Levels::mean);
-  const auto throttled = [](const Gpu& g) { return g.report->throttled_fraction.has_value(); };
-  if (std::ranges::any_of(gpus, throttled))
-    column(json, "throttled_time_fraction", gpus,
-           [](const Gpu& g) { return g.report->throttled_fraction.value_or(NAN); });
+  // A column is there where any GPU has it; null where one has not.
+  const auto known = [&](const char* name, const auto& of) {
+    const std::vector<double> values =
+        base::mapped(gpus, [&](const Gpu& gpu) -> double { return of(*gpu.report); });
+    if (std::ranges::any_of(values, [](double value) { return !std::isnan(value); }))
+      column(json, name, values);
+  };
+  known("mean_power_w", [](const Report& r) { return r.has_power ? r.mean_w : NAN; });
+  known("peak_power_w", [](const Report& r) { return r.has_power ? r.peak_w : NAN; });
+  known("mean_gpu_c", [](const Report& r) { return r.gpu_c ? r.gpu_c->mean : NAN; });
+  known("max_gpu_c", [](const Report& r) { return r.gpu_c ? r.gpu_c->highest : NAN; });
+  known("mean_clock_mhz",
+        [](const Report& r) { return r.sm_clock_mhz ? r.sm_clock_mhz->mean : NAN; });
+  known("throttled_time_fraction",
+        [](const Report& r) { return r.throttled_fraction.value_or(NAN); });
   json.end_object();
 }
 

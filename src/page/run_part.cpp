@@ -10,16 +10,15 @@ using base::JsonWriter;
 
 void write_assumptions(JsonWriter& json, const std::vector<run::Assumption>& assumptions) {
   json.rows("assumptions", assumptions, [&](const run::Assumption& a) {
-    json.member("group", a.group);
-    json.member("name", a.name).member("value", a.value).member("source", a.source);
-    if (!a.grade.empty()) json.member("grade", a.grade);
+    json.member("group", a.group).member("name", a.name).member("value", a.value);
+    json.member("source", a.source).known("grade", a.grade);
   });
 }
 
 }  // namespace
 
 void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>& ranks) {
-  json.begin_object().member("name", view.named->name);
+  json.member("name", view.named->name);
   write_summary_part(json, view);
   if (const run::Memory& memory = view.run().memory; memory.capacity_bytes > 0)
     json.member("fit", run::fit_words(run::fit_state(memory.fit_probability)));
@@ -31,7 +30,11 @@ void write_run(JsonWriter& json, const RunView& view, const std::vector<int64_t>
   write_energy_part(json, view);
   write_collectives_part(json, view);
   write_recorded_part(json, view);
-  json.end_object();
+}
+
+void write_place(JsonWriter& json, const RunView& view, int64_t rank) {
+  const int64_t gpus = view.simulated ? view.job.gpus_per_node : 0;
+  if (gpus > 0) json.member("node", rank / gpus).member("slot", rank % gpus);
 }
 
 }  // namespace ergometer::page

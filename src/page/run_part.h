@@ -8,12 +8,15 @@
 
 namespace ergometer::page {
 
-/// A RunDocument of web/src/document.ts; `ranks`: whose timelines, empty: one rank a stage.
+/// The members of a RunDocument of web/src/document.ts; `ranks`: whose timelines, empty: one rank a
+/// stage.
 void write_run(base::JsonWriter& json, const RunView& view, const std::vector<int64_t>& ranks);
 
 /// `summary`: as `simulate --json` or `analyze --json` prints it, but for tables of ranks, devices
 /// and kernels and for the cluster's power over time, which have columns of their own.
 void write_summary_part(base::JsonWriter& json, const RunView& view);
+/// `node` and `slot` of a simulated rank, where nodes are known.
+void write_place(base::JsonWriter& json, const RunView& view, int64_t rank);
 /// `findings`: the dearest first.
 void write_findings_part(base::JsonWriter& json, const RunView& view);
 /// `ranks` and `chassis`, where known.

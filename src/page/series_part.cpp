@@ -88,15 +88,12 @@ std::string label_of(const run::Device& device) {
 
 void write_line(JsonWriter& json, const RunView& view, const run::Device& device,
                 const std::vector<double>& values) {
-  json.begin_object().member("label", label_of(device));
+  json.member("label", label_of(device));
   if (device.kind == run::DeviceKind::kGpu && device.rank >= 0) {
     json.member("rank", device.rank);
-    if (view.simulated && view.job.gpus_per_node > 0)
-      json.member("node", device.rank / view.job.gpus_per_node)
-          .member("slot", device.rank % view.job.gpus_per_node);
+    write_place(json, view, device.rank);
   }
   column(json, "values", values);
-  json.end_object();
 }
 
 void write_bands(JsonWriter& json, const Bands& bands) {
@@ -111,16 +108,14 @@ void write_metric(JsonWriter& json, const RunView& view, const MetricLines& metr
   const bool many = metric.lines.size() > kMostLines && !chosen;
   std::vector<std::vector<double>> values;
   for (const Line& line : metric.lines) values.push_back(grid.values(line.samples));
-  json.begin_object().member("name", metric.name).member("title", metric.title);
-  json.member("unit", metric.unit);
-  json.array("gpus", chosen_lines(metric.lines, many ? kChosenLines : metric.lines.size()),
-             [&](size_t i) { write_line(json, view, *metric.lines[i].device, values[i]); });
+  json.member("name", metric.name).member("title", metric.title).member("unit", metric.unit);
+  json.objects("gpus", chosen_lines(metric.lines, many ? kChosenLines : metric.lines.size()),
+               [&](size_t i) { write_line(json, view, *metric.lines[i].device, values[i]); });
   const Bands own = bands_of(view.run().bands, band_metric(metric.name), grid.times_ns());
   if (!own[0].empty())
     write_bands(json, own);
   else if (many)
     write_bands(json, bands_of(values, grid.times_ns().size()));
-  json.end_object();
 }
 
 std::vector<double> seconds_from(const std::vector<int64_t>& times_ns, int64_t zero_ns) {
@@ -160,8 +155,8 @@ void write_series_part(JsonWriter& json, const RunView& view) {
   if (zero_ns != 0) json.member("epoch_ns", zero_ns);
   column(json, "time_s", seconds_from(grid.times_ns(), zero_ns));
   write_limits(json, view);
-  json.array("metrics", metrics,
-             [&](const MetricLines& metric) { write_metric(json, view, metric, grid); });
+  json.objects("metrics", metrics,
+               [&](const MetricLines& metric) { write_metric(json, view, metric, grid); });
   if (has_cluster) write_cluster_power(json, view.run().cluster_power);
   json.end_object();
 }

@@ -26,13 +26,6 @@ std::string_view to_word(run::Agreement agreement) {
   return kWords.at(static_cast<size_t>(agreement));
 }
 
-void write_texts(JsonWriter& json, std::string_view name,
-                 const std::map<std::string, std::string>& texts) {
-  json.key(name).begin_object(base::kOneLine);
-  for (const auto& [key, value] : texts) json.member(key, value);
-  json.end_object();
-}
-
 /// Empty: the text is no JSON object.
 std::string without_long_arrays(const std::string& summary_json) {
   Json summary = Json::parse(summary_json, nullptr, /*allow_exceptions=*/false);
@@ -42,20 +35,18 @@ std::string without_long_arrays(const std::string& summary_json) {
 }
 
 void write_point(JsonWriter& json, const run::StudyPoint& point) {
-  json.member("id", point.id);
-  if (!point.family.empty()) json.member("family", point.family);
-  write_texts(json, "axes", point.axes);
-  json.member("status", to_word(point.status));
-  if (!point.reason.empty()) json.member("reason", point.reason);
+  json.member("id", point.id).known("family", point.family);
+  json.object("axes", point.axes, base::kOneLine);
+  json.member("status", to_word(point.status)).known("reason", point.reason);
   if (!point.notes.empty()) column(json, "notes", point.notes);
-  write_texts(json, "settings", point.settings);
+  json.object("settings", point.settings, base::kOneLine);
   if (const std::string summary = without_long_arrays(point.summary_json); !summary.empty())
     json.key("summary").raw(summary);
 }
 
 void write_axis(JsonWriter& json, std::string_view name, const run::FigureAxis& axis) {
-  json.key(name).begin_object(base::kOneLine).member("title", axis.title);
-  if (!axis.unit.empty()) json.member("unit", axis.unit);
+  json.key(name).begin_object(base::kOneLine);
+  json.member("title", axis.title).known("unit", axis.unit);
   if (axis.logarithmic) json.member("log", true);
   if (!axis.categories.empty()) column(json, "categories", axis.categories);
   json.end_object();
@@ -78,8 +69,7 @@ void write_figure(JsonWriter& json, const run::Figure& figure) {
   write_axis(json, "x", figure.x);
   write_axis(json, "y", figure.y);
   json.objects("series", figure.series, write_series);
-  if (!figure.reported.empty()) json.member("reported", figure.reported);
-  if (!figure.panel.empty()) json.member("panel", figure.panel);
+  json.known("reported", figure.reported).known("panel", figure.panel);
 }
 
 void write_finding(JsonWriter& json, const run::StudyFinding& finding) {

@@ -18,9 +18,8 @@ void write_recorded_links(JsonWriter& json, const RunView& view, double steps) {
     json.member("bytes", link.bytes);
     if (steps > 0) json.member("bytes_per_step", link.bytes / steps);
     json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
-    if (link.utilization) json.member("utilization", *link.utilization);
-    if (link.saturated_fraction) json.member("saturated_fraction", *link.saturated_fraction);
-    json.member("partial", link.partial);
+    json.known("utilization", link.utilization);
+    json.known("saturated_fraction", link.saturated_fraction).member("partial", link.partial);
   });
 }
 
@@ -33,14 +32,8 @@ double marked_steps(const analysis::TraceSummary& summary) {
 
 void write_texts(JsonWriter& json, const RunView& view) {
   const run::Run& run = view.run();
-  if (!run.facts.empty()) {
-    json.key("facts").begin_object();
-    for (const auto& [name, value] : run.facts) json.member(name, value);
-    json.end_object();
-  }
-  if (!view.log.notes.empty()) {
-    json.list("notes", view.log.notes);
-  }
+  if (!run.facts.empty()) json.object("facts", run.facts);
+  if (!view.log.notes.empty()) json.list("notes", view.log.notes);
 }
 
 /// As far as traces and telemetry tell it.
@@ -51,7 +44,7 @@ void write_recorded(JsonWriter& json, const RunView& view) {
   if (told.summary.performance) report::write_trace_performance(json, *told.summary.performance);
   report::write_power_summary(json, told.power);
   write_recorded_links(json, view, marked_steps(told.summary));
-  if (!run.limiter.empty()) json.member("limiter", run.limiter);
+  json.known("limiter", run.limiter);
   if (!run.job_json.empty()) json.key("job").raw(run.job_json);
   write_texts(json, view);
 }

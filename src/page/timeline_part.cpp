@@ -10,6 +10,7 @@
 #include "base/collection.h"
 #include "base/text.h"
 #include "page/columns.h"
+#include "page/run_part.h"
 #include "page/timeline_rows.h"
 
 namespace ergometer::page {
@@ -74,13 +75,10 @@ void write_kernels(JsonWriter& json, const TimelineRows& rows, const RankRows& r
 }
 
 void write_rank(JsonWriter& json, const RunView& view, TimelineRows& rows, const RankRows& rank) {
-  json.begin_object().member("rank", rank.rank).member("stage", rank.stage);
-  if (view.simulated && view.job.gpus_per_node > 0)
-    json.member("node", rank.rank / view.job.gpus_per_node)
-        .member("slot", rank.rank % view.job.gpus_per_node);
+  json.member("rank", rank.rank).member("stage", rank.stage);
+  write_place(json, view, rank.rank);
   write_tasks(json, rank.tasks, rows.names);
   write_kernels(json, rows, rank);
-  json.end_object();
 }
 
 /// The first rank of every stage that has a timeline; where stages are not known, every rank.
@@ -143,8 +141,8 @@ void write_timeline(JsonWriter& json, const RunView& view, const std::vector<int
   keep_windows(rows, kMostKernels);
   const double step_s = step_of(view, rows);
   json.key("timeline").begin_object().member("step_s", step_s);
-  json.array("ranks", rows.ranks,
-             [&](const RankRows& rank) { write_rank(json, view, rows, rank); });
+  json.objects("ranks", rows.ranks,
+               [&](const RankRows& rank) { write_rank(json, view, rows, rank); });
   // Behind the ranks, whose tasks name what they are.
   column(json, "names", rows.names.texts());
   column(json, "categories", rows.categories.texts());

@@ -43,8 +43,7 @@ void write_ladders(JsonWriter& json, const study::WhatIf& what_if) {
   json.rows("ladders", what_if.ladders, [&](const study::Ladder& ladder) {
     json.member("word", ladder.word());
     json.member("name", ladder.setting->name).member("help", ladder.setting->help);
-    if (const std::string_view unit = unit_of(*ladder.setting); !unit.empty())
-      json.member("unit", unit);
+    json.known("unit", unit_of(*ladder.setting));
     column(json, "values", ladder.values);
     json.member("own", ladder.own);
   });

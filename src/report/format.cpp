@@ -26,6 +26,8 @@ std::string format_probability(double p) {
   return fmt::format("{:.0f} %", 100 * p);
 }
 
+std::string format_gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / kGib); }
+
 std::string format_quantity(double value, std::string_view unit) {
   if (unit.empty()) return fmt::format("{:.6g}", value);
   if (unit == "s") return base::format_seconds(value);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <tuple>
 
+#include "run/row_columns.h"
 #include "search/worker.h"
 
 namespace ergometer::search {
@@ -126,15 +127,11 @@ int64_t features(const Space& space, const Candidate& candidate) {
 }
 
 bool cannot_tell(const run::Performance& a, const run::Performance& b) {
-  const run::Breakdown &x = a.breakdown_s, &y = b.breakdown_s;
   double squares = 0;
-  for (const double part :
-       {x.compute - y.compute, x.exposed_all_reduce - y.exposed_all_reduce,
-        x.exposed_all_gather - y.exposed_all_gather,
-        x.exposed_reduce_scatter - y.exposed_reduce_scatter,
-        x.exposed_all_to_all - y.exposed_all_to_all, x.exposed_send_recv - y.exposed_send_recv,
-        x.optimizer - y.optimizer, x.idle - y.idle})
-    squares += part * part;
+  run::kBreakdownColumns.for_each([&](std::string_view, auto part) {
+    const double change = a.breakdown_s.*part - b.breakdown_s.*part;
+    squares += change * change;
+  });
   const double step_s = a.step_time_s;
   const double half = (a.step_time_s_high - a.step_time_s_low) / (2 * step_s);
   const double apart_s = std::abs(step_s - b.step_time_s);

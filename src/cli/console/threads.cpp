@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "cli/console/whole_number.h"
+#include "cli/console/option_values.h"
 
 namespace ergometer::cli {
 

@@ -12,7 +12,7 @@
 #include "base/entries.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "cli/console/whole_number.h"
+#include "cli/console/option_values.h"
 #include "intake/launch_script.h"
 #include "record/bmc/program.h"
 #include "spec/catalog/read.h"

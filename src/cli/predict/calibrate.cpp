@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "calibration/calibrate.h"
 #include "calibration/output.h"
+#include "cli/console/option_values.h"
 #include "cli/console/progress.h"
 #include "cli/console/threads.h"
-#include "cli/console/whole_number.h"
 #include "cli/predict/calibrate_device.h"
 #include "cli/predict/calibrate_twin.h"
 

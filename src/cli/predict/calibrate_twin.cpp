@@ -4,8 +4,8 @@
 
 #include "base/output_file.h"
 #include "calibration/twin/twin_output.h"
+#include "cli/console/option_values.h"
 #include "cli/console/threads.h"
-#include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "cli/job/recorded_job.h"
 #include "cli/job/settled_job.h"

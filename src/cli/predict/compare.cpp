@@ -8,10 +8,10 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/console/option_values.h"
 #include "cli/console/progress.h"
 #include "cli/console/terminal.h"
 #include "cli/console/threads.h"
-#include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "cli/job/script_run.h"
 #include "cli/job/settled_job.h"

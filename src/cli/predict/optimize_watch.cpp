@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "calibration/twin/board_history.h"
 #include "calibration/twin/sampling.h"
+#include "cli/console/option_values.h"
 #include "cli/console/stop_at_signal.h"
 #include "cli/job/recorded_job.h"
 #include "physics/gpu_power.h"
@@ -36,12 +37,11 @@ constexpr double kWorks = 0.3;
 constexpr std::chrono::seconds kGoneAfter(60);
 
 Result<int64_t> persist_ns(const Arguments& arguments) {
-  std::string text = arguments.value("persist", fmt::format("{}s", kPersistS));
-  const auto measure = base::parse_measure(text.ends_with('m') ? text + "in" : text);
-  if (!measure || (measure->unit != "s" && !measure->unit.empty()) ||
-      !(measure->value >= kShortestS && measure->value <= kLongestS))
+  const std::string text = arguments.value("persist", fmt::format("{}s", kPersistS));
+  const auto seconds = parse_seconds(text);
+  if (!seconds || *seconds < kShortestS || *seconds > kLongestS)
     return input_error("--persist: '{}' is not a length of time from 10s to 1h, like 5min", text);
-  return static_cast<int64_t>(measure->value * static_cast<double>(kSecondNs));
+  return static_cast<int64_t>(*seconds * static_cast<double>(kSecondNs));
 }
 
 /// A line a plan. It is a log: what is there is written over at the start, and grows from there.

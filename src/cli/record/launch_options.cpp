@@ -8,8 +8,8 @@
 #include "base/collection.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "cli/console/option_values.h"
 #include "cli/console/threads.h"
-#include "cli/console/whole_number.h"
 #include "cli/job/job_settings.h"
 #include "spec/catalog/read.h"
 #include "spec/yaml/yaml_map.h"
@@ -24,14 +24,11 @@ constexpr int64_t kMostRuns = 1000;  ///< Slurm's MaxArraySize, by default, is 1
 
 Result<double> cooldown(const Arguments& arguments) {
   constexpr double kLongest = 86400;
-  std::string text = arguments.value("cooldown", "0");
-  if (text.ends_with('m')) text += "in";
-  const auto measure = base::parse_measure(text);
-  if (!measure || (!measure->unit.empty() && measure->unit != "s") || !(measure->value >= 0) ||
-      measure->value > kLongest)
+  const auto seconds = parse_seconds(arguments.value("cooldown", "0"));
+  if (!seconds || *seconds < 0 || *seconds > kLongest)
     return input_error("--cooldown: found '{}', allowed: a time such as 120s or 5m",
                        arguments.value("cooldown"));
-  return std::ceil(measure->value);
+  return std::ceil(*seconds);
 }
 
 /// With the option's name before the message.

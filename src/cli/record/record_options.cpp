@@ -13,7 +13,7 @@
 #include "base/collection.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "cli/console/whole_number.h"
+#include "cli/console/option_values.h"
 #include "cli/record/record.h"
 #include "record/host.h"
 #include "record/push/token_file.h"
@@ -100,14 +100,11 @@ Result<void> read_tags(const Arguments& arguments, RecordOptions& options) {
   return {};
 }
 
-/// "90", "90 s", "10m", "10 min", "2h" in seconds.
-Result<double> parse_duration(std::string text) {
-  if (text.ends_with('m')) text += "in";
-  const auto measure = base::parse_measure(text);
-  if (!measure || (measure->unit != "s" && !measure->unit.empty()) || !(measure->value > 0))
-    return input_error("--duration: '{}' is not a length of time; it is one like 90s, 10m or 2h",
-                       text.ends_with("min") ? text.substr(0, text.size() - 2) : text);
-  return measure->value;
+Result<double> parse_duration(const std::string& text) {
+  const auto seconds = parse_seconds(text);
+  if (seconds && *seconds > 0) return *seconds;
+  return input_error("--duration: '{}' is not a length of time; it is one like 90s, 10m or 2h",
+                     text);
 }
 
 Result<double> parse_in(const Arguments& arguments, const char* flag, double fallback,

@@ -101,7 +101,7 @@ std::string change_word(const SearchAnswer& answer, const Played& best, const Pl
 std::string loss_line(const SearchAnswer& answer, const Played& other) {
   const Played& best = answer.result.best.front();
   const auto a = parts_of(best.run.performance), b = parts_of(other.run.performance);
-  std::vector<std::pair<double, const char*>> changes;
+  std::vector<std::pair<double, std::string_view>> changes;
   for (size_t i = 0; i < a.size(); ++i) changes.emplace_back(b[i].second - a[i].second, a[i].first);
   std::ranges::sort(
       changes, [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });

@@ -8,6 +8,8 @@
 #include "base/collection.h"
 #include "base/table.h"
 #include "plan/stages.h"
+#include "run/labels.h"
+#include "run/row_columns.h"
 #include "spec/job/job_words.h"
 #include "spec/job/node_groups.h"
 
@@ -146,16 +148,12 @@ std::string whole_word(const spec::Job& job, const Named& named) {
   return text;
 }
 
-std::vector<std::pair<const char*, double>> parts_of(const run::Performance& performance) {
-  const run::Breakdown& b = performance.breakdown_s;
-  return {{"compute", b.compute},
-          {"all-reduce", b.exposed_all_reduce},
-          {"all-gather", b.exposed_all_gather},
-          {"reduce-scatter", b.exposed_reduce_scatter},
-          {"all-to-all", b.exposed_all_to_all},
-          {"send/recv", b.exposed_send_recv},
-          {"optimizer", b.optimizer},
-          {"idle", b.idle}};
+std::vector<std::pair<std::string_view, double>> parts_of(const run::Performance& performance) {
+  std::vector<std::pair<std::string_view, double>> parts;
+  run::kBreakdownColumns.for_each([&](std::string_view name, auto part) {
+    parts.emplace_back(run::label_of(name), performance.breakdown_s.*part);
+  });
+  return parts;
 }
 
 }  // namespace ergometer::cli

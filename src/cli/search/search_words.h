@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct Row {
 std::string table(const std::vector<Row>& rows, size_t left, const report::TextStyle& style);
 
 /// The parts of a step, in seconds.
-std::vector<std::pair<const char*, double>> parts_of(const run::Performance& performance);
+std::vector<std::pair<std::string_view, double>> parts_of(const run::Performance& performance);
 
 /// Limits by their options and units, as `search::Limits::most` orders them.
 struct LimitWord {

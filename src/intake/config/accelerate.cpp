@@ -4,6 +4,7 @@
 #include "intake/config/deepspeed.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
@@ -63,7 +64,7 @@ class AccelerateReader {
     const std::string prefix = "deepspeed_config.";
     const auto stage = read_.integer(prefix + "zero_stage", 0);
     if (stage && *stage > 3) read_.refuse(prefix + "zero_stage", "0, 1, 2 or 3");
-    if (stage) read_.set("zero", std::to_string(*stage), prefix + "zero_stage");
+    if (stage) read_.set_count("zero", *stage, prefix + "zero_stage");
     const std::string file = read_.text(prefix + "deepspeed_config_file");
     constexpr int64_t kOwnStage = 2;  // accelerate's, where no file of DeepSpeed's says one
     set_deepspeed_defaults(stage.value_or(is_off(file) ? kOwnStage : 0), read_.file(),
@@ -74,14 +75,9 @@ class AccelerateReader {
     const std::string states = base::lower(read_.text(prefix + "offload_optimizer_device"));
     if (states == "cpu" || states == "nvme")
       read_.set("optimizer_cpu_offload", "true", prefix + "offload_optimizer_device");
-    if (states == "nvme")
-      read_.not_modelled(prefix + "offload_optimizer_device",
-                         "time: the optimizer's states travel from and to an NVMe drive; they are "
-                         "predicted in the host's memory");
+    if (states == "nvme") read_.not_modelled(prefix + "offload_optimizer_device", kStatesOnDrive);
     if (!is_off(read_.text(prefix + "offload_param_device")))
-      read_.not_modelled(prefix + "offload_param_device",
-                         "memory and time: parameters wait on the host and travel for every layer; "
-                         "they are predicted on the GPU");
+      read_.not_modelled(prefix + "offload_param_device", kParametersOnHost);
     if (is_off(file)) return {};
     ERGOMETER_ASSIGN(Reading other,
                      read_deepspeed_beside(file, read_.file(),
@@ -122,10 +118,7 @@ class AccelerateReader {
     if (const auto again = read_.said_flag(prefix + "activation_checkpointing"); again && *again)
       read_.set("recompute_granularity", "full", prefix + "activation_checkpointing");
     if (read_.flag(prefix + "offload_params", false)) {
-      read_.set("optimizer_cpu_offload", "true", prefix + "offload_params");
-      read_.not_modelled(prefix + "offload_params",
-                         "memory and time: parameters and gradients are on the host as well; "
-                         "predicted on the GPU");
+      set_fsdp_on_host(read_, prefix + "offload_params");
     }
   }
 

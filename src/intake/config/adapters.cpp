@@ -1,6 +1,7 @@
 #include "intake/config/adapters.h"
 
 #include "base/text.h"
+#include "intake/reader/shared_words.h"
 #include "spec/recipe/recipe.h"
 
 namespace ergometer::intake {
@@ -28,10 +29,20 @@ void read_adapted_layers(FlatReader& read, std::string_view rank) {
 
 }  // namespace
 
+bool read_lora_targets(FlatReader& read, std::string_view key, std::string_view listed) {
+  std::string unknown;
+  const auto words = spec::lora_targets(listed, unknown);
+  if (words)
+    read.set("lora_targets", words->empty() ? kAllLinear : *words, key);
+  else
+    read.refuse(key, "linear layers of attention and feed-forward");
+  return words.has_value();
+}
+
 void read_lora(FlatReader& read, std::string_view rank, std::string_view targets) {
   const auto r = read.integer(rank, 1);
   if (!r) return;
-  read.set("lora", std::to_string(*r), rank);
+  read.set_count("lora", *r, rank);
   read_adapted_layers(read, rank);
   const std::string listed = read.text(targets);
   if (listed.empty()) {
@@ -47,7 +58,7 @@ void read_lora(FlatReader& read, std::string_view rank, std::string_view targets
                        "linear layers of attention and feed-forward, which "
                        "\"{}\" is not known to be",
                        unknown);
-  read.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
+  read.set("lora_targets", words->empty() ? kAllLinear : *words, targets);
 }
 
 Result<Reading> parse_peft(const std::string& text, const std::string& file) {
@@ -63,8 +74,7 @@ Result<Reading> parse_peft(const std::string& text, const std::string& file) {
   // Unsloth's uploads, "...-bnb-4bit", are quantized twice.
   if (base_model.find("4bit") != base_model.npos)
     read.set("quantize", "nf4-dq", "base_model_name_or_path");
-  if (read.flag("use_dora", false))
-    read.not_modelled("use_dora", "time and memory: magnitudes beside the adapters");
+  if (read.flag("use_dora", false)) read.not_modelled("use_dora", kMagnitudes);
   spec::set_framework(read.reading().fallbacks, "transformers", file);
   return read.finish("PEFT's configuration of an adapter");
 }

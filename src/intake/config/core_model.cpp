@@ -111,8 +111,7 @@ class CoreModelReader {
     if (known != nullptr && agrees(*known, sizes)) {
       read_.set("model", known->name, section_ + "_target_");
       if (sizes.contains("num_layers"))
-        read_.set("num_layers", std::to_string(sizes["num_layers"].get<int64_t>()),
-                  section_ + "num_layers");
+        read_.set_count("num_layers", sizes["num_layers"].get<int64_t>(), section_ + "num_layers");
       return;
     }
     if (!sizes.contains("num_layers") && !sizes.contains("hidden_size")) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "intake/config/published_files.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/catalog/read.h"
 
 namespace ergometer::intake {
@@ -40,9 +41,9 @@ class DeepSpeedReader {
                                kSteps = "gradient_accumulation_steps";
     const auto whole = read_.integer(kWhole, 1), micro = read_.integer(kMicro, 1),
                steps = read_.integer(kSteps, 1);
-    if (whole) read_.set("global_batch_size", std::to_string(*whole), kWhole);
-    if (micro) read_.set("micro_batch_size", std::to_string(*micro), kMicro);
-    if (steps) read_.set(kSteps, std::to_string(*steps), kSteps);
+    if (whole) read_.set_count("global_batch_size", *whole, kWhole);
+    if (micro) read_.set_count("micro_batch_size", *micro, kMicro);
+    if (steps) read_.set_count(kSteps, *steps, kSteps);
     if (steps || is_written(kSteps)) return;
     // Alone, the batch is one micro batch of every rank.
     if (whole && !is_written(kMicro))
@@ -54,15 +55,15 @@ class DeepSpeedReader {
   void read_zero() {
     const auto stage = read_.integer("zero_optimization.stage", 0);
     if (stage && *stage > 3) return read_.refuse("zero_optimization.stage", "0, 1, 2 or 3");
-    if (stage) read_.set("zero", std::to_string(*stage), "zero_optimization.stage");
+    if (stage) read_.set_count("zero", *stage, "zero_optimization.stage");
     set_deepspeed_defaults(stage.value_or(0), read_.file(), read_.reading());
     if (stage.value_or(0) == 0) read_bf16_optimizer();
     constexpr std::string_view kOverlap = "zero_optimization.overlap_comm";
     if (const auto overlap = read_.said_flag(kOverlap)) {
       const bool late = stage.value_or(0) == 0;
-      read_.set("overlap_grad_reduce", *overlap && !late ? "true" : "false", kOverlap);
+      read_.set_flag("overlap_grad_reduce", *overlap && !late, kOverlap);
       const bool gathers = *overlap && stage.value_or(0) == 3;
-      read_.set("overlap_param_gather", gathers ? "true" : "false", kOverlap);
+      read_.set_flag("overlap_param_gather", gathers, kOverlap);
     }
     read_.copy_count("zero_optimization.reduce_bucket_size", "ddp_bucket_size");
   }
@@ -97,15 +98,9 @@ class DeepSpeedReader {
     const bool old = read_.flag("zero_optimization.cpu_offload", false);
     if (states == "cpu" || states == "nvme" || old)
       read_.set("optimizer_cpu_offload", "true", old ? "zero_optimization.cpu_offload" : kStates);
-    if (states == "nvme")
-      read_.not_modelled(kStates,
-                         "time: the optimizer's states travel from and to an NVMe drive; "
-                         "they are predicted in the host's memory");
+    if (states == "nvme") read_.not_modelled(kStates, kStatesOnDrive);
     const bool waits = read_.flag("zero_optimization.cpu_offload_params", false);
-    if (!is_off(parameters) || waits)
-      read_.not_modelled(kParameters,
-                         "memory and time: parameters wait on the host and travel for every layer; "
-                         "they are predicted on the GPU");
+    if (!is_off(parameters) || waits) read_.not_modelled(kParameters, kParametersOnHost);
   }
 
   void read_precision() {
@@ -146,8 +141,7 @@ class DeepSpeedReader {
       return type == "fp32" || type == "float32";
     };
     for (const char* key : {kReduced, kKept})
-      if (!read_.text(key).empty())
-        read_.set("grad_reduce_in_bf16", is_wide(key) ? "false" : "true", key);
+      if (!read_.text(key).empty()) read_.set_flag("grad_reduce_in_bf16", !is_wide(key), key);
     if (read_.has(kReduced) && read_.has(kKept) && is_wide(kReduced) != is_wide(kKept))
       read_.not_modelled(kReduced, fmt::format("time: gradients cross the links in another format "
                                                "than they are summed up in; predicted in {}",
@@ -175,8 +169,7 @@ class DeepSpeedReader {
     if (interval && *interval > 0) {
       read_.set("recompute_granularity", "full", "pipeline.activation_checkpoint_interval");
       read_.set("recompute_method", "uniform", "pipeline.activation_checkpoint_interval");
-      read_.set("recompute_num_layers", std::to_string(*interval),
-                "pipeline.activation_checkpoint_interval");
+      read_.set_count("recompute_num_layers", *interval, "pipeline.activation_checkpoint_interval");
     }
     if (read_.copy_count("sequence_parallel_size", "context_parallel_size")) {
       read_.set("cp_comm_type", "a2a", "sequence_parallel_size");
@@ -196,9 +189,8 @@ class DeepSpeedReader {
         type == "deepspeedcpuadam")
       return;
     const bool quiet = type.starts_with("onebit") || type.starts_with("zeroone");
-    read_.not_modelled(kType,
-                       quiet ? "time: gradients are compressed; predicted as Adam's"
-                             : "memory and time: another optimizer's states; predicted as Adam's");
+    read_.not_modelled(
+        kType, quiet ? "time: gradients are compressed; predicted as Adam's" : kOtherOptimizer);
   }
 
   const spec::FlatYaml& values_;

@@ -11,6 +11,7 @@
 #include "intake/config/fine_tuning_words.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -94,11 +95,7 @@ class FineTuningReader {
   bool take_attention(std::string_view word) {
     const std::string said = base::lower(read_.text(word));
     if (is_off(said)) return false;
-    const std::string_view backend = said == "eager"               ? "unfused"
-                                     : said == "sdpa"              ? "fused"
-                                     : said == "flash_attention_2" ? "fa2"
-                                     : said == "flash_attention_3" ? "fa3"
-                                                                   : "";
+    const std::string_view backend = backend_of_attention(said);
     if (backend.empty()) read_.refuse(word, "eager, sdpa, flash_attention_2, flash_attention_3");
     read_.set("attention_backend", std::string(backend), word);
     return true;
@@ -110,8 +107,7 @@ class FineTuningReader {
     read_.set_default("reduce_every_micro_batch", "true", whose);
   }
   void shard(std::string_view key, std::string_view strategy = "full_shard") {
-    if (!read_sharding_strategy(read_, strategy, key))
-      read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+    if (!read_sharding_strategy(read_, strategy, key)) read_.refuse(key, kShardingStrategies);
   }
   /// Parameters, gradients and states without a copy in 32 bit.
   void all_in_16_bit(std::string_view key) { read_.set("master_weights", "false", key); }
@@ -129,11 +125,6 @@ class FineTuningReader {
       return read_.refuse(key, "none without adapters: quantized weights are not trained");
     read_.set("quantize", std::string(word), key);
   }
-  void unpacked(std::string_view key) {
-    read_.not_modelled(key,
-                       "time and memory: sequences are as long as the data's; predicted at the "
-                       "longest");
-  }
   void length_is_open(std::string_view why) {
     if (read_.said().find("seq_length") == nullptr)
       read_.reading().open["seq_length"] = fmt::format("{}: {}; give --seq", read_.file(), why);
@@ -145,11 +136,9 @@ class FineTuningReader {
       return;
     }
     read_.copy_count(rank, "lora");
-    std::string unknown, listed = read_.text(targets, fallback);
+    std::string listed = read_.text(targets, fallback);
     std::ranges::replace(listed, ' ', ',');
-    const auto words = spec::lora_targets(listed, unknown);
-    if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
-    read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
+    read_lora_targets(read_, targets, listed);
   }
 
   void read_openrlhf() {
@@ -158,9 +147,9 @@ class FineTuningReader {
     if (stage > 3) read_.refuse("zero_stage", "0, 1, 2 or 3");
     set_deepspeed_defaults(stage, read_.file(), read_.reading());
     if (read_.flag("packing_samples", false))
-      read_.not_modelled("packing_samples", std::string(kPackedDocuments));
+      read_.not_modelled("packing_samples", kPackedDocuments);
     else
-      unpacked("packing_samples");
+      read_.not_modelled("packing_samples", kLengthsOfData);
     adapters("lora_rank", "target_modules", "all-linear");
     if (read_.flag("load_in_4bit", false)) read_.set("quantize", "nf4-dq", "load_in_4bit");
     framework("deepspeed");
@@ -173,7 +162,7 @@ class FineTuningReader {
     shard("model.strategy");
     if (read_.said().find("context_parallel_size") != nullptr)
       read_.set("cp_comm_type", "a2a", "ulysses_sequence_parallel_size");
-    unpacked("data.max_length");
+    read_.not_modelled("data.max_length", kLengthsOfData);
     adapters("model.lora_rank", "model.target_modules", "all-linear");
     framework("transformers");
   }
@@ -214,7 +203,7 @@ class FineTuningReader {
     }
     if (*devices < 1 || *devices > spec::kMostRanks || nodes > spec::kMostRanks)
       return read_.refuse("devices", "a whole number");
-    read_.set("gpus", std::to_string(*devices * nodes), "devices");
+    read_.set_count("gpus", *devices * nodes, "devices");
     const bool hybrid = pretrains && nodes > 1;
     if (!read_sharding_strategy(read_, hybrid ? "hybrid_shard" : "full_shard", "devices", *devices))
       read_.refuse("devices", "a whole number");
@@ -240,7 +229,7 @@ class FineTuningReader {
                           "no matrix train nothing");
     const auto rank = read_.integer("lora_r", 1).value_or(8);
     read_.set("mode", "lora", "lora_r");
-    read_.set("lora", std::to_string(rank), "lora_r");
+    read_.set_count("lora", rank, "lora_r");
     read_.set("lora_targets", *spec::lora_targets(modules, unknown), "lora_query");
   }
 
@@ -249,21 +238,17 @@ class FineTuningReader {
     // Its own command starts the processes.
     if (const auto each = read_.integer("nproc_per_node", 1)) {
       const int64_t nodes = read_.integer("nnodes", 1).value_or(1);
-      read_.set(
-          "gpus",
-          std::to_string(std::min(*each, spec::kMostRanks) * std::min(nodes, spec::kMostRanks)),
-          "nproc_per_node");
+      set_ranks(read_, "gpus", *each, nodes, "nproc_per_node");
     }
     constexpr const char* kPacked = "packed_sequence.packed_sequence_size";
-    if (read_.integer(kPacked, -1).value_or(0) > 0)
-      read_.not_modelled(kPacked, std::string(kPackedDocuments));
+    if (read_.integer(kPacked, -1).value_or(0) > 0) read_.not_modelled(kPacked, kPackedDocuments);
     length_is_open("without packed_sequence_size the data decide how long sequences are");
     if (read_.has_section("peft")) {
       read_.set_default("lora", "8", by_default("peft.dim"));
-      read_.set_default("lora_targets", "qkv,proj,fc1,fc2", by_default("peft.target_modules"));
+      read_.set_default("lora_targets", kAllLinear, by_default("peft.target_modules"));
       adapters("peft.dim", "peft.target_modules", "all-linear");
       if (read_.flag("peft.match_all_linear", false))
-        read_.set("lora_targets", "qkv,proj,fc1,fc2", "peft.match_all_linear");
+        read_.set("lora_targets", kAllLinear, "peft.match_all_linear");
       if (read_.flag("quantization.load_in_4bit", false))
         read_.set("quantize",
                   read_.flag("quantization.bnb_4bit_use_double_quant", true) ? "nf4-dq" : "nf4",
@@ -287,7 +272,7 @@ class FineTuningReader {
     const int64_t copies = read_.integer("distributed.dp_replicate_size", 1).value_or(1);
     const std::string ranks = read_.text("distributed.dp_size", "none");
     if (const auto number = base::parse_integer(ranks)) {
-      read_.set("data_parallel_size", std::to_string(*number), "distributed.dp_size");
+      read_.set_count("data_parallel_size", *number, "distributed.dp_size");
       if (copies > 1 && *number % copies == 0)
         read_hybrid_shards(read_, *number / copies, "distributed.dp_size");
     } else if (copies > 1) {
@@ -302,7 +287,8 @@ class FineTuningReader {
       shard(read_.has(kStrategy) ? kStrategy : "enable_fsdp", base::last_part(strategy, '.'));
       reduces_every_micro_batch("llama-recipes' loop");
     }
-    if (read_.text("batching_strategy", "packing") != "packing") unpacked("batching_strategy");
+    if (read_.text("batching_strategy", "packing") != "packing")
+      read_.not_modelled("batching_strategy", kLengthsOfData);
     if (read_.flag("fsdp_config.pure_bf16", false) || read_.flag("pure_bf16", false))
       all_in_16_bit(read_.has("pure_bf16") ? "pure_bf16" : "fsdp_config.pure_bf16");
     if (read_.flag("use_peft", false)) {
@@ -327,8 +313,8 @@ class FineTuningReader {
     const int64_t steps = read_.integer("accumulation_steps", 1).value_or(1);
     if (batch > spec::kMostRanks || steps > spec::kMostRanks)
       return read_.refuse("batch_size", "at most {}", spec::kMostRanks);
-    read_.set("micro_batch_size", std::to_string(micro), "batch_size");
-    read_.set("gradient_accumulation_steps", std::to_string(batch / micro * steps), "batch_size");
+    read_.set_count("micro_batch_size", micro, "batch_size");
+    read_.set_count("gradient_accumulation_steps", batch / micro * steps, "batch_size");
     if (three)
       read_hybrid_plugin();
     else if (plugin == "ddp")
@@ -366,7 +352,7 @@ class FineTuningReader {
     if (split && read_.flag("enable_sequence_parallelism", false))
       read_.set("sequence_parallel", "true", "enable_sequence_parallelism");
     const std::string_view stage = read_.has("zero_stage") ? "zero_stage" : "zero";
-    read_.set("zero", std::to_string(read_.integer(stage, 0).value_or(0)), stage);
+    read_.set_count("zero", read_.integer(stage, 0).value_or(0), stage);
   }
 
   std::string_view framework_;

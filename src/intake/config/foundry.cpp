@@ -8,6 +8,7 @@
 #include "intake/config/adapters.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 
 namespace ergometer::intake {
@@ -119,15 +120,14 @@ class FoundryReader {
     } else if (word == "full_shard" || word == "shard_grad_op" || word == "hybrid_shard") {
       read_sharding_strategy(read_, word, key("sharding_strategy"));
     } else {
-      read_.refuse(key("sharding_strategy"), "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      read_.refuse(key("sharding_strategy"), kShardingStrategies);
     }
     const bool again = read_.flag(key("activation_checkpointing"), false);
-    read_.set("recompute_granularity", again ? "full" : "none", key("activation_checkpointing"));
+    set_recomputation(read_, again, key("activation_checkpointing"));
     if (read_.flag(key("activation_cpu_offload"), false))
-      read_.not_modelled(key("activation_cpu_offload"),
-                         "memory and time: activations wait on the host; predicted on the GPU");
+      read_.not_modelled(key("activation_cpu_offload"), kActivationsWait);
     const std::string mixed = base::lower(read_.text(key("mixed_precision"), "default"));
-    read_.set("grad_reduce_in_bf16", mixed == "pure" ? "true" : "false", key("mixed_precision"));
+    read_.set_flag("grad_reduce_in_bf16", mixed == "pure", key("mixed_precision"));
   }
 
   void read_batch() {
@@ -146,9 +146,7 @@ class FoundryReader {
     read_.set("precision", precision.starts_with("amp_") ? precision.substr(4) : precision,
               "precision");
     const std::string optimizer = base::lower(read_.text("optimizer.name", "decoupled_adamw"));
-    if (!base::contains(optimizer, "adam"))
-      read_.not_modelled("optimizer.name",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+    if (!base::contains(optimizer, "adam")) read_.not_modelled("optimizer.name", kOtherOptimizer);
   }
 
   FlatReader read_;

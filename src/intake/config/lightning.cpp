@@ -19,6 +19,7 @@
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 #include "spec/settings/settings.h"
 
@@ -55,8 +56,8 @@ class LightningReader {
   void read_accumulation() {
     constexpr const char *kPasses = "trainer.accumulate_grad_batches", *kLoop = "program.loop";
     if (!read_.has(kLoop)) {
-      const auto passes = read_.integer(kPasses, 1);
-      return read_.set("gradient_accumulation_steps", std::to_string(passes.value_or(1)), kPasses);
+      read_.copy_count_or(kPasses, "gradient_accumulation_steps", 1);
+      return;
     }
     if (read_.text(kLoop) != "accumulates")
       return read_.set_default("gradient_accumulation_steps", "1",
@@ -91,7 +92,7 @@ class LightningReader {
                        devices <= spec::kMostRanks;
     if (known) {
       node_gpus_ = devices;
-      read_.set("gpus", std::to_string(devices * *count), kDevices);
+      read_.set_count("gpus", devices * *count, kDevices);
       return;
     }
     read_.reading().open["gpus"] = fmt::format(
@@ -132,8 +133,7 @@ class LightningReader {
     const bool replicated = word == "auto" || word.starts_with("ddp") || word == "single_device" ||
                             word == "singledevicestrategy";
     if (!replicated) return refuse_strategy(place);
-    read_.set("zero", "0", place);
-    read_.set("overlap_grad_reduce", "true", place);
+    set_replicated(read_, place);
     for (const char* idle : {"find_unused_parameters", "gradient_as_bucket_view", "static_graph"})
       read_.find(strategy_key(idle));
   }
@@ -142,7 +142,7 @@ class LightningReader {
     const std::string key = strategy_key("sharding_strategy");
     std::string said(base::last_part(read_.text(key, "FULL_SHARD"), '.'));
     if (!read_sharding_strategy(read_, said, read_.has(key) ? key : strategy_place(), node_gpus_))
-      return read_.refuse(key, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      return read_.refuse(key, kShardingStrategies);
     read_.set_default("master_weights", "true", "FSDP's mixed precision");
     if (!read_.has("program.loop"))
       read_.set_default("reduce_every_micro_batch", "true",
@@ -154,8 +154,7 @@ class LightningReader {
         word.ends_with("offload") || !is_off(read_.text(offload))) {
       read_.set("optimizer_cpu_offload", "true", offload);
       read_.not_modelled(word.ends_with("offload") ? std::string(strategy_place()) : offload,
-                         "memory and time: parameters and gradients are on the host as well; "
-                         "predicted on the GPU");
+                         kFsdpOnHost);
     }
     for (const char* idle :
          {"auto_wrap_policy", "state_dict_type", "use_orig_params", "limit_all_gathers"})
@@ -184,8 +183,7 @@ class LightningReader {
     const std::string parameters = strategy_key("offload_parameters");
     const bool by_word = word == "deepspeed_stage_3_offload";
     if (by_word || read_.flag(parameters, false))
-      read_.not_modelled(by_word ? place : parameters,
-                         "memory and time: parameters wait on the host; predicted on the GPU");
+      read_.not_modelled(by_word ? place : parameters, kParametersWait);
   }
 
   /// The strategy writes its own configuration, which overlaps at every stage, in buckets of 200
@@ -227,7 +225,7 @@ class LightningReader {
     const bool narrow = word == "bf16-true" || word == "16-true";
     if (narrow) read_.set("master_weights", "false", kPrecision);
     if (const auto tf32 = read_.said_flag("program.tf32"))
-      read_.set("tf32", *tf32 ? "true" : "false", "program.tf32");
+      read_.set_flag("tf32", *tf32, "program.tf32");
   }
 
   /// Of a program's own arguments: a published model's name, a loader's batch, a length.
@@ -300,13 +298,9 @@ class LightningReader {
 };
 
 /// What a program says of its Trainer, loaders and model, by the paths of LightningCLI's YAML.
-class LightningProgram {
+class LightningProgram : PythonReader {
  public:
-  LightningProgram(const std::string& text, const std::string& file, PythonStart start)
-      : text_(text),
-        statements_(text_),
-        values_(text_, statements_, std::move(start)),
-        file_(file) {}
+  explicit LightningProgram(PythonProgram& program) : PythonReader(program) {}
 
   Result<Reading> read() {
     ERGOMETER_TRY(add_trainer());
@@ -361,7 +355,7 @@ class LightningProgram {
   Result<void> add_call(size_t at, size_t open) {
     const std::string prefix = "trainer.";
     const std::string call = text_.substr(at, behind_bracket(text_, open) - at);
-    add_python_call(values_, text_, file_, call, at, prefix, found_);
+    add_python_call(python_, call, at, prefix, found_);
     found_.erase(prefix + "_target_");
     for (const PythonArgument& it : arguments_of_call(text_, open)) {
       if (it.value.starts_with("**")) ERGOMETER_TRY(add_spread(it, at));
@@ -404,7 +398,7 @@ class LightningProgram {
     if (!last || !values_.reached(last->at, true)) return;
     const std::string& made = last->expression;
     if (const size_t open = made.find("Strategy("); open != made.npos)
-      add_python_value(values_, text_, file_, made, last->at, kStrategy, found_);
+      add_python_value(python_, made, last->at, kStrategy, found_);
   }
   /// The first loader that runs is the training's; one of whose size nothing is known leaves it
   /// open.
@@ -431,7 +425,7 @@ class LightningProgram {
       if (!loads || arguments.empty()) continue;
       if (const auto name = values_.text(arguments[0].value, at)) set("program.model", *name, at);
     }
-    const auto own = python_model(values_, statements_, text_, file_);
+    const auto own = python_model(python_);
     if (own && *own) found_["program.model"] = **own;
     if (own) return;
     found_.erase("program.model");
@@ -448,10 +442,6 @@ class LightningProgram {
       if (runs(at)) set("program.compile", "true", at);
   }
 
-  const std::string& text_;
-  const PythonStatements statements_;
-  PythonValues values_;
-  const std::string& file_;
   spec::FlatYaml found_;
   std::string model_is_open_;
 };
@@ -478,8 +468,8 @@ bool calls_lightning(const std::string& text) {
 
 Result<Reading> parse_lightning_python(const std::string& text, const std::string& file,
                                        PythonStart start) {
-  const std::string code = without_comments(text);
-  return LightningProgram(code, file, std::move(start)).read();
+  PythonProgram program(without_comments(text), file, std::move(start));
+  return LightningProgram(program).read();
 }
 
 Result<Reading> parse_lightning(const std::string& text, const std::string& file,

@@ -135,11 +135,9 @@ struct MadeConfig {
   bool is_own = false;  ///< not a published one as it is
 };
 
-class ModelReader {
+class ModelReader : PythonReader {
  public:
-  ModelReader(PythonValues& values, const PythonStatements& statements, const std::string& text,
-              const std::string& file)
-      : values_(values), statements_(statements), text_(text), file_(file) {}
+  explicit ModelReader(PythonProgram& program) : PythonReader(program) {}
 
   Result<std::optional<spec::FlatValue>> read() {
     const std::vector<Call> all = makers();
@@ -389,20 +387,12 @@ class ModelReader {
         "--model with the config.json that it makes says the same",
         file_, line_at(text_, at), key, found.substr(0, 60));
   }
-
-  PythonValues& values_;
-  const PythonStatements& statements_;
-  const std::string& text_;
-  const std::string& file_;
 };
 
 }  // namespace
 
-Result<std::optional<spec::FlatValue>> python_model(PythonValues& values,
-                                                    const PythonStatements& statements,
-                                                    const std::string& text,
-                                                    const std::string& file) {
-  return ModelReader(values, statements, text, file).read();
+Result<std::optional<spec::FlatValue>> python_model(PythonProgram& program) {
+  return ModelReader(program).read();
 }
 
 }  // namespace ergometer::intake

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "intake/reader/python_values.h"
+#include "intake/reader/python_program.h"
 #include "spec/yaml/yaml_flat.h"
 
 namespace ergometer::intake {
@@ -15,9 +15,6 @@ namespace ergometer::intake {
 /// where it takes a published one as it is. An error:
 /// sizes that are known only when it runs. Text
 /// and statements are those of `values`.
-Result<std::optional<spec::FlatValue>> python_model(PythonValues& values,
-                                                    const PythonStatements& statements,
-                                                    const std::string& text,
-                                                    const std::string& file);
+Result<std::optional<spec::FlatValue>> python_model(PythonProgram& program);
 
 }  // namespace ergometer::intake

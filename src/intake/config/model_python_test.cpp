@@ -13,10 +13,8 @@ using Json = nlohmann::json;
 
 /// The configuration that a program makes; null where it takes a published one as it is.
 Result<Json> model_of(const std::string& program) {
-  const std::string text = without_comments(program);
-  const PythonStatements statements(text);
-  PythonValues values(text, statements, {});
-  ERGOMETER_ASSIGN(const auto model, python_model(values, statements, text, "train.py"));
+  PythonProgram python(without_comments(program), "train.py", {});
+  ERGOMETER_ASSIGN(const auto model, python_model(python));
   return model ? Json::parse(model->text) : Json();
 }
 
@@ -162,9 +160,8 @@ TEST(PythonModel, TakesAConfigurationOnlyFromItsOwnFolder) {
   const auto layers = [&](const std::string& name) {
     const std::string text = "c = AutoConfig.from_pretrained('" + name +
                              "', n_embd=96)\nm = AutoModelForCausalLM.from_config(c)\n";
-    const PythonStatements statements(text);
-    PythonValues values(text, statements, {});
-    const auto model = python_model(values, statements, text, folder + "train.py");
+    PythonProgram program(text, folder + "train.py", {});
+    const auto model = python_model(program);
     return model && *model ? Json::parse((*model)->text).value("n_layer", 0) : 0;
   };
   EXPECT_EQ(layers("own"), 5);

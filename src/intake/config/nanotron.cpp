@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -71,30 +72,19 @@ class NanotronReader {
     }
     read_.set("model", base::json_line(model), of_model("hidden_size"));
     read_.copy_count("model.make_vocab_size_divisible_by", "make_vocab_size_divisible_by");
-    const std::string type = read_.text("model.dtype", "bfloat16");
-    if (type != "bfloat16" && type != "float16" && type != "float32")
-      return read_.refuse("model.dtype", "bfloat16, float16, float32");
-    read_.set("precision",
-              type == "bfloat16"  ? "bf16"
-              : type == "float16" ? "fp16"
-                                  : "fp32",
-              "model.dtype");
+    const std::string_view format = format_of_type(read_.text("model.dtype", "bfloat16"));
+    if (format.empty()) return read_.refuse("model.dtype", "bfloat16, float16, float32");
+    read_.set("precision", std::string(format), "model.dtype");
     if (const auto size = read_.integer("model.ddp_bucket_cap_mb", 1))
-      read_.set("ddp_bucket_size", std::to_string(*size * 1024 * 1024 / 2),
-                "model.ddp_bucket_cap_mb");
-  }
-
-  int64_t size(const char* key, std::string_view setting) {
-    const int64_t number = read_.integer(key, 1).value_or(1);
-    read_.set(setting, std::to_string(number), key);
-    return number;
+      read_.set_count("ddp_bucket_size", *size * 1024 * 1024 / 2, "model.ddp_bucket_cap_mb");
   }
 
   void read_parallelism() {
-    const int64_t tp = size("parallelism.tp", "tensor_model_parallel_size");
-    const int64_t pp = size("parallelism.pp", "pipeline_model_parallel_size");
-    const int64_t cp = size("parallelism.context_parallel_size", "context_parallel_size");
-    const int64_t dp = size("parallelism.dp", "data_parallel_size");
+    const int64_t tp = read_.copy_count_or("parallelism.tp", "tensor_model_parallel_size", 1);
+    const int64_t pp = read_.copy_count_or("parallelism.pp", "pipeline_model_parallel_size", 1);
+    const int64_t cp =
+        read_.copy_count_or("parallelism.context_parallel_size", "context_parallel_size", 1);
+    const int64_t dp = read_.copy_count_or("parallelism.dp", "data_parallel_size", 1);
     if (read_.integer("parallelism.expert_parallel_size", 1).value_or(1) != 1)
       read_.refuse("parallelism.expert_parallel_size", "1: nanotron's experts are not read");
     // Each fits the most ranks alone before they are multiplied.
@@ -102,13 +92,12 @@ class NanotronReader {
     for (const int64_t factor : {tp, pp, cp, dp}) product *= static_cast<double>(factor);
     if (product > static_cast<double>(spec::kMostRanks))
       return read_.refuse("parallelism.dp", "at most {} GPUs", spec::kMostRanks);
-    read_.set("gpus", std::to_string(tp * pp * cp * dp), "parallelism.dp");
+    read_.set_count("gpus", tp * pp * cp * dp, "parallelism.dp");
     const std::string mode = base::lower(read_.text("parallelism.tp_mode", "all_reduce"));
     if (mode != "all_reduce" && mode != "reduce_scatter")
       return read_.refuse("parallelism.tp_mode", "ALL_REDUCE, REDUCE_SCATTER");
     if (tp > 1)
-      read_.set("sequence_parallel", mode == "reduce_scatter" ? "true" : "false",
-                "parallelism.tp_mode");
+      read_.set_flag("sequence_parallel", mode == "reduce_scatter", "parallelism.tp_mode");
     constexpr const char* kAsync = "parallelism.tp_linear_async_communication";
     if (!read_.flag(kAsync, false) && tp > 1 && mode == "reduce_scatter")
       read_.not_modelled(kAsync,
@@ -123,30 +112,26 @@ class NanotronReader {
     if (engine != "afab" && engine != "1f1b")
       return read_.refuse("parallelism.pp_engine", "1f1b, afab");
     if (pp > 1) read_.set("schedule", engine == "afab" ? "gpipe" : "1f1b", "parallelism.pp_engine");
-    read_.set("recompute_granularity",
-              read_.flag("parallelism.recompute_layer", false) ? "full" : "none",
-              "parallelism.recompute_layer");
+    set_recomputation(read_, read_.flag("parallelism.recompute_layer", false),
+                      "parallelism.recompute_layer");
   }
 
   void read_tokens() {
     for (const auto& [key, setting] : {std::pair("tokens.micro_batch_size", "micro_batch_size"),
                                        std::pair("tokens.sequence_length", "seq_length")})
       if (!read_.copy_count(key, setting)) read_.refuse(key, "a whole number: it has no default");
-    read_.set("gradient_accumulation_steps",
-              std::to_string(read_.integer("tokens.batch_accumulation_per_replica", 1).value_or(1)),
-              "tokens.batch_accumulation_per_replica");
+    read_.copy_count_or("tokens.batch_accumulation_per_replica", "gradient_accumulation_steps", 1);
   }
 
   void read_optimizer() {
     const auto stage = read_.integer("optimizer.zero_stage", 0);
     if (stage && *stage > 1) read_.refuse("optimizer.zero_stage", "0 or 1: nanotron has no others");
-    read_.set("zero", std::to_string(stage.value_or(0)), "optimizer.zero_stage");
-    read_.set("grad_reduce_in_bf16",
-              read_.flag("optimizer.accumulate_grad_in_fp32", true) ? "false" : "true",
-              "optimizer.accumulate_grad_in_fp32");
+    read_.set_count("zero", stage.value_or(0), "optimizer.zero_stage");
+    read_.set_flag("grad_reduce_in_bf16", !read_.flag("optimizer.accumulate_grad_in_fp32", true),
+                   "optimizer.accumulate_grad_in_fp32");
     constexpr const char* kName = "optimizer.optimizer_factory.name";
     if (const std::string name = base::lower(read_.text(kName, "adamw")); name != "adamw")
-      read_.not_modelled(kName, "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled(kName, kOtherOptimizer);
   }
 
   FlatReader read_;

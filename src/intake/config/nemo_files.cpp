@@ -12,6 +12,7 @@
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/framework_options.h"
+#include "intake/reader/shared_words.h"
 #include "spec/files/nemo.h"
 #include "spec/recipe/recipe.h"
 #include "spec/settings/settings.h"
@@ -32,7 +33,7 @@ bool tell_packing(FlatReader& read) {
         "dataset.packed_sequence_specs.packed_sequence_size"}) {
     if (is_off(read.text(key))) continue;
     packs = true;
-    read.not_modelled(key, std::string(kPackedDocuments));
+    read.not_modelled(key, kPackedDocuments);
   }
   return packs;
 }
@@ -138,8 +139,7 @@ class RecipeFileReader {
     if (read_.has("peft.dim") || read_.text("peft._target_").ends_with("LoRA")) read_adapters();
     const std::string optimizer = base::lower(read_.text(at_.optimizer + "optimizer", "adam"));
     if (optimizer != "adam" && optimizer != "adamw")
-      read_.not_modelled(at_.optimizer + "optimizer",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled(at_.optimizer + "optimizer", kOtherOptimizer);
     read_.copy_flag(at_.optimizer + "optimizer_cpu_offload", "optimizer_cpu_offload");
     read_.copy_flag(at_.optimizer + "use_precision_aware_optimizer",
                     "use_precision_aware_optimizer");
@@ -187,13 +187,13 @@ class RecipeFileReader {
       if (const auto shards = read_.said_flag(section + "use_distributed_optimizer"))
         read_.set("zero", *shards ? "1" : "0", section + "use_distributed_optimizer");
     if (const auto wide = read_.said_flag(at_.ddp + "grad_reduce_in_fp32"))
-      read_.set("grad_reduce_in_bf16", *wide ? "false" : "true", at_.ddp + "grad_reduce_in_fp32");
+      read_.set_flag("grad_reduce_in_bf16", !*wide, at_.ddp + "grad_reduce_in_fp32");
     read_.copy_count(at_.ddp + "bucket_size", "ddp_bucket_size");
     const std::string strategy = read_.text(at_.ddp + "data_parallel_sharding_strategy");
     for (const char* key : {"use_megatron_fsdp", "use_custom_fsdp", "use_torch_fsdp2"})
       if (read_.flag(at_.ddp + key, false)) {
         const bool whole = strategy.empty() || strategy == "optim_grads_params";
-        read_.set("fsdp", whole ? "true" : "false", at_.ddp + key);
+        read_.set_flag("fsdp", whole, at_.ddp + key);
         read_.set("zero",
                   whole                       ? "3"
                   : strategy == "optim_grads" ? "2"
@@ -223,8 +223,8 @@ class RecipeFileReader {
     const auto devices = read_.integer("trainer.devices", 1);
     const auto nodes = read_.integer("trainer.num_nodes", 1);
     if (devices)
-      read_.set("gpus", std::to_string(*devices * std::min<int64_t>(nodes.value_or(1), 1 << 20)),
-                "trainer.devices");
+      read_.set_count("gpus", *devices * std::min<int64_t>(nodes.value_or(1), 1 << 20),
+                      "trainer.devices");
     const std::string accelerator = read_.text("trainer.accelerator", "gpu");
     if (accelerator != "gpu" && accelerator != "cuda" && accelerator != "auto")
       read_.refuse("trainer.accelerator", "gpu");
@@ -281,7 +281,7 @@ class RecipeFileReader {
       if (read_.flag(section + name, false) && !is_off(narrow))
         read_.set("fp8_param_gather", "true", section + name);
     if (const auto wide = read_.said_flag(section + "grad_reduce_in_fp32"))
-      read_.set("grad_reduce_in_bf16", *wide ? "false" : "true", section + "grad_reduce_in_fp32");
+      read_.set_flag("grad_reduce_in_bf16", !*wide, section + "grad_reduce_in_fp32");
   }
 
   /// NeMo 2 keeps overlap in a callback of its list.

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/tokenizers.h"
 #include "spec/settings/settings.h"
 
@@ -126,9 +127,8 @@ class NeoxReader {
     }
     read_.set("model", model.dump(), "num_layers");
     const int64_t multiple = read_.integer("make_vocab_size_divisible_by", 1).value_or(128);
-    read_.set("make_vocab_size_divisible_by",
-              std::to_string(read_.has("padded_vocab_size") ? 1 : multiple),
-              "make_vocab_size_divisible_by");
+    read_.set_count("make_vocab_size_divisible_by", read_.has("padded_vocab_size") ? 1 : multiple,
+                    "make_vocab_size_divisible_by");
     for (const char* key : {"hidden_dropout", "attention_dropout", "attention_config"})
       read_.find(key);
     read_.set("dropout", read_.text("hidden_dropout", "0"), "hidden_dropout");
@@ -138,32 +138,29 @@ class NeoxReader {
   void read_layout() {
     const int64_t tp = std::max<int64_t>(1, read_.integer("model_parallel_size", 0).value_or(1));
     const int64_t pp = std::max<int64_t>(1, read_.integer("pipe_parallel_size", 0).value_or(1));
-    read_.set("tensor_model_parallel_size", std::to_string(tp), "model_parallel_size");
-    read_.set("pipeline_model_parallel_size", std::to_string(pp), "pipe_parallel_size");
+    read_.set_count("tensor_model_parallel_size", tp, "model_parallel_size");
+    read_.set_count("pipeline_model_parallel_size", pp, "pipe_parallel_size");
     if (read_.integer("context_parallel_size", 1).value_or(1) > 1)
       read_.copy_count("context_parallel_size", "context_parallel_size");
     if (tp > 1)
-      read_.set("sequence_parallel", read_.flag("sequence_parallel", false) ? "true" : "false",
-                "sequence_parallel");
+      read_.set_flag("sequence_parallel", read_.flag("sequence_parallel", false),
+                     "sequence_parallel");
     const auto stage = read_.integer("zero_optimization.stage", 0);
     if (stage && *stage > 3) read_.refuse("zero_optimization.stage", "0 to 3");
-    read_.set("zero", std::to_string(stage.value_or(0)), "zero_optimization.stage");
+    read_.set_count("zero", stage.value_or(0), "zero_optimization.stage");
     if (stage.value_or(0) > 0) note_whole_gradients(read_);
     for (const char* key :
          {"zero_optimization.offload_optimizer.device", "zero_optimization.cpu_offload"})
       if (const std::string word = read_.text(key); !is_off(word))
         read_.set("optimizer_cpu_offload", "true", key);
     constexpr const char* kParameters = "zero_optimization.offload_param.device";
-    if (!is_off(read_.text(kParameters)))
-      read_.not_modelled(kParameters,
-                         "memory and time: parameters wait on the host and travel for every layer; "
-                         "they are predicted on the GPU");
+    if (!is_off(read_.text(kParameters))) read_.not_modelled(kParameters, kParametersOnHost);
     const bool again = read_.flag("checkpoint_activations", false);
-    read_.set("recompute_granularity", again ? "full" : "none", "checkpoint_activations");
+    set_recomputation(read_, again, "checkpoint_activations");
     const int64_t each = read_.integer("checkpoint_num_layers", 1).value_or(1);
     if (again) {
       read_.set("recompute_method", "uniform", "checkpoint_num_layers");
-      read_.set("recompute_num_layers", std::to_string(each), "checkpoint_num_layers");
+      read_.set_count("recompute_num_layers", each, "checkpoint_num_layers");
     }
     constexpr const char* kParts = "partition_activations";
     if (read_.flag(kParts, false) && again)
@@ -185,8 +182,7 @@ class NeoxReader {
     if (!each) return;
     // On all hosts of a hostfile, which is not read, or on this one.
     const bool says = nodes && *nodes > 0;
-    read_.set("gpus", std::to_string(*each * (says ? std::min(*nodes, spec::kMostRanks) : 1)),
-              "num_gpus");
+    read_.set_count("gpus", *each * (says ? std::min(*nodes, spec::kMostRanks) : 1), "num_gpus");
     if (!says)
       read_.note("num_gpus without num_nodes is taken to be of one node; --gpus says more");
   }
@@ -205,8 +201,7 @@ class NeoxReader {
               bf16 ? "bf16.enabled" : "fp16.enabled");
     if (const std::string name = base::lower(read_.text("optimizer.type", "Adam"));
         name != "adam" && name != "adamw" && name != "onebitadam")
-      read_.not_modelled("optimizer.type",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled("optimizer.type", kOtherOptimizer);
   }
 
   FlatReader read_;

@@ -40,14 +40,12 @@ constexpr std::array kStarters = std::to_array<Starter>(
      {"create_job", "num_workers", kNamed, "num_procs_per_worker", "kubeflow"},
      {"update_parameters", "nodes", kNamed, "tasks_per_node", "submitit"}});
 
-class ProcessReader {
+class ProcessReader : PythonReader {
  public:
-  ProcessReader(PythonValues& python, const PythonStatements& statements, const std::string& text,
-                const std::string& file)
-      : python_(python), statements_(statements), text_(text), file_(file) {}
+  explicit ProcessReader(PythonProgram& program) : PythonReader(program) {}
 
   OwnProcesses read() {
-    const std::set<std::string> taken = python_.taken();
+    const std::set<std::string> taken = values_.taken();
     for (const Starter& starter : kStarters)
       for (const auto& [at, open] : calls_of(text_, starter.name))
         if (base::contains(text_, starter.library) && runs(at)) read_starter(starter, at, open);
@@ -55,7 +53,7 @@ class ProcessReader {
       for (const size_t at : words_of(text_, variable))
         if (runs(at)) read_visible(variable, at);
     read_loading();
-    if (own_.started == 0) python_.set_taken(taken);
+    if (own_.started == 0) values_.set_taken(taken);
     return std::move(own_);
   }
 
@@ -63,7 +61,7 @@ class ProcessReader {
   bool runs(size_t at) {
     const std::string_view statement = statements_.statement(at);
     if (statement.starts_with("def ") || statement.starts_with("from ")) return false;
-    return python_.reached(at, true).value_or(true);
+    return values_.reached(at, true).value_or(true);
   }
   void found(size_t at, std::string key) {
     own_.from = {fmt::format("{}:{}", file_, line_at(text_, at)), std::move(key)};
@@ -105,7 +103,7 @@ class ProcessReader {
   }
   /// A number of processes, be it in quotes; 0 where it is not known.
   int64_t count(const std::string& expression, size_t at) {
-    const auto text = expression.empty() ? std::nullopt : python_.text(expression, at);
+    const auto text = expression.empty() ? std::nullopt : values_.text(expression, at);
     const auto number = base::parse_integer(text.value_or(""));
     return number && *number > 0 && *number <= spec::kMostRanks ? *number : 0;
   }
@@ -119,7 +117,7 @@ class ProcessReader {
       return;
     found(at, std::string(variable));
     const std::string said = trimmed(statement.substr(equals + 1));
-    const auto value = python_.value(said, at);
+    const auto value = values_.value(said, at);
     if (value && value->is_string())
       own_.visible = seen_by(variable, value->get<std::string>());
     else
@@ -139,7 +137,7 @@ class ProcessReader {
       }
       for (const PythonArgument& it : arguments_of_call(text_, open)) {
         if (it.name != "device_map" || unsloth) continue;
-        const auto way = python_.text(it.value, at);
+        const auto way = values_.text(it.value, at);
         if (!way || (*way != "auto" && !way->starts_with("balanced") && *way != "sequential"))
           continue;
         own_.spreads = fmt::format("device_map={}", it.value);
@@ -150,10 +148,6 @@ class ProcessReader {
 
   static constexpr size_t kLongest = 60;
 
-  PythonValues& python_;
-  const PythonStatements& statements_;
-  const std::string& text_;
-  const std::string& file_;
   OwnProcesses own_;
 };
 
@@ -194,10 +188,7 @@ std::optional<VisibleGpus> visible_gpus(
   return std::nullopt;
 }
 
-OwnProcesses own_processes(PythonValues& python, const PythonStatements& statements,
-                           const std::string& text, const std::string& file) {
-  return ProcessReader(python, statements, text, file).read();
-}
+OwnProcesses own_processes(PythonProgram& program) { return ProcessReader(program).read(); }
 
 void count_own_gpus(const OwnProcesses& own, const OneProcess& process, Reading& reading) {
   if (reading.settings.find("gpus") != nullptr || reading.defaults.find("gpus") != nullptr ||

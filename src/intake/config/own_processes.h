@@ -5,8 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "intake/reader/python_text.h"
-#include "intake/reader/python_values.h"
+#include "intake/reader/python_program.h"
 #include "intake/reader/reading.h"
 #include "spec/settings/settings.h"
 
@@ -31,8 +30,7 @@ struct OwnProcesses {
   spec::Origin from;    ///< of whichever of these
   std::optional<VisibleGpus> visible;
 };
-OwnProcesses own_processes(PythonValues& python, const PythonStatements& statements,
-                           const std::string& text, const std::string& file);
+OwnProcesses own_processes(PythonProgram& program);
 
 /// What is started without a launcher.
 struct OneProcess {

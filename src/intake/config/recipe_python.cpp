@@ -53,44 +53,37 @@ void leave_open(const NamedRecipe& recipe, const OwnValue& own, Reading& reading
       recipe.where, recipe.name, key, own.option);
 }
 
-/// Arguments of recipes by the paths of their YAML.
-std::string path_of_argument(const std::string& name, bool of_bridge) {
-  struct Path {
-    std::string_view argument, nemo, bridge;
-  };
-  constexpr std::array kPaths = std::to_array<Path>({
-      {"num_nodes", "trainer.num_nodes", ""},
-      {"num_gpus_per_node", "trainer.devices", ""},
-      {"tensor_parallelism", "trainer.strategy.tensor_model_parallel_size",
-       "model.tensor_model_parallel_size"},
-      {"tensor_model_parallel_size", "trainer.strategy.tensor_model_parallel_size",
-       "model.tensor_model_parallel_size"},
-      {"pipeline_parallelism", "trainer.strategy.pipeline_model_parallel_size",
-       "model.pipeline_model_parallel_size"},
-      {"pipeline_model_parallel_size", "trainer.strategy.pipeline_model_parallel_size",
-       "model.pipeline_model_parallel_size"},
-      {"virtual_pipeline_parallelism", "trainer.strategy.virtual_pipeline_model_parallel_size",
-       "model.virtual_pipeline_model_parallel_size"},
-      {"virtual_pipeline_model_parallel_size",
-       "trainer.strategy.virtual_pipeline_model_parallel_size",
-       "model.virtual_pipeline_model_parallel_size"},
-      {"context_parallelism", "trainer.strategy.context_parallel_size",
-       "model.context_parallel_size"},
-      {"context_parallel_size", "trainer.strategy.context_parallel_size",
-       "model.context_parallel_size"},
-      {"expert_parallelism", "trainer.strategy.expert_model_parallel_size",
-       "model.expert_model_parallel_size"},
-      {"expert_model_parallel_size", "trainer.strategy.expert_model_parallel_size",
-       "model.expert_model_parallel_size"},
-      {"sequence_parallelism", "trainer.strategy.sequence_parallel", "model.sequence_parallel"},
-      {"sequence_parallel", "trainer.strategy.sequence_parallel", "model.sequence_parallel"},
-      {"global_batch_size", "data.global_batch_size", "train.global_batch_size"},
-      {"micro_batch_size", "data.micro_batch_size", "train.micro_batch_size"},
-      {"seq_length", "data.seq_length", "dataset.sequence_length"},
-      {"precision_config", "", "mixed_precision"},
-  });
-  for (const Path& it : kPaths)
-    if (it.argument == name) return std::string(of_bridge ? it.bridge : it.nemo);
+/// Arguments of recipes that divide a job, by both of their names; the later one is the YAML's.
+struct Division {
+  std::string_view argument, name;
+};
+constexpr std::array kDivisions = std::to_array<Division>({
+    {"tensor_parallelism", "tensor_model_parallel_size"},
+    {"pipeline_parallelism", "pipeline_model_parallel_size"},
+    {"virtual_pipeline_parallelism", "virtual_pipeline_model_parallel_size"},
+    {"context_parallelism", "context_parallel_size"},
+    {"expert_parallelism", "expert_model_parallel_size"},
+    {"sequence_parallelism", "sequence_parallel"},
+});
+/// Other arguments by the paths of their YAML.
+struct ArgumentPath {
+  std::string_view argument, nemo, bridge;
+};
+constexpr std::array kArgumentPaths = std::to_array<ArgumentPath>({
+    {"num_nodes", "trainer.num_nodes", ""},
+    {"num_gpus_per_node", "trainer.devices", ""},
+    {"global_batch_size", "data.global_batch_size", "train.global_batch_size"},
+    {"micro_batch_size", "data.micro_batch_size", "train.micro_batch_size"},
+    {"seq_length", "data.seq_length", "dataset.sequence_length"},
+    {"precision_config", "", "mixed_precision"},
+});
+
+std::string path_of_argument(std::string_view argument, bool of_bridge) {
+  for (const Division& it : kDivisions)
+    if (it.argument == argument || it.name == argument)
+      return fmt::format("{}.{}", of_bridge ? "model" : "trainer.strategy", it.name);
+  for (const ArgumentPath& it : kArgumentPaths)
+    if (it.argument == argument) return std::string(of_bridge ? it.bridge : it.nemo);
   return "";
 }
 
@@ -183,9 +176,9 @@ Result<Reading> read_named_recipe(const NamedRecipe& recipe, const std::string& 
 
 Result<Reading> parse_recipe_python(const std::string& written, const std::string& file,
                                     PythonStart start) {
-  const std::string text = without_comments(written);
-  const PythonStatements statements(text);
-  PythonValues values(text, statements, std::move(start));
+  PythonProgram program(without_comments(written), file, std::move(start));
+  const std::string& text = program.text;
+  PythonValues& values = program.values;
   std::vector<RecipeCall> calls = recipe_calls(text);
   std::erase_if(calls, [&](const RecipeCall& call) {
     const auto reached = values.reached(call.at, true);
@@ -211,10 +204,9 @@ Result<Reading> parse_recipe_python(const std::string& written, const std::strin
       continue;
     }
     const std::string path = path_of_argument(it.name, call.of_bridge);
-    if (!path.empty()) add_python_value(values, text, file, it.value, call.at, path, recipe.values);
+    if (!path.empty()) add_python_value(program, it.value, call.at, path, recipe.values);
   }
-  add_python_assignments(values, statements, text, file, 0, text.size(), takes_section,
-                         recipe.values);
+  add_python_assignments(program, 0, text.size(), takes_section, recipe.values);
   if (const auto whole = recipe.values.find("peft"); whole != recipe.values.end())
     recipe.tunes = recipe.tunes && whole->second.text != "None";
   ERGOMETER_ASSIGN(Reading reading, read_named_recipe(recipe, file));

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "intake/reader/toml_flat.h"
 #include "spec/model/model_names.h"
 #include "spec/model/torchtitan_flavors.h"
@@ -127,11 +128,11 @@ class TitanReader {
     } else {
       read_.find(place("pipeline_parallel_microbatch_size"));
     }
-    read_.set("micro_batch_size", std::to_string(micro), micro_key);
+    read_.set_count("micro_batch_size", micro, micro_key);
     // A larger batch of the step is as many passes; a pipeline runs empty between them.
     const bool whole = read_.copy_count("training.global_batch_size", "global_batch_size");
     if (!whole || degree("pipeline_model_parallel_size") > 1)
-      read_.set("gradient_accumulation_steps", std::to_string(local / micro), local_key);
+      read_.set_count("gradient_accumulation_steps", local / micro, local_key);
   }
 
   std::optional<int64_t> layers_of_model() const {
@@ -191,8 +192,8 @@ class TitanReader {
                           "into a multiple of {} chunks, not into {}",
                           all, stages, chunks);
     if (usual > 1 || stated)
-      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages),
-                stated ? per_stage : place("pipeline_parallel_schedule"));
+      read_.set_count("virtual_pipeline_model_parallel_size", chunks / stages,
+                      stated ? per_stage : place("pipeline_parallel_schedule"));
     if (!layers || chunks > *layers) return;
     std::vector<int64_t> list;
     for (int64_t i = 0; i < chunks; ++i) list.push_back(all / chunks + (i < all % chunks ? 1 : 0));
@@ -220,7 +221,7 @@ class TitanReader {
     const auto chunks = static_cast<int64_t>(list.size());
     if (chunks % stages != 0) return read_.refuse(key, "lists for a multiple of {} chunks", stages);
     if (chunks > stages)
-      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks / stages), key);
+      read_.set_count("virtual_pipeline_model_parallel_size", chunks / stages, key);
     const auto layers = layers_of_model();
     const int64_t sum = std::accumulate(list.begin(), list.end(), int64_t{0});
     if (layers && sum != *layers)
@@ -244,19 +245,14 @@ class TitanReader {
     if (read_.has(old_key)) shards = read_.integer(old_key, -1).value_or(-1);
     const std::string old_kind = read_.text(place("data_parallel_type"), "fsdp");
     if (shards == 0) return read_.refuse(shards_key, "-1, or ranks that share the parameters");
-    if (shards > 0)
-      read_.set(
-          "data_parallel_size",
-          std::to_string(std::min(replicas, spec::kMostRanks) * std::min(shards, spec::kMostRanks)),
-          shards_key);
+    if (shards > 0) set_ranks(read_, "data_parallel_size", replicas, shards, shards_key);
     const std::string reshard_key = place("fsdp_reshard_after_forward");
     const std::string reshard = read_.text(reshard_key, "default");
     // Ranks that share sequences share parameters, too.
     const bool alone = shards == 1 && degree("context_parallel_size") == 1;
     if (alone || (shards == 1 && replicas > 1) || old_kind == "ddp") {
       read_.set("fsdp", "false", shards_key);
-      read_.set("zero", "0", shards_key);
-      return read_.set("overlap_grad_reduce", "true", shards_key);
+      return set_replicated(read_, shards_key);
     }
     const bool stages = degree("pipeline_model_parallel_size") > 1;
     const bool gathered = reshard == "never" || (stages && reshard != "always");
@@ -267,25 +263,18 @@ class TitanReader {
     else if (replicas > 1 && !gathered)
       read_.set("fsdp_shard_size", fmt::format("1/{}", replicas), replicas_key);
     else if (replicas > 1)
-      read_.not_modelled(replicas_key,
-                         "memory and time: copies are sharded over a part of the ranks each, which "
-                         "is modelled only where parameters are freed behind their forward; "
-                         "predicted as sharded over all");
+      read_.not_modelled(replicas_key, kPartlySharded);
   }
 
   void read_precision() {
-    const std::string type = read_.text("training.mixed_precision_param", "bfloat16");
-    if (type == "bfloat16" || type == "float32" || type == "float16")
-      read_.set("precision",
-                type == "bfloat16"  ? "bf16"
-                : type == "float32" ? "fp32"
-                                    : "fp16",
-                "training.mixed_precision_param");
+    constexpr std::string_view kType = "training.mixed_precision_param";
+    const std::string_view format = format_of_type(read_.text(kType, "bfloat16"));
+    if (format.empty())
+      read_.refuse(kType, "bfloat16, float32");
     else
-      read_.refuse("training.mixed_precision_param", "bfloat16, float32");
+      read_.set("precision", std::string(format), kType);
     const std::string reduce = read_.text("training.mixed_precision_reduce", "float32");
-    read_.set("grad_reduce_in_bf16", reduce == "float32" ? "false" : "true",
-              "training.mixed_precision_reduce");
+    read_.set_flag("grad_reduce_in_bf16", reduce != "float32", "training.mixed_precision_reduce");
     const std::string converters = read_.text("model.converters");
     const bool old = read_.flag("float8.enable_float8_linear", false);
     const bool scaled = converters.find("mx") != converters.npos;
@@ -347,8 +336,8 @@ class TitanReader {
     read_.set("recompute_granularity", "full", kOption);
     if (*step == 1) return;
     read_.set("recompute_method", "block", kOption);
-    read_.set("recompute_num_layers",
-              std::to_string(std::max<int64_t>(1, model->layer_count() / chunks / *step)), kOption);
+    read_.set_count("recompute_num_layers",
+                    std::max<int64_t>(1, model->layer_count() / chunks / *step), kOption);
   }
 
   void read_rest() {
@@ -362,15 +351,11 @@ class TitanReader {
                          "with those of 32 bit");
     constexpr std::string_view kOffload = "training.enable_cpu_offload";
     if (read_.flag(kOffload, false)) {
-      read_.set("optimizer_cpu_offload", "true", kOffload);
-      read_.not_modelled(kOffload,
-                         "memory and time: parameters and gradients are on the host as "
-                         "well; predicted on the GPU");
+      set_fsdp_on_host(read_, kOffload);
     }
     const std::string optimizer = base::lower(read_.text("optimizer.name", "AdamW"));
     if (optimizer != "adamw" && optimizer != "adam")
-      read_.not_modelled("optimizer.name",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled("optimizer.name", kOtherOptimizer);
   }
 
   const spec::FlatYaml& values_;

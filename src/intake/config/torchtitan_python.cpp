@@ -11,13 +11,9 @@ namespace {
 
 bool takes_all(std::string_view) { return true; }
 
-class Registry {
+class Registry : PythonReader {
  public:
-  Registry(const std::string& text, const std::string& file)
-      : text_(without_comments(text)),
-        statements_(text_),
-        values_(text_, statements_, {}),
-        file_(file) {}
+  explicit Registry(PythonProgram& program) : PythonReader(program) {}
 
   Result<void> add(const std::string& function, spec::FlatYaml& into, int depth = 0) {
     constexpr int kDeepest = 8;
@@ -36,7 +32,7 @@ class Registry {
             "the sizes as options",
             file_, line_at(text_, child), whole.substr(0, 40));
     }
-    add_python_assignments(values_, statements_, text_, file_, at, end_of(at), takes_all, into);
+    add_python_assignments(python_, at, end_of(at), takes_all, into);
     return {};
   }
 
@@ -57,15 +53,10 @@ class Registry {
     const std::string callee = trimmed(std::string_view(made).substr(0, made.find('(')));
     if (values_.names().definition("def", callee) != PythonNames::kModule)
       return add(callee, into, depth + 1);
-    add_python_call(values_, text_, file_, made, at, "", into);
+    add_python_call(python_, made, at, "", into);
     return {};
   }
   size_t end_of(size_t at) const { return at + values_.names().body(at).size(); }
-
-  const std::string text_;
-  const PythonStatements statements_;
-  PythonValues values_;
-  const std::string& file_;
 };
 
 }  // namespace
@@ -73,7 +64,8 @@ class Registry {
 Result<spec::FlatYaml> torchtitan_registry(const std::string& text, const std::string& file,
                                            const std::string& module, const std::string& config) {
   spec::FlatYaml values;
-  ERGOMETER_TRY(Registry(text, file).add(config, values));
+  PythonProgram program(without_comments(text), file, {});
+  ERGOMETER_TRY(Registry(program).add(config, values));
   // model_spec=model_registry("8B", ...)
   const auto spec = values.find("model_spec");
   if (spec != values.end()) {

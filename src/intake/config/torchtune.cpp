@@ -8,6 +8,7 @@
 #include "intake/config/adapters.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 
 namespace ergometer::intake {
@@ -66,7 +67,7 @@ class TorchtuneReader {
     const auto rank = read_.integer("model.lora_rank", 1);
     if (!rank) return read_.refuse("model.lora_rank", "a whole number");
     read_.set("mode", "lora", kModel);
-    read_.set("lora", std::to_string(*rank), "model.lora_rank");
+    read_.set_count("lora", *rank, "model.lora_rank");
     constexpr const char* kModules = "model.lora_attn_modules";
     std::string modules = read_.text(kModules), unknown;
     if (read_.flag("model.apply_lora_to_mlp", false)) modules += ",w1,w2,w3";
@@ -74,7 +75,7 @@ class TorchtuneReader {
     if (!targets) return read_.refuse(kModules, "q_proj, k_proj, v_proj, output_proj");
     read_.set("lora_targets", *targets, kModules);
     if (base::contains(component, "dora") || read_.flag("model.use_dora", false))
-      read_.not_modelled(kModel, "time and memory: magnitudes beside the adapters");
+      read_.not_modelled(kModel, kMagnitudes);
     if (base::contains(component, "qlora") || read_.flag("model.quantize_base", false))
       read_.set("quantize", "nf4-dq", kModel);  // torchao's NF4Tensor quantizes its scales
   }
@@ -88,27 +89,19 @@ class TorchtuneReader {
     read_.set("fsdp", "true", "data_parallel_shard_dim");
     if (copies > 1 && shards > 1) read_hybrid_shards(read_, shards, "data_parallel_shard_dim");
     if (shards > 0)
-      read_.set(
-          "data_parallel_size",
-          std::to_string(std::min(copies, spec::kMostRanks) * std::min(shards, spec::kMostRanks)),
-          "data_parallel_shard_dim");
+      set_ranks(read_, "data_parallel_size", copies, shards, "data_parallel_shard_dim");
     if (!read_.flag("fsdp_reshard_after_forward", true))
       read_.not_modelled("fsdp_reshard_after_forward",
                          "memory and time: parameters stay gathered; predicted as gathered again");
     if (read_.flag("fsdp_cpu_offload", false)) {
-      read_.set("optimizer_cpu_offload", "true", "fsdp_cpu_offload");
-      read_.not_modelled("fsdp_cpu_offload",
-                         "memory and time: parameters and gradients are on the host as well; "
-                         "predicted on the GPU");
+      set_fsdp_on_host(read_, "fsdp_cpu_offload");
     }
   }
 
   void read_batch() {
     if (!read_.copy_count("batch_size", "micro_batch_size"))
       read_.refuse("batch_size", "a whole number");
-    read_.set("gradient_accumulation_steps",
-              std::to_string(read_.integer("gradient_accumulation_steps", 1).value_or(1)),
-              "gradient_accumulation_steps");
+    read_.copy_count_or("gradient_accumulation_steps", "gradient_accumulation_steps", 1);
     const bool packed = read_.flag("dataset.packed", false);
     constexpr const char* kLength = "tokenizer.max_seq_len";
     if (!read_.copy_count(kLength, "seq_length"))
@@ -116,11 +109,9 @@ class TorchtuneReader {
           fmt::format("{}: {}: says nothing, the data decide how long sequences are; give --seq",
                       read_.file(), kLength);
     else if (packed)
-      read_.not_modelled("dataset.packed", std::string(kPackedDocuments));
+      read_.not_modelled("dataset.packed", kPackedDocuments);
     else
-      read_.not_modelled("dataset.packed",
-                         "time and memory: sequences are as long as the data's; predicted at the "
-                         "longest");
+      read_.not_modelled("dataset.packed", kLengthsOfData);
   }
 
   void read_rest() {
@@ -128,7 +119,7 @@ class TorchtuneReader {
     if (type != "bf16" && type != "fp32") return read_.refuse("dtype", "bf16, fp32");
     read_.set("precision", type, "dtype");
     const bool again = read_.flag("enable_activation_checkpointing", false);
-    read_.set("recompute_granularity", again ? "full" : "none", "enable_activation_checkpointing");
+    set_recomputation(read_, again, "enable_activation_checkpointing");
     read_.find("ac_option");
     if (read_.text("ac_mode") == "selective" && again)
       read_.not_modelled("ac_mode",
@@ -140,8 +131,7 @@ class TorchtuneReader {
     if (base::contains(optimizer, "adam") && base::contains(optimizer, "8bit"))
       read_.set("optimizer_moments", "8-bit", kOptimizer);
     else if (!optimizer.ends_with("adamw") && !optimizer.ends_with(".adam"))
-      read_.not_modelled(kOptimizer,
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled(kOptimizer, kOtherOptimizer);
     if (read_.flag("optimizer_in_bwd", false))
       read_.not_modelled("optimizer_in_bwd",
                          "memory: gradients are gone as soon as they are applied; predicted as "

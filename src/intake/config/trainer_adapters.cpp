@@ -34,19 +34,16 @@ class TrainerAdapters {
       if (rank.empty())
         read_.reading().settings.set("lora", "8", {read_.file() + ", LLaMA-Factory's default", ""});
       if (targets.empty())
-        read_.reading().settings.set("lora_targets", "qkv,proj,fc1,fc2",
+        read_.reading().settings.set("lora_targets", kAllLinear,
                                      {read_.file() + ", LLaMA-Factory's default", ""});
     }
     const bool by_factory = kind_ == TrainerKind::kLlamaFactory && targets.empty();
     if (adapts && by_factory) read_.copy_count(rank, "lora");
     if (adapts && !rank.empty() && !by_factory)
       read_lora(read_, rank, targets.empty() ? "lora_target_modules" : targets);
-    if (adapts && rank.empty() && !targets.empty()) {
-      std::string unknown;
-      const auto words = spec::lora_targets(read_.text(targets), unknown);
-      if (!words) return read_.refuse(targets, "linear layers of attention and feed-forward");
-      read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, targets);
-    }
+    if (adapts && rank.empty() && !targets.empty() &&
+        !read_lora_targets(read_, targets, read_.text(targets)))
+      return;
     if (read_.find("requires_grad") != nullptr && !adapts)
       read_.not_modelled("requires_grad", "memory and time: parts of the model are not trained");
     if (adapts && !rank.empty() && !used && !older && !enabled && tuning.empty())
@@ -61,8 +58,8 @@ class TrainerAdapters {
     const bool alone = read_.flag("only_optimize_lora", false);
     read_.find("lora_module_name");
     if (rank.value_or(0) == 0) return;
-    read_.set("lora", std::to_string(*rank), "lora_dim");
-    read_.set("lora_targets", "qkv,proj,fc1,fc2", "lora_module_name");
+    read_.set_count("lora", *rank, "lora_dim");
+    read_.set("lora_targets", kAllLinear, "lora_module_name");
     if (!alone)
       read_.not_modelled("lora_dim",
                          "memory and time: the model is trained beside its adapters; predicted as "

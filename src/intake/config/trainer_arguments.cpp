@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "intake/config/accelerate.h"
 #include "intake/reader/framework_options.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -132,11 +133,10 @@ class TrainerReader {
     for (const char* key : {"neat_packing", "sample_packing", "packing"}) {
       if (!read_.flag(key, key == std::string_view("packing") && by_default)) continue;
       packs = true;
-      if (key != std::string_view("packing") || !cuts)
-        read_.not_modelled(key, std::string(kPackedDocuments));
+      if (key != std::string_view("packing") || !cuts) read_.not_modelled(key, kPackedDocuments);
     }
     if (packs) return;
-    if (!pads) return read_.not_modelled("padding_free", std::string(kNoPadding));
+    if (!pads) return read_.not_modelled("padding_free", kNoPadding);
     const auto* length = read_.said().find("seq_length");
     if (length == nullptr) length = read_.reading().defaults.find("seq_length");
     if (length != nullptr) read_.note(unpacked_note(length->text));
@@ -168,7 +168,7 @@ class TrainerReader {
                       new_trl    ? "TRL's default"
                       : of_model ? "in BF16, as LLaMA-Factory loads the frozen model"
                                  : "without bf16 or fp16");
-    if (tf32) read_.set("tf32", *tf32 ? "true" : "false", "tf32");
+    if (tf32) read_.set_flag("tf32", *tf32, "tf32");
   }
 
   /// bitsandbytes multiplies in a format of its own where nothing else is in 16 bit.
@@ -209,8 +209,7 @@ class TrainerReader {
     }
     const auto said = read_.said_flag("gradient_checkpointing");
     const auto off = read_.said_flag("disable_gradient_checkpointing");
-    if (said)
-      return read_.set("recompute_granularity", *said ? "full" : "none", "gradient_checkpointing");
+    if (said) return set_recomputation(read_, *said, "gradient_checkpointing");
     if (off)
       return read_.set("recompute_granularity", *off ? "none" : "full",
                        "disable_gradient_checkpointing");
@@ -242,10 +241,7 @@ class TrainerReader {
     const auto shards = read_.integer("dp_shard_size", 1),
                replicas = read_.integer("dp_replicate_size", 1);
     if (shards)
-      read_.set("data_parallel_size",
-                std::to_string(std::min(*shards, spec::kMostRanks) *
-                               std::min(replicas.value_or(1), spec::kMostRanks)),
-                "dp_shard_size");
+      set_ranks(read_, "data_parallel_size", *shards, replicas.value_or(1), "dp_shard_size");
     if (shards && *shards > 1) read_sharding_strategy(read_, "full_shard", "dp_shard_size");
     if (shards && *shards > 1 && replicas.value_or(1) > 1)
       read_hybrid_shards(read_, *shards, "dp_shard_size");
@@ -258,15 +254,10 @@ class TrainerReader {
     const std::string_view kernel =
         word.starts_with(kHub) ? word.substr(kHub.size(), word.find_first_of("@:") - kHub.size())
                                : "";
-    if (word == "eager" || word == "disabled") return "unfused";
-    if (word == "sdpa") return "fused";
-    if (word == "flash_attention_2" || word == "fa2" || kernel == "flash-attn" ||
-        kernel == "flash-attn2")
-      return "fa2";
-    if (word == "flash_attention_3" || word == "fa3" || kernel == "flash-attn3" ||
-        kernel == "vllm-flash-attn3")
-      return "fa3";
-    return "";
+    if (word == "disabled") return "unfused";
+    if (word == "fa2" || kernel == "flash-attn" || kernel == "flash-attn2") return "fa2";
+    if (word == "fa3" || kernel == "flash-attn3" || kernel == "vllm-flash-attn3") return "fa3";
+    return backend_of_attention(word);
   }
 
   void read_kernels() {

@@ -47,14 +47,18 @@ inline constexpr const char* kReducesEach = "program.reduces_every_micro_batch";
 inline constexpr const char* kSyncsEach = "program.sync_each_batch";
 
 /// What a prediction leaves out of packing whose attention stays within each document.
-inline constexpr std::string_view kPackedDocuments =
+inline constexpr const char* kPackedDocuments =
     "time: attention only within each packed document; predicted over whole sequences, "
     "--packed-mean-length says how long documents are";
 /// What a prediction leaves out of batches whose sequences lie behind each other.
-inline constexpr std::string_view kNoPadding =
+inline constexpr const char* kNoPadding =
     "time and memory: sequences of a batch lie behind each other without padding; predicted as "
     "long as the longest, --sequence-lengths with --sequence-batching variable says how long they "
     "are";
+/// What a prediction leaves out of copies on a part of the ranks each.
+inline constexpr const char* kPartlySharded =
+    "memory and time: copies are sharded over a part of the ranks each, which is modelled only "
+    "where parameters are freed behind their forward; predicted as sharded over all";
 /// What is assumed of texts of at most so many tokens that are not packed.
 std::string unpacked_note(std::string_view length);
 /// What a prediction leaves out of DPO and its relatives.
@@ -71,6 +75,9 @@ void read_trainer_adapters(FlatReader& read, TrainerKind kind);
 /// that they name are added. `compiles`: torch_compile.
 Result<void> read_trainer_sharding(FlatReader& read, spec::FlatYaml& values, bool compiles);
 
+/// PyTorch's words for how FSDP shards, as refusals name them.
+inline constexpr const char* kShardingStrategies =
+    "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD";
 /// PyTorch's "full_shard", "SHARD_GRAD_OP", ... as settings, from what stands at `key`. False if
 /// the word is none. `node_gpus`: GPUs of a node, which hold one copy of a hybrid shard; 0: not
 /// known.

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "intake/config/deepspeed.h"
 #include "intake/config/trainer_arguments.h"
+#include "intake/reader/shared_words.h"
 #include "spec/catalog/read.h"
 #include "spec/recipe/recipe.h"
 
@@ -24,10 +25,9 @@ void read_hybrid_shards(FlatReader& read, int64_t shards, std::string_view key) 
   int64_t together = 1;
   const auto* context = read.said().find("context_parallel_size");
   if (context != nullptr) together = base::parse_integer(context->text).value_or(1);
-  read.set("fsdp_shard_size",
-           std::to_string(std::min(shards, spec::kMostRanks) *
-                          std::clamp(together, int64_t{1}, spec::kMostRanks)),
-           key);
+  read.set_count(
+      "fsdp_shard_size",
+      std::min(shards, spec::kMostRanks) * std::clamp(together, int64_t{1}, spec::kMostRanks), key);
 }
 
 void settle_shard_size(FlatReader& read) {
@@ -36,10 +36,7 @@ void settle_shard_size(FlatReader& read) {
   if (shards == nullptr || zero == nullptr || zero->text == "3") return;
   const std::string key = shards->origin.key;
   read.reading().settings.erase("fsdp_shard_size");
-  read.not_modelled(key,
-                    "memory and time: copies are sharded over a part of the ranks each, which is "
-                    "modelled only where parameters are freed behind their forward; predicted as "
-                    "sharded over all");
+  read.not_modelled(key, kPartlySharded);
 }
 
 bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::string_view key,
@@ -56,8 +53,7 @@ bool read_sharding_strategy(FlatReader& read, std::string_view strategy, std::st
     read.set("framework", "fsdp", key);
     read.set("overlap_grad_reduce", "true", key);
   } else if (word == "no_shard" || word == "3") {
-    read.set("zero", "0", key);
-    read.set("overlap_grad_reduce", "true", key);
+    set_replicated(read, key);
   } else {
     return false;
   }
@@ -180,10 +176,7 @@ class TrainerSharding {
     for (const std::string& word : base::split(spaced, ' ')) {
       if (word.empty() || word == "auto_wrap") continue;
       if (word == "offload") {
-        read_.set("optimizer_cpu_offload", "true", "fsdp");
-        read_.not_modelled("fsdp",
-                           "memory and time: parameters and gradients are on the host as "
-                           "well; predicted on the GPU");
+        set_fsdp_on_host(read_, "fsdp");
         continue;
       }
       if (word == "true") {
@@ -201,7 +194,7 @@ class TrainerSharding {
     constexpr std::string_view kStrategy = "fsdp_config.fsdp_sharding_strategy";
     if (const std::string word = base::lower(read_.text(kStrategy));
         !word.empty() && !read_sharding_strategy(read_, word, kStrategy))
-      return read_.refuse(kStrategy, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      return read_.refuse(kStrategy, kShardingStrategies);
     read_fsdp_config();
     settle_shard_size(read_);
   }
@@ -215,10 +208,7 @@ class TrainerSharding {
       if (read_.flag(key("activation_checkpointing"), false))
         read_.set("recompute_granularity", "full", key("activation_checkpointing"));
       if (read_.flag(key("offload_params"), false)) {
-        read_.set("optimizer_cpu_offload", "true", key("offload_params"));
-        read_.not_modelled(key("offload_params"),
-                           "memory and time: parameters and gradients are on the host as "
-                           "well; predicted on the GPU");
+        set_fsdp_on_host(read_, key("offload_params"));
       }
       if (read_.has(key("reshard_after_forward")) &&
           !read_.flag(key("reshard_after_forward"), true))

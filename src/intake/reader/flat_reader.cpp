@@ -143,19 +143,34 @@ bool FlatReader::copy(std::string_view key, std::string_view setting) {
 bool FlatReader::copy_count(std::string_view key, std::string_view setting, int64_t least) {
   const std::optional<int64_t> number = integer(key, -1);
   if (!number || *number < least) return false;
-  set(setting, std::to_string(*number), key);
+  set_count(setting, *number, key);
   return true;
 }
 
 bool FlatReader::copy_flag(std::string_view key, std::string_view setting) {
   const std::optional<bool> said = said_flag(key);
   if (!said) return false;
-  set(setting, *said ? "true" : "false", key);
+  set_flag(setting, *said, key);
   return true;
 }
 
 void FlatReader::set(std::string_view setting, std::string value, std::string_view key) {
   reading_.settings.set(setting, std::move(value), origin(key));
+}
+
+void FlatReader::set_flag(std::string_view setting, bool on, std::string_view key) {
+  set(setting, on ? "true" : "false", key);
+}
+
+void FlatReader::set_count(std::string_view setting, int64_t number, std::string_view key) {
+  set(setting, std::to_string(number), key);
+}
+
+int64_t FlatReader::copy_count_or(std::string_view key, std::string_view setting,
+                                  int64_t fallback) {
+  const int64_t number = integer(key, 1).value_or(fallback);
+  set_count(setting, number, key);
+  return number;
 }
 
 void FlatReader::set_default(std::string_view setting, std::string value, std::string_view reason) {

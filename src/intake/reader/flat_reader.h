@@ -49,6 +49,10 @@ class FlatReader {
   bool copy_flag(std::string_view key, std::string_view setting);
   /// A setting because of what stands at `key`.
   void set(std::string_view setting, std::string value, std::string_view key);
+  void set_flag(std::string_view setting, bool on, std::string_view key);
+  void set_count(std::string_view setting, int64_t number, std::string_view key);
+  /// As `copy_count`, with a number where the file says none; which one it is.
+  int64_t copy_count_or(std::string_view key, std::string_view setting, int64_t fallback);
   /// What holds because nothing is said: weaker than every file's word.
   void set_default(std::string_view setting, std::string value, std::string_view reason);
   /// What holds where no other file names a framework that does otherwise.

@@ -22,12 +22,12 @@ void erase_parts(const std::string& path, spec::FlatYaml& into) {
     it = into.erase(it);
 }
 
-void set(const std::string& text, const std::string& file, size_t at, const std::string& path,
-         std::string value, spec::FlatYaml& into) {
+void set(const PythonProgram& program, size_t at, const std::string& path, std::string value,
+         spec::FlatYaml& into) {
   // An object takes the place of all its parts.
   erase_parts(path, into);
-  const int line = line_at(text, at);
-  into[path] = {std::move(value), line, fmt::format("{}:{}", file, line)};
+  const int line = line_at(program.text, at);
+  into[path] = {std::move(value), line, fmt::format("{}:{}", program.file, line)};
 }
 
 /// "trainer.strategy.x" of `recipe.trainer.strategy.x`, and of `s.x` behind `s =
@@ -54,39 +54,37 @@ int depth_of(std::string_view path) { return static_cast<int>(std::ranges::count
 
 }  // namespace
 
-void add_python_call(PythonValues& values, const std::string& text, const std::string& file,
-                     const std::string& expression, size_t at, const std::string& prefix,
-                     spec::FlatYaml& into) {
+void add_python_call(PythonProgram& program, const std::string& expression, size_t at,
+                     const std::string& prefix, spec::FlatYaml& into) {
   std::string maker = called_name(expression);
   for (const PythonArgument& it : arguments_of_call(expression, expression.find('('))) {
     if (!it.name.empty())
-      add_python_value(values, text, file, it.value, at, prefix + it.name, into);
+      add_python_value(program, it.value, at, prefix + it.name, into);
     else if (is_dotted_name(it.value) && (maker == "run.Config" || maker == "run.Partial"))
       maker = it.value;
   }
   if (!prefix.empty()) {
-    const int line = line_at(text, at);
-    into[prefix + "_target_"] = {maker, line, fmt::format("{}:{}", file, line)};
+    const int line = line_at(program.text, at);
+    into[prefix + "_target_"] = {maker, line, fmt::format("{}:{}", program.file, line)};
   }
 }
 
-void add_python_value(PythonValues& values, const std::string& text, const std::string& file,
-                      const std::string& expression, size_t at, const std::string& path,
-                      spec::FlatYaml& into) {
+void add_python_value(PythonProgram& program, const std::string& expression, size_t at,
+                      const std::string& path, spec::FlatYaml& into) {
   const std::string maker = called_name(expression);
   if (makes_object(maker) && depth_of(path) < kDeepestObject) {
-    set(text, file, at, path, "", into);
+    set(program, at, path, "", into);
     into.erase(path);
-    return add_python_call(values, text, file, expression, at, path + ".", into);
+    return add_python_call(program, expression, at, path + ".", into);
   }
-  const auto value = values.text(expression, at);
-  set(text, file, at, path, value.value_or(expression.substr(0, 60)), into);
+  const auto value = program.values.text(expression, at);
+  set(program, at, path, value.value_or(expression.substr(0, 60)), into);
 }
 
-void add_python_assignments(PythonValues& values, const PythonStatements& statements,
-                            const std::string& text, const std::string& file, size_t begin,
-                            size_t end, bool (*takes)(std::string_view first),
-                            spec::FlatYaml& into) {
+void add_python_assignments(PythonProgram& program, size_t begin, size_t end,
+                            bool (*takes)(std::string_view first), spec::FlatYaml& into) {
+  const PythonStatements& statements = program.statements;
+  PythonValues& values = program.values;
   int callbacks = 0;
   for (size_t at = begin; at < end; at = statements.behind(at)) {
     const std::string whole = trimmed(statements.statement(at));
@@ -101,9 +99,9 @@ void add_python_assignments(PythonValues& values, const PythonStatements& statem
       if (path.empty() || !takes(path.substr(0, path.find('.')))) continue;
       if (whole.find(".append(") != whole.npos) ++callbacks;
       if (!reached || it.expression.empty())
-        set(text, file, at, path, whole.substr(0, 60), into);
+        set(program, at, path, whole.substr(0, 60), into);
       else
-        add_python_value(values, text, file, it.expression, at, path, into);
+        add_python_value(program, it.expression, at, path, into);
     }
   }
 }
@@ -126,23 +124,22 @@ bool copy_tree(const std::string& from, const std::string& path, spec::FlatYaml&
 }
 
 /// A dictionary's items lie below its path.
-void add_python_tree(PythonValues& values, const std::string& text, const std::string& file,
-                     const std::string& expression, size_t at, const std::string& path,
-                     spec::FlatYaml& into) {
+void add_python_tree(PythonProgram& program, const std::string& expression, size_t at,
+                     const std::string& path, spec::FlatYaml& into) {
   if (copy_tree(expression, path, into)) return;
   const auto items = dictionary_items(expression);
   if (!items || depth_of(path) >= kDeepestObject) {
-    add_python_value(values, text, file, expression, at, path, into);
+    add_python_value(program, expression, at, path, into);
     // A name that stands for what is not known, as it is written there: `optim_type = AdamW`.
     const auto known = into.find(expression);
     if (is_dotted_name(expression) && known != into.end() && into[path].text == expression)
       into[path].text = std::string(known->second.text);
     return;
   }
-  set(text, file, at, path, "", into);
+  set(program, at, path, "", into);
   into.erase(path);
   for (const PythonArgument& it : *items)
-    add_python_tree(values, text, file, it.value, at, path + "." + it.name, into);
+    add_python_tree(program, it.value, at, path + "." + it.name, into);
 }
 
 /// "a.b.c" of `a["b"]["c"]`; empty where a key is no literal, or it is no item at all.
@@ -178,10 +175,10 @@ bool changes_dictionary(std::string_view statement, const spec::FlatYaml& known)
 Result<void> add_python_globals(const std::string& written, const std::string& file,
                                 PythonStart start, spec::FlatYaml& into) {
   // Behind the last statement there is a place as well.
-  const std::string text = without_comments(written) + "\npass\n";
-  const PythonStatements statements(text);
-  PythonValues values(text, statements, std::move(start));
-  for (size_t at = 0; at < text.size(); at = statements.behind(at)) {
+  PythonProgram program(without_comments(written) + "\npass\n", file, std::move(start));
+  const PythonStatements& statements = program.statements;
+  PythonValues& values = program.values;
+  for (size_t at = 0; at < program.text.size(); at = statements.behind(at)) {
     const auto reached = values.reached(at, true);
     if (values.names().scope(at) != PythonNames::kModule || reached == false) continue;
     const std::string statement = trimmed(statements.statement(at));
@@ -192,17 +189,17 @@ Result<void> add_python_globals(const std::string& written, const std::string& f
       if (target.empty() || (is_item && it.expression.empty())) continue;
       is_read = true;
       if (!reached)
-        set(text, file, at, target, statement.substr(0, 60), into);
+        set(program, at, target, statement.substr(0, 60), into);
       else if (!it.expression.empty())
-        add_python_tree(values, text, file, it.expression, at, target, into);
+        add_python_tree(program, it.expression, at, target, into);
       else  // `steps *= 2`
-        add_python_value(values, text, file, target, statements.behind(at), target, into);
+        add_python_value(program, target, statements.behind(at), target, into);
     }
     if (!is_read && changes_dictionary(statement, into))
       return input_error(
           "{}:{}: found {}; allowed: NAME[\"KEY\"] = VALUE: other changes of a dictionary are not "
           "read",
-          file, line_at(text, at), statement.substr(0, 60));
+          file, line_at(program.text, at), statement.substr(0, 60));
   }
   return {};
 }

@@ -80,11 +80,11 @@ class InternEvoReader {
 
   /// `micro_num` passes of `micro_bsz` sequences, or packed rows of as many tokens.
   void read_batch() {
-    read_.set("seq_length", std::to_string(read_.size("data.seq_len")), "data.seq_len");
-    read_.set("micro_batch_size", std::to_string(size_or("data.micro_bsz", 1)), "data.micro_bsz");
+    read_.set_count("seq_length", read_.size("data.seq_len"), "data.seq_len");
+    read_.set_count("micro_batch_size", size_or("data.micro_bsz", 1), "data.micro_bsz");
     const char* passes =
         read_.has("data.gradient_accumulation") ? "data.gradient_accumulation" : "data.micro_num";
-    read_.set("gradient_accumulation_steps", std::to_string(size_or(passes, 1)), passes);
+    read_.set_count("gradient_accumulation_steps", size_or(passes, 1), passes);
   }
 
   /// `tensor=2`, `tensor=dict(size=2, mode="mtp")`
@@ -109,22 +109,22 @@ class InternEvoReader {
           "parallel.tensor.mode",
           "mtp, msp, fsp: sequences and weights that are shared out apart from each "
           "other are not modelled");
-    read_.set("tensor_model_parallel_size", std::to_string(tp), tensor);
+    read_.set_count("tensor_model_parallel_size", tp, tensor);
     const bool sequences = tp > 1 && (mode == "msp" || mode == "fsp" ||
                                       read_.flag("parallel.sequence_parallel", false));
-    read_.set("sequence_parallel", sequences ? "true" : "false",
-              mode == "mtp" ? "parallel.sequence_parallel" : "parallel.tensor.mode");
+    read_.set_flag("sequence_parallel", sequences,
+                   mode == "mtp" ? "parallel.sequence_parallel" : "parallel.tensor.mode");
     if (mode == "fsp")
       read_.not_modelled("parallel.tensor.mode", "time: sequences are gathered once more");
     const int64_t pp = degree("pipeline");
     if (pp < 1) read_.refuse(key_of("pipeline"), "a number of stages");
     stages_ = std::max<int64_t>(pp, 1);
 
-    read_.set("pipeline_model_parallel_size", std::to_string(pp), key_of("pipeline"));
+    read_.set_count("pipeline_model_parallel_size", pp, key_of("pipeline"));
     const int64_t chunks = size_or("model.num_chunks", 1);
     if (chunks == 1 || pp == 1) read_.find("parallel.pipeline.interleaved_overlap");
     if (chunks > 1 && pp > 1)
-      read_.set("virtual_pipeline_model_parallel_size", std::to_string(chunks), "model.num_chunks");
+      read_.set_count("virtual_pipeline_model_parallel_size", chunks, "model.num_chunks");
     read_sharding();
   }
 
@@ -169,7 +169,7 @@ class InternEvoReader {
     read_.set("recompute_granularity", layers == 0 ? "none" : "full", kKey);
     if (layers == 0 || *share >= 1) return;
     read_.set("recompute_method", "block", kKey);
-    read_.set("recompute_num_layers", std::to_string(layers), kKey);
+    read_.set_count("recompute_num_layers", layers, kKey);
   }
 
   FlatReader read_;

@@ -37,8 +37,8 @@ class LlmCReader {
     read_model();
     read_batch();
     constexpr const char *kZero = "-z", *kMaster = "-w", *kAgain = "-r";
-    read_.set("zero", std::to_string(number(kZero, 0, 1)), kZero);
-    read_.set("master_weights", number(kMaster, 1, 1) == 1 ? "true" : "false", kMaster);
+    read_.set_count("zero", number(kZero, 0, 1), kZero);
+    read_.set_flag("master_weights", number(kMaster, 1, 1) == 1, kMaster);
     if (number(kAgain, 1, 2) > 0)
       read_.not_modelled(kAgain,
                          "memory and time: GeLU, and with 2 norms, are computed again; "
@@ -48,7 +48,7 @@ class LlmCReader {
     read_.note(
         "attention is taken to be cuDNN's (make USE_CUDNN=1); without it, llm.c's own is slower");
     if (const int64_t processes = number("-pn", 1, 1'000'000); processes > 1)
-      read_.set("gpus", std::to_string(processes), "-pn");
+      read_.set_count("gpus", processes, "-pn");
     read_.set_framework("llm-c");
     return read_.finish("llm.c's words");
   }
@@ -92,8 +92,8 @@ class LlmCReader {
     constexpr const char *kBatch = "-b", *kLength = "-t", *kTokens = "-d";
     constexpr int64_t kMost = 1'000'000'000;
     const int64_t batch = number(kBatch, 4, kMost, 1), length = number(kLength, 1024, 1024, 1);
-    read_.set("micro_batch_size", std::to_string(batch), kBatch);
-    read_.set("seq_length", std::to_string(length), kLength);
+    read_.set_count("micro_batch_size", batch, kBatch);
+    read_.set_count("seq_length", length, kLength);
     const auto tokens =
         read_.has(kTokens) ? read_.integer(kTokens, -1) : std::optional<int64_t>(-1);
     if (!tokens) return read_.refuse(kTokens, "a whole number of tokens");
@@ -101,7 +101,7 @@ class LlmCReader {
       return read_.set_default("gradient_accumulation_steps", "1", "llm.c's default");
     if (length == 0 || *tokens % length != 0)
       return read_.refuse(kTokens, "a multiple of {}, the tokens of a sequence", length);
-    read_.set("global_batch_size", std::to_string(*tokens / length), kTokens);
+    read_.set_count("global_batch_size", *tokens / length, kTokens);
   }
 
   FlatReader read_;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 #include "spec/model/model_names.h"
 #include "spec/settings/settings.h"
 
@@ -118,7 +119,7 @@ class MaxTextReader {
   void divide(std::string_view axis, int64_t by, std::string_view setting) {
     if (by > spec::kMostRanks)
       return read_.refuse(key_of(axis), "at most {} GPUs", spec::kMostRanks);
-    if (by > 1) read_.set(setting, std::to_string(by), key_of(axis));
+    if (by > 1) read_.set_count(setting, by, key_of(axis));
   }
 
   void read_layout() {
@@ -145,9 +146,8 @@ class MaxTextReader {
     // Along "data" every slice, on GPUs a node, keeps a copy.
     const bool replicated = more != 1 || copies != 1;
     if (shards == 1) {
-      read_.set("zero", "0", key_of("fsdp"));
       read_.set("fsdp", "false", key_of("fsdp"));
-      read_.set("overlap_grad_reduce", "true", key_of("fsdp"));
+      set_replicated(read_, key_of("fsdp"));
     } else {
       read_sharding_strategy(read_, replicated ? "hybrid_shard" : "full_shard", key_of("fsdp"));
       if (replicated && shards > 1) read_hybrid_shards(read_, shards, key_of("fsdp"));
@@ -157,7 +157,7 @@ class MaxTextReader {
     if (rest || all < 1) return unsaid_gpus();
     if (all > static_cast<double>(spec::kMostRanks))
       return read_.refuse(key_of("fsdp"), "at most {} GPUs", spec::kMostRanks);
-    read_.set("gpus", std::to_string(std::llround(all)), key_of("fsdp"));
+    read_.set_count("gpus", std::llround(all), key_of("fsdp"));
   }
   void unsaid_gpus() {
     read_.reading().unsaid["gpus"] =
@@ -178,16 +178,14 @@ class MaxTextReader {
       if (!parts || *parts < 1 || std::fmod(together, static_cast<double>(*parts)) != 0)
         return read_.refuse("num_pipeline_microbatches", "a number that divides the batch, {}",
                             together);
-      read_.set("micro_batch_size", std::to_string(std::llround(together) / *parts), kBatch);
-      read_.set("gradient_accumulation_steps",
-                std::to_string(*parts * read_.integer(kPasses, 1).value_or(1)), kBatch);
+      read_.set_count("micro_batch_size", std::llround(together) / *parts, kBatch);
+      read_.set_count("gradient_accumulation_steps", *parts * read_.integer(kPasses, 1).value_or(1),
+                      kBatch);
     } else {
-      read_.set("micro_batch_size", std::to_string(std::llround(together)), kBatch);
-      read_.set("gradient_accumulation_steps",
-                std::to_string(read_.integer(kPasses, 1).value_or(1)), kPasses);
+      read_.set_count("micro_batch_size", std::llround(together), kBatch);
+      read_.copy_count_or(kPasses, "gradient_accumulation_steps", 1);
     }
-    read_.set("seq_length", std::to_string(read_.integer("max_target_length", 1).value_or(2048)),
-              "max_target_length");
+    read_.copy_count_or("max_target_length", "seq_length", 2048);
     read_.find("global_batch_size");
   }
 
@@ -206,16 +204,13 @@ class MaxTextReader {
     if (read_.text("weight_dtype", "float32") != "float32")
       read_.set("master_weights", "false", "weight_dtype");
     if (const std::string optimizer = read_.text("opt_type", "adamw"); optimizer != "adamw")
-      read_.not_modelled("opt_type",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled("opt_type", kOtherOptimizer);
   }
 
   void read_recomputation() {
     constexpr const char* kPolicy = "remat_policy";
     const std::string policy = base::lower(read_.text(kPolicy, "full"));
-    if (base::contains(policy, "offload"))
-      read_.not_modelled(kPolicy,
-                         "memory and time: activations wait on the host; predicted on the GPU");
+    if (base::contains(policy, "offload")) read_.not_modelled(kPolicy, kActivationsWait);
     constexpr std::array kPolicies = std::to_array<std::string_view>(
         {"full", "none", "minimal", "minimal_flash", "minimal_with_context",
          "minimal_with_quantization", "minimal_with_context_and_quantization", "minimal_offloaded",

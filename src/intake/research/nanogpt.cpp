@@ -12,6 +12,7 @@
 #include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 
 namespace ergometer::intake {
 namespace {
@@ -124,12 +125,12 @@ class NanoGptReader {
   void read_batch() {
     constexpr const char *kBatch = "batch_size", *kSteps = "gradient_accumulation_steps";
     const int64_t batch = read_.size(kBatch), steps = read_.has(kSteps) ? read_.size(kSteps) : 1;
-    read_.set("micro_batch_size", std::to_string(batch), kBatch);
-    read_.set("seq_length", std::to_string(read_.size("block_size")), "block_size");
+    read_.set_count("micro_batch_size", batch, kBatch);
+    read_.set_count("seq_length", read_.size("block_size"), "block_size");
     if (is_shared_)
-      read_.set("global_batch_size", std::to_string(batch * steps), kSteps);
+      read_.set_count("global_batch_size", batch * steps, kSteps);
     else
-      read_.set("gradient_accumulation_steps", std::to_string(steps), kSteps);
+      read_.set_count("gradient_accumulation_steps", steps, kSteps);
   }
 
   /// Without a word bfloat16 where the GPU has it.
@@ -139,13 +140,9 @@ class NanoGptReader {
       read_.set_default("precision", "bf16", "nanoGPT's default where a GPU has bfloat16");
       return;
     }
-    if (type != "bfloat16" && type != "float16" && type != "float32")
-      return read_.refuse("dtype", "bfloat16, float16, float32");
-    read_.set("precision",
-              type == "bfloat16"  ? "bf16"
-              : type == "float16" ? "fp16"
-                                  : "fp32",
-              "dtype");
+    const std::string_view format = format_of_type(type);
+    if (format.empty()) return read_.refuse("dtype", "bfloat16, float16, float32");
+    read_.set("precision", std::string(format), "dtype");
     if (type == "float32")
       read_.reading().settings.set(
           "tf32", "true", {read_.file() + ", nanoGPT's torch.backends.cuda.matmul.allow_tf32", ""});

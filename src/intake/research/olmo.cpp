@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "intake/config/trainer_arguments.h"
 #include "intake/reader/flat_reader.h"
+#include "intake/reader/shared_words.h"
 
 namespace ergometer::intake {
 namespace {
@@ -78,13 +79,12 @@ class OlmoReader {
     constexpr const char *kWay = "distributed_strategy", *kShards = "fsdp.sharding_strategy";
     const std::string way = base::lower(read_.text(kWay, "fsdp"));
     if (way == "ddp" || way == "single") {
-      read_.set("zero", "0", kWay);
-      read_.set("overlap_grad_reduce", "true", kWay);
+      set_replicated(read_, kWay);
       return;
     }
     if (way != "fsdp") return read_.refuse(kWay, "fsdp, ddp");
     if (!read_sharding_strategy(read_, read_.text(kShards, "FULL_SHARD"), kShards))
-      return read_.refuse(kShards, "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+      return read_.refuse(kShards, kShardingStrategies);
     // Of a hybrid strategy alone, in place of a copy a node.
     constexpr const char* kCopies = "fsdp.hybrid_sharding_num_model_replicas";
     const auto copies = read_.integer(kCopies, 1);
@@ -94,17 +94,17 @@ class OlmoReader {
     // "pure" reduces in the format of its products.
     const bool narrow =
         precision == "pure" && base::lower(read_.text("precision", "fp32")) != "fp32";
-    read_.set("grad_reduce_in_bf16", narrow ? "true" : "false", "fsdp.precision");
+    read_.set_flag("grad_reduce_in_bf16", narrow, "fsdp.precision");
     read_.find("fsdp.wrapping_strategy");
   }
 
   void read_batch() {
-    read_.set("global_batch_size", std::to_string(size("global_train_batch_size", 512)),
-              "global_train_batch_size");
-    read_.set("micro_batch_size", std::to_string(size("device_train_microbatch_size", 16)),
-              "device_train_microbatch_size");
-    read_.set("seq_length", std::to_string(size("model.max_sequence_length", 1024)),
-              "model.max_sequence_length");
+    read_.set_count("global_batch_size", size("global_train_batch_size", 512),
+                    "global_train_batch_size");
+    read_.set_count("micro_batch_size", size("device_train_microbatch_size", 16),
+                    "device_train_microbatch_size");
+    read_.set_count("seq_length", size("model.max_sequence_length", 1024),
+                    "model.max_sequence_length");
   }
 
   void read_number_format() {
@@ -116,9 +116,7 @@ class OlmoReader {
     if (format.empty()) return read_.refuse("precision", "amp_bf16, amp_fp16, fp32");
     read_.set("precision", std::string(format), "precision");
     const std::string optimizer = base::lower(read_.text("optimizer.name", "lionw"));
-    if (optimizer != "adamw")
-      read_.not_modelled("optimizer.name",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+    if (optimizer != "adamw") read_.not_modelled("optimizer.name", kOtherOptimizer);
   }
 
   void read_recomputation() {
@@ -150,10 +148,10 @@ class OlmoReader {
     // Every N-th layer from the first on, or all others.
     const int64_t each = (layers_ + share->of - 1) / share->of,
                   again = share->layers == 1 ? each : layers_ - each;
-    read_.set("recompute_granularity", again > 0 ? "full" : "none", kWord);
+    set_recomputation(read_, again > 0, kWord);
     if (share->of == 1 || again == 0) return;
     read_.set("recompute_method", "block", kWord);
-    read_.set("recompute_num_layers", std::to_string(again), kWord);
+    read_.set_count("recompute_num_layers", again, kWord);
   }
 
   FlatReader read_;

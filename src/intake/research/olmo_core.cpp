@@ -12,6 +12,7 @@
 #include "intake/reader/framework_options.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/settings.h"
 
 namespace ergometer::intake {
@@ -81,9 +82,9 @@ class OlmoCoreReader {
     for (const auto& [key, number] : {std::pair(micro, *tokens), {std::string(kGlobal), *all}})
       if (number % length_ != 0)
         return read_.refuse(key, "a multiple of the sequence length, {} tokens", length_);
-    read_.set("seq_length", std::to_string(length_), kLength);
-    read_.set("micro_batch_size", std::to_string(*tokens / length_), micro);
-    read_.set("global_batch_size", std::to_string(*all / length_), kGlobal);
+    read_.set_count("seq_length", length_, kLength);
+    read_.set_count("micro_batch_size", *tokens / length_, micro);
+    read_.set_count("global_batch_size", *all / length_, kGlobal);
   }
 
   /// What --model says in its place.
@@ -166,7 +167,7 @@ class OlmoCoreReader {
                          std::min(each.value_or(8), spec::kMostRanks + 1);
     if (gpus > spec::kMostRanks)
       return read_.refuse(nodes ? kNodes : kEach, "at most {} GPUs", spec::kMostRanks);
-    read_.set("gpus", std::to_string(gpus), nodes ? kNodes : kEach);
+    read_.set_count("gpus", gpus, nodes ? kNodes : kEach);
   }
 
   void read_layout() {
@@ -189,8 +190,7 @@ class OlmoCoreReader {
     const auto shards = read_.integer(of_module("dp_config.shard_degree"), 1),
                copies = read_.integer(of_module("dp_config.num_replicas"), 1);
     if (way == "ddp" || way == "none") {
-      read_.set("zero", "0", name);
-      read_.set("overlap_grad_reduce", "true", name);
+      set_replicated(read_, name);
     } else if (way == "fsdp" || way == "hsdp") {
       read_sharding_strategy(read_, way == "fsdp" ? "full_shard" : "hybrid_shard", name);
       if (way == "hsdp" && shards)
@@ -202,22 +202,16 @@ class OlmoCoreReader {
       read_.refuse(name, "DataParallelType.fsdp, hsdp, ddp");
     }
     const std::string type = of_module("dp_config.param_dtype");
-    const std::string format(base::last_part(read_.text(type, of_autocast()), '.'));
-    if (format != "bfloat16" && format != "float16" && format != "float32")
-      return read_.refuse(type, "DType.bfloat16, DType.float16, DType.float32");
+    const std::string_view format =
+        format_of_type(base::last_part(read_.text(type, of_autocast()), '.'));
+    if (format.empty()) return read_.refuse(type, "DType.bfloat16, DType.float16, DType.float32");
     const std::string eight = of_module("float8_config.enabled");
     const bool narrow = read_.has_section(of_module("float8_config")) && read_.flag(eight, true);
-    read_.set("precision",
-              narrow                 ? "fp8"
-              : format == "bfloat16" ? "bf16"
-              : format == "float16"  ? "fp16"
-                                     : "fp32",
-              narrow ? std::string_view(eight) : std::string_view(type));
+    read_.set("precision", std::string(narrow ? "fp8" : format), narrow ? eight : type);
     const std::string reduces = of_module("dp_config.reduce_dtype");
-    read_.set(
-        "grad_reduce_in_bf16",
-        base::last_part(read_.text(reduces, "DType.float32"), '.') == "bfloat16" ? "true" : "false",
-        reduces);
+    read_.set_flag("grad_reduce_in_bf16",
+                   base::last_part(read_.text(reduces, "DType.float32"), '.') == "bfloat16",
+                   reduces);
     read_.find(of_module("dp_config.wrapping_strategy"));
   }
   std::string of_autocast() { return read_.text(of_module("autocast_precision"), "float32"); }
@@ -246,8 +240,7 @@ class OlmoCoreReader {
     const std::string optimizer =
         base::lower(read_.text(of_module("optim._target_"), "AdamWConfig"));
     if (!base::contains(optimizer, "adamw"))
-      read_.not_modelled(of_module("optim._target_"),
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled(of_module("optim._target_"), kOtherOptimizer);
     const bool compiles = read_.flag(of_module("compile_model"), false);
     read_.set_framework(compiles ? "torchtitan" : "torchtitan-eager");
   }
@@ -270,14 +263,10 @@ constexpr std::array kCoreParts =
                              {"NumpyPackedFSLDatasetConfig", "dataset."},
                              {"NumpyDatasetConfig", "dataset."}});
 
-class OlmoCoreProgram {
+class OlmoCoreProgram : PythonReader {
  public:
-  OlmoCoreProgram(const std::string& text, const std::string& file, PythonStart start)
-      : text_(text),
-        words_(start.words),
-        statements_(text_),
-        values_(text_, statements_, std::move(start)),
-        file_(file) {}
+  OlmoCoreProgram(PythonProgram& program, std::vector<std::string> words)
+      : PythonReader(program), words_(std::move(words)) {}
 
   Result<Reading> read() {
     for (const CorePart& part : kCoreParts) ERGOMETER_TRY(add_part(part));
@@ -313,7 +302,7 @@ class OlmoCoreProgram {
             "{}:{}: a second train module that this program may make, of which one can be read",
             file_, line_at(text_, at));
       const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
-      add_python_call(values_, text_, file_, whole, at, std::string(part.path), found_);
+      add_python_call(python_, whole, at, std::string(part.path), found_);
       for (const PythonArgument& it : arguments_of_call(text_, open)) add_named(part, it, at);
     }
     return {};
@@ -328,8 +317,7 @@ class OlmoCoreProgram {
         if (binding.at < at && values_.reached(binding.at, true) != false) made = &binding;
     if (made == nullptr || made->index >= 0 || values_.reached(made->at, true) != true) return;
     if (made->expression.find('(') == std::string::npos) return;
-    add_python_value(values_, text_, file_, made->expression, made->at,
-                     std::string(part.path) + it.name, found_);
+    add_python_value(python_, made->expression, made->at, std::string(part.path) + it.name, found_);
   }
   /// `main(global_batch_size=..., sequence_length=...)` of its own scripts.
   void add_main() {
@@ -363,7 +351,7 @@ class OlmoCoreProgram {
       place = at;
       const std::string function = text_.substr(at + kClass.size(), open - at - kClass.size());
       const std::string whole = text_.substr(at, behind_bracket(text_, open) - at);
-      add_python_call(values_, text_, file_, whole, at, "model.", found_);
+      add_python_call(python_, whole, at, "model.", found_);
       found_.erase("model._target_");
       set("model.function", function, at);
     }
@@ -405,11 +393,7 @@ class OlmoCoreProgram {
     }
   }
 
-  const std::string& text_;
   const std::vector<std::string> words_;
-  const PythonStatements statements_;
-  PythonValues values_;
-  const std::string& file_;
   spec::FlatYaml found_;
   std::string model_is_open_;  ///< why
   int modules_ = 0;
@@ -423,8 +407,8 @@ bool calls_olmo_core(const std::string& text) {
 
 Result<Reading> parse_olmo_core(const std::string& text, const std::string& file,
                                 PythonStart start) {
-  const std::string code = without_comments(text);
-  return OlmoCoreProgram(code, file, std::move(start)).read();
+  PythonProgram program(without_comments(text), file, start);
+  return OlmoCoreProgram(program, std::move(start.words)).read();
 }
 
 }  // namespace ergometer::intake

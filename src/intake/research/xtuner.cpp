@@ -12,6 +12,7 @@
 #include "intake/reader/flat_reader.h"
 #include "intake/reader/python_objects.h"
 #include "intake/reader/python_text.h"
+#include "intake/reader/shared_words.h"
 #include "spec/settings/lora_targets.h"
 
 namespace ergometer::intake {
@@ -55,8 +56,7 @@ class XtunerReader {
                                     : "fa2",
               "model.llm.attn_implementation");
     const bool again = read_.flag("model.use_activation_checkpointing", true);
-    read_.set("recompute_granularity", again ? "full" : "none",
-              "model.use_activation_checkpointing");
+    set_recomputation(read_, again, "model.use_activation_checkpointing");
   }
 
   /// What its Runner takes, which the names at the top are handed to.
@@ -67,15 +67,11 @@ class XtunerReader {
     const std::string length = read_.has(kLength) ? kLength : "max_length";
     if (!read_.copy_count(kBatch, "micro_batch_size")) read_.refuse(kBatch, "a whole number");
     if (!read_.copy_count(length, "seq_length")) read_.refuse(length, "a whole number");
-    read_.set("gradient_accumulation_steps", std::to_string(read_.integer(kPasses, 1).value_or(1)),
-              kPasses);
+    read_.copy_count_or(kPasses, "gradient_accumulation_steps", 1);
     const std::string packs = read_.has("train_dataloader.dataset.pack_to_max_length")
                                   ? "train_dataloader.dataset.pack_to_max_length"
                                   : "pack_to_max_length";
-    if (!read_.flag(packs, false))
-      read_.not_modelled(packs,
-                         "time and memory: sequences are as long as the data's; predicted at the "
-                         "longest");
+    if (!read_.flag(packs, false)) read_.not_modelled(packs, kLengthsOfData);
     for (const char* other : {"max_length", "pack_to_max_length"}) read_.find(other);
     if (read_.copy_count("sequence_parallel_size", "context_parallel_size", 2))
       read_.set("cp_comm_type", "a2a", "sequence_parallel_size");
@@ -83,8 +79,7 @@ class XtunerReader {
     if (base::contains(optimizer, "8bit"))
       read_.set("optimizer_moments", "8-bit", "optim_wrapper.optimizer.type");
     else if (!base::contains(optimizer, "adam"))
-      read_.not_modelled("optim_wrapper.optimizer.type",
-                         "memory and time: another optimizer's states; predicted as Adam's");
+      read_.not_modelled("optim_wrapper.optimizer.type", kOtherOptimizer);
     const std::string type = read_.text("optim_wrapper.dtype", "float16");
     if (type != "float16" && type != "bfloat16")
       return read_.refuse("optim_wrapper.dtype", "float16, bfloat16");
@@ -99,8 +94,7 @@ class XtunerReader {
     if (name.empty()) {
       if (read_.has_section("strategy"))
         return read_.refuse("strategy.type", "none: --deepspeed says how states are sharded");
-      read_.set("zero", "0", kWord);
-      read_.set("overlap_grad_reduce", "true", kWord);
+      set_replicated(read_, kWord);
       return read_.set_framework("transformers");
     }
     if (!name.starts_with(kOwn)) {
@@ -118,14 +112,12 @@ class XtunerReader {
       return read_.refuse(kWord,
                           "deepspeed_zero1, deepspeed_zero2, deepspeed_zero3, with _offload, "
                           "or a file");
-    read_.set("zero", std::to_string(*stage), kWord);
+    read_.set_count("zero", *stage, kWord);
     set_deepspeed_defaults(*stage, read_.file(), read_.reading());
     read_.set("overlap_grad_reduce", "true", kWord);
     if (*stage == 3) read_.set("overlap_param_gather", "true", kWord);
     if (offloads) read_.set("optimizer_cpu_offload", "true", kWord);
-    if (offloads && *stage == 3)
-      read_.not_modelled(kWord,
-                         "memory and time: parameters wait on the host; predicted on the GPU");
+    if (offloads && *stage == 3) read_.not_modelled(kWord, kParametersWait);
     read_.set_framework("deepspeed");
   }
 
@@ -135,13 +127,9 @@ class XtunerReader {
     const auto rank = read_.integer(kRank, 1);
     if (!rank) return read_.refuse(kRank, "a whole number");
     read_.set("mode", "lora", kRank);
-    read_.set("lora", std::to_string(*rank), kRank);
-    std::string unknown;
+    read_.set_count("lora", *rank, kRank);
     // Without a word it adapts every linear layer of the blocks.
-    const std::string listed = read_.text(kTargets, "all-linear");
-    const auto words = spec::lora_targets(listed, unknown);
-    if (!words) return read_.refuse(kTargets, "linear layers of attention and feed-forward");
-    read_.set("lora_targets", words->empty() ? "qkv,proj,fc1,fc2" : *words, kTargets);
+    if (!read_lora_targets(read_, kTargets, read_.text(kTargets, "all-linear"))) return;
     const std::string bits = "model.llm.quantization_config.";
     if (read_.flag(bits + "load_in_4bit", false))
       read_.set("quantize",

@@ -29,7 +29,7 @@ class ModelChanges : ProgramPart {
       for (const auto& [at, open] : calls_of(text_, name)) {
         if (is_definition(at)) continue;
         const int line = line_at(text_, at);
-        const auto reached = python_.reached(at, true);
+        const auto reached = values_.reached(at, true);
         if (reached && !*reached) continue;
         const int branch = reached ? 0 : statements_.branch(at, behind_bracket(text_, open));
         if (branch != 0) return in_branch(line, fmt::format("{}()", name), branch);
@@ -56,14 +56,14 @@ class ModelChanges : ProgramPart {
         std::string way = prepares ? "True" : of_unsloth ? "\"unsloth\"" : "False";
         for (const PythonArgument& it : arguments_of_call(text_, open))
           if (it.name == "use_gradient_checkpointing") way = it.value;
-        const auto reached = python_.reached(at, true);
+        const auto reached = values_.reached(at, true);
         if (reached && !*reached) continue;
         const int line = line_at(text_, at);
         if (way == "False") continue;
         if (!reached)
           return in_branch(line, fmt::format("{}()", name),
                            statements_.branch(at, behind_bracket(text_, open)));
-        const auto word = python_.text(way, at);
+        const auto word = values_.text(way, at);
         if (!word)
           return input_error(
               "{}:{}: use_gradient_checkpointing: found {}, which is known only when the script "
@@ -84,11 +84,11 @@ class ModelChanges : ProgramPart {
         std::string type = name == std::string_view("half") ? "float16" : name;
         for (const PythonArgument& it : arguments_of_call(text_, open))
           if (it.name.empty() || it.name == "dtype" || it.name == "d")
-            if (const auto said = python_.text(it.value, at);
+            if (const auto said = values_.text(it.value, at);
                 said && base::contains(*said, "float"))
               type = *said;
         if (!type.ends_with("float16")) continue;
-        const auto reached = python_.reached(at, true);
+        const auto reached = values_.reached(at, true);
         if (reached && !*reached) continue;
         const int line = line_at(text_, at);
         if (!reached)
@@ -102,7 +102,7 @@ class ModelChanges : ProgramPart {
   /// A model whose sizes the program says itself.
   void read_model() {
     constexpr const char* kModel = "model_name_or_path";
-    const auto model = python_model(python_, statements_, text_, file_);
+    const auto model = python_model(python_);
     if (model && *model) program_.values[kModel] = **model;
     if (model) return;
     program_.values.erase(kModel);
@@ -113,7 +113,7 @@ class ModelChanges : ProgramPart {
   std::optional<int> second_model() {
     std::set<std::string> names, models;
     for (const auto& [at, open] : calls_of(text_, "from_pretrained")) {
-      if (is_definition(at) || python_.reached(at, true) == false || !is_method(at)) continue;
+      if (is_definition(at) || values_.reached(at, true) == false || !is_method(at)) continue;
       size_t begin = at - 1;
       while (begin > 0 && is_word(text_[begin - 1])) --begin;
       const std::string owner = text_.substr(begin, at - 1 - begin);
@@ -141,8 +141,8 @@ class ModelChanges : ProgramPart {
       if (const auto given = arguments_of_call(text_, open); !given.empty() && !is_definition(at))
         said.emplace_back(at, given[0].value);
     for (const auto& [at, value] : said) {
-      const auto word = python_.text(value, at);
-      if (!word || python_.reached(at, true) != true) continue;
+      const auto word = values_.text(value, at);
+      if (!word || values_.reached(at, true) != true) continue;
       const bool on = *word == "true" || *word == "high" || *word == "medium";
       program_.values.try_emplace("tf32",
                                   spec::FlatValue{on ? "true" : "false", line_at(text_, at)});

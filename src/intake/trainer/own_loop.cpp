@@ -28,7 +28,7 @@ class OwnLoopReader : ProgramPart {
   /// How often a loop of its own steps is not followed.
   Result<void> read_wrapping() {
     constexpr const char* kPasses = "gradient_accumulation_steps";
-    ERGOMETER_TRY(add_own_wrapping(python_, text_, file_, program_.values));
+    ERGOMETER_TRY(add_own_wrapping(python_, program_.values));
     ERGOMETER_TRY(refuse_generation());
     read_optimizer();
     const size_t at = std::min(text_.find("accum"), counted_step());
@@ -47,7 +47,7 @@ class OwnLoopReader : ProgramPart {
   void read() {
     std::string precision = read_autocast();
     for (const auto& [at, open] : calls_of(text_, "Accelerator")) {
-      if (is_definition(at) || python_.reached(at, true) == false) continue;
+      if (is_definition(at) || values_.reached(at, true) == false) continue;
       for (const PythonArgument& it : arguments_of_call(text_, open))
         read_accelerator(it, at, precision);
     }
@@ -66,7 +66,7 @@ class OwnLoopReader : ProgramPart {
       const std::string_view statement = statements_.statement(at);
       // accelerate's own is in what it is told.
       if (is_definition(at) || base::contains(statement, "accelerator.")) continue;
-      const auto reached = python_.reached(at, true);
+      const auto reached = values_.reached(at, true);
       if (reached == false) continue;
       // Whether it is on is the first argument there, and the third elsewhere.
       const size_t on_at = base::contains(statement, "cuda.amp.") ||
@@ -76,8 +76,8 @@ class OwnLoopReader : ProgramPart {
       const auto arguments = arguments_of_call(text_, open);
       const auto on = argument_of(arguments, "enabled", on_at),
                  type = argument_of(arguments, "dtype", 1);
-      const auto is_on = on ? python_.text(on->value, at) : std::optional<std::string>("true");
-      const auto format = type ? python_.text(type->value, at) : std::optional<std::string>("half");
+      const auto is_on = on ? values_.text(on->value, at) : std::optional<std::string>("true");
+      const auto format = type ? values_.text(type->value, at) : std::optional<std::string>("half");
       if (is_on == "false" || format == "float32" || format == "float") continue;
       if (!reached) {
         leave_open("precision", line_at(text_, at), "whether autocast is reached", "--precision");
@@ -94,7 +94,7 @@ class OwnLoopReader : ProgramPart {
   /// Of Accelerator(...): a number format (as of `read_autocast`), passes, whose batches it splits.
   void read_accelerator(const PythonArgument& it, size_t at, std::string& precision) {
     constexpr const char* kPasses = "gradient_accumulation_steps";
-    const auto value = python_.text(it.value, at);
+    const auto value = values_.text(it.value, at);
     if (it.name == "mixed_precision" && value && *value != "no" && *value != "None")
       precision = *value;
     if (it.name == "mixed_precision" && !value) {
@@ -136,7 +136,7 @@ class OwnLoopReader : ProgramPart {
   };
   bool is_known(const Plugin& plugin, const char* name) {
     const auto found = plugin.argument(name);
-    return !found || python_.text(found->value, plugin.place);
+    return !found || values_.text(found->value, plugin.place);
   }
   void take(const Plugin& plugin, const char* key, const std::string& text) {
     if (!text.empty()) program_.values[key] = {text, plugin.line};
@@ -146,12 +146,12 @@ class OwnLoopReader : ProgramPart {
     std::string made = it.value;
     Plugin plugin;
     plugin.place = at;
-    const auto bindings = python_.names().bindings(made, python_.names().scope(at));
-    if (bindings.size() == 1 && python_.reached(bindings.front().at, true) == true) {
+    const auto bindings = values_.names().bindings(made, values_.names().scope(at));
+    if (bindings.size() == 1 && values_.reached(bindings.front().at, true) == true) {
       made = bindings.front().expression;
       plugin.place = bindings.front().at;
     }
-    add_python_value(python_, text_, file_, made, plugin.place, "plugin", plugin.said);
+    add_python_value(python_, made, plugin.place, "plugin", plugin.said);
     const auto kind = plugin.said.find("plugin._target_");
     if (kind == plugin.said.end()) return plugin;
     plugin.line = kind->second.line;
@@ -174,7 +174,7 @@ class OwnLoopReader : ProgramPart {
     constexpr const char* kPasses = "gradient_accumulation_steps";
     const Plugin plugin = plugin_of(it, at);
     const auto given = plugin.line > 0 ? argument_of(plugin.given, "num_steps", 0) : std::nullopt;
-    const auto steps = given ? python_.text(given->value, plugin.place) : std::nullopt;
+    const auto steps = given ? values_.text(given->value, plugin.place) : std::nullopt;
     const bool known = steps && base::parse_integer(*steps);
     program_.values[kPasses] = {known ? *steps : "auto", it.line};
     if (!known) leave_open(kPasses, it.line, "Accelerator's " + it.value, "--ga");
@@ -194,7 +194,7 @@ class OwnLoopReader : ProgramPart {
     if (offload && plugin.said.contains("plugin.cpu_offload._target_"))
       offload = argument_of(arguments_of_call(offload->value, offload->value.find('(')),
                             "offload_params", 0);
-    const auto offloads = offload ? python_.text(offload->value, plugin.place) : "false";
+    const auto offloads = offload ? values_.text(offload->value, plugin.place) : "false";
     if (!offloads) return false;
     const auto reshards = plugin.said.find("plugin.reshard_after_forward");
     const bool keeps = reshards != plugin.said.end() && is_off(reshards->second.text);
@@ -229,7 +229,7 @@ class OwnLoopReader : ProgramPart {
   /// Texts that a model makes between its steps are reinforcement's.
   Result<void> refuse_generation() {
     for (const auto& [at, open] : calls_of(text_, "generate")) {
-      if (!is_method(at) || python_.reached(at, true) == false) continue;
+      if (!is_method(at) || values_.reached(at, true) == false) continue;
       for (const size_t head : statements_.around(at)) {
         const std::string_view statement = statements_.statement(head);
         if (statement.starts_with("if ")) break;
@@ -287,7 +287,7 @@ class OwnLoopReader : ProgramPart {
                                   {"RMSprop", "rmsprop"}});
     for (const Optimizer& it : kOptimizers)
       for (const auto& [at, open] : calls_of(text_, it.made_by))
-        if (!is_definition(at) && python_.reached(at, true) != false)
+        if (!is_definition(at) && values_.reached(at, true) != false)
           program_.values.try_emplace("optim",
                                       spec::FlatValue{std::string(it.word), line_at(text_, at)});
   }
@@ -296,9 +296,9 @@ class OwnLoopReader : ProgramPart {
   void read_loader() {
     constexpr const char* kBatch = "per_device_train_batch_size";
     for (const auto& [at, open] : calls_of(text_, "DataLoader")) {
-      if (is_definition(at) || python_.reached(at, true) == false) continue;
+      if (is_definition(at) || values_.reached(at, true) == false) continue;
       const auto batch = argument_of(arguments_of_call(text_, open), "batch_size", 1);
-      const auto value = batch ? python_.text(batch->value, at) : std::nullopt;
+      const auto value = batch ? values_.text(batch->value, at) : std::nullopt;
       const bool known =
           value && base::parse_integer(*value) && !program_.open.contains(kOpenBatch);
       if (known) program_.values.try_emplace(kBatch, spec::FlatValue{*value, batch->line});

@@ -31,11 +31,10 @@ constexpr std::array kWrappers =
 /// "ShardingStrategy.FULL_SHARD", "torch.bfloat16": the last part.
 std::string last_word(std::string_view text) { return base::lower(base::last_part(text, '.')); }
 
-class WrappingReader {
+class WrappingReader : PythonReader {
  public:
-  WrappingReader(PythonValues& values, const std::string& text, const std::string& file,
-                 spec::FlatYaml& into)
-      : python_(values), text_(text), file_(file), into_(into) {}
+  WrappingReader(PythonProgram& program, spec::FlatYaml& into)
+      : PythonReader(program), into_(into) {}
 
   Result<void> read() {
     ERGOMETER_TRY(refuse_other_ways());
@@ -95,7 +94,7 @@ class WrappingReader {
     for (const Wrapper& it : kWrappers)
       for (const auto& [at, open] : calls_of(text_, it.name)) {
         if (is_left_out(at)) continue;
-        const bool layers = it.name == "fully_shard" && python_.reached(at, true) == true;
+        const bool layers = it.name == "fully_shard" && values_.reached(at, true) == true;
         const std::string own =
             std::string(it.shards ? "sharded" : "copied") + (layers ? "" : arguments_text(open));
         if (first && own != how && (it.shards || how.starts_with("sharded")))
@@ -112,7 +111,7 @@ class WrappingReader {
   bool is_left_out(size_t at) const {
     const size_t line = text_.rfind('\n', at) + 1;
     const std::string before = trimmed(std::string_view(text_).substr(line, at - line));
-    return before == "def" || before == "class" || python_.reached(at, true) == false;
+    return before == "def" || before == "class" || values_.reached(at, true) == false;
   }
   void put(const std::string& key, std::string text, size_t at) {
     into_.try_emplace(key, spec::FlatValue{std::move(text), line_at(text_, at)});
@@ -137,8 +136,7 @@ class WrappingReader {
             "{}:{}: {}: found {}, which is known only when the script runs; write its arguments "
             "out",
             file_, it.line, wrapper.name, it.value.substr(0, 60));
-      if (!it.name.empty())
-        add_python_value(python_, text_, file_, bound(it.value, at), at, it.name, said);
+      if (!it.name.empty()) add_python_value(python_, bound(it.value, at), at, it.name, said);
     }
     return said;
   }
@@ -157,8 +155,7 @@ class WrappingReader {
       strategy = kStrategies[1];
     if (!base::contains(kStrategies, strategy))
       return input_error("{}:{}: sharding_strategy: found {}; allowed: {}, as a literal", file_,
-                         line_at(text_, at), strategy.substr(0, 60),
-                         "FULL_SHARD, SHARD_GRAD_OP, HYBRID_SHARD, NO_SHARD");
+                         line_at(text_, at), strategy.substr(0, 60), kShardingStrategies);
     if (strategy != "no_shard") {
       put("fsdp", strategy + " auto_wrap", at);
       if (!base::contains(text_, "no_sync(") &&
@@ -187,13 +184,10 @@ class WrappingReader {
   }
   /// What a name is bound to where that is once.
   std::string bound(const std::string& expression, size_t at) const {
-    const auto bindings = python_.names().bindings(expression, python_.names().scope(at));
+    const auto bindings = values_.names().bindings(expression, values_.names().scope(at));
     return bindings.size() == 1 ? bindings.front().expression : expression;
   }
 
-  PythonValues& python_;
-  const std::string& text_;
-  const std::string& file_;
   spec::FlatYaml& into_;
 };
 
@@ -206,9 +200,8 @@ bool wraps_model(const std::string& text) {
                              [&](const Wrapper& it) { return !calls_of(code, it.name).empty(); });
 }
 
-Result<void> add_own_wrapping(PythonValues& values, const std::string& text,
-                              const std::string& file, spec::FlatYaml& into) {
-  return WrappingReader(values, text, file, into).read();
+Result<void> add_own_wrapping(PythonProgram& program, spec::FlatYaml& into) {
+  return WrappingReader(program, into).read();
 }
 
 }  // namespace ergometer::intake

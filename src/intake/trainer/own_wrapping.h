@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "intake/reader/python_values.h"
+#include "intake/reader/python_program.h"
 #include "spec/yaml/yaml_flat.h"
 
 namespace ergometer::intake {
@@ -13,7 +13,6 @@ bool wraps_model(const std::string& text);
 
 /// How a program's own loop shards its model, as the Trainer's words: FSDP(model, ...),
 /// fully_shard(...), apply_activation_checkpointing(...). Refused: what of it only the run knows.
-Result<void> add_own_wrapping(PythonValues& values, const std::string& text,
-                              const std::string& file, spec::FlatYaml& into);
+Result<void> add_own_wrapping(PythonProgram& program, spec::FlatYaml& into);
 
 }  // namespace ergometer::intake

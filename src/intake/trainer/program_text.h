@@ -5,36 +5,22 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "intake/reader/python_text.h"
-#include "intake/reader/python_values.h"
+#include "intake/reader/python_program.h"
 #include "intake/trainer/trainer_program.h"
 
 namespace ergometer::intake {
 
 /// A Python program that trains, and what was read of it so far.
-struct ProgramText {
-  ProgramText(const std::string& written, const std::string& path, const PythonStart& start)
-      : text(without_comments(written)),
-        statements(text),
-        python(text, statements, start),
-        file(path) {}
+struct ProgramText : PythonProgram {
+  using PythonProgram::PythonProgram;
 
-  const std::string text;
-  const PythonStatements statements;
-  PythonValues python;
-  const std::string& file;
   TrainerProgram program;
 };
 
 /// What reads one part of a program: its arguments, its model, its loop.
-class ProgramPart {
+class ProgramPart : protected PythonReader {
  protected:
-  explicit ProgramPart(ProgramText& from)
-      : text_(from.text),
-        statements_(from.statements),
-        python_(from.python),
-        file_(from.file),
-        program_(from.program) {}
+  explicit ProgramPart(ProgramText& from) : PythonReader(from), program_(from.program) {}
 
   /// Whether it is where a class or a function is defined, or a part of another name.
   bool is_definition(size_t at) const;
@@ -44,10 +30,6 @@ class ProgramPart {
   /// What is known only when the script runs, so that it is to be given beside it.
   void leave_open(const char* setting, int line, const std::string& what, const char* option);
 
-  const std::string& text_;
-  const PythonStatements& statements_;
-  PythonValues& python_;
-  const std::string& file_;
   TrainerProgram& program_;
 };
 

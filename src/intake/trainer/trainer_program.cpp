@@ -123,14 +123,14 @@ class ArgumentsReader : ProgramPart {
     for (size_t i = 0; i < classes.size() && i < 8; ++i) {
       for (const CalleeName& it : kCallees)
         if (it.callee <= Callee::kTrlArguments && it.name == classes[i]) return &it;
-      for (std::string& base : python_.names().bases(classes[i])) classes.push_back(base);
+      for (std::string& base : values_.names().bases(classes[i])) classes.push_back(base);
     }
     return nullptr;
   }
   /// HfArgumentParser: the defaults of its classes below the words of the command line, which the
   /// Trainer's own class takes as well.
   Result<void> read_argument_classes() {
-    const std::vector<std::string> classes = python_.argument_classes();
+    const std::vector<std::string> classes = values_.argument_classes();
     for (const auto& [at, open] : calls_of(text_, "set_defaults"))
       for (const PythonArgument& it : arguments_of_call(text_, open))
         if (!classes.empty() && !it.name.empty())
@@ -138,7 +138,7 @@ class ArgumentsReader : ProgramPart {
     for (const std::string& name : classes) {
       const CalleeName* own = configuration(name);
       if (own != nullptr) note_trl(own->name, own->callee);
-      for (const PythonField& field : python_.names().fields(name)) {
+      for (const PythonField& field : values_.names().fields(name)) {
         program_.own.insert(field.name);
         if (base::contains(kOfAnyClass, field.name) ||
             (own != nullptr && base::contains(kMatters, field.name)))
@@ -146,7 +146,7 @@ class ArgumentsReader : ProgramPart {
       }
       if (own == nullptr) continue;
       program_.takes_words = true;
-      for (const auto& [word, value] : python_.words())
+      for (const auto& [word, value] : values_.words())
         program_.values.try_emplace(word, spec::FlatValue{value, -1});
     }
     return {};
@@ -160,7 +160,7 @@ class ArgumentsReader : ProgramPart {
   }
   /// What becomes of the objects that the parser makes: `training_args.bf16 = True`.
   Result<void> read_parsed_objects() {
-    const std::vector<std::string> classes = python_.argument_classes();
+    const std::vector<std::string> classes = values_.argument_classes();
     for (const std::string& name : classes)
       if (configuration(name) != nullptr) ERGOMETER_TRY(read_own_changes(name));
     for (const std::string_view call : kArgumentParsers)
@@ -176,17 +176,17 @@ class ArgumentsReader : ProgramPart {
   }
   /// `self.bf16 = True` in the class' own __post_init__.
   Result<void> read_own_changes(const std::string& class_name) {
-    const size_t at = python_.names().definition("class", class_name);
+    const size_t at = values_.names().definition("class", class_name);
     if (at == PythonNames::kModule) return {};
     for (const size_t child : statements_.children(at))
       if (statements_.statement(child).starts_with("def __post_init__("))
-        for (const PythonChange& it : python_changes(python_, statements_, text_, "self", child))
-          if (python_.names().scope(it.at) == child) ERGOMETER_TRY(read_change(it));
+        for (const PythonChange& it : python_changes(values_, statements_, text_, "self", child))
+          if (values_.names().scope(it.at) == child) ERGOMETER_TRY(read_change(it));
     return {};
   }
   Result<void> read_default(const std::string& class_name, const PythonField& field) {
     if (program_.values.contains(field.name)) return {};
-    const auto value = python_.argument_of(class_name, field.name);
+    const auto value = values_.argument_of(class_name, field.name);
     const int line = line_at(text_, field.at);
     const auto text = value ? yaml_text(*value) : std::nullopt;
     if (text && *text == "None") return {};
@@ -206,7 +206,7 @@ class ArgumentsReader : ProgramPart {
 
   /// What surely does not run: configurations alone, for where a model is loaded says which.
   bool is_not_reached(const CalleeName& it, size_t at, size_t open) {
-    if (const auto reached = python_.reached(at, true); reached && !*reached) return true;
+    if (const auto reached = values_.reached(at, true); reached && !*reached) return true;
     if (const auto taken = taken_behind(behind_bracket(text_, open)); taken && !*taken) return true;
     if (it.callee != Callee::kAdapters) return false;
     const auto chosen = choice(statements_.assigned(at));
@@ -224,14 +224,14 @@ class ArgumentsReader : ProgramPart {
   std::optional<bool> taken_behind(size_t end) {
     const size_t next = condition_behind(end);
     if (next == text_.npos) return std::nullopt;
-    return python_.condition(std::string_view(text_).substr(next + 2, 200), next);
+    return values_.condition(std::string_view(text_).substr(next + 2, 200), next);
   }
   /// What only one of several ways through the script does.
   Result<void> refuse_branch(const CalleeName& it, size_t at, size_t open) {
     if (it.callee >= Callee::kLoads) return {};
     const size_t end = behind_bracket(text_, open);
     int branch = taken_behind(end) ? 0 : statements_.conditional(at, end);
-    if (branch == 0 && !python_.reached(at, true)) branch = statements_.branch(at, end);
+    if (branch == 0 && !values_.reached(at, true)) branch = statements_.branch(at, end);
     if (it.callee == Callee::kAdapters)
       if (const auto chosen = choice(statements_.assigned(at)); chosen && !chosen->second)
         branch = chosen->first;
@@ -245,20 +245,20 @@ class ArgumentsReader : ProgramPart {
       const size_t next = condition_behind(at + name.size());
       if (next == text_.npos) continue;
       const std::string_view rest = std::string_view(text_).substr(next + 2, 200);
-      return std::pair(line_at(text_, at), python_.condition(rest, at));
+      return std::pair(line_at(text_, at), values_.condition(rest, at));
     }
     return std::nullopt;
   }
 
   /// args.bf16 = True behind what makes `args`: the last word counts.
   Result<void> read_changes(const std::string& name, size_t made) {
-    for (const PythonChange& it : python_changes(python_, statements_, text_, name, made))
+    for (const PythonChange& it : python_changes(values_, statements_, text_, name, made))
       ERGOMETER_TRY(read_change(it));
     return {};
   }
   Result<void> read_change(const PythonChange& change) {
     const std::string& name = change.attribute;
-    const auto reached = python_.reached(change.at, true);
+    const auto reached = values_.reached(change.at, true);
     if (reached && !*reached) return {};
     const bool matters = name.empty() || base::contains(kMatters, name);
     const int line = line_at(text_, change.at);
@@ -289,7 +289,7 @@ class ArgumentsReader : ProgramPart {
   /// TrainingArguments(**common): the items of a dictionary that is known.
   Result<void> read_spread(Callee callee, const PythonArgument& argument) {
     const std::string name = trimmed(std::string_view(argument.value).substr(2));
-    const auto items = python_.value(name, place_);
+    const auto items = values_.value(name, place_);
     if (!items || !items->is_object())
       return input_error(
           "{}:{}: found **{}, which is known only when the script runs; a dictionary of literals "
@@ -318,7 +318,7 @@ class ArgumentsReader : ProgramPart {
     const bool loads = callee == Callee::kLoads, trains = callee == Callee::kTrains;
     if ((loads && is({"", "model_name", "pretrained_model_name_or_path"})) ||
         (trains && is({"", "model"}))) {
-      const auto name = python_.value(argument.value, place_);
+      const auto name = values_.value(argument.value, place_);
       const bool named = name && name->is_string();
       return named ? add("model_name_or_path", name->get<std::string>(), line) : Result<void>();
     }
@@ -344,7 +344,7 @@ class ArgumentsReader : ProgramPart {
 
   /// torch.bfloat16, "auto"; what is none of those is said to be left out.
   Result<void> add_type(const PythonArgument& argument) {
-    const auto said = python_.text(argument.value, place_);
+    const auto said = values_.text(argument.value, place_);
     if (said) return *said == "None" ? Result<void>() : add("torch_dtype", *said, argument.line);
     program_.notes.push_back(fmt::format(
         "{}:{}: {}: found {}, which is known only when the script runs; the weights are taken to "
@@ -375,9 +375,9 @@ class ArgumentsReader : ProgramPart {
     if (const auto value = literal(argument.value))
       return add(argument.name, *value, argument.line);
     const bool matters = base::contains(kMatters, argument.name.substr(0, argument.name.find('.')));
-    const std::set<std::string> taken = python_.taken();
-    const auto value = python_.value(argument.value, place_);
-    if (!matters) python_.set_taken(taken);
+    const std::set<std::string> taken = values_.taken();
+    const auto value = values_.value(argument.value, place_);
+    if (!matters) values_.set_taken(taken);
     if (value && value->is_object())
       return add_dictionary({argument.name, python_literal(*value), argument.line});
     // The Trainer counts in whole numbers from one.
@@ -393,9 +393,9 @@ class ArgumentsReader : ProgramPart {
     return input_error(
         "{}:{}: {}: found {}, which is known only when the script runs{}; a literal can be read",
         file_, argument.line, argument.name, argument.value.substr(0, 60),
-        python_.why().empty() || python_.why() == argument.value
+        values_.why().empty() || values_.why() == argument.value
             ? ""
-            : ": it depends on " + python_.why().substr(0, 90));
+            : ": it depends on " + values_.why().substr(0, 90));
   }
 
   Result<void> add(const std::string& name, const std::string& value, int line) {
@@ -428,7 +428,7 @@ Result<void> check_learns_from_texts(const std::string& text, const std::string&
 Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
                                        PythonStart start) {
   ERGOMETER_TRY(check_learns_from_texts(text, file));
-  ProgramText read(text, file, start);
+  ProgramText read(without_comments(text), file, start);
   TrainerProgram& program = read.program;
   ArgumentsReader arguments(read);
   ERGOMETER_TRY(arguments.read());
@@ -445,8 +445,8 @@ Result<TrainerProgram> trainer_program(const std::string& text, const std::strin
   if (own_loop) read_own_loop(read);
   read_own_model(read, wraps);
   read_weights(read);
-  program.processes = own_processes(read.python, read.statements, read.text, file);
-  if (const auto& taken = read.python.taken(); !taken.empty())
+  program.processes = own_processes(read);
+  if (const auto& taken = read.values.taken(); !taken.empty())
     program.notes.push_back(
         fmt::format("not set, taken as the file says: {} (--env NAME=VALUE sets a variable, {} "
                     "\"--name value\" an argument)",
@@ -454,14 +454,18 @@ Result<TrainerProgram> trainer_program(const std::string& text, const std::strin
   return std::move(program);
 }
 
-Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
-                                     PythonStart start) {
-  ERGOMETER_ASSIGN(const TrainerProgram program, trainer_program(text, file, std::move(start)));
-  ERGOMETER_ASSIGN(Reading reading, read_trainer(program.values, file, program.kind));
+void add_findings(const TrainerProgram& program, Reading& reading) {
   reading.leftovers.insert(reading.leftovers.end(), program.leftovers.begin(),
                            program.leftovers.end());
   reading.notes.insert(reading.notes.end(), program.notes.begin(), program.notes.end());
   reading.open.insert(program.open.begin(), program.open.end());
+}
+
+Result<Reading> parse_trainer_python(const std::string& text, const std::string& file,
+                                     PythonStart start) {
+  ERGOMETER_ASSIGN(const TrainerProgram program, trainer_program(text, file, std::move(start)));
+  ERGOMETER_ASSIGN(Reading reading, read_trainer(program.values, file, program.kind));
+  add_findings(program, reading);
   count_own_gpus(program.processes, {{file, ""}, "it", true, false}, reading);
   return reading;
 }

@@ -31,6 +31,8 @@ struct TrainerProgram {
 Result<void> check_learns_from_texts(const std::string& text, const std::string& file);
 Result<TrainerProgram> trainer_program(const std::string& text, const std::string& file,
                                        PythonStart start);
+/// Adds what it leaves open, what the user should know, and what became no setting.
+void add_findings(const TrainerProgram& program, Reading& reading);
 /// What `TrainingArguments(...)`, `SFTConfig(...)`, `LoraConfig(...)` and `from_pretrained("...")`
 /// are given in a Python file, as far as it is known without running it. What matters and is not
 /// known is refused.

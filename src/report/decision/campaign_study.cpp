@@ -46,10 +46,12 @@ run::FigureAxis gpus_axis(const std::vector<const Campaign*>& jobs) {
   return axis;
 }
 
-std::vector<double> places(size_t count) {
-  std::vector<double> x(count);
-  std::iota(x.begin(), x.end(), 0.0);
-  return x;
+/// 0, 1, 2, ...: places on an axis of categories, or numbers of points.
+template <class Number>
+std::vector<Number> first_numbers(size_t count) {
+  std::vector<Number> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), Number{0});
+  return numbers;
 }
 
 run::FigureSeries series_of(std::string label, std::vector<double> x) {
@@ -57,12 +59,6 @@ run::FigureSeries series_of(std::string label, std::vector<double> x) {
   series.label = std::move(label);
   series.x = std::move(x);
   return series;
-}
-
-std::vector<int64_t> points(size_t count) {
-  std::vector<int64_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), int64_t{0});
-  return numbers;
 }
 
 run::Figure days_figure(const std::vector<const Campaign*>& jobs) {
@@ -74,9 +70,10 @@ run::Figure days_figure(const std::vector<const Campaign*>& jobs) {
   figure.x = gpus_axis(jobs);
   figure.y = {.title = "wall time", .unit = "days", .categories = {}};
   for (size_t part = 0; part < jobs.front()->parts.size(); ++part) {
-    run::FigureSeries series = series_of(jobs.front()->parts[part].name, places(jobs.size()));
+    run::FigureSeries series =
+        series_of(jobs.front()->parts[part].name, first_numbers<double>(jobs.size()));
     for (const Campaign* it : jobs) series.y.push_back(it->parts[part].days);
-    series.point = points(jobs.size());
+    series.point = first_numbers<int64_t>(jobs.size());
     if (base::sum(series.y) > 0) figure.series.push_back(std::move(series));
   }
   return figure;
@@ -90,13 +87,13 @@ run::Figure goodput_figure(const std::vector<const Campaign*>& jobs) {
   figure.kind = run::FigureKind::kBar;
   figure.x = gpus_axis(jobs);
   figure.y = {.title = "goodput", .unit = "%", .categories = {}};
-  run::FigureSeries series = series_of("goodput", places(jobs.size()));
+  run::FigureSeries series = series_of("goodput", first_numbers<double>(jobs.size()));
   for (const Campaign* it : jobs) {
     series.y.push_back(100 * it->goodput.median);
     series.low.push_back(100 * it->goodput.low);
     series.high.push_back(100 * it->goodput.high);
   }
-  series.point = points(jobs.size());
+  series.point = first_numbers<int64_t>(jobs.size());
   figure.series = {std::move(series)};
   return figure;
 }
@@ -110,7 +107,7 @@ run::Figure ready_figure(const std::vector<const Campaign*>& jobs) {
   figure.y = {.title = "ready", .unit = "%", .categories = {}};
   for (size_t i = 0; i < jobs.size(); ++i) {
     run::FigureSeries series = series_of(gpus_word(*jobs[i]), jobs[i]->ready_days);
-    series.y = places(series.x.size());
+    series.y = first_numbers<double>(series.x.size());
     series.point.assign(series.x.size(), static_cast<int64_t>(i));
     figure.series.push_back(std::move(series));
   }
@@ -127,7 +124,7 @@ run::Figure marginal_figure(const Sizes& sizes) {
   figure.kind = run::FigureKind::kBar;
   figure.x = {.title = "GPUs", .unit = {}, .categories = {}};
   figure.y = {.title = "days saved", .unit = "days", .categories = {}};
-  run::FigureSeries series = series_of("days saved", places(sizes.marginals.size()));
+  run::FigureSeries series = series_of("days saved", first_numbers<double>(sizes.marginals.size()));
   for (const campaign::Marginal& it : sizes.marginals) {
     figure.x.categories.push_back(
         fmt::format("{} to {}", base::format_count(it.from), base::format_count(it.to)));

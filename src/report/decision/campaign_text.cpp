@@ -58,9 +58,9 @@ std::string what_runs(const Campaign& campaign) {
   const spec::Parallelism& p = job.parallelism;
   const run::Performance& step = campaign.training.step;
   std::string text =
-      wrap(fmt::format("{}, {} tokens on {} x {}, {} ({} node{})", job.model.name,
+      wrap(fmt::format("{}, {} tokens on {} x {}, {} ({})", job.model.name,
                        amount(campaign.tokens()), job.gpus, spec::gpus_text(job.cluster),
-                       job.cluster.name, job.nodes(), job.nodes() == 1 ? "" : "s"),
+                       job.cluster.name, counted(job.nodes(), "node")),
            kWidth, 0) +
       fmt::format("\nTP {}, CP {}, PP {}, DP {}, global batch {}, sequence {}\n", p.tp, p.cp, p.pp,
                   p.dp, job.training.global_batch, job.training.seq_length) +
@@ -92,11 +92,8 @@ std::string energy_text(const Campaign& campaign, const campaign::Prices& prices
 std::string answer(const Campaign& campaign, const campaign::Ask& ask) {
   const campaign::Prices& prices = ask.prices;
   std::string text = fact("Ready in", with_interval(campaign.days, days));
-  if (ask.start)
-    text += fact("Finish",
-                 fmt::format("{} ({} to {}, 90 %)", date_after(*ask.start, campaign.days.median),
-                             date_after(*ask.start, campaign.days.low),
-                             date_after(*ask.start, campaign.days.high)));
+  const auto date = [&](double after) { return date_after(*ask.start, after); };
+  if (ask.start) text += fact("Finish", with_interval(campaign.days, date));
   text += fact("GPU-hours", with_interval(campaign.gpu_hours, amount) +
                                 (campaign.spare_nodes > 0
                                      ? fmt::format(", with {:g} spare node{}", campaign.spare_nodes,

@@ -23,13 +23,6 @@ void write_quantities(JsonWriter& json, const char* name,
   });
 }
 
-void write_named_numbers(JsonWriter& json, const char* name,
-                         const std::map<std::string, double>& numbers) {
-  json.key(name).begin_object(kOneLine);
-  for (const auto& [key, value] : numbers) json.member(key, value);
-  json.end_object();
-}
-
 void write_differences(JsonWriter& json, const char* name,
                        const std::vector<compare::Difference>& differences) {
   json.rows(name, differences, [&](const compare::Difference& it) {
@@ -39,8 +32,8 @@ void write_differences(JsonWriter& json, const char* name,
 
 void write_cause(JsonWriter& json, const compare::Cause& cause) {
   json.member("id", cause.id).member("title", cause.title).member("detail", cause.detail);
-  write_named_numbers(json, "amount", cause.amount);
-  if (!cause.parts.empty()) write_named_numbers(json, "parts", cause.parts);
+  json.object("amount", cause.amount, kOneLine);
+  if (!cause.parts.empty()) json.object("parts", cause.parts, kOneLine);
   write_differences(json, "differences", cause.differences);
 }
 
@@ -56,8 +49,8 @@ void write_comparison(JsonWriter& json, const compare::Comparison& comparison) {
   if (!comparison.facts.empty()) write_quantities(json, "facts", comparison.facts);
   json.list("outside", comparison.outside, kOneLine);
   json.objects("causes", comparison.causes, write_cause);
-  write_named_numbers(json, "residual", comparison.residual);
-  write_named_numbers(json, "parts_residual", comparison.parts_residual);
+  json.object("residual", comparison.residual, kOneLine);
+  json.object("parts_residual", comparison.parts_residual, kOneLine);
   write_differences(json, "differences", comparison.differences);
   write_differences(json, "derived", comparison.derived);
   json.list("notes", comparison.notes);

@@ -226,8 +226,7 @@ std::string derived_line(const Comparison& comparison, size_t width) {
   for (size_t i = 0; i < std::min(count, kMostNamed); ++i)
     names += (i == 0 ? "" : ", ") + comparison.derived[i].name;
   if (count > kMostNamed) names += fmt::format(" and {} more", count - kMostNamed);
-  return wrap(fmt::format("{} that nobody gave {} from these: {}",
-                          count == 1 ? "1 setting" : fmt::format("{} settings", count),
+  return wrap(fmt::format("{} that nobody gave {} from these: {}", counted(count, "setting"),
                           count == 1 ? "follows" : "follow", names),
               width, 0) +
          '\n';

@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "report/decision/loop_output.h"
+#include "report/format.h"
 #include "spec/job/host_link.h"
 #include "spec/job/job_words.h"
 #include "workload/parameters.h"
@@ -148,11 +149,11 @@ Explanation explain_host_switch(const Loop& loop, const LoopSwitch& one) {
 Explanation explain_weights(const Loop& loop, const LoopSwitch& one) {
   const auto of = std::ranges::find(loop.phases, one.phase, &PlayedLoopPhase::name);
   const bool sent = !one.other_pool.empty();
-  Explanation node = number_node(
-      one.what, one.seconds, "s",
-      fmt::format("{} of {} GPUs in {} NVLink or xGMI domain{}, priced as a step's collectives are",
-                  sent ? "a send and a receive" : "an all-gather", one.ranks, one.domains,
-                  one.domains == 1 ? "" : "s"));
+  Explanation node =
+      number_node(one.what, one.seconds, "s",
+                  fmt::format("{} of {} GPUs in {}, priced as a step's collectives are",
+                              sent ? "a send and a receive" : "an all-gather", one.ranks,
+                              counted(one.domains, "NVLink or xGMI domain")));
   const auto parameters = static_cast<double>(workload::count_parameters(of->job.model).total);
   Explanation bytes = number_node("bytes", one.bytes, "B", "2 B x parameters: 16 bit on their way");
   bytes.inputs = {number_node("parameters", parameters, "", "", of->job.model.name)};

@@ -23,8 +23,7 @@ void write_loop_phases(JsonWriter& json, const Loop& loop) {
 
 void write_loop_switches(JsonWriter& json, const Loop& loop) {
   json.objects("switches", loop.switches, [&](const campaign::LoopSwitch& one) {
-    json.member("what", one.what).member("pool", one.pool);
-    if (!one.other_pool.empty()) json.member("other_pool", one.other_pool);
+    json.member("what", one.what).member("pool", one.pool).known("other_pool", one.other_pool);
     json.member("bytes", one.bytes).member("time_s", one.seconds);
   });
 }

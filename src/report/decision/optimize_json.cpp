@@ -31,9 +31,7 @@ void write_fit(JsonWriter& json, const run::Memory& memory) {
   json.key("memory").begin_object();
   json.member("fits", memory.fits).member("fit_probability", memory.fit_probability);
   json.member("peak_bytes", memory.peak_bytes).member("reserved_bytes", memory.reserved_bytes);
-  json.member("capacity_bytes", memory.capacity_bytes);
-  if (!memory.advice.empty()) json.member("advice", memory.advice);
-  json.end_object();
+  json.member("capacity_bytes", memory.capacity_bytes).known("advice", memory.advice).end_object();
 }
 
 void write_job(JsonWriter& json, const char* name, const spec::Job& job, const Outcome& as_given,
@@ -42,7 +40,7 @@ void write_job(JsonWriter& json, const char* name, const spec::Job& job, const O
   write_fit(json, memory_of(job));
   write_outcome(json, "as_given", as_given);
   write_outcome(json, "mean", mean);
-  write_numbers(json, "layers", plan::layers_per_chunk(job));
+  json.list("layers", plan::layers_per_chunk(job), base::kOneLine);
   json.end_object();
 }
 
@@ -56,9 +54,7 @@ void write_gain(JsonWriter& json, const Optimized& result) {
   json.key("robustness").begin_object();
   json.member("worst_pct", result.robustness.worst_pct);
   json.member("better", result.robustness.better).member("draws", result.robustness.draws);
-  if (result.robustness.faults_moved_pct)
-    json.member("faults_moved_pct", *result.robustness.faults_moved_pct);
-  json.end_object();
+  json.known("faults_moved_pct", result.robustness.faults_moved_pct).end_object();
 }
 
 void write_rows(JsonWriter& json, const Optimized& result) {
@@ -68,12 +64,12 @@ void write_rows(JsonWriter& json, const Optimized& result) {
     json.member("cluster_peak_w", row.peak_w).member("max_gpu_c", row.max_c);
     json.member("gain_pct", row.gain_pct).member("allowed", row.allowed);
     json.member("taken", row.taken).member("known_split", row.known);
-    if (!row.refusal.empty()) json.member("refusal", row.refusal);
+    json.known("refusal", row.refusal);
   });
 }
 
 void write_frontier(JsonWriter& json, const Optimized& result) {
-  if (!result.no_frontier.empty()) json.member("no_frontier", result.no_frontier);
+  json.known("no_frontier", result.no_frontier);
   json.objects("frontier", result.frontier, [&](const optimize::FrontierRow& row) {
     json.member("passes_s", row.clocks.point.time_s);
     json.member("gpu_energy_j", row.clocks.point.energy_j);
@@ -118,8 +114,8 @@ void write_settings(JsonWriter& json, const Optimized& result) {
   json.key("settings").begin_object();
   json.list("changes", settings.lines);
   json.list("megatron_lm", settings.megatron);
-  write_numbers(json, "rank_map", settings.rank_map);
-  write_numbers(json, "recompute_by_stage", settings.recompute_by_stage);
+  json.list("rank_map", settings.rank_map, base::kOneLine);
+  json.list("recompute_by_stage", settings.recompute_by_stage, base::kOneLine);
   json.rows("gpus", settings.gpus, [&](const optimize::GpuSetting& gpu) {
     json.member("node", gpu.node);
     json.member("gpu", gpu.gpu).member("rank", gpu.rank);

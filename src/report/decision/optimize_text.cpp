@@ -42,18 +42,6 @@ std::string interval_text(const optimize::Gain& gain) {
   return fmt::format("90 %: {:.1f} to {:.1f} %", gain.low_pct, gain.high_pct);
 }
 
-std::string verdict(const Optimized& result, const optimize::Options& options) {
-  const std::string_view what = less_of(options.objective);
-  if (!result.keeps)
-    return fmt::format("{:.1f} % less {} ({})", result.gain.value_pct, what,
-                       interval_text(result.gain));
-  if (result.best_name.empty())
-    return fmt::format("Keep what you have: no candidate needs less {}", what);
-  return fmt::format(
-      "Keep what you have: the best candidate's {:.1f} % less {} are not certain ({})",
-      result.gain.value_pct, what, interval_text(result.gain));
-}
-
 std::string line(std::string_view name, const std::string& before, const std::string& after,
                  const std::string& change) {
   return fmt::format("  {:<14}{:>12}{:>12}", name, before, after) +
@@ -268,7 +256,7 @@ std::string clocked_steps(const optimize::OperatorClocks& clocks, const std::str
     text += '\n';
   };
   const auto against = [&](const optimize::ClockedStep& step) {
-    return fmt::format("{:+.1f} %", 100 * (step.gpu_energy_j / clocks.governed.gpu_energy_j - 1));
+    return change_pct(clocks.governed.gpu_energy_j, step.gpu_energy_j);
   };
   add("as they are", clocks.governed, "");
   add(fmt::format("one locked clock, {} MHz", in_megahertz(clocks.lock_hz)), clocks.locked,
@@ -290,7 +278,7 @@ std::string operator_clocks(const optimize::OperatorClocks& clocks, double noise
       "left of its runs once a change is there.",
       gain_pct > noise_floor_pct ? "pay" : "do not pay", gain_pct, change, free_pct);
   return heading(style, "Clocks by operator") + work_kinds(clocks, change) +
-         clocked_steps(clocks, change) + "  " + base::wrap(verdict, kWidth, 2) + '\n';
+         clocked_steps(clocks, change) + paragraph(verdict);
 }
 
 }  // namespace
@@ -304,7 +292,7 @@ std::string plan_text(const Optimized& result, const optimize::Options& options,
   std::string text = fmt::format("{} on {} x {} ({}), {}\n\n", job.model.name, job.gpus,
                                  job.cluster.node.gpu.name, job.cluster.name, aim);
   text += fit_first(result, style);
-  text += heading(style, verdict(result, options)) + difference(result);
+  text += heading(style, verdict_text(result, options)) + difference(result);
   text += fmt::format("  means over {} draws of silicon; noise floor {:g} %\n", options.judges,
                       options.noise_floor_pct);
   if (!result.keeps)
@@ -314,7 +302,15 @@ std::string plan_text(const Optimized& result, const optimize::Options& options,
 }
 
 std::string verdict_text(const Optimized& result, const optimize::Options& options) {
-  return verdict(result, options);
+  const std::string_view what = less_of(options.objective);
+  if (!result.keeps)
+    return fmt::format("{:.1f} % less {} ({})", result.gain.value_pct, what,
+                       interval_text(result.gain));
+  if (result.best_name.empty())
+    return fmt::format("Keep what you have: no candidate needs less {}", what);
+  return fmt::format(
+      "Keep what you have: the best candidate's {:.1f} % less {} are not certain ({})",
+      result.gain.value_pct, what, interval_text(result.gain));
 }
 
 std::string optimize_text(const Optimized& result, const optimize::Options& options,

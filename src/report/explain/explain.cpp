@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "run/row_columns.h"
 #include "run/summary_fields.h"
 #include "spec/job/matrix_peak.h"
 #include "spec/job/node_groups.h"
@@ -66,10 +67,8 @@ Explanation step_time(const Context& c, bool deep) {
            "end of the slowest rank's last work, every instruction of every rank laid out in time");
   if (!deep) return step;
   step.formula += "; equal to the sum of the breakdown:";
-  for (const char* part :
-       {"compute", "exposed_all_reduce", "exposed_all_gather", "exposed_reduce_scatter",
-        "exposed_all_to_all", "exposed_send_recv", "optimizer", "idle"})
-    step.inputs.push_back(breakdown_part(c, part));
+  run::kBreakdownColumns.for_each(
+      [&](std::string_view part, auto) { step.inputs.push_back(breakdown_part(c, part)); });
   return step;
 }
 

@@ -44,9 +44,7 @@ std::vector<run::EnergyRow> rows_of(const run::Run& run, std::string_view dimens
 }
 
 std::vector<double> joules_of(const std::vector<run::EnergyRow>& rows) {
-  std::vector<double> joules;
-  for (const run::EnergyRow& row : rows) joules.push_back(row.joules);
-  return joules;
+  return base::mapped(rows, &run::EnergyRow::joules);
 }
 
 /// Positions, the largest value first.
@@ -128,7 +126,7 @@ Explanation dimension_node(const run::Run& run, const Dimension& dimension, Deta
 
 std::vector<int> shares_in_tenths(const std::vector<double>& values) {
   constexpr int kWhole = 1000;
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+  const double sum = base::sum(values);
   std::vector<int> shares(values.size());
   if (!(sum > 0)) return shares;
   int missing = kWhole;

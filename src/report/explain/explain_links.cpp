@@ -47,17 +47,13 @@ Explanation traffic(const std::string& name, const run::Link& link) {
 
 Explanation mean_rate(const std::string& name, const run::Run& run, const spec::Job& job,
                       const run::Link& link) {
-  if (run::joins_switches(link.kind)) {
-    Explanation mean = number_node(name, link.mean_gb_per_s, "", "bytes_per_step / step_time_s");
-    mean.inputs = {traffic("bytes_per_step", link),
-                   number_node("step_time_s", run.performance.step_time_s, "s")};
-    return mean;
-  }
-  const char* ends = link.kind == "nic" ? "NICs" : "gpus";
+  const bool divided = !run::joins_switches(link.kind);
+  const char* ends = !divided ? "" : link.kind == "nic" ? " / NICs" : " / gpus";
   Explanation mean = number_node(name, link.mean_gb_per_s, "",
-                                 fmt::format("bytes_per_step / {} / step_time_s", ends));
-  mean.inputs = {traffic("bytes_per_step", link), senders(job, link),
-                 number_node("step_time_s", run.performance.step_time_s, "s")};
+                                 fmt::format("bytes_per_step{} / step_time_s", ends));
+  mean.inputs = {traffic("bytes_per_step", link)};
+  if (divided) mean.inputs.push_back(senders(job, link));
+  mean.inputs.push_back(number_node("step_time_s", run.performance.step_time_s, "s"));
   return mean;
 }
 

@@ -91,14 +91,11 @@ Result<Explanation> explain_operator(const spec::Job& job, const std::string& na
   ERGOMETER_ASSIGN(const cost::CostModel model, cost::CostModel::make(job));
   const bool boosts =
       spec::multiplies_at_boost(job.cluster.node.gpu, job.training, job.training.precision);
-  Explanation root{"op:" + name,
-                   boosts ? "seconds on one rank: matrix products at the GPU's boost clock, all "
-                            "else at its sustained clock"
-                          : "seconds on one rank at the GPU's sustained clock",
-                   {},
-                   {},
-                   {},
-                   {}};
+  Explanation root;
+  root.name = "op:" + name;
+  root.text = boosts ? "seconds on one rank: matrix products at the GPU's boost clock, all else at "
+                       "its sustained clock"
+                     : "seconds on one rank at the GPU's sustained clock";
   std::set<std::string> told, names;
   std::vector<size_t> chosen;
   for (size_t i = 0; i < plan.operators.size(); ++i) {

@@ -25,11 +25,6 @@ using workload::OperatorKind;
 
 constexpr std::string_view kShape = "this rank's share of the shape";
 
-Explanation sourced(std::string name, double value, std::string_view unit,
-                    std::string source = {}) {
-  return {std::move(name), format_quantity(value, unit), value, {}, std::move(source), {}};
-}
-
 std::string limit_word(cost::Limit limit) {
   switch (limit) {
     case cost::Limit::kCompute: return "compute bound";
@@ -51,11 +46,9 @@ class PriceNode {
         where_(where),
         model_(model),
         terms_(model.terms(op, where)),
-        with_parameters_(with_parameters) {
-    const cost::Price price = model.price(op, where);
-    price_ = price;
-    node_ = sourced({}, price.seconds(), "s", limit_word(price.limit));
-  }
+        price_(model.price(op, where)),
+        with_parameters_(with_parameters),
+        node_(number_node({}, price_.seconds(), "s", {}, limit_word(price_.limit))) {}
 
   Explanation take() {
     if (op_.fused) return inside_product();
@@ -97,10 +90,10 @@ class PriceNode {
     const bool send = op_.group == workload::GroupKind::kPipeline && where_.size > 1;
     if (terms_.software_factor != 1) {
       node_.formula = fmt::format("software x ({})", node_.formula);
-      node_.inputs.push_back(sourced("software", terms_.software_factor, "",
-                                     job_.software.name +
-                                         ": relative to the catalog's kernels, and "
-                                         "stragglers among the nodes"));
+      input("software", terms_.software_factor, "",
+            job_.software.name +
+                ": relative to the catalog's kernels, and "
+                "stragglers among the nodes");
       const bool gemm = op_.kind == OperatorKind::kGemm || op_.kind == OperatorKind::kGroupedGemm;
       const bool on_matrix_units = !spec::leaves_matrix_units(job_.cluster.node.gpu, job_.training);
       for (const char* name :
@@ -112,8 +105,8 @@ class PriceNode {
     }
     if (send) {
       node_.formula += " + p2p.fixed";
-      node_.inputs.push_back(sourced("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0),
-                                     "s", job_.software.name));
+      input("p2p.fixed", job_.software.parameters.value_or("p2p.fixed", 0), "s",
+            job_.software.name);
     }
     if (op_.host_wait_s <= 0) return;
     if (op_.name == workload::kActivationsOut || op_.name == workload::kActivationsIn) {
@@ -141,22 +134,22 @@ class PriceNode {
     }
   }
 
+  void input(std::string name, double value, std::string_view unit, std::string source = {}) {
+    node_.inputs.push_back(number_node(std::move(name), value, unit, {}, std::move(source)));
+  }
+
   void count(const char* name, int64_t value, std::string_view source = kShape) {
     node_.inputs.push_back(
         {name, std::to_string(value), static_cast<double>(value), {}, std::string(source), {}});
   }
-  void bytes() {
-    node_.inputs.push_back(sourced("bytes", op_.bytes, "B", "HBM traffic, read and written"));
-  }
+  void bytes() { input("bytes", op_.bytes, "B", "HBM traffic, read and written"); }
   void launches() { count("kernels", op_.kernels, "launches of this operator"); }
   void multiprocessors() { count("SMs", gpu_.sms, gpu_.name); }
 
   void parameter(const base::ParameterSet& set, std::string_view name, std::string_view where) {
     const base::Parameter* found = set.find(name);
     if (!with_parameters_ || found == nullptr) return;
-    node_.inputs.push_back(
-        sourced(std::string(name), found->value, found->unit,
-                fmt::format("{}{}; {}", where, to_string(found->grade), found->source)));
+    input(std::string(name), found->value, found->unit, fmt::format("{}{}", where, credit(*found)));
   }
   void gpu_parameters(std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names) parameter(gpu_.parameters, name, "");
@@ -217,12 +210,11 @@ class PriceNode {
         fp8 ? fmt::format(" x {} / {}", peak(op_.precision), peak(Precision::kBf16)) : "",
         weights ? " x gemm.wgrad" : "", odd ? " x gemm.odd" : "");
     matrix_shape();
-    node_.inputs.push_back(
-        sourced("tiles", terms_.tile_share, "",
-                fmt::format("share of {} SMs' multiply-adds that land in the result, with the best "
-                            "of the tiles from gemm.tile_m x gemm.tile_n down, each halving "
-                            "gemm.tile_step slower; its exponent to the nearest 1/1024",
-                            gpu_.sms)));
+    input("tiles", terms_.tile_share, "",
+          fmt::format("share of {} SMs' multiply-adds that land in the result, with the best "
+                      "of the tiles from gemm.tile_m x gemm.tile_n down, each halving "
+                      "gemm.tile_step slower; its exponent to the nearest 1/1024",
+                      gpu_.sms));
     device_parameters(op_.precision);
     if (fp8) parameter(gpu_.parameters, peak(Precision::kBf16), gpu_.name + ": ");
     gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", efficiency(op_.precision),
@@ -263,7 +255,7 @@ class PriceNode {
     count("qk_dim", shape.qk_dim);
     if (shape.v_dim != shape.qk_dim) count("v_dim", shape.v_dim);
     launches();
-    node_.inputs.push_back(sourced("FLOP", op_.flops, "FLOP"));
+    input("FLOP", op_.flops, "FLOP");
     bytes();
     if (terms_.decodes) return decoding();
     if (!shape.fused) return unfused();
@@ -281,9 +273,9 @@ class PriceNode {
     node_.formula =
         "kernels x (gemm.fixed + kernel.latency) + max(products, bytes / (gemm.memory_efficiency x "
         "memory_bandwidth))";
-    node_.inputs.push_back(sourced("products", price_.clocked_s, "s",
-                                   "the batched products at a GEMM's rate for their shape; 0 where "
-                                   "the bytes take longer"));
+    input("products", price_.clocked_s, "s",
+          "the batched products at a GEMM's rate for their shape; 0 where "
+          "the bytes take longer");
     device_parameters(op_.precision);
     gpu_parameters({"gemm.fixed", "gemm.memory_efficiency", "gemm.efficiency", "gemm.quantization",
                     "gemm.k_ramp", "gemm.tile_m", "gemm.tile_n", "gemm.tile_step"});
@@ -299,15 +291,12 @@ class PriceNode {
         backward ? "attention.backward" : "attention.forward",
         terms_.library_factor != 1 ? "library x " : "",
         backward ? "attention.backward_tile_ramp" : "attention.tile_ramp");
-    node_.inputs.push_back(
-        sourced("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up"));
-    node_.inputs.push_back(
-        sourced("keys", terms_.visited_keys, "", "that a query meets, on average"));
+    input("tiles", terms_.work_tiles, "", "batch x heads x q_length / 128, rounded up");
+    input("keys", terms_.visited_keys, "", "that a query meets, on average");
     const bool latent = op_.attention.qk_dim != op_.attention.v_dim;
-    node_.inputs.push_back(sourced(
-        "width", terms_.head_factor, "",
-        latent ? fmt::format("attention.latent_{}", backward ? "backward" : "forward")
-               : "1 from heads of 128 up, attention.small_head at 64 and below, a line between"));
+    input("width", terms_.head_factor, "",
+          latent ? fmt::format("attention.latent_{}", backward ? "backward" : "forward")
+                 : "1 from heads of 128 up, attention.small_head at 64 and below, a line between");
     library();
     multiprocessors();
     device_parameters(cost::peak_of_attention(op_.precision));
@@ -341,8 +330,7 @@ class PriceNode {
     part(job_.software.parameters, "attention.rate", true, of);
     part(job_.software.parameters, "attention.sinks", op_.attention.sinks, of);
     part(job_.software.parameters, "attention.masked", op_.attention.masked, of);
-    node_.inputs.push_back(
-        sourced("library", terms_.library_factor, "", fmt::format("{}", fmt::join(parts, " x "))));
+    input("library", terms_.library_factor, "", fmt::format("{}", fmt::join(parts, " x ")));
   }
 
   void memory() {
@@ -361,42 +349,37 @@ class PriceNode {
         "kernels x (memory.ramp + kernel.latency) + (bytes - issued) / ({} x "
         "memory_bandwidth) + issued / (memory.issue x SMs)",
         terms_.memory_share);
-    node_.inputs.push_back(sourced("issued", terms_.issued_share * op_.bytes, "B",
-                                   "of kernels that what the SMs issue binds"));
+    input("issued", terms_.issued_share * op_.bytes, "B",
+          "of kernels that what the SMs issue binds");
     multiprocessors();
     gpu_parameters({"memory.issue"});
   }
 
   void collective() {
-    node_.inputs.push_back(sourced("buffer", op_.comm_bytes, "B"));
-    count("ranks", where_.size,
-          fmt::format("on {} {}", where_.nodes, where_.nodes == 1 ? "node" : "nodes"));
+    input("buffer", op_.comm_bytes, "B");
+    count("ranks", where_.size, "on " + counted(where_.nodes, "node"));
     if (where_.size <= 1) {
       node_.formula = "nothing: the only rank of its group has nobody to talk to";
       return;
     }
     count("nodes", where_.nodes, "scale-up domains that the group spans");
     if (op_.leaving != 1)
-      node_.inputs.push_back(sourced("leaving", op_.leaving, "",
-                                     "what leaves a domain, over what of an exchange of all with "
-                                     "all would: only ranks with copies of an expert send to "
-                                     "each other"));
+      input("leaving", op_.leaving, "",
+            "what leaves a domain, over what of an exchange of all with "
+            "all would: only ranks with copies of an expert send to "
+            "each other");
     if (where_.nic_bytes_per_s > 0)
-      node_.inputs.push_back(sourced("nic", where_.nic_bytes_per_s, "B/s",
-                                     "line rate of the network cards for one group on a node"));
+      input("nic", where_.nic_bytes_per_s, "B/s",
+            "line rate of the network cards for one group on a node");
     network();
     node_.formula = fmt::format("kernel.latency + latency + transfer, by the {} protocol",
                                 terms_.low_latency ? "low-latency" : "high-bandwidth");
-    Explanation latency = sourced("latency", terms_.latency_s, "s");
-    Explanation transfer = sourced("transfer", terms_.transfer_s, "s");
-    CollectiveFormulas formulas = collective_formulas(job_, op_, where_, terms_.low_latency);
-    latency.formula = std::move(formulas.latency);
-    transfer.formula = std::move(formulas.transfer);
-    node_.inputs.push_back(std::move(latency));
-    node_.inputs.push_back(std::move(transfer));
+    const CollectiveFormulas formulas = collective_formulas(job_, op_, where_, terms_.low_latency);
+    node_.inputs.push_back(number_node("latency", terms_.latency_s, "s", formulas.latency));
+    node_.inputs.push_back(number_node("transfer", terms_.transfer_s, "s", formulas.transfer));
     if (op_.bytes > 0) {
       node_.formula += " + copies / (memory.permute x memory_bandwidth) x kernels.memory_factor";
-      node_.inputs.push_back(sourced("copies", op_.bytes, "B", "HBM traffic of reordering tokens"));
+      input("copies", op_.bytes, "B", "HBM traffic of reordering tokens");
       gpu_parameters({"memory.permute"});
     }
     bandwidth();
@@ -409,22 +392,21 @@ class PriceNode {
     const plan::FabricLoad load = cost::network_load(job_.cluster, op_, where_);
     const plan::LinkLoad* link = load.fullest();
     if (link != nullptr && link->slowdown > 1)
-      node_.inputs.push_back(
-          sourced("fabric", link->slowdown, "",
-                  fmt::format("nic is divided by it: the fullest {} link carries {:.4g} bytes for "
-                              "each that a node sends",
-                              link->link, link->bytes)));
+      input("fabric", link->slowdown, "",
+            fmt::format("nic is divided by it: the fullest {} link carries {:.4g} bytes for "
+                        "each that a node sends",
+                        link->link, link->bytes));
     const double hop_s = job_.cluster.fabric.topology.hop_s;
     if (hop_s > 0 && load.hops_beyond_first() > 0)
-      node_.inputs.push_back(sourced("hops beyond the first", load.hops_beyond_first(), "",
-                                     "each adds the fabric's hop_latency to the latency, in a ring "
-                                     "to every step"));
+      input("hops beyond the first", load.hops_beyond_first(), "",
+            "each adds the fabric's hop_latency to the latency, in a ring "
+            "to every step");
     const double rails = op_.collective == CollectiveKind::kAllToAll ? where_.exchange_crosses_rails
                                                                      : where_.ring_crosses_rails;
     if (rails > 0)
-      node_.inputs.push_back(sourced("to other rails", rails, "",
-                                     "share of what leaves a node that first goes to the GPU there "
-                                     "whose rail leads on: no switch joins rails"));
+      input("to other rails", rails, "",
+            "share of what leaves a node that first goes to the GPU there "
+            "whose rail leads on: no switch joins rails");
   }
 
   /// What moves a gather, a scatter or an all-reduce; the others' formulas name their own.
@@ -437,13 +419,12 @@ class PriceNode {
     if (terms_.transfer_s <= 0) return;
     const std::string_view inside =
         "the ring's for that many ranks, or the switch's where it reduces and is quicker";
-    node_.inputs.push_back(
-        sourced("bandwidth", bytes / terms_.transfer_s, "B/s",
-                terms_.low_latency  ? "collective.low_latency_bandwidth"
-                : where_.nodes <= 1 ? std::string(inside)
-                                    : fmt::format("the lesser of the ring's for {} ranks in a node "
-                                                  "and nic x collective.line_efficiency",
-                                                  where_.size / where_.nodes)));
+    input("bandwidth", bytes / terms_.transfer_s, "B/s",
+          terms_.low_latency  ? "collective.low_latency_bandwidth"
+          : where_.nodes <= 1 ? std::string(inside)
+                              : fmt::format("the lesser of the ring's for {} ranks in a node "
+                                            "and nic x collective.line_efficiency",
+                                            where_.size / where_.nodes));
   }
 
   void collective_parameters() {

@@ -105,12 +105,8 @@ std::string value_of(const Job& job, std::string_view name) {
 }  // namespace
 
 Explanation explain_setting(const Job& job, std::string_view name) {
-  Explanation setting{.name = std::string(name),
-                      .text = {},
-                      .number = {},
-                      .formula = {},
-                      .source = {},
-                      .inputs = {}};
+  Explanation setting;
+  setting.name = name;
   setting.text = value_of(job, name);
   if (const auto origin = job.origins.find(setting.name); origin != job.origins.end())
     setting.source = origin->second.text;
@@ -118,8 +114,8 @@ Explanation explain_setting(const Job& job, std::string_view name) {
 }
 
 Explanation explain_settings(const Job& job) {
-  Explanation root{
-      .name = "settings", .text = {}, .number = {}, .formula = {}, .source = {}, .inputs = {}};
+  Explanation root;
+  root.name = "settings";
   for (const spec::SettingInfo& setting : spec::setting_table()) {
     // What nobody asked for and no rule set has no part in this job.
     if (value_of(job, setting.name).empty() ||

@@ -37,16 +37,9 @@ void append(std::string& out, const Explanation& node, size_t depth, const TextS
 }
 
 void write(base::JsonWriter& json, const Explanation& node) {
-  json.begin_object();
-  json.member("name", node.name);
-  if (node.number) json.member("value", *node.number);
-  json.member("text", node.text);
-  if (!node.formula.empty()) json.member("formula", node.formula);
-  if (!node.source.empty()) json.member("source", node.source);
-  if (!node.inputs.empty()) {
-    json.array("inputs", node.inputs, write);
-  }
-  json.end_object();
+  json.member("name", node.name).known("value", node.number).member("text", node.text);
+  json.known("formula", node.formula).known("source", node.source);
+  if (!node.inputs.empty()) json.objects("inputs", node.inputs, write);
 }
 
 }  // namespace
@@ -83,8 +76,9 @@ std::string to_text(const Explanation& explanation, const TextStyle& style) {
 
 std::string to_json(const Explanation& explanation) {
   base::JsonWriter json;
+  json.begin_object();
   write(json, explanation);
-  return json.take();
+  return json.end_object().take();
 }
 
 }  // namespace ergometer::report

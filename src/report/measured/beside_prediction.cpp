@@ -69,13 +69,13 @@ void write_beside_prediction(base::JsonWriter& json, const BesidePrediction& bes
   const auto& [prediction, measured] = beside;
   json.key("prediction").begin_object().member("job", prediction.job);
   json.member("gpus", prediction.gpus);
-  json.array("quantities", prediction.quantities, [&](const run::Predicted& p) {
+  json.rows("quantities", prediction.quantities, [&](const run::Predicted& p) {
     const auto value = measured_of(measured, p.name);
-    json.begin_object(base::kOneLine).member("name", p.name).member("unit", p.unit);
+    json.member("name", p.name).member("unit", p.unit);
     json.member("value", p.value).member("low", p.low).member("high", p.high).key("measured");
     value ? json.value(value->value) : json.null();
     if (value && value->error > 0) json.member("measured_error_pct", 100 * value->error);
-    json.member("state", verdict(p, value)).end_object();
+    json.member("state", verdict(p, value));
   });
   json.end_object();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "report/measured/first_rows.h"
 
 namespace ergometer::report {
 namespace {
@@ -14,24 +15,22 @@ constexpr size_t kSizesShown = 64, kRanksShown = 12;
 std::string sizes_text(const std::vector<analysis::CollectiveSize>& sizes, const TextStyle& style) {
   if (sizes.empty()) return "";
   size_t width = 20;
-  const size_t shown = std::min(sizes.size(), kSizesShown);
+  const auto shown = first(sizes, kSizesShown);
   const auto name_of = [](const analysis::CollectiveSize& s) {
     return fmt::format("{} {}", shortened(s.communicator, 24), shortened(s.kind, 30));
   };
-  for (size_t i = 0; i < shown; ++i) width = std::max(width, name_of(sizes[i]).size());
+  for (const analysis::CollectiveSize& s : shown) width = std::max(width, name_of(s).size());
   std::string out =
       heading(style, fmt::format("{:<{}}{:>7}{:>10}{:>7}{:>10}{:>10}{:>10}{:>9}{:>9}",
                                  "Collectives, " + sizes.front().source, width + 2, "ranks", "size",
                                  "count", "median", "least", "most", "algbw", "busbw"));
-  for (size_t i = 0; i < shown; ++i) {
-    const analysis::CollectiveSize& s = sizes[i];
+  for (const analysis::CollectiveSize& s : shown)
     out += fmt::format("  {:<{}}{:>7}{:>10}{:>7}{:>10}{:>10}{:>10}{:>9.2f}{:>9.2f}\n", name_of(s),
                        width, s.ranks > 0 ? fmt::format("{}", s.ranks) : "-",
                        base::format_bytes(s.bytes), s.timings, base::format_seconds(s.median_s),
                        base::format_seconds(s.lowest_s), base::format_seconds(s.highest_s),
                        s.algorithm_gb_per_s, s.bus_gb_per_s);
-  }
-  return out + more_line(sizes.size(), shown) +
+  return out + more_line(sizes.size(), kSizesShown) +
          note(style, "algbw and busbw in GB/s, medians; a rank's time holds its waiting too");
 }
 

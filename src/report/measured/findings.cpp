@@ -22,7 +22,7 @@ std::string costs(const analysis::Finding& finding) {
 
 std::string findings_text(const std::vector<analysis::Finding>& findings, const TextStyle& style) {
   if (findings.empty()) return "";
-  std::string out = paint(style, kBold, "Findings, the dearest first") + '\n';
+  std::string out = heading(style, "Findings, the dearest first");
   int number = 0;
   for (const analysis::Finding& f : findings) {
     out += fmt::format("{:>2}  {}\n", ++number, wrap(f.what, 80, 4));
@@ -40,8 +40,7 @@ std::string findings_text(const std::vector<analysis::Finding>& findings, const 
 void write_findings(base::JsonWriter& json, const std::vector<analysis::Finding>& findings) {
   json.objects("findings", findings, [&](const analysis::Finding& f) {
     json.member("name", f.name).member("cost_s", f.cost_s).member("fraction", f.fraction);
-    if (f.step_s) json.member("cost_per_step_s", *f.step_s);
-    if (f.step_j) json.member("cost_per_step_j", *f.step_j);
+    json.known("cost_per_step_s", f.step_s).known("cost_per_step_j", f.step_j);
     if (f.step_j) write_error(json, "cost_per_step_j_error_pct", f.watts_error);
     json.member("what", f.what).member("confidence", f.confidence);
     json.member("try", f.try_next).member("check", f.check);

@@ -24,13 +24,11 @@ using base::kOneLine;
 
 constexpr size_t kMostFlightGroups = 6, kMostFlightCallers = 8, kMostFlightRows = 12;
 
-std::string paragraph(const std::string& text) { return "  " + wrap(text, kWidth, 2) + '\n'; }
-
 std::string flight_head(const FlightReport& report, const TextStyle& style) {
   std::set<std::string> versions;
   for (const analysis::FlightRank& rank : report.ranks) versions.insert(rank.version);
-  std::string out = heading(style, fmt::format("Flight recorders of {} rank{}", report.ranks.size(),
-                                               report.ranks.size() == 1 ? "" : "s"));
+  std::string out =
+      heading(style, fmt::format("Flight recorders of {}", counted(report.ranks.size(), "rank")));
   if (!report.without_dump.empty())
     out += paragraph("no dump of rank" + std::string(report.without_dump.size() == 1 ? " " : "s ") +
                      analysis::rank_list(report.without_dump));
@@ -82,10 +80,10 @@ std::string_view fault_text(FlightFault fault) {
 }
 
 std::string group_text(const FlightGroupReport& group, const TextStyle& style) {
-  std::string out = heading(
-      style, fmt::format("Group {} of {} rank{}: collective {}",
-                         analysis::group_title(group.name, group.description), group.ranks.size(),
-                         group.ranks.size() == 1 ? "" : "s", group.sequence));
+  std::string out =
+      heading(style, fmt::format("Group {} of {}: collective {}",
+                                 analysis::group_title(group.name, group.description),
+                                 counted(group.ranks.size(), "rank"), group.sequence));
   const std::string before =
       group.last_completed < 0 ? "no earlier one is kept"
                                : fmt::format("the last that all ended is {}", group.last_completed);
@@ -102,7 +100,7 @@ std::string faults_text(const FlightReport& report, const TextStyle& style) {
     if (group.fault == FlightFault::kNone) continue;
     if (faulty++ < kMostFlightGroups) out += '\n' + group_text(group, style);
   }
-  return out + more_line(faulty, std::min(faulty, kMostFlightGroups), " groups");
+  return out + more_line(faulty, kMostFlightGroups, " groups");
 }
 
 std::string pending_table(const FlightReport& report, const TextStyle& style) {
@@ -207,10 +205,8 @@ void write_flight(JsonWriter& json, const FlightReport& report) {
 
 std::string flight_text(const FlightReport& report, const std::vector<run::Dropped>& dropped,
                         const TextStyle& style) {
-  std::string out = flight_text(report, style);
-  for (const std::string& part : {findings_text(report.findings, style), dropped_text(dropped)})
-    if (!part.empty()) out += '\n' + part;
-  return out;
+  return sections(
+      {flight_text(report, style), findings_text(report.findings, style), dropped_text(dropped)});
 }
 
 std::string flight_json(const FlightReport& report, const std::vector<run::Dropped>& dropped) {

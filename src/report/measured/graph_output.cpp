@@ -178,12 +178,9 @@ void write_graph(JsonWriter& json, const GraphSummary& g) {
 
 std::string graphs_text(const std::vector<GraphSummary>& graphs, const TextStyle& style) {
   if (graphs.empty()) return "";
-  std::string out = graphs_table(graphs, style);
-  for (const std::string& part :
-       {problems(graphs), kinds_table(graphs.front(), style),
-        collectives_table(graphs.front(), style), names_table(graphs.front(), style)})
-    if (!part.empty()) out += '\n' + part;
-  return out;
+  return sections({graphs_table(graphs, style), problems(graphs),
+                   kinds_table(graphs.front(), style), collectives_table(graphs.front(), style),
+                   names_table(graphs.front(), style)});
 }
 
 void write_graphs(JsonWriter& json, const std::vector<GraphSummary>& graphs) {

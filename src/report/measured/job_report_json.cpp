@@ -92,16 +92,11 @@ void write_row(JsonWriter& json, const analysis::GroupRow& row) {
 
 void write_condition(JsonWriter& json, const analysis::GpuCondition& condition) {
   json.key("gpu").begin_object();
-  const auto add = [&](const char* name, const std::optional<double>& value) {
-    if (value) json.member(name, *value);
-  };
-  add("sm_clock_mhz", condition.sm_clock_mhz);
-  add("others_clock_mhz", condition.others_clock_mhz);
-  add("gpu_c", condition.gpu_c);
-  add("others_gpu_c", condition.others_gpu_c);
-  add("throttled_fraction", condition.throttled_fraction);
-  if (!condition.reason.empty()) json.member("reason", condition.reason);
-  json.end_object();
+  json.known("sm_clock_mhz", condition.sm_clock_mhz);
+  json.known("others_clock_mhz", condition.others_clock_mhz);
+  json.known("gpu_c", condition.gpu_c).known("others_gpu_c", condition.others_gpu_c);
+  json.known("throttled_fraction", condition.throttled_fraction);
+  json.known("reason", condition.reason).end_object();
 }
 
 void write_straggler(JsonWriter& json, const analysis::GroupSkew& skew) {
@@ -147,9 +142,8 @@ void write_links(JsonWriter& json, const std::vector<analysis::LinkUse>& links) 
     json.member("devices", link.devices).member("bytes", link.bytes);
     json.member("mean_gb_per_s", link.mean_gb_per_s).member("peak_gb_per_s", link.peak_gb_per_s);
     json.member("busiest", link.busiest).member("busiest_host", link.busiest_host);
-    json.member("partial", link.partial);
-    if (link.utilization) json.member("utilization", *link.utilization);
-    if (link.saturated_fraction) json.member("saturated_fraction", *link.saturated_fraction);
+    json.member("partial", link.partial).known("utilization", link.utilization);
+    json.known("saturated_fraction", link.saturated_fraction);
   });
 }
 
@@ -196,8 +190,7 @@ void write_heat(JsonWriter& json, const std::vector<analysis::HeatCost>& heat) {
 void write_shifts(JsonWriter& json, const std::vector<analysis::LevelShift>& shifts) {
   json.rows("shifts", shifts, [&](const analysis::LevelShift& shift) {
     json.member("what", shift.what).member("rank", shift.rank);
-    if (!shift.host.empty()) json.member("host", shift.host);
-    if (!shift.gpu.empty()) json.member("gpu", shift.gpu);
+    json.known("host", shift.host).known("gpu", shift.gpu);
     if (shift.step >= 0) json.member("step", shift.step);
     if (shift.step < 0) json.member("time_ns", shift.time_ns);
     json.member("before", shift.before).member("after", shift.after);
@@ -213,15 +206,12 @@ void write_anomalies(JsonWriter& json, const analysis::Anomalies& anomalies) {
     json.member("steps", s.steps).member("every_steps", s.every_steps);
     json.member("extra_s", s.extra_s);
   });
-  json.array("deviations", anomalies.deviations, [&](const analysis::PeerDeviation& d) {
+  json.rows("deviations", anomalies.deviations, [&](const analysis::PeerDeviation& d) {
     const bool drift = d.kind == analysis::PeerDeviation::Kind::kDrift;
-    json.begin_object(kOneLine).member("kind", drift ? "drift" : "outlier");
-    json.member("what", d.what).member("rank", d.rank);
-    if (!d.host.empty()) json.member("host", d.host);
-    json.member("gpu", d.gpu);
+    json.member("kind", drift ? "drift" : "outlier").member("what", d.what);
+    json.member("rank", d.rank).known("host", d.host).member("gpu", d.gpu);
     json.member("own", d.own).member("peers", d.peers);
     if (drift) json.member("moved", d.moved).member("time_ns", d.time_ns);
-    json.end_object();
   });
   json.end_object();
 }

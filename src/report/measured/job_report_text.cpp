@@ -54,11 +54,10 @@ std::string path(const analysis::CriticalPath& path, const TextStyle& style) {
   }
   std::string out = table_text(table, style) + more_line(path.kinds.size(), kJobRowsShown, "kinds");
   if (path.ranks.size() < 2) return out;
-  std::string ranks = "on ranks";
-  for (size_t i = 0; i < std::min(path.ranks.size(), kJobRowsShown); ++i)
-    ranks += fmt::format("{} {} ({})", i == 0 ? "" : ",", path.ranks[i].rank,
-                         format_share(path.ranks[i].on_path_ns, path.span_ns));
-  return out + "  " + wrap(ranks, 80, 2) + '\n';
+  std::vector<std::string> ranks;
+  for (const analysis::PathRank& rank : first(path.ranks, kJobRowsShown))
+    ranks.push_back(fmt::format("{} ({})", rank.rank, format_share(rank.on_path_ns, path.span_ns)));
+  return out + paragraph(fmt::format("on ranks {}", fmt::join(ranks, ", ")));
 }
 
 // --- taxes
@@ -196,10 +195,9 @@ std::string step_energy(const std::vector<analysis::StepEnergy>& all, const Text
     if (energy.mean_j < lowest->mean_j) lowest = &energy;
     if (energy.mean_j > highest->mean_j) highest = &energy;
   }
-  std::string out =
-      heading(style, fmt::format("Energy of a step  {}{} on {} {}", format_quantity(sum, "J"),
-                                 plus_minus(run::error_of_sum(energies)), all.size(),
-                                 all.size() == 1 ? "GPU" : "GPUs"));
+  std::string out = heading(
+      style, fmt::format("Energy of a step  {}{} on {}", format_quantity(sum, "J"),
+                         plus_minus(run::error_of_sum(energies)), counted(all.size(), "GPU")));
   if (all.size() > 1)
     out += fmt::format("  least {} (rank {}), most {} (rank {})\n",
                        format_quantity(lowest->mean_j, "J"), lowest->rank,
@@ -222,13 +220,13 @@ std::string shift_line(const analysis::LevelShift& shift, size_t width) {
 }
 
 std::string changes(const analysis::Anomalies& anomalies, const TextStyle& style) {
-  const size_t shown = std::min(anomalies.shifts.size(), kJobRowsShown);
+  if (anomalies.shifts.empty()) return "";
+  const auto shown = first(anomalies.shifts, kJobRowsShown);
   size_t width = 12;
-  for (size_t i = 0; i < shown; ++i)
-    width = std::max(width, shifted(anomalies.shifts[i]).size() + 2);
+  for (const analysis::LevelShift& shift : shown)
+    width = std::max(width, shifted(shift).size() + 2);
   std::string rows;
-  for (size_t i = 0; i < shown; ++i) rows += shift_line(anomalies.shifts[i], width);
-  if (rows.empty()) return "";
+  for (const analysis::LevelShift& shift : shown) rows += shift_line(shift, width);
   return heading(style, fmt::format("Changes of level ({} series looked at)", anomalies.series)) +
          rows + more_line(anomalies.shifts.size(), kJobRowsShown, "changes");
 }
@@ -248,15 +246,12 @@ std::string exchanges(const analysis::ExchangeLoads& loads, const TextStyle& sty
 }  // namespace
 
 std::string job_report_text(const analysis::JobReport& report, const TextStyle& style) {
-  std::string out;
-  for (const std::string& part :
-       {clocks(report, style), path(report.path, style), replayed_taxes(report.taxes, style),
-        parallelisms(report.groups, style), exchanges(report.exchanges, style),
-        groups(report.skews, style), report.pipeline ? pipeline_text(*report.pipeline, style) : "",
-        links(report.links, style), swings(report.swings, style),
-        step_energy(report.step_energies, style), changes(report.anomalies, style)})
-    if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
-  return out;
+  return sections({clocks(report, style), path(report.path, style),
+                   replayed_taxes(report.taxes, style), parallelisms(report.groups, style),
+                   exchanges(report.exchanges, style), groups(report.skews, style),
+                   report.pipeline ? pipeline_text(*report.pipeline, style) : "",
+                   links(report.links, style), swings(report.swings, style),
+                   step_energy(report.step_energies, style), changes(report.anomalies, style)});
 }
 
 }  // namespace ergometer::report

@@ -6,6 +6,7 @@
 #include "base/table.h"
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/trace_text.h"
 
 namespace ergometer::report {
 namespace {
@@ -43,7 +44,7 @@ Counts count(const run::DeviceLog& log) {
   Counts result;
   for (const run::Device& device : log.devices) {
     (device.kind == run::DeviceKind::kGpu ? result.gpus : result.devices) += 1;
-    for (const run::Series& series : device.series) result.readings += series.samples.size();
+    result.readings += readings_of(device);
   }
   return result;
 }

@@ -10,6 +10,7 @@
 #include "report/colours.h"
 #include "report/format.h"
 #include "report/measured/findings.h"
+#include "report/measured/first_rows.h"
 
 namespace ergometer::report {
 namespace {
@@ -22,10 +23,10 @@ constexpr size_t kMostParts = 8;
 
 std::string head_text(const OperationSlowdown& of, const std::string& file) {
   const std::string chunks = of.groups.chunks > 1 ? fmt::format(", vpp {}", of.groups.chunks) : "";
-  return wrap(fmt::format("{}: operations of pp {}, dp {}, tp {}{}: {} in {} step{}", file,
+  return wrap(fmt::format("{}: operations of pp {}, dp {}, tp {}{}: {} in {}", file,
                           of.groups.stages, of.groups.replicas, of.groups.lanes, chunks,
-                          base::format_count(static_cast<int64_t>(of.operations)), of.steps,
-                          of.steps == 1 ? "" : "s"),
+                          base::format_count(static_cast<int64_t>(of.operations)),
+                          counted(of.steps, "step")),
               kWidth, 2) +
          "\n\n";
 }
@@ -63,10 +64,9 @@ std::string parts_text(std::string_view what, const std::vector<analysis::PartSl
                        const TextStyle& style) {
   base::Table table("<30 >10");
   table.row(what, "slowdown");
-  for (size_t i = 0; i < std::min(parts.size(), kMostParts); ++i)
-    table.row(shortened(parts[i].name, 30), fmt::format("{:.3f}", parts[i].slowdown));
-  return table_text(table, style) + more_line(parts.size(), std::min(parts.size(), kMostParts)) +
-         '\n';
+  for (const analysis::PartSlowdown& part : first(parts, kMostParts))
+    table.row(shortened(part.name, 30), fmt::format("{:.3f}", part.slowdown));
+  return table_text(table, style) + more_line(parts.size(), kMostParts) + '\n';
 }
 
 /// Bad from a tenth on, fair from a fiftieth on.
@@ -149,17 +149,10 @@ std::string mendings_text(const OperationSlowdown& of, const TextStyle& style) {
                                    : '-' + base::format_seconds(-mending.saved_s));
   return table_text(table, style) +
          fmt::format(
-             "M_W {:.3f}: what the slowest {} worker{} account{} for of replayed - ideal; "
+             "M_W {:.3f}: what the slowest {} account{} for of replayed - ideal; "
              "M_S {:.3f}: the last stage\n\n",
-             of.slowest_workers.share, of.slowest_count, of.slowest_count == 1 ? "" : "s",
+             of.slowest_workers.share, counted(of.slowest_count, "worker"),
              of.slowest_count == 1 ? "s" : "", of.last_stage.share);
-}
-
-void write_parts(JsonWriter& json, std::string_view name,
-                 const std::vector<analysis::PartSlowdown>& parts) {
-  json.key(name).begin_object();
-  for (const analysis::PartSlowdown& part : parts) json.member(part.name, part.slowdown);
-  json.end_object();
 }
 
 void write_workers(JsonWriter& json, const OperationSlowdown& of) {
@@ -209,9 +202,9 @@ std::string operations_json(const OperationSlowdown& of, const std::string& file
   json.member("recorded_step_s", of.recorded_step_s).member("replayed_step_s", of.replayed_step_s);
   json.member("ideal_step_s", of.ideal_step_s).member("slowdown", of.slowdown);
   json.member("launch_slowdown", of.launch_slowdown);
-  write_parts(json, "slowdown_by_operation", of.by_operation);
-  write_parts(json, "slowdown_by_stage", of.by_stage);
-  write_parts(json, "slowdown_by_replica", of.by_replica);
+  json.object("slowdown_by_operation", of.by_operation);
+  json.object("slowdown_by_stage", of.by_stage);
+  json.object("slowdown_by_replica", of.by_replica);
   write_workers(json, of);
   json.member("mw", of.slowest_workers.share).member("ms", of.last_stage.share);
   json.member("slowest_workers", of.slowest_count);

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "report/format.h"
+#include "report/measured/first_rows.h"
 #include "report/summary/summary_text.h"
 
 namespace ergometer::report {
@@ -68,19 +69,16 @@ std::string waiting_line(const analysis::PipelineReport& p) {
 
 std::string pipeline_text(const analysis::PipelineReport& p, const TextStyle& style) {
   constexpr size_t kStagesShown = 64;
-  std::string out = paint(style, kBold, wrap(head(p), kWidth, 10)) + '\n';
+  std::string out = heading(style, wrap(head(p), kWidth, 10));
   for (const std::string& line : {bubble_line(p), imbalance_line(p), waiting_line(p)})
-    if (!line.empty()) out += "  " + wrap(line, kWidth, 2) + '\n';
-  out += paint(style, kBold,
-               fmt::format("{:>6}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}{:>11}{:>11}", "Stage", "forward",
-                           "backward", "bubble", "warm-up", "steady", "drain", "a forward",
-                           "a backward")) +
-         '\n';
-  for (size_t i = 0; i < std::min(p.rows.size(), kStagesShown); ++i)
-    out += stage_line(p.rows[i], p.step_s);
+    if (!line.empty()) out += paragraph(line);
+  out += heading(style, fmt::format("{:>6}{:>9}{:>9}{:>9}{:>9}{:>8}{:>8}{:>11}{:>11}", "Stage",
+                                    "forward", "backward", "bubble", "warm-up", "steady", "drain",
+                                    "a forward", "a backward"));
+  for (const analysis::PipelineStage& row : first(p.rows, kStagesShown))
+    out += stage_line(row, p.step_s);
   return out + more_line(p.rows.size(), kStagesShown, "stages") +
-         paint(style, kDim, "  shares of the step; warm-up, steady and drain make the bubble") +
-         '\n';
+         note(style, "shares of the step; warm-up, steady and drain make the bubble");
 }
 
 void write_pipeline(JsonWriter& json, const analysis::PipelineReport& p) {

@@ -11,17 +11,6 @@ namespace {
 using analysis::DeviceReport;
 using base::JsonWriter;
 
-void optional_member(JsonWriter& json, std::string_view name, const std::optional<double>& value) {
-  if (value) json.member(name, *value);
-}
-
-void write_shares(JsonWriter& json, std::string_view name,
-                  const std::vector<analysis::ReasonShare>& shares) {
-  json.key(name).begin_object(base::kOneLine);
-  for (const analysis::ReasonShare& share : shares) json.member(share.reason, share.fraction);
-  json.end_object();
-}
-
 /// A number, and where it is measured its 90 % interval, as of a predicted one.
 void write_within(JsonWriter& json, const std::string& name, double value,
                   const run::EnergyError& error) {
@@ -71,13 +60,11 @@ void write_thermal(JsonWriter& json, const analysis::ThermalSummary& thermal,
     json.member("mean_gpu_c", thermal.mean_gpu_c).member("max_gpu_c", thermal.max_gpu_c);
     json.member("spread_c", thermal.spread_c);
   }
-  optional_member(json, "mean_memory_c", thermal.mean_memory_c);
-  optional_member(json, "max_memory_c", thermal.max_memory_c);
-  optional_member(json, "throttled_time_fraction", thermal.throttled_time_fraction);
-  optional_member(json, "mean_clock_mhz", thermal.mean_clock_mhz);
-  optional_member(json, "lowest_clock_mhz", thermal.lowest_clock_mhz);
-  write_shares(json, "event_shares", thermal.event_shares);
-  json.end_object();
+  json.known("mean_memory_c", thermal.mean_memory_c).known("max_memory_c", thermal.max_memory_c);
+  json.known("throttled_time_fraction", thermal.throttled_time_fraction);
+  json.known("mean_clock_mhz", thermal.mean_clock_mhz);
+  json.known("lowest_clock_mhz", thermal.lowest_clock_mhz);
+  json.object("event_shares", thermal.event_shares, base::kOneLine).end_object();
 }
 
 void write_levels(JsonWriter& json, std::string_view name,
@@ -114,9 +101,8 @@ void write_energy_error(JsonWriter& json, const DeviceReport& device) {
 void write_energies(JsonWriter& json, const DeviceReport& device) {
   if (device.energies.empty()) return;
   json.member("energy_j", device.energy_j);
-  json.key("energy_by_way_j").begin_object(base::kOneLine);
-  for (const analysis::EnergyWay& way : device.energies) json.member(way.way, way.energy_j);
-  json.end_object().member("energy_disagreement_pct", device.disagreement_pct);
+  json.object("energy_by_way_j", device.energies, base::kOneLine);
+  json.member("energy_disagreement_pct", device.disagreement_pct);
 }
 
 void write_spans(JsonWriter& json, const char* name, const std::vector<analysis::TimeSpan>& spans) {
@@ -150,8 +136,7 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
   json.begin_object();
   if (device.rank >= 0) json.member("rank", device.rank);
   if (device.kind == run::DeviceKind::kGpu && device.index >= 0) json.member("index", device.index);
-  if (!device.name.empty()) json.member("name", device.name);
-  if (!device.uuid.empty()) json.member("uuid", device.uuid);
+  json.known("name", device.name).known("uuid", device.uuid);
   json.member("host", device.host).member("file", device.file);
   json.member("start_ns", device.start_ns).member("end_ns", device.end_ns);
   write_spans(json, "gaps", device.gaps);
@@ -170,10 +155,10 @@ void write_device(JsonWriter& json, const DeviceReport& device) {
   write_levels(json, "cpu_utilization_pct", device.cpu_pct);
   write_levels(json, "cpu_c", device.cpu_c);
   write_levels(json, "memory_used_b", device.memory_used_b);
-  optional_member(json, "idle_fraction", device.idle_fraction);
-  optional_member(json, "throttled_time_fraction", device.throttled_fraction);
-  if (!device.throttling.empty()) write_shares(json, "throttled_by", device.throttling);
-  if (!device.reasons.empty()) write_shares(json, "event_shares", device.reasons);
+  json.known("idle_fraction", device.idle_fraction);
+  json.known("throttled_time_fraction", device.throttled_fraction);
+  if (!device.throttling.empty()) json.object("throttled_by", device.throttling, base::kOneLine);
+  if (!device.reasons.empty()) json.object("event_shares", device.reasons, base::kOneLine);
   write_traffic(json, device);
   write_changes(json, device);
   json.end_object();
@@ -214,9 +199,7 @@ void write_training_run(JsonWriter& json, const analysis::TrainingReport& t) {
 
 void write_training(JsonWriter& json, const std::vector<analysis::TrainingReport>& all) {
   json.objects("training", all, [&](const analysis::TrainingReport& t) {
-    json.member("file", t.file);
-    if (!t.benchmark.empty()) json.member("benchmark", t.benchmark);
-    if (!t.platform.empty()) json.member("platform", t.platform);
+    json.member("file", t.file).known("benchmark", t.benchmark).known("platform", t.platform);
     if (t.run_s > 0) write_training_run(json, t);
     if (t.logged.steps > 0) {
       json.member("steps", t.logged.steps).member("steps_a_line", t.logged.steps_a_line);

@@ -128,18 +128,16 @@ std::vector<ThrottledGroup> by_host_and_reason(const std::vector<const DeviceRep
 
 std::string throttled_groups(const std::vector<const DeviceReport*>& gpus, const TextStyle& style) {
   const std::vector<ThrottledGroup> groups = by_host_and_reason(gpus);
-  const size_t shown = std::min(groups.size(), kDevicesShown);
+  const auto shown = first(groups, kDevicesShown);
   size_t width = 22;
-  for (size_t i = 0; i < shown; ++i) width = std::max(width, groups[i].host.size() + 2);
+  for (const ThrottledGroup& group : shown) width = std::max(width, group.host.size() + 2);
   std::string out = heading(
       style, fmt::format("{:<{}}{:>6}{:>20}  {}", fmt::format("Throttled ({} GPUs)", gpus.size()),
                          width + 2, "GPUs", "of their time", "by"));
-  for (size_t i = 0; i < shown; ++i) {
-    const ThrottledGroup& group = groups[i];
+  for (const ThrottledGroup& group : shown)
     out += fmt::format("  {:<{}}{:>6}{:>20}  {}\n", group.host, width, group.gpus,
                        format_share(group.least) + " to " + format_share(group.most), group.reason);
-  }
-  return out + more_line(groups.size(), shown, "groups");
+  return out + more_line(groups.size(), kDevicesShown, "groups");
 }
 
 /// Every GPU that something holds, with what it is; of many, hosts and reasons.
@@ -162,13 +160,12 @@ std::string throttled_text(const std::vector<const DeviceReport*>& all, const Te
 /// What is known of hosts beside their power: processors, memory, ports.
 std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle& style) {
   std::string out;
-  size_t shown = 0, all = 0;
+  size_t all = 0;
   for (const DeviceReport& d : devices) {
     const bool port = d.kind == run::DeviceKind::kPort && !d.traffic.empty();
     if (d.kind == run::DeviceKind::kGpu || !(d.cpu_pct || d.cpu_c || d.memory_used_b || port))
       continue;
     if (++all > kMostLines) continue;
-    ++shown;
     out += fmt::format("  {}:", d.name.empty() ? d.host : d.name);
     if (d.cpu_pct) out += fmt::format(" processors {:.1f} % busy;", d.cpu_pct->mean);
     if (d.memory_used_b)
@@ -180,7 +177,7 @@ std::string hosts_text(const std::vector<DeviceReport>& devices, const TextStyle
         out += fmt::format(" {} {};", traffic.metric, format_quantity(traffic.bytes, "B"));
     out.back() = '\n';
   }
-  return out.empty() ? "" : heading(style, "Hosts") + out + more_line(all, shown);
+  return out.empty() ? "" : heading(style, "Hosts") + out + more_line(all, kMostLines);
 }
 
 std::string updates_lines(const std::vector<const DeviceReport*>& devices) {
@@ -248,9 +245,9 @@ std::string training_text(const std::vector<analysis::TrainingReport>& all,
       out += "  no node's power readings lie within it\n";
       continue;
     }
-    out += fmt::format("  node energy            {}{} of {} {} (mean times time: {:.3f} % apart)\n",
-                       format_quantity(t.node_energy_j, "J"), plus_minus(t.error), t.nodes,
-                       t.nodes == 1 ? "node" : "nodes", t.disagreement_pct);
+    out += fmt::format("  node energy            {}{} of {} (mean times time: {:.3f} % apart)\n",
+                       format_quantity(t.node_energy_j, "J"), plus_minus(t.error),
+                       counted(t.nodes, "node"), t.disagreement_pct);
     if (t.interconnect_energy_j > 0)
       out += fmt::format("  interconnect           {}, from the power stated of the switches\n",
                          format_quantity(t.interconnect_energy_j, "J"));

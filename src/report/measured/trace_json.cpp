@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "report/measured/findings.h"
 #include "report/measured/graph_output.h"
+#include "report/measured/trace_text.h"
 #include "report/measured/work_report.h"
 #include "report/summary/summary_json.h"
 #include "report/summary/summary_members.h"
@@ -14,7 +15,6 @@ using base::JsonWriter;
 
 void write_rank(JsonWriter& json, const analysis::RankSummary& rank) {
   const analysis::RankBreakdown& b = rank.breakdown;
-  json.begin_object();
   json.member("rank", b.rank).member("file", b.file).member("gpu_events", b.gpu_events);
   json.member("span_ns", b.span_ns).member("busy_ns", b.busy_ns).member("idle_ns", b.idle_ns);
   json.member("compute_ns", b.compute_ns).member("communication_ns", b.communication_ns);
@@ -29,10 +29,9 @@ void write_rank(JsonWriter& json, const analysis::RankSummary& rank) {
     json.member("count", rank.steps.count).member("first", rank.steps.first);
     json.member("last", rank.steps.last).member("mean_s", rank.steps.mean_s).end_object();
   }
-  if (!rank.gpu.empty()) json.member("gpu", rank.gpu);
+  json.known("gpu", rank.gpu);
   write_launches(json, rank);
   json.member("truncated", rank.truncated);
-  json.end_object();
 }
 
 std::string_view gpu_class_word(run::GpuClass kind) {
@@ -94,7 +93,7 @@ void write_trace_performance(JsonWriter& json, const run::Performance& performan
 void write_trace(JsonWriter& json, const analysis::TraceSummary& summary,
                  const std::vector<run::Dropped>& dropped) {
   json.key("trace").begin_object();
-  json.array("ranks", summary.ranks, write_rank);
+  json.objects("ranks", summary.ranks, write_rank);
   if (!summary.notes.empty()) json.list("notes", summary.notes);
   write_records(json, "dropped", dropped, run::kDroppedColumns);
   write_kernels(json, summary.kernels);
@@ -139,16 +138,12 @@ std::string import_json(const run::Run& run, const std::string& path) {
     json.member("truncated", graph.truncated).end_object();
   }
   json.end_array();
-  json.array("devices", run.log.devices, [&](const run::Device& device) {
-    size_t readings = 0;
-    for (const run::Series& series : device.series) readings += series.samples.size();
-    json.begin_object(base::kOneLine).member("kind", run::kind_name(device.kind));
-    json.member("rank", device.rank).member("host", device.host).member("file", device.file);
-    json.member("readings", readings).end_object();
+  json.rows("devices", run.log.devices, [&](const run::Device& device) {
+    json.member("kind", run::kind_name(device.kind)).member("rank", device.rank);
+    json.member("host", device.host).member("file", device.file);
+    json.member("readings", readings_of(device));
   });
-  std::vector<run::Dropped> dropped = run.dropped;
-  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
-  write_records(json, "dropped", dropped, run::kDroppedColumns);
+  write_records(json, "dropped", dropped_of(run), run::kDroppedColumns);
   json.end_object();
   return json.take();
 }

@@ -27,13 +27,10 @@ std::string header(const analysis::TraceSummary& summary, const TextStyle& style
   std::set<std::string> gpus;
   for (const analysis::RankSummary& rank : summary.ranks)
     if (!rank.gpu.empty()) gpus.insert(rank.gpu);
-  const size_t ranks = summary.ranks.size();
-  const size_t graphs = summary.graphs.size();
-  std::string line = ranks > 0 ? fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks")
-                               : fmt::format("{} {}", graphs,
-                                             graphs == 1 ? "execution graph" : "execution graphs");
+  std::string line = summary.ranks.empty() ? counted(summary.graphs.size(), "execution graph")
+                                           : counted(summary.ranks.size(), "rank");
   if (!gpus.empty()) line += fmt::format(" of {}", fmt::join(gpus, ", "));
-  return paint(style, kBold, wrap(line, 80, 0)) + '\n';
+  return heading(style, wrap(line, kWidth, 0));
 }
 
 /// Whether there is something else to show where ranks have no GPU events.
@@ -119,8 +116,8 @@ std::string kernels_table(const analysis::TraceSummary& summary, const TextStyle
       head(summary.study_classes ? "GPU time by the study's classes" : "GPU time by class");
   for (const analysis::KernelRow& row : summary.classes) out += line(row, row.name);
   out += '\n' + head("by name");
-  for (size_t i = 0; i < std::min(summary.kernels.size(), kKernelsShown); ++i)
-    out += line(summary.kernels[i], short_kernel_name(summary.kernels[i].name));
+  for (const analysis::KernelRow& row : first(summary.kernels, kKernelsShown))
+    out += line(row, short_kernel_name(row.name));
   return out + more_line(summary.kernels.size(), kKernelsShown, "names");
 }
 
@@ -163,15 +160,25 @@ std::string dropped_text(const std::vector<run::Dropped>& dropped) {
 std::string trace_text(const analysis::TraceSummary& summary,
                        const std::vector<run::Dropped>& dropped, const TextStyle& style,
                        const std::string& more) {
-  std::string out = header(summary, style);
-  for (const std::string& part :
-       {ranks_table(summary, !more.empty(), style), trace_notes(summary, style),
-        step_text(summary, style), phases_text(summary, style), kernels_table(summary, style),
-        operators_text(summary, style), collectives_table(summary, style),
-        graphs_text(summary.graphs, style), taxes_text(summary, style), energy_text(summary, style),
-        more, findings_text(summary.findings, style), dropped_text(dropped)})
-    if (!part.empty()) out += '\n' + part;
-  return out;
+  return sections({header(summary, style), ranks_table(summary, !more.empty(), style),
+                   trace_notes(summary, style), step_text(summary, style),
+                   phases_text(summary, style), kernels_table(summary, style),
+                   operators_text(summary, style), collectives_table(summary, style),
+                   graphs_text(summary.graphs, style), taxes_text(summary, style),
+                   energy_text(summary, style), more, findings_text(summary.findings, style),
+                   dropped_text(dropped)});
+}
+
+std::vector<run::Dropped> dropped_of(const run::Run& run) {
+  std::vector<run::Dropped> dropped = run.dropped;
+  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
+  return dropped;
+}
+
+size_t readings_of(const run::Device& device) {
+  size_t readings = 0;
+  for (const run::Series& series : device.series) readings += series.samples.size();
+  return readings;
 }
 
 std::string import_text(const run::Run& run, const std::string& path) {
@@ -187,8 +194,7 @@ std::string import_text(const run::Run& run, const std::string& path) {
     parts.push_back(count(run.graphs.size(), "execution graph", "execution graphs"));
   if (run::has_log(run.log)) {
     size_t readings = 0;
-    for (const run::Device& device : run.log.devices)
-      for (const run::Series& series : device.series) readings += series.samples.size();
+    for (const run::Device& device : run.log.devices) readings += readings_of(device);
     size_t timings = 0;
     for (const run::CollectiveLog& log : run.log.collectives) timings += log.timings.size();
     if (readings > 0 || timings == 0)
@@ -197,9 +203,7 @@ std::string import_text(const run::Run& run, const std::string& path) {
     if (timings > 0)
       parts.push_back(count(timings, "timing of a collective", "timings of collectives"));
   }
-  std::vector<run::Dropped> dropped = run.dropped;
-  dropped.insert(dropped.end(), run.log.dropped.begin(), run.log.dropped.end());
-  return fmt::format("{}: {}\n{}", path, fmt::join(parts, "; "), dropped_text(dropped));
+  return fmt::format("{}: {}\n{}", path, fmt::join(parts, "; "), dropped_text(dropped_of(run)));
 }
 
 }  // namespace ergometer::report

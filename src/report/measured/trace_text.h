@@ -19,6 +19,11 @@ std::string trace_text(const analysis::TraceSummary& summary,
 /// where nothing was.
 std::string dropped_text(const std::vector<run::Dropped>& dropped);
 
+/// What was left out of a Run's traces, then of its readings.
+std::vector<run::Dropped> dropped_of(const run::Run& run);
+/// How often a device was read, all its sensors together.
+size_t readings_of(const run::Device& device);
+
 /// What was imported into the Run file `path`.
 std::string import_text(const run::Run& run, const std::string& path);
 

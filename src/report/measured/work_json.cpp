@@ -38,10 +38,8 @@ void write_phases(JsonWriter& json, const analysis::PhaseTable& table) {
 }
 
 void write_row(JsonWriter& json, const analysis::ShapeRow& row, const analysis::DevicePeak* peak) {
-  json.begin_object(kOneLine).member("operator", row.name);
-  if (!row.shapes.empty()) json.member("shapes", row.shapes);
-  if (!row.dtypes.empty()) json.member("dtypes", row.dtypes);
-  if (!row.values.empty()) json.member("values", row.values);
+  json.member("operator", row.name).known("shapes", row.shapes);
+  json.known("dtypes", row.dtypes).known("values", row.values);
   json.member("calls", row.calls).member("kernels", row.kernels);
   json.member("total_ns", row.total_ns);
   if (row.work.flops) {
@@ -54,7 +52,6 @@ void write_row(JsonWriter& json, const analysis::ShapeRow& row, const analysis::
     json.member("flops_fraction", row.flops_fraction(*peak));
   if (peak != nullptr && row.bytes_fraction(*peak) > 0)
     json.member("bytes_fraction", row.bytes_fraction(*peak));
-  json.end_object();
 }
 
 void write_operators(JsonWriter& json, const analysis::TraceSummary& summary) {
@@ -69,7 +66,7 @@ void write_operators(JsonWriter& json, const analysis::TraceSummary& summary) {
     json.member("bf16_flops", peak.bf16_flops).member("fp8_flops", peak.fp8_flops);
     json.member("bytes_per_s", peak.bytes_per_s).end_object();
   }
-  json.array("rows", table.rows, [&](const analysis::ShapeRow& row) {
+  json.rows("rows", table.rows, [&](const analysis::ShapeRow& row) {
     write_row(json, row, summary.peak ? &*summary.peak : nullptr);
   });
   json.end_object();
@@ -105,9 +102,8 @@ void write_rows(JsonWriter& json, std::string_view key, const analysis::RankEner
 }
 
 void write_energy(JsonWriter& json, const analysis::RankEnergy& energy) {
-  json.member("rank", energy.rank);
-  if (!energy.device.empty()) json.member("device", energy.device);
-  if (!energy.matched_by.empty()) json.member("matched_by", energy.matched_by);
+  json.member("rank", energy.rank).known("device", energy.device);
+  json.known("matched_by", energy.matched_by);
   if (!energy.metric.empty()) {
     json.member("metric", energy.metric).member("period_s", energy.period_s);
     json.member("window_s", energy.window_s).member("lag_s", energy.lag_s);

@@ -133,19 +133,16 @@ std::string rank_energy(const analysis::RankEnergy& energy, const TextStyle& sty
     out +=
         note(style, fmt::format("telemetry {} (matched by: {})", energy.device, energy.matched_by));
   if (energy.windows > 0)
-    out += "  " +
-           wrap(fmt::format("{:.1f} J{} over {}: {:.1f} W; {}, {} windows of {}, lag {}",
-                            energy.measured_j, plus_minus(energy.error),
-                            base::format_seconds(energy.covered_s), energy.mean_w, energy.metric,
-                            energy.windows, base::format_seconds(energy.window_s),
-                            base::format_seconds(energy.lag_s)),
-                80, 2) +
-           '\n';
+    out += paragraph(
+        fmt::format("{:.1f} J{} over {}: {:.1f} W; {}, {} windows of {}, lag {}", energy.measured_j,
+                    plus_minus(energy.error), base::format_seconds(energy.covered_s), energy.mean_w,
+                    energy.metric, energy.windows, base::format_seconds(energy.window_s),
+                    base::format_seconds(energy.lag_s)));
   if (energy.steps > 0)
     out += fmt::format("  {:.1f} J{} a step, mean of {}\n", energy.step_j,
                        plus_minus(energy.step_error), energy.steps);
   if (!energy.refused.empty())
-    return out + "  " + wrap("No watts by kernel: " + energy.refused + ".", 80, 2) + '\n';
+    return out + paragraph("No watts by kernel: " + energy.refused + ".");
   out += energy_rows(energy.classes, energy.measured_j, "by class", style);
   constexpr double kShown = 0.05;  // J: less would be "-0.0"
   const double residual = std::abs(energy.residual_j) < kShown ? 0 : energy.residual_j;
@@ -244,15 +241,14 @@ std::string taxes_text(const analysis::TraceSummary& summary, const TextStyle& s
                    share(taxes.latency_ns), base::format_count(taxes.short_kernels)));
   out += note(style, "they overlap each other and do not add up");
   const std::string launches = launches_line(summary);
-  return launches.empty() ? out : out + "  " + wrap(launches, 80, 2) + '\n';
+  return launches.empty() ? out : out + paragraph(launches);
 }
 
 std::string energy_text(const analysis::TraceSummary& summary, const TextStyle& style) {
-  std::string out;
-  for (size_t i = 0; i < std::min(summary.energy.size(), kEnergyRanksShown); ++i)
-    out += (i > 0 ? "\n" : "") + rank_energy(summary.energy[i], style) +
-           shape_power(summary.energy[i], style);
-  return out + more_line(summary.energy.size(), kEnergyRanksShown, "ranks");
+  std::vector<std::string> ranks;
+  for (const analysis::RankEnergy& energy : first(summary.energy, kEnergyRanksShown))
+    ranks.push_back(rank_energy(energy, style) + shape_power(energy, style));
+  return sections(ranks) + more_line(summary.energy.size(), kEnergyRanksShown, "ranks");
 }
 
 }  // namespace ergometer::report

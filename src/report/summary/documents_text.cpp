@@ -35,15 +35,13 @@ std::string packing_text(const run::Run& run, const TextStyle& style) {
 
 std::string documents_text(const run::Run& run, const TextStyle& style) {
   if (run.sequences.empty()) return {};
-  constexpr double kGib = 1073741824.0;
   base::Table table("<34 >8 >8 >9 >9 >8");
   table.row("Documents: mean of drawn steps", "step", "waiting", "padding", "tokens/s", "memory");
   for (const run::SequenceRow& row : run.sequences)
     table.row("  " + setting_text(row.setting, run.packing.empty() ? 32 : 76),
               base::format_seconds(row.step_time_s), format_share(row.waiting_fraction),
               row.padding_fraction > 0 ? format_share(row.padding_fraction) : "-",
-              base::format_si(row.tokens_per_s),
-              fmt::format("{:.1f} GiB", row.peak_memory_bytes / kGib));
+              base::format_si(row.tokens_per_s), format_gib(row.peak_memory_bytes));
   const run::SequenceRow& played = run.sequences.front();
   const std::string told = fmt::format(
       "steps take {} to {}, for the documents drawn; the step time above is of the one "
@@ -51,7 +49,7 @@ std::string documents_text(const run::Run& run, const TextStyle& style) {
       "time, and the replica with most work has {:.2f} times the mean",
       base::format_seconds(played.step_time_s_low), base::format_seconds(played.step_time_s_high),
       format_share(played.attention_fraction), played.slowest_load);
-  return table_text(table, style, 1) + "  " + wrap(told, 80, 2) + '\n' + packing_text(run, style);
+  return table_text(table, style, 1) + paragraph(told) + packing_text(run, style);
 }
 
 }  // namespace ergometer::report

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "report/format.h"
 #include "run/run.h"
 #include "run/summary_fields.h"
 
@@ -72,7 +73,6 @@ inline void add_example_power(run::Run& run) {
 
 /// For tests: a Run of two pipeline stages with round numbers, a second long, made by hand.
 inline run::Run example_run() {
-  constexpr double kGib = 1073741824.0;
   run::Run run;
   run.performance.step_time_s = 1.0;
   run.performance.step_time_s_low = 0.875;

@@ -19,11 +19,11 @@ std::string unfit_text(const run::Memory& memory, const TextStyle& style) {
 }
 
 std::string fit_line(const run::Memory& m, const TextStyle& style) {
-  constexpr double kGib = 1073741824.0, kWhole = 99.95;  // from here on without a decimal
+  constexpr double kWhole = 99.95;  // from here on without a decimal
   const double needed = (m.peak_bytes + m.reserved_bytes) / kGib, all = m.capacity_bytes / kGib;
   const std::string sure = format_probability(m.fit_probability);
   const std::string reserve =
-      fmt::format("{:.1f} GiB that the allocator keeps", m.reserved_bytes / kGib);
+      fmt::format("{} that the allocator keeps", format_gib(m.reserved_bytes));
   switch (run::fit_state(m.fit_probability)) {
     case run::FitState::kFits:
       return paint(style, sgr_of("good"),

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/collection.h"
 #include "base/json_writer.h"
 #include "spec/job/boards_limit.h"
 #include "spec/job/job_words.h"
@@ -18,10 +19,6 @@ using base::JsonWriter;
 
 int64_t moe_layers(const spec::Model& model) {
   return std::ranges::count_if(model.layers, [](const spec::Layer& l) { return l.moe; });
-}
-
-void write_texts(JsonWriter& json, const char* name, const std::vector<std::string>& texts) {
-  json.list(name, texts, base::kOneLine);
 }
 
 void write_experts(JsonWriter& json, const spec::Model& model) {
@@ -62,7 +59,7 @@ void write_model(JsonWriter& json, const spec::Model& model) {
   json.member("mtp_layers", model.mtp_layers);
   if (model.experts.count > 0) write_experts(json, model);
   if (model.vision != nullptr) write_vision(json, model);
-  write_texts(json, "unknown_keys", model.unknown_keys);
+  json.list("unknown_keys", model.unknown_keys, base::kOneLine);
   json.end_object();
 }
 
@@ -92,8 +89,6 @@ bool power_is_assumed(const spec::Gpu& gpu) {
 void write_cluster(JsonWriter& json, const spec::Job& job) {
   const spec::Cluster& cluster = job.cluster;
   const spec::Node& node = cluster.node;
-  double nic_bytes_per_s = 0;
-  for (const spec::Nic& nic : node.nics) nic_bytes_per_s += nic.bytes_per_s;
   json.key("cluster").begin_object();
   json.member("name", cluster.name).member("source", cluster.source);
   json.member("gpus", job.gpus)
@@ -108,7 +103,7 @@ void write_cluster(JsonWriter& json, const spec::Job& job) {
   json.member("intra_link", to_word(node.intra))
       .member("intra_bytes_per_s", node.intra_bytes_per_s);
   json.member("nics_per_node", static_cast<int64_t>(node.nics.size()));
-  json.member("nic_bytes_per_s_per_node", nic_bytes_per_s);
+  json.member("nic_bytes_per_s_per_node", base::sum(node.nics, &spec::Nic::bytes_per_s));
   json.member("fabric", to_word(cluster.fabric.kind));
   write_topology(json, cluster.fabric);
   if (!cluster.groups.empty()) {
@@ -145,13 +140,13 @@ void write_parallelism(JsonWriter& json, const spec::Job& job) {
       .member("last_stage_layers", p.last_stage_layers);
   json.member("embedding_counts_as_layer", p.embedding_counts_as_layer);
   json.member("loss_counts_as_layer", p.loss_counts_as_layer);
-  write_numbers(json, "stage_layers", p.stage_layers);
+  json.list("stage_layers", p.stage_layers, base::kOneLine);
   if (p.layers_by_speed) json.member("layers_by_speed", true);
   if (p.batches_by_speed) {
     json.member("batches_by_speed", true);
-    write_numbers(json, "group_micro_batches", p.group_micro_batches);
+    json.list("group_micro_batches", p.group_micro_batches, base::kOneLine);
   }
-  if (!p.rank_map.empty()) write_numbers(json, "rank_map", p.rank_map);
+  if (!p.rank_map.empty()) json.list("rank_map", p.rank_map, base::kOneLine);
   json.end_object();
 }
 
@@ -160,9 +155,7 @@ void write_overlap(JsonWriter& json, const spec::Training& t) {
       .member("overlap_param_gather", t.overlap_param_gather);
   json.member("tp_comm_overlap", t.overlap_tp).member("overlap_p2p", t.overlap_p2p);
   json.member("batch_p2p_sync", t.batch_p2p_sync).member("bucket_elements", t.bucket_elements);
-  if (!t.fuse.empty())
-    json.array("fuse", t.fuse,
-               [](base::JsonWriter& to, const std::string& word) { to.value(word); });
+  if (!t.fuse.empty()) json.list("fuse", t.fuse);
 }
 
 void write_moe(JsonWriter& json, const spec::Training& t) {
@@ -197,7 +190,7 @@ void write_images(JsonWriter& json, const spec::Training& t) {
       .member("image_tokens", t.tokens_per_image);
   if (t.sequence_lengths.images_left_out > 0)
     json.member("images_left_out", t.sequence_lengths.images_left_out);
-  write_texts(json, "freeze", t.freeze);
+  json.list("freeze", t.freeze, base::kOneLine);
   if (!t.sequence_lengths.has_images()) return;
   json.member("samples", t.sequence_lengths.text)
       .member("sample_packing", to_word(t.sample_packing))
@@ -225,8 +218,8 @@ void write_training(JsonWriter& json, const spec::Job& job) {
       .member("recompute_method", to_word(t.recompute_method));
   json.member("recompute_num_layers", t.recompute_layers);
   if (!t.recompute_stage_layers.empty())
-    write_numbers(json, "recompute_stage_layers", t.recompute_stage_layers);
-  write_texts(json, "recompute_modules", t.recompute_modules);
+    json.list("recompute_stage_layers", t.recompute_stage_layers, base::kOneLine);
+  json.list("recompute_modules", t.recompute_modules, base::kOneLine);
   write_overlap(json, t);
   json.member("attention", to_word(t.attention))
       .member("fused_cross_entropy", t.fused_cross_entropy);
@@ -238,8 +231,8 @@ void write_training(JsonWriter& json, const spec::Job& job) {
       .member("fused_rope", t.fused_rope);
   if (job.model.experts.count > 0) write_moe(json, t);
   json.member("lora_rank", t.lora_rank);
-  write_texts(json, "lora_targets", t.lora_targets);
-  if (!t.lora_layers.empty()) write_numbers(json, "lora_layers", t.lora_layers);
+  json.list("lora_targets", t.lora_targets, base::kOneLine);
+  if (!t.lora_layers.empty()) json.list("lora_layers", t.lora_layers, base::kOneLine);
   if (t.quantize != spec::FrozenWeights::k16Bit) json.member("quantize", to_word(t.quantize));
   if (!t.master_weights) json.member("master_weights", false);
   if (t.moments != spec::Moments::kFp32) json.member("optimizer_moments", to_word(t.moments));
@@ -247,14 +240,14 @@ void write_training(JsonWriter& json, const spec::Job& job) {
   if (t.packed_mean_length > 0) json.member("packed_mean_length", t.packed_mean_length);
   json.member("vocab_multiple", t.vocab_multiple).member("padded_vocab", job.padded_vocab());
   json.member("flops", spec::setting_value("flops", job)).member("cuda_graphs", t.cuda_graphs);
-  write_texts(json, "cuda_graph_scope", t.cuda_graph_scope);
+  json.list("cuda_graph_scope", t.cuda_graph_scope, base::kOneLine);
   json.end_object();
 }
 
-/// What was not asked for is null: the GPU's or the cooling's own.
-void write_if(JsonWriter& json, const char* name, bool given, double value) {
+/// What was not asked for is 0, and null here: the GPU's or the cooling's own.
+void write_given(JsonWriter& json, const char* name, double value) {
   json.key(name);
-  given ? json.value(value) : json.null();
+  value > 0 ? json.value(value) : json.null();
 }
 
 void write_overrides(JsonWriter& json, const std::vector<spec::Override>& overrides) {
@@ -271,20 +264,20 @@ void write_smoothing(JsonWriter& json, const spec::Conditions& c) {
   json.key("power_smoothing");
   if (c.smoothing_floor == 0) return void(json.null());
   json.begin_object().member("floor", c.smoothing_floor);
-  write_if(json, "up_w_per_s", c.smoothing_up_w_per_s > 0, c.smoothing_up_w_per_s);
-  write_if(json, "down_w_per_s", c.smoothing_down_w_per_s > 0, c.smoothing_down_w_per_s);
+  write_given(json, "up_w_per_s", c.smoothing_up_w_per_s);
+  write_given(json, "down_w_per_s", c.smoothing_down_w_per_s);
   json.member("hysteresis_s", c.smoothing_hysteresis_s).end_object();
 }
 
 void write_run_phases(JsonWriter& json, const spec::RunPhases& run) {
   if (!run.given()) return;
   json.key("run_phases").begin_object();
-  write_if(json, "steps", run.steps > 0, run.steps);
-  write_if(json, "length_s", run.length_s > 0, run.length_s);
-  write_if(json, "eval_every", run.eval_every > 0, run.eval_every);
-  write_if(json, "eval_from", run.eval_from > 0, run.eval_from);
-  write_if(json, "eval_batches", run.eval_batches > 0, run.eval_batches);
-  write_if(json, "eval_pause_s", run.eval_pause_s > 0, run.eval_pause_s);
+  write_given(json, "steps", run.steps);
+  write_given(json, "length_s", run.length_s);
+  write_given(json, "eval_every", run.eval_every);
+  write_given(json, "eval_from", run.eval_from);
+  write_given(json, "eval_batches", run.eval_batches);
+  write_given(json, "eval_pause_s", run.eval_pause_s);
   json.member("pause_s", run.pause_s).end_object();
 }
 
@@ -292,19 +285,20 @@ void write_conditions(JsonWriter& json, const spec::Job& job) {
   const spec::Conditions& c = job.conditions;
   json.key("conditions").begin_object();
   json.member("clocks", spec::setting_value("clocks", job));
-  write_if(json, "power_cap_w", c.power_cap_w > 0, c.power_cap_w);
+  write_given(json, "power_cap_w", c.power_cap_w);
   if (spec::cap_is_boards_limit(job)) json.member("power_cap_is_board_limit", true);
-  write_if(json, "lock_clock_mhz", c.lock_clock_hz > 0, c.lock_clock_hz / 1e6);
+  write_given(json, "lock_clock_mhz", c.lock_clock_hz / 1e6);
   json.member("cooling", to_word(c.cooling));
-  write_if(json, "inlet_c", c.has_inlet, c.inlet_c);
-  write_if(json, "fan", c.fan > 0, c.fan);
+  json.key("inlet_c");
+  c.has_inlet ? json.value(c.inlet_c) : json.null();
+  write_given(json, "fan", c.fan);
   json.member("seed", c.seed).member("operand_activity", c.operand_activity);
-  write_if(json, "duration_s", c.duration_s > 0, c.duration_s);
-  write_if(json, "measured_step", c.measured_step > 0, static_cast<double>(c.measured_step));
-  write_if(json, "start_c", c.start_c > 0, c.start_c);
+  write_given(json, "duration_s", c.duration_s);
+  write_given(json, "measured_step", static_cast<double>(c.measured_step));
+  write_given(json, "start_c", c.start_c);
   json.member("sensor", to_word(c.sensor));
   write_run_phases(json, c.run);
-  write_if(json, "cluster_cap_w", c.cluster_cap_w > 0, c.cluster_cap_w);
+  write_given(json, "cluster_cap_w", c.cluster_cap_w);
   json.member("pue", c.pue);
   write_smoothing(json, c);
   write_overrides(json, c.overrides);
@@ -312,10 +306,6 @@ void write_conditions(JsonWriter& json, const spec::Job& job) {
 }
 
 }  // namespace
-
-void write_numbers(JsonWriter& json, const char* name, const std::vector<int64_t>& numbers) {
-  json.list(name, numbers, base::kOneLine);
-}
 
 std::string job_json(const spec::Job& job) {
   JsonWriter json;

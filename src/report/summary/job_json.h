@@ -15,9 +15,6 @@ namespace ergometer::report {
 /// run.
 std::string job_json(const spec::Job& job);
 
-/// A member that is a list, on one line.
-void write_numbers(base::JsonWriter& json, const char* name, const std::vector<int64_t>& numbers);
-
 std::string_view to_word(spec::IntraKind kind);
 std::string_view to_word(spec::FabricKind kind);
 

@@ -9,12 +9,6 @@ using base::JsonWriter;
 
 constexpr size_t kMostSamples = 4096;
 
-void write_parts(JsonWriter& json, const char* name, const std::vector<run::PowerPart>& parts) {
-  json.key(name).begin_object(base::kOneLine);
-  for (const run::PowerPart& part : parts) json.member(part.name, part.watts);
-  json.end_object();
-}
-
 void write_energy(JsonWriter& json, std::vector<run::EnergyRow> rows) {
   if (rows.empty()) return;
   // Hundreds of rows, for pictures: pages and Run files have them.
@@ -41,10 +35,7 @@ void write_thermal(JsonWriter& json, const run::Run& run) {
         .member("max_gpu_c", row.max_gpu_c)
         .member("mean_clock_mhz", row.mean_clock_mhz);
   });
-  json.key("event_shares").begin_object(base::kOneLine);
-  for (const run::EventShare& share : run.thermal.event_shares)
-    json.member(share.reason, share.fraction);
-  json.end_object();
+  json.object("event_shares", run.thermal.event_shares, base::kOneLine);
   json.member("limit", run.thermal.limit).end_object();
 }
 
@@ -67,8 +58,8 @@ void write_power(JsonWriter& json, const run::Run& run, PowerOverTime power) {
   if (!run.has_power) return;
   json.key("power").begin_object();
   write_fields(json, run, "power.");
-  write_parts(json, "gpu_parts_w", run.power.gpu_parts);
-  write_parts(json, "node_parts_w", run.power.node_parts);
+  json.object("gpu_parts_w", run.power.gpu_parts, base::kOneLine);
+  json.object("node_parts_w", run.power.node_parts, base::kOneLine);
   if (!run.power.kinds.empty())
     write_records(json, "kinds", run.power.kinds, run::kKindPowerColumns);
   write_phases(json, run.power.run_phases);

@@ -121,7 +121,7 @@ std::string kinds_table(const std::vector<run::KindPower>& kinds, const TextStyl
 
 std::string power_text(const run::Run& run, const TextStyle& style) {
   if (!run.has_power) return {};
-  std::string out = paint(style, "1", "Power and heat") + '\n';
+  std::string out = heading(style, "Power and heat");
   const auto line = [&](std::string_view name, const std::string& text) {
     constexpr size_t kIndent = 15;
     out += fmt::format("  {:<13}{}\n", name, wrap(text, kWidth, kIndent));

@@ -22,26 +22,22 @@ void write_performance(JsonWriter& json, const run::Run& run) {
 
 void write_stage(JsonWriter& json, const run::StageMemory& stage) {
   write_members(json, stage, run::kStageColumns);
-  json.key("parts").begin_object(base::kOneLine);
-  for (const run::MemoryPart& part : stage.parts) json.member(part.name, part.bytes);
-  json.end_object();
+  json.object("parts", stage.parts, base::kOneLine);
 }
 
 void write_memory(JsonWriter& json, const run::Run& run) {
   json.key("memory").begin_object();
   write_fields(json, run, "memory.");
-  if (!run.memory.advice.empty()) json.member("advice", run.memory.advice);
+  json.known("advice", run.memory.advice);
   json.objects("stages", run.memory.stages, write_stage);
   json.end_object();
 }
 
 void write_rank(JsonWriter& json, const run::Rank& rank, bool has_power) {
-  json.begin_object(base::kOneLine);
   write_members(json, rank, run::kRankColumns);
   if (has_power) write_members(json, rank, run::kRankPowerColumns);
   json.member("end_s", rank.end_s).key("breakdown_s").begin_object();
   write_members(json, rank.breakdown_s, run::kBreakdownColumns);
-  json.end_object();
   json.end_object();
 }
 
@@ -83,8 +79,8 @@ std::string summary_json(const run::Run& run, bool ranks, const std::string& exp
   json.begin_object();
   write_summary(json, run);
   if (ranks) {
-    json.array("ranks", run.ranks,
-               [&](const run::Rank& rank) { write_rank(json, rank, run.has_power); });
+    json.rows("ranks", run.ranks,
+              [&](const run::Rank& rank) { write_rank(json, rank, run.has_power); });
   }
   if (trained) {
     json.key("stages_trained_apart").begin_object();

@@ -15,7 +15,9 @@
 #include "report/summary/fit_text.h"
 #include "report/summary/job_view.h"
 #include "report/summary/power_text.h"
+#include "run/labels.h"
 #include "run/link_kinds.h"
+#include "run/row_columns.h"
 
 namespace ergometer::report {
 namespace {
@@ -41,7 +43,7 @@ std::string job_line(const JobView& job) {
   }
   if (job.gpus > 0) {
     line += fmt::format(" on {} x {}", job.gpus, job.gpu);
-    line += fmt::format(", {} ({} {})", job.cluster, job.nodes, job.nodes == 1 ? "node" : "nodes");
+    line += fmt::format(", {} ({})", job.cluster, counted(job.nodes, "node"));
   }
   return line;
 }
@@ -76,8 +78,7 @@ std::string layout_line(const JobView& job) {
 std::string recomputed_layers(const JobView& job) {
   if (job.recompute != "full" || job.recompute_layers == 0) return "";
   if (job.recompute_method == "block")
-    return fmt::format(" of {} layer{} of every chunk (block)", job.recompute_layers,
-                       job.recompute_layers == 1 ? "" : "s");
+    return fmt::format(" of {} of every chunk (block)", counted(job.recompute_layers, "layer"));
   return job.recompute_layers == 1
              ? ""
              : fmt::format(" (uniform, a checkpoint every {} layers)", job.recompute_layers);
@@ -115,14 +116,12 @@ std::string left_out_text(const JobView& job) {
 
 /// Of a model with a vision tower: what a sample shows it, and what is not trained.
 std::string images_line(const JobView& job) {
+  const std::string each = fmt::format("{} and {} tokens each",
+                                       counted(job.tiles_per_image, "tile"), job.tokens_per_image);
   if (job.images == 0)
-    return fmt::format("images as samples have them, {} tile{} and {} tokens each{}{}",
-                       job.tiles_per_image, job.tiles_per_image == 1 ? "" : "s",
-                       job.tokens_per_image, left_out_text(job), frozen_text(job));
-  std::string line = fmt::format("{} image{} a sample, {} tile{} and {} tokens each", job.images,
-                                 job.images == 1 ? "" : "s", job.tiles_per_image,
-                                 job.tiles_per_image == 1 ? "" : "s", job.tokens_per_image);
-  return line + frozen_text(job);
+    return fmt::format("images as samples have them, {}{}{}", each, left_out_text(job),
+                       frozen_text(job));
+  return fmt::format("{} a sample, {}{}", counted(job.images, "image"), each, frozen_text(job));
 }
 
 /// What a step without a batch of anybody's is, and what the least one costs.
@@ -146,23 +145,25 @@ std::string vendors_line(const JobView& job) {
 
 std::string header(const run::Run& run, const JobView& job, const TextStyle& style) {
   std::string out;
+  const auto line = [&](std::string_view sgr, const std::string& text) {
+    out += paint(style, sgr, wrap(text, kWidth, 0)) + '\n';
+  };
   if (!job.model.empty()) {
-    out += paint(style, kBold, wrap(job_line(job), 80, 0)) + '\n';
-    out += paint(style, kDim, wrap(layout_line(job), 80, 0)) + '\n';
-    out += paint(style, kDim, wrap(training_line(job), 80, 0)) + '\n';
-    if (job.tokens_per_image > 0) out += paint(style, kDim, wrap(images_line(job), 80, 0)) + '\n';
+    line(kBold, job_line(job));
+    line(kDim, layout_line(job));
+    line(kDim, training_line(job));
+    if (job.tokens_per_image > 0) line(kDim, images_line(job));
     if (job.least_batch && (job.mode == "pretrain" || job.mode == "lora"))
-      out += paint(style, kDim, wrap(batch_line(run, job), 80, 0)) + '\n';
-    if (!job.recipe.empty()) out += paint(style, kDim, wrap(recipe_words(job), 80, 0)) + '\n';
-    if (job.vendors.size() > 1) out += paint(style, kBad, wrap(vendors_line(job), 80, 0)) + '\n';
-    if (!job.conditions.empty())
-      out += paint(style, kDim, wrap(fmt::format("{}", fmt::join(job.conditions, ", ")), 80, 0)) +
-             '\n';
+      line(kDim, batch_line(run, job));
+    if (!job.recipe.empty()) line(kDim, recipe_words(job));
+    if (job.vendors.size() > 1) line(kBad, vendors_line(job));
+    if (!job.conditions.empty()) line(kDim, fmt::format("{}", fmt::join(job.conditions, ", ")));
   }
   if (run.source != "simulated") out += fmt::format("({} Run)\n", run.source);
   if (const std::string unfit = unfit_text(run.memory, style); !unfit.empty()) out += '\n' + unfit;
   if (run.thermal.shutdown_gpus > 0) {
-    out += '\n' + paint(style, kBad, wrap(run.thermal.limit, 80, 0)) + '\n';
+    out += '\n';
+    line(kBad, run.thermal.limit);
     out += "The times below are those of the job if it did.\n";
   }
   return out;
@@ -203,22 +204,6 @@ std::string headline(const run::Run& run, const JobView& job, const TextStyle& s
 
 // --- where the step goes
 
-struct BreakdownRow {
-  std::string_view name, sgr;
-  double seconds;
-};
-
-std::array<BreakdownRow, 8> breakdown_rows(const run::Breakdown& b) {
-  return {{{"compute", sgr_of("compute"), b.compute},
-           {"all-reduce", sgr_of("exposed_all_reduce"), b.exposed_all_reduce},
-           {"all-gather", sgr_of("exposed_all_gather"), b.exposed_all_gather},
-           {"reduce-scatter", sgr_of("exposed_reduce_scatter"), b.exposed_reduce_scatter},
-           {"all-to-all", sgr_of("exposed_all_to_all"), b.exposed_all_to_all},
-           {"send/recv", sgr_of("exposed_send_recv"), b.exposed_send_recv},
-           {"optimizer", sgr_of("optimizer"), b.optimizer},
-           {"idle", sgr_of("idle"), b.idle}}};
-}
-
 std::string bar(const TextStyle& style, std::string_view sgr, double fraction, int width) {
   const int filled = std::clamp(static_cast<int>(std::floor(fraction * width + 0.5)), 0, width);
   const std::string_view full = style.unicode ? "\u2588" : "#",
@@ -230,12 +215,14 @@ std::string breakdown(const run::Run& run, const TextStyle& style) {
   const double step = run.performance.step_time_s;
   std::string out =
       heading(style, "Where the step goes (mean over ranks; communication: the exposed part)");
-  for (const BreakdownRow& row : breakdown_rows(run.performance.breakdown_s)) {
-    const double share = step > 0 ? row.seconds / step : 0;
-    if (share < 0.0005) continue;  // would read 0.0 %
-    out += fmt::format("  {:<16}{}{:>12}{:>9}\n", row.name, bar(style, row.sgr, share, kBarWidth),
-                       base::format_seconds(row.seconds), format_share(share));
-  }
+  run::kBreakdownColumns.for_each([&](std::string_view name, auto member) {
+    const double seconds = run.performance.breakdown_s.*member;
+    const double share = step > 0 ? seconds / step : 0;
+    if (share < 0.0005) return;  // would read 0.0 %
+    out += fmt::format("  {:<16}{}{:>12}{:>9}\n", run::label_of(name),
+                       bar(style, sgr_of(name), share, kBarWidth), base::format_seconds(seconds),
+                       format_share(share));
+  });
   return out;
 }
 
@@ -276,7 +263,6 @@ std::string memory_bar(const run::Memory& m, const TextStyle& style) {
 std::string memory(const run::Run& run, const TextStyle& style) {
   const run::Memory& m = run.memory;
   std::string out = heading(style, "Memory");
-  constexpr double kGib = 1073741824.0;
   std::string need =
       fmt::format("{:.1f} of {:.1f} GiB", m.peak_bytes / kGib, m.capacity_bytes / kGib);
   if (m.stages.size() > 1) need += fmt::format(" on stage {}", m.worst_stage);
@@ -299,15 +285,13 @@ std::string memory(const run::Run& run, const TextStyle& style) {
 
 std::string experts(const run::Run& run, const TextStyle& style) {
   if (run.experts.empty()) return {};
-  constexpr double kGib = 1073741824.0;
   base::Table table("<36 >7 >7 >9 >11 >10");
   table.row("Experts: the fullest rank of a layer", "mean", "most", "dropped", "step", "memory");
   for (const run::ExpertRow& row : run.experts)
     table.row("  " + shortened(row.setting, 34), fmt::format("{:.2f}", row.mean_load),
               fmt::format("{:.2f}", row.most_load),
               row.dropped_fraction > 0 ? format_share(row.dropped_fraction) : "-",
-              base::format_seconds(row.step_time_s),
-              fmt::format("{:.1f} GiB", row.peak_memory_bytes / kGib));
+              base::format_seconds(row.step_time_s), format_gib(row.peak_memory_bytes));
   return table_text(table, style, 1);
 }
 
@@ -344,6 +328,11 @@ std::string links(const run::Run& run, const JobView& job, const TextStyle& styl
   return out;
 }
 
+std::string limiter_line(const run::Run& run, const TextStyle& style) {
+  if (run.limiter.empty()) return {};
+  return paint(style, kBold, "Limited by") + "  " + wrap(run.limiter, kWidth, 12) + '\n';
+}
+
 }  // namespace
 
 std::string paint(const TextStyle& style, std::string_view sgr, std::string_view text) {
@@ -369,6 +358,15 @@ std::string note(const TextStyle& style, std::string_view text) {
   return paint(style, kDim, "  " + wrap(text, kWidth, 2)) + '\n';
 }
 
+std::string paragraph(std::string_view text) { return "  " + wrap(text, kWidth, 2) + '\n'; }
+
+std::string sections(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts)
+    if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
+  return out;
+}
+
 std::string more_line(size_t all, size_t shown, std::string_view what) {
   if (all <= shown) return "";
   return fmt::format("  ... and {} more{}{} (all of them: --json)\n", all - shown,
@@ -383,16 +381,10 @@ std::string shortened(std::string_view name, size_t width) {
 
 std::string summary_text(const run::Run& run, const TextStyle& style) {
   const JobView job = view_job(run.job_json);
-  std::string out = header(run, job, style);
-  for (const std::string& part :
-       {headline(run, job, style), breakdown(run, style), memory(run, style), experts(run, style),
-        documents_text(run, style), gpu_kinds(run, style), power_text(run, style),
-        links(run, job, style)}) {
-    if (!part.empty()) out += (out.empty() ? "" : "\n") + part;
-  }
-  if (!run.limiter.empty())
-    out += '\n' + paint(style, kBold, "Limited by") + "  " + wrap(run.limiter, 80, 12) + '\n';
-  return out;
+  return sections({header(run, job, style), headline(run, job, style), breakdown(run, style),
+                   memory(run, style), experts(run, style), documents_text(run, style),
+                   gpu_kinds(run, style), power_text(run, style), links(run, job, style),
+                   limiter_line(run, style)});
 }
 
 std::string ranks_text(const run::Run& run, const TextStyle& style) {

@@ -25,6 +25,10 @@ std::string heading(const TextStyle& style, std::string_view text);
 std::string table_text(const base::Table& table, const TextStyle& style, size_t keys = 1);
 /// A remark below a table, dim and indented.
 std::string note(const TextStyle& style, std::string_view text);
+/// A sentence below a heading or a table, indented.
+std::string paragraph(std::string_view text);
+/// Those parts of a report that say something, an empty line between two.
+std::string sections(const std::vector<std::string>& parts);
 /// "... and 3 more ranks" below a list of which some are shown; nothing where all are.
 std::string more_line(size_t all, size_t shown, std::string_view what = "");
 /// One line's worth of a name: no control characters, and its start, which tells one name from the

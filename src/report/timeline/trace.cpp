@@ -29,15 +29,8 @@ namespace ergometer::report {
 namespace {
 
 constexpr std::array<std::string_view, workload::kStreamCount> kStreamNames = {
-    "compute",       "tensor parallel",  "context parallel",  "expert parallel",
-    "data parallel", "pipeline forward", "pipeline backward", "vocabulary",
-    "host copies"};
-
-void append_microseconds(int64_t ns, std::string& line) {
-  if (ns < 0) line += '-';
-  const int64_t size = ns < 0 ? -ns : ns;
-  fmt::format_to(std::back_inserter(line), FMT_COMPILE("{}.{:03}"), size / 1000, size % 1000);
-}
+    "compute",          "tensor parallel",   "context parallel", "expert parallel", "data parallel",
+    "pipeline forward", "pipeline backward", "vocabulary",       "host copies"};
 
 /// Collects events, each on a line, with the commas that JSON wants between them.
 class EventList {

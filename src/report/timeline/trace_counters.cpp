@@ -1,8 +1,10 @@
 #include "report/timeline/trace_counters.h"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -66,9 +68,16 @@ void add_cluster(const run::Run& run, int64_t pid, const Add& add) {
 
 }  // namespace
 
-std::string trace_microseconds(int64_t ns) {
+void append_microseconds(int64_t ns, std::string& line) {
+  if (ns < 0) line += '-';
   const int64_t size = ns < 0 ? -ns : ns;
-  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
+  fmt::format_to(std::back_inserter(line), FMT_COMPILE("{}.{:03}"), size / 1000, size % 1000);
+}
+
+std::string trace_microseconds(int64_t ns) {
+  std::string text;
+  append_microseconds(ns, text);
+  return text;
 }
 
 void add_counters(const run::Run& run, int64_t cluster_pid,

@@ -17,5 +17,7 @@ void add_counters(const run::Run& run, int64_t cluster_pid,
 
 /// Microseconds with three decimals, from whole nanoseconds and without rounding.
 std::string trace_microseconds(int64_t ns);
+/// The same behind a text, for those who write millions.
+void append_microseconds(int64_t ns, std::string& line);
 
 }  // namespace ergometer::report

@@ -51,15 +51,6 @@ Result<const Ranks*> Parts::ranks(const Layout& layout, bool fsdp) {
   return found.get();
 }
 
-spec::Job& Parts::job_of(const Candidate& candidate) {
-  const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
-  const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
-  const Space::Base& base = space_.base_of(candidate.layout);
-  if (is_new) found->second = fsdp ? base.fsdp : base.megatron;
-  space_.apply(candidate, found->second);
-  return found->second;
-}
-
 void Parts::begin(const Layout& layout) {
   constexpr size_t kMostRanks = 256, kMostDivisions = 1024;
   // A piece of work has all layouts of the same blocks; who has none takes them in any order.

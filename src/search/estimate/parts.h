@@ -51,7 +51,7 @@ using ContentsRow = std::vector<std::array<Contents, kOverlaps>>;
 /// thread.
 class Parts {
  public:
-  explicit Parts(const Space& space) : space_(space) {}
+  explicit Parts(const Space& space) : space_(space), jobs_(space) {}
 
   /// `fsdp`: with the software of FSDP.
   Result<const Ranks*> ranks(const Layout& layout, bool fsdp);
@@ -68,7 +68,7 @@ class Parts {
   /// `contents`: the candidate's.
   const ChunkMemories& chunk_memories(const Candidate& candidate, Contents& contents);
   /// The candidate's job, until the next one is asked for.
-  spec::Job& job_of(const Candidate& candidate);
+  spec::Job& job_of(const Candidate& candidate) { return jobs_.of(candidate); }
   /// Before anything of a layout is asked for: forgets what is unlikely to be asked for again,
   /// where much is kept. Everything handed out before is then gone.
   void begin(const Layout& layout);
@@ -84,9 +84,9 @@ class Parts {
   Key blocks_key(const Candidate& candidate, const spec::Job& job, const Ranks& ranks) const;
 
   const Space& space_;
-  Layout layout_;                                       ///< the last one that was begun
-  size_t operators_ = 0;                                ///< of all workloads: most of the memory
-  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
+  Layout layout_;         ///< the last one that was begun
+  size_t operators_ = 0;  ///< of all workloads: most of the memory
+  CandidateJobs jobs_;
   std::map<Key, std::unique_ptr<Ranks>> ranks_;
   std::map<Key, std::shared_ptr<const workload::Workload>> workloads_;
   std::map<Key, std::unique_ptr<BlockCosts>> blocks_;

@@ -48,11 +48,22 @@ class Space;
 /// what fits one layout alone.
 bool is_of_layout(std::string_view setting);
 
-/// Whether `spec::resolve` would accept a candidate. Keeps a job of every base to try it on: one
-/// for each thread.
+/// Candidates as jobs, a job kept for every base: one for each thread.
+class CandidateJobs {
+ public:
+  explicit CandidateJobs(const Space& space) : space_(space) {}
+  /// The candidate's job, until the next one is asked for.
+  spec::Job& of(const Candidate& candidate);
+
+ private:
+  const Space& space_;
+  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;  ///< by base and whether FSDP
+};
+
+/// Whether `spec::resolve` would accept a candidate: one for each thread.
 class LegalityCheck {
  public:
-  explicit LegalityCheck(const Space& space) : space_(space) {}
+  explicit LegalityCheck(const Space& space) : space_(space), jobs_(space) {}
   bool operator()(const Candidate& candidate);
   /// The ways to divide the layers of these stages and chunks.
   const std::vector<Split>& splits(const Layout& layout);
@@ -64,10 +75,8 @@ class LegalityCheck {
   int64_t longest_chunk(const Layout& layout);
 
  private:
-  const spec::Job& job_of(const Candidate& candidate);
-
   const Space& space_;
-  std::map<std::pair<int32_t, bool>, spec::Job> jobs_;           ///< by base and whether FSDP
+  CandidateJobs jobs_;
   std::map<std::array<int64_t, 3>, std::vector<Split>> splits_;  ///< by base, stages and chunks
 };
 

@@ -67,7 +67,7 @@ void apply_unlike(const OnUnlikeNodes& unlike, spec::Job& job) {
 
 }  // namespace
 
-const spec::Job& LegalityCheck::job_of(const Candidate& candidate) {
+spec::Job& CandidateJobs::of(const Candidate& candidate) {
   const Space::Base& base = space_.base_of(candidate.layout);
   const bool fsdp = candidate.data.sharding == Sharding::kFsdp;
   const auto [found, is_new] = jobs_.try_emplace({candidate.layout.base, fsdp});
@@ -77,16 +77,16 @@ const spec::Job& LegalityCheck::job_of(const Candidate& candidate) {
 }
 
 bool LegalityCheck::operator()(const Candidate& candidate) {
-  const spec::Job& job = job_of(candidate);
+  const spec::Job& job = jobs_.of(candidate);
   return spec::check_job(space_.base_of(candidate.layout).settings, job).has_value();
 }
 
 std::string LegalityCheck::refused(const Candidate& candidate) {
-  return space_.asked_options().refuses(job_of(candidate));
+  return space_.asked_options().refuses(jobs_.of(candidate));
 }
 
 std::string LegalityCheck::illegal(const Candidate& candidate) {
-  const spec::Job& job = job_of(candidate);
+  const spec::Job& job = jobs_.of(candidate);
   const auto checked = spec::check_job(space_.base_of(candidate.layout).settings, job);
   return checked ? std::string() : checked.error().message;
 }
@@ -102,7 +102,7 @@ const std::vector<Split>& LegalityCheck::splits(const Layout& layout) {
 int64_t LegalityCheck::longest_chunk(const Layout& layout) {
   Candidate candidate;
   candidate.layout = layout;
-  const std::vector<int64_t> layers = plan::layers_per_chunk(job_of(candidate));
+  const std::vector<int64_t> layers = plan::layers_per_chunk(jobs_.of(candidate));
   return *std::ranges::max_element(layers);
 }
 

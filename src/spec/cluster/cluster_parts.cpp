@@ -42,12 +42,8 @@ void copy_fields(Gpu& gpu) {
 
 void read_parameters(YamlMap& map, Owners owners, std::string_view prefix,
                      base::ParameterSet& target) {
-  auto parameters = map.map("parameters");
-  if (!parameters) {
-    if (map.has("parameters"))
-      map.refuse("parameters", "found a word; allowed: a mapping of names to values");
-    return;
-  }
+  auto parameters = map.map("parameters", "a mapping of names to values");
+  if (!parameters) return;
   for (const std::string& name : parameters->keys()) {
     const ParameterInfo* info = find_in(owners, name);
     if (info == nullptr)
@@ -153,9 +149,7 @@ Result<void> read_coolings(YamlMap& map, Node& node) {
   const std::initializer_list<std::string_view> kWays = {
       to_word(Cooling::kAir), to_word(Cooling::kLiquid), to_word(Cooling::kImmersion)};
   node.cooling = static_cast<Cooling>(map.choice("cooling", kWays, static_cast<int>(node.cooling)));
-  auto coolings = map.map("coolings");
-  if (!coolings && map.has("coolings"))
-    map.refuse("coolings", "found a word; allowed: a mapping of air, liquid, immersion to names");
+  auto coolings = map.map("coolings", "a mapping of air, liquid, immersion to names");
   if (map.error()) return tl::unexpected(*map.error());
   if (!coolings) return {};
   coolings->allow(kWays);

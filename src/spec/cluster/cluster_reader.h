@@ -45,6 +45,8 @@ Result<Fabric> read_fabric(YamlMap& map);
 /// switches is wired.
 void allow_fabric_keys(YamlMap& map, FabricKind kind);
 void read_topology(YamlMap& map, Fabric& fabric);
+/// Refuses domains of fast links that are no whole nodes.
+void check_domain(YamlMap& map, const Cluster& cluster);
 /// Refuses a cluster whose nodes its network has no places for; one that says no number of nodes
 /// has as many as there are places.
 void fit_topology(YamlMap& map, Cluster& cluster);

@@ -143,10 +143,8 @@ void change_evidence(YamlMap& map, Cluster& cluster) {
   const auto is_said = [&](const char* part) { return map.has(part); };
   if (std::ranges::any_of(kNodeParts, is_said) || std::ranges::any_of(kFabricParts, is_said))
     cluster.measured.reset();
-  if (auto measured = map.map("measured"))
+  if (auto measured = map.map("measured", "what calibrate --from writes"))
     cluster.measured = read_evidence(*std::move(measured));
-  else if (map.has("measured"))
-    map.refuse("measured", "found a word; allowed: what calibrate --from writes");
 }
 
 /// What says something of the node says it of no group in particular.
@@ -215,9 +213,7 @@ Result<Cluster> extended_cluster(YamlMap& map, int depth) {
   else
     cluster.nodes = map.integer("nodes", cluster.nodes, 1, kMostNodes);
   cluster.domain_gpus = map.integer("domain_gpus", cluster.domain_gpus, 1, kMostDomainGpus);
-  if (cluster.domain_gpus % cluster.node.gpus != 0)
-    map.refuse("domain_gpus", "found {}; allowed: a multiple of the node's {} GPUs",
-               cluster.domain_gpus, cluster.node.gpus);
+  check_domain(map, cluster);
   fit_topology(map, cluster);
   change_nics(map, cluster.node);
   change_intra(map, cluster.node);

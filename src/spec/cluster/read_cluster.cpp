@@ -93,12 +93,6 @@ Result<Cluster> cluster_of_node(YamlMap& map) {
   return cluster;
 }
 
-void check_domain(YamlMap& map, const Cluster& cluster) {
-  if (cluster.domain_gpus % cluster.node.gpus != 0)
-    map.refuse("domain_gpus", "found {}; allowed: a multiple of the node's {} GPUs",
-               cluster.domain_gpus, cluster.node.gpus);
-}
-
 Result<Cluster> parse_full_cluster(YamlMap& map) {
   const bool groups = map.has("groups");
   map.allow({"name", "aliases", "source", "node", "nodes", "groups", "domain_gpus", "fabric"});
@@ -121,6 +115,12 @@ Result<Cluster> parse_full_cluster(YamlMap& map) {
 }
 
 }  // namespace
+
+void check_domain(YamlMap& map, const Cluster& cluster) {
+  if (cluster.domain_gpus % cluster.node.gpus != 0)
+    map.refuse("domain_gpus", "found {}; allowed: a multiple of the node's {} GPUs",
+               cluster.domain_gpus, cluster.node.gpus);
+}
 
 Result<Cluster> node_of_cluster(YamlMap& map) {
   std::string ignored;

@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "spec/catalog/read.h"
 #include "spec/cluster/cluster_files.h"
+#include "spec/job/named_file.h"
 #include "spec/settings/settings.h"
 #include "spec/yaml/yaml_map.h"
 
@@ -94,11 +95,10 @@ std::string relocated_value(const SettingInfo& setting, std::string text, const 
                                  : relocated(text, CatalogKind::kCluster, file);
   if (setting.name == "software") return relocated(text, CatalogKind::kSoftware, file);
   if (setting.name == "rank_map" || setting.name == "schedule_file") return beside(text, file);
-  constexpr std::string_view kFile = "file:";
   const bool may_be_file = setting.name == "moe_routing" || setting.name == "sequence_lengths" ||
                            setting.name == "samples";
-  if (may_be_file && text.starts_with(kFile))
-    return std::string(kFile) + beside(text.substr(kFile.size()), file);
+  if (may_be_file && text.starts_with(kFilePrefix))
+    return std::string(kFilePrefix) + beside(text.substr(kFilePrefix.size()), file);
   return text;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,19 @@ Result<std::string> inline_text(std::string_view setting, const std::string& pat
   return map.as_json();
 }
 
+/// A setting whose text may name a file, and what says the same without it.
+struct FileSetting {
+  const char* name;
+  Result<std::string> (*without_file)(const std::string& text);
+};
+constexpr std::array kFileSettings = std::to_array<FileSetting>({
+    {"rank_map", [](const std::string& text) { return parse_rank_map(text).map(rank_map_text); }},
+    {"moe_routing", [](const std::string& text) { return routing_without_file(text); }},
+    {"sequence_lengths", lengths_without_file},
+    {"samples", samples_without_file},
+    {"schedule_file", schedule_file_text},
+});
+
 /// Empty where the object has no such text.
 std::string text_of(const nlohmann::json& object, const char* key) {
   const auto found = object.find(key);
@@ -67,25 +81,11 @@ Result<Settings> without_files(const Settings& settings) {
                                                  : inline_text(name, value->text));
     result.set(name, std::move(text), value->origin);
   }
-  if (const Settings::Value* map = settings.find("rank_map")) {
-    ERGOMETER_ASSIGN(const std::vector<int64_t> gpus, parse_rank_map(map->text));
-    result.set("rank_map", rank_map_text(gpus), map->origin);
-  }
-  if (const Settings::Value* routing = settings.find("moe_routing")) {
-    ERGOMETER_ASSIGN(std::string text, routing_without_file(routing->text));
-    result.set("moe_routing", std::move(text), routing->origin);
-  }
-  if (const Settings::Value* lengths = settings.find("sequence_lengths")) {
-    ERGOMETER_ASSIGN(std::string text, lengths_without_file(lengths->text));
-    result.set("sequence_lengths", std::move(text), lengths->origin);
-  }
-  if (const Settings::Value* samples = settings.find("samples")) {
-    ERGOMETER_ASSIGN(std::string text, samples_without_file(samples->text));
-    result.set("samples", std::move(text), samples->origin);
-  }
-  if (const Settings::Value* file = settings.find("schedule_file")) {
-    ERGOMETER_ASSIGN(std::string text, schedule_file_text(file->text));
-    result.set("schedule_file", std::move(text), file->origin);
+  for (const FileSetting& setting : kFileSettings) {
+    const Settings::Value* value = settings.find(setting.name);
+    if (value == nullptr) continue;
+    ERGOMETER_ASSIGN(std::string text, setting.without_file(value->text));
+    result.set(setting.name, std::move(text), value->origin);
   }
   return result;
 }

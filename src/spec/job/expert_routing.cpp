@@ -10,15 +10,14 @@
 #include <utility>
 
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "spec/job/named_file.h"
 
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kLargestCounts = 64u << 20;
 constexpr double kMostRouted = 1e15;
-constexpr std::string_view kFile = "file:", kCounts = "counts:";
+constexpr std::string_view kCounts = "counts:";
 
 struct Kind {
   std::string_view word;
@@ -143,10 +142,9 @@ Result<std::string> parse_expert_counts(std::string_view csv, const std::string&
 }
 
 Result<std::string> routing_without_file(const std::string& text, int64_t experts) {
-  if (!text.starts_with(kFile)) return text;
-  const std::string path = text.substr(kFile.size());
-  ERGOMETER_ASSIGN(const std::string csv, base::read_file(path, kLargestCounts));
-  return parse_expert_counts(csv, path, experts);
+  return with_file_in_line(text, [&](std::string_view csv, const std::string& path) {
+    return parse_expert_counts(csv, path, experts);
+  });
 }
 
 }  // namespace ergometer::spec

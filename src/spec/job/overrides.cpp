@@ -12,6 +12,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "spec/job/measure_range.h"
+#include "spec/job/named_numbers.h"
 
 namespace ergometer::spec {
 namespace {
@@ -85,28 +86,12 @@ Result<Override> parse_parts(std::string_view text) {
   return result;
 }
 
-/// One `name=value` of --power-smoothing.
-Result<void> read_smoothing(std::string_view name, std::string_view value, Conditions& c) {
-  struct Part {
-    std::string_view name;
-    MeasureRange range;
-    double* target;
-  };
-  const std::array<Part, 4> parts = {{{"floor", {"", 0.01, 1}, &c.smoothing_floor},
-                                      {"up", {"W/s", 0.1, 1e6}, &c.smoothing_up_w_per_s},
-                                      {"down", {"W/s", 0.1, 1e6}, &c.smoothing_down_w_per_s},
-                                      {"hysteresis", {"s", 0, 3600}, &c.smoothing_hysteresis_s}}};
-  for (const Part& part : parts) {
-    if (part.name != name) continue;
-    const auto number = part.range.read(value);
-    if (!number) return input_error("{}: {}", name, number.error().message);
-    *part.target = *number;
-    return {};
-  }
-  constexpr std::array<std::string_view, 4> kNames = {"floor", "up", "down", "hysteresis"};
-  return input_error("{} is not known{}; it is one of {}", name, base::did_you_mean(name, kNames),
-                     fmt::join(kNames, ", "));
-}
+constexpr std::array kSmoothing = std::to_array<NamedNumber<Conditions>>({
+    {"floor", {"", 0.01, 1}, &Conditions::smoothing_floor},
+    {"up", {"W/s", 0.1, 1e6}, &Conditions::smoothing_up_w_per_s},
+    {"down", {"W/s", 0.1, 1e6}, &Conditions::smoothing_down_w_per_s},
+    {"hysteresis", {"s", 0, 3600}, &Conditions::smoothing_hysteresis_s},
+});
 
 }  // namespace
 
@@ -129,15 +114,8 @@ Result<Override> parse_override(std::string_view text) {
 }
 
 Result<void> parse_power_smoothing(std::string_view text, Conditions& conditions) {
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
-    const size_t equal = part.find('=');
-    if (equal == std::string_view::npos)
-      return input_error("found \"{}\"; the form is floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s",
-                         part);
-    ERGOMETER_TRY(read_smoothing(part.substr(0, equal), part.substr(equal + 1), conditions));
-  }
+  ERGOMETER_TRY(
+      read_named(text, kSmoothing, "floor=0.8,up=50kW/s,down=50W/s,hysteresis=2s", conditions));
   if (conditions.smoothing_floor == 0) return input_error("lacks a floor, such as floor=0.8");
   if (conditions.smoothing_down_w_per_s == 0 && conditions.smoothing_hysteresis_s == 0)
     return input_error(

@@ -1,24 +1,15 @@
 #include "spec/job/run_phases.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
+#include <string>
 
-#include "base/nearest.h"
-#include "base/text.h"
-#include "spec/job/measure_range.h"
+#include "spec/job/named_numbers.h"
 
 namespace ergometer::spec {
 namespace {
 
-struct Part {
-  std::string_view name;
-  MeasureRange range;
-  double RunPhases::* target;
-};
 constexpr double kMostS = 3.2e8, kMostSteps = 1e9;
-constexpr std::array kParts = std::to_array<Part>({
+constexpr std::array kParts = std::to_array<NamedNumber<RunPhases>>({
     {"steps", {"", 1, kMostSteps}, &RunPhases::steps},
     {"length", {"s", 1, kMostS}, &RunPhases::length_s},
     {"eval-every", {"", 1, kMostSteps}, &RunPhases::eval_every},
@@ -27,20 +18,6 @@ constexpr std::array kParts = std::to_array<Part>({
     {"eval-pause", {"s", 0, kMostS}, &RunPhases::eval_pause_s},
     {"pause", {"s", 0, kMostS}, &RunPhases::pause_s},
 });
-
-Result<void> read_part(std::string_view name, std::string_view value, RunPhases& phases) {
-  std::array<std::string_view, kParts.size()> names;
-  for (size_t i = 0; i < kParts.size(); ++i) {
-    names[i] = kParts[i].name;
-    if (kParts[i].name != name) continue;
-    const auto number = kParts[i].range.read(value);
-    if (!number) return input_error("{}: {}", name, number.error().message);
-    phases.*kParts[i].target = *number;
-    return {};
-  }
-  return input_error("{} is not known{}; it is one of {}", name, base::did_you_mean(name, names),
-                     fmt::join(names, ", "));
-}
 
 /// What the parts cannot say together; empty: nothing.
 std::string_view flaw(const RunPhases& phases) {
@@ -60,13 +37,8 @@ std::string_view flaw(const RunPhases& phases) {
 
 Result<RunPhases> parse_run_phases(std::string_view text) {
   RunPhases phases;
-  for (const std::string_view part : base::split(text, ',')) {
-    const size_t equal = part.find('=');
-    if (equal == std::string_view::npos)
-      return input_error(
-          "found \"{}\"; the form is steps=1000,eval-every=100,eval-batches=10,pause=1min", part);
-    ERGOMETER_TRY(read_part(part.substr(0, equal), part.substr(equal + 1), phases));
-  }
+  ERGOMETER_TRY(
+      read_named(text, kParts, "steps=1000,eval-every=100,eval-batches=10,pause=1min", phases));
   if (const std::string_view found = flaw(phases); !found.empty())
     return input_error(std::string(found));
   if (phases.eval_every > 0 && phases.eval_from == 0) phases.eval_from = phases.eval_every;

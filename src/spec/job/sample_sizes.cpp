@@ -10,19 +10,17 @@
 #include <utility>
 
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "spec/job/named_file.h"
 
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kLargestTable = 64u << 20;
 constexpr int64_t kMostImages = 4096;
 constexpr int64_t kMostText = 134'217'728;  // as long as a sequence may be
 constexpr double kMostDeviation = 10;       // of a mean: beyond, nearly all samples are of no size
 constexpr int64_t kMostSamplesRead = 4'000'000;
-constexpr std::string_view kSampleFile = "file:", kSampleCounts = "counts:",
-                           kSampleMoments = "lognormal:";
+constexpr std::string_view kSampleCounts = "counts:", kSampleMoments = "lognormal:";
 
 /// Samples by images and tokens of text.
 using SampleCounts = std::map<std::pair<int64_t, int64_t>, int64_t>;
@@ -124,10 +122,7 @@ Result<std::string> parse_sample_table(std::string_view text, const std::string&
 }
 
 Result<std::string> samples_without_file(const std::string& text) {
-  if (!text.starts_with(kSampleFile)) return text;
-  const std::string path = text.substr(kSampleFile.size());
-  ERGOMETER_ASSIGN(const std::string table, base::read_file(path, kLargestTable));
-  return parse_sample_table(table, path);
+  return with_file_in_line(text, parse_sample_table);
 }
 
 Result<SequenceLengths> parse_samples(const std::string& text) {

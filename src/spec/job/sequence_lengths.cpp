@@ -7,18 +7,16 @@
 #include <utility>
 
 #include "base/csv.h"
-#include "base/file.h"
 #include "base/text.h"
+#include "spec/job/named_file.h"
 
 namespace ergometer::spec {
 namespace {
 
-constexpr size_t kLargestLengths = 64u << 20;
 constexpr int64_t kLongestDocument = 134'217'728;  // as long as a sequence may be
 constexpr int64_t kMostDocuments = 1'000'000'000;  // of a length; all together stay exact
 constexpr double kMostSigma = 4;
-constexpr std::string_view kFile = "file:", kCounts = "counts:", kLognormal = "lognormal:",
-                           kUniform = "uniform:";
+constexpr std::string_view kCounts = "counts:", kLognormal = "lognormal:", kUniform = "uniform:";
 
 using Counts = std::map<int64_t, int64_t>;  ///< documents by length
 
@@ -149,10 +147,7 @@ Result<std::string> parse_length_counts(std::string_view text, const std::string
 }
 
 Result<std::string> lengths_without_file(const std::string& text) {
-  if (!text.starts_with(kFile)) return text;
-  const std::string path = text.substr(kFile.size());
-  ERGOMETER_ASSIGN(const std::string lengths, base::read_file(path, kLargestLengths));
-  return parse_length_counts(lengths, path);
+  return with_file_in_line(text, parse_length_counts);
 }
 
 Result<SequenceLengths> parse_sequence_lengths(const std::string& text) {

@@ -33,12 +33,8 @@ std::vector<std::string_view> habits() {
 }
 
 void read_settings(YamlMap& file, SoftwareProfile& profile) {
-  auto map = file.map("settings");
-  if (!map) {
-    if (file.has("settings"))
-      file.refuse("settings", "found a word; allowed: a mapping of settings to values");
-    return;
-  }
+  auto map = file.map("settings", "a mapping of settings to values");
+  if (!map) return;
   const Origin origin{fmt::format("software profile {}", profile.software.name), ""};
   for (const YamlMap::Item& item : map->items()) {
     const SettingInfo* info = find_setting(item.key);

@@ -255,6 +255,12 @@ std::optional<YamlMap> YamlMap::map(std::string_view key) {
   return std::nullopt;
 }
 
+std::optional<YamlMap> YamlMap::map(std::string_view key, std::string_view allowed) {
+  auto inner = map(key);
+  if (!inner && has(key)) refuse(key, "found a word; allowed: {}", allowed);
+  return inner;
+}
+
 std::vector<YamlMap> YamlMap::maps(std::string_view key) {
   std::vector<YamlMap> list;
   if (!has(key)) return list;

@@ -46,6 +46,8 @@ class YamlMap {
   base::Parameter parameter(std::string_view key, std::string_view unit, double min, double max);
   /// A nested mapping; nothing when the key is absent or holds a scalar.
   std::optional<YamlMap> map(std::string_view key);
+  /// The same, and a scalar is refused: `found a word; allowed: ...`.
+  std::optional<YamlMap> map(std::string_view key, std::string_view allowed);
   /// A list of mappings; empty when absent.
   std::vector<YamlMap> maps(std::string_view key);
   /// A list of scalars and mappings; a single scalar or mapping is a list of one.

@@ -92,9 +92,7 @@ void read_corrections(YamlMap& map, Definition& definition) {
 }
 
 void read_seeds(YamlMap& map, Definition& definition) {
-  auto repeats = map.map("repeats");
-  if (!repeats && map.has("repeats"))
-    map.refuse("repeats", "found a word; allowed: a mapping, {seeds: [1, 2, 3]}");
+  auto repeats = map.map("repeats", "a mapping, {seeds: [1, 2, 3]}");
   if (!repeats) return;
   repeats->allow({"seeds"});
   repeats->require("seeds");
@@ -150,10 +148,8 @@ Result<Definition> parse_definition(const std::string& text, const std::string& 
   definition.title = map.text("title", definition.name);
   definition.question = map.text("question");
   if (map.has("rows")) definition.rows = relocated_rows(map.text("rows"), file);
-  if (auto base = map.map("base"))
+  if (auto base = map.map("base", "a mapping of settings"))
     definition.base = read_change(*base, file);
-  else if (map.has("base"))
-    map.refuse("base", "found a word; allowed: a mapping of settings");
   if (!map.error()) read_sets(map, definition);
   if (!map.error()) read_corrections(map, definition);
   if (!map.error()) read_seeds(map, definition);

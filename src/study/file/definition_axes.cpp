@@ -149,8 +149,7 @@ Change read_change(YamlMap& map, const std::string& file, std::vector<std::strin
 
 std::vector<Axis> read_axes(YamlMap& map, const std::string& file) {
   std::vector<Axis> list;
-  auto axes = map.map("axes");
-  if (!axes && map.has("axes")) map.refuse("axes", "found a word; allowed: a mapping of axes");
+  auto axes = map.map("axes", "a mapping of axes");
   if (!axes) return list;
   std::map<const spec::SettingInfo*, std::string> axis_of;
   for (const std::string& name : axes->keys()) {

@@ -127,11 +127,9 @@ std::vector<Candidate> first(const std::vector<Judged>& all, size_t count) {
 }
 
 Proxy beside(Side large, Side small, spec::Settings settings) {
-  Proxy proxy{.large = std::move(large),
-              .small = std::move(small),
-              .settings = {},
-              .rows = {},
-              .notes = {}};
+  Proxy proxy;
+  proxy.large = std::move(large);
+  proxy.small = std::move(small);
   proxy.settings = std::move(settings);
   proxy.rows = rows_of(proxy.large, proxy.small);
   proxy.distance = distance_of(proxy.rows);

@@ -30,14 +30,13 @@ void write_group(JsonWriter& json, const char* name, const std::optional<Group>&
 }
 
 void write_row(JsonWriter& json, const Row& row) {
-  json.begin_object(kOneLine).member("name", row.large.name).member("unit", row.large.unit);
+  json.member("name", row.large.name).member("unit", row.large.unit);
   json.member("scale", scale_word(row.large.scale)).member("tolerance", row.large.tolerance);
   json.member("large", row.large.value).member("small", row.small.value);
   json.member("off", row.off).member("kept", row.kept);
   write_group(json, "large_group", row.large.group);
   write_group(json, "small_group", row.small.group);
   if (!row.lost.empty()) json.member("lost", row.lost);
-  json.end_object();
 }
 
 void write_job_file(JsonWriter& json, const spec::Settings& settings) {
@@ -52,15 +51,11 @@ std::string proxy_json(const Proxy& proxy) {
   JsonWriter json;
   json.begin_object().member("schema_version", run::kSchemaVersion);
   json.member("distance", proxy.distance).member("keeps_all", proxy.keeps_all());
-  json.key("rows").begin_array();
-  for (const Row& row : proxy.rows) write_row(json, row);
-  json.end_array();
+  json.rows("rows", proxy.rows, write_row);
   write_side(json, "large", proxy.large);
   write_side(json, "small", proxy.small);
   write_job_file(json, proxy.settings);
-  json.key("notes").begin_array();
-  for (const std::string& note : proxy.notes) json.value(note);
-  json.end_array();
+  json.list("notes", proxy.notes);
   json.member("estimated", proxy.estimated).member("played", proxy.played);
   return json.end_object().take();
 }

@@ -52,13 +52,17 @@ constexpr auto kMachines = std::to_array<KnownMachine>({
     {{"v100", ""}, "dgx1-v100"},
 });
 
+/// The whole number whose last digit stands before a place of the text.
+std::optional<int64_t> whole_before(std::string_view text, size_t end) {
+  size_t begin = end;
+  while (begin > 0 && base::is_digit(text[begin - 1])) --begin;
+  return whole(text.substr(begin, end - begin));
+}
+
 /// "4 node(s)", "file ...-n4.txt", "file n16_..."; 1 where nothing is said.
 int64_t nodes_in(std::string_view config) {
-  if (const size_t at = config.find(" node"); at != config.npos) {
-    size_t begin = at;
-    while (begin > 0 && base::is_digit(config[begin - 1])) --begin;
-    if (const auto nodes = whole(config.substr(begin, at - begin))) return *nodes;
-  }
+  if (const size_t at = config.find(" node"); at != config.npos)
+    if (const auto nodes = whole_before(config, at)) return *nodes;
   for (size_t at = config.find('n'); at != config.npos; at = config.find('n', at + 1)) {
     const bool starts = at == 0 || config[at - 1] == '-' || config[at - 1] == ' ';
     size_t end = at + 1;
@@ -194,9 +198,7 @@ std::optional<double> message_bytes(const MicrobenchCells& cells) {
   for (const auto& [unit, scale] : kUnits) {
     const size_t at = cells.config.find(unit);
     if (at == cells.config.npos) continue;
-    size_t begin = at;
-    while (begin > 0 && base::is_digit(cells.config[begin - 1])) --begin;
-    if (const auto number = whole(cells.config.substr(begin, at - begin)))
+    if (const auto number = whole_before(cells.config, at))
       return static_cast<double>(*number) * scale;
   }
   if (cells.mentions("large-message")) return 536870912.0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ergometer::study::charllm {
 
@@ -14,14 +15,29 @@ void Figures::add(run::Figure figure) {
     list_.push_back(std::move(figure));
 }
 
-run::Figure titled(const char* number, const char* title, const char* panel, run::FigureKind kind) {
+run::Figure titled(const std::string& number, std::string title, std::string panel,
+                   run::FigureKind kind) {
   run::Figure figure;
-  figure.id = std::string("figure-") + number;
-  figure.label = std::string("Figure ") + number;
-  figure.title = title;
-  figure.panel = panel;
+  figure.id = "figure-" + number;
+  figure.label = "Figure " + number;
+  figure.title = std::move(title);
+  figure.panel = std::move(panel);
   figure.kind = kind;
   return figure;
+}
+
+run::FigureAxis axis(std::string title, std::string unit) {
+  return {std::move(title), std::move(unit), /*logarithmic=*/false, {}};
+}
+
+run::FigureAxis log_axis(std::string title, std::string unit) {
+  return {std::move(title), std::move(unit), /*logarithmic=*/true, {}};
+}
+
+run::FigureSeries labelled(std::string label) {
+  run::FigureSeries series;
+  series.label = std::move(label);
+  return series;
 }
 
 void put(run::FigureSeries& series, double x, double y, const Seen& seen) {

@@ -37,8 +37,13 @@ void thermal_figures(Figures& figures);
 void open_figures(Figures& figures);
 
 /// Figure 5 of the paper, or one of its `panel`s, with nothing in it yet.
-run::Figure titled(const char* number, const char* title, const char* panel = "",
+run::Figure titled(const std::string& number, std::string title, std::string panel = "",
                    run::FigureKind kind = run::FigureKind::kLine);
+/// `axis("time", "s")`: numbers, or categories that are yet to be named.
+run::FigureAxis axis(std::string title, std::string unit = "");
+run::FigureAxis log_axis(std::string title, std::string unit = "");
+/// A series without values yet.
+run::FigureSeries labelled(std::string label);
 /// Adds a value to a series: NaN where the point is not known.
 void put(run::FigureSeries& series, double x, double y, const Seen& seen);
 /// "GPT3-175B" for "gpt3-175b".

@@ -34,11 +34,10 @@ struct Bar {
 run::Figure stacks(run::Figure figure, const std::vector<Bar>& bars) {
   figure.kind = run::FigureKind::kStack;
   figure.x.title = "layout";
-  figure.y = {.title = "step", .unit = "s", .logarithmic = false, .categories = {}};
+  figure.y = axis("step", "s");
   for (const Bar& bar : bars) figure.x.categories.push_back(bar.label);
   for (const Part& part : kBreakdownParts) {
-    run::FigureSeries series;
-    series.label = part.label;
+    run::FigureSeries series = labelled(part.label);
     for (size_t i = 0; i < bars.size(); ++i)
       put(series, static_cast<double>(i),
           bars[i].seen.at(std::string("performance.breakdown_s.") + part.name), bars[i].seen);
@@ -126,10 +125,9 @@ void by_stage(Figures& figures, const char* family, const std::string& row, cons
   figure.panel = fmt::format("{}, micro batch {}", seen.layout(), mbs + 3);
   figure.kind = run::FigureKind::kStack;
   figure.x.title = "pipeline stage";
-  figure.y = {.title = "step", .unit = "s", .logarithmic = false, .categories = {}};
+  figure.y = axis("step", "s");
   for (const Part& part : kBreakdownParts) {
-    run::FigureSeries series;
-    series.label = part.label;
+    run::FigureSeries series = labelled(part.label);
     for (const run::Rank& rank : run->ranks)
       if (rank.stage == static_cast<int64_t>(series.x.size()))
         put(series, static_cast<double>(rank.stage), rank.breakdown_s.*part.member, seen);

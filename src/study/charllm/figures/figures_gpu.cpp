@@ -36,8 +36,7 @@ run::Figure heat_map(run::Figure figure, const std::vector<Row>& rows, const cha
   figure.x.title = "GPU (8 a node)";
   figure.y.title = "layout";
   figure.y.unit = unit;  // of the cells
-  run::FigureSeries series;
-  series.label = quantity;
+  run::FigureSeries series = labelled(quantity);
   for (size_t gpu = 0; !rows.empty() && gpu < rows.front().run.ranks.size(); ++gpu)
     figure.x.categories.push_back(fmt::format("{}", gpu));
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -130,8 +129,7 @@ void chassis(Figures& figures, const std::vector<Row>& rows) {
                 .unit = "C",
                 .logarithmic = false,
                 .categories = {"front (air in)", "rear"}};
-    run::FigureSeries series;
-    series.label = row.label + ", mean temperature";
+    run::FigureSeries series = labelled(row.label + ", mean temperature");
     for (int slot = 0; slot < 2 * kLanes; ++slot) {
       std::vector<double> of_nodes;
       for (const run::Rank& rank : row.run.ranks)

@@ -25,10 +25,8 @@ void port_rates(Figures& figures) {
       "Throughput against that at 1600 Gb/s. The knee is where a line reaches 95 %. Next: find "
       "your layout's line, read its knee, and compare with the port you have; NVLink is used to a "
       "few per cent in all of them.");
-  figure.x = {
-      .title = "rate of a node's port", .unit = "Gb/s", .logarithmic = true, .categories = {}};
-  figure.y = {
-      .title = "tokens/s, share of the best", .unit = "%", .logarithmic = false, .categories = {}};
+  figure.x = log_axis("rate of a node's port", "Gb/s");
+  figure.y = axis("tokens/s, share of the best", "%");
   run::Figure use = figure;
   use.title = "How full is it?";
   use.panel = "Use of the port";
@@ -37,8 +35,7 @@ void port_rates(Figures& figures) {
   for (const NicJob& job : nic_jobs()) {
     Basis basis = figures.basis();
     const Saturation s = saturation(basis, job);
-    run::FigureSeries line, full;
-    line.label = full.label = job.id;
+    run::FigureSeries line = labelled(job.id), full = labelled(job.id);
     for (size_t i = 0; i < s.nic_use.size(); ++i) {
       const Seen seen = basis("nic", fmt::format("{} {}", job.id, kNicGbps[i]));
       put(line, kNicGbps[i], 100 * s.share_of_best[i], seen);
@@ -58,10 +55,9 @@ void stragglers(Figures& figures) {
            "network between nodes (all but its latency). Next: where the first is larger, lock "
            "clocks or move slow boards; where the second is, change the layout or the port.");
   figure.x.title = "layout";
-  figure.y = {.title = "of the step", .unit = "%", .logarithmic = false, .categories = {}};
-  run::FigureSeries boards, network;
-  boards.label = "boards that differ";
-  network.label = "network between nodes";
+  figure.y = axis("of the step", "%");
+  run::FigureSeries boards = labelled("boards that differ");
+  run::FigureSeries network = labelled("network between nodes");
   Basis basis = figures.basis();
   for (const std::string& layout : layouts_of("h200")) {
     const Waits w = waits(basis, layout);
@@ -84,13 +80,12 @@ void advantage(Figures& figures, const char* panel, const std::string& value) {
       "GB, expect only HBM bandwidth.");
   figure.panel = panel;
   figure.x.title = "cause";
-  figure.y = {.title = panel, .unit = "%", .logarithmic = false, .categories = {}};
+  figure.y = axis(panel, "%");
   for (const Pair& pair : pairs()) {
     Basis basis = figures.basis();
     const Attribution a = attribute(basis, pair, value);
     if (!basis.complete()) continue;
-    run::FigureSeries series;
-    series.label = pair.model;
+    run::FigureSeries series = labelled(pair.model);
     figure.x.categories.clear();
     const auto add = [&](const std::string& name, double log_factor) {
       put(series, static_cast<double>(figure.x.categories.size()), 100 * (std::exp(log_factor) - 1),
@@ -113,14 +108,13 @@ void when_splits_pay(Figures& figures) {
       "where its line crosses zero: 21/19 crosses first, because it moves less. The reported pair, "
       "+4 and -7 %, needs different slowness in the two jobs or sits between the crossings. Next: "
       "read your slow GPUs' clocks, then choose the split.");
-  figure.x = {.title = "hot GPUs slower by", .unit = "%", .logarithmic = false, .categories = {}};
-  figure.y = {.title = "gain", .unit = "%", .logarithmic = false, .categories = {}};
+  figure.x = axis("hot GPUs slower by", "%");
+  figure.y = axis("gain", "%");
   for (const auto& [id, name] :
        {std::pair{"llama3", "Llama3-70B TP4-PP4, 21/19"}, {"gpt3", "GPT3-175B TP4-PP8, 13/11"}}) {
     Basis basis = figures.basis();
     const std::vector<double> gains = split_gains(basis, id);
-    run::FigureSeries series;
-    series.label = name;
+    run::FigureSeries series = labelled(name);
     for (size_t i = 0; i < gains.size(); ++i) put(series, 100 - kSpeeds[i], gains[i], {});
     figure.series.push_back(std::move(series));
   }
@@ -133,13 +127,11 @@ void locks(Figures& figures) {
       run::FigureKind::kScatter,
       "Right is slower, down is less energy. Down to 1700 MHz GPUs only give up waiting for the "
       "slowest. Next: lock there; below it, time is paid for energy.");
-  figure.x = {.title = "step", .unit = "s", .logarithmic = false, .categories = {}};
-  figure.y = {
-      .title = "GPU energy of a step", .unit = "MJ", .logarithmic = false, .categories = {}};
+  figure.x = axis("step", "s");
+  figure.y = axis("GPU energy of a step", "MJ");
   Basis basis = figures.basis();
   const auto add = [&](const std::string& label, const Seen& seen) {
-    run::FigureSeries series;
-    series.label = label;
+    run::FigureSeries series = labelled(label);
     put(series, seen.step_s(), seen.at("power.gpu_energy_j_per_step") / 1e6, seen);
     figure.series.push_back(std::move(series));
   };

@@ -26,21 +26,15 @@ double samples_per_s_mj(const Seen& seen) { return 1e6 * samples_per_s_j(seen); 
 
 void panel(Figures& figures, const Panels& panels, const std::string& name, const char* unit,
            const std::vector<std::pair<std::string, double (*)(const Seen&)>>& values) {
-  run::Figure figure;
-  figure.id = "figure-" + panels.number;
-  figure.label = "Figure " + panels.number;
-  figure.title = panels.title;
-  figure.panel = name;
+  run::Figure figure = titled(panels.number, panels.title, name, run::FigureKind::kBar);
   figure.caption = panels.caption;
   figure.reported = panels.reported;
-  figure.kind = run::FigureKind::kBar;
   figure.x.title = "layout";
   figure.x.categories = panels.groups;
-  figure.y = {.title = name, .unit = unit, .logarithmic = false, .categories = {}};
+  figure.y = axis(name, unit);
   for (size_t v = 0; v < panels.variants.size(); ++v)
     for (const auto& [word, value] : values) {
-      run::FigureSeries series;
-      series.label = panels.variants[v];
+      run::FigureSeries series = labelled(panels.variants[v]);
       if (!word.empty()) series.label += (series.label.empty() ? "" : ", ") + word;
       for (size_t g = 0; g < panels.groups.size(); ++g) {
         const Seen& seen = panels.seen[v][g];

@@ -15,15 +15,14 @@ void depth(Figures& figures) {
       "cap holds them; bubbles give a little back in the mean. Next: lock clocks just above the "
       "slowest GPU's, which costs little time.";
   figure.reported = "throttling grows with pipeline depth, 16 to 32 stages worst";
-  figure.x = {.title = "pipeline stages", .unit = "", .logarithmic = true, .categories = {}};
-  figure.y = {.title = "SM clock", .unit = "MHz", .logarithmic = false, .categories = {}};
+  figure.x = log_axis("pipeline stages");
+  figure.y = axis("SM clock", "MHz");
   for (const std::string gpu : {"h200", "h100"})
     for (const std::string model : {"gpt3-175b", "llama3-70b"}) {
       Basis basis = figures.basis();
-      run::FigureSeries means, lowest;
       const std::string name = model_name(model) + (gpu == "h200" ? ", H200" : ", H100");
-      means.label = name + ", mean";
-      lowest.label = name + ", slowest GPU";
+      run::FigureSeries means = labelled(name + ", mean");
+      run::FigureSeries lowest = labelled(name + ", slowest GPU");
       for (const std::string& layout : layouts_of(gpu)) {
         if (model_of(layout) != model) continue;
         const Seen seen = basis.sweep(gpu, layout, "01000");
@@ -45,13 +44,11 @@ void faults(Figures& figures) {
       "One node of four, or one GPU of 32, sets the pace of all. Next: alarm on power_brake events "
       "and on clocks far below their neighbours', and drain the node.";
   figure.reported = "GPUs of a node with a power fault are over 4 times slower";
-  figure.x = {.title = "fault", .unit = "", .logarithmic = false, .categories = {}};
-  figure.y = {
-      .title = "step, times the healthy one's", .unit = "", .logarithmic = false, .categories = {}};
+  figure.x = axis("fault");
+  figure.y = axis("step, times the healthy one's");
   Basis basis = figures.basis();
   const Seen well = basis.sweep("h200", "llama3-70b_2", "01000");
-  run::FigureSeries series;
-  series.label = "predicted";
+  run::FigureSeries series = labelled("predicted");
   for (const auto& [id, name] : {std::pair{"node-brake", "power brake, one node"},
                                  {"gpu-brake", "power brake, one GPU"},
                                  {"fan", "fans of a node at 40 %"},
@@ -72,14 +69,13 @@ void stages(Figures& figures) {
       "stages unless another split is sure to win; see also when a split pays.";
   figure.reported =
       "Llama3-70B 21/19: efficiency +4 %, temperature gap -8 %; GPT3-175B 13/11: -7 %, -17 %";
-  figure.x = {.title = "split", .unit = "", .logarithmic = false, .categories = {}};
-  figure.y = {.title = "change", .unit = "%", .logarithmic = false, .categories = {}};
-  run::FigureSeries speed, frugal, gap, reported, reported_gap;
-  speed.label = "tokens/s, predicted";
-  frugal.label = "tokens/J, predicted";
-  gap.label = "row gap, predicted";
-  reported.label = "efficiency, reported";
-  reported_gap.label = "temperature gap, reported";
+  figure.x = axis("split");
+  figure.y = axis("change", "%");
+  run::FigureSeries speed = labelled("tokens/s, predicted");
+  run::FigureSeries frugal = labelled("tokens/J, predicted");
+  run::FigureSeries gap = labelled("row gap, predicted");
+  run::FigureSeries reported = labelled("efficiency, reported");
+  run::FigureSeries reported_gap = labelled("temperature gap, reported");
   struct Case {
     const char *even, *uneven, *name;
     double efficiency, gap;
@@ -117,14 +113,13 @@ void projection(Figures& figures, const char* panel, const char* unit,
       "faster network against the GPUs that it saves. The study calibrated Astra-Sim in a way that "
       "is not told; every parameter of this curve stands in the catalog with its source.";
   figure.reported = "a projection to 8K GPUs, 100 Gb/s measured and 800 Gb/s projected";
-  figure.x = {.title = "GPUs", .unit = "", .logarithmic = true, .categories = {}};
-  figure.y = {.title = panel, .unit = unit, .logarithmic = false, .categories = {}};
+  figure.x = log_axis("GPUs");
+  figure.y = axis(panel, unit);
   for (const auto& [model, name] :
        {std::pair{"gpt3", "GPT3-175B TP8-PP4"}, {"llama3", "Llama3-70B TP4-PP4"}})
     for (const char* gbps : {"100", "800"}) {
       Basis basis = figures.basis();
-      run::FigureSeries series;
-      series.label = fmt::format("{}, {} Gb/s", name, gbps);
+      run::FigureSeries series = labelled(fmt::format("{}, {} Gb/s", name, gbps));
       for (const int gpus : kProjectionGpus) {
         const Seen seen = basis("projection", fmt::format("{}-{}-{}", model, gpus, gbps));
         put(series, gpus, value(seen), seen);

@@ -39,10 +39,8 @@ std::vector<double> rates(const Ranked& run, const Sender& sender, double from_s
 void over_time(Figures& figures) {
   constexpr size_t kParts = 400;
   constexpr double kStretchS = 2;
-  run::Figure figure;
-  figure.id = "figure-6";
-  figure.label = "Figure 6";
-  figure.title = "PCIe of a GPU at a node's border, two seconds of the steady state";
+  run::Figure figure =
+      titled("6", "PCIe of a GPU at a node's border, two seconds of the steady state");
   figure.caption =
       "With TP 8 all GPUs of a node send a slice of the same activations together; with TP 2 only "
       "the two of a border stage do, once per micro batch, and between transfers the port is idle. "
@@ -50,8 +48,8 @@ void over_time(Figures& figures) {
       "receiver counts as sending.";
   figure.reported =
       "PP-heavy: sparse, uncoordinated SendRecv underuses PCIe; TP-heavy: dense bursts";
-  figure.x = {.title = "time", .unit = "s", .logarithmic = false, .categories = {}};
-  figure.y = {.title = "sent", .unit = "GB/s", .logarithmic = false, .categories = {}};
+  figure.x = axis("time", "s");
+  figure.y = axis("sent", "GB/s");
   for (const Sender& sender :
        {Sender{"gpt3-175b_1", "TP2-PP16, stage 3, GPU 6", 6, {"[send_forward]"}},
         Sender{
@@ -62,8 +60,7 @@ void over_time(Figures& figures) {
     if (!run) continue;
     constexpr double kGiga = 1e9, kPart = kStretchS / kParts;
     const std::vector<double> bytes_per_s = rates(*run, sender, run->step_s / 2, kPart, kParts);
-    run::FigureSeries series;
-    series.label = std::string("GPT3-175B ") + sender.name;
+    run::FigureSeries series = labelled(std::string("GPT3-175B ") + sender.name);
     for (size_t i = 0; i < kParts; ++i)
       put(series, (static_cast<double>(i) + 0.5) * kPart, bytes_per_s[i] / kGiga, seen);
     figure.series.push_back(std::move(series));
@@ -73,22 +70,17 @@ void over_time(Figures& figures) {
 
 void by_layout(Figures& figures) {
   Basis basis = figures.basis();
-  run::Figure figure;
-  figure.id = "figure-7";
-  figure.label = "Figure 7";
-  figure.title = "How busy the links are, 32 H200";
-  figure.kind = run::FigureKind::kBar;
+  run::Figure figure = titled("7", "How busy the links are, 32 H200", "", run::FigureKind::kBar);
   figure.caption =
-      "The original is not known in detail. Mean use of a GPU's NVLink and of a node's port, and "
+      std::string(kNotKnown) +
+      "Mean use of a GPU's NVLink and of a node's port, and "
       "the share of the step in which compute waits for either. Next: wide experts and FSDP need a "
       "faster port; a pipeline that waits while both links are idle needs overlap, not bandwidth.";
   figure.reported = "TP with PP underuses PCIe";
   figure.x.title = "layout";
-  figure.y = {.title = "share", .unit = "%", .logarithmic = false, .categories = {}};
-  run::FigureSeries nvlink, nic, waits;
-  nvlink.label = "NVLink used";
-  nic.label = "port used";
-  waits.label = "communication in kernel time";
+  figure.y = axis("share", "%");
+  run::FigureSeries nvlink = labelled("NVLink used"), nic = labelled("port used");
+  run::FigureSeries waits = labelled("communication in kernel time");
   const auto add = [&](const std::string& name, const Seen& seen) {
     const auto x = static_cast<double>(figure.x.categories.size());
     figure.x.categories.push_back(name + " " + seen.layout());

@@ -1,4 +1,4 @@
-#include "cli/console/whole_number.h"
+#include "cli/console/option_values.h"
 
 #include "base/text.h"
 
@@ -11,6 +11,13 @@ Result<int64_t> whole_number(const Arguments& arguments, std::string_view flag, 
   if (number && *number >= lowest && *number <= highest) return *number;
   return input_error("--{}: found '{}', allowed: a whole number from {} to {}", flag,
                      arguments.value(flag), lowest, highest);
+}
+
+std::optional<double> parse_seconds(std::string text) {
+  if (text.ends_with('m')) text += "in";  // minutes, no thousandths
+  const auto measure = base::parse_measure(text);
+  if (!measure || (measure->unit != "s" && !measure->unit.empty())) return std::nullopt;
+  return measure->value;
 }
 
 }  // namespace ergometer::cli
